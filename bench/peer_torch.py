@@ -1,0 +1,265 @@
+#!/usr/bin/python3
+"""The peer of `posattn bench --peer`: the same training step and the same inference in PyTorch.
+
+Prints one JSON line per measurement. A setting is the environment PyTorch runs in; the script
+starts itself again inside it, since OpenMP, OpenBLAS and malloc read theirs only at start-up:
+
+  default  as installed. Debian's PyTorch then runs OpenMP threads beside OpenBLAS's own, and they
+           compete for the same cores.
+  openmp   OpenBLAS built for OpenMP (Debian's libopenblas0-openmp), and malloc keeps large blocks
+           instead of returning them to the system every step.
+  passive  the installed OpenBLAS with OpenMP threads that sleep while they wait, malloc as above.
+  best     all three, one after the other; the fastest of each measurement counts.
+
+gflops is nominal flops over time: the multiply-adds of the architecture as it is written (linear
+maps and mixing of every layer), 6 flops each for training and 2 for inference.
+"""
+
+import argparse
+import glob
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+WIDTH, HEADS, MLP_WIDTH = 64, 2, 64
+KEEP_BLOCKS = {
+    "MALLOC_MMAP_THRESHOLD_": "1000000000",
+    "MALLOC_TRIM_THRESHOLD_": "10000000000",
+    "MALLOC_TOP_PAD_": "100000000",
+}
+SETTINGS = {"default": {}, "passive": {"OMP_WAIT_POLICY": "passive", **KEEP_BLOCKS}}
+for library in sorted(glob.glob("/usr/lib/*/openblas-openmp/libopenblas.so.0"))[:1]:
+    SETTINGS["openmp"] = {"LD_LIBRARY_PATH": os.path.dirname(library), **KEEP_BLOCKS}
+INSIDE = "POSATTN_PEER_SETTING"  # marks the process that runs in the environment of its setting
+
+
+def environment(setting, threads):
+    """The variables of a setting; whatever the caller had tuned before does not leak in."""
+    tuned = {name for variables in SETTINGS.values() for name in variables}
+    variables = {name: value for name, value in os.environ.items() if name not in tuned}
+    return {**variables, **SETTINGS[setting], "OMP_NUM_THREADS": str(threads), INSIDE: setting}
+
+
+def run(setting, threads):
+    """This script with the same arguments inside a setting: its measurements."""
+    command = [sys.executable, *sys.argv, "--setting", setting]
+    done = subprocess.run(
+        command, env=environment(setting, threads), stdout=subprocess.PIPE, check=False
+    )
+    if done.returncode != 0:
+        sys.exit(done.returncode)  # it has said why on stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def fastest(runs):
+    """Of the same measurements in several settings, the fastest of each."""
+    for same in zip(*runs):
+        best = min(same, key=lambda result: result["ms_per_step"])
+        yield {**best, "setting": "best", "environment": best["setting"]}
+
+
+def depth_for(length):
+    return length.bit_length()  # floor(log2 n) + 1
+
+
+def multiply_adds(architecture, length, batch):
+    """Of one forward pass; attention from positions is counted once a step, not per sample."""
+    nodes = length + 1
+    linear = 2 * WIDTH * WIDTH + 2 * WIDTH * MLP_WIDTH + MLP_WIDTH * WIDTH  # V and O, MLP
+    mixing = nodes * WIDTH
+    key_size = nodes if architecture == "positional" else WIDTH
+    attention = key_size * 2 * key_size * HEADS + HEADS * nodes * key_size  # QK map, scores
+    attention_batch = 1 if architecture == "positional" else batch
+    per_layer = nodes * (batch * (linear + mixing) + attention_batch * attention)
+    return depth_for(length) * per_layer
+
+
+def build(architecture, length):
+    import torch
+    from torch import nn
+
+    nodes, positional = length + 1, architecture == "positional"
+    key_size = nodes if positional else WIDTH
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qk_proj = nn.Linear(key_size, 2 * key_size * HEADS)
+            self.v_proj = nn.Linear(WIDTH, WIDTH)
+            self.o_proj = nn.Linear(WIDTH, WIDTH)
+
+        def forward(self, x, positions):
+            samples = x.shape[0]
+            qk = self.qk_proj(positions if positional else x)
+            qk = qk.view(-1, nodes, HEADS, 2 * key_size).transpose(1, 2)
+            query, key = qk.chunk(2, -1)
+            weights = torch.softmax(query @ key.transpose(-1, -2) / math.sqrt(key_size), -1)
+            value = self.v_proj(x).view(samples, nodes, HEADS, WIDTH // HEADS).transpose(1, 2)
+            return self.o_proj((weights @ value).transpose(1, 2).reshape(samples, nodes, WIDTH))
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attn = Attention()
+            self.mlp = nn.Sequential(
+                nn.Linear(2 * WIDTH, MLP_WIDTH), nn.ReLU(), nn.Linear(MLP_WIDTH, WIDTH)
+            )
+
+        def forward(self, x, positions):
+            return self.mlp(torch.cat([x, self.attn(x, positions)], -1))
+
+    class Transformer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("positions", torch.eye(nodes))
+            self.encoding = nn.Linear(1 if positional else 1 + nodes, WIDTH)
+            self.layers = nn.ModuleList(Layer() for _ in range(depth_for(length)))
+            self.decoding = nn.Linear(WIDTH, 1)
+
+        def forward(self, x):
+            if not positional:
+                x = torch.cat([x, self.positions.expand(x.shape[0], nodes, nodes)], -1)
+            x = self.encoding(x)
+            for layer in self.layers:
+                x = layer(x, self.positions)
+            return self.decoding(x)
+
+    return Transformer()
+
+
+def samples(length, batch):
+    """Values with the scratch node's zero appended, and their cumulative sums."""
+    import torch
+
+    values = torch.rand(batch, length, 1) * 4 - 2
+    return torch.cat([values, torch.zeros(batch, 1, 1)], 1), values.cumsum(1)
+
+
+def training_step(architecture, length, batch):
+    import torch
+
+    network = build(architecture, length)
+    optimiser = torch.optim.Adam(network.parameters(), lr=5e-4)
+    inputs, targets = samples(length, batch)
+
+    def step():
+        optimiser.zero_grad()
+        loss = torch.nn.functional.mse_loss(network(inputs)[:, :length], targets)
+        loss.backward()
+        optimiser.step()
+        return loss.item()
+
+    return step
+
+
+def inference_step(architecture, length, batch):
+    import torch
+
+    network = build(architecture, length)
+    inputs, _ = samples(length, batch)
+
+    def step():
+        with torch.no_grad():
+            return network(inputs)
+
+    return step
+
+
+def milliseconds(step, repetitions):
+    for _ in range(3):
+        step()
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        step()
+        times.append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def measure(arguments, architecture, mode, batch):
+    import torch
+
+    make, flops_each = {"train": (training_step, 6), "inference": (inference_step, 2)}[mode]
+    times = milliseconds(make(architecture, arguments.length, batch), arguments.repetitions)
+    middle = statistics.median(times)
+    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
+    flops = flops_each * multiply_adds(architecture, arguments.length, batch)
+    return {
+        "name": "pytorch",
+        "version": torch.__version__,
+        "setting": arguments.setting,
+        "architecture": architecture,
+        "mode": mode,
+        "length": arguments.length,
+        "batch": batch,
+        "threads": arguments.threads,
+        "ms_per_step": round(middle, 4),
+        "spread": [round(low, 4), round(high, 4)],
+        "gflops": round(flops / middle / 1e6, 2),
+    }
+
+
+def words(text):
+    return text.split(",")
+
+
+def numbers(text):
+    return [int(word) for word in words(text)]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--setting", choices=(*SETTINGS, "best"), default="best")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--architecture", type=words, default=["positional", "standard"])
+    parser.add_argument("--mode", type=words, default=["train", "inference"])
+    parser.add_argument("--length", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=1000, help="samples of a training step")
+    parser.add_argument("--inference-batch", type=numbers, default=[1000, 250])
+    parser.add_argument("--repetitions", type=int, default=15)
+    arguments = parser.parse_args()
+    for name, known in (
+        ("architecture", {"positional", "standard"}),
+        ("mode", {"train", "inference"}),
+    ):
+        unknown = set(getattr(arguments, name)) - known
+        if unknown:
+            parser.error(f"unknown {name} {sorted(unknown)}; expected {sorted(known)}")
+    counts = [arguments.threads, arguments.length, arguments.batch, *arguments.inference_batch]
+    if min(counts) < 1 or arguments.repetitions < 2:
+        parser.error("sizes must be at least 1 and repetitions at least 2")
+    return arguments
+
+
+def measure_all(arguments):
+    try:
+        import torch
+    except ImportError:
+        sys.exit("peer_torch.py: PyTorch is missing (Debian: python3-torch, for /usr/bin/python3)")
+    torch.manual_seed(0)
+    torch.set_num_threads(arguments.threads)
+    for architecture in arguments.architecture:
+        for mode in arguments.mode:
+            batches = [arguments.batch] if mode == "train" else arguments.inference_batch
+            for batch in batches:
+                yield measure(arguments, architecture, mode, batch)
+
+
+def main():
+    arguments = parse()
+    if os.environ.get(INSIDE) == arguments.setting:
+        results = measure_all(arguments)
+    elif arguments.setting == "best":
+        results = fastest([run(setting, arguments.threads) for setting in SETTINGS])
+    else:
+        results = run(arguments.setting, arguments.threads)
+    for result in results:
+        print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+# Version, commit, compiler and flags, for manifests and `posattn doctor`.
+execute_process(COMMAND git -C ${CMAKE_CURRENT_SOURCE_DIR} rev-parse --short=12 HEAD
+  OUTPUT_VARIABLE POSATTN_COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT POSATTN_COMMIT)
+  set(POSATTN_COMMIT "unknown")
+endif()
+string(TOUPPER "${CMAKE_BUILD_TYPE}" POSATTN_BUILD_UPPER)
+string(STRIP "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${POSATTN_BUILD_UPPER}}" POSATTN_FLAGS)
+configure_file(cmake/version.cc.in ${CMAKE_CURRENT_BINARY_DIR}/version.cc @ONLY)
+target_sources(posattn PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/version.cc)

@@ -1,0 +1,49 @@
+// Counter-based random numbers (Philox4x32-10 of Random123). A number is a pure function of
+// (seed, purpose, variant, index, position in the stream), so results depend neither on the number
+// of threads nor on the order in which samples are made, and a GPU can make the same ones.
+#pragma once
+
+#include <cstdint>
+
+namespace posattn {
+
+enum class Purpose : uint32_t {
+  train_data = 1,
+  validation_data = 2,
+  test_data = 3,
+  shuffle = 4,
+  initial_values = 5,
+  encoding = 6,
+  evaluation_data = 7,
+};
+
+class RandomStream {
+ public:
+  // `index` is the sample (or tensor); `variant` tells streams of one purpose apart (the epoch of a
+  // shuffle, the bits of a test scale, a length).
+  RandomStream(uint64_t seed, Purpose purpose, uint32_t variant, uint32_t index);
+
+  uint32_t next();
+
+  // Uniform in [0, 1): 24 random bits, exact in float.
+  float uniform();
+
+  // low + (high - low) * uniform(), each operation rounded to float (never contracted to a fused
+  // multiply-add, so every backend makes the same samples).
+  float uniform(float low, float high);
+
+  // Uniform integer in [0, bound), bound > 0, by multiplication and rejection (unbiased).
+  uint32_t below(uint32_t bound);
+
+  // Standard normal (Box-Muller, in double).
+  double normal();
+
+ private:
+  uint64_t seed_;
+  uint32_t purpose_, variant_, index_;
+  uint32_t block_ = 0;
+  uint32_t used_ = 4;
+  uint32_t words_[4] = {};
+};
+
+}  // namespace posattn

@@ -1,0 +1,109 @@
+#include "posattn/base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+constexpr size_t list_limit = 10000;  // numbers in one list
+constexpr double scale_limit = 1e12;  // far above it a squared error no longer fits a float
+
+Error bad_text(std::string_view name, std::string_view text, std::string expected) {
+  return Error(ExitCode::usage, fmt::format("{}: '{}'", name, text), std::move(expected));
+}
+
+template <class Number>
+bool parse_exactly(std::string_view text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  return result.ec == std::errc() && result.ptr == end && !text.empty();
+}
+
+// Calls add_item for every item that is no range and add_number for every number of a range.
+template <class AddItem, class AddNumber>
+void parse_list(std::string_view text, std::string_view name, const char* example,
+                AddItem&& add_item, AddNumber&& add_number) {
+  size_t count = 0;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view item = text.substr(begin, end - begin);
+    begin = end + 1;
+    const size_t dots = item.find("..");
+    uint64_t first = 0, last = 0;
+    if (dots == std::string_view::npos) {
+      add_item(item);
+      ++count;
+    } else {
+      if (!parse_exactly(item.substr(0, dots), first) ||
+          !parse_exactly(item.substr(dots + 2), last) || first > last) {
+        throw bad_text(name, item, fmt::format("a range of whole numbers such as {}", example));
+      }
+      if (last - first >= list_limit) {
+        throw bad_text(name, item, fmt::format("at most {} numbers", list_limit));
+      }
+      for (uint64_t offset = 0; offset <= last - first; ++offset) add_number(first + offset);
+      count += last - first + 1;
+    }
+    if (count > list_limit) {
+      throw bad_text(name, text, fmt::format("at most {} numbers", list_limit));
+    }
+  }
+}
+
+}  // namespace
+
+int64_t parse_integer(std::string_view text, std::string_view name) {
+  int64_t number = 0;
+  if (!parse_exactly(text, number)) throw bad_text(name, text, "a whole number");
+  return number;
+}
+
+double parse_number(std::string_view text, std::string_view name) {
+  double number = 0;
+  if (!parse_exactly(text, number) || !std::isfinite(number)) {
+    throw bad_text(name, text, "a finite number");
+  }
+  return number;
+}
+
+std::vector<double> parse_scales(std::string_view text, std::string_view name) {
+  std::vector<double> scales;
+  const auto add = [&](double scale, std::string_view item) {
+    if (!(scale > 0 && scale <= scale_limit)) {
+      throw bad_text(name, item, fmt::format("scales above 0 and up to {}", scale_limit));
+    }
+    scales.push_back(scale);
+  };
+  parse_list(
+      text, name, "1..10", [&](std::string_view item) { add(parse_number(item, name), item); },
+      [&](uint64_t number) { add(static_cast<double>(number), text); });
+  return scales;
+}
+
+std::vector<uint64_t> parse_seeds(std::string_view text, std::string_view name) {
+  std::vector<uint64_t> seeds;
+  std::set<uint64_t> seen;
+  const auto add = [&](uint64_t seed) {
+    if (!seen.insert(seed).second) {
+      throw bad_text(name, text, fmt::format("every seed once ({} appears twice)", seed));
+    }
+    seeds.push_back(seed);
+  };
+  const auto add_item = [&](std::string_view item) {
+    uint64_t seed = 0;
+    if (!parse_exactly(item, seed)) throw bad_text(name, item, "seeds such as 3 or 0..9,12");
+    add(seed);
+  };
+  parse_list(text, name, "0..9", add_item, add);
+  return seeds;
+}
+
+}  // namespace posattn

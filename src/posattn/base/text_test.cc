@@ -1,0 +1,57 @@
+#include "posattn/base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+template <class Action>
+std::string message_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Text, NumbersAreParsedWhole) {
+  EXPECT_EQ(parse_integer("-12", "x"), -12);
+  EXPECT_EQ(parse_number("2.5e3", "x"), 2500);
+  for (const char* text : {"", " 1", "1 ", "1x", "1.5", "+1", "99999999999999999999", "0x10"}) {
+    EXPECT_NE(message_of([&] { parse_integer(text, "--n"); }), "") << text;
+  }
+  for (const char* text : {"", " 1", "1,", "inf", "nan", "1e999", "one"}) {
+    EXPECT_NE(message_of([&] { parse_number(text, "--x"); }), "") << text;
+  }
+  EXPECT_EQ(message_of([] { parse_number("one", "--range"); }),
+            "--range: 'one'\n  expected a finite number");
+}
+
+TEST(Text, Scales) {
+  EXPECT_EQ(parse_scales("1..3,1000,0.5"), (std::vector<double>{1, 2, 3, 1000, 0.5}));
+  EXPECT_EQ(parse_scales("2"), std::vector<double>{2});
+  for (const char* text : {"", ",", "1,", "1,,2", "0", "-1", "0..3", "3..1", "1..", "..3", "1..x",
+                           "1...3", "1.5..3", "1e13", "1..1e18", "1..1000000000000", "inf"}) {
+    EXPECT_NE(message_of([&] { parse_scales(text); }), "") << text;
+  }
+}
+
+TEST(Text, Seeds) {
+  EXPECT_EQ(parse_seeds("0..2,12,7"), (std::vector<uint64_t>{0, 1, 2, 12, 7}));
+  EXPECT_EQ(parse_seeds("18446744073709551614..18446744073709551615").size(), 2u);
+  EXPECT_EQ(parse_seeds("0..9999").size(), 10000u);
+  for (const char* text : {"", "-1", "1.5", "0..1e18", "0..10000", "0..18446744073709551615",
+                           "0..9999,20000", "1,1", "0..3,2", "18446744073709551616"}) {
+    EXPECT_NE(message_of([&] { parse_seeds(text); }), "") << text;
+  }
+  EXPECT_NE(message_of([] { parse_seeds("0..3,2"); }).find("2 appears twice"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace posattn

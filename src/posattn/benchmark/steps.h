@@ -1,0 +1,45 @@
+// What `posattn bench` measures of our own: a training step (forward, backward, Adam), inference,
+// and the rows of the table of operations. Flops are nominal: the multiply-adds of the architecture
+// as it is written (6 flops each for training, 2 for inference), so a cleverer algorithm may pass
+// the hardware's peak.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "posattn/benchmark/timing.h"
+#include "posattn/model/network.h"
+
+namespace posattn {
+
+struct StepRequest {
+  std::string architecture = "positional";
+  int length = 8;
+  int64_t batch = 1000;
+  int threads = 1;
+  Path path = Path::automatic;
+  int tile = 0;
+  int repetitions = 15;
+  double seconds = 1;
+};
+
+struct StepResult {
+  StepRequest request;
+  Timing timing;
+  double nominal_flops = 0;     // of the whole step
+  double per_step_flops = 0;    // the part that does not grow with the batch
+  double arithmetic_flops = 0;  // what the engine computes, folded
+  double gflops() const { return nominal_flops / timing.median / 1e9; }
+};
+
+StepResult measure_training_step(const StepRequest& request);
+StepResult measure_inference(const StepRequest& request);
+
+struct OperationResult {
+  std::string name, direction;  // "forward" or "gradient"
+  double microseconds = 0, gflops = 0;
+};
+std::vector<OperationResult> measure_operations();
+
+}  // namespace posattn

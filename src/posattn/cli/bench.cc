@@ -1,0 +1,252 @@
+// posattn bench
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/version.h"
+#include "posattn/benchmark/peer.h"
+#include "posattn/benchmark/steps.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
+
+namespace posattn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::vector<std::string> architectures = {"positional", "standard"};
+  int length = 8;
+  int64_t batch = 1000;
+  int threads = 0, tile = 0, repetitions = 15;
+  double seconds = 1;
+  std::string path = "auto";
+  std::vector<int> growth;
+  bool peer = false, inference = false, operations = false, json = false;
+};
+
+double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
+
+Json step_json(const StepResult& step, double peak) {
+  return {
+      {"architecture", step.request.architecture},
+      {"length", step.request.length},
+      {"batch", step.request.batch},
+      {"ms_per_step", rounded(step.timing.median * 1e3)},
+      {"ms_lower_quartile", rounded(step.timing.lower_quartile * 1e3)},
+      {"ms_upper_quartile", rounded(step.timing.upper_quartile * 1e3)},
+      {"repetitions", step.timing.repetitions},
+      {"samples_per_second", rounded(static_cast<double>(step.request.batch) / step.timing.median)},
+      {"nominal_gflop", rounded(step.nominal_flops / 1e9)},
+      {"nominal_gflop_once_a_step", rounded(step.per_step_flops / 1e9)},
+      {"arithmetic_gflop", rounded(step.arithmetic_flops / 1e9)},
+      {"gflops", rounded(step.gflops())},
+      {"share_of_peak", rounded(step.gflops() / peak)}};
+}
+
+Path path_from(const std::string& name) {
+  if (name == "auto") return Path::automatic;
+  if (name == "plain") return Path::plain;
+  if (name == "folded") return Path::folded;
+  throw unknown_name(ExitCode::usage, "path", name, {"auto", "plain", "folded"});
+}
+
+StepRequest request(const Options& options, const std::string& architecture) {
+  StepRequest r;
+  r.architecture = architecture;
+  r.length = options.length;
+  r.batch = options.batch;
+  r.threads = thread_count(options.threads);
+  r.path = path_from(options.path);
+  r.tile = options.tile;
+  r.repetitions = options.repetitions;
+  r.seconds = options.seconds;
+  return r;
+}
+
+// Lengths at constant batch x length, each in a fresh process so that its peak memory is its own.
+Json measure_growth(const Options& options) {
+  Json rows = Json::array();
+  for (const int length : options.growth) {
+    for (const std::string& architecture : options.architectures) {
+      const int64_t batch = std::max<int64_t>(1, options.batch * options.length / length);
+      const Json result = Json::parse(
+          run_command({this_program().string(), "bench", "--json", "--architecture", architecture,
+                       "--length", std::to_string(length), "--batch", std::to_string(batch),
+                       "--threads", std::to_string(thread_count(options.threads)), "--repetitions",
+                       "3", "--seconds", "0.5", "--path", options.path}));
+      Json row = result["steps"][0];
+      row["peak_memory_mb"] = result["peak_memory_mb"];
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+Json measure_peers(const Options& options) {
+  std::string architectures;
+  for (const auto& name : options.architectures)
+    architectures += (architectures.empty() ? "" : ",") + name;
+  Json peers = Json::array();
+  for (const char* setting : {"default", "best"}) {
+    const std::string output = run_command(
+        {"/usr/bin/python3", find_peer_script().string(), "--setting", setting, "--threads",
+         std::to_string(thread_count(options.threads)), "--architecture", architectures, "--mode",
+         options.inference ? "train,inference" : "train", "--length",
+         std::to_string(options.length), "--batch", std::to_string(options.batch), "--repetitions",
+         std::to_string(options.repetitions)});
+    size_t begin = 0;
+    while (begin < output.size()) {
+      const size_t end = output.find('\n', begin);
+      peers.push_back(Json::parse(output.substr(begin, end - begin)));
+      begin = end == std::string::npos ? output.size() : end + 1;
+    }
+  }
+  return peers;
+}
+
+Json measure(const Options& options) {
+  const int threads = thread_count(options.threads);
+  const Machine machine = find_machine();
+  double peak = measure_peak_gflops(threads, 0.5);
+  std::vector<StepResult> steps, inference;
+  for (const std::string& name : options.architectures) {
+    steps.push_back(measure_training_step(request(options, name)));
+    if (!options.inference) continue;
+    for (const int64_t batch : {int64_t{1000}, int64_t{250}}) {
+      StepRequest wanted = request(options, name);
+      wanted.batch = batch;
+      inference.push_back(measure_inference(wanted));
+    }
+  }
+  const double memory = peak_memory_bytes();
+  Json result = {{"peak_gflops", 0.0}, {"threads", threads}, {"steps", Json::array()}};
+  if (options.peer) result["peers"] = measure_peers(options);
+  // The larger of two measurements, before and after: others may have used the machine meanwhile.
+  peak = std::max(peak, measure_peak_gflops(threads, 0.5));
+  result["peak_gflops"] = rounded(peak);
+  for (const StepResult& step : steps) result["steps"].push_back(step_json(step, peak));
+  for (const StepResult& step : inference) result["inference"].push_back(step_json(step, peak));
+  if (options.operations) {
+    for (const OperationResult& row : measure_operations()) {
+      result["operations"].push_back({{"name", row.name},
+                                      {"direction", row.direction},
+                                      {"microseconds", rounded(row.microseconds)},
+                                      {"gflops", rounded(row.gflops)}});
+    }
+  }
+  if (!options.growth.empty()) result["growth"] = measure_growth(options);
+  result["peak_memory_mb"] = rounded(memory / 1e6);
+  result["machine"] = {{"cpu", machine.cpu},           {"instruction_set", machine.instruction_set},
+                       {"blas", machine.blas},         {"compiler", build_info().compiler},
+                       {"flags", build_info().flags},  {"version", build_info().version},
+                       {"commit", build_info().commit}};
+  return result;
+}
+
+std::string number(const Json& value) { return fmt::format("{:.4g}", value.get<double>()); }
+
+std::string as_text(const Json& result) {
+  std::string text = fmt::format("{}, {} threads, peak {} GFLOP/s ({})\n\n",
+                                 result["machine"]["cpu"].get<std::string>(),
+                                 result["threads"].get<int>(), number(result["peak_gflops"]),
+                                 result["machine"]["instruction_set"].get<std::string>());
+  TextTable table({"what", "length", "batch", "ms", "GFLOP/s", "of peak"});
+  const auto add = [&](const std::string& what, const Json& row) {
+    table.add_row(
+        {what, number(row["length"]), number(row["batch"]), number(row["ms_per_step"]),
+         number(row["gflops"]),
+         fmt::format("{:.2f}", row["gflops"].get<double>() / result["peak_gflops"].get<double>())});
+  };
+  for (const auto& [part, what] :
+       {std::pair{"steps", "training step, "}, {"inference", "inference, "}}) {
+    if (!result.contains(part)) continue;
+    for (const Json& row : result[part]) add(what + row["architecture"].get<std::string>(), row);
+  }
+  if (result.contains("peers")) {
+    for (const Json& row : result["peers"]) {
+      add(fmt::format("{} {} ({}), {}", row["name"].get<std::string>(),
+                      row["mode"].get<std::string>(), row["setting"].get<std::string>(),
+                      row["architecture"].get<std::string>()),
+          row);
+    }
+  }
+  text += table.to_string();
+  if (result.contains("growth")) {
+    TextTable growth({"architecture", "length", "batch", "ms", "nominal GFLOP", "once a step",
+                      "GFLOP/s", "peak MB"},
+                     3);
+    for (const Json& row : result["growth"]) {
+      growth.add_row({row["architecture"], number(row["length"]), number(row["batch"]),
+                      number(row["ms_per_step"]), number(row["nominal_gflop"]),
+                      number(row["nominal_gflop_once_a_step"]), number(row["gflops"]),
+                      number(row["peak_memory_mb"])});
+    }
+    text += "\n" + growth.to_string();
+  }
+  if (result.contains("operations")) {
+    TextTable rows({"operation", "direction", "us", "GFLOP/s"});
+    for (const Json& row : result["operations"]) {
+      rows.add_row(
+          {row["name"], row["direction"], number(row["microseconds"]), number(row["gflops"])});
+    }
+    text += "\n" + rows.to_string();
+  }
+  return text + fmt::format("\nGFLOP/s: nominal flops over the median time. Peak memory {} MB.\n",
+                            number(result["peak_memory_mb"]));
+}
+
+}  // namespace
+
+void add_bench(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "bench",
+       .description = "Measure this machine's peak and a training step, beside PyTorch if asked",
+       .examples = {"posattn bench", "posattn bench --peer --inference --json",
+                    "posattn bench --growth 8,16,32,64,128,256,512,1024",
+                    "posattn bench --operations"},
+       .details = "GFLOP/s are nominal: the flops of the architecture as it is written over the\n"
+                  "time, so that an algorithm that needs fewer can pass the hardware's peak."},
+      [options] {
+        const Json result = measure(*options);
+        write_output(options->json ? result.dump(2) + "\n" : as_text(result));
+        return ExitCode::done;
+      });
+  command.add_option("--architecture", options->architectures, "Presets to measure")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--length", options->length, "Length n")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command.add_option("--batch", options->batch, "Samples of a step")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command.add_option("--threads", options->threads, "Threads; 0: all cores")->capture_default_str();
+  command.add_option("--path", options->path, "auto, plain or folded")->capture_default_str();
+  command.add_option("--tile", options->tile, "Samples of a tile; 0: chosen")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_option("--repetitions", options->repetitions, "Measurements at least")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command.add_option("--seconds", options->seconds, "Seconds of each measurement at least")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command
+      .add_option("--growth", options->growth,
+                  "Also a step at each of these lengths, at constant batch x length")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  command.add_flag("--peer", options->peer, "Also PyTorch, in its default and its best setting");
+  command.add_flag("--inference", options->inference, "Also inference, batches of 1000 and 250");
+  command.add_flag("--operations", options->operations, "Also each row of the operations table");
+  add_json_flag(command, options->json);
+}
+
+}  // namespace posattn

@@ -1,0 +1,22 @@
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "posattn/cli/commands.h"
+
+namespace posattn {
+
+CLI::App& add_command(Program& program, const CommandText& text, std::function<ExitCode()> action) {
+  CLI::App* command = program.app.add_subcommand(text.name, text.description);
+  std::string footer = "Examples:";
+  for (const std::string& example : text.examples) footer += "\n  " + example;
+  if (!text.details.empty()) footer += "\n\n" + text.details;
+  command->footer(footer);
+  command->callback([&program, run = std::move(action)] { program.chosen = run; });
+  return *command;
+}
+
+void add_json_flag(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print the result as JSON (shapes: docs/commands.md)");
+}
+
+}  // namespace posattn

@@ -1,0 +1,106 @@
+// posattn doctor
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/version.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/terminal.h"
+
+namespace posattn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json findings(const Machine& machine) {
+  const BuildInfo& build = build_info();
+  const std::string gnuplot = find_gnuplot();
+  Json problems = Json::array();
+  if (!machine.blas_problem.empty()) problems.push_back(machine.blas_problem);
+  return {
+      {"version", build.version},
+      {"commit", build.commit},
+      {"compiler", build.compiler},
+      {"flags", build.flags},
+      {"build_type", build.build_type},
+      {"cpu", machine.cpu},
+      {"cpu_features", machine.features},
+      {"instruction_set", machine.instruction_set},
+      {"cores", machine.cores},
+      {"default_threads", thread_count(0)},
+      {"blas",
+       {{"config", machine.blas},
+        {"kernel", machine.blas_kernel},
+        {"variant", machine.blas_variant}}},
+      {"cuda", "not built"},
+      {"gnuplot", gnuplot.empty() ? Json(nullptr) : Json(gnuplot)},
+      {"libraries",
+       {{"glibc", gnu_get_libc_version()},
+        {"fmt",
+         fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+        {"CLI11", CLI11_VERSION},
+        {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                      NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}}},
+      {"problems", problems},
+  };
+}
+
+std::string as_text(const Json& found) {
+  std::string text;
+  const auto line = [&text](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<16}{}\n", name, value);
+  };
+  std::string features, libraries;
+  for (const auto& feature : found["cpu_features"]) features += feature.get<std::string>() + " ";
+  for (const auto& [name, version] : found["libraries"].items()) {
+    libraries += (libraries.empty() ? "" : ", ") + name + " " + version.get<std::string>();
+  }
+  line("posattn",
+       fmt::format("{} (commit {}, {}, {})", found["version"].get<std::string>(),
+                   found["commit"].get<std::string>(), found["compiler"].get<std::string>(),
+                   found["build_type"].get<std::string>()));
+  line("CPU", found["cpu"]);
+  line("features", features);
+  line("kernels",
+       fmt::format("{} (chosen for this CPU)", found["instruction_set"].get<std::string>()));
+  line("cores", fmt::format("{}; {} threads unless --threads says otherwise",
+                            found["cores"].get<int>(), found["default_threads"].get<int>()));
+  line("BLAS", fmt::format("{}; {} variant, {} kernels", found["blas"]["config"].get<std::string>(),
+                           found["blas"]["variant"].get<std::string>(),
+                           found["blas"]["kernel"].get<std::string>()));
+  line("CUDA", found["cuda"]);
+  line("gnuplot", found["gnuplot"].is_null()
+                      ? "not found: 'posattn report' draws its figures with it (apt install "
+                        "gnuplot-nox)"
+                      : found["gnuplot"].get<std::string>());
+  line("libraries", libraries);
+  for (const auto& problem : found["problems"]) line("PROBLEM", problem);
+  if (found["problems"].empty()) text += "\nEverything needed for training is here.\n";
+  return text;
+}
+
+ExitCode doctor(bool json) {
+  const Json found = findings(find_machine());
+  write_output(json ? found.dump(2) + "\n" : as_text(found));
+  return found["problems"].empty() ? ExitCode::done : ExitCode::failed;
+}
+
+}  // namespace
+
+void add_doctor(Program& program) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App& command =
+      add_command(program,
+                  {.name = "doctor",
+                   .description = "Show what the program found on this machine",
+                   .examples = {"posattn doctor", "posattn doctor --json"},
+                   .details = "Exit code 1 when something would make results wrong."},
+                  [json] { return doctor(*json); });
+  add_json_flag(command, *json);
+}
+
+}  // namespace posattn

@@ -1,0 +1,100 @@
+// posattn evaluate
+#include "posattn/evaluation/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/evaluate_output.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/model_paths.h"
+#include "posattn/cli/terminal.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::vector<std::string> models;
+  std::string scales = "1..10";
+  int64_t samples = 1000;
+  uint64_t seed = 0;
+  int threads = 0;
+  bool per_node = false, json = false;
+  ModelHints hints;
+};
+
+EvaluatedModel evaluate_file(const std::filesystem::path& path, const Options& options,
+                             const std::vector<double>& scales, int threads) {
+  const Model model = load_model(path, options.hints);
+  if (model.origin.task.empty()) {
+    throw Error(ExitCode::data,
+                fmt::format("'{}' does not say which task it was trained on", path.string()),
+                "a task", "add --task NAME ('posattn tasks' lists them)");
+  }
+  const Task& task = find_task(model.origin.task);
+  return {.path = path.string(),
+          .task = model.origin.task,
+          .architecture = preset_name(model.spec),
+          .length = model.origin.length,
+          .scales = evaluate({.model = &model,
+                              .task = &task,
+                              .scales = scales,
+                              .samples = options.samples,
+                              .seed = options.seed,
+                              .threads = threads})};
+}
+
+ExitCode evaluate_models(const Options& options) {
+  const std::vector<double> scales = parse_scales(options.scales);
+  constexpr int64_t most_samples = 1'000'000'000;
+  if (options.samples < 1 || options.samples > most_samples) {
+    throw Error(ExitCode::usage, fmt::format("--samples {} is out of range", options.samples),
+                fmt::format("1 to {}", most_samples));
+  }
+  const int threads = thread_count(options.threads);
+  std::vector<EvaluatedModel> results;
+  for (const std::string& name : options.models) {
+    for (const std::filesystem::path& path : find_models(name)) {
+      results.push_back(evaluate_file(path, options, scales, threads));
+    }
+  }
+  write_output(options.json ? evaluation_json(results)
+                            : evaluation_text(results, options.per_node));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_evaluate(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "evaluate",
+       .description = "Test models inside and outside their training range",
+       .examples = {"posattn evaluate runs/cumulative-sum --scales 1..10",
+                    "posattn evaluate positional.safetensors standard.safetensors --per-node",
+                    "posattn evaluate runs/sort --scales 1..10,1000 --samples 10000 --json",
+                    "posattn evaluate theirs.safetensors --task sort --architecture standard"},
+       .details =
+           "A scale c tests on values in [-range c, range c] that leave the training range.\n"
+           "A sample is accurate when each output is within 0.1 + 0.1 |target|. Models of one\n"
+           "task, architecture and length are summarised by median and spread."},
+      [options] { return evaluate_models(*options); });
+  command.add_option("MODEL", options->models, "Model files, run folders or folders of runs")
+      ->required()
+      ->type_name("");
+  command.add_option("--scales", options->scales, "Scales c, as 1..10,1000")
+      ->option_text("LIST [1..10]");
+  command.add_option("--samples", options->samples, "Samples per scale")->option_text("INT [1000]");
+  command.add_option("--seed", options->seed, "Of the test samples")->option_text("INT [0]");
+  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
+      ->option_text("INT [0]");
+  command.add_flag("--per-node", options->per_node, "Also the error of every node");
+  add_json_flag(command, options->json);
+  add_hint_flags(command, options->hints);
+}
+
+}  // namespace posattn

@@ -1,0 +1,158 @@
+#include "posattn/cli/inspect_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "posattn/cli/text_table.h"
+
+namespace posattn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int widest_text_map = 32;  // nodes; larger maps need the SVG
+
+struct TensorStatistics {
+  double smallest = 0, largest = 0, norm = 0;
+};
+
+TensorStatistics statistics(std::span<const float> values) {
+  TensorStatistics result;
+  if (values.empty()) return result;
+  result.smallest = *std::min_element(values.begin(), values.end());
+  result.largest = *std::max_element(values.begin(), values.end());
+  double squares = 0;
+  for (const float value : values) squares += double{value} * value;
+  result.norm = std::sqrt(squares);
+  return result;
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text;
+}
+
+std::string heading(const Inspection& inspection) {
+  const Model& model = *inspection.model;
+  std::string text = inspection.path + "\n";
+  if (model.origin.task.empty()) {
+    text += "task unknown (the file has no metadata of posattn)\n";
+  } else {
+    text += fmt::format("trained on {}, {} {}, {} values in [-{}, {}]\n", model.origin.task,
+                        model.origin.variable_length ? "lengths up to" : "length",
+                        model.origin.length, model.origin.integers ? "integer" : "real",
+                        model.origin.range, model.origin.range);
+  }
+  for (const auto& [name, value] : model.origin.notes) text += fmt::format("{}: {}\n", name, value);
+  text += fmt::format("\n{} architecture\n", preset_name(model.spec));
+  const Json spec = Json::parse(to_json(model.spec));
+  for (const auto& [name, value] : spec.items()) {
+    text += fmt::format("  {:<20}{}\n", name,
+                        value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return text;
+}
+
+std::string parameter_table(const Model& model) {
+  TextTable table({"tensor", "shape", "numbers", "min", "max", "norm"}, 2);
+  for (const TensorInfo& tensor : model.parameters.layout().tensors()) {
+    const TensorStatistics found = statistics(model.parameters.slice(tensor));
+    table.add_row({tensor.name, shape_text(tensor.shape), std::to_string(tensor.size),
+                   short_number(found.smallest), short_number(found.largest),
+                   short_number(found.norm)});
+  }
+  return fmt::format("{}trained numbers: {}\n", table.to_string(),
+                     model.parameters.layout().parameter_count());
+}
+
+const char* shade(float value) {
+  constexpr const char* shades[] = {"··", "░░", "▒▒", "▓▓", "██"};
+  return shades[std::clamp(static_cast<int>(value * 5), 0, 4)];
+}
+
+// The heads of a layer side by side; a row shows where one node looks.
+std::string heat_maps(const AttentionMaps& maps) {
+  std::string text = fmt::format(
+      "attention ({}); a row is a node, shade ·· < 0.2 ≤ ░░ < 0.4 ≤ ▒▒ < 0.6 ≤ ▓▓ < 0.8 ≤ ██\n",
+      maps.caption);
+  if (maps.nodes > widest_text_map) {
+    return text + fmt::format("  {} nodes are too many to show here: use --attention FILE.svg\n",
+                              maps.nodes);
+  }
+  const int64_t map_size = int64_t{1} * maps.nodes * maps.nodes;
+  for (int layer = 0; layer < maps.depth; ++layer) {
+    text += fmt::format("  layer {}, heads 0 to {}\n", layer, maps.heads - 1);
+    for (int node = 0; node < maps.nodes; ++node) {
+      text += "  ";
+      for (int head = 0; head < maps.heads; ++head) {
+        const float* row = maps.weights.data() +
+                           (int64_t{1} * layer * maps.heads + head) * map_size +
+                           int64_t{1} * node * maps.nodes;
+        text += "  ";
+        for (int other = 0; other < maps.nodes; ++other) text += shade(row[other]);
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+Json attention_json(const AttentionMaps& maps) {
+  const float* value = maps.weights.data();
+  Json layers = Json::array();
+  for (int layer = 0; layer < maps.depth; ++layer) {
+    Json heads = Json::array();
+    for (int head = 0; head < maps.heads; ++head) {
+      Json rows = Json::array();
+      for (int node = 0; node < maps.nodes; ++node, value += maps.nodes) {
+        rows.push_back(std::vector<float>(value, value + maps.nodes));
+      }
+      heads.push_back(rows);
+    }
+    layers.push_back(heads);
+  }
+  return {{"caption", maps.caption}, {"layers", layers}};
+}
+
+}  // namespace
+
+std::string inspection_text(const Inspection& inspection) {
+  return heading(inspection) + "\n" + parameter_table(*inspection.model) + "\n" +
+         (inspection.attention
+              ? heat_maps(*inspection.attention)
+              : "attention depends on the input: --input 1,2,... shows it for that row\n");
+}
+
+std::string inspection_json(const Inspection& inspection) {
+  const Model& model = *inspection.model;
+  Json tensors = Json::array();
+  for (const TensorInfo& tensor : model.parameters.layout().tensors()) {
+    const TensorStatistics found = statistics(model.parameters.slice(tensor));
+    tensors.push_back({{"name", tensor.name},
+                       {"shape", tensor.shape},
+                       {"trained", tensor.trained},
+                       {"min", found.smallest},
+                       {"max", found.largest},
+                       {"norm", found.norm}});
+  }
+  const Json document = {
+      {"path", inspection.path},
+      {"task", model.origin.task.empty() ? Json(nullptr) : Json(model.origin.task)},
+      {"architecture", preset_name(model.spec)},
+      {"length", model.origin.length},
+      {"variable_length", model.origin.variable_length},
+      {"range", model.origin.range},
+      {"integers", model.origin.integers},
+      {"notes", model.origin.notes},
+      {"spec", Json::parse(to_json(model.spec))},
+      {"parameter_count", model.parameters.layout().parameter_count()},
+      {"tensors", tensors},
+      {"attention", inspection.attention ? attention_json(*inspection.attention) : Json(nullptr)}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace posattn

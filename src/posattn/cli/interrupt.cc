@@ -1,0 +1,28 @@
+#include "posattn/cli/interrupt.h"
+
+#include <csignal>
+
+namespace posattn {
+namespace {
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
+
+void note_interrupt(int /*signal*/) { interrupted = true; }
+
+}  // namespace
+
+const std::atomic<bool>& catch_interrupts() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction previous {};
+    if (sigaction(number, nullptr, &previous) == 0 && previous.sa_handler == SIG_IGN) continue;
+    struct sigaction action {};
+    action.sa_handler = note_interrupt;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(number, &action, nullptr);
+  }
+  return interrupted;
+}
+
+}  // namespace posattn

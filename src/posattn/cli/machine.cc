@@ -1,0 +1,92 @@
+#include "posattn/cli/machine.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "posattn/base/error.h"
+#include "posattn/base/version.h"
+#include "posattn/kernels/cpu/blas.h"
+#include "posattn/kernels/cpu/tile_kernels.h"
+
+namespace posattn {
+namespace {
+
+// The value of the first line "name : value" of /proc/cpuinfo.
+std::string cpu_field(const std::string& name) {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos || !line.starts_with(name)) continue;
+    const size_t start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return "";
+}
+
+std::vector<std::string> vector_features() {
+  constexpr std::array wanted = {"sse4_2",   "avx",         "avx2",        "fma",     "avx512f",
+                                 "avx512bw", "avx512_vnni", "avx512_bf16", "amx_bf16"};
+  std::istringstream flags(cpu_field("flags"));
+  std::vector<std::string> found;
+  for (std::string flag; flags >> flag;) {
+    if (std::find(wanted.begin(), wanted.end(), flag) != wanted.end()) found.push_back(flag);
+  }
+  return found;
+}
+
+}  // namespace
+
+Machine find_machine() {
+  Machine machine;
+  machine.cpu = cpu_field("model name");
+  if (machine.cpu.empty()) machine.cpu = "unknown CPU";
+  machine.features = vector_features();
+  machine.instruction_set = instruction_set();
+  machine.cores = omp_get_num_procs();
+  try {
+    const BlasInfo& blas = blas_info();
+    machine.blas = blas.configuration;
+    machine.blas_kernel = blas.kernel;
+    machine.blas_variant = blas.variant;
+  } catch (const Error& error) {
+    machine.blas_problem = error.problem() + "; " + error.hint();
+  }
+  return machine;
+}
+
+std::string machine_line(const Machine& machine, int threads) {
+  return fmt::format(
+      "posattn {} · {}, {} thread{}, {} · OpenBLAS ({}, {} kernels) · no CUDA (not built)",
+      build_info().version, machine.cpu, threads, threads == 1 ? "" : "s", machine.instruction_set,
+      machine.blas_variant, machine.blas_kernel);
+}
+
+std::string find_gnuplot() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(
+      popen("gnuplot --version 2>/dev/null", "r"), &pclose);
+  if (!pipe) return "";
+  std::array<char, 200> line{};
+  if (std::fgets(line.data(), line.size(), pipe.get()) == nullptr) return "";
+  std::string text = line.data();
+  text.erase(text.find_last_not_of(" \n") + 1);
+  return text;
+}
+
+int thread_count(int requested) {
+  constexpr int most = 1024;
+  if (requested < 0 || requested > most) {
+    throw Error(ExitCode::usage, fmt::format("--threads {} is out of range", requested),
+                fmt::format("1 to {}, or 0 for every core", most));
+  }
+  return requested == 0 ? omp_get_num_procs() : requested;
+}
+
+}  // namespace posattn

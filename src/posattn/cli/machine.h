@@ -1,0 +1,32 @@
+// What the program found on this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace posattn {
+
+struct Machine {
+  std::string cpu;                    // the model as the system names it
+  std::vector<std::string> features;  // vector instruction sets the CPU offers
+  std::string instruction_set;        // the one the tile kernels use
+  int cores = 1;                      // that this process may use
+  std::string blas;                   // OpenBLAS's own description of its build
+  std::string blas_kernel;            // its kernels for this CPU
+  std::string blas_variant;           // "pthread", "openmp"
+  std::string blas_problem;           // why it cannot be used, or ""
+};
+
+Machine find_machine();
+
+// "posattn 0.1.0 · CPU, 2 threads · OpenBLAS (pthread, SkylakeX kernels) · no CUDA (not built)"
+std::string machine_line(const Machine& machine, int threads);
+
+// The text of `gnuplot --version`, or "" when there is none.
+std::string find_gnuplot();
+
+// --threads as given: 0 means every core this process may use. Throws Error(usage) for others
+// below 1 or beyond reason.
+int thread_count(int requested);
+
+}  // namespace posattn

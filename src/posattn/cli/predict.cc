@@ -1,0 +1,101 @@
+// posattn predict
+#include "posattn/evaluation/predict.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/file.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/model_paths.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/evaluation/csv.h"
+#include "posattn/evaluation/npy.h"
+#include "posattn/evaluation/table_io.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::string model, input, output, format;
+  int threads = 0;
+  bool json = false;
+  ModelHints hints;
+};
+
+std::string rows_as_json(const Table& table) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (int64_t row = 0; row < table.rows; ++row) {
+    const auto first = table.values.begin() + row * table.columns;
+    rows.push_back(std::vector<float>(first, first + table.columns));
+  }
+  return nlohmann::ordered_json{{"rows", table.rows}, {"columns", table.columns}, {"outputs", rows}}
+             .dump() +
+         "\n";
+}
+
+std::string formatted(const Table& table, const Options& options) {
+  if (options.json) return rows_as_json(table);
+  const bool npy =
+      options.format.empty() ? options.output.ends_with(".npy") : options.format == "npy";
+  return npy ? to_npy(table) : to_csv(table);
+}
+
+ExitCode predict(const Options& options) {
+  const std::vector<std::string> formats = {"csv", "npy"};
+  if (!options.format.empty() && options.format != "csv" && options.format != "npy") {
+    throw unknown_name(ExitCode::usage, "format", options.format, formats);
+  }
+  const int threads = thread_count(options.threads);
+  const Model model = load_model(find_model(options.model), options.hints);
+  const Table input = options.input.empty() || options.input == "-"
+                          ? read_table(std::cin, "standard input")
+                          : read_table(options.input);
+  Table result;
+  result.rows = input.rows;
+  result.columns = output_columns_for(model, input.columns);
+  result.values = predict_rows(model, input.values, input.rows, threads);
+  const std::string text = formatted(result, options);
+  if (options.output.empty() || options.output == "-") {
+    write_output(text);
+  } else {
+    write_file(options.output, text);
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_predict(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "predict",
+       .description = "A model's outputs for rows of numbers",
+       .examples = {"echo 1,2,3,4,5,6,7,8 | posattn predict runs/cumulative-sum/positional-seed0",
+                    "posattn predict model.safetensors --input x.csv --output y.csv",
+                    "posattn predict model.safetensors --input x.npy --output y.npy"},
+       .details =
+           "One row per sample: the task's own row (n numbers for the sequence tasks, 2n for\n"
+           "min-sum, n x n for path). Input may be CSV or NPY; its content tells which."},
+      [options] { return predict(*options); });
+  command.add_option("MODEL", options->model, "A model file or run folder")
+      ->required()
+      ->type_name("");
+  command.add_option("--input", options->input, "Rows to read; '-': standard input")
+      ->option_text("FILE [-]");
+  command.add_option("--output", options->output, "File to write; '-': standard output")
+      ->option_text("FILE [-]");
+  command.add_option("--format", options->format, "csv or npy; npy when the output ends in .npy")
+      ->option_text("NAME [csv]");
+  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
+      ->option_text("INT [0]");
+  add_json_flag(command, options->json);
+  add_hint_flags(command, options->hints);
+}
+
+}  // namespace posattn

@@ -1,0 +1,148 @@
+#include "posattn/cli/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
+#include "posattn/evaluation/summary.h"
+
+namespace posattn {
+namespace {
+
+constexpr std::chrono::milliseconds live_interval{100};
+constexpr std::chrono::seconds plain_interval{5};
+constexpr int bar_width = 20;
+
+std::string bar(double share) {
+  const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * bar_width);
+  std::string text;
+  for (int i = 0; i < bar_width; ++i) text += i < filled ? "█" : "░";
+  return text;
+}
+
+// The first `columns` characters of UTF-8 text: a live line must not wrap.
+std::string cut(const std::string& text, int columns) {
+  int width = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U && ++width > columns) {
+      return text.substr(0, i);
+    }
+  }
+  return text;
+}
+
+double seconds_between(std::chrono::steady_clock::time_point from,
+                       std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<int64_t>(std::lround(std::clamp(seconds, 0.0, 1e9)));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+ProgressDisplay::ProgressDisplay(const std::vector<RunConfig>& configs)
+    : live_(is_terminal(stderr)), drawn_(Clock::now()) {
+  for (const RunConfig& config : configs) {
+    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& known) {
+      return known.name == config.architecture;
+    });
+    if (group == groups_.end()) {
+      group = groups_.emplace(groups_.end());
+      group->name = config.architecture;
+    }
+    ++group->runs;
+    group_of_run_.push_back(static_cast<size_t>(group - groups_.begin()));
+  }
+}
+
+void ProgressDisplay::update(const RunProgress& progress) {
+  Group& group = groups_[group_of_run_[progress.run]];
+  const Clock::time_point now = Clock::now();
+  if (group.latest.empty()) group.started = now;
+  group.ended = now;
+  group.first_step.try_emplace(progress.run, progress.step);
+  group.latest[progress.run] = progress;
+  if (now - drawn_ >= (live_ ? Clock::duration(live_interval) : Clock::duration(plain_interval))) {
+    draw(false);
+    drawn_ = now;
+  }
+}
+
+void ProgressDisplay::finish() { draw(true); }
+
+std::string ProgressDisplay::line(const Group& group, bool with_bar) {
+  int64_t done = 0, this_sitting = 0, steps_of_run = 0;
+  size_t ended = 0, diverged = 0, failed = 0;
+  double reported_rate = 0;
+  std::vector<double> train, validation;
+  for (const auto& [run, progress] : group.latest) {
+    steps_of_run = progress.steps;
+    const bool running = progress.status == RunStatus::running;
+    // A run that stopped early has nothing left to do, so it counts as complete.
+    done += running || progress.status == RunStatus::interrupted ? progress.step : progress.steps;
+    this_sitting += progress.step - group.first_step.at(run);
+    if (!running) ++ended;
+    if (progress.status == RunStatus::diverged) ++diverged;
+    if (progress.status == RunStatus::failed) ++failed;
+    if (running) reported_rate += progress.steps_per_second;
+    if (progress.status == RunStatus::diverged) continue;
+    if (progress.epoch > 0) train.push_back(progress.train_loss);
+    if (progress.validation_loss) validation.push_back(*progress.validation_loss);
+  }
+  const int64_t total = steps_of_run * static_cast<int64_t>(group.runs);
+  const double elapsed = seconds_between(group.started, group.ended);
+  const double rate =
+      this_sitting > 0 && elapsed > 0 ? static_cast<double>(this_sitting) / elapsed : reported_rate;
+  std::string text = fmt::format("  {:<18} ", group.name);
+  const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
+  if (with_bar) text += bar(share) + "  ";
+  text += fmt::format("{}/{} steps", done, total);
+  if (group.runs > 1) text += fmt::format(" of {} runs", group.runs);
+  if (!train.empty()) text += "  loss " + short_number(spread_of(train).median);
+  if (!validation.empty()) text += "  validation " + short_number(spread_of(validation).median);
+  if (rate > 0) text += fmt::format("  {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
+  if (ended < group.runs && rate > 0 && done < total) {
+    text += "  " + duration_text(static_cast<double>(total - done) / rate) + " left";
+  }
+  if (diverged > 0) text += fmt::format("  {} diverged", diverged);
+  if (failed > 0) text += fmt::format("  {} failed", failed);
+  return text;
+}
+
+void ProgressDisplay::draw(bool last) {
+  std::string text;
+  if (live_ && lines_drawn_ > 0) text += fmt::format("\x1b[{}A", lines_drawn_);
+  int lines = 0;
+  for (Group& group : groups_) {
+    if (group.latest.empty()) {
+      if (!live_ || last) continue;  // at the end: its runs had all ended before
+      text += fmt::format("\x1b[2K  {:<18} waiting\n", group.name);
+    } else if (live_) {
+      text += "\x1b[2K" + cut(line(group, true), terminal_columns(stderr) - 1) + "\n";
+    } else if (!group.drawn_finished) {
+      group.drawn_finished =
+          last || (group.latest.size() == group.runs &&
+                   std::none_of(group.latest.begin(), group.latest.end(), [](const auto& entry) {
+                     return entry.second.status == RunStatus::running;
+                   }));
+      text += line(group, false) + "\n";
+    } else {
+      continue;
+    }
+    ++lines;
+  }
+  lines_drawn_ = lines;
+  // Progress is a courtesy: a standard error that cannot be written to is no reason to stop.
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+}  // namespace posattn

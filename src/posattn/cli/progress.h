@@ -1,0 +1,46 @@
+// A fleet's progress on standard error: on a terminal one live line per architecture, elsewhere one
+// line per architecture every few seconds.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "posattn/training/fleet.h"
+
+namespace posattn {
+
+class ProgressDisplay {
+ public:
+  explicit ProgressDisplay(const std::vector<RunConfig>& configs);
+
+  void update(const RunProgress& progress);  // a fleet's progress callback
+  void finish();                             // draws the last state
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Group {  // the runs of one architecture
+    std::string name;
+    size_t runs = 0;
+    std::map<size_t, RunProgress> latest;  // by run
+    std::map<size_t, int64_t> first_step;  // of this sitting; a resumed run does not start at 0
+    Clock::time_point started, ended;
+    bool drawn_finished = false;  // on a pipe, a finished group is written once
+  };
+
+  void draw(bool last);
+  static std::string line(const Group& group, bool with_bar);
+
+  std::vector<Group> groups_;
+  std::vector<size_t> group_of_run_;
+  bool live_;
+  int lines_drawn_ = 0;
+  Clock::time_point drawn_;
+};
+
+// "42 s", "3 min 20 s", "5 h 07 min"
+std::string duration_text(double seconds);
+
+}  // namespace posattn

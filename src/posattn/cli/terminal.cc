@@ -1,0 +1,94 @@
+#include "posattn/cli/terminal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+[[noreturn]] void throw_output_error(int error_number) {
+  throw Error(ExitCode::failed,
+              fmt::format("cannot write to standard output: {}", std::strerror(error_number)), "",
+              "the output above is not complete");
+}
+
+bool variable_is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+}  // namespace
+
+bool is_terminal(std::FILE* stream) {
+  const char* kind = std::getenv("TERM");
+  return isatty(fileno(stream)) != 0 && (kind == nullptr || std::strcmp(kind, "dumb") != 0);
+}
+
+std::string coloured(std::string_view text, Colour colour, std::FILE* stream) {
+  if (!is_terminal(stream) || variable_is_set("NO_COLOR")) return std::string(text);
+  const char* code = "";
+  switch (colour) {
+    case Colour::red:
+      code = "1;31";
+      break;
+    case Colour::green:
+      code = "32";
+      break;
+    case Colour::yellow:
+      code = "33";
+      break;
+    case Colour::dim:
+      code = "2";
+      break;
+  }
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+int terminal_columns(std::FILE* stream) {
+  winsize size{};
+  if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+int display_width(std::string_view text) {
+  int width = 0;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U) ++width;
+  }
+  return width;
+}
+
+void write_output(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) throw_output_error(errno);
+}
+
+void flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw_output_error(errno != 0 ? errno : EIO);
+  }
+}
+
+void secure_standard_streams() {
+  // The lowest free descriptor is taken, so in order. Opened for reading only, a closed standard
+  // output still fails when written to.
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) {
+      const int mode = descriptor == 2 ? O_WRONLY : O_RDONLY;
+      if (open("/dev/null", mode) == -1) std::_Exit(static_cast<int>(ExitCode::failed));
+    }
+  }
+  for (const int number : {SIGPIPE, SIGXFSZ}) (void)std::signal(number, SIG_IGN);
+}
+
+}  // namespace posattn

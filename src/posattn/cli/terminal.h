@@ -1,0 +1,30 @@
+// Writing to a terminal or a pipe: colour only where it is wanted, and no output lost in silence.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace posattn {
+
+// A terminal that can move its cursor (TERM is not "dumb").
+bool is_terminal(std::FILE* stream);
+
+// `text` in this colour on a terminal, plain elsewhere and when NO_COLOR is set.
+enum class Colour { red, green, yellow, dim };
+std::string coloured(std::string_view text, Colour colour, std::FILE* stream);
+
+int terminal_columns(std::FILE* stream);
+
+// Columns that UTF-8 text takes, for text without wide or combining characters.
+int display_width(std::string_view text);
+
+// To standard output; a full disk or a closed pipe is Error(failed), at the latest when flushing.
+void write_output(std::string_view text);
+void flush_output();
+
+// Makes descriptors 0 to 2 refer to something, so that a file opened later never takes the place of
+// a closed standard output, and turns SIGPIPE and SIGXFSZ into write errors that can be reported.
+void secure_standard_streams();
+
+}  // namespace posattn

@@ -1,0 +1,63 @@
+#include "posattn/cli/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "posattn/cli/terminal.h"
+
+namespace posattn {
+
+TextTable::TextTable(std::vector<std::string> header, size_t left_columns)
+    : left_columns_(left_columns) {
+  rows_.push_back(std::move(header));
+}
+
+void TextTable::add_row(std::vector<std::string> cells) {
+  cells.resize(rows_.front().size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string TextTable::to_string() const {
+  std::vector<int> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(static_cast<size_t>(widths[i] - display_width(row[i])), ' ');
+      if (i > 0) line += "  ";
+      line += i < left_columns_ ? row[i] + padding : padding + row[i];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string short_number(double value) { return fmt::format("{:.4g}", value); }
+
+std::string wrapped(const std::string& text, int columns, int indent) {
+  std::istringstream words(text);
+  std::string result, word;
+  int used = indent;
+  while (words >> word) {
+    const int width = display_width(word);
+    if (used > indent && used + 1 + width > columns) {
+      result += "\n" + std::string(static_cast<size_t>(indent), ' ');
+      used = indent;
+    } else if (used > indent) {
+      result += " ";
+      ++used;
+    }
+    result += word;
+    used += width;
+  }
+  return result;
+}
+
+}  // namespace posattn

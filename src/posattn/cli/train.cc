@@ -1,0 +1,153 @@
+// posattn train
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "posattn/cli/commands.h"
+#include "posattn/cli/interrupt.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/progress.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/cli/train_output.h"
+#include "posattn/cli/train_settings.h"
+#include "posattn/training/fleet.h"
+
+namespace posattn {
+namespace {
+
+// The arguments as a shell would need them to be typed.
+std::string command_line(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& argument : arguments) {
+    constexpr const char* harmless =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+    const bool plain =
+        !argument.empty() && argument.find_first_not_of(harmless) == std::string::npos;
+    std::string quoted = argument;
+    for (size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4) {
+      quoted.replace(at, 1, "'\\''");
+    }
+    line += (line.empty() ? "" : " ") + (plain ? argument : "'" + quoted + "'");
+  }
+  return line;
+}
+
+void print_dry_run(const std::vector<RunConfig>& configs, const std::filesystem::path& out,
+                   bool json) {
+  for (const RunConfig& config : configs) validate(config);
+  if (json) return write_output(to_json(configs.front()) + "\n");
+  std::string text;
+  for (const RunConfig& config : configs) {
+    text += fmt::format("# would train {}\n", run_folder_path(out, config).string());
+  }
+  write_output(text + to_toml(configs.front()));
+}
+
+size_t count_status(const std::vector<RunOutcome>& outcomes, RunStatus status) {
+  return static_cast<size_t>(
+      std::count_if(outcomes.begin(), outcomes.end(),
+                    [status](const RunOutcome& outcome) { return outcome.status == status; }));
+}
+
+// The runs that did not end well, one line each, as the hint of the error that ends the program.
+std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
+  std::string text;
+  for (const RunOutcome& outcome : outcomes) {
+    if (outcome.status != RunStatus::diverged && outcome.status != RunStatus::failed) continue;
+    text += fmt::format("{}{} {} in epoch {}: {}", text.empty() ? "" : "\n        ",
+                        outcome.folder.string(), to_string(outcome.status), outcome.epoch + 1,
+                        outcome.message);
+  }
+  return text;
+}
+
+ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
+  const std::vector<RunConfig> configs = collect_configs(settings);
+  const std::filesystem::path out = output_folder(settings, configs);
+  if (settings.dry_run) {
+    print_dry_run(configs, out, settings.json);
+    return ExitCode::done;
+  }
+  const int threads = thread_count(settings.threads);
+  fmt::print(stderr, "{}\n", machine_line(find_machine(), threads));
+  fmt::print(stderr, "{}, length {}, values in [-{}, {}]: {} run{} in {}\n", configs[0].task,
+             configs[0].length, configs[0].range, configs[0].range, configs.size(),
+             configs.size() == 1 ? "" : "s", out.string());
+  ProgressDisplay display(configs);
+  FleetOptions options;
+  options.out = out;
+  options.resume = settings.resume;
+  options.threads = threads;
+  options.command_line = command_line(arguments);
+  options.stop = &catch_interrupts();
+  options.progress = [&display](const RunProgress& progress) { display.update(progress); };
+  const std::vector<RunOutcome> outcomes = train_fleet(configs, options);
+  display.finish();
+
+  if (settings.json) {
+    write_output(outcome_json(out, outcomes));
+  } else {
+    write_output(outcome_table(outcomes));
+  }
+  if (count_status(outcomes, RunStatus::interrupted) > 0) {
+    fmt::print(stderr, "interrupted; the checkpoint is saved. To go on:\n  {}{}\n",
+               command_line(arguments), settings.resume ? "" : " --resume");
+    return ExitCode::interrupted;
+  }
+  const size_t diverged = count_status(outcomes, RunStatus::diverged);
+  const size_t failed = count_status(outcomes, RunStatus::failed);
+  if (diverged + failed > 0) {
+    flush_output();
+    throw Error(ExitCode::failed,
+                fmt::format("{} of {} runs did not finish ({} diverged, {} failed)",
+                            diverged + failed, outcomes.size(), diverged, failed),
+                "", unfinished_runs(outcomes));
+  }
+  if (!settings.json) {
+    write_output(fmt::format("\nnext:  posattn evaluate {0}\n       posattn report {0}\n",
+                             command_line({out.string()})));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_train(Program& program) {
+  auto settings = std::make_shared<TrainSettings>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "train",
+       .description = "Train models: every architecture with every seed",
+       .examples =
+           {"posattn train --task cumulative-sum --architecture positional,standard --epochs 200",
+            "posattn train --task sort --architecture positional --seeds 0..9 --length 16",
+            "posattn train --config sweep.toml --set lr=0.001 --out runs/sweep",
+            "posattn train --config runs/sort/positional-seed0/config.toml --out again",
+            "posattn train --task sort --epochs 200 --dry-run > sort.toml"},
+       .details =
+           "Runs go to OUT/ARCHITECTURE-seedSEED (OUT: --out, or runs/TASK). Ctrl-C saves a\n"
+           "checkpoint and prints the command that goes on. A setting comes from --set, else\n"
+           "from its flag, else from --config, else it has the default shown in brackets."},
+      [settings, &program] { return train(*settings, program.arguments); });
+  command.add_option("--seeds", settings->seeds, "Several runs, as 0..9 or 1,5,7..9")
+      ->option_text("LIST");
+  command.add_option("--config", settings->config_file, "Settings from a TOML file")
+      ->option_text("FILE");
+  command.add_option("--set", settings->assignments, "Change one setting; may be repeated")
+      ->option_text("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--out", settings->out, "Folder of the run folders")
+      ->option_text("DIR [runs/TASK]");
+  command.add_flag("--resume", settings->resume, "Go on with what OUT already holds");
+  command.add_option("--threads", settings->threads, "Threads to use; 0: one per core")
+      ->option_text("INT [0]");
+  command.add_flag("--dry-run", settings->dry_run,
+                   "Print the configuration as TOML (with --json as JSON) and train nothing");
+  add_json_flag(command, settings->json);
+  add_config_flags(command, settings);
+}
+
+}  // namespace posattn

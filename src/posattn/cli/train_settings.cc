@@ -1,0 +1,103 @@
+#include "posattn/cli/train_settings.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <set>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+
+namespace posattn {
+namespace {
+
+std::string capitalised(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::vector<std::string> split_architectures(const std::string& list) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  size_t start = 0;
+  while (start <= list.size()) {
+    const size_t comma = std::min(list.find(',', start), list.size());
+    std::string name = list.substr(start, comma - start);
+    if (!seen.insert(name).second) {
+      throw Error(ExitCode::usage, fmt::format("architecture '{}' is given twice", name));
+    }
+    names.push_back(std::move(name));
+    start = comma + 1;
+  }
+  return names;
+}
+
+}  // namespace
+
+void add_config_flags(CLI::App& command, const std::shared_ptr<TrainSettings>& settings) {
+  for (const FieldInfo& field : config_fields()) {
+    const std::string name = "--" + field.name;
+    const auto keep = [settings, key = field.name](const std::string& value) {
+      settings->flags.emplace_back(key, value);
+    };
+    const std::string help = field.accepts.empty() ? field.help : field.help + "; " + field.accepts;
+    CLI::Option* option = nullptr;
+    if (field.type == "flag") {
+      option = command.add_flag(name, help)->each(keep);
+    } else {
+      option = command.add_option_function<std::string>(name, keep, help);
+      std::string text = field.type == "text" ? "TEXT" : field.type == "integer" ? "INT" : "NUMBER";
+      if (!field.default_value.empty()) text += " [" + field.default_value + "]";
+      option->option_text(text);
+    }
+    option->group(capitalised(field.section));
+  }
+}
+
+std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
+  ConfigFile base;
+  if (!settings.config_file.empty()) base = read_config_file(settings.config_file);
+  bool seed_given = false;
+  for (const auto& [key, value] : settings.flags) {
+    set_field(base.config, key, value, fmt::format("in --{}", key));
+    seed_given = seed_given || key == "seed";
+  }
+  for (const std::string& assignment : settings.assignments) {
+    const size_t equals = assignment.find('=');
+    if (equals == std::string::npos) {
+      throw Error(ExitCode::usage, fmt::format("--set '{}' has no value", assignment),
+                  "--set key=value", "posattn train --set lr=0.001");
+    }
+    const std::string key = assignment.substr(0, equals);
+    set_field(base.config, key, assignment.substr(equals + 1), "in --set");
+    seed_given = seed_given || key == "seed";
+  }
+  if (seed_given && !settings.seeds.empty()) {
+    throw Error(ExitCode::usage, "both --seed and --seeds are given", "one of them");
+  }
+  // What the command line says about seeds replaces what the file says, in either form.
+  std::vector<uint64_t> seeds = {static_cast<uint64_t>(base.config.seed)};
+  if (!settings.seeds.empty()) {
+    seeds = parse_seeds(settings.seeds);
+  } else if (!seed_given && base.seeds) {
+    seeds = parse_seeds(*base.seeds);
+  }
+  std::vector<RunConfig> configs;
+  for (const std::string& architecture : split_architectures(base.config.architecture)) {
+    for (const uint64_t seed : seeds) {
+      RunConfig config = base.config;
+      config.architecture = architecture;
+      config.seed = static_cast<int64_t>(seed);
+      configs.push_back(std::move(config));
+    }
+  }
+  return configs;
+}
+
+std::filesystem::path output_folder(const TrainSettings& settings,
+                                    const std::vector<RunConfig>& configs) {
+  if (!settings.out.empty()) return settings.out;
+  return std::filesystem::path("runs") / configs.front().task;
+}
+
+}  // namespace posattn

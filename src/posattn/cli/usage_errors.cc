@@ -1,0 +1,71 @@
+#include "posattn/cli/usage_errors.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
+
+namespace posattn {
+namespace {
+
+std::vector<std::string> flag_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+Error unknown_argument(const CLI::App& app, const CLI::App* command, const std::string& argument) {
+  if (argument.starts_with("-")) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    const std::string where = command == nullptr
+                                  ? "(flags of a command come after its name)"
+                                  : fmt::format("of 'posattn {}'", command->get_name());
+    return unknown_name(ExitCode::usage, "flag", flag,
+                        flag_names(command == nullptr ? app : *command), where);
+  }
+  if (command == nullptr) {
+    return unknown_name(ExitCode::usage, "command", argument, command_names(app));
+  }
+  return Error(
+      ExitCode::usage,
+      fmt::format("unexpected argument '{}' of 'posattn {}'", argument, command->get_name()), "",
+      fmt::format("posattn {} --help", command->get_name()));
+}
+
+}  // namespace
+
+Error usage_error(const CLI::App& app, const CLI::Error& error) {
+  const auto selected = app.get_subcommands();
+  const CLI::App* command = selected.empty() ? nullptr : selected.front();
+  const std::vector<std::string> left_over = app.remaining(true);
+  if (!left_over.empty()) return unknown_argument(app, command, left_over.front());
+  const std::string name = command == nullptr ? "" : " " + command->get_name();
+  return Error(ExitCode::usage, error.what(), "",
+               fmt::format("'posattn{} --help' shows the options and examples", name));
+}
+
+void print_error(const Error& error) {
+  // Long lists of names are wrapped; hints are not, as they may hold commands to paste.
+  constexpr int columns = 100;
+  std::string text = coloured("error:", Colour::red, stderr) + " " + error.problem() + "\n";
+  if (!error.expected().empty()) {
+    text += "  " + wrapped("expected " + error.expected(), columns, 4) + "\n";
+  }
+  if (!error.hint().empty()) text += "  HINT: " + error.hint() + "\n";
+  // Nothing can be done when standard error itself cannot be written to.
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+}  // namespace posattn

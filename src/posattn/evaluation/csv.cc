@@ -1,0 +1,161 @@
+#include "posattn/evaluation/csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\v\f";
+
+std::string_view trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view line) {
+  std::vector<std::string_view> fields;
+  if (line.find(',') != std::string_view::npos) {
+    for (size_t start = 0; start <= line.size();) {
+      const size_t end = std::min(line.find(',', start), line.size());
+      fields.push_back(trim(line.substr(start, end - start)));
+      start = end + 1;
+    }
+    return fields;
+  }
+  for (size_t start = 0; (start = line.find_first_not_of(blanks, start)) < line.size();) {
+    const size_t end = std::min(line.find_first_of(blanks, start), line.size());
+    fields.push_back(line.substr(start, end - start));
+    start = end;
+  }
+  return fields;
+}
+
+enum class Reading { fine, no_number, too_large, not_finite };
+
+Reading read_number(std::string_view field, float& value) {
+  if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
+  const char* end = field.data() + field.size();
+  auto [stop, error] = std::from_chars(field.data(), end, value);
+  if (error == std::errc::result_out_of_range && stop == end) {
+    // Too small is a fine zero, too large is not; a double can tell them apart.
+    double wide = 0;
+    error = std::from_chars(field.data(), end, wide).ec;
+    if (error != std::errc() || std::abs(wide) >= 1) return Reading::too_large;
+    value = static_cast<float>(wide);
+  }
+  if (error != std::errc() || stop != end) return Reading::no_number;
+  return std::isfinite(value) ? Reading::fine : Reading::not_finite;
+}
+
+// A field from a file that may hold anything, fit for a message.
+std::string shown(std::string_view field) {
+  std::string text;
+  for (const char c : field.substr(0, 40)) text += c >= ' ' && c <= '~' ? c : '?';
+  return field.size() > 40 ? text + "..." : text;
+}
+
+class CsvParser {
+ public:
+  CsvParser(std::string_view name, int64_t expected_columns)
+      : name_(name), expected_columns_(expected_columns) {}
+
+  void add_line(std::string_view line) {
+    ++line_number_;
+    line = trim(line.substr(0, line.find('#')));
+    if (line.empty()) return;
+    const std::vector<std::string_view> fields = split(line);
+    if (std::exchange(at_start_, false) && is_header(fields)) return;
+    check_count(static_cast<int64_t>(fields.size()));
+    for (size_t i = 0; i < fields.size(); ++i) table_.values.push_back(number(fields[i], i + 1));
+    ++table_.rows;
+  }
+
+  Table take() {
+    if (table_.rows == 0) {
+      throw Error(ExitCode::data, fmt::format("{}: no rows of numbers", name_),
+                  "one row of numbers per sample");
+    }
+    return std::move(table_);
+  }
+
+ private:
+  static bool is_header(const std::vector<std::string_view>& fields) {
+    for (const std::string_view field : fields) {
+      float value = 0;
+      if (read_number(field, value) != Reading::no_number) return false;
+    }
+    return true;
+  }
+
+  void check_count(int64_t count) {
+    const std::string problem =
+        fmt::format("{}:{}: {} number{}", name_, line_number_, count, count == 1 ? "" : "s");
+    if (expected_columns_ > 0 && count != expected_columns_) {
+      throw Error(ExitCode::data, problem, fmt::format("{} numbers per row", expected_columns_),
+                  "one row per sample");
+    }
+    if (table_.rows == 0) {
+      table_.columns = count;
+      first_row_line_ = line_number_;
+    } else if (count != table_.columns) {
+      throw Error(ExitCode::data, problem,
+                  fmt::format("{} numbers, as in line {}", table_.columns, first_row_line_),
+                  "all rows must be equally long");
+    }
+  }
+
+  float number(std::string_view field, size_t column) const {
+    float value = 0;
+    const Reading reading = read_number(field, value);
+    if (reading == Reading::fine) return value;
+    const char* expected = reading == Reading::no_number   ? "a number"
+                           : reading == Reading::too_large ? "a number within 32-bit floating point"
+                                                           : "a finite number";
+    throw Error(ExitCode::data,
+                fmt::format("{}:{}: '{}' in column {}", name_, line_number_, shown(field), column),
+                expected);
+  }
+
+  std::string name_;
+  int64_t expected_columns_;
+  int64_t line_number_ = 0;
+  int64_t first_row_line_ = 0;
+  bool at_start_ = true;
+  Table table_;
+};
+
+}  // namespace
+
+Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns) {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  CsvParser parser(name, expected_columns);
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    parser.add_line(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parser.take();
+}
+
+std::string to_csv(const Table& table) {
+  fmt::memory_buffer text;
+  for (int64_t row = 0; row < table.rows; ++row) {
+    for (int64_t column = 0; column < table.columns; ++column) {
+      fmt::format_to(std::back_inserter(text), "{}{}", column == 0 ? "" : ",",
+                     table.values[row * table.columns + column]);
+    }
+    text.push_back('\n');
+  }
+  return fmt::to_string(text);
+}
+
+}  // namespace posattn

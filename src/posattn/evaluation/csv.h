@@ -1,0 +1,21 @@
+// Tables as text. Fields are separated by commas (with spaces around them if you like) or, on a
+// line without a comma, by spaces and tabs; '#' starts a comment; empty lines are skipped; a first
+// line without any number is a header.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "posattn/evaluation/table.h"
+
+namespace posattn {
+
+// Strict: every field must be a finite number and all rows equally long; there must be a row.
+// Throws Error(data) that starts with "name:line". With expected_columns > 0 rows must have that
+// many numbers.
+Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns = 0);
+
+// Comma-separated, each number in the fewest digits that read back as the same float.
+std::string to_csv(const Table& table);
+
+}  // namespace posattn

@@ -1,0 +1,158 @@
+#include "posattn/evaluation/evaluate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "posattn/model/reference_network.h"
+#include "posattn/tasks/dataset.h"
+
+namespace posattn {
+namespace {
+
+Model model_for(const char* task, int length, bool variable_length = false) {
+  const TaskShape shape = find_task(task).shape(length);
+  ModelSpec spec;
+  spec.real_nodes = shape.real_nodes;
+  spec.data_columns = shape.data_columns;
+  spec.output_columns = shape.output_columns;
+  spec.width = 8;
+  spec.mlp_width = 8;
+  spec.depth = 2;
+  spec = resolve(spec);
+  return {.spec = spec,
+          .parameters = Parameters<float>(spec),
+          .origin = {.task = task,
+                     .length = length,
+                     .variable_length = variable_length,
+                     .range = 2,
+                     .integers = false,
+                     .notes = {}}};
+}
+
+EvaluationRequest request_for(const Model& model, std::vector<double> scales) {
+  return {.model = &model,
+          .task = &find_task(model.origin.task),
+          .scales = std::move(scales),
+          .samples = 40,
+          .seed = 9};
+}
+
+DatasetRequest same_data(const EvaluationRequest& request, int length, double scale) {
+  return {.task = request.task,
+          .length = length,
+          .samples = request.samples,
+          .range = test_range(request.model->origin.range, scale, false),
+          .seed = request.seed,
+          .purpose = request.purpose,
+          .scale = scale};
+}
+
+TEST(Evaluate, AgreesWithTheReferenceNetwork) {
+  for (const char* task : {"cumulative-sum", "min-sum", "path"}) {
+    Model model = model_for(task, 5);
+    initialise(model.parameters, 3);
+    EvaluationRequest request = request_for(model, {1, 3});
+    request.threads = 2;
+    const std::vector<ScaleResult> results = evaluate(request);
+    ASSERT_EQ(results.size(), 2u);
+    for (const ScaleResult& result : results) {
+      const Dataset set = make_dataset(same_data(request, 5, result.c));
+      const std::vector<double> inputs(set.inputs.begin(), set.inputs.end());
+      const std::vector<double> outputs = reference_forward(
+          model.spec, to_double(model.parameters),
+          {.inputs = inputs.data(), .samples = set.samples, .real_nodes = set.shape.real_nodes});
+      double sum = 0;
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        const auto in_sample = static_cast<int>(i % set.shape.target_count());
+        const int columns = set.shape.output_columns;
+        if (!request.task->counts(5, in_sample / columns, in_sample % columns)) continue;
+        sum += std::pow(outputs[i] - set.targets[i], 2);
+      }
+      const double mse = sum / static_cast<double>(outputs.size());
+      EXPECT_NEAR(result.mse, mse, 1e-5 * mse) << task << ", c = " << result.c;
+      EXPECT_DOUBLE_EQ(result.mse_over_c2, result.mse / (result.c * result.c));
+      EXPECT_EQ(static_cast<int>(result.mse_per_node.size()), model.spec.real_nodes);
+      EXPECT_TRUE(result.per_length.empty());
+    }
+  }
+}
+
+// With every weight zero all outputs are the decoder's bias, whatever the engine does inside.
+TEST(Evaluate, VariableLengthsAreMeansOverSamples) {
+  Model model = model_for("cumulative-min", 4, true);
+  const float bias = 0.5f;
+  model.parameters["decoding.bias"][0] = bias;
+  EvaluationRequest request = request_for(model, {2});
+  request.samples = 42;
+  const ScaleResult result = evaluate(request).at(0);
+  ASSERT_EQ(result.per_length.size(), 4u);
+  double sum = 0;
+  double at_last_node = 0;
+  for (int i = 0; i < 4; ++i) {
+    const LengthResult& part = result.per_length[i];
+    EXPECT_EQ(part.length, i + 1);
+    EXPECT_EQ(part.samples, i < 2 ? 11 : 10);
+    DatasetRequest data = same_data(request, i + 1, 2);
+    data.samples = part.samples;
+    const Dataset set = make_dataset(data);
+    double squared = 0;
+    for (const double target : set.targets) squared += (bias - target) * (bias - target);
+    EXPECT_NEAR(part.mse, squared / static_cast<double>(set.targets.size()), 1e-6 * squared);
+    sum += part.mse * static_cast<double>(part.samples);
+    if (i == 3) {
+      for (int64_t s = 0; s < set.samples; ++s) {
+        at_last_node += std::pow(bias - set.targets[4 * s + 3], 2) / 10;
+      }
+    }
+  }
+  EXPECT_NEAR(result.mse, sum / 42, 1e-9 * sum);
+  EXPECT_NEAR(result.mse_per_node.at(3), at_last_node, 1e-6 * at_last_node);
+}
+
+TEST(Evaluate, AccuracyCountsWholeSamples) {
+  Model model = model_for("cumulative-max", 2);
+  const EvaluationRequest request = request_for(model, {1});
+  const Dataset set = make_dataset(same_data(request, 2, 1));
+  int accurate = 0;
+  for (int64_t s = 0; s < set.samples; ++s) {
+    accurate +=
+        std::abs(set.targets[2 * s]) <= 0.1 / 0.9 && std::abs(set.targets[2 * s + 1]) <= 0.1 / 0.9;
+  }
+  // Outputs are zero, and |0 - t| <= 0.1 + 0.1 |t| where |t| <= 1/9.
+  EXPECT_DOUBLE_EQ(evaluate(request).at(0).accuracy, accurate / 40.0);
+}
+
+TEST(Evaluate, ResultsDoNotDependOnThreadsOrOtherScales) {
+  Model model = model_for("sort", 6);
+  initialise(model.parameters, 1);
+  EvaluationRequest request = request_for(model, {1, 5});
+  const ScaleResult both = evaluate(request).at(1);
+  request.scales = {5};
+  request.threads = 3;
+  const ScaleResult alone = evaluate(request).at(0);
+  EXPECT_EQ(both.mse, alone.mse);
+  EXPECT_EQ(both.mse_per_node, alone.mse_per_node);
+  request.purpose = Purpose::test_data;
+  EXPECT_NE(evaluate(request).at(0).mse, alone.mse);
+}
+
+TEST(Evaluate, RefusesAModelOfOtherShapes) {
+  const Model model = model_for("sort", 6);
+  for (const char* other : {"min-sum", "path"}) {
+    EvaluationRequest request = request_for(model, {1});
+    request.task = &find_task(other);
+    try {
+      evaluate(request);
+      FAIL() << "accepted " << other;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      EXPECT_THAT(error.expected(), testing::HasSubstr(other));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace posattn

@@ -1,0 +1,34 @@
+// Several models of one kind (the seeds of a fleet) in a few numbers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "posattn/evaluation/evaluate.h"
+
+namespace posattn {
+
+// Quantile q of n sorted values lies at position q (n - 1), interpolated linearly between its two
+// neighbours (the default of NumPy and R). A NaN among the values makes every statistic NaN, so a
+// failed run is never silently left out; infinities are ordered like numbers (a mean of both is
+// NaN). Of no values all statistics are NaN.
+struct Spread {
+  int64_t count = 0;
+  int64_t non_finite = 0;  // NaN or infinite, of `count`
+  double minimum = 0, lower_quartile = 0, median = 0, upper_quartile = 0, maximum = 0;
+  double mean = 0;
+};
+
+Spread spread_of(std::span<const double> values);
+
+struct ScaleSummary {
+  double c = 1;
+  Spread mse, mse_over_c2, accuracy;
+};
+
+// One summary per scale over models evaluated at the same scales in the same order (else
+// std::invalid_argument).
+std::vector<ScaleSummary> summarise(std::span<const std::vector<ScaleResult>> models);
+
+}  // namespace posattn

@@ -1,0 +1,46 @@
+#include "posattn/evaluation/table_io.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/evaluation/csv.h"
+#include "posattn/evaluation/npy.h"
+
+namespace posattn {
+namespace {
+
+constexpr uint64_t largest_file = uint64_t{4} << 30;
+
+}  // namespace
+
+Table parse_table(std::string_view bytes, std::string_view name, int64_t expected_columns) {
+  return looks_like_npy(bytes) ? parse_npy(bytes, name, expected_columns)
+                               : parse_csv(bytes, name, expected_columns);
+}
+
+Table read_table(const std::filesystem::path& path, int64_t expected_columns) {
+  return parse_table(read_text_file(path, largest_file), path.string(), expected_columns);
+}
+
+Table read_table(std::istream& stream, std::string_view name, int64_t expected_columns) {
+  std::string bytes;
+  std::array<char, 65536> chunk;
+  while (stream.read(chunk.data(), chunk.size()), stream.gcount() > 0) {
+    bytes.append(chunk.data(), stream.gcount());
+    if (bytes.size() > largest_file) {
+      throw Error(ExitCode::data, fmt::format("{}: more than {} bytes", name, largest_file),
+                  "a smaller table", "split the rows over several files");
+    }
+  }
+  return parse_table(bytes, name, expected_columns);
+}
+
+void write_table(const std::filesystem::path& path, const Table& table) {
+  write_file(path, path.extension() == ".npy" ? to_npy(table) : to_csv(table));
+}
+
+}  // namespace posattn

@@ -1,0 +1,35 @@
+#include "posattn/kernels/cpu/blas.h"
+
+#include <cblas.h>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+
+const BlasInfo& blas_info() {
+  static const BlasInfo info = [] {
+    const int parallel = openblas_get_parallel();
+    if (parallel == 0) {
+      throw Error(ExitCode::device, "the OpenBLAS found at run time is the serial variant",
+                  "a thread-safe variant (pthread or OpenMP)",
+                  "install libopenblas0-pthread and remove libopenblas0-serial");
+    }
+    openblas_set_num_threads(1);
+    return BlasInfo{openblas_get_config(), openblas_get_corename(),
+                    parallel == 1 ? "pthread" : "openmp"};
+  }();
+  return info;
+}
+
+void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+          const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
+          int64_t ldc) {
+  blas_info();
+  if (m == 0 || n == 0) return;
+  const auto operation = [](bool transpose) { return transpose ? CblasTrans : CblasNoTrans; };
+  cblas_sgemm(CblasRowMajor, operation(transpose_a), operation(transpose_b), static_cast<int>(m),
+              static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,
+              static_cast<int>(ldb), beta, c, static_cast<int>(ldc));
+}
+
+}  // namespace posattn

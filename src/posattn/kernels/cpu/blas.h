@@ -1,0 +1,21 @@
+// Large matrix products, by OpenBLAS on the calling thread (our threads are outside).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace posattn {
+
+// C [m, n] = alpha op(A) op(B) + beta C, row-major.
+void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+          const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
+          int64_t ldc);
+
+struct BlasInfo {
+  std::string configuration, kernel, variant;
+};
+// Throws Error(device) when the library found at run time is the serial variant: it has the same
+// file name, is not thread-safe, and would return wrong products when called from several threads.
+const BlasInfo& blas_info();
+
+}  // namespace posattn

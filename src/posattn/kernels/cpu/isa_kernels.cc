@@ -1,0 +1,397 @@
+// Compiled once per instruction set with POSATTN_ISA naming the table and POSATTN_LANES the vector
+// length. No standard library templates here (see cmake/InstructionSets.cmake).
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if POSATTN_LANES == 16
+#include <immintrin.h>
+#endif
+
+#include "posattn/kernels/cpu/tile_kernels.h"
+
+namespace posattn {
+namespace {
+
+constexpr int lanes = POSATTN_LANES;
+typedef float Vec __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
+typedef int32_t IntVec __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
+
+inline Vec load(const float* p) { return *reinterpret_cast<const Vec*>(p); }
+inline void store(float* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
+inline Vec broadcast(float x) { return x - Vec{}; }
+
+// The first `count` < lanes elements; the rest read as zero and are not written.
+inline Vec load_part(const float* p, int64_t count) {
+#if POSATTN_LANES == 16
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), p);
+#else
+  Vec v{};
+  memcpy(&v, p, count * sizeof(float));
+  return v;
+#endif
+}
+inline void store_part(float* p, Vec v, int64_t count) {
+#if POSATTN_LANES == 16
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), v);
+#else
+  memcpy(p, &v, count * sizeof(float));
+#endif
+}
+
+inline float horizontal_sum(Vec v) {
+#if POSATTN_LANES == 16
+  return _mm512_reduce_add_ps(v);
+#else
+  float sum = 0;
+  for (int i = 0; i < lanes; ++i) sum += v[i];
+  return sum;
+#endif
+}
+inline float horizontal_max(Vec v) {
+#if POSATTN_LANES == 16
+  return _mm512_reduce_max_ps(v);
+#else
+  float largest = v[0];
+  for (int i = 1; i < lanes; ++i) largest = v[i] > largest ? v[i] : largest;
+  return largest;
+#endif
+}
+
+// ---- product ------------------------------------------------------------------------------------
+// Accumulators for `rows` x `vectors` of C stay in registers while the inner dimension runs:
+// 12 x 2 of the 32 registers of AVX-512, 6 x 2 of the 16 of AVX2 and SSE.
+constexpr int block_rows = lanes == 16 ? 12 : 6;
+constexpr int block_vectors = 2;
+
+template <int rows, int vectors, bool partial>
+inline __attribute__((always_inline)) void micro(int64_t k, const float* a, int64_t row_stride,
+                                                 int64_t inner_stride, const float* b, int64_t ldb,
+                                                 float* c, int64_t ldc, Store mode,
+                                                 const float* bias, int64_t tail) {
+  Vec sum[rows][vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      sum[i][v] = Vec{};
+    }
+  }
+  for (int64_t p = 0; p < k; ++p) {
+    Vec row[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      row[v] = partial ? load_part(b + p * ldb, tail) : load(b + p * ldb + v * lanes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i) {
+      const Vec x = broadcast(a[i * row_stride + p * inner_stride]);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[i][v] += x * row[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      float* out = c + i * ldc + v * lanes;
+      Vec result = sum[i][v];
+      if (mode == Store::add) {
+        result += partial ? load_part(out, tail) : load(out);
+      } else if (mode != Store::assign) {
+        result += partial ? load_part(bias, tail) : load(bias + v * lanes);
+        if (mode == Store::bias_relu) result = result < 0 ? Vec{} : result;  // keeps a NaN
+      }
+      if (partial) {
+        store_part(out, result, tail);
+      } else {
+        store(out, result);
+      }
+    }
+  }
+}
+
+template <int rows>
+void row_block(int64_t n, int64_t k, const float* a, int64_t row_stride, int64_t inner_stride,
+               const float* b, int64_t ldb, float* c, int64_t ldc, Store mode, const float* bias) {
+  int64_t j = 0;
+  for (; j + block_vectors * lanes <= n; j += block_vectors * lanes) {
+    micro<rows, block_vectors, false>(k, a, row_stride, inner_stride, b + j, ldb, c + j, ldc, mode,
+                                      bias + j, 0);
+  }
+  for (; j + lanes <= n; j += lanes) {
+    micro<rows, 1, false>(k, a, row_stride, inner_stride, b + j, ldb, c + j, ldc, mode, bias + j,
+                          0);
+  }
+  if (j < n) {
+    micro<rows, 1, true>(k, a, row_stride, inner_stride, b + j, ldb, c + j, ldc, mode, bias + j,
+                         n - j);
+  }
+}
+
+void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride,
+             int64_t inner_stride, const float* b, int64_t ldb, float* c, int64_t ldc, Store mode,
+             const float* bias) {
+  static const float none[1] = {};
+  if (!bias) bias = none;  // never read: only the bias modes do, but offsets are formed from it
+  // Panels of B that stay in the first-level cache while all rows of A pass by.
+  constexpr int64_t panel = block_vectors * lanes;
+  for (int64_t j = 0; j < n; j += panel) {
+    const int64_t width = n - j < panel ? n - j : panel;
+    const float* offset_bias = bias == none ? none : bias + j;
+    int64_t i = 0;
+    for (; i + block_rows <= m; i += block_rows) {
+      row_block<block_rows>(width, k, a + i * row_stride, row_stride, inner_stride, b + j, ldb,
+                            c + i * ldc + j, ldc, mode, offset_bias);
+    }
+    const float* ai = a + i * row_stride;
+    float* ci = c + i * ldc + j;
+#define POSATTN_REST(rows)                                                             \
+  case rows:                                                                           \
+    row_block<rows>(width, k, ai, row_stride, inner_stride, b + j, ldb, ci, ldc, mode, \
+                    offset_bias);                                                      \
+    break;
+    switch (m - i) {
+      POSATTN_REST(1)
+      POSATTN_REST(2)
+      POSATTN_REST(3) POSATTN_REST(4) POSATTN_REST(5)
+#if POSATTN_LANES == 16
+          POSATTN_REST(6) POSATTN_REST(7) POSATTN_REST(8) POSATTN_REST(9) POSATTN_REST(10)
+              POSATTN_REST(11)
+#endif
+                  default : break;
+    }
+#undef POSATTN_REST
+  }
+}
+
+// ---- node products ------------------------------------------------------------------------------
+template <int rows, int columns>
+inline __attribute__((always_inline)) void node_block(int64_t samples, int64_t nodes, int64_t width,
+                                                      const float* x, int64_t ldx, const float* y,
+                                                      int64_t ldy, float* p, int64_t ldp) {
+  Vec sum[rows][columns];
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) sum[i][j] = Vec{};
+  }
+  for (int64_t s = 0; s < samples; ++s, x += nodes * ldx, y += nodes * ldy) {
+    for (int64_t f = 0; f < width; f += lanes) {
+      const bool whole = f + lanes <= width;
+      Vec left[rows], right[columns];
+#pragma GCC unroll 4
+      for (int i = 0; i < rows; ++i) {
+        left[i] = whole ? load(x + i * ldx + f) : load_part(x + i * ldx + f, width - f);
+      }
+#pragma GCC unroll 4
+      for (int j = 0; j < columns; ++j) {
+        right[j] = whole ? load(y + j * ldy + f) : load_part(y + j * ldy + f, width - f);
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; ++j) sum[i][j] += left[i] * right[j];
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) p[i * ldp + j] += horizontal_sum(sum[i][j]);
+  }
+}
+
+void node_products(int64_t samples, int64_t nodes, int64_t width, const float* x, int64_t ldx,
+                   const float* y, int64_t ldy, float* p, int64_t ldp) {
+  for (int64_t i = 0; i < nodes; i += 3) {
+    const int64_t rows = nodes - i < 3 ? nodes - i : 3;
+    for (int64_t j = 0; j < nodes; j += 3) {
+      const int64_t columns = nodes - j < 3 ? nodes - j : 3;
+      float* out = p + i * ldp + j;
+      const float* xi = x + i * ldx;
+      const float* yj = y + j * ldy;
+      if (rows == 3 && columns == 3) {
+        node_block<3, 3>(samples, nodes, width, xi, ldx, yj, ldy, out, ldp);
+      } else {
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t c = 0; c < columns; ++c) {
+            node_block<1, 1>(samples, nodes, width, xi + r * ldx, ldx, yj + c * ldy, ldy,
+                             out + r * ldp + c, ldp);
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- softmax ------------------------------------------------------------------------------------
+// exp(x) for x <= 0 to about one unit in the last place: x = n log 2 + r, a polynomial in r, times
+// 2^n. Below -104 the result is zero, as the correctly rounded one is.
+inline Vec exp_nonpositive(Vec x) {
+  const Vec floor_x = broadcast(-104.0f);
+  const IntVec tiny = x < floor_x;
+  x = tiny ? floor_x : x;
+  const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
+  const Vec shifted = x * 1.44269504f + magic;
+  const Vec n = shifted - magic;
+  Vec r = x - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  Vec y = broadcast(1.9875691500e-4f);
+  y = y * r + 1.3981999507e-3f;
+  y = y * r + 8.3334519073e-3f;
+  y = y * r + 4.1665795894e-2f;
+  y = y * r + 1.6666665459e-1f;
+  y = y * r + 5.0000001201e-1f;
+  y = y * r * r + r + 1.0f;
+  // 2^n in two factors, since n may be as low as -150.
+  const IntVec exponent = __builtin_convertvector(n, IntVec);
+  const IntVec half = exponent >> 1;
+  const IntVec first = (half + 127) << 23, second = (exponent - half + 127) << 23;
+  const Vec result = y * reinterpret_cast<const Vec&>(first) * reinterpret_cast<const Vec&>(second);
+  return tiny ? Vec{} : result;
+}
+
+void softmax_rows(int64_t rows, int64_t columns, int64_t ld, float* x) {
+  for (int64_t row = 0; row < rows; ++row, x += ld) {
+    Vec largest = broadcast(-INFINITY);
+    int64_t c = 0;
+    for (; c + lanes <= columns; c += lanes) {
+      const Vec v = load(x + c);
+      largest = v > largest ? v : largest;
+    }
+    float top = horizontal_max(largest);
+    for (int64_t t = c; t < columns; ++t) top = x[t] > top ? x[t] : top;
+    Vec sums{};
+    float sum = 0;
+    for (c = 0; c + lanes <= columns; c += lanes) {
+      const Vec e = exp_nonpositive(load(x + c) - top);
+      store(x + c, e);
+      sums += e;
+    }
+    if (c < columns) {
+      Vec e = exp_nonpositive(load_part(x + c, columns - c) - top);
+      store_part(x + c, e, columns - c);
+      for (int64_t t = c; t < columns; ++t) sum += x[t];
+    }
+    // A NaN score must reach the loss, so that a diverged run is seen.
+    const float scale = 1.0f / (sum + horizontal_sum(sums));
+    for (c = 0; c + lanes <= columns; c += lanes) store(x + c, load(x + c) * scale);
+    if (c < columns) store_part(x + c, load_part(x + c, columns - c) * scale, columns - c);
+    for (int64_t t = columns; t < ld; ++t) x[t] = 0;
+  }
+}
+
+void softmax_rows_gradient(int64_t rows, int64_t columns, int64_t ld, const float* a, float* da) {
+  for (int64_t row = 0; row < rows; ++row, a += ld, da += ld) {
+    Vec dots{};
+    int64_t c = 0;
+    for (; c + lanes <= columns; c += lanes) dots += load(a + c) * load(da + c);
+    if (c < columns) dots += load_part(a + c, columns - c) * load_part(da + c, columns - c);
+    const float dot = horizontal_sum(dots);
+    for (c = 0; c + lanes <= columns; c += lanes) {
+      store(da + c, load(a + c) * (load(da + c) - dot));
+    }
+    if (c < columns) {
+      const Vec part = load_part(a + c, columns - c) * (load_part(da + c, columns - c) - dot);
+      store_part(da + c, part, columns - c);
+    }
+  }
+}
+
+// ---- element-wise -------------------------------------------------------------------------------
+void relu_gradient(int64_t rows, int64_t columns, const float* y, int64_t ldy, float* dy,
+                   int64_t lddy, float* dbias) {
+  for (int64_t c = 0; c < columns; c += lanes) {
+    const int64_t part = columns - c;
+    if (part >= lanes) {
+      Vec sum = load(dbias + c);
+      for (int64_t r = 0; r < rows; ++r) {
+        const Vec g = load(y + r * ldy + c) > 0 ? load(dy + r * lddy + c) : Vec{};
+        store(dy + r * lddy + c, g);
+        sum += g;
+      }
+      store(dbias + c, sum);
+    } else {
+      Vec sum = load_part(dbias + c, part);
+      for (int64_t r = 0; r < rows; ++r) {
+        const Vec g =
+            load_part(y + r * ldy + c, part) > 0 ? load_part(dy + r * lddy + c, part) : Vec{};
+        store_part(dy + r * lddy + c, g, part);
+        sum += g;
+      }
+      store_part(dbias + c, sum, part);
+    }
+  }
+}
+
+void column_sums(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* sums) {
+  for (int64_t c = 0; c < columns; c += lanes) {
+    const int64_t part = columns - c;
+    if (part >= lanes) {
+      Vec sum = load(sums + c);
+      for (int64_t r = 0; r < rows; ++r) sum += load(x + r * ldx + c);
+      store(sums + c, sum);
+    } else {
+      Vec sum = load_part(sums + c, part);
+      for (int64_t r = 0; r < rows; ++r) sum += load_part(x + r * ldx + c, part);
+      store_part(sums + c, sum, part);
+    }
+  }
+}
+
+void transpose(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* y, int64_t ldy) {
+  constexpr int64_t block = 16;
+  for (int64_t r0 = 0; r0 < rows; r0 += block) {
+    const int64_t r1 = r0 + block < rows ? r0 + block : rows;
+    for (int64_t c = 0; c < columns; ++c) {
+      for (int64_t r = r0; r < r1; ++r) y[c * ldy + r] = x[r * ldx + c];
+    }
+  }
+}
+
+void sum_parts(int64_t count, int parts, int64_t stride, const float* x, float* sum) {
+  for (int64_t i = 0; i < count; i += lanes) {
+    const int64_t part = count - i;
+    if (part >= lanes) {
+      Vec total = load(x + i);
+      for (int p = 1; p < parts; ++p) total += load(x + p * stride + i);
+      store(sum + i, total);
+    } else {
+      Vec total = load_part(x + i, part);
+      for (int p = 1; p < parts; ++p) total += load_part(x + p * stride + i, part);
+      store_part(sum + i, total, part);
+    }
+  }
+}
+
+#if POSATTN_LANES == 16
+#define POSATTN_ANY_REGISTER "+v"
+#else
+#define POSATTN_ANY_REGISTER "+x"
+#endif
+
+double multiply_add_peak(int64_t iterations) {
+  constexpr int chains = 12;
+  Vec value[chains];
+#pragma GCC unroll 12
+  for (int c = 0; c < chains; ++c) value[c] = broadcast(0.5f);
+  const Vec factor = broadcast(0.999f), offset = broadcast(1e-3f);
+  for (int64_t i = 0; i < iterations; ++i) {
+#pragma GCC unroll 12
+    for (int c = 0; c < chains; ++c) {
+      value[c] = value[c] * factor + offset;
+      asm volatile("" : POSATTN_ANY_REGISTER(value[c]));  // keep every chain
+    }
+  }
+  return static_cast<double>(iterations) * chains * lanes * 2;
+}
+
+}  // namespace
+
+extern const TileKernels POSATTN_ISA;
+const TileKernels POSATTN_ISA = {
+    POSATTN_ISA_NAME, product,     node_products, softmax_rows, softmax_rows_gradient,
+    relu_gradient,    column_sums, transpose,     sum_parts,    multiply_add_peak};
+
+}  // namespace posattn

@@ -1,0 +1,63 @@
+// The arithmetic of a tile: a few samples' activations, small enough for the second-level cache.
+//
+// Why not a library: the products here are small (144 x 192 x 64), many, and followed at once by a
+// bias and a ReLU. OpenBLAS is fast on some of these shapes and falls to half speed on others (its
+// small-matrix kernel stops at M N K = 1e6), and cannot fuse the epilogue. One kernel with a
+// strided left operand covers linear maps, their gradients and the mixing over nodes. Large
+// products (blas.h) stay with OpenBLAS.
+//
+// The functions are compiled once per instruction set (isa_kernels.cc) and chosen at start-up.
+// Matrices are row-major with a leading dimension ("stride"); nothing needs alignment.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace posattn {
+
+enum class Store { assign, add, bias, bias_relu };
+
+struct TileKernels {
+  const char* instruction_set;
+
+  // C [m, n] = A B,  C += A B,  C = A B + bias  or  C = max(0, A B + bias), with B [k, n].
+  // A(i, p) = a[i * row_stride + p * inner_stride]: (lda, 1) is A, (1, lda) its transpose.
+  void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride,
+                  int64_t inner_stride, const float* b, int64_t ldb, float* c, int64_t ldc,
+                  Store store, const float* bias);
+
+  // p [nodes, nodes] += sum over samples of x_s y_s^T, x_s and y_s [nodes, width], samples one
+  // below the other: the gradient of an attention matrix shared by all samples.
+  void (*node_products)(int64_t samples, int64_t nodes, int64_t width, const float* x, int64_t ldx,
+                        const float* y, int64_t ldy, float* p, int64_t ldp);
+
+  // Softmax of each row; columns from `columns` to `ld` become zero.
+  void (*softmax_rows)(int64_t rows, int64_t columns, int64_t ld, float* x);
+  // da becomes a (da - <a, da>) per row.
+  void (*softmax_rows_gradient)(int64_t rows, int64_t columns, int64_t ld, const float* a,
+                                float* da);
+
+  // dy becomes zero where y <= 0; dbias += column sums of the result.
+  void (*relu_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy, float* dy,
+                        int64_t lddy, float* dbias);
+  // sums += column sums of x.
+  void (*column_sums)(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* sums);
+  // y [columns, rows] = transpose of x [rows, columns].
+  void (*transpose)(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* y,
+                    int64_t ldy);
+
+  // sum = part_0 + part_1 + ... in order, parts `stride` apart.
+  void (*sum_parts)(int64_t count, int parts, int64_t stride, const float* x, float* sum);
+
+  // Nothing but fused multiply-adds, for the benchmark's peak: returns the flops done.
+  double (*multiply_add_peak)(int64_t iterations);
+};
+
+// The best set this processor runs; POSATTN_ISA=x86-64-v2|x86-64-v3|x86-64-v4 asks for a lower one.
+const TileKernels& tile_kernels();
+std::string_view instruction_set();
+
+// Every set this processor runs, for tests. `count` receives how many.
+const TileKernels* const* available_tile_kernels(int& count);
+
+}  // namespace posattn

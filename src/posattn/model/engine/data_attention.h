@@ -1,0 +1,57 @@
+// Attention computed from the data, sample by sample:
+//   A_h = softmax(Q_h K_h^T),  Y_h = A_h V_h        (any 1/sqrt(d_k) is already in Q)
+// The plain stage gives it queries, keys and values; the folded stage gives Q = s G_h + g and the
+// activations s as keys and values of every head.
+#pragma once
+
+#include <cstdint>
+
+#include "posattn/model/engine/stage.h"
+
+namespace posattn::engine {
+
+// Matrices of all samples and heads: element (sample s, node i, column c) of head h is
+// data[(s * nodes + i) * stride + h * head_offset + c].
+template <class T>
+struct Headed {
+  T* data = nullptr;
+  int64_t stride = 0, head_offset = 0;
+  T* at(int64_t row, int head) const { return data + row * stride + head * head_offset; }
+};
+
+class DataAttention {
+ public:
+  DataAttention(int nodes, int heads, int64_t key_size, int64_t value_size);
+
+  // Up to this many nodes the attention matrices of a tile are kept for backward; above, a block of
+  // rows at a time is computed again, so that memory does not grow with nodes squared.
+  static constexpr int kept_nodes = 64;
+
+  void set_active(int nodes) { nodes_ = nodes; }
+  int64_t kept_size(int samples) const;  // for all nodes active
+  int64_t scratch_size() const;
+
+  void forward(int samples, Headed<const float> q, Headed<const float> k, Headed<const float> v,
+               Headed<float> y, float* kept, float* scratch) const;
+
+  // dq =, dk +=, dv +=.
+  void backward(int samples, Headed<const float> q, Headed<const float> k, Headed<const float> v,
+                Headed<const float> dy, Headed<float> dq, Headed<float> dk, Headed<float> dv,
+                const float* kept, float* scratch) const;
+
+  // Attention of the first sample, [heads, nodes, nodes].
+  void matrices(Headed<const float> q, Headed<const float> k, float* scratch, float* out) const;
+
+ private:
+  bool keeps() const { return nodes_ <= kept_nodes; }
+  int64_t stride() const { return padded(nodes_); }
+  int64_t row_block() const { return nodes_ < kept_nodes ? nodes_ : kept_nodes; }
+  // rows [begin, begin + count) of softmax(Q K^T), given K^T [key_size, stride].
+  void rows(int64_t count, const float* q, int64_t q_stride, const float* transposed_keys,
+            float* a) const;
+
+  int most_nodes_, nodes_, heads_;
+  int64_t key_size_, value_size_;
+};
+
+}  // namespace posattn::engine

@@ -1,0 +1,162 @@
+#include "posattn/model/engine/folded_stage.h"
+
+#include <algorithm>
+
+#include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/model/engine/layer_maps.h"
+
+namespace posattn::engine {
+
+bool FoldedStage::supports(const ModelSpec& spec) {
+  return spec.attention == AttentionSource::positions ||
+         (spec.attention == AttentionSource::data && !spec.rope);
+}
+
+FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
+    : spec_(spec),
+      enter_(entering_map(spec, layout, layer)),
+      value_(LinearMap::find(layout, layer_tensor(layer, "attn.v_proj"))),
+      output_(LinearMap::find(layout, layer_tensor(layer, "attn.o_proj"))),
+      first_(LinearMap::find(layout, layer_tensor(layer, "mlp.mlp.0"))),
+      k_(enter_.in),
+      inputs_((1 + spec.heads) * enter_.in),
+      heads_(spec.heads),
+      most_nodes_(spec.nodes()),
+      nodes_(spec.nodes()),
+      stride_c_(padded(inputs_)),
+      stride_m_(padded(spec.mlp_width)) {
+  m_transposed_.resize(inputs_ * stride_m_);
+  m_.resize(spec.mlp_width * stride_c_);
+  c_.resize(stride_m_);
+  const int64_t d = spec.width, hidden = spec.mlp_width;
+  p_.resize(hidden * d);
+  b_.resize(heads_ * hidden * d);
+  if (spec.attention == AttentionSource::positions) {
+    positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
+    return;
+  }
+  query_key_ = LinearMap::find(layout, layer_tensor(layer, "attn.qk_proj"));
+  data_ = std::make_unique<DataAttention>(most_nodes_, heads_, k_, k_);
+  stride_t_ = padded(heads_ * k_);
+  g_.resize(k_ * stride_t_);
+  g_bias_.resize(stride_t_);
+  g_transposed_.resize(heads_ * k_ * padded(k_));
+  query_.resize(heads_ * d * k_);
+  key_.resize(heads_ * d * k_);
+  query_bias_.resize(heads_ * d);
+}
+
+void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active) {
+  weights_ = parameters.values().data();
+  nodes_ = active.count();
+  fold_maps();
+  if (positional_) {
+    positional_->compute(parameters, active);
+  } else {
+    data_->set_active(nodes_);
+    fold_scores();
+  }
+}
+
+int64_t FoldedStage::tape_size(int samples) const {
+  return tape_kept(samples) + (data_ ? data_->kept_size(samples) : 0);
+}
+
+int64_t FoldedStage::scratch_size(int samples) const {
+  // [dC | dT | attention's own]; many nodes transpose a sample's input (see backward).
+  const int64_t rows = samples * int64_t{most_nodes_};
+  return rows * (stride_c_ + stride_t_) +
+         (data_ ? data_->scratch_size() : k_ * padded(most_nodes_));
+}
+
+int64_t FoldedStage::gradient_size() const {
+  return gradient_attention() + (positional_ ? positional_->gradient_size() : (k_ + 1) * stride_t_);
+}
+
+void FoldedStage::forward(int samples, float* tape, float* scratch, float* output,
+                          int64_t output_stride) const {
+  const TileKernels& kernels = tile_kernels();
+  const int64_t rows = samples * int64_t{nodes_};
+  if (from_data()) {
+    float* t = tape + tape_queries(samples);
+    kernels.product(rows, heads_ * k_, k_, tape, stride_c_, 1, g_.data(), stride_t_, t, stride_t_,
+                    Store::bias, g_bias_.data());
+    const Headed<const float> s{tape, stride_c_, 0};
+    data_->forward(samples, {t, stride_t_, k_}, s, s, {tape + k_, stride_c_, k_},
+                   tape + tape_kept(samples), scratch);
+  } else {
+    mix_samples(*positional_, samples, k_, tape, stride_c_, 0, tape + k_, stride_c_, k_);
+  }
+  kernels.product(rows, spec_.mlp_width, inputs_, tape, stride_c_, 1, m_transposed_.data(),
+                  stride_m_, output, output_stride, Store::bias_relu, c_.data());
+}
+
+const float* FoldedStage::backward(int samples, const float* tape, const float* output,
+                                   int64_t output_stride, float* doutput, int64_t doutput_stride,
+                                   bool wants_dinput, float* scratch, float* gradient) const {
+  const TileKernels& kernels = tile_kernels();
+  const int64_t rows = samples * int64_t{nodes_}, hidden = spec_.mlp_width;
+  kernels.relu_gradient(rows, hidden, output, output_stride, doutput, doutput_stride,
+                        gradient + gradient_c());
+  kernels.product(inputs_, hidden, rows, tape, 1, stride_c_, doutput, doutput_stride, gradient,
+                  stride_m_, Store::add, nullptr);
+  float* dc = scratch;  // [rows, (1 + H) k]: ds, then d(A_h s)
+  kernels.product(rows, inputs_, hidden, doutput, doutput_stride, 1, m_.data(), stride_c_, dc,
+                  stride_c_, Store::assign, nullptr);
+  float* dattention = gradient + gradient_attention();
+  if (from_data()) {
+    const float* t = tape + tape_queries(samples);
+    float* dt = dc + rows * stride_c_;
+    const Headed<const float> s{tape, stride_c_, 0};
+    const Headed<float> ds{dc, stride_c_, 0};
+    data_->backward(samples, {t, stride_t_, k_}, s, s, {dc + k_, stride_c_, k_},
+                    {dt, stride_t_, k_}, ds, ds, tape + tape_kept(samples), dt + rows * stride_t_);
+    kernels.product(k_, heads_ * k_, rows, tape, 1, stride_c_, dt, stride_t_, dattention, stride_t_,
+                    Store::add, nullptr);
+    kernels.column_sums(rows, heads_ * k_, dt, stride_t_, dattention + k_ * stride_t_);
+    if (wants_dinput) {
+      kernels.product(rows, k_, heads_ * k_, dt, stride_t_, 1, g_transposed_.data(), padded(k_), dc,
+                      stride_c_, Store::add, nullptr);
+    }
+  } else {
+    attention_gradient(*positional_, samples, k_, dc + k_, stride_c_, k_, tape, stride_c_, 0,
+                       dattention, dc + rows * stride_c_);
+    if (wants_dinput) {
+      mix_samples_transposed(*positional_, samples, k_, dc + k_, stride_c_, k_, dc, stride_c_, 0);
+    }
+  }
+  return wants_dinput ? dc : nullptr;
+}
+
+void FoldedStage::finish(const float* gradient, Parameters<float>& out, float* dpositions) {
+  unfold_maps(gradient, out);
+  if (positional_) {
+    const float* da = gradient + gradient_attention();
+    Buffer<float> copy(da, da + heads_ * positional_->head_stride());
+    positional_->gradient(copy.data(), out, dpositions);
+  } else {
+    unfold_scores(gradient, out);
+  }
+}
+
+bool FoldedStage::attention(const float* tape, float* scratch, float* out) const {
+  if (positional_) {
+    copy_attention(*positional_, out);
+  } else {
+    data_->matrices({tape + tape_queries(1), stride_t_, k_}, {tape, stride_c_, 0}, scratch, out);
+  }
+  return true;
+}
+
+StageWork FoldedStage::nominal_work() const {
+  return attention_layer_work(spec_, positional_.get());
+}
+
+StageWork FoldedStage::actual_work() const {
+  const double k = static_cast<double>(k_), n = most_nodes_, hidden = spec_.mlp_width;
+  double per_node = (1 + heads_) * k * hidden + heads_ * n * k;
+  if (from_data()) per_node += heads_ * k * k + heads_ * n * k;
+  return {per_node * n, positional_ ? positional_->work() : 0};
+}
+
+}  // namespace posattn::engine

@@ -1,0 +1,156 @@
+// Folding and unfolding of FoldedStage: products of weights only, once a step. Formulas in
+// folded_stage.h; here "fold" goes from the factors to M, c, G, g and "unfold" carries gradients
+// back to the factors.
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/kernels/cpu/blas.h"
+#include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/model/engine/folded_stage.h"
+
+namespace posattn::engine {
+namespace {
+
+// y [m] = or += alpha W [m, n] x, and the transposed form.
+void times_vector(int64_t m, int64_t n, float alpha, const float* w, int64_t ldw, const float* x,
+                  float beta, float* y) {
+  gemm(false, false, m, 1, n, alpha, w, ldw, x, 1, beta, y, 1);
+}
+void transposed_times_vector(int64_t m, int64_t n, float alpha, const float* w, int64_t ldw,
+                             const float* x, float beta, float* y) {
+  gemm(true, false, n, 1, m, alpha, w, ldw, x, 1, beta, y, 1);
+}
+// A [m, n] += x y^T.
+void add_outer(int64_t m, int64_t n, const float* x, const float* y, float* a, int64_t lda) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) a[i * lda + j] += x[i] * y[j];
+  }
+}
+
+}  // namespace
+
+void FoldedStage::fold_maps() {
+  const TileKernels& kernels = tile_kernels();
+  const int64_t d = spec_.width, hidden = spec_.mlp_width, dh = spec_.head_size();
+  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
+  const float *wv = weights_ + value_.weight, *bv = weights_ + value_.bias;
+  const float *wo = weights_ + output_.weight, *bo = weights_ + output_.bias;
+  const float *w1x = weights_ + first_.weight, *w1o = w1x + d, *b1 = weights_ + first_.bias;
+  const int64_t ld1 = 2 * d;
+
+  gemm(false, false, hidden, d, d, 1, w1o, ld1, wo, d, 0, p_.data(), d);
+  gemm(false, false, hidden, k_, d, 1, w1x, ld1, e_weight, k_, 0, m_.data(), stride_c_);
+  for (int h = 0; h < heads_; ++h) {
+    float* b = &b_[h * hidden * d];
+    gemm(false, false, hidden, d, dh, 1, &p_[h * dh], d, wv + h * dh * d, d, 0, b, d);
+    gemm(false, false, hidden, k_, d, 1, b, d, e_weight, k_, 0, &m_[(1 + h) * k_], stride_c_);
+  }
+  kernels.transpose(hidden, inputs_, m_.data(), stride_c_, m_transposed_.data(), stride_m_);
+
+  // c = W1x e + sum_h B_h e + (P bv + W1o bo) + b1
+  std::copy_n(b1, hidden, c_.data());
+  times_vector(hidden, d, 1, w1x, ld1, e_bias, 1, c_.data());
+  for (int h = 0; h < heads_; ++h) {
+    times_vector(hidden, d, 1, &b_[h * hidden * d], d, e_bias, 1, c_.data());
+  }
+  times_vector(hidden, d, 1, p_.data(), d, bv, 1, c_.data());
+  times_vector(hidden, d, 1, w1o, ld1, bo, 1, c_.data());
+}
+
+void FoldedStage::unfold_maps(const float* gradient, Parameters<float>& out) {
+  const int64_t d = spec_.width, hidden = spec_.mlp_width, dh = spec_.head_size();
+  const int64_t ld1 = 2 * d;
+  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
+  const float *wv = weights_ + value_.weight, *bv = weights_ + value_.bias;
+  const float *wo = weights_ + output_.weight, *bo = weights_ + output_.bias;
+  const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
+  float* values = out.values().data();
+  float *de = values + enter_.weight, *de_bias = values + enter_.bias;
+  float *dwv = values + value_.weight, *dbv = values + value_.bias;
+  float *dwo = values + output_.weight, *dbo = values + output_.bias;
+  float *dw1x = values + first_.weight, *dw1o = dw1x + d, *db1 = values + first_.bias;
+  const float* dm_transposed = gradient;  // [(1 + H) k, stride_m], as accumulated
+  const float* dc = gradient + gradient_c();
+
+  // M_0 = W1x E
+  gemm(true, true, hidden, d, k_, 1, dm_transposed, stride_m_, e_weight, k_, 0, dw1x, ld1);
+  add_outer(hidden, d, dc, e_bias, dw1x, ld1);
+  gemm(true, true, d, k_, hidden, 1, w1x, ld1, dm_transposed, stride_m_, 0, de, k_);
+  transposed_times_vector(hidden, d, 1, w1x, ld1, dc, 0, de_bias);
+  // M_h = B_h E, B_h = P_h Wv_h
+  Buffer<float> db(hidden * d), dp(hidden * d);
+  for (int h = 0; h < heads_; ++h) {
+    const float* dm = dm_transposed + (1 + h) * k_ * stride_m_;
+    const float* b = &b_[h * hidden * d];
+    gemm(true, true, hidden, d, k_, 1, dm, stride_m_, e_weight, k_, 0, db.data(), d);
+    add_outer(hidden, d, dc, e_bias, db.data(), d);
+    gemm(true, true, d, k_, hidden, 1, b, d, dm, stride_m_, 1, de, k_);
+    transposed_times_vector(hidden, d, 1, b, d, dc, 1, de_bias);
+    gemm(false, true, hidden, dh, d, 1, db.data(), d, wv + h * dh * d, d, 0, &dp[h * dh], d);
+    gemm(true, false, dh, d, hidden, 1, &p_[h * dh], d, db.data(), d, 0, dwv + h * dh * d, d);
+  }
+  // The constant's P bv: dP += dc bv^T, dbv = P^T dc.
+  add_outer(hidden, d, dc, bv, dp.data(), d);
+  transposed_times_vector(hidden, d, 1, p_.data(), d, dc, 0, dbv);
+  // P = W1o Wo, and the constant's W1o bo.
+  gemm(false, true, hidden, d, d, 1, dp.data(), d, wo, d, 0, dw1o, ld1);
+  add_outer(hidden, d, dc, bo, dw1o, ld1);
+  gemm(true, false, d, d, hidden, 1, w1o, ld1, dp.data(), d, 0, dwo, d);
+  transposed_times_vector(hidden, d, 1, w1o, ld1, dc, 0, dbo);
+  std::copy_n(dc, hidden, db1);
+}
+
+void FoldedStage::fold_scores() {
+  const int64_t d = spec_.width;  // d_k of attention from data
+  const float scale = 1.0f / std::sqrt(static_cast<float>(d));
+  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
+  for (int h = 0; h < heads_; ++h) {
+    const float* wq = weights_ + query_key_.weight + h * 2 * d * d;
+    const float* wk = wq + d * d;
+    float *query = &query_[h * d * k_], *key = &key_[h * d * k_], *bias = &query_bias_[h * d];
+    gemm(false, false, d, k_, d, 1, wq, d, e_weight, k_, 0, query, k_);
+    gemm(false, false, d, k_, d, 1, wk, d, e_weight, k_, 0, key, k_);
+    std::copy_n(weights_ + query_key_.bias + h * 2 * d, d, bias);
+    times_vector(d, d, 1, wq, d, e_bias, 1, bias);
+    gemm(true, false, k_, k_, d, scale, query, k_, key, k_, 0, &g_[h * k_], stride_t_);
+    transposed_times_vector(d, k_, scale, key, k_, bias, 0, &g_bias_[h * k_]);
+    tile_kernels().transpose(k_, k_, &g_[h * k_], stride_t_, &g_transposed_[h * k_ * padded(k_)],
+                             padded(k_));
+  }
+}
+
+void FoldedStage::unfold_scores(const float* gradient, Parameters<float>& out) {
+  const int64_t d = spec_.width;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(d));
+  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
+  const float* dg_all = gradient + gradient_attention();
+  const float* dg_bias_all = dg_all + k_ * stride_t_;
+  float* values = out.values().data();
+  float *de = values + enter_.weight, *de_bias = values + enter_.bias;
+  Buffer<float> dquery(d * k_), dkey(d * k_), dbias(d);
+  for (int h = 0; h < heads_; ++h) {
+    const float* wq = weights_ + query_key_.weight + h * 2 * d * d;
+    const float* wk = wq + d * d;
+    const float *query = &query_[h * d * k_], *key = &key_[h * d * k_];
+    const float *dg = dg_all + h * k_, *dg_bias = dg_bias_all + h * k_;
+    float* dwq = values + query_key_.weight + h * 2 * d * d;
+    float* dwk = dwq + d * d;
+    float* dbq = values + query_key_.bias + h * 2 * d;
+    // G = scale Q^T K, g = scale K^T bias
+    gemm(false, true, d, k_, k_, scale, key, k_, dg, stride_t_, 0, dquery.data(), k_);
+    gemm(false, false, d, k_, k_, scale, query, k_, dg, stride_t_, 0, dkey.data(), k_);
+    gemm(false, false, d, k_, 1, scale, &query_bias_[h * d], 1, dg_bias, k_, 1, dkey.data(), k_);
+    times_vector(d, k_, scale, key, k_, dg_bias, 0, dbias.data());
+    // Q = Wq E, K = Wk E, bias = Wq e + bq. The key's bias never matters.
+    gemm(false, true, d, d, k_, 1, dquery.data(), k_, e_weight, k_, 0, dwq, d);
+    add_outer(d, d, dbias.data(), e_bias, dwq, d);
+    gemm(false, true, d, d, k_, 1, dkey.data(), k_, e_weight, k_, 0, dwk, d);
+    std::copy_n(dbias.data(), d, dbq);
+    std::fill_n(dbq + d, d, 0.0f);
+    gemm(true, false, d, k_, d, 1, wq, d, dquery.data(), k_, 1, de, k_);
+    gemm(true, false, d, k_, d, 1, wk, d, dkey.data(), k_, 1, de, k_);
+    transposed_times_vector(d, d, 1, wq, d, dbias.data(), 1, de_bias);
+  }
+}
+
+}  // namespace posattn::engine

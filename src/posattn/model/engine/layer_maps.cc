@@ -1,0 +1,79 @@
+#include "posattn/model/engine/layer_maps.h"
+
+#include <algorithm>
+
+#include "posattn/kernels/cpu/tile_kernels.h"
+
+namespace posattn::engine {
+
+LinearMap entering_map(const ModelSpec& spec, const ParameterLayout& layout, int layer) {
+  if (layer == 0) return LinearMap::find(layout, "encoding");
+  const std::string last = "mlp.mlp." + std::to_string(2 * (spec.mlp_depth - 1));
+  return LinearMap::find(layout, layer_tensor(layer - 1, last));
+}
+
+void mix_samples(const PositionalAttention& attention, int samples, int64_t width, const float* x,
+                 int64_t x_stride, int64_t x_offset, float* y, int64_t y_stride, int64_t y_offset) {
+  const int64_t n = attention.nodes();
+  for (int64_t s = 0; s < samples; ++s) {
+    for (int h = 0; h < attention.heads(); ++h) {
+      tile_kernels().product(n, width, n, attention.matrix(h), attention.stride(), 1,
+                             x + s * n * x_stride + h * x_offset, x_stride,
+                             y + s * n * y_stride + h * y_offset, y_stride, Store::assign, nullptr);
+    }
+  }
+}
+
+void mix_samples_transposed(const PositionalAttention& attention, int samples, int64_t width,
+                            const float* dy, int64_t dy_stride, int64_t dy_offset, float* dx,
+                            int64_t dx_stride, int64_t dx_offset) {
+  const int64_t n = attention.nodes();
+  for (int64_t s = 0; s < samples; ++s) {
+    for (int h = 0; h < attention.heads(); ++h) {
+      tile_kernels().product(n, width, n, attention.matrix(h), 1, attention.stride(),
+                             dy + s * n * dy_stride + h * dy_offset, dy_stride,
+                             dx + s * n * dx_stride + h * dx_offset, dx_stride, Store::add,
+                             nullptr);
+    }
+  }
+}
+
+void attention_gradient(const PositionalAttention& attention, int samples, int64_t width,
+                        const float* dy, int64_t dy_stride, int64_t dy_offset, const float* x,
+                        int64_t x_stride, int64_t x_offset, float* da, float* scratch) {
+  const TileKernels& kernels = tile_kernels();
+  const int64_t n = attention.nodes(), ld = attention.stride();
+  // Few nodes: dot products kept in registers over all samples. Many: a product with x transposed.
+  constexpr int64_t few = 32;
+  for (int h = 0; h < attention.heads(); ++h) {
+    float* out = da + h * attention.head_stride();
+    if (n <= few) {
+      kernels.node_products(samples, n, width, dy + h * dy_offset, dy_stride, x + h * x_offset,
+                            x_stride, out, ld);
+      continue;
+    }
+    for (int64_t s = 0; s < samples; ++s) {
+      kernels.transpose(n, width, x + s * n * x_stride + h * x_offset, x_stride, scratch, ld);
+      kernels.product(n, n, width, dy + s * n * dy_stride + h * dy_offset, dy_stride, 1, scratch,
+                      ld, out, ld, Store::add, nullptr);
+    }
+  }
+}
+
+void copy_attention(const PositionalAttention& attention, float* out) {
+  const int n = attention.nodes();
+  for (int h = 0; h < attention.heads(); ++h) {
+    for (int i = 0; i < n; ++i, out += n) {
+      std::copy_n(attention.matrix(h) + i * attention.stride(), n, out);
+    }
+  }
+}
+
+StageWork attention_layer_work(const ModelSpec& spec, const PositionalAttention* positional) {
+  const double d = spec.width, n = spec.nodes(), dk = spec.key_size(), h = spec.heads;
+  double per_node = 2 * d * d + n * d + 2 * d * spec.mlp_width + spec.mlp_width * d;
+  if (!positional) per_node += dk * 2 * dk * h + h * n * dk;
+  return {per_node * n, positional ? positional->work() : 0};
+}
+
+}  // namespace posattn::engine

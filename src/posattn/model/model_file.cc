@@ -1,0 +1,250 @@
+#include "posattn/model/model_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/base/text.h"
+#include "posattn/model/infer_spec.h"
+#include "posattn/model/safetensors.h"
+#include "posattn/tasks/task.h"
+
+namespace posattn {
+namespace {
+
+using Metadata = std::map<std::string, std::string>;
+
+constexpr uint64_t file_limit = uint64_t{16} << 30;
+constexpr const char* format_key = "posattn";  // its value is the format's version
+constexpr const char* format_version = "1";
+constexpr std::string_view note_prefix = "note.";
+
+Error bad_file(std::string what, std::string expected = {}, std::string hint = {}) {
+  return Error(ExitCode::data, std::move(what), std::move(expected), std::move(hint));
+}
+
+Metadata metadata_of(const Model& model) {
+  const ModelOrigin& origin = model.origin;
+  Metadata metadata = {
+      {format_key, format_version},
+      {"spec", to_json(model.spec)},
+      {"task", origin.task},
+      {"length", std::to_string(origin.length)},
+      {"variable_length", origin.variable_length ? "true" : "false"},
+      {"range", fmt::format("{}", origin.range)},
+      {"integers", origin.integers ? "true" : "false"},
+  };
+  for (const auto& [key, value] : origin.notes) metadata[std::string(note_prefix) + key] = value;
+  return metadata;
+}
+
+const std::string& metadata_at(const Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) throw bad_file(fmt::format("metadata '{}' is missing", key));
+  return found->second;
+}
+
+bool truth_at(const Metadata& metadata, const std::string& key) {
+  const std::string& text = metadata_at(metadata, key);
+  if (text != "true" && text != "false") {
+    throw bad_file(fmt::format("metadata {} = '{}'", key, text), "true or false");
+  }
+  return text == "true";
+}
+
+ModelOrigin origin_from(const Metadata& metadata) try {
+  ModelOrigin origin;
+  origin.task = metadata_at(metadata, "task");
+  const int64_t length = parse_integer(metadata_at(metadata, "length"), "metadata length");
+  if (length < 0 || length > 1 << 20) {
+    throw bad_file(fmt::format("metadata length = {}", length), "0 to 1048576");
+  }
+  origin.length = static_cast<int>(length);
+  origin.variable_length = truth_at(metadata, "variable_length");
+  origin.range = parse_number(metadata_at(metadata, "range"), "metadata range");
+  if (origin.range <= 0) {
+    throw bad_file(fmt::format("metadata range = {}", origin.range), "a number above 0");
+  }
+  origin.integers = truth_at(metadata, "integers");
+  for (const auto& [key, value] : metadata) {
+    if (key.starts_with(note_prefix)) origin.notes[key.substr(note_prefix.size())] = value;
+  }
+  return origin;
+} catch (const Error& error) {  // a bad number is the file's fault here, not the user's
+  throw bad_file(error.problem(), error.expected(), error.hint());
+}
+
+// The task of this name; nullptr for one that a program using the library brought itself.
+const Task* known_task(const std::string& name) {
+  const auto found = std::find_if(tasks().begin(), tasks().end(),
+                                  [&](const Task* task) { return task->name() == name; });
+  return found == tasks().end() ? nullptr : *found;
+}
+
+bool fits(const ModelSpec& spec, const Task& task, int length) {
+  if (length < task.shortest_length()) return false;
+  const TaskShape shape = task.shape(length);
+  return shape.real_nodes == spec.real_nodes && shape.data_columns == spec.data_columns &&
+         shape.output_columns == spec.output_columns;
+}
+
+// What the file does not say of its task, from the hint.
+void settle_task(ModelOrigin& origin, const ModelSpec& spec, const ModelHints& hints) {
+  if (!hints.task) return;
+  const Task& task = find_task(*hints.task);
+  origin.task = *hints.task;
+  for (origin.length = spec.real_nodes; origin.length >= 1; --origin.length) {
+    if (fits(spec, task, origin.length)) return;
+  }
+  throw Error(ExitCode::usage, fmt::format("the shapes contradict --task {}", *hints.task),
+              fmt::format("a task of {} nodes with {} numbers in and {} out", spec.real_nodes,
+                          spec.data_columns, spec.output_columns));
+}
+
+std::optional<int> hinted_real_nodes(const ModelHints& hints) {
+  if (!hints.length) return {};
+  const int shortest = hints.task ? find_task(*hints.task).shortest_length() : 1;
+  if (*hints.length < shortest || *hints.length >= 1 << 20) {
+    throw Error(ExitCode::usage, fmt::format("--length {}", *hints.length),
+                fmt::format("{} to 1048575", shortest));
+  }
+  return hints.task ? find_task(*hints.task).shape(*hints.length).real_nodes : *hints.length;
+}
+
+void check_hint(bool same, const char* flag, const std::string& said, const std::string& found) {
+  if (same) return;
+  throw Error(ExitCode::usage, fmt::format("the file contradicts {} {}", flag, said), found,
+              "leave the flag out: the file says what it is");
+}
+
+void check_hints(const ModelSpec& spec, const ModelOrigin& origin, const ModelHints& hints) {
+  if (hints.architecture) {
+    ModelSpec said = spec;
+    apply_preset(*hints.architecture, said);
+    check_hint(said == spec, "--architecture", *hints.architecture, preset_name(spec));
+  }
+  if (hints.task) check_hint(*hints.task == origin.task, "--task", *hints.task, origin.task);
+  if (hints.length) {
+    check_hint(*hints.length == origin.length, "--length", std::to_string(*hints.length),
+               std::to_string(origin.length));
+  }
+  if (hints.heads) {
+    check_hint(*hints.heads == spec.heads, "--heads", std::to_string(*hints.heads),
+               std::to_string(spec.heads));
+  }
+}
+
+std::string describe(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+// The file's tensors in the order of the layout; it must have exactly these. Checked before any
+// memory is taken for the weights.
+std::vector<const TensorView*> match_tensors(const ParameterLayout& layout,
+                                             const SafetensorsFile& file) {
+  std::map<std::string_view, const TensorView*> present;
+  for (const TensorView& tensor : file.tensors) present[tensor.name] = &tensor;
+  std::vector<const TensorView*> matched;
+  for (const TensorInfo& wanted : layout.tensors()) {
+    const auto found = present.find(wanted.name);
+    if (found == present.end()) {
+      throw bad_file(fmt::format("tensor '{}' is missing", wanted.name),
+                     fmt::format("one of shape {}", describe(wanted.shape)));
+    }
+    const TensorView& tensor = *found->second;
+    if (tensor.shape != wanted.shape) {
+      throw bad_file(fmt::format("tensor '{}' has shape {}", wanted.name, describe(tensor.shape)),
+                     describe(wanted.shape));
+    }
+    if (tensor.type != DataType::f32) {
+      throw bad_file(fmt::format("tensor '{}' is of type {}", wanted.name, to_string(tensor.type)),
+                     "F32", "convert the tensors to 32-bit floats first");
+    }
+    matched.push_back(&tensor);
+    present.erase(found);
+  }
+  if (!present.empty()) {
+    throw bad_file(fmt::format("tensor '{}' does not belong to the model", present.begin()->first),
+                   "only the tensors of its spec");
+  }
+  return matched;
+}
+
+Parameters<float> read_parameters(const ModelSpec& spec, const SafetensorsFile& file) {
+  if (static_cast<size_t>(spec.depth) > file.tensors.size()) {  // spares a long list of names
+    throw bad_file(fmt::format("{} tensors", file.tensors.size()),
+                   fmt::format("those of {} layers", spec.depth));
+  }
+  const auto layout = std::make_shared<const ParameterLayout>(spec);
+  const std::vector<const TensorView*> tensors = match_tensors(*layout, file);
+  Parameters<float> parameters(layout);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::span<float> values = parameters.slice(layout->tensors()[i]);
+    std::memcpy(values.data(), tensors[i]->data.data(), values.size_bytes());
+    const auto bad = std::find_if(values.begin(), values.end(),
+                                  [](float value) { return !std::isfinite(value); });
+    if (bad != values.end()) {
+      throw bad_file(fmt::format("tensor '{}' holds {} at index {}", tensors[i]->name, *bad,
+                                 bad - values.begin()),
+                     "finite numbers");
+    }
+  }
+  return parameters;
+}
+
+Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
+  const auto version = file.metadata.find(format_key);
+  if (version == file.metadata.end()) {
+    const ModelSpec spec = infer_spec(file, hints, hinted_real_nodes(hints));
+    ModelOrigin origin;
+    origin.length = spec.real_nodes;
+    settle_task(origin, spec, hints);
+    return Model{spec, read_parameters(spec, file), std::move(origin)};
+  }
+  if (version->second != format_version) {
+    throw bad_file(fmt::format("format version '{}'", version->second),
+                   fmt::format("'{}'", format_version), "use a newer posattn");
+  }
+  const ModelSpec spec = spec_from_json(metadata_at(file.metadata, "spec"));
+  ModelOrigin origin = origin_from(file.metadata);
+  // A model saved from a file of unknown task: the user may still name it.
+  if (origin.task.empty()) settle_task(origin, spec, hints);
+  const Task* task = known_task(origin.task);
+  if (task != nullptr && !fits(spec, *task, origin.length)) {
+    throw bad_file(
+        fmt::format("the spec does not fit task {} at length {}", origin.task, origin.length));
+  }
+  check_hints(spec, origin, hints);
+  return Model{spec, read_parameters(spec, file), std::move(origin)};
+}
+
+}  // namespace
+
+void save_model(const std::filesystem::path& path, const Model& model) {
+  std::vector<TensorView> tensors;
+  for (const TensorInfo& info : model.parameters.layout().tensors()) {
+    tensors.push_back(make_view(info.name, info.shape, model.parameters.slice(info)));
+  }
+  write_file(path, write_safetensors(metadata_of(model), tensors));
+}
+
+Model load_model(const std::filesystem::path& path, const ModelHints& hints) {
+  const std::vector<std::byte> bytes = read_file(path, file_limit);
+  const SafetensorsFile file = parse_safetensors(bytes, path.string());
+  try {
+    return model_from(file, hints);
+  } catch (const Error& error) {
+    // A flag may be at fault (usage); all else is the file, also when its spec is impossible.
+    throw Error(error.code() == ExitCode::usage ? ExitCode::usage : ExitCode::data,
+                fmt::format("{}: {}", path.string(), error.problem()), error.expected(),
+                error.hint());
+  }
+}
+
+}  // namespace posattn

@@ -1,0 +1,42 @@
+// Model files: safetensors with the authors' parameter names; the spec and what the model was
+// trained on stand in the metadata. A file without our metadata is accepted where the shapes
+// determine the spec.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "posattn/model/parameters.h"
+#include "posattn/model/spec.h"
+
+namespace posattn {
+
+// What evaluate and predict need to know beyond the spec. Empty task: unknown (a foreign file).
+struct ModelOrigin {
+  std::string task;
+  int length = 0;  // the task's n
+  bool variable_length = false;
+  double range = 2;  // trained on values in [-range, range]
+  bool integers = false;
+  std::map<std::string, std::string> notes;  // further metadata: seed, epoch, losses, ...
+};
+
+struct Model {
+  ModelSpec spec;
+  Parameters<float> parameters;
+  ModelOrigin origin;
+};
+
+// What the user says about a file that has no metadata of ours; a hint that contradicts the shapes
+// (or the metadata) is refused.
+struct ModelHints {
+  std::optional<std::string> architecture = {}, task = {};
+  std::optional<int> length = {}, heads = {};
+};
+
+void save_model(const std::filesystem::path& path, const Model& model);
+Model load_model(const std::filesystem::path& path, const ModelHints& hints = {});
+
+}  // namespace posattn

@@ -1,0 +1,198 @@
+#include "posattn/model/network.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "posattn/model/random_spec_test.h"
+#include "posattn/model/reference_network.h"
+
+namespace posattn {
+namespace {
+
+using testing::random_parameters;
+using testing::random_spec;
+using testing::RandomBatch;
+
+int trials() { return std::getenv("POSATTN_LONG_TESTS") ? 2000 : 120; }
+
+double largest(std::span<const double> x) {
+  double result = 0;
+  for (double v : x) result = std::max(result, std::abs(v));
+  return result;
+}
+
+// Largest difference, relative to the largest entry.
+template <class A>
+double difference(const A& ours, std::span<const double> reference, double floor = 0) {
+  double result = 0;
+  for (size_t i = 0; i < reference.size(); ++i) {
+    result = std::max(result, std::abs(static_cast<double>(ours[i]) - reference[i]));
+  }
+  return result / std::max(largest(reference), std::max(floor, 1e-30));
+}
+
+TEST(ReferenceNetwork, GradientIsTheDerivativeOfTheLoss) {
+  for (int trial = 0; trial < trials() / 4; ++trial) {
+    RandomStream random(1, Purpose::test_data, 0, trial);
+    const ModelSpec spec = random_spec(random);
+    SCOPED_TRACE(to_json(spec));
+    Parameters<double> parameters = to_double(random_parameters(spec, trial));
+    const RandomBatch data(spec, 2, 1 + static_cast<int>(random.below(spec.real_nodes)), random);
+    Parameters<double> gradient(parameters.shared_layout()), unused(parameters.shared_layout());
+    reference_gradient(spec, parameters, data.reference(), data.mask, gradient);
+    for (const TensorInfo& t : parameters.layout().tensors()) {
+      if (!t.trained) continue;
+      const int64_t i = t.offset + random.below(static_cast<uint32_t>(t.size));
+      const double saved = parameters.values()[i];
+      // A ReLU's corner may lie between the two points of one step, but hardly for two steps.
+      double best = 1e30;
+      for (const double h : {1e-5, 1e-7}) {
+        double loss[2];
+        for (int side = 0; side < 2; ++side) {
+          parameters.values()[i] = saved + (side ? h : -h);
+          loss[side] = reference_gradient(spec, parameters, data.reference(), data.mask, unused);
+        }
+        parameters.values()[i] = saved;
+        best = std::min(best, std::abs((loss[1] - loss[0]) / (2 * h) - gradient.values()[i]));
+      }
+      EXPECT_LT(best, 1e-6 * (1 + std::abs(gradient.values()[i]))) << t.name;
+    }
+  }
+}
+
+TEST(Network, AgreesWithTheReferenceForEverySpecOnBothPaths) {
+  for (int trial = 0; trial < trials(); ++trial) {
+    RandomStream random(2, Purpose::test_data, 0, trial);
+    const ModelSpec spec = random_spec(random);
+    SCOPED_TRACE(to_json(spec));
+    const Parameters<float> parameters = random_parameters(spec, trial);
+    const Parameters<double> parameters64 = to_double(parameters);
+    const RandomBatch data(spec, 1 + random.below(40),
+                           1 + static_cast<int>(random.below(spec.real_nodes)), random);
+    const auto expected = reference_forward(spec, parameters64, data.reference());
+    Parameters<double> expected_gradient(parameters64.shared_layout());
+    const double expected_loss =
+        reference_gradient(spec, parameters64, data.reference(), data.mask, expected_gradient);
+    const double scale = largest(expected_gradient.values());
+    for (const Path path : {Path::plain, Path::folded}) {
+      Network network(spec, {path, 2, 1 + static_cast<int>(random.below(9))});
+      std::vector<float> outputs(expected.size());
+      network.forward(parameters, data.batch(), outputs.data());
+      EXPECT_LT(difference(outputs, expected), 1e-5);
+      Parameters<float> gradient(parameters.shared_layout());
+      const double loss = network.gradient(parameters, data.batch(), data.mask, gradient);
+      EXPECT_NEAR(loss, expected_loss, 1e-5 * (expected_loss + 1e-6));
+      for (const TensorInfo& t : parameters.layout().tensors()) {
+        // The key bias has gradient zero and one node attends to itself alone: compare with the
+        // whole gradient's size.
+        EXPECT_LT(difference(gradient.slice(t), expected_gradient.slice(t), 0.05 * scale), 2e-5)
+            << t.name;
+      }
+    }
+  }
+}
+
+TEST(Network, AttentionAgreesWithTheReference) {
+  for (int trial = 0; trial < trials() / 4; ++trial) {
+    RandomStream random(3, Purpose::test_data, 0, trial);
+    const ModelSpec spec = random_spec(random);
+    SCOPED_TRACE(to_json(spec));
+    const Parameters<float> parameters = random_parameters(spec, trial);
+    const RandomBatch data(spec, 1, spec.real_nodes, random);
+    const auto expected = reference_attention(spec, to_double(parameters), data.reference());
+    for (const Path path : {Path::plain, Path::folded}) {
+      const auto ours = Network(spec, {path, 1, 0}).attention(parameters, data.batch());
+      ASSERT_EQ(ours.size(), expected.size());
+      EXPECT_LT(difference(ours, expected), 1e-5);
+    }
+  }
+}
+
+// More nodes than attention from data keeps: rows are computed again in backward.
+TEST(Network, ManyNodes) {
+  for (const char* preset : {"positional", "standard", "m3", "m4"}) {
+    SCOPED_TRACE(preset);
+    RandomStream random(4, Purpose::test_data, 0, 0);
+    ModelSpec spec;
+    spec.real_nodes = 150;
+    spec.width = 8;
+    spec.mlp_width = 12;
+    spec.depth = 2;
+    apply_preset(preset, spec);
+    spec = resolve(spec);
+    const Parameters<float> parameters = random_parameters(spec, 1);
+    const Parameters<double> parameters64 = to_double(parameters);
+    for (const int active : {150, 20}) {
+      const RandomBatch data(spec, 3, active, random);
+      Parameters<double> expected(parameters64.shared_layout());
+      const double loss = reference_gradient(spec, parameters64, data.reference(), {}, expected);
+      for (const Path path : {Path::plain, Path::folded}) {
+        Network network(spec, {path, 2, 2});
+        Parameters<float> gradient(parameters.shared_layout());
+        EXPECT_NEAR(network.gradient(parameters, data.batch(), {}, gradient), loss, 1e-5 * loss);
+        EXPECT_LT(difference(gradient.values(), expected.values()), 2e-5);
+      }
+    }
+  }
+}
+
+TEST(Network, SameBitsForAnyNumberOfThreads) {
+  for (const char* preset : {"positional", "standard", "m3"}) {
+    SCOPED_TRACE(preset);
+    RandomStream random(5, Purpose::test_data, 0, 0);
+    ModelSpec spec;
+    spec.width = spec.mlp_width = 16;
+    apply_preset(preset, spec);
+    spec = resolve(spec);
+    const Parameters<float> parameters = random_parameters(spec, 7);
+    const RandomBatch data(spec, 333, 8, random);
+    std::vector<float> first;
+    double first_loss = 0;
+    for (const int threads : {1, 2, 3, 8}) {
+      Network network(spec, {Path::automatic, threads, 0});
+      Parameters<float> gradient(parameters.shared_layout());
+      const double loss = network.gradient(parameters, data.batch(), {}, gradient);
+      const std::vector<float> now(gradient.values().begin(), gradient.values().end());
+      if (first.empty()) {
+        first = now;
+        first_loss = loss;
+      }
+      EXPECT_EQ(first, now) << threads << " threads";
+      EXPECT_EQ(first_loss, loss);
+    }
+  }
+}
+
+TEST(Network, CountsTheMultiplyAddsOfThePaperModels) {
+  ModelSpec spec;
+  apply_preset("positional", spec);
+  spec = resolve(spec);
+  EXPECT_EQ(Network(spec).work().nominal_per_sample, 9.0 * 4 * (20480 + 576));
+  spec = ModelSpec{};
+  apply_preset("standard", spec);
+  spec = resolve(spec);
+  const Network::Work work = Network(spec).work();
+  EXPECT_EQ(work.nominal_per_sample, 9.0 * 4 * (36864 + 1728));
+  EXPECT_LT(work.actual_per_sample, 0.5 * work.nominal_per_sample);
+}
+
+TEST(Network, NotANumberReachesTheLoss) {
+  for (const char* preset : {"positional", "standard"}) {
+    ModelSpec spec;
+    apply_preset(preset, spec);
+    spec = resolve(spec);
+    Parameters<float> parameters = random_parameters(spec, 1);
+    parameters["transformer_layers.1.attn.qk_proj.weight"][3] = NAN;
+    RandomStream random(6, Purpose::test_data, 0, 0);
+    const RandomBatch data(spec, 5, 8, random);
+    Parameters<float> gradient(parameters.shared_layout());
+    EXPECT_TRUE(std::isnan(Network(spec).gradient(parameters, data.batch(), {}, gradient)))
+        << preset;
+  }
+}
+
+}  // namespace
+}  // namespace posattn

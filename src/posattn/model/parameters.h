@@ -1,0 +1,83 @@
+// A model's weights: one contiguous buffer, one named tensor after another (each starting at a
+// multiple of 16 elements), with the names of the authors' state dict. Weights are [out, in].
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posattn/model/spec.h"
+#include "posattn/tensor/buffer.h"
+
+namespace posattn {
+
+// How a tensor is drawn at the start of training (paper.md's rules, see initialise).
+enum class Initial { zero, xavier_uniform, fan_in_uniform, unit_normal_rows };
+
+struct TensorInfo {
+  std::string name;
+  std::vector<int64_t> shape;
+  int64_t offset = 0;  // in elements, into the buffer
+  int64_t size = 0;    // product of the shape
+  Initial initial = Initial::zero;
+  int64_t fan_in = 0;   // for fan_in_uniform (a bias uses its weight's fan-in)
+  bool trained = true;  // false for a fixed random encoding
+};
+
+class ParameterLayout {
+ public:
+  explicit ParameterLayout(const ModelSpec& spec);  // spec must be resolved
+
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  const TensorInfo& at(std::string_view name) const;  // throws std::out_of_range
+  int64_t buffer_size() const { return buffer_size_; }
+  int64_t parameter_count() const;  // trained numbers, padding left out
+
+ private:
+  void add(std::string name, std::vector<int64_t> shape, Initial initial, int64_t fan_in = 0,
+           bool trained = true);
+  std::vector<TensorInfo> tensors_;
+  int64_t buffer_size_ = 0;
+};
+
+template <class T>
+class Parameters {
+ public:
+  explicit Parameters(std::shared_ptr<const ParameterLayout> layout)
+      : layout_(std::move(layout)), values_(layout_->buffer_size()) {}
+  explicit Parameters(const ModelSpec& spec)
+      : Parameters(std::make_shared<const ParameterLayout>(spec)) {}
+
+  const ParameterLayout& layout() const { return *layout_; }
+  std::shared_ptr<const ParameterLayout> shared_layout() const { return layout_; }
+  std::span<T> values() { return values_; }
+  std::span<const T> values() const { return values_; }
+  std::span<T> operator[](std::string_view name) { return slice(layout_->at(name)); }
+  std::span<const T> operator[](std::string_view name) const { return slice(layout_->at(name)); }
+  std::span<T> slice(const TensorInfo& t) {
+    return std::span<T>(values_).subspan(t.offset, t.size);
+  }
+  std::span<const T> slice(const TensorInfo& t) const {
+    return std::span<const T>(values_).subspan(t.offset, t.size);
+  }
+
+ private:
+  std::shared_ptr<const ParameterLayout> layout_;
+  Buffer<T> values_;  // zero-initialised; padding stays zero
+};
+
+// The authors' initial values: Xavier-uniform on qk_proj (the stacked matrix counts as one), v_proj
+// and o_proj with zero biases; every other linear map U(-1/sqrt(fan_in), 1/sqrt(fan_in)).
+void initialise(Parameters<float>& parameters, uint64_t seed);
+
+// The same weights in another precision.
+Parameters<double> to_double(const Parameters<float>& parameters);
+
+// P [nodes, encoding_size] of this model: by formula, or the stored tensor.
+template <class T>
+std::vector<T> positions_of(const ModelSpec& spec, const Parameters<T>& parameters);
+
+}  // namespace posattn

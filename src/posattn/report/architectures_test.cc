@@ -1,0 +1,63 @@
+#include "posattn/report/architectures.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "posattn/report/sample_report_test.h"
+
+namespace posattn {
+namespace {
+
+TEST(Architectures, GroupsRunsAndTakesMedians) {
+  const ReportInput input = sample_report();
+  const auto groups = group_by_architecture(input);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].name, "positional");
+  EXPECT_EQ(groups[1].name, "standard");
+  EXPECT_EQ(groups[1].runs.size(), 3U);
+  EXPECT_EQ(groups[1].unfinished, 0);
+  ASSERT_EQ(groups[1].tests.size(), 10U);
+  const ScaleSummary& last = groups[1].tests.back();
+  EXPECT_EQ(last.c, 10);
+  EXPECT_DOUBLE_EQ(last.mse.median, 2 * 10.0);  // of 10, 20 and 30
+  EXPECT_DOUBLE_EQ(last.mse.minimum, 10.0);
+  EXPECT_DOUBLE_EQ(last.mse.maximum, 30.0);
+}
+
+TEST(Architectures, AFailedRunIsCounted) {
+  ReportInput input = sample_report();
+  input.runs[1].status = "diverged";
+  input.runs[1].tests.clear();
+  const auto groups = group_by_architecture(input);
+  EXPECT_EQ(groups[0].unfinished, 1);
+  EXPECT_EQ(groups[0].tests.back().mse.count, 2);
+}
+
+TEST(Architectures, FiguresHoldMedianAndExtremes) {
+  const ReportInput input = sample_report();
+  const FigureRequest request = test_figure(group_by_architecture(input));
+  ASSERT_EQ(request.lines.size(), 2U);
+  const BandPoint& point = request.lines[0].points[2];
+  EXPECT_DOUBLE_EQ(point.x, 3);
+  EXPECT_DOUBLE_EQ(point.low, 9e-4);
+  EXPECT_DOUBLE_EQ(point.median, 1.8e-3);
+  EXPECT_DOUBLE_EQ(point.high, 2.7e-3);
+}
+
+TEST(Architectures, LongCurvesAreThinnedButKeepTheirEnds) {
+  ReportInput input = sample_report();
+  for (RunReport& run : input.runs) {
+    run.curve.clear();
+    for (int epoch = 1; epoch <= 2001; ++epoch) run.curve.push_back({epoch, 1.0 / epoch, {}});
+  }
+  const FigureRequest request = loss_figure(group_by_architecture(input));
+  ASSERT_EQ(request.lines.size(), 2U);  // no validation, no line for it
+  const auto& points = request.lines[0].points;
+  EXPECT_LE(points.size(), 401U);
+  EXPECT_EQ(points.front().x, 1);
+  EXPECT_EQ(points.back().x, 2001);
+}
+
+}  // namespace
+}  // namespace posattn

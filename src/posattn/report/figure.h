@@ -1,0 +1,38 @@
+// Figures drawn by gnuplot, as SVG text: lines on a logarithmic axis with a band around them, in
+// the Okabe-Ito colours (told apart with any colour vision), each with a dash and marker of its
+// own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace posattn {
+
+// Over several runs: the median and the smallest and largest value at x. Values that a logarithmic
+// axis cannot show (not finite, zero, negative) leave a gap.
+struct BandPoint {
+  double x = 0;
+  double median = 0, low = 0, high = 0;
+};
+
+struct FigureLine {
+  std::string label;
+  int style = 0;           // colour, dash and marker; lines of one architecture share it
+  bool secondary = false;  // thin and dotted, without a band: the validation loss beside training
+  std::vector<BandPoint> points;
+};
+
+struct FigureRequest {
+  std::string name;  // letters and digits; tells the ids of two figures on one page apart
+  std::string x_label, y_label;
+  bool markers = false;
+  std::vector<FigureLine> lines;
+};
+
+// The figure as one <svg> element, or "" when no point can be drawn.
+std::string draw_figure(const FigureRequest& request);
+
+// The colour of a style, as "#rrggbb", for text and tables beside a figure.
+std::string style_colour(int style);
+
+}  // namespace posattn

@@ -1,0 +1,46 @@
+// What a report shows, as plain data: filled by read_runs from run folders, or by hand.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posattn/evaluation/evaluate.h"
+
+namespace posattn {
+
+struct LossPoint {
+  int64_t epoch = 0;
+  double train = 0;
+  std::optional<double> validation;
+};
+
+// Attention on one input, [depth, heads, nodes, nodes].
+struct AttentionMaps {
+  std::string caption;  // on which input
+  int depth = 0, heads = 0, nodes = 0, scratch_nodes = 0;
+  std::vector<float> weights;
+};
+
+struct RunReport {
+  std::string architecture;
+  int64_t seed = 0;
+  std::string status;  // "done", "diverged", ...
+  double seconds = 0;  // of training
+  std::vector<LossPoint> curve;
+  std::vector<ScaleResult> tests;  // after the last epoch
+  std::vector<AttentionMaps> attention;
+  std::string manifest;  // as JSON, shown as it is
+};
+
+struct ReportInput {
+  std::string title;
+  std::string task;
+  int length = 0;
+  double range = 2;  // trained on values in [-range, range]
+  std::vector<RunReport> runs;
+  std::vector<std::string> commands;  // that make this again
+};
+
+}  // namespace posattn

@@ -1,0 +1,106 @@
+#include "posattn/results/manifest.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/error.h"
+#include "posattn/base/strict_json.h"
+#include "posattn/base/version.h"
+
+namespace posattn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr RunStatus statuses[] = {RunStatus::running, RunStatus::done, RunStatus::diverged,
+                                  RunStatus::interrupted, RunStatus::failed};
+
+Json parsed_or_null(const std::string& json) { return json.empty() ? Json() : Json::parse(json); }
+
+Json build() {
+  const BuildInfo& info = build_info();
+  return {{"version", info.version},
+          {"commit", info.commit},
+          {"compiler", info.compiler},
+          {"flags", info.flags},
+          {"build_type", info.build_type}};
+}
+
+}  // namespace
+
+std::string_view to_string(RunStatus status) {
+  switch (status) {
+    case RunStatus::running:
+      return "running";
+    case RunStatus::done:
+      return "done";
+    case RunStatus::diverged:
+      return "diverged";
+    case RunStatus::interrupted:
+      return "interrupted";
+    case RunStatus::failed:
+      return "failed";
+  }
+  return "";
+}
+
+RunStatus run_status_from(std::string_view name) {
+  std::vector<std::string> known;
+  for (const RunStatus status : statuses) {
+    if (to_string(status) == name) return status;
+    known.emplace_back(to_string(status));
+  }
+  throw unknown_name(ExitCode::data, "status", name, known);
+}
+
+std::string to_json(const Manifest& manifest) {
+  Json json;
+  json["status"] = to_string(manifest.status);
+  if (!manifest.message.empty()) json["message"] = manifest.message;
+  json["epoch"] = manifest.epoch;
+  json["final"] = parsed_or_null(manifest.final_metrics);
+  json["started"] = manifest.started;
+  json["ended"] = manifest.ended.empty() ? Json() : Json(manifest.ended);
+  json["command_line"] = manifest.command_line;
+  json["configuration"] = parsed_or_null(manifest.configuration);
+  json["seeds"] = manifest.seeds;
+  json["engine"] = manifest.engine;
+  json["build"] = build();
+  json["libraries"] = manifest.libraries;
+  // A command line may hold any bytes; what is not UTF-8 is replaced.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Manifest manifest_from_json(std::string_view text, std::string_view name) {
+  const nlohmann::json json = parse_strict_json(text, name);
+  try {
+    Manifest manifest;
+    manifest.status = run_status_from(json.at("status").get<std::string>());
+    manifest.message = json.value("message", "");
+    manifest.epoch = json.at("epoch").get<int64_t>();
+    if (!json.at("final").is_null()) manifest.final_metrics = json.at("final").dump();
+    manifest.started = json.at("started").get<std::string>();
+    if (!json.at("ended").is_null()) manifest.ended = json.at("ended").get<std::string>();
+    manifest.command_line = json.at("command_line").get<std::string>();
+    manifest.configuration = json.at("configuration").dump();
+    using Texts = std::map<std::string, std::string>;
+    manifest.seeds = json.at("seeds").get<Texts>();
+    manifest.engine = json.at("engine").get<Texts>();
+    manifest.libraries = json.at("libraries").get<Texts>();
+    return manifest;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ExitCode::data, fmt::format("{} is no manifest: {}", name, error.what()),
+                "a file written by posattn train");
+  }
+}
+
+std::string utc_now() {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
+}
+
+}  // namespace posattn

@@ -1,0 +1,132 @@
+#include "posattn/results/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "posattn/base/error.h"
+#include "posattn/results/settings_difference.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t largest_manifest = 16 << 20;
+constexpr uint64_t largest_metrics = uint64_t{8} << 30;
+
+FolderLock make_and_lock(const fs::path& folder) {
+  create_folder(folder);
+  return FolderLock(folder);
+}
+
+// Safe under the lock: no running process owns them.
+void remove_partial_files(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".partial") fs::remove(entry.path(), ignored);
+  }
+}
+
+bool holds_nothing(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename() != "lock") return false;
+  }
+  return true;
+}
+
+// The epoch of a metrics line, or nothing when the line is torn.
+std::optional<int64_t> epoch_of(std::string_view line) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("epoch") || !json["epoch"].is_number_integer()) {
+    return std::nullopt;
+  }
+  return json["epoch"].get<int64_t>();
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const fs::path& folder, const std::string& configuration,
+                     const std::vector<std::string>& neutral, bool resume)
+    : folder_(folder), lock_(make_and_lock(folder)) {
+  remove_partial_files(folder_);
+  if (!fs::exists(manifest())) {
+    if (holds_nothing(folder_)) return;
+    throw Error(ExitCode::configuration,
+                fmt::format("folder '{}' holds files of something else", folder_.string()),
+                "an empty or new folder, or one of a run", "choose another --out");
+  }
+  previous_ = manifest_from_json(read_text_file(manifest(), largest_manifest), manifest().string());
+  const std::string difference =
+      settings_difference(previous_->configuration, configuration, neutral);
+  if (!difference.empty()) {
+    throw Error(ExitCode::configuration,
+                fmt::format("folder '{}' holds another run: {}", folder_.string(), difference),
+                "a new folder, or the same settings with --resume", "choose another --out");
+  }
+  if (!resume) {
+    throw Error(ExitCode::configuration,
+                fmt::format("folder '{}' already holds this run ({} after epoch {})",
+                            folder_.string(), to_string(previous_->status), previous_->epoch),
+                "a new folder", "add --resume to go on with it, or choose another --out");
+  }
+}
+
+void RunFolder::write_config(const std::string& toml) const { write_file(config(), toml); }
+
+void RunFolder::write_manifest(const Manifest& manifest_now) const {
+  write_file(manifest(), to_json(manifest_now));
+}
+
+void RunFolder::append_metrics(const std::string& json_line) const {
+  const std::string line = json_line + "\n";
+  const int descriptor = ::open(metrics().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  int problem = descriptor < 0 ? errno : 0;
+  if (descriptor >= 0) {
+    struct stat before = {};
+    const bool known = ::fstat(descriptor, &before) == 0;
+    const ssize_t written = ::write(descriptor, line.data(), line.size());
+    if (written != static_cast<ssize_t>(line.size())) {
+      problem = written < 0 ? errno : ENOSPC;
+      if (known && ::ftruncate(descriptor, before.st_size) != 0) problem = errno;
+    }
+    if (::close(descriptor) != 0 && problem == 0) problem = errno;
+  }
+  if (problem != 0) {
+    throw Error(ExitCode::failed,
+                fmt::format("cannot write '{}': {}", metrics().string(),
+                            std::generic_category().message(problem)),
+                "", "free some space, then go on with --resume");
+  }
+}
+
+void RunFolder::drop_metrics_after(int64_t epoch) const {
+  if (!fs::exists(metrics())) return;
+  const std::string text = read_text_file(metrics(), largest_metrics);
+  std::size_t keep = 0;
+  while (keep < text.size()) {
+    const std::size_t end = text.find('\n', keep);
+    if (end == std::string::npos) break;
+    const auto line_epoch = epoch_of(std::string_view(text).substr(keep, end - keep));
+    if (!line_epoch || *line_epoch > epoch) break;
+    keep = end + 1;
+  }
+  if (keep < text.size()) write_file(metrics(), std::string_view(text).substr(0, keep));
+}
+
+std::string RunFolder::last_metrics() const {
+  if (!fs::exists(metrics())) return "";
+  const std::string text = read_text_file(metrics(), largest_metrics);
+  const std::size_t end = text.find_last_of('\n');
+  if (end == std::string::npos) return "";
+  const std::size_t before = end == 0 ? std::string::npos : text.find_last_of('\n', end - 1);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return text.substr(begin, end - begin);
+}
+
+}  // namespace posattn

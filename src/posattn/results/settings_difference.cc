@@ -1,0 +1,44 @@
+#include "posattn/results/settings_difference.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "posattn/base/error.h"
+#include "posattn/base/strict_json.h"
+
+namespace posattn {
+
+std::string settings_difference(std::string_view there, std::string_view here,
+                                const std::vector<std::string>& neutral) {
+  constexpr std::size_t most_shown = 3;
+  const nlohmann::json stored = parse_strict_json(there, "stored configuration");
+  const nlohmann::json wanted = parse_strict_json(here, "configuration");
+  if (!stored.is_object()) throw Error(ExitCode::data, "the stored configuration is no object");
+  std::set<std::string> keys;
+  for (const auto& item : stored.items()) keys.insert(item.key());
+  for (const auto& item : wanted.items()) keys.insert(item.key());
+  std::vector<std::string> differences;
+  for (const std::string& key : keys) {
+    if (std::ranges::count(neutral, key) > 0) continue;
+    const auto value_in = [&](const nlohmann::json& object) {
+      return object.contains(key) ? object[key].dump() : std::string("absent");
+    };
+    const std::string stored_value = value_in(stored), wanted_value = value_in(wanted);
+    if (stored_value != wanted_value) {
+      differences.push_back(
+          fmt::format("{} is {} there, {} here", key, stored_value, wanted_value));
+    }
+  }
+  if (differences.size() > most_shown) {
+    const std::size_t more = differences.size() - most_shown;
+    differences.resize(most_shown);
+    differences.push_back(fmt::format("{} more", more));
+  }
+  return fmt::format("{}", fmt::join(differences, "; "));
+}
+
+}  // namespace posattn

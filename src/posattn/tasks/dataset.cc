@@ -1,0 +1,99 @@
+#include "posattn/tasks/dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+constexpr int longest_length = 1 << 20;
+constexpr int64_t most_samples = int64_t{1} << 32;  // a sample's index is a 32-bit word of the key
+constexpr double most_numbers = 0x1p36;
+
+// The third word of the random key: the bits of the scale as a float, plus the length times the odd
+// number 0x9e3779b9, modulo 2^32. Being odd it maps lengths below 2^k to words that differ in their
+// low k bits, and the bits of a scale with few digits (1..1000, halves, ...) end in 13 zeros: no
+// two of the (scale, length) pairs people use share their samples.
+uint32_t key_variant(double scale, int length) {
+  return std::bit_cast<uint32_t>(static_cast<float>(scale)) +
+         static_cast<uint32_t>(length) * 0x9e3779b9u;
+}
+
+void check_length(const Task& task, int length) {
+  if (length < task.shortest_length() || length > longest_length) {
+    throw Error(ExitCode::configuration, fmt::format("length {} for task {}", length, task.name()),
+                fmt::format("a length from {} to {}", task.shortest_length(), longest_length));
+  }
+}
+
+}  // namespace
+
+Dataset make_dataset(const DatasetRequest& request) {
+  const Task& task = *request.task;
+  check_length(task, request.length);
+  Dataset set;
+  set.length = request.length;
+  set.shape = task.shape(request.length);
+  set.samples = request.samples;
+  const int64_t inputs = set.shape.input_count();
+  const int64_t targets = set.shape.target_count();
+  if (set.samples < 0 || set.samples > most_samples ||
+      static_cast<double>(set.samples) * static_cast<double>(inputs + targets) > most_numbers) {
+    throw Error(
+        ExitCode::configuration,
+        fmt::format("{} samples of task {} at length {}", set.samples, task.name(), request.length),
+        fmt::format("at most {} numbers in all", static_cast<int64_t>(most_numbers)),
+        "ask for fewer samples");
+  }
+  set.inputs.resize(set.samples * inputs);
+  set.targets.resize(set.samples * targets);
+  const uint32_t variant = key_variant(request.scale, request.length);
+#pragma omp parallel for num_threads(std::max(1, request.threads)) schedule(static)
+  for (int64_t i = 0; i < set.samples; ++i) {
+    RandomStream random(request.seed, request.purpose, variant, static_cast<uint32_t>(i));
+    float* input = set.inputs.data() + i * inputs;
+    task.draw(random, request.range, request.length, input);
+    task.solve(request.length, input, set.targets.data() + i * targets);
+  }
+  return set;
+}
+
+std::vector<Dataset> make_variable_length(DatasetRequest request) {
+  const Task& task = *request.task;
+  if (!task.supports_variable_length()) {
+    throw Error(ExitCode::configuration, fmt::format("variable length for task {}", task.name()),
+                "a task whose samples of several lengths can share one model",
+                "train this task with a fixed length");
+  }
+  check_length(task, request.length);
+  const int shortest = task.shortest_length();
+  const int lengths = request.length - shortest + 1;
+  const int64_t share = request.samples / lengths;
+  const int64_t remainder = request.samples % lengths;
+  std::vector<Dataset> sets;
+  sets.reserve(lengths);
+  for (int i = 0; i < lengths; ++i) {
+    request.length = shortest + i;
+    request.samples = share + (i < remainder ? 1 : 0);
+    sets.push_back(make_dataset(request));
+  }
+  return sets;
+}
+
+std::vector<uint8_t> loss_mask(const Task& task, int length) {
+  const TaskShape shape = task.shape(length);
+  std::vector<uint8_t> mask;
+  mask.reserve(shape.target_count());
+  for (int node = 0; node < shape.real_nodes; ++node) {
+    for (int column = 0; column < shape.output_columns; ++column) {
+      mask.push_back(task.counts(length, node, column) ? 1 : 0);
+    }
+  }
+  return mask;
+}
+
+}  // namespace posattn

@@ -1,0 +1,40 @@
+// Samples of one length, made from counter-based random numbers: sample i of a set is the same
+// whatever the set's size and the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "posattn/tasks/task.h"
+#include "posattn/tensor/buffer.h"
+
+namespace posattn {
+
+struct Dataset {
+  int length = 0;  // the task's n
+  TaskShape shape;
+  int64_t samples = 0;
+  Buffer<float> inputs;   // [samples, real_nodes, data_columns]
+  Buffer<float> targets;  // [samples, real_nodes, output_columns]
+};
+
+struct DatasetRequest {
+  const Task* task = nullptr;
+  int length = 8;
+  int64_t samples = 0;
+  ValueRange range;
+  uint64_t seed = 0;
+  Purpose purpose = Purpose::train_data;
+  double scale = 1;  // part of the random key, so each test scale has samples of its own
+  int threads = 1;
+};
+
+Dataset make_dataset(const DatasetRequest& request);
+
+// Lengths 1..n in equal shares (the first lengths take the remainder), one set per length.
+std::vector<Dataset> make_variable_length(DatasetRequest request);
+
+// 1 where an output counts in the loss, [real_nodes, output_columns].
+std::vector<uint8_t> loss_mask(const Task& task, int length);
+
+}  // namespace posattn

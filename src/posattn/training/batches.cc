@@ -1,0 +1,78 @@
+#include "posattn/training/batches.h"
+
+#include <algorithm>
+
+#include "posattn/base/random.h"
+
+namespace posattn {
+namespace {
+
+// out = the given rows of `source`, `row_size` numbers each.
+void gather_rows(const Buffer<float>& source, int64_t row_size, const uint32_t* rows, int64_t count,
+                 Buffer<float>& out) {
+  out.resize(count * row_size);
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(source.data() + int64_t{rows[i]} * row_size, row_size, out.data() + i * row_size);
+  }
+}
+
+int64_t batches_of(int64_t samples, int64_t batch_size) {
+  return (samples + batch_size - 1) / batch_size;
+}
+
+}  // namespace
+
+std::vector<uint32_t> shuffled(uint64_t data_seed, int64_t epoch, int64_t first_index,
+                               int64_t count) {
+  std::vector<uint64_t> keys(count);
+  for (int64_t i = 0; i < count; ++i) {
+    RandomStream random(data_seed, Purpose::shuffle, static_cast<uint32_t>(epoch),
+                        static_cast<uint32_t>(first_index + i));
+    keys[i] = uint64_t{random.next()} << 32 | static_cast<uint64_t>(i);
+  }
+  std::ranges::sort(keys);
+  std::vector<uint32_t> order(count);
+  std::ranges::transform(keys, order.begin(), [](uint64_t key) { return uint32_t(key); });
+  return order;
+}
+
+EpochBatches::EpochBatches(const std::vector<Dataset>& sets, int64_t batch_size, uint64_t data_seed,
+                           int64_t epoch)
+    : sets_(sets) {
+  std::vector<Slice> in_order;
+  int64_t first_index = 0;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    const int64_t samples = sets[set].samples;
+    order_.push_back(shuffled(data_seed, epoch, first_index, samples));
+    first_index += samples;
+    for (int64_t begin = 0; begin < samples; begin += batch_size) {
+      in_order.push_back({set, begin, std::min(begin + batch_size, samples)});
+    }
+  }
+  if (sets.size() == 1) {
+    batches_ = std::move(in_order);
+    return;
+  }
+  const auto batch_count = static_cast<int64_t>(in_order.size());
+  for (const uint32_t place : shuffled(data_seed, epoch, first_index, batch_count)) {
+    batches_.push_back(in_order[place]);
+  }
+}
+
+int64_t EpochBatches::count(const std::vector<Dataset>& sets, int64_t batch_size) {
+  int64_t total = 0;
+  for (const Dataset& set : sets) total += batches_of(set.samples, batch_size);
+  return total;
+}
+
+Batch EpochBatches::gather(int64_t batch) {
+  const Slice& slice = batches_[batch];
+  const Dataset& set = sets_[slice.set];
+  const uint32_t* rows = order_[slice.set].data() + slice.begin;
+  const int64_t samples = slice.end - slice.begin;
+  gather_rows(set.inputs, set.shape.input_count(), rows, samples, inputs_);
+  gather_rows(set.targets, set.shape.target_count(), rows, samples, targets_);
+  return {inputs_.data(), targets_.data(), samples, set.shape.real_nodes};
+}
+
+}  // namespace posattn

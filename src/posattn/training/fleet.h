@@ -1,0 +1,34 @@
+// Several independent runs (seeds x architectures) that share the machine. A run's result does not
+// depend on the fleet: the threads it gets change its speed, never its bits.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "posattn/training/recorded_run.h"
+#include "posattn/training/run_config.h"
+
+namespace posattn {
+
+struct FleetOptions {
+  std::filesystem::path out;  // runs go to out/ARCHITECTURE-seedS
+  bool resume = false;
+  int threads = 1;
+  std::string command_line;                          // for the manifest
+  const std::atomic<bool>* stop = nullptr;           // set: checkpoint every run and return
+  std::function<void(const RunProgress&)> progress;  // called by one thread at a time
+};
+
+// out/ARCHITECTURE-seedS
+std::filesystem::path run_folder_path(const std::filesystem::path& out, const RunConfig& config);
+
+// Validates every configuration and takes every folder first (throwing before anything is trained),
+// then trains. A run that diverges or fails (a full disk) is recorded and the others go on.
+// Outcomes are in the order of `configs`; a run that `stop` kept from starting is "interrupted".
+std::vector<RunOutcome> train_fleet(const std::vector<RunConfig>& configs,
+                                    const FleetOptions& options);
+
+}  // namespace posattn

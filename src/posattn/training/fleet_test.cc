@@ -1,0 +1,218 @@
+#include "posattn/training/fleet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/results/temporary_folder.h"
+#include "posattn/training/small_run.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) { return read_text_file(file, 1 << 24); }
+
+// Metrics without their times, which differ from run to run.
+std::vector<std::string> metrics_of(const fs::path& run) {
+  std::istringstream stream(text_of(run / "metrics.jsonl"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line.substr(0, line.find(",\"seconds\"")));
+  }
+  return lines;
+}
+
+class FleetTest : public testing::Test {
+ protected:
+  fs::path out(const std::string& name) const { return folder_.path() / name; }
+  FleetOptions options(const std::string& name, int threads = 1, bool resume = false) const {
+    FleetOptions result;
+    result.out = out(name);
+    result.threads = threads;
+    result.resume = resume;
+    return result;
+  }
+  static std::vector<RunConfig> runs(const std::vector<int64_t>& seeds,
+                                     const std::vector<std::string>& architectures = {
+                                         "positional"}) {
+    std::vector<RunConfig> configs;
+    for (const std::string& architecture : architectures) {
+      for (const int64_t seed : seeds) {
+        configs.push_back(small_run());
+        configs.back().architecture = architecture;
+        configs.back().seed = seed;
+      }
+    }
+    return configs;
+  }
+  void expect_same_model(const fs::path& a, const fs::path& b) const {
+    EXPECT_EQ(text_of(a / "model.safetensors"), text_of(b / "model.safetensors"));
+    EXPECT_EQ(metrics_of(a), metrics_of(b));
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(FleetTest, ARunDoesNotDependOnItsFleet) {
+  train_fleet(runs({3}), options("alone"));
+  const fs::path alone = out("alone") / "positional-seed3";
+  for (const int threads : {1, 2, 5}) {
+    const std::string name = "fleet" + std::to_string(threads);
+    const auto outcomes =
+        train_fleet(runs({0, 3, 1}, {"standard", "positional"}), options(name, threads));
+    ASSERT_EQ(outcomes.size(), 6u);
+    for (const RunOutcome& outcome : outcomes) EXPECT_EQ(outcome.status, RunStatus::done);
+    EXPECT_EQ(outcomes[4].folder, out(name) / "positional-seed3");
+    expect_same_model(outcomes[4].folder, alone);
+  }
+}
+
+TEST_F(FleetTest, AFinishedRunHasAllItsFiles) {
+  const auto outcomes = train_fleet(runs({2}), options("a"));
+  const RunOutcome& outcome = outcomes.front();
+  EXPECT_EQ(outcome.epoch, 6);
+  ASSERT_TRUE(outcome.last.has_value());
+  EXPECT_EQ(outcome.last->tests.size(), 2u);
+  EXPECT_EQ(metrics_of(outcome.folder).size(), 6u);
+  std::set<std::string> files;
+  for (const auto& entry : fs::directory_iterator(outcome.folder)) {
+    files.insert(entry.path().filename());
+  }
+  EXPECT_EQ(files, (std::set<std::string>{"checkpoint.safetensors", "config.toml", "lock",
+                                          "manifest.json", "metrics.jsonl", "model.safetensors"}));
+  const Manifest manifest = manifest_from_json(text_of(outcome.folder / "manifest.json"), "m");
+  EXPECT_EQ(manifest.status, RunStatus::done);
+  EXPECT_EQ(manifest.epoch, 6);
+  EXPECT_EQ(epoch_record_from_json(manifest.final_metrics).train_loss, outcome.last->train_loss);
+  const ConfigFile config = read_config_file(outcome.folder / "config.toml");
+  EXPECT_EQ(config.config, runs({2}).front());
+}
+
+TEST_F(FleetTest, AnInterruptedRunResumesToTheSameBits) {
+  train_fleet(runs({0, 1}), options("straight"));
+  std::atomic<bool> stop = false;
+  FleetOptions first = options("resumed");
+  first.stop = &stop;
+  first.progress = [&](const RunProgress& progress) { stop = progress.epoch >= 3; };
+  const auto interrupted = train_fleet(runs({0, 1}), first);
+  EXPECT_EQ(interrupted[0].status, RunStatus::interrupted);
+  EXPECT_EQ(interrupted[0].epoch, 3);
+  EXPECT_EQ(interrupted[1].status, RunStatus::interrupted);
+  EXPECT_FALSE(fs::exists(interrupted[0].folder / "model.safetensors"));
+  const auto resumed = train_fleet(runs({0, 1}), options("resumed", 2, true));
+  for (const RunOutcome& outcome : resumed) {
+    EXPECT_EQ(outcome.status, RunStatus::done);
+    expect_same_model(outcome.folder, out("straight") / outcome.folder.filename());
+  }
+}
+
+// What kill -9 leaves: a manifest that says "running", metrics beyond the last checkpoint, a torn
+// line and a half-written file.
+TEST_F(FleetTest, AKilledRunResumesToTheSameBits) {
+  train_fleet(runs({0}), options("straight"));
+  std::atomic<bool> stop = false;
+  FleetOptions first = options("killed");
+  first.stop = &stop;
+  first.progress = [&](const RunProgress& progress) { stop = progress.epoch >= 2; };
+  const fs::path run = train_fleet(runs({0}), first).front().folder;
+  Manifest manifest = manifest_from_json(text_of(run / "manifest.json"), "m");
+  manifest.status = RunStatus::running;
+  write_file(run / "manifest.json", to_json(manifest));
+  std::ofstream(run / "metrics.jsonl", std::ios::app) << "{\"epoch\":3,\"step\":9}\n{\"epoch\":4,";
+  std::ofstream(run / "checkpoint.safetensors.99-1.partial") << "half";
+  const auto outcome = train_fleet(runs({0}), options("killed", 1, true)).front();
+  EXPECT_EQ(outcome.status, RunStatus::done);
+  expect_same_model(run, out("straight") / "positional-seed0");
+  EXPECT_FALSE(fs::exists(run / "checkpoint.safetensors.99-1.partial"));
+}
+
+TEST_F(FleetTest, AFinishedRunIsNotTrainedAgain) {
+  train_fleet(runs({0}), options("a"));
+  const std::string manifest = text_of(out("a") / "positional-seed0" / "manifest.json");
+  const auto outcome = train_fleet(runs({0}), options("a", 1, true)).front();
+  EXPECT_TRUE(outcome.already_done);
+  EXPECT_EQ(outcome.status, RunStatus::done);
+  ASSERT_TRUE(outcome.last.has_value());
+  EXPECT_EQ(outcome.last->epoch, 6);
+  EXPECT_EQ(text_of(outcome.folder / "manifest.json"), manifest);
+  fs::remove(outcome.folder / "model.safetensors");
+  EXPECT_FALSE(train_fleet(runs({0}), options("a", 1, true)).front().already_done);
+  EXPECT_TRUE(fs::exists(outcome.folder / "model.safetensors"));
+}
+
+TEST_F(FleetTest, RefusalsComeBeforeAnythingIsTrained) {
+  train_fleet(runs({1}), options("a"));
+  EXPECT_THROW(train_fleet(runs({0, 1}), options("a")), Error);
+  EXPECT_FALSE(fs::exists(out("a") / "positional-seed0" / "manifest.json"));
+  auto other = runs({1});
+  other[0].epochs = 7;
+  EXPECT_THROW(train_fleet(other, options("a", 1, true)), Error);
+  EXPECT_THROW(train_fleet(runs({2, 2}), options("b")), Error);
+  auto bad = runs({0, 1});
+  bad[1].batch = 0;
+  EXPECT_THROW(train_fleet(bad, options("c")), Error);
+  EXPECT_FALSE(fs::exists(out("c")));
+}
+
+TEST_F(FleetTest, ADivergedRunIsRecordedAndTheOthersGoOn) {
+  auto configs = runs({0, 1});
+  configs[0].lr = 1e25;
+  const auto outcomes = train_fleet(configs, options("a"));
+  EXPECT_EQ(outcomes[0].status, RunStatus::diverged);
+  EXPECT_THAT(outcomes[0].message, testing::HasSubstr("in epoch"));
+  EXPECT_EQ(outcomes[1].status, RunStatus::done);
+  EXPECT_TRUE(fs::exists(outcomes[0].folder / "checkpoint.safetensors"));
+  EXPECT_FALSE(fs::exists(outcomes[0].folder / "model.safetensors"));
+  const Manifest manifest = manifest_from_json(text_of(outcomes[0].folder / "manifest.json"), "m");
+  EXPECT_EQ(manifest.status, RunStatus::diverged);
+  const auto again = train_fleet(configs, options("a", 1, true));
+  EXPECT_EQ(again[0].status, RunStatus::diverged);
+  EXPECT_TRUE(again[0].already_done);
+}
+
+TEST_F(FleetTest, AFailedRunIsRecordedAndTheOthersGoOn) {
+  FleetOptions fleet = options("a");
+  const fs::path metrics = out("a") / "positional-seed0" / "metrics.jsonl";
+  fleet.progress = [&](const RunProgress& progress) {
+    if (progress.run == 0 && progress.epoch == 2 && progress.status == RunStatus::running) {
+      fs::remove(metrics);
+      fs::create_directory(metrics);  // from now on it cannot be written
+    }
+  };
+  const auto outcomes = train_fleet(runs({0, 1}), fleet);
+  EXPECT_EQ(outcomes[0].status, RunStatus::failed);
+  EXPECT_THAT(outcomes[0].message, testing::HasSubstr("metrics.jsonl"));
+  EXPECT_EQ(outcomes[1].status, RunStatus::done);
+  fs::remove(metrics);
+  const auto resumed = train_fleet(runs({0, 1}), options("a", 1, true));
+  EXPECT_EQ(resumed[0].status, RunStatus::done);
+  train_fleet(runs({0}), options("straight"));
+  EXPECT_EQ(text_of(resumed[0].folder / "model.safetensors"),
+            text_of(out("straight") / "positional-seed0" / "model.safetensors"));
+}
+
+TEST_F(FleetTest, ProgressCountsUpToTheEnd) {
+  FleetOptions fleet = options("a");
+  std::vector<RunProgress> seen;
+  fleet.progress = [&](const RunProgress& progress) { seen.push_back(progress); };
+  train_fleet(runs({5}), fleet);
+  ASSERT_EQ(seen.size(), 8u);  // the start, six epochs, the end
+  EXPECT_EQ(seen.front().epoch, 0);
+  EXPECT_EQ(seen.front().steps, 18);
+  EXPECT_EQ(seen.front().seed, 5);
+  EXPECT_EQ(seen[3].epoch, 3);
+  EXPECT_EQ(seen[3].status, RunStatus::running);
+  EXPECT_GT(seen[3].steps_per_second, 0);
+  EXPECT_EQ(seen.back().status, RunStatus::done);
+  EXPECT_EQ(seen.back().seconds_left, 0);
+  EXPECT_TRUE(seen.back().validation_loss.has_value());
+}
+
+}  // namespace
+}  // namespace posattn

@@ -1,0 +1,92 @@
+#include "posattn/training/optimiser.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+// The numbers of one step, in the precision of the weights. With g the gradient, t the step:
+//   m = beta1 m + (1 - beta1) g        v = beta2 v + (1 - beta2) g^2
+//   w = w - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+template <class T>
+struct StepNumbers {
+  T decay_to_gradient, keep;  // Adam's weight decay; AdamW's 1 - lr * decay
+  T beta1, rest1, beta2, rest2, root_correction2, epsilon, step_size;
+};
+
+template <class T>
+void update(const StepNumbers<T>& n, std::span<const T> gradient, std::span<T> first,
+            std::span<T> second, std::span<T> weights) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const T g = gradient[i] + n.decay_to_gradient * weights[i];
+    const T m = n.beta1 * first[i] + n.rest1 * g;
+    const T v = n.beta2 * second[i] + n.rest2 * g * g;
+    first[i] = m;
+    second[i] = v;
+    weights[i] =
+        n.keep * weights[i] - n.step_size * (m / (std::sqrt(v) / n.root_correction2 + n.epsilon));
+  }
+}
+
+}  // namespace
+
+OptimiserKind optimiser_kind_from(std::string_view name) {
+  if (name == "adam") return OptimiserKind::adam;
+  if (name == "adamw") return OptimiserKind::adamw;
+  throw unknown_name(ExitCode::configuration, "optimiser", name, {"adam", "adamw"});
+}
+
+template <class T>
+void optimiser_step(const OptimiserOptions& options, double lr, const Parameters<T>& gradient,
+                    OptimiserState<T>& state, Parameters<T>& parameters) {
+  const auto step = static_cast<double>(++state.step);
+  const double correction1 = 1 - std::pow(options.beta1, step);
+  const double correction2 = 1 - std::pow(options.beta2, step);
+  const bool decoupled = options.kind == OptimiserKind::adamw;
+  const StepNumbers<T> numbers{
+      .decay_to_gradient = static_cast<T>(decoupled ? 0 : options.weight_decay),
+      .keep = static_cast<T>(decoupled ? 1 - lr * options.weight_decay : 1),
+      .beta1 = static_cast<T>(options.beta1),
+      .rest1 = static_cast<T>(1 - options.beta1),
+      .beta2 = static_cast<T>(options.beta2),
+      .rest2 = static_cast<T>(1 - options.beta2),
+      .root_correction2 = static_cast<T>(std::sqrt(correction2)),
+      .epsilon = static_cast<T>(options.epsilon),
+      .step_size = static_cast<T>(lr / correction1),
+  };
+  for (const TensorInfo& tensor : parameters.layout().tensors()) {
+    if (!tensor.trained) continue;
+    update<T>(numbers, gradient.slice(tensor), state.first_moment.slice(tensor),
+              state.second_moment.slice(tensor), parameters.slice(tensor));
+  }
+}
+
+template <class T>
+double clip_gradient(double max_norm, Parameters<T>& gradient) {
+  double sum = 0;
+  for (const TensorInfo& tensor : gradient.layout().tensors()) {
+    if (!tensor.trained) continue;
+    for (const T g : gradient.slice(tensor)) sum += static_cast<double>(g) * g;
+  }
+  const double norm = std::sqrt(sum);
+  const double scale = max_norm / (norm + 1e-6);
+  if (scale < 1) {
+    for (const TensorInfo& tensor : gradient.layout().tensors()) {
+      if (!tensor.trained) continue;
+      for (T& g : gradient.slice(tensor)) g *= static_cast<T>(scale);
+    }
+  }
+  return norm;
+}
+
+template void optimiser_step(const OptimiserOptions&, double, const Parameters<float>&,
+                             OptimiserState<float>&, Parameters<float>&);
+template void optimiser_step(const OptimiserOptions&, double, const Parameters<double>&,
+                             OptimiserState<double>&, Parameters<double>&);
+template double clip_gradient(double, Parameters<float>&);
+template double clip_gradient(double, Parameters<double>&);
+
+}  // namespace posattn

@@ -1,0 +1,40 @@
+// Adam (Kingma and Ba, arXiv 1412.6980) and AdamW (Loshchilov and Hutter, arXiv 1711.05101) with
+// PyTorch's formulas: Adam adds the weight decay to the gradient, AdamW shrinks the weights first.
+// Every operation is per element, so the result does not depend on how the work is split.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "posattn/model/parameters.h"
+
+namespace posattn {
+
+enum class OptimiserKind { adam, adamw };
+OptimiserKind optimiser_kind_from(std::string_view name);  // throws unknown_name(configuration)
+
+struct OptimiserOptions {
+  OptimiserKind kind = OptimiserKind::adam;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;
+};
+
+template <class T>
+struct OptimiserState {
+  explicit OptimiserState(const std::shared_ptr<const ParameterLayout>& layout)
+      : first_moment(layout), second_moment(layout) {}
+  int64_t step = 0;  // completed steps
+  Parameters<T> first_moment, second_moment;
+};
+
+// One step: state and parameters are updated in place; tensors that are not trained stay as is.
+template <class T>
+void optimiser_step(const OptimiserOptions& options, double lr, const Parameters<T>& gradient,
+                    OptimiserState<T>& state, Parameters<T>& parameters);
+
+// Scales the gradient of the trained tensors by min(1, max_norm / (norm + 1e-6)), norm being their
+// joint Euclidean norm, which is returned.
+template <class T>
+double clip_gradient(double max_norm, Parameters<T>& gradient);
+
+}  // namespace posattn

@@ -1,0 +1,160 @@
+#include "posattn/training/run_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "posattn/training/run_config_fields.h"
+
+namespace posattn {
+namespace {
+
+std::string text_of(const std::string& value) { return value; }
+std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string text_of(int64_t value) { return std::to_string(value); }
+std::string text_of(double value) { return fmt::format("{}", value); }
+
+const char* type_of(const std::string&) { return "text"; }
+const char* type_of(bool) { return "flag"; }
+const char* type_of(int64_t) { return "integer"; }
+const char* type_of(double) { return "number"; }
+
+std::string accepts(const FieldLimits& limits) {
+  if (!limits.choices.empty()) {
+    std::vector<std::string> shown;
+    for (const std::string& choice : limits.choices)
+      shown.push_back(choice.empty() ? "\"\"" : choice);
+    return fmt::format("one of: {}", fmt::join(shown, ", "));
+  }
+  if (std::isinf(limits.least)) return {};
+  const std::string low = limits.above_least ? fmt::format("above {}", limits.least)
+                                             : fmt::format("at least {}", limits.least);
+  return limits.most >= 1e9 ? low : fmt::format("{}, at most {}", low, limits.most);
+}
+
+struct Lister {
+  std::vector<FieldInfo> fields;
+  std::string current;
+
+  void section(const char* name) { current = name; }
+  template <class T>
+  void field(const char* name, const T& value, const char* help, const FieldLimits& limits) {
+    fields.push_back({name, current, type_of(value), text_of(value), help, accepts(limits)});
+  }
+};
+
+struct Getter {
+  std::string_view key;
+  std::optional<std::string> found;
+
+  void section(const char*) {}
+  template <class T>
+  void field(const char* name, const T& value, const char*, const FieldLimits&) {
+    if (key == name) found = text_of(value);
+  }
+};
+
+// Reads one value from text into the field named `key`.
+struct Setter {
+  std::string_view key, text, where;
+  bool found = false;
+
+  void section(const char*) {}
+  template <class T>
+  void field(const char* name, T& value, const char*, const FieldLimits& limits) {
+    if (key != name) return;
+    found = true;
+    T parsed{};
+    if (!parse(parsed)) refuse(type_name(value));
+    check(parsed, limits);
+    value = parsed;
+  }
+
+ private:
+  bool parse(std::string& value) const {
+    value = text;
+    return true;
+  }
+  bool parse(bool& value) const {
+    value = text == "true";
+    return text == "true" || text == "false";
+  }
+  template <class T>
+  bool parse(T& value) const {
+    const char* end = text.data() + text.size();
+    const auto result = std::from_chars(text.data(), end, value);
+    return result.ec == std::errc{} && result.ptr == end;
+  }
+
+  void check(bool, const FieldLimits&) const {}
+  void check(const std::string& value, const FieldLimits& limits) const {
+    if (limits.choices.empty() || std::ranges::count(limits.choices, value) > 0) return;
+    std::vector<std::string> named;
+    std::ranges::copy_if(limits.choices, std::back_inserter(named),
+                         [](const std::string& choice) { return !choice.empty(); });
+    throw unknown_name(ExitCode::configuration, key, value, named, where);
+  }
+  template <class T>
+  void check(T value, const FieldLimits& limits) const {
+    const auto number = static_cast<double>(value);
+    const bool high_enough = limits.above_least ? number > limits.least : number >= limits.least;
+    if (!(high_enough && number <= limits.most)) refuse(accepts(limits));
+  }
+
+  static const char* type_name(bool) { return "true or false"; }
+  static const char* type_name(int64_t) { return "an integer"; }
+  static const char* type_name(double) { return "a number"; }
+  static const char* type_name(const std::string&) { return "text"; }
+
+  [[noreturn]] void refuse(const std::string& expected) const {
+    throw Error(ExitCode::configuration,
+                fmt::format("{} = {}{}{}", key, text.empty() ? "''" : text,
+                            where.empty() ? "" : " ", where),
+                expected);
+  }
+};
+
+std::vector<std::string> known_keys() {
+  std::vector<std::string> names;
+  for (const FieldInfo& field : config_fields()) names.push_back(field.name);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<FieldInfo>& config_fields() {
+  static const std::vector<FieldInfo> fields = [] {
+    const RunConfig defaults;
+    Lister lister;
+    visit_fields(defaults, lister);
+    return lister.fields;
+  }();
+  return fields;
+}
+
+void set_field(RunConfig& config, std::string_view key, std::string_view value,
+               std::string_view where) {
+  Setter setter{key, value, where};
+  visit_fields(config, setter);
+  if (!setter.found) {
+    throw unknown_name(ExitCode::configuration, "key", key, known_keys(), where);
+  }
+}
+
+std::string get_field(const RunConfig& config, std::string_view key) {
+  Getter getter{key, {}};
+  visit_fields(config, getter);
+  if (!getter.found) throw unknown_name(ExitCode::configuration, "key", key, known_keys());
+  return *getter.found;
+}
+
+const std::vector<std::string>& result_neutral_keys() {
+  static const std::vector<std::string> keys = {"checkpoint-every", "device"};
+  return keys;
+}
+
+}  // namespace posattn

@@ -1,0 +1,110 @@
+// Every setting of one training run. visit_fields (run_config_fields.h) names each field once; the
+// defaults, TOML, JSON, the command line, its help and the documentation all come from that list.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posattn/model/network.h"
+#include "posattn/model/spec.h"
+
+namespace posattn {
+
+struct RunConfig {
+  std::string task = "cumulative-sum";
+  std::string architecture = "positional";  // a preset; comma lists are the command line's affair
+  int64_t seed = 0;
+
+  // Model. Depth 0: floor(log2 length) + 1. Encoding "" and size 0: the preset's own.
+  int64_t length = 8;
+  bool variable_length = false;
+  int64_t width = 64, heads = 2, depth = 0;
+  int64_t mlp_width = 64, mlp_depth = 2;
+  int64_t scratch_nodes = 1;
+  std::string encoding;
+  int64_t encoding_size = 0;
+
+  // Data. A seed of -1 is the run's own.
+  int64_t samples = 30000, validation_samples = 1000, test_samples = 1000;
+  double range = 2;
+  bool integers = false;
+  int64_t data_seed = -1, weight_seed = -1;
+
+  // Training
+  int64_t epochs = 2001, batch = 1000;
+  double lr = 5e-4;
+  std::string optimiser = "adam";
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;
+  double clip = 0;  // 0: off
+  std::string schedule = "plateau";
+  int64_t plateau_patience = 50;
+  double plateau_factor = 0.9, plateau_threshold = 1e-4, plateau_floor = 1e-6;
+  double plateau_epsilon = 1e-8;
+  int64_t warmup_steps = 0;
+
+  // Evaluation, in epochs; 0: only at the end
+  int64_t validate_every = 10, test_every = 100;
+  std::string test_scales = "1..10";
+
+  double checkpoint_every = 30;  // seconds; 0: after every epoch
+  std::string path = "auto";
+  std::string device = "auto";
+
+  bool operator==(const RunConfig&) const = default;
+
+  uint64_t data_seed_used() const {
+    return static_cast<uint64_t>(data_seed < 0 ? seed : data_seed);
+  }
+  uint64_t weight_seed_used() const {
+    return static_cast<uint64_t>(weight_seed < 0 ? seed : weight_seed);
+  }
+};
+
+// One field as --help and the documentation show it.
+struct FieldInfo {
+  std::string name;           // "batch": the TOML key, and --batch
+  std::string section;        // "training"
+  std::string type;           // "integer", "number", "text" or "flag"
+  std::string default_value;  // as set_field reads it
+  std::string help;
+  std::string accepts;  // "at least 1", "one of: adam, adamw" or ""
+};
+const std::vector<FieldInfo>& config_fields();
+
+// Sets one field from text, for --set key=value and the command line's own options.
+// `where` ends the message of an unknown key or a bad value ("in --set").
+void set_field(RunConfig& config, std::string_view key, std::string_view value,
+               std::string_view where = {});
+std::string get_field(const RunConfig& config, std::string_view key);
+
+// A TOML file of flat keys: those of RunConfig, and `seeds` ("0..9", or one integer), which the
+// command line spreads over runs. Keys that are absent keep their value in `defaults`.
+struct ConfigFile {
+  RunConfig config;
+  std::optional<std::string> seeds;
+};
+ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& defaults = {});
+ConfigFile read_config_text(std::string_view toml, const std::string& name,
+                            const RunConfig& defaults = {});
+
+std::string to_toml(const RunConfig& config);  // every field, with its section as a comment
+std::string to_json(const RunConfig& config);  // one flat object
+
+// Throws Error(configuration) where the settings cannot work together (batch larger than the data,
+// a task that has no variable length, ...), unknown_name for task and architecture, and
+// Error(device) for a device this build cannot use.
+void validate(const RunConfig& config);
+
+// The model the run trains (resolved); validate first.
+ModelSpec model_spec(const RunConfig& config);
+Path network_path(const RunConfig& config);
+
+// Keys that change how a run is carried out, never its result; a resumed run may change them.
+const std::vector<std::string>& result_neutral_keys();
+
+}  // namespace posattn

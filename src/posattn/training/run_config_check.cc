@@ -1,0 +1,128 @@
+// What a run's settings mean together.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+#include "posattn/tasks/task.h"
+#include "posattn/training/run_config.h"
+
+namespace posattn {
+namespace {
+
+Error impossible(std::string what, std::string expected, std::string hint = {}) {
+  return Error(ExitCode::configuration, std::move(what), std::move(expected), std::move(hint));
+}
+
+// Fields set in code rather than through set_field get the same checks.
+void check_fields(const RunConfig& config) {
+  RunConfig copy;
+  for (const FieldInfo& field : config_fields()) {
+    set_field(copy, field.name, get_field(config, field.name));
+  }
+}
+
+void check_data(const RunConfig& config, const Task& task) {
+  if (config.length < task.shortest_length()) {
+    throw impossible(fmt::format("length = {}", config.length),
+                     fmt::format("at least {} for {}", task.shortest_length(), task.name()));
+  }
+  if (config.variable_length && !task.supports_variable_length()) {
+    throw impossible(fmt::format("variable-length with task {}", task.name()),
+                     "a task whose samples of several lengths can share a model",
+                     "leave variable-length out");
+  }
+  if (config.batch > config.samples) {
+    throw impossible(fmt::format("batch = {} with samples = {}", config.batch, config.samples),
+                     "a batch no larger than the training data",
+                     fmt::format("lower batch to {} or less", config.samples));
+  }
+  if (config.integers && config.range < 1) {
+    throw impossible(fmt::format("range = {} with integers", config.range), "at least 1");
+  }
+  const int64_t smallest_set = std::min(config.validation_samples, config.test_samples);
+  if (config.variable_length && std::min(config.samples, smallest_set) < config.length) {
+    throw impossible(fmt::format("variable-length with {} samples in a set",
+                                 std::min(config.samples, smallest_set)),
+                     fmt::format("at least one sample for each of {} lengths", config.length));
+  }
+  constexpr double most_numbers = 1e10;
+  const TaskShape shape = task.shape(static_cast<int>(config.length));
+  const double numbers = static_cast<double>(std::max(
+                             {config.samples, config.validation_samples, config.test_samples})) *
+                         static_cast<double>(shape.input_count() + shape.target_count());
+  if (numbers > most_numbers) {
+    throw impossible(fmt::format("data of {:.3g} numbers", numbers),
+                     fmt::format("at most {:.0e}", most_numbers), "lower samples or length");
+  }
+}
+
+void check_scales(const RunConfig& config) {
+  try {
+    parse_scales(config.test_scales, "test-scales");
+  } catch (const Error& error) {
+    throw impossible(error.problem(), error.expected(), error.hint());
+  }
+}
+
+void check_warmup(const RunConfig& config) {
+  if (config.schedule != "warmup-linear") {
+    if (config.warmup_steps == 0) return;
+    throw impossible(
+        fmt::format("warmup-steps = {} with schedule {}", config.warmup_steps, config.schedule),
+        "schedule warmup-linear", "leave warmup-steps out, or set schedule to warmup-linear");
+  }
+  // A lower bound where lengths vary: each length may end in a smaller batch.
+  const double steps =
+      std::ceil(static_cast<double>(config.samples) / config.batch) * config.epochs;
+  if (config.warmup_steps > steps) {
+    throw impossible(fmt::format("warmup-steps = {}", config.warmup_steps),
+                     fmt::format("at most {}, the steps of {} epochs", steps, config.epochs));
+  }
+}
+
+}  // namespace
+
+void validate(const RunConfig& config) {
+  check_fields(config);
+  check_data(config, find_task(config.task));
+  check_scales(config);
+  model_spec(config);  // throws where the sizes do not fit together
+  check_warmup(config);
+  if (config.device == "cuda") {
+    throw Error(ExitCode::device, "device 'cuda' is not part of this build", "auto or cpu",
+                "use --device cpu");
+  }
+}
+
+ModelSpec model_spec(const RunConfig& config) {
+  const int length = static_cast<int>(config.length);
+  const TaskShape shape = find_task(config.task).shape(length);
+  ModelSpec spec;
+  spec.real_nodes = shape.real_nodes;
+  spec.data_columns = shape.data_columns;
+  spec.output_columns = shape.output_columns;
+  spec.scratch_nodes = static_cast<int>(config.scratch_nodes);
+  spec.width = static_cast<int>(config.width);
+  spec.heads = static_cast<int>(config.heads);
+  spec.depth = config.depth > 0 ? static_cast<int>(config.depth) : default_depth(length);
+  spec.mlp_width = static_cast<int>(config.mlp_width);
+  spec.mlp_depth = static_cast<int>(config.mlp_depth);
+  spec.encoding_size = static_cast<int>(config.encoding_size);
+  apply_preset(config.architecture, spec);
+  if (!config.encoding.empty()) {
+    std::string name = config.encoding;
+    std::ranges::replace(name, '-', '_');  // typed with a hyphen, stored with an underscore
+    spec.encoding = encoding_from(name);
+  }
+  return resolve(spec);
+}
+
+Path network_path(const RunConfig& config) {
+  if (config.path == "plain") return Path::plain;
+  return config.path == "folded" ? Path::folded : Path::automatic;
+}
+
+}  // namespace posattn

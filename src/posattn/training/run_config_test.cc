@@ -1,0 +1,209 @@
+#include "posattn/training/run_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+using testing::HasSubstr;
+
+// The code and text of the error that `action` throws.
+template <class Action>
+std::pair<ExitCode, std::string> error_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {ExitCode::done, "no error"};
+}
+
+std::pair<ExitCode, std::string> error_of_toml(const std::string& text) {
+  return error_of([&] { read_config_text(text, "sweep.toml"); });
+}
+
+TEST(RunConfig, EveryFieldIsListedOnceWithHelp) {
+  std::set<std::string> names;
+  for (const FieldInfo& field : config_fields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    EXPECT_FALSE(field.help.empty()) << field.name;
+    EXPECT_FALSE(field.section.empty()) << field.name;
+    EXPECT_EQ(get_field(RunConfig{}, field.name), field.default_value);
+  }
+  EXPECT_EQ(get_field(RunConfig{}, "batch"), "1000");
+  EXPECT_EQ(get_field(RunConfig{}, "lr"), "0.0005");
+}
+
+// Sets every field to something else than its default, so no field is lost on the way.
+RunConfig unusual_config() {
+  RunConfig config;
+  for (const FieldInfo& field : config_fields()) {
+    std::string value = "sum \"x\"\\\n";
+    if (field.type == "flag") value = "true";
+    if (field.type == "integer") value = "3";
+    if (field.type == "number") value = "0.3";
+    if (field.name == "encoding") value = "binary";
+    if (field.name == "optimiser") value = "adamw";
+    if (field.name == "schedule") value = "constant";
+    if (field.name == "path") value = "plain";
+    if (field.name == "device") value = "cpu";
+    set_field(config, field.name, value);
+    EXPECT_NE(get_field(config, field.name), field.default_value) << field.name;
+  }
+  return config;
+}
+
+TEST(RunConfig, TomlGivesBackTheSameConfiguration) {
+  for (const RunConfig& config : {RunConfig{}, unusual_config()}) {
+    const ConfigFile file = read_config_text(to_toml(config), "config.toml");
+    EXPECT_EQ(file.config, config);
+    EXPECT_FALSE(file.seeds.has_value());
+  }
+}
+
+TEST(RunConfig, JsonHasEveryFieldWithItsType) {
+  const nlohmann::json json = nlohmann::json::parse(to_json(RunConfig{}));
+  EXPECT_EQ(json.size(), config_fields().size());
+  EXPECT_EQ(json["epochs"], 2001);
+  EXPECT_EQ(json["lr"], 5e-4);
+  EXPECT_EQ(json["task"], "cumulative-sum");
+  EXPECT_EQ(json["integers"], false);
+}
+
+TEST(RunConfig, FileKeepsDefaultsAndReadsSeeds) {
+  RunConfig defaults;
+  defaults.batch = 7;
+  const ConfigFile file =
+      read_config_text("epochs = 5\nrange = 3\nseeds = \"0..2\"\n", "sweep.toml", defaults);
+  EXPECT_EQ(file.config.epochs, 5);
+  EXPECT_EQ(file.config.range, 3.0);
+  EXPECT_EQ(file.config.batch, 7);
+  EXPECT_EQ(file.seeds, "0..2");
+  EXPECT_EQ(read_config_text("seeds = 4", "x").seeds, "4");
+}
+
+TEST(RunConfig, UnknownKeyNamesFileLineAndNearestKey) {
+  const auto [code, text] = error_of_toml("task = \"sort\"\n\n# a comment\nepocs = 3\n");
+  EXPECT_EQ(code, ExitCode::configuration);
+  EXPECT_THAT(text, HasSubstr("unknown key 'epocs' in sweep.toml:4"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'epochs'?"));
+}
+
+TEST(RunConfig, BadFilesAreRefusedWithTheirLine) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"\nbatch = \"many\"\n", "wrong type of 'batch' in sweep.toml:2"},
+      {"batch = 2.5\n", "wrong type of 'batch' in sweep.toml:1"},
+      {"task = 3\n", "wrong type of 'task' in sweep.toml:1"},
+      {"integers = 1\n", "wrong type of 'integers' in sweep.toml:1"},
+      {"[training]\nbatch = 5\n", "unknown key 'training' in sweep.toml:1"},
+      {"batch = 0\n", "batch = 0 in sweep.toml:1"},
+      {"lr = -1.0\n", "lr = -1 in sweep.toml:1"},
+      {"lr = nan\n", "lr = nan in sweep.toml:1"},
+      {"optimiser = \"adm\"\n", "unknown optimiser 'adm' in sweep.toml:1"},
+      {"batch = \n", "sweep.toml:1 is not TOML"},
+      {"batch = 1\nbatch = 2\n", "sweep.toml:2 is not TOML"},
+      {"seeds = true\n", "wrong type of 'seeds' in sweep.toml:1"},
+  };
+  for (const auto& [toml, expected] : cases) {
+    const auto [code, text] = error_of_toml(toml);
+    EXPECT_EQ(code, ExitCode::configuration) << toml;
+    EXPECT_THAT(text, HasSubstr(expected)) << toml;
+  }
+}
+
+TEST(RunConfig, SetFieldChecksTypeAndRange) {
+  RunConfig config;
+  set_field(config, "variable-length", "true");
+  EXPECT_TRUE(config.variable_length);
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"batch", "1e3"},
+                                                        {"batch", ""},
+                                                        {"batch", "99999999999999999999"},
+                                                        {"lr", "0"},
+                                                        {"lr", "inf"},
+                                                        {"beta1", "1"},
+                                                        {"integers", "yes"},
+                                                        {"heads", "-1"},
+                                                        {"length", "0"},
+                                                        {"encoding", "onehot"},
+                                                        {"path", "fast"},
+                                                        {"nothing", "1"}}) {
+    const auto [code, text] =
+        error_of([&, &k = key, &v = value] { set_field(config, k, v, "in --set"); });
+    EXPECT_EQ(code, ExitCode::configuration) << key;
+    EXPECT_THAT(text, HasSubstr("in --set")) << key;
+  }
+}
+
+TEST(RunConfig, ImpossibleSettingsAreRefused) {
+  EXPECT_NO_THROW(validate(RunConfig{}));
+  const auto refused = [](auto change) {
+    RunConfig config;
+    change(config);
+    return error_of([&] { validate(config); });
+  };
+  using C = RunConfig;
+  EXPECT_EQ(refused([](C& c) { c.task = "cumsum"; }).first, ExitCode::usage);
+  EXPECT_EQ(refused([](C& c) { c.architecture = "postional"; }).first, ExitCode::usage);
+  const std::vector<std::pair<std::function<void(C&)>, std::string>> cases = {
+      {[](C& c) { c.batch = 40000; }, "batch = 40000 with samples = 30000"},
+      {[](C& c) { c.heads = 3; }, "heads"},
+      {[](C& c) { c.length = 0; }, "length = 0"},
+      {[](C& c) { c.lr = -1; }, "lr = -1"},
+      {[](C& c) { c.test_scales = "1..x"; }, "test-scales"},
+      {[](C& c) { c.warmup_steps = 5; }, "warmup-steps = 5 with schedule plateau"},
+      {[](C& c) { c.schedule = "warmup-linear", c.warmup_steps = 60031; }, "at most 60030"},
+      {[](C& c) { c.task = "path", c.variable_length = true; }, "variable-length with task path"},
+      {[](C& c) { c.variable_length = true, c.validation_samples = 7; }, "each of 8 lengths"},
+      {[](C& c) { c.samples = 1000000000, c.length = 1000; }, "numbers"},
+      {[](C& c) { c.integers = true, c.range = 0.5; }, "range = 0.5 with integers"},
+  };
+  for (const auto& [change, expected] : cases) {
+    const auto [code, text] = refused(change);
+    EXPECT_EQ(code, ExitCode::configuration) << expected;
+    EXPECT_THAT(text, HasSubstr(expected));
+  }
+  EXPECT_EQ(refused([](C& c) { c.device = "cuda"; }).first, ExitCode::device);
+}
+
+TEST(RunConfig, ModelSpecFollowsThePresetAndTheOverrides) {
+  RunConfig config;
+  ModelSpec spec = model_spec(config);
+  EXPECT_EQ(spec.depth, 4);
+  EXPECT_EQ(spec.nodes(), 9);
+  EXPECT_EQ(spec.encoding_size, 9);
+  EXPECT_EQ(preset_name(spec), "positional");
+  config.architecture = "standard";
+  config.task = "min-sum";
+  config.length = 4;
+  config.depth = 2;
+  config.encoding = "binary";
+  spec = model_spec(config);
+  EXPECT_EQ(spec.real_nodes, 8);
+  EXPECT_EQ(spec.depth, 2);
+  EXPECT_EQ(spec.encoding, Encoding::binary);
+  EXPECT_TRUE(spec.positions_in_input);
+  for (const char* name : {"one-hot", "binary", "sinusoidal", "random", "learned"}) {
+    set_field(config, "encoding", name);
+    EXPECT_NO_THROW(validate(config)) << name;
+  }
+}
+
+TEST(RunConfig, SeedsFallBackToTheRunsSeed) {
+  RunConfig config;
+  config.seed = 5;
+  EXPECT_EQ(config.data_seed_used(), 5u);
+  config.weight_seed = 0;
+  EXPECT_EQ(config.weight_seed_used(), 0u);
+  EXPECT_EQ(config.data_seed_used(), 5u);
+}
+
+}  // namespace
+}  // namespace posattn

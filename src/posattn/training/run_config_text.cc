@@ -1,0 +1,121 @@
+// A run's configuration as TOML and JSON.
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/training/run_config.h"
+#include "posattn/training/run_config_fields.h"
+
+namespace posattn {
+namespace {
+
+// A TOML value as set_field reads it. What TOML calls it must fit the field: text stays text, and
+// only a number field takes an integer for a number.
+std::string field_text(const toml::node& node, const FieldInfo& field, const std::string& where) {
+  if (field.type == "text" && node.is_string()) return node.as_string()->get();
+  if (field.type == "flag" && node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
+  if ((field.type == "integer" || field.type == "number") && node.is_integer()) {
+    return std::to_string(node.as_integer()->get());
+  }
+  if (field.type == "number" && node.is_floating_point()) {
+    return fmt::format("{}", node.as_floating_point()->get());
+  }
+  const std::string expected = field.type == "flag"      ? "true or false"
+                               : field.type == "integer" ? "an integer"
+                               : field.type == "number"  ? "a number"
+                                                         : "text in quotes";
+  throw Error(ExitCode::configuration, fmt::format("wrong type of '{}' {}", field.name, where),
+              expected);
+}
+
+std::string seeds_text(const toml::node& node, const std::string& where) {
+  if (node.is_string()) return node.as_string()->get();
+  if (node.is_integer()) return std::to_string(node.as_integer()->get());
+  throw Error(ExitCode::configuration, "wrong type of 'seeds' " + where,
+              "text such as \"0..9\", or one integer");
+}
+
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+struct TomlWriter {
+  std::string text = "# posattn train --config FILE repeats this run\n";
+
+  void section(const char* name) { text += fmt::format("\n# {}\n", name); }
+  template <class T>
+  void field(const char* name, const T& value, const char*, const FieldLimits&) {
+    text += fmt::format("{} = {}\n", name, literal(value));
+  }
+
+ private:
+  // JSON's escapes are a subset of TOML's basic strings.
+  static std::string literal(const std::string& value) { return quoted(value); }
+  static std::string literal(bool value) { return value ? "true" : "false"; }
+  static std::string literal(int64_t value) { return std::to_string(value); }
+  static std::string literal(double value) { return fmt::format("{}", value); }
+};
+
+struct JsonWriter {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+
+  void section(const char*) {}
+  template <class T>
+  void field(const char* name, const T& value, const char*, const FieldLimits&) {
+    object[name] = value;
+  }
+};
+
+}  // namespace
+
+ConfigFile read_config_text(std::string_view text, const std::string& name,
+                            const RunConfig& defaults) {
+  toml::table table;
+  try {
+    table = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    throw Error(
+        ExitCode::configuration,
+        fmt::format("{}:{} is not TOML: {}", name, error.source().begin.line, error.description()),
+        "lines of the form key = value");
+  }
+  ConfigFile file{defaults, {}};
+  std::vector<std::string> known;
+  for (const FieldInfo& field : config_fields()) known.push_back(field.name);
+  known.emplace_back("seeds");
+  for (const auto& [key, node] : table) {
+    const std::string where = fmt::format("in {}:{}", name, node.source().begin.line);
+    if (key.str() == "seeds") {
+      file.seeds = seeds_text(node, where);
+      continue;
+    }
+    const auto& fields = config_fields();
+    const auto field = std::ranges::find(fields, key.str(), &FieldInfo::name);
+    if (field == fields.end()) {
+      throw unknown_name(ExitCode::configuration, "key", key.str(), known, where);
+    }
+    set_field(file.config, field->name, field_text(node, *field, where), where);
+  }
+  return file;
+}
+
+ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& defaults) {
+  constexpr uint64_t largest = 1 << 20;
+  return read_config_text(read_text_file(path, largest), path.string(), defaults);
+}
+
+std::string to_toml(const RunConfig& config) {
+  TomlWriter writer;
+  visit_fields(config, writer);
+  return writer.text;
+}
+
+std::string to_json(const RunConfig& config) {
+  JsonWriter writer;
+  visit_fields(config, writer);
+  return writer.object.dump();
+}
+
+}  // namespace posattn

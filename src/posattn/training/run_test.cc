@@ -1,0 +1,219 @@
+#include "posattn/training/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/error.h"
+#include "posattn/training/small_run.h"
+
+namespace posattn {
+namespace {
+
+std::vector<float> weights(const Run& run) {
+  const auto values = run.state().parameters.values();
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> train(const RunConfig& config, int threads = 1) {
+  posattn::Run run(config, threads);
+  while (!run.finished()) {
+    if (!run.advance_epoch()) break;
+  }
+  EXPECT_EQ(run.divergence(), "");
+  EXPECT_EQ(run.state().epoch, config.epochs);
+  return weights(run);
+}
+
+TEST(Run, RecordsEpochsAndEvaluatesWhenDue) {
+  posattn::Run run(small_run(), 1);
+  EXPECT_EQ(run.steps_per_epoch(), 3);
+  for (int64_t epoch = 1; epoch <= 6; ++epoch) {
+    EXPECT_FALSE(run.finished());
+    const auto record = run.advance_epoch();
+    ASSERT_TRUE(record.has_value());
+    EXPECT_EQ(record->epoch, epoch);
+    EXPECT_EQ(record->step, 3 * epoch);
+    EXPECT_GT(record->train_loss, 0);
+    EXPECT_EQ(record->lr, 3e-3);
+    EXPECT_EQ(record->validation_loss.has_value(), epoch % 2 == 0) << epoch;
+    EXPECT_EQ(record->tests.size(), epoch % 3 == 0 ? 2u : 0u) << epoch;
+  }
+  EXPECT_TRUE(run.finished());
+}
+
+TEST(Run, EvaluatesAtTheEndWhateverTheIntervals) {
+  RunConfig config = small_run();
+  config.epochs = 2;
+  config.validate_every = config.test_every = 0;
+  posattn::Run run(config, 1);
+  EXPECT_FALSE(run.advance_epoch()->validation_loss.has_value());
+  const auto last = run.advance_epoch();
+  EXPECT_TRUE(last->validation_loss.has_value());
+  EXPECT_EQ(last->tests.size(), 2u);
+  EXPECT_EQ(last->tests[1].c, 3);
+}
+
+TEST(Run, SameSeedGivesTheSameBitsForAnyThreads) {
+  for (const char* architecture : {"positional", "standard"}) {
+    RunConfig config = small_run();
+    config.architecture = architecture;
+    config.epochs = 3;
+    const std::vector<float> one = train(config, 1);
+    EXPECT_EQ(train(config, 1), one);
+    EXPECT_EQ(train(config, 2), one);
+    EXPECT_EQ(train(config, 3), one);
+    config.seed = 1;
+    EXPECT_NE(train(config), one);
+  }
+}
+
+TEST(Run, ChangingThreadsOnTheWayChangesNothing) {
+  const RunConfig config = small_run();
+  posattn::Run run(config, 1);
+  int threads = 1;
+  while (!run.finished()) {
+    run.set_threads(threads++ % 3 + 1);
+    ASSERT_TRUE(run.advance_epoch().has_value());
+  }
+  EXPECT_EQ(weights(run), train(config));
+}
+
+TEST(Run, DataAndWeightsHaveSeedsOfTheirOwn) {
+  RunConfig config = small_run();
+  config.seed = 4;
+  const std::vector<float> both = train(config);
+  RunConfig spelled_out = config;
+  spelled_out.seed = 9;
+  spelled_out.data_seed = spelled_out.weight_seed = 4;
+  EXPECT_EQ(train(spelled_out), both);
+  const std::vector<float> start = weights(posattn::Run(config, 1));
+  config.data_seed = 5;
+  EXPECT_EQ(weights(posattn::Run(config, 1)), start);
+  EXPECT_NE(train(config), both);
+  config.data_seed = -1;
+  config.weight_seed = 5;
+  EXPECT_NE(weights(posattn::Run(config, 1)), start);
+}
+
+TEST(Run, ARestoredRunGoesOnBitForBit) {
+  const RunConfig config = small_run();
+  posattn::Run first(config, 1);
+  for (int i = 0; i < 3; ++i) first.advance_epoch();
+  posattn::Run second(config, 1);
+  second.restore(first.state());
+  while (!second.finished()) second.advance_epoch();
+  EXPECT_EQ(weights(second), train(config));
+}
+
+TEST(Run, AStoppedEpochLeavesTheStateBeforeIt) {
+  const RunConfig config = small_run();
+  posattn::Run run(config, 1);
+  run.advance_epoch();
+  const std::vector<float> before = weights(run);
+  std::atomic<bool> stop = true;
+  EXPECT_FALSE(run.advance_epoch(&stop).has_value());
+  EXPECT_FALSE(run.finished());
+  EXPECT_EQ(weights(run), before);
+  EXPECT_EQ(run.state().epoch, 1);
+  EXPECT_EQ(run.state().optimiser.step, 3);
+  while (!run.finished()) run.advance_epoch();
+  EXPECT_EQ(weights(run), train(config));
+}
+
+TEST(Run, ADivergedRunStopsAtItsLastGoodState) {
+  RunConfig config = small_run();
+  config.lr = 1e25;
+  config.schedule = "constant";
+  posattn::Run run(config, 1);
+  while (!run.finished()) run.advance_epoch();
+  EXPECT_THAT(run.divergence(), testing::HasSubstr("in epoch"));
+  EXPECT_LT(run.state().epoch, config.epochs);
+  for (const float value : weights(run)) ASSERT_TRUE(std::isfinite(value));
+}
+
+TEST(Run, LearnsInBothArchitectures) {
+  for (const char* architecture : {"positional", "standard"}) {
+    RunConfig config = small_run();
+    config.architecture = architecture;
+    config.samples = 200;
+    config.epochs = 30;
+    posattn::Run run(config, 1);
+    const double first = run.advance_epoch()->train_loss;
+    double last = first;
+    while (!run.finished()) last = run.advance_epoch()->train_loss;
+    EXPECT_LT(last, 0.3 * first) << architecture;
+  }
+}
+
+TEST(Run, VariableLengthWeightDecayClippingAndWarmupWorkTogether) {
+  RunConfig config = small_run();
+  config.variable_length = true;
+  config.optimiser = "adamw";
+  config.weight_decay = 0.1;
+  config.clip = 0.5;
+  config.schedule = "warmup-linear";
+  config.warmup_steps = 3;
+  posattn::Run run(config, 1);
+  EXPECT_EQ(run.steps_per_epoch(), 3);  // 17, 17 and 16 samples of lengths 1, 2, 3
+  const auto first = run.advance_epoch();
+  EXPECT_DOUBLE_EQ(first->lr, config.lr * 2 / 3);
+  double last_rate = 0;
+  while (!run.finished()) last_rate = run.advance_epoch()->lr;
+  EXPECT_DOUBLE_EQ(last_rate, config.lr / 15);
+  EXPECT_TRUE(run.state().best_validation_loss.has_value());
+  EXPECT_LE(*run.state().best_validation_loss, *run.state().validation_loss);
+}
+
+TEST(Run, ThePlateauScheduleSeesTheSummedLosses) {
+  RunConfig config = small_run();
+  posattn::Run run(config, 1);
+  const auto record = run.advance_epoch();
+  EXPECT_DOUBLE_EQ(run.state().schedule.best, record->train_loss * 3);
+}
+
+TEST(Run, TheModelSaysWhatItWasTrainedOn) {
+  RunConfig config = small_run();
+  config.range = 3;
+  const posattn::Run run(config, 1);
+  const Model model = run.model();
+  EXPECT_EQ(model.spec, model_spec(config));
+  EXPECT_EQ(model.origin.task, "cumulative-sum");
+  EXPECT_EQ(model.origin.length, 3);
+  EXPECT_EQ(model.origin.range, 3);
+}
+
+TEST(EpochRecord, OneLineOfJsonAndBack) {
+  EpochRecord record;
+  record.epoch = 7;
+  record.step = 21;
+  record.train_loss = 0.1;
+  record.lr = 5e-4;
+  record.seconds = 1.5;
+  EXPECT_FALSE(nlohmann::json::parse(to_json(record)).contains("validation_loss"));
+  record.validation_loss = 1.0 / 3;
+  ScaleResult test;
+  test.c = 2;
+  test.mse = 0.25;
+  test.mse_over_c2 = 0.0625;
+  test.accuracy = std::nan("");
+  record.tests.push_back(test);
+  const std::string line = to_json(record);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const EpochRecord back = epoch_record_from_json(line);
+  EXPECT_EQ(back.epoch, 7);
+  EXPECT_EQ(back.step, 21);
+  EXPECT_EQ(back.train_loss, 0.1);
+  EXPECT_EQ(back.validation_loss, 1.0 / 3);
+  ASSERT_EQ(back.tests.size(), 1u);
+  EXPECT_EQ(back.tests[0].mse, 0.25);
+  EXPECT_TRUE(std::isnan(back.tests[0].accuracy));
+  EXPECT_THROW(epoch_record_from_json("{}"), Error);
+  EXPECT_THROW(epoch_record_from_json("{\"epoch\": \"x\"}"), Error);
+}
+
+}  // namespace
+}  // namespace posattn

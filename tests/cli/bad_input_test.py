@@ -1,0 +1,295 @@
+"""Whatever is wrong, there is one clear message, the documented exit code, and nothing half-written."""
+
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import unittest
+
+import support
+from support import CliCase, tiny, trained_runs
+
+
+class Usage(CliCase):
+    def test_unknown_command(self):
+        self.run_error(2, "trian", message=["unknown command 'trian'", "did you mean 'train'?"])
+
+    def test_unknown_flag(self):
+        errors = self.run_error(2, "train", "--epocs", 3,
+                                message=["unknown flag '--epocs' of 'posattn train'",
+                                         "expected one of:", "did you mean '--epochs'?"])
+        self.assertRegex(errors, r"(?s)^error: .*\n  expected .*\n  HINT: ")
+        self.run_error(2, "train", "--epocs=3", message="unknown flag '--epocs'")
+        self.run_error(2, "evaluate", "m", "--sample", 3, message="did you mean '--samples'?")
+        self.run_error(2, "--verson", message="did you mean '--version'?")
+
+    def test_unexpected_argument(self):
+        self.run_error(2, "tasks", "sort", message="unexpected argument 'sort'")
+
+    def test_missing_and_malformed_values(self):
+        self.run_error(2, "evaluate", message=["required", "posattn evaluate --help"])
+        self.run_error(2, "train", "--seeds", message="--seeds")
+        self.run_error(2, "evaluate", "m", "--samples", "many", message="--samples")
+        self.run_error(2, "evaluate", trained_runs(), "--samples", 0, message="--samples 0")
+        self.run_error(2, "evaluate", trained_runs(), "--scales", "1..x", message="1..x")
+        self.run_error(2, "evaluate", trained_runs(), "--threads", -1, message="--threads -1")
+        self.run_error(2, "train", *tiny(seeds="5..1"), message="5..1")
+        self.run_error(2, "train", *tiny(seeds="1,1"), message="1")
+        self.run_error(2, "train", *tiny(seed=1, seeds="1,2"), message="both --seed and --seeds")
+        self.run_error(2, "train", "--set", "lr", message="--set 'lr'")
+        self.run_error(2, "predict", trained_runs() / "positional-seed0", "--format", "xml",
+                       message="unknown format 'xml'")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_unknown_task_and_preset(self):
+        self.run_error(2, "train", *tiny(task="cumulative-sun"),
+                       message=["unknown task 'cumulative-sun'", "did you mean 'cumulative-sum'?"])
+        self.run_error(2, "train", *tiny(architecture="positional,standart"),
+                       message=["'standart'", "did you mean 'standard'?"])
+        self.run_error(2, "train", *tiny(architecture="standard,standard"), message="twice")
+        self.assertEqual(os.listdir(self.folder), [])
+
+
+class Configuration(CliCase):
+    def test_unknown_key(self):
+        (self.folder / "sweep.toml").write_text("task = 'sort'\n\n\nepocs = 3\n")
+        self.run_error(3, "train", "--config", "sweep.toml",
+                       message=["unknown key 'epocs' in sweep.toml:4", "expected one of: ",
+                                "HINT: did you mean 'epochs'?"])
+        self.run_error(3, "train", "--set", "epocs=3",
+                       message=["unknown key 'epocs'", "did you mean 'epochs'?"])
+
+    def test_broken_files(self):
+        (self.folder / "a.toml").write_text("epochs = \n")
+        self.run_error(3, "train", "--config", "a.toml", message="a.toml:1")
+        (self.folder / "b.toml").write_text("epochs = 'three'\n")
+        self.run_error(3, "train", "--config", "b.toml", message=["epochs", "b.toml:1", "integer"])
+        self.run_error(4, "train", "--config", "none.toml", message="none.toml")
+
+    def test_impossible_sizes(self):
+        for changes, parts in [
+                ({"heads": 3}, ["heads", "width"]),
+                ({"length": 0}, ["length", "0"]),
+                ({"batch": 65}, ["batch", "samples"]),
+                ({"epochs": 0}, ["epochs"]),
+                ({"width": 10**9}, ["width"]),
+                ({"lr": "nan"}, ["lr"]),
+                ({"lr": -1}, ["lr"]),
+                ({"range": 0}, ["range"]),
+                ({"samples": "1e3"}, ["samples"]),
+                ({"optimiser": "sgd"}, ["optimiser", "adam"]),
+                ({"task": "path", "variable_length": True}, ["variable-length"]),
+                ({"task": "path", "length": 1}, ["length"])]:
+            with self.subTest(**changes):
+                self.run_error(3, "train", *tiny(**changes), "--out", "out", message=parts)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_device(self):
+        self.run_error(5, "train", *tiny(device="cuda"), message=["cuda", "--device cpu"])
+        self.run_ok("train", *tiny(device="cpu", epochs=1))
+
+
+class ModelFiles(CliCase):
+    def setUp(self):
+        super().setUp()
+        self.good = (trained_runs() / "positional-seed0" / "model.safetensors").read_bytes()
+        self.header_size = struct.unpack("<Q", self.good[:8])[0]
+        self.header = json.loads(self.good[8:8 + self.header_size])
+        self.body = self.good[8 + self.header_size:]
+
+    def with_header(self, header):
+        text = json.dumps(header).encode()
+        return struct.pack("<Q", len(text)) + text + self.body
+
+    def check(self, data, *parts, code=4):
+        (self.folder / "m.safetensors").write_bytes(data)
+        for command in ["evaluate", "inspect", "predict"]:
+            self.run_error(code, command, "m.safetensors", message=["m.safetensors", *parts],
+                           stdin=b"1,2,3\n")
+
+    def test_the_good_file_is_accepted(self):
+        (self.folder / "m.safetensors").write_bytes(self.with_header(self.header))
+        self.run_ok("inspect", "m.safetensors")
+
+    def test_missing(self):
+        for command in ["evaluate", "inspect", "predict"]:
+            self.run_error(4, command, "none.safetensors", message="none.safetensors")
+        (self.folder / "empty").mkdir()
+        self.run_error(4, "evaluate", "empty", message="no model.safetensors in 'empty'")
+        self.run_error(4, "inspect", trained_runs(), message=["holds 4 models", "one model"])
+
+    def test_truncated(self):
+        for size in [0, 4, 8, 8 + self.header_size // 2, 8 + self.header_size, len(self.good) - 1]:
+            with self.subTest(size=size):
+                self.check(self.good[:size])
+
+    def test_oversized(self):
+        self.check(self.good + b"\0")
+        self.check(struct.pack("<Q", 1 << 62) + self.good[8:])
+        self.check(struct.pack("<Q", 100_000_001) + self.good[8:])
+
+    def test_corrupt(self):
+        self.check(b"not a model at all, but long enough to be read as one" * 20)
+        self.check(self.good[:8] + b"[" + self.good[9:])
+        name = next(key for key in self.header if key != "__metadata__")
+        for change in [{"dtype": "F64"}, {"shape": [1]}, {"data_offsets": [0, 4]},
+                       {"shape": [1 << 62, 4]}]:
+            with self.subTest(**change):
+                entry = {**self.header[name], **change}
+                self.check(self.with_header({**self.header, name: entry}))
+        missing = dict(self.header)
+        missing["other"] = missing.pop(name)
+        self.check(self.with_header(missing))
+
+    def test_corrupt_metadata(self):
+        metadata = self.header["__metadata__"]
+        for key, value in [("spec", "{"), ("spec", "{}"), ("length", "-3"), ("range", "wide")]:
+            with self.subTest(key=key, value=value):
+                changed = {**self.header, "__metadata__": {**metadata, key: value}}
+                self.check(self.with_header(changed))
+
+    def test_foreign_file(self):
+        header = {key: value for key, value in self.header.items() if key != "__metadata__"}
+        (self.folder / "theirs.safetensors").write_bytes(self.with_header(header))
+        self.run_error(4, "evaluate", "theirs.safetensors", message=["task", "--task"])
+        same = self.run_json("evaluate", "theirs.safetensors", "--task", "cumulative-sum")
+        ours = self.run_json("evaluate", trained_runs() / "positional-seed0")
+        self.assertEqual(same["models"][0]["scales"], ours["models"][0]["scales"])
+        for flag, value in [("--architecture", "standard"), ("--length", 5), ("--heads", 4)]:
+            self.run_error(2, "inspect", "theirs.safetensors", flag, value, message=flag)
+        self.run_error(2, "inspect", trained_runs() / "positional-seed0", "--heads", 4,
+                       message="--heads 4")
+
+    def test_damaged_file_in_a_folder_of_runs(self):
+        shutil.copytree(trained_runs(), self.folder / "runs")
+        (self.folder / "runs/standard-seed1/model.safetensors").write_bytes(self.good[:100])
+        output, errors = self.run_code(4, "evaluate", "runs", "--json")
+        self.assertEqual(output, "")
+        self.assertIn("standard-seed1", errors)
+
+
+class Data(CliCase):
+    def check(self, rows, *parts):
+        self.run_error(4, "predict", trained_runs() / "positional-seed0", "--output", "y.csv",
+                       stdin=rows, message=parts)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_wrong_number_of_columns(self):
+        self.check(b"1,2\n", "2", "3")
+        self.check(b"1,2,3,4\n", "4", "3")
+        self.check(b"1,2,3\n1,2\n", "standard input:2")
+
+    def test_no_numbers(self):
+        self.check(b"", "standard input")
+        self.check(b"1,2,three\n", "three")
+        self.check(b"1,,3\n", "standard input:1")
+
+    def test_not_finite(self):
+        for value in [b"nan", b"inf", b"-inf", b"1e39"]:
+            self.check(b"1,2,3\n1,%s,3\n" % value, "standard input:2")
+
+    def test_broken_npy(self):
+        self.check(b"\x93NUMPY\x01\x00\xff\xff{}", "standard input")
+
+    def test_missing_input(self):
+        self.run_error(4, "predict", trained_runs() / "positional-seed0", "--input", "x.csv",
+                       message="x.csv")
+
+    def test_input_of_inspect(self):
+        self.run_error(4, "inspect", trained_runs() / "standard-seed0", "--input", "1,2",
+                       message="--input")
+
+
+class Places(CliCase):
+    """Full disks and places that cannot be written."""
+
+    def test_below_a_file(self):
+        (self.folder / "file").touch()
+        model = trained_runs() / "positional-seed0"
+        self.run_error(1, "train", *tiny(), "--out", "file/out", message="file/out")
+        self.run_error(1, "predict", model, "--output", "file/y", stdin=b"1,2,3\n",
+                       message="file/y")
+        self.run_error(1, "inspect", model, "--attention", "file/a.svg", message="file/a.svg")
+        self.run_error(1, "report", trained_runs(), "--output", "file/p/r.html", message="file/p")
+        self.assertEqual(os.listdir(self.folder), ["file"])
+
+    def test_full_disk_while_training(self):
+        self.run_error(1, "train", *tiny(), "--out", "out", file_limit=3000,
+                       message=["1 of 1 runs did not finish", "1 failed", "cannot write"])
+        run = self.folder / "out/positional-seed0"
+        self.assertFalse((run / "model.safetensors").exists())
+        self.assertFalse((run / "checkpoint.safetensors").exists())
+        self.run_ok("train", *tiny(), "--out", "out", "--resume")
+        self.assertEqual(support.read_tensors(run / "model.safetensors"), support.read_tensors(
+            trained_runs() / "positional-seed0" / "model.safetensors"))
+
+    def test_full_disk_elsewhere(self):
+        model = trained_runs() / "positional-seed0"
+        self.run_error(1, "predict", model, "--output", "y.csv", stdin=b"1,2,3\n" * 100,
+                       file_limit=100, message="y.csv")
+        self.run_error(1, "inspect", model, "--attention", "a.svg", file_limit=100,
+                       message="a.svg")
+        self.assertEqual(os.listdir(self.folder), [])
+        self.run_error(1, "predict", model, "--output", "/dev/full", stdin=b"1,2,3\n",
+                       message=["/dev/full", "No space left"])
+
+    def test_standard_output_full(self):
+        for arguments in [["tasks"], ["--help"], ["--version"], [],
+                          ["evaluate", trained_runs(), "--json"]]:
+            with open("/dev/full", "wb") as full:
+                self.run_error(1, *arguments, stdout=full,
+                               message=["standard output", "No space left"])
+
+    def test_standard_output_closed(self):
+        read, write = os.pipe()
+        os.close(read)
+        self.run_error(1, "tasks", stdout=write, message=["standard output", "Broken pipe"])
+        os.close(write)
+        result = subprocess.run(["sh", "-c", '"$POSATTN" tasks >&-'], capture_output=True,
+                                cwd=self.folder, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"standard output", result.stderr)
+
+
+class OutputFolder(CliCase):
+    def test_holds_this_run(self):
+        self.run_ok("train", *tiny(), "--out", "out")
+        before = support.read_tensors(self.folder / "out/positional-seed0/model.safetensors")
+        self.run_error(3, "train", *tiny(), "--out", "out", message=["positional-seed0", "--resume"])
+        output = self.run_json("train", *tiny(), "--out", "out", "--resume")
+        self.assertEqual(output["runs"][0]["status"], "done")
+        self.assertEqual(
+            before, support.read_tensors(self.folder / "out/positional-seed0/model.safetensors"))
+
+    def test_holds_another_run(self):
+        self.run_ok("train", *tiny(), "--out", "out")
+        for resume in [[], ["--resume"]]:
+            self.run_error(3, "train", *tiny(lr=0.25), "--out", "out", *resume,
+                           message=["holds another run", "lr", "another --out"])
+
+    def test_holds_something_else(self):
+        run = self.folder / "out/positional-seed0"
+        run.mkdir(parents=True)
+        (run / "thesis.txt").write_text("dear reader")
+        self.run_error(3, "train", *tiny(), "--out", "out", message="something else")
+        self.assertEqual((run / "thesis.txt").read_text(), "dear reader")
+
+    def test_in_use(self):
+        arguments = ["train", *tiny(epochs=1000000, test_every=0, checkpoint_every=0), "--out", "out"]
+        with self.background(*arguments) as process:
+            self.wait_for_epochs(process, self.folder / "out/positional-seed0", 1)
+            _, errors = self.run_code(1, *arguments, "--resume")
+            self.assertIn("in use by a running process", errors)
+
+    def test_nothing_is_taken_when_one_folder_is_refused(self):
+        self.run_ok("train", *tiny(seeds="1"), "--out", "out")
+        self.run_error(3, "train", *tiny(seeds="0,1"), "--out", "out", message="positional-seed1")
+        left = [path for path in pathlib.Path(self.folder / "out/positional-seed0").glob("*")
+                if path.name != "lock"]
+        self.assertEqual(left, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

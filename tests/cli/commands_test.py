@@ -1,0 +1,289 @@
+"""Every command does what its help says, as text and as JSON."""
+
+import math
+import os
+import pty
+import re
+import struct
+import subprocess
+import unittest
+
+import support
+from support import CliCase, tiny, trained_runs
+
+COMMANDS = ["train", "evaluate", "predict", "inspect", "report", "bench", "tasks", "presets", "doctor",
+            "completion", "version"]
+TASKS = {"cumulative-sum", "cumulative-min", "cumulative-max", "cumulative-median",
+         "cumulative-max-subarray", "sort", "min-sum", "path"}
+
+
+class General(CliCase):
+    def test_no_arguments_welcome(self):
+        text = self.run_ok()
+        self.assertIn("posattn train --task", text)
+        self.assertGreaterEqual(text.count("\n  posattn "), 3)
+
+    def test_version(self):
+        self.assertRegex(self.run_ok("--version"), r"^posattn \d+\.\d+\.\d+\n$")
+        self.assertIn("commit", self.run_ok("version"))
+        self.assertIn("compiler", self.run_json("version"))
+
+    def test_every_command_teaches_by_example(self):
+        overview = self.run_ok("--help")
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                self.assertIn(command, overview)
+                text = self.run_ok(command, "--help")
+                self.assertRegex(text, r"Examples:\n  \S*.*posattn ")
+                self.assertIn("--json", text)
+
+    def test_examples_use_known_flags(self):
+        for command in COMMANDS:
+            text = self.run_ok(command, "--help")
+            for line in re.findall(r"^  .*posattn (\w+) (.*)$", text.split("Examples:")[1], re.M):
+                known = self.run_ok(line[0], "--help")
+                for flag in re.findall(r"--[a-z-]+", line[1]):
+                    self.assertIn(flag, known, line)
+
+    def test_tasks(self):
+        self.assertEqual({task["name"] for task in self.run_json("tasks")} & TASKS, TASKS)
+        text = self.run_ok("tasks")
+        for task in self.run_json("tasks"):
+            self.assertIn(task["name"], text)
+            self.assertIn(task["description"], text)
+
+    def test_presets(self):
+        names = {preset["name"] for preset in self.run_json("presets")}
+        self.assertLessEqual({"positional", "standard"}, names)
+        self.assertIn("positional", self.run_ok("presets"))
+
+    def test_doctor(self):
+        found = self.run_json("doctor")
+        self.assertEqual(found["problems"], [])
+        self.assertGreaterEqual(found["cores"], 1)
+        for key in ["cpu", "instruction_set", "blas", "cuda", "libraries", "version"]:
+            self.assertTrue(found[key], key)
+        self.assertIn("BLAS", self.run_ok("doctor"))
+
+
+class Completion(CliCase):
+    def test_scripts_name_every_command_and_flag(self):
+        flags = set(re.findall(r"--[a-z0-9-]+", self.run_ok("train", "--help")))
+        for shell, prefix in [("bash", "--"), ("zsh", "--"), ("fish", "-l ")]:
+            script = self.run_ok("completion", shell)
+            for command in COMMANDS:
+                self.assertIn(command, script, shell)
+            for flag in flags - {"--help"}:
+                self.assertIn(prefix + flag[2:], script, shell)
+            self.assertEqual(self.run_json("completion", shell)["script"], script)
+
+    def complete(self, *words):
+        script = self.folder / "completion.bash"
+        script.write_text(self.run_ok("completion", "bash"))
+        program = (f"source {script}; COMP_WORDS=({' '.join(map(repr, words))});"
+                   f"COMP_CWORD={len(words) - 1}; _posattn; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        result = subprocess.run(["bash", "-c", program], capture_output=True, check=True, text=True,
+                                cwd=self.folder)
+        return result.stdout.split()
+
+    def test_bash_completes(self):
+        self.assertEqual(self.complete("posattn", "tr"), ["train"])
+        self.assertEqual(self.complete("posattn", "train", "--task", "cumulative-ma"),
+                         ["cumulative-max", "cumulative-max-subarray"])
+        self.assertEqual(self.complete("posattn", "evaluate", "--scal"), ["--scales"])
+        self.assertEqual(self.complete("posattn", "completion", "z"), ["zsh"])
+        (self.folder / "model.safetensors").touch()
+        self.assertEqual(self.complete("posattn", "inspect", "mod"), ["model.safetensors"])
+
+    def test_bash_script_is_valid(self):
+        script = self.run_ok("completion", "bash")
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+    def test_unknown_shell(self):
+        self.run_error(2, "completion", "fissh", message=["unknown shell 'fissh'", "did you mean 'fish'"])
+
+
+class Train(CliCase):
+    def test_writes_run_folders(self):
+        runs = trained_runs()
+        self.assertEqual(sorted(path.name for path in runs.iterdir()),
+                         ["positional-seed0", "positional-seed1", "standard-seed0", "standard-seed1"])
+        for run in runs.iterdir():
+            files = {path.name for path in run.iterdir()}
+            self.assertLessEqual({"model.safetensors", "checkpoint.safetensors", "config.toml",
+                                  "metrics.jsonl", "manifest.json"}, files)
+            self.assertEqual(len(support.read_metrics(run)), support.TINY["epochs"])
+
+    def test_text_output(self):
+        output, errors = self.run_code(0, "train", *tiny(seeds="0..2"), "--out", "out")
+        first = errors.splitlines()[0]
+        for part in ["posattn", "thread", "OpenBLAS", "CUDA"]:
+            self.assertIn(part, first)
+        self.assertNotIn("\x1b", errors)
+        for part in ["positional", "train loss", "validation loss", "test MSE, c = 2", "median"]:
+            self.assertIn(part, output)
+        self.assertIn("posattn evaluate out", output)
+
+    def test_json_output(self):
+        result = self.run_json("train", *tiny(seeds="4,7"))
+        self.assertEqual(result["out"], "runs/cumulative-sum")
+        self.assertEqual([run["seed"] for run in result["runs"]], [4, 7])
+        self.assertEqual({run["status"] for run in result["runs"]}, {"done"})
+        measures = result["summary"][0]["measures"]
+        self.assertEqual(measures["train loss"]["runs"], 2)
+        losses = sorted(run["last"]["train_loss"] for run in result["runs"])
+        self.assertEqual([measures["train loss"]["min"], measures["train loss"]["max"]], losses)
+        self.assertAlmostEqual(measures["train loss"]["median"], sum(losses) / 2)
+
+    def test_precedence_of_settings(self):
+        (self.folder / "c.toml").write_text("epochs = 5\nlr = 0.25\nwidth = 16\nseeds = \"1,2\"\n")
+        config = self.run_json("train", "--dry-run", "--config", "c.toml", "--lr", "0.5",
+                               "--set", "width=32")
+        self.assertEqual((config["epochs"], config["lr"], config["width"]), (5, 0.5, 32))
+        self.assertEqual(config["batch"], 1000)
+        text = self.run_ok("train", "--dry-run", "--config", "c.toml")
+        self.assertIn("runs/cumulative-sum/positional-seed2", text)
+        text = self.run_ok("train", "--dry-run", "--config", "c.toml", "--seed", "9")
+        self.assertIn("seed9", text)
+        self.assertNotIn("seed2", text)
+        self.assertEqual(os.listdir(self.folder), ["c.toml"])
+
+    def test_dry_run_is_a_configuration_file(self):
+        text = self.run_ok("train", "--dry-run", *tiny(lr=0.125, variable_length=True))
+        (self.folder / "c.toml").write_text(text)
+        self.assertEqual(self.run_ok("train", "--dry-run", "--config", "c.toml"), text)
+
+    def test_live_progress_on_a_terminal(self):
+        master, slave = pty.openpty()
+        process = subprocess.run([support.PROGRAM, "train", *tiny(seeds="0,1"), "--out", "out"],
+                                 cwd=self.folder, stdout=subprocess.PIPE, stderr=slave, timeout=60,
+                                 env=support.environment({"TERM": "xterm"}), check=True)
+        os.close(slave)
+        text = os.read(master, 1 << 16).decode()
+        os.close(master)
+        self.assertIn("█" * 20, text)
+        self.assertIn("24/24 steps of 2 runs", text)
+        self.assertNotIn("█", process.stdout.decode())
+
+    def test_every_task_and_preset_trains(self):
+        for task in self.run_json("tasks"):
+            self.run_ok("train", *tiny(task=task["name"], epochs=1, architecture="positional"),
+                        "--out", task["name"])
+        presets = ",".join(preset["name"] for preset in self.run_json("presets"))
+        self.run_ok("train", *tiny(epochs=1, architecture=presets), "--out", "presets")
+        summary = self.run_json("evaluate", "presets", "--scales", "1")["models"]
+        self.assertEqual(len(summary), presets.count(",") + 1)
+
+
+class Evaluate(CliCase):
+    def test_json_shape(self):
+        result = self.run_json("evaluate", trained_runs(), "--scales", "1..3,1000", "--samples", 50)
+        self.assertEqual(len(result["models"]), 4)
+        for model in result["models"]:
+            self.assertTrue(model["path"].endswith("model.safetensors"))
+            self.assertEqual([scale["c"] for scale in model["scales"]], [1, 2, 3, 1000])
+            for scale in model["scales"]:
+                self.assertAlmostEqual(scale["mse_over_c2"], scale["mse"] / scale["c"] ** 2)
+                self.assertTrue(0 <= scale["accuracy"] <= 1)
+                self.assertEqual(len(scale["mse_per_node"]), 3)
+        self.assertEqual([(group["architecture"], group["models"]) for group in result["summary"]],
+                         [("positional", 2), ("standard", 2)])
+        values = sorted(model["scales"][0]["mse"] for model in result["models"][:2])
+        spread = result["summary"][0]["scales"][0]["mse"]
+        self.assertEqual([spread["min"], spread["max"]], values)
+        self.assertAlmostEqual(spread["median"], sum(values) / 2)
+
+    def test_text(self):
+        text = self.run_ok("evaluate", trained_runs(), "--per-node", "--scales", "1,2")
+        for part in ["2 models", "median MSE", "accuracy", "per node", "side by side"]:
+            self.assertIn(part, text)
+        one = self.run_ok("evaluate", trained_runs() / "standard-seed1", "--scales", "1")
+        self.assertNotIn("median", one)
+
+    def test_seed_and_threads(self):
+        arguments = ["evaluate", trained_runs() / "positional-seed0", "--samples", 20]
+        first = self.run_json(*arguments, "--seed", 1, "--threads", 1)
+        self.assertEqual(first, self.run_json(*arguments, "--seed", 1, "--threads", 2))
+        self.assertNotEqual(first, self.run_json(*arguments, "--seed", 2))
+
+    def test_per_length(self):
+        self.run_ok("train", *tiny(variable_length=True), "--out", "out")
+        scale = self.run_json("evaluate", "out", "--samples", 30)["models"][0]["scales"][0]
+        self.assertEqual([part["length"] for part in scale["per_length"]], [1, 2, 3])
+        self.assertIn("per length", self.run_ok("evaluate", "out"))
+
+    def test_repeats_the_tests_of_training_in_kind(self):
+        """Not the same samples, but the same measure: both are small or both are large."""
+        last = support.read_metrics(trained_runs() / "positional-seed0")[-1]["tests"][0]
+        scale = self.run_json("evaluate", trained_runs() / "positional-seed0", "--scales",
+                              "1")["models"][0]["scales"][0]
+        self.assertLess(abs(math.log(scale["mse"] / last["mse"])), math.log(5))
+
+
+class Predict(CliCase):
+    def test_csv_and_npy_agree(self):
+        model = trained_runs() / "positional-seed0"
+        rows = b"1,2,3\n-0.5,0.25,8\n"
+        text = self.run_ok("predict", model, stdin=rows)
+        table = [[float(cell) for cell in line.split(",")] for line in text.splitlines()]
+        self.assertEqual([len(row) for row in table], [3, 3])
+        self.assertEqual(self.run_json("predict", model, stdin=rows)["outputs"][0][0],
+                         struct.unpack("f", struct.pack("f", table[0][0]))[0])
+        (self.folder / "x.csv").write_bytes(rows)
+        self.run_ok("predict", model, "--input", "x.csv", "--output", "y.csv")
+        self.assertEqual((self.folder / "y.csv").read_text(), text)
+        self.run_ok("predict", model, "--input", "x.csv", "--output", "y.npy")
+        data = (self.folder / "y.npy").read_bytes()
+        self.assertTrue(data.startswith(b"\x93NUMPY"))
+        self.assertEqual(list(struct.unpack("<6f", data[-24:])),
+                         [struct.unpack("f", struct.pack("f", x))[0] for row in table for x in row])
+        self.run_ok("predict", model, "--input", "y.npy", "--format", "npy", "--output", "z")
+        self.assertTrue((self.folder / "z").read_bytes().startswith(b"\x93NUMPY"))
+
+
+class Inspect(CliCase):
+    def test_text_and_json(self):
+        model = trained_runs() / "positional-seed0"
+        text = self.run_ok("inspect", model)
+        for part in ["positional architecture", "cumulative-sum", "trained numbers", "layer 0"]:
+            self.assertIn(part, text)
+        found = self.run_json("inspect", model)
+        tensors = support.read_tensors(model / "model.safetensors")
+        self.assertEqual({tensor["name"]: tuple(tensor["shape"]) for tensor in found["tensors"]},
+                         {name: entry[1] for name, entry in tensors.items()})
+        for layer in found["attention"]["layers"]:
+            for head in layer:
+                for row in head:
+                    self.assertAlmostEqual(sum(row), 1, places=5)
+
+    def test_attention_picture(self):
+        for name in ["positional-seed0", "standard-seed0"]:
+            self.run_ok("inspect", trained_runs() / name, "--attention", "a.svg")
+            self.assertIn("<svg", (self.folder / "a.svg").read_text()[:500])
+
+    def test_attention_of_an_input(self):
+        model = trained_runs() / "standard-seed0"
+        first = self.run_json("inspect", model, "--input", "1,2,3")["attention"]["layers"]
+        self.assertNotEqual(
+            first, self.run_json("inspect", model, "--input", "3,2,1")["attention"]["layers"])
+        (self.folder / "x.csv").write_text("1,2,3\n7,8,9\n")
+        self.assertEqual(
+            first, self.run_json("inspect", model, "--input", "x.csv")["attention"]["layers"])
+
+
+class Report(CliCase):
+    def test_page(self):
+        result = self.run_json("report", trained_runs(), "--output", "new/page.html",
+                               "--title", "Hello <world>")
+        self.assertEqual(result, {"page": "new/page.html", "runs": 4})
+        page = (self.folder / "new/page.html").read_text()
+        self.assertIn("<svg", page)
+        self.assertIn("Hello &lt;world&gt;", page)
+
+    def test_no_runs(self):
+        self.run_error(4, "report", ".", message="no run in")
+        self.assertEqual(os.listdir(self.folder), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,59 @@
+"""docs/commands.md names every command, every option and every default as the program has them."""
+
+import json
+import re
+import unittest
+
+from support import ROOT, CliCase
+
+
+class Documentation(CliCase):
+    def setUp(self):
+        super().setUp()
+        self.page = (ROOT / "docs" / "commands.md").read_text()
+
+    def section(self, command):
+        found = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", self.page, re.M | re.S)
+        self.assertIsNotNone(found, f"docs/commands.md has no section '{command}'")
+        return found[1]
+
+    def commands(self):
+        text = self.run_ok("--help").split("Subcommands:")[1]
+        return re.findall(r"^  (\w+)  ", text, re.M)
+
+    def test_every_option_of_every_command(self):
+        commands = self.commands()
+        self.assertGreaterEqual(len(commands), 10)
+        for command in commands:
+            section = self.section(command)
+            text = self.run_ok(command, "--help").split("Examples:")[0]
+            for flag in set(re.findall(r"^  (?:-h,)?(--[a-z0-9-]+)", text, re.M)) - {"--help"}:
+                with self.subTest(command=command, flag=flag):
+                    self.assertRegex(section, re.escape(flag) + r"(?![a-z0-9-])")
+
+    def test_no_option_that_does_not_exist(self):
+        for command in self.commands():
+            known = self.run_ok(command, "--help")
+            for flag in re.findall(r"^\| `(--[a-z0-9-]+)", self.section(command), re.M):
+                self.assertIn(flag, known, command)
+
+    def test_defaults_of_settings(self):
+        rows = re.findall(r"^\| `--([a-z0-9-]+)` \| (?:`(.*?)`|\(empty\)) \| \w+ \| .* \|$",
+                          self.section("train"), re.M)
+        settings = json.loads(self.run_ok("train", "--dry-run", "--json"))
+        self.assertEqual([name for name, _ in rows], list(settings))
+        for name, documented in rows:
+            value = settings[name]
+            if isinstance(value, bool):
+                value = str(value).lower()
+            elif isinstance(value, float):
+                documented = float(documented)
+            self.assertEqual(documented, value if isinstance(value, float) else str(value), name)
+
+    def test_exit_codes(self):
+        for code in [0, 1, 2, 3, 4, 5, 6, 130]:
+            self.assertRegex(self.page, rf"(?m)^\| {code} \| ")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,103 @@
+"""Runs give the same bits again: after a kill, in another fleet, on another number of threads."""
+
+import json
+import math
+import re
+import shlex
+import signal
+import struct
+import unittest
+
+import support
+from support import CliCase, read_tensors, tiny
+
+# Long enough to be interrupted, with a checkpoint after every epoch.
+LONG = {"epochs": 1500, "test_every": 0, "checkpoint_every": 0}
+
+
+class Repeat(CliCase):
+    def tensors(self, run, file="model.safetensors"):
+        return read_tensors(self.folder / run / file)
+
+    def test_config_repeats_a_run(self):
+        self.run_ok("train", *tiny(seed=5, architecture="standard"), "--out", "a")
+        self.run_ok("train", "--config", "a/standard-seed5/config.toml", "--out", "b")
+        self.assertEqual(self.tensors("a/standard-seed5"), self.tensors("b/standard-seed5"))
+        self.assertEqual(support.read_metrics(self.folder / "a/standard-seed5"),
+                         support.read_metrics(self.folder / "b/standard-seed5"))
+
+    def test_seed_alone_equals_seed_in_a_fleet(self):
+        self.run_ok("train", *tiny(seeds="0..2,3"), "--out", "fleet")
+        self.run_ok("train", *tiny(seeds="3"), "--out", "alone")
+        self.assertEqual(self.tensors("fleet/positional-seed3"), self.tensors("alone/positional-seed3"))
+        self.assertNotEqual(self.tensors("fleet/positional-seed3"),
+                            self.tensors("fleet/positional-seed2"))
+
+    def test_threads(self):
+        for architecture in ["positional", "standard"]:
+            for threads in [1, 2, 3]:
+                self.run_ok("train", *tiny(architecture=architecture, samples=600, batch=300),
+                            "--threads", threads, "--out", f"t{threads}")
+            run = f"{architecture}-seed0"
+            self.assertEqual(self.tensors(f"t1/{run}"), self.tensors(f"t2/{run}"))
+            self.assertEqual(self.tensors(f"t1/{run}"), self.tensors(f"t3/{run}"))
+
+    def assert_same_run(self, first, second):
+        self.assertEqual(self.tensors(first), self.tensors(second))
+        self.assertEqual(self.tensors(first, "checkpoint.safetensors"),
+                         self.tensors(second, "checkpoint.safetensors"))
+        self.assertEqual(support.read_metrics(self.folder / first),
+                         support.read_metrics(self.folder / second))
+
+    def test_resume_after_kill(self):
+        plain = tiny(**LONG | {"checkpoint_every": 1000})  # how often it saves changes no result
+        run = "out/positional-seed0"
+        with self.background("train", *tiny(**LONG), "--out", "out") as process:
+            self.wait_for_epochs(process, self.folder / run, 20)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        self.assertFalse((self.folder / run / "model.safetensors").exists())
+        self.run_ok("train", *plain, "--out", "out", "--resume")
+        self.run_ok("train", *plain, "--out", "whole")
+        self.assert_same_run(run, "whole/positional-seed0")
+        self.assert_nothing_partial()
+
+    def test_interrupt_and_go_on(self):
+        for number in [signal.SIGINT, signal.SIGTERM]:
+            out = number.name
+            run = self.folder / out / "positional-seed0"
+            with self.background("train", *tiny(**LONG), "--out", out) as process:
+                self.wait_for_epochs(process, run, 5)
+                process.send_signal(number)
+                _, errors = process.communicate(timeout=20)
+            errors = errors.decode()
+            self.assertEqual(process.returncode, 130, errors)
+            self.assertEqual(json.loads((run / "manifest.json").read_text())["status"], "interrupted")
+            command = shlex.split(re.search(r"^  (.* --resume)$", errors, re.M)[1])
+            self.assertEqual(command[0], support.PROGRAM)
+            self.run_ok(*command[1:], "--set", "checkpoint-every=1000")
+        self.run_ok("train", *tiny(**LONG | {"checkpoint_every": 1000}), "--out", "whole")
+        self.assert_same_run("SIGINT/positional-seed0", "whole/positional-seed0")
+        self.assert_same_run("SIGTERM/positional-seed0", "whole/positional-seed0")
+
+    def test_a_run_that_diverges_leaves_the_others_alone(self):
+        """At this learning rate the standard Transformer of seed 3 overflows in its first steps,
+        and the positional one does not."""
+        fleet = tiny(lr=40, seed=3, architecture="standard,positional")
+        for resume in [[], ["--resume"]]:  # a diverged run stays diverged
+            self.run_error(1, "train", *fleet, "--out", "out", *resume,
+                           message=["1 of 2 runs did not finish", "1 diverged",
+                                    "out/standard-seed3 diverged", "loss became"])
+        run = self.folder / "out/standard-seed3"
+        self.assertEqual(json.loads((run / "manifest.json").read_text())["status"], "diverged")
+        self.assertFalse((run / "model.safetensors").exists())
+        for dtype, _, data in read_tensors(run / "checkpoint.safetensors").values():
+            if dtype == "F32":
+                values = struct.unpack(f"<{len(data) // 4}f", data)
+                self.assertTrue(all(map(math.isfinite, values)))
+        self.run_ok("train", *tiny(lr=40, seed=3), "--out", "alone")
+        self.assert_same_run("out/positional-seed3", "alone/positional-seed3")
+
+
+if __name__ == "__main__":
+    unittest.main()

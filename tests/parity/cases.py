@@ -1,0 +1,146 @@
+"""Models of every preset and encoding with random weights, shapes and data, all from fixed seeds.
+
+All numbers are float32 values held in double, so that both sides start from exactly the same.
+"""
+
+import dataclasses
+import math
+
+import numpy
+import torch
+
+from model import PRESETS, Transformer, loss_of, preset
+
+ENCODINGS = ("one_hot", "binary", "sinusoidal", "random", "learned")
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    model: Transformer
+    inputs: torch.Tensor  # [samples, length, data_columns], length <= real_nodes
+    targets: torch.Tensor
+    mask: torch.Tensor = None  # [length, output_columns]
+
+    @property
+    def spec(self):
+        return self.model.spec
+
+    def weights(self):
+        return {f"weights/{name}": t.numpy() for name, t in self.model.state_dict().items()}
+
+    def tensors(self):
+        """What parity_tool needs for this case."""
+        result = {"inputs": self.inputs, "targets": self.targets, **self.weights()}
+        if self.mask is not None:
+            result["mask"] = self.mask
+        return result
+
+    def expected(self):
+        """Outputs, attention, loss and every gradient, in double."""
+        outputs = self.model(self.inputs)
+        loss = loss_of(outputs, self.targets, self.mask)
+        trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
+        gradients = torch.autograd.grad(loss, list(trained.values()))
+        result = {"outputs": outputs, "loss": loss, "attention": self.model.attention(self.inputs)}
+        result.update((f"gradient/{name}", g) for name, g in zip(trained, gradients))
+        return {name: tensor.detach().numpy() for name, tensor in result.items()}
+
+
+def as_float(tensor):
+    return tensor.float().double()
+
+
+def initial_model(spec, seed):
+    """PyTorch's own initial values (random biases everywhere), rounded to float."""
+    torch.manual_seed(seed)
+    network = Transformer(spec).double()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.copy_(as_float(parameter))
+    return network
+
+
+def gain(name):
+    """By how much lively_model enlarges PyTorch's initial values, of variance 1 / (3 fan_in)."""
+    if not name.endswith("weight") or name.startswith("positions"):
+        return 1.0
+    if ".mlp.mlp.0." in name:
+        return 2.0
+    return math.sqrt(6) if ".mlp.mlp." in name else math.sqrt(3)  # after a ReLU, or not
+
+
+def lively_model(spec, seed):
+    """Weights that keep the signal's size, so that nodes still differ in the last layer.
+
+    At initial values they hardly do: the exact gradient of queries and keys is then far below the
+    rounding of its terms, in PyTorch's fp32 as much as in ours, and there is nothing to compare."""
+    network = initial_model(spec, seed)
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            parameter.copy_(as_float(parameter * gain(name)))
+    return network
+
+
+def make_batch(spec, samples, length, generator):
+    inputs = torch.rand(samples, length, spec.data_columns, generator=generator) * 4 - 2
+    targets = torch.randn(samples, length, spec.output_columns, generator=generator)
+    return inputs.double(), targets.double()
+
+
+def random_sizes(rng, rope, encoding):
+    heads = int(rng.integers(1, 4))
+    real_nodes = int(rng.integers(2, 10))
+    # Never a width of 1 or 2: where a gradient is a single number that cancels by chance, no other
+    # element says how large an error may be.
+    least_head_size = math.ceil(3 / heads)
+    sizes = dict(
+        encoding=encoding,
+        real_nodes=real_nodes,
+        scratch_nodes=int(rng.choice([0, 1, 1, 2])),
+        data_columns=int(rng.integers(1, 4)),
+        output_columns=int(rng.integers(1, 4)),
+        heads=heads,
+        width=heads * max(least_head_size, int(rng.integers(1, 9))) * (2 if rope else 1),
+        depth=int(rng.integers(1, 5)),
+        mlp_width=int(rng.integers(4, 25)),
+        mlp_depth=int(rng.choice([2, 2, 3])),
+    )
+    if encoding != "one_hot" and rng.random() < 0.3:
+        sizes["encoding_size"] = 2 * int(rng.integers(2, 5))
+    return sizes
+
+
+def random_case(name, encoding, seed):
+    rng = numpy.random.default_rng(seed)
+    spec = preset(name, **random_sizes(rng, PRESETS[name].get("rope", False), encoding))
+    length = spec.real_nodes if rng.random() < 0.6 else int(rng.integers(1, spec.real_nodes + 1))
+    generator = torch.Generator().manual_seed(seed)
+    inputs, targets = make_batch(spec, int(rng.integers(1, 41)), length, generator)
+    mask = None
+    if rng.random() < 0.4:
+        mask = (torch.rand(length, spec.output_columns, generator=generator) < 0.7).double()
+        mask[0, 0] = 1
+    return Case(f"{name}-{encoding}-{seed}", lively_model(spec, seed), inputs, targets, mask)
+
+
+def paper_case(name, samples, length=8, seed=0, make_model=lively_model):
+    """The sizes of the paper: width 64, two heads, depth floor(log2 n) + 1."""
+    spec = preset(name, real_nodes=length, depth=length.bit_length())
+    generator = torch.Generator().manual_seed(seed)
+    inputs, _ = make_batch(spec, samples, length, generator)
+    return Case(f"{name}-paper-{length}", make_model(spec, seed), inputs, inputs.cumsum(1))
+
+
+def gradient_cases(shapes_each=2):
+    """Every preset with every encoding it can use, and the paper's sizes."""
+    cases, seed = [], 0
+    for name in PRESETS:
+        spec = preset(name)
+        for encoding in ENCODINGS if spec.uses_positions else ENCODINGS[:1]:
+            for _ in range(shapes_each):
+                seed += 1
+                cases.append(random_case(name, encoding, seed))
+    cases += [paper_case(name, samples=24) for name in PRESETS]
+    cases += [paper_case(name, samples=12, length=16) for name in ("positional", "standard")]
+    return cases

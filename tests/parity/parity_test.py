@@ -1,0 +1,241 @@
+#!/usr/bin/python3
+"""The engine against PyTorch: outputs, loss, every gradient, training steps and model files.
+
+  parity_test.py PARITY_TOOL [unittest arguments]
+
+Reference (double) and PyTorch (double) agree to 1e-9 of the largest element of each tensor, the
+fp32 engine and PyTorch (double) to 1e-5, queries and keys to 1e-4.
+"""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy
+    import torch
+except ImportError as missing:
+    sys.exit(
+        f"parity_test.py: {missing.name} is missing for {sys.executable}.\n"
+        "HINT: apt install python3-torch python3-numpy, and run with /usr/bin/python3"
+    )
+
+from cases import gradient_cases, paper_case, random_case
+from tool import ROOT, Request
+from training import (
+    OPTIMISERS,
+    SCHEDULES,
+    OptimiserCase,
+    expected_rates,
+    schedule_losses,
+    steps_cases,
+)
+
+import convert  # scripts/, which tool puts on the path
+
+PROGRAM = None  # parity_tool, from the command line
+ENGINES = ("reference", "plain", "folded", "automatic")
+
+
+def spec_of(case):
+    return dataclasses.asdict(case.spec)
+
+
+def tolerance(engine, tensor):
+    if engine in ("reference", "double"):
+        return 1e-9
+    return 1e-4 if "qk_proj" in tensor else 1e-5
+
+
+def key_bias(case):
+    """Which elements of qk_proj.bias are the keys': softmax ignores them, their gradient is zero.
+
+    Not so under RoPE, which turns the bias by a different angle at every node."""
+    size = case.spec.key_size
+    mask = numpy.zeros((case.spec.heads, 2 * size), dtype=bool)
+    if not case.spec.rope:
+        mask[:, size:] = True
+    return mask.reshape(-1)
+
+
+class ParityTest(unittest.TestCase):
+    maxDiff = None
+
+    def ask(self, request):
+        with tempfile.TemporaryDirectory() as folder:
+            return request.run(PROGRAM, folder)
+
+    def assert_close(self, actual, expected, relative, what):
+        self.assertEqual(actual.shape, expected.shape, what)
+        difference = float(numpy.abs(actual - expected).max(initial=0.0))
+        allowed = relative * float(numpy.abs(expected).max(initial=0.0))
+        # A NaN is not below anything.
+        self.assertTrue(difference <= allowed, f"{what}: {difference:.3e} > {allowed:.3e}")
+
+
+class ModelParityTest(ParityTest):
+    def test_outputs_attention_loss_and_gradients(self):
+        cases = gradient_cases()
+        request = Request()
+        for case in cases:
+            request.add("gradient", case.name, case.tensors(), spec=spec_of(case), engines=ENGINES)
+        answers = self.ask(request)
+        for case in cases:
+            expected = case.expected()
+            for engine in ENGINES:
+                with self.subTest(case=case.name, engine=engine):
+                    self.check(case, engine, expected, answers)
+
+    def check(self, case, engine, expected, answers):
+        prefix = f"{case.name}/{engine}/"
+        names = {name[len(prefix) :] for name in answers if name.startswith(prefix)}
+        self.assertEqual(names, set(expected))
+        for name, values in expected.items():
+            actual, what = answers[prefix + name], f"{case.name} {engine} {name}"
+            limit = tolerance(engine, name)
+            if name.endswith("qk_proj.bias"):
+                zero = key_bias(case)
+                weight = numpy.abs(expected[name.replace("bias", "weight")]).max()
+                noise = float(numpy.abs(actual[zero]).max(initial=0.0))
+                self.assertLessEqual(noise, limit * weight, what + " of the keys")
+                actual, values = actual[~zero], values[~zero]
+            self.assert_close(actual, values, limit, what)
+
+
+class TrainingParityTest(ParityTest):
+    def test_optimisers_fed_the_same_gradients(self):
+        cases = [OptimiserCase(name, seed) for seed, name in enumerate(OPTIMISERS)]
+        request = Request()
+        for case in cases:
+            request.add(
+                "optimiser",
+                case.name,
+                case.tensors(),
+                spec=dataclasses.asdict(case.model.spec),
+                options=case.options,
+            )
+        answers = self.ask(request)
+        for case in cases:
+            for name, values in case.expected().items():
+                for precision in ("double", "float"):
+                    actual = answers[f"{case.name}/{precision}/{name}"]
+                    with self.subTest(case=case.name, precision=precision, tensor=name):
+                        limit = tolerance(precision, name)
+                        self.assert_close(actual, values, limit, f"{case.name} {name}")
+
+    def test_schedules(self):
+        losses = schedule_losses(seed=0)
+        request = Request()
+        for name, options in SCHEDULES.items():
+            request.add("schedule", name, {"losses": losses}, options=options)
+        answers = self.ask(request)
+        for name, options in SCHEDULES.items():
+            with self.subTest(schedule=name):
+                expected = expected_rates(options, losses)
+                actual = answers[f"{name}/rates"]
+                numpy.testing.assert_allclose(actual, expected, rtol=1e-13, atol=0)
+        for name in ("plateau", "plateau-floor"):
+            changes = numpy.count_nonzero(numpy.diff(answers[f"{name}/rates"]))
+            self.assertGreater(changes, 3, f"{name}: the losses never made the rate fall")
+
+    def test_ten_training_steps(self):
+        cases = steps_cases()
+        request = Request()
+        for case in cases:
+            request.add(
+                "steps",
+                case.name,
+                case.tensors(),
+                spec=spec_of(case),
+                options=case.options,
+                lr=case.lr,
+                engines=ENGINES,
+            )
+        answers = self.ask(request)
+        for case in cases:
+            expected = case.expected()
+            for engine in ENGINES:
+                exact = engine == "reference"
+                with self.subTest(case=case.name, engine=engine):
+                    losses = answers[f"{case.name}/{engine}/losses"]
+                    numpy.testing.assert_allclose(
+                        losses, expected["losses"], rtol=1e-9 if exact else 1e-5
+                    )
+                    self.assert_close(
+                        answers[f"{case.name}/{engine}/outputs"],
+                        expected["outputs"],
+                        1e-9 if exact else 1e-4,
+                        case.name,
+                    )
+
+
+class ModelFileParityTest(ParityTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def cases(self):
+        cases = [paper_case(name, samples=10, seed=3) for name in ("positional", "standard")]
+        encodings = ("random", "learned", "sinusoidal", "binary")
+        for seed, name in enumerate(("m1", "m3", "positional-direct", "standard-rope"), start=900):
+            cases.append(random_case(name, encodings[seed % 4], seed))
+        return cases
+
+    def test_our_file_in_pytorch_and_back(self):
+        cases = self.cases()
+        request = Request()
+        for case in cases:
+            ours = self.path(f"{case.name}.safetensors")
+            tensors = {"inputs": case.inputs, **case.weights()}
+            request.add("save", case.name, tensors, spec=spec_of(case), path=ours)
+        saved = request.run(PROGRAM, self.folder)
+
+        again = Request()
+        for case in cases:
+            with self.subTest(case=case.name):
+                ours, state = self.path(f"{case.name}.safetensors"), self.path(f"{case.name}.pt")
+                convert.to_torch(ours, state)
+                # Weights of another seed, so that only the file can make them right.
+                fresh = type(case.model)(case.spec)
+                fresh.load_state_dict(torch.load(state), strict=True)
+                for name, tensor in case.model.state_dict().items():
+                    self.assertTrue(torch.equal(fresh.state_dict()[name].double(), tensor), name)
+                outputs = fresh.double()(case.inputs).detach().numpy()
+                actual = saved[f"{case.name}/outputs"]
+                self.assert_close(actual, outputs, 1e-5, case.name)
+                back = self.path(f"{case.name}.back.safetensors")
+                convert.from_torch(state, back, state + ".json")
+                again.add("load", case.name, {"inputs": case.inputs}, path=back)
+        loaded = again.run(PROGRAM, self.folder)
+        for case in cases:
+            name = f"{case.name}/outputs"
+            numpy.testing.assert_array_equal(loaded[name], saved[name], case.name)
+
+    def test_pytorch_state_dict_without_metadata(self):
+        cases = [paper_case(name, samples=10, seed=4) for name in ("positional", "standard")]
+        request = Request()
+        for case in cases:
+            state, ours = self.path(f"{case.name}.pt"), self.path(f"{case.name}.safetensors")
+            torch.save(case.model.float().state_dict(), state)
+            script = os.path.join(ROOT, "scripts", "convert.py")
+            subprocess.run([sys.executable, script, "from-torch", state, ours], check=True)
+            request.add("load", case.name, {"inputs": case.inputs}, path=ours)
+        answers = request.run(PROGRAM, self.folder)
+        for case in cases:
+            outputs = case.model.double()(case.inputs).detach().numpy()
+            self.assert_close(answers[f"{case.name}/outputs"], outputs, 1e-5, case.name)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: parity_test.py PARITY_TOOL [unittest arguments]")
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    torch.set_num_threads(1)
+    unittest.main()
