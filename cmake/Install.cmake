@@ -6,7 +6,9 @@ set(POSATTN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/posattn)
 install(TARGETS posattn EXPORT posattnTargets)
 install(TARGETS posattn_cli)
 install(DIRECTORY src/posattn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE PATTERN "cli" EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE PATTERN "cli" EXCLUDE
+  PATTERN "strict_json.h" EXCLUDE)  # needs the JSON library, which users need not have
+install(PROGRAMS bench/peer_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT posattnTargets NAMESPACE posattn:: DESTINATION ${POSATTN_PACKAGE_DIR})

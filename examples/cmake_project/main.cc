@@ -1,5 +1,5 @@
 // The library without the program: a small positional Transformer learns cumulative sums of four
-// numbers, is saved, loaded again, and answers for numbers outside the range it was trained on.
+// numbers, is saved and loaded again, and answers for numbers outside the range it was trained on.
 #include <cstdio>
 #include <exception>
 #include <vector>
@@ -8,40 +8,40 @@
 #include "posattn/model/network.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/optimiser.h"
+#include "posattn/training/run_config.h"
 
 namespace {
 
-constexpr int length = 4, steps = 400, batch_size = 250;
+constexpr int length = 4, steps = 1000, batch_size = 250;
 
-posattn::ModelSpec small_positional_spec() {
-  posattn::ModelSpec spec;
-  posattn::apply_preset("positional", spec);
-  spec.real_nodes = length;
-  spec.depth = posattn::default_depth(length);
-  spec.width = spec.mlp_width = 32;
-  return posattn::resolve(spec);
-}
+// The same keys as in the configuration files of `posattn train`.
+constexpr const char* settings = R"toml(
+task = "cumulative-sum"
+architecture = "positional"
+length = 4
+width = 32
+mlp-width = 32
+)toml";
 
 int train_and_predict() {
-  posattn::Model model{.spec = small_positional_spec(),
-                       .parameters = posattn::Parameters<float>(small_positional_spec()),
-                       .origin = {}};
-  model.origin.task = "cumulative-sum";
+  const posattn::RunConfig config = posattn::read_config_text(settings, "settings").config;
+  const posattn::ModelSpec spec = posattn::model_spec(config);
+  posattn::Model model{.spec = spec, .parameters = posattn::Parameters<float>(spec), .origin = {}};
+  model.origin.task = config.task;
   model.origin.length = length;
   posattn::initialise(model.parameters, 0);
 
-  const posattn::Dataset data =
-      posattn::make_dataset({.task = &posattn::find_task("cumulative-sum"),
-                             .length = length,
-                             .samples = int64_t{batch_size} * 40,
-                             .range = posattn::training_range(2, false),
-                             .seed = 0,
-                             .purpose = posattn::Purpose::train_data,
-                             .scale = 1,
-                             .threads = 1});
+  const posattn::Dataset data = posattn::make_dataset({.task = &posattn::find_task(config.task),
+                                                       .length = length,
+                                                       .samples = int64_t{batch_size} * 40,
+                                                       .range = posattn::training_range(2, false),
+                                                       .seed = 0,
+                                                       .purpose = posattn::Purpose::train_data,
+                                                       .scale = 1,
+                                                       .threads = 1});
 
-  posattn::Network network(model.spec);
-  posattn::Parameters<float> gradient(model.spec);
+  posattn::Network network(spec);
+  posattn::Parameters<float> gradient(spec);
   posattn::OptimiserState<float> state(model.parameters.shared_layout());
   double first = 0, loss = 0;
   for (int step = 0; step < steps; ++step) {

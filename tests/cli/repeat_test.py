@@ -12,7 +12,7 @@ import support
 from support import CliCase, read_tensors, tiny
 
 # Long enough to be interrupted, with a checkpoint after every epoch.
-LONG = {"epochs": 1500, "test_every": 0, "checkpoint_every": 0}
+LONG = {"epochs": 600, "batch": 64, "test_every": 0, "checkpoint_every": 0, "threads": 1}
 
 
 class Repeat(CliCase):

@@ -32,6 +32,7 @@ td small { color: var(--soft); margin-left: .6em; }
 .dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .45em; }
 .figures, .maps { display: flex; flex-wrap: wrap; gap: 1.25rem; align-items: flex-start; }
 figure { margin: 0; background: #fff; color: #222; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem; }
+.maps figure { flex: 1 1 19rem; max-width: 31rem; }
 .figures figure { flex: 1 1 28rem; max-width: 46rem; }
 figcaption { color: #59636e; font-size: .9rem; }
 figure svg { display: block; max-width: 100%; height: auto; }
@@ -142,17 +143,20 @@ std::string test_table(const ReportInput& input,
   return text + "</table></div>\n";
 }
 
+bool several_runs(const std::vector<ArchitectureSummary>& architectures) {
+  return std::ranges::any_of(architectures,
+                             [](const auto& group) { return group.runs.size() > 1; });
+}
+
 std::string tests(const ReportInput& input, const std::vector<ArchitectureSummary>& architectures) {
-  bool tested = false, several = false;
-  for (const ArchitectureSummary& architecture : architectures) {
-    tested |= !architecture.tests.empty();
-    several |= architecture.runs.size() > 1;
-  }
+  const bool tested =
+      std::ranges::any_of(architectures, [](const auto& group) { return !group.tests.empty(); });
   std::string text = heading("Error outside the training range");
   if (!tested) return text + paragraph("These runs have no test results.");
   text += paragraph(std::string("Mean squared error on fresh samples") +
-                    (several ? ": the median over the runs, beside it the smallest and largest."
-                             : ", one run each."));
+                    (several_runs(architectures)
+                         ? ": the median over the runs, beside it the smallest and largest."
+                         : ", one run each."));
   text += test_table(input, architectures, &ScaleSummary::mse, false);
   text += "<details><summary>Error divided by c\u00b2, and accuracy</summary>\n";
   text += paragraph("MSE / c\u00b2 stays constant for a model that scales with its input.");
@@ -163,17 +167,19 @@ std::string tests(const ReportInput& input, const std::vector<ArchitectureSummar
 }
 
 std::string figures(const std::vector<ArchitectureSummary>& architectures) {
-  std::string text = "<div class=\"figures\">\n";
-  for (const FigureRequest& request : {test_figure(architectures), loss_figure(architectures)}) {
+  const std::string band =
+      several_runs(architectures) ? " The band reaches from the best run to the worst." : "";
+  const auto figure = [&band](const FigureRequest& request, std::string_view caption) {
     const std::string svg = draw_figure(request);
-    if (svg.empty()) continue;
-    const bool is_test = request.name == "tests";
-    text += fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", svg,
-                        is_test ? "Test error against the scale c of the values; the band reaches "
-                                  "from the best run to the worst."
-                                : "Loss during training; dotted: on the validation samples.");
-  }
-  return text + "</div>\n";
+    return svg.empty() ? ""
+                       : fmt::format("<figure>{}<figcaption>{}{}</figcaption></figure>\n", svg,
+                                     caption, band);
+  };
+  return "<div class=\"figures\">\n" +
+         figure(test_figure(architectures), "Test error against the scale c of the values.") +
+         figure(loss_figure(architectures),
+                "Loss during training; dotted: on the validation samples.") +
+         "</div>\n";
 }
 
 std::string attention(const std::vector<ArchitectureSummary>& architectures) {
@@ -184,13 +190,15 @@ std::string attention(const std::vector<ArchitectureSummary>& architectures) {
         const std::string svg =
             attention_svg(map.weights, map.depth, map.heads, map.nodes, map.scratch_nodes,
                           fmt::format("{}, seed {}", architecture.name, run->seed));
-        maps += fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", svg,
-                            escape_markup(map.caption));
+        maps += fmt::format("<figure><figcaption>{}</figcaption>{}</figure>\n",
+                            escape_markup(map.caption), svg);
       }
     }
   }
   if (maps.empty()) return "";
-  return heading("Learned attention") + "<div class=\"maps\">\n" + maps + "</div>\n";
+  return heading("Learned attention") +
+         paragraph("Where each node takes its information from, in every layer and head.") +
+         "<div class=\"maps\">\n" + maps + "</div>\n";
 }
 
 std::string run_table(const std::vector<ArchitectureSummary>& architectures) {

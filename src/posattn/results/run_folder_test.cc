@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "posattn/base/error.h"
-#include "posattn/results/temporary_folder.h"
+#include "posattn/results/temporary_folder_test.h"
 
 namespace posattn {
 namespace {

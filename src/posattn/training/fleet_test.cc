@@ -9,8 +9,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/results/temporary_folder.h"
-#include "posattn/training/small_run.h"
+#include "posattn/results/temporary_folder_test.h"
+#include "posattn/training/small_run_test.h"
 
 namespace posattn {
 namespace {

@@ -4,26 +4,27 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/kernels/cpu/tile_kernels.h"
 
 namespace posattn {
 namespace {
 
-// The numbers of one step, in the precision of the weights. With g the gradient, t the step:
+// With g the gradient, t the step:
 //   m = beta1 m + (1 - beta1) g        v = beta2 v + (1 - beta2) g^2
 //   w = w - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
-template <class T>
-struct StepNumbers {
-  T decay_to_gradient, keep;  // Adam's weight decay; AdamW's 1 - lr * decay
-  T beta1, rest1, beta2, rest2, root_correction2, epsilon, step_size;
-};
+void update(const AdamNumbers<float>& n, std::span<const float> gradient, std::span<float> first,
+            std::span<float> second, std::span<float> weights) {
+  tile_kernels().adam(n, static_cast<int64_t>(weights.size()), gradient.data(), first.data(),
+                      second.data(), weights.data());
+}
 
-template <class T>
-void update(const StepNumbers<T>& n, std::span<const T> gradient, std::span<T> first,
-            std::span<T> second, std::span<T> weights) {
+// The plain form of the kernel, for comparison in double.
+void update(const AdamNumbers<double>& n, std::span<const double> gradient, std::span<double> first,
+            std::span<double> second, std::span<double> weights) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const T g = gradient[i] + n.decay_to_gradient * weights[i];
-    const T m = n.beta1 * first[i] + n.rest1 * g;
-    const T v = n.beta2 * second[i] + n.rest2 * g * g;
+    const double g = gradient[i] + n.decay_to_gradient * weights[i];
+    const double m = n.beta1 * first[i] + n.rest1 * g;
+    const double v = n.beta2 * second[i] + n.rest2 * g * g;
     first[i] = m;
     second[i] = v;
     weights[i] =
@@ -46,7 +47,7 @@ void optimiser_step(const OptimiserOptions& options, double lr, const Parameters
   const double correction1 = 1 - std::pow(options.beta1, step);
   const double correction2 = 1 - std::pow(options.beta2, step);
   const bool decoupled = options.kind == OptimiserKind::adamw;
-  const StepNumbers<T> numbers{
+  const AdamNumbers<T> numbers{
       .decay_to_gradient = static_cast<T>(decoupled ? 0 : options.weight_decay),
       .keep = static_cast<T>(decoupled ? 1 - lr * options.weight_decay : 1),
       .beta1 = static_cast<T>(options.beta1),
@@ -59,8 +60,8 @@ void optimiser_step(const OptimiserOptions& options, double lr, const Parameters
   };
   for (const TensorInfo& tensor : parameters.layout().tensors()) {
     if (!tensor.trained) continue;
-    update<T>(numbers, gradient.slice(tensor), state.first_moment.slice(tensor),
-              state.second_moment.slice(tensor), parameters.slice(tensor));
+    update(numbers, gradient.slice(tensor), state.first_moment.slice(tensor),
+           state.second_moment.slice(tensor), parameters.slice(tensor));
   }
 }
 
@@ -69,7 +70,7 @@ double clip_gradient(double max_norm, Parameters<T>& gradient) {
   double sum = 0;
   for (const TensorInfo& tensor : gradient.layout().tensors()) {
     if (!tensor.trained) continue;
-    for (const T g : gradient.slice(tensor)) sum += static_cast<double>(g) * g;
+    for (const double g : gradient.slice(tensor)) sum += static_cast<double>(g) * g;
   }
   const double norm = std::sqrt(sum);
   const double scale = max_norm / (norm + 1e-6);

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
-#include "posattn/training/small_run.h"
+#include "posattn/training/small_run_test.h"
 
 namespace posattn {
 namespace {

@@ -154,7 +154,9 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride
     switch (m - i) {
       POSATTN_REST(1)
       POSATTN_REST(2)
-      POSATTN_REST(3) POSATTN_REST(4) POSATTN_REST(5)
+      POSATTN_REST(3)
+      POSATTN_REST(4)
+      POSATTN_REST(5)
 #if POSATTN_LANES == 16
           POSATTN_REST(6) POSATTN_REST(7) POSATTN_REST(8) POSATTN_REST(9) POSATTN_REST(10)
               POSATTN_REST(11)
@@ -365,6 +367,19 @@ void sum_parts(int64_t count, int parts, int64_t stride, const float* x, float* 
   }
 }
 
+void adam(const AdamNumbers<float>& n, int64_t count, const float* gradient, float* first,
+          float* second, float* weights) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float g = gradient[i] + n.decay_to_gradient * weights[i];
+    const float m = n.beta1 * first[i] + n.rest1 * g;
+    const float v = n.beta2 * second[i] + n.rest2 * g * g;
+    first[i] = m;
+    second[i] = v;
+    weights[i] = n.keep * weights[i] -
+                 n.step_size * (m / (__builtin_sqrtf(v) / n.root_correction2 + n.epsilon));
+  }
+}
+
 #if POSATTN_LANES == 16
 #define POSATTN_ANY_REGISTER "+v"
 #else
@@ -391,7 +406,7 @@ double multiply_add_peak(int64_t iterations) {
 
 extern const TileKernels POSATTN_ISA;
 const TileKernels POSATTN_ISA = {
-    POSATTN_ISA_NAME, product,     node_products, softmax_rows, softmax_rows_gradient,
-    relu_gradient,    column_sums, transpose,     sum_parts,    multiply_add_peak};
+    POSATTN_ISA_NAME, product,   node_products, softmax_rows, softmax_rows_gradient, relu_gradient,
+    column_sums,      transpose, sum_parts,     adam,         multiply_add_peak};
 
 }  // namespace posattn

@@ -17,6 +17,13 @@ namespace posattn {
 
 enum class Store { assign, add, bias, bias_relu };
 
+// The numbers of one step of Adam or AdamW (training/optimiser.cc has the formulas).
+template <class T>
+struct AdamNumbers {
+  T decay_to_gradient, keep;  // Adam's weight decay; AdamW's 1 - lr * decay
+  T beta1, rest1, beta2, rest2, root_correction2, epsilon, step_size;
+};
+
 struct TileKernels {
   const char* instruction_set;
 
@@ -48,6 +55,10 @@ struct TileKernels {
 
   // sum = part_0 + part_1 + ... in order, parts `stride` apart.
   void (*sum_parts)(int64_t count, int parts, int64_t stride, const float* x, float* sum);
+
+  // One optimiser step on `count` weights.
+  void (*adam)(const AdamNumbers<float>& numbers, int64_t count, const float* gradient,
+               float* first, float* second, float* weights);
 
   // Nothing but fused multiply-adds, for the benchmark's peak: returns the flops done.
   double (*multiply_add_peak)(int64_t iterations);
