@@ -16,8 +16,9 @@
 
 namespace posattn::engine {
 
-// Feature rows start at multiples of 16 floats.
-inline int64_t padded(int64_t size) { return (size + 15) / 16 * 16; }
+// Rows start at multiples of 16 floats (a cache line), an odd number of lines apart: with an even
+// one the same columns of successive rows would fall into few sets of the first-level cache.
+inline int64_t padded(int64_t size) { return ((size + 15) / 16 | 1) * 16; }
 
 // The nodes of this batch by their index in P: the first real ones and the scratch nodes.
 struct ActiveNodes {
