@@ -287,8 +287,16 @@ void softmax_rows(int64_t rows, int64_t columns, int64_t ld, float* x) {
     }
     const float scale = 1.0f / horizontal_sum(sums);
     for (int64_t c = 0; c < whole; c += lanes) store(x + c, load(x + c) * scale);
-    if (part) store_part(x + whole, last * scale, part);
-    for (int64_t t = columns; t < ld; ++t) x[t] = 0;
+    // A whole vector where there is room: what follows reads it back, and the processor forwards
+    // whole stores to loads but not masked ones.
+    int64_t done = columns;
+    if (part && whole + lanes <= ld) {
+      store(x + whole, last * scale);  // the lanes beyond `columns` hold exp(-inf) = 0
+      done = whole + lanes;
+    } else if (part) {
+      store_part(x + whole, last * scale, part);
+    }
+    for (int64_t t = done; t < ld; ++t) x[t] = 0;
   }
 }
 
@@ -304,7 +312,11 @@ void softmax_rows_gradient(int64_t rows, int64_t columns, int64_t ld, const floa
     }
     if (c < columns) {
       const Vec part = load_part(a + c, columns - c) * (load_part(da + c, columns - c) - dot);
-      store_part(da + c, part, columns - c);
+      if (c + lanes <= ld) {
+        store(da + c, part);
+      } else {
+        store_part(da + c, part, columns - c);
+      }
     }
   }
 }

@@ -40,7 +40,7 @@ struct TileKernels {
 
   // Softmax of each row; columns from `columns` to `ld` become zero.
   void (*softmax_rows)(int64_t rows, int64_t columns, int64_t ld, float* x);
-  // da becomes a (da - <a, da>) per row.
+  // da becomes a (da - <a, da>) per row; columns from `columns` to `ld` may be overwritten.
   void (*softmax_rows_gradient)(int64_t rows, int64_t columns, int64_t ld, const float* a,
                                 float* da);
 

@@ -28,8 +28,8 @@ int64_t DataAttention::scratch_size() const {
 void DataAttention::rows(int64_t count, const float* q, int64_t q_stride,
                          const float* transposed_keys, float* a) const {
   const TileKernels& kernels = tile_kernels();
-  kernels.product(count, nodes_, key_size_, q, q_stride, 1, transposed_keys, stride(), a, stride(),
-                  Store::assign, nullptr);
+  kernels.product(count, whole_columns(), key_size_, q, q_stride, 1, transposed_keys, stride(), a,
+                  stride(), Store::assign, nullptr);
   kernels.softmax_rows(count, nodes_, stride(), a);
 }
 
@@ -83,7 +83,7 @@ void DataAttention::backward(int samples, Headed<const float> q, Headed<const fl
           a = block_rows;
         }
         // dA = dY V^T; dS = softmax gradient; dQ = dS K; dK += dS^T Q; dV += A^T dY.
-        kernels.product(count, nodes_, value_size_, dy.at(first + i, h), dy.stride, 1,
+        kernels.product(count, whole_columns(), value_size_, dy.at(first + i, h), dy.stride, 1,
                         transposed_values, ld, da, ld, Store::assign, nullptr);
         kernels.softmax_rows_gradient(count, nodes_, ld, a, da);
         kernels.product(count, key_size_, nodes_, da, ld, 1, k.at(first, h), k.stride,

@@ -45,6 +45,9 @@ class DataAttention {
  private:
   bool keeps() const { return nodes_ <= kept_nodes; }
   int64_t stride() const { return padded(nodes_); }
+  // Columns computed of a matrix with one column per node: whole vectors. What is beyond the nodes
+  // is never read.
+  int64_t whole_columns() const { return (nodes_ + 15) / 16 * 16; }
   int64_t row_block() const { return nodes_ < kept_nodes ? nodes_ : kept_nodes; }
   // rows [begin, begin + count) of softmax(Q K^T), given K^T [key_size, stride].
   void rows(int64_t count, const float* q, int64_t q_stride, const float* transposed_keys,
