@@ -80,23 +80,21 @@ class Repeat(CliCase):
         self.assert_same_run("SIGINT/positional-seed0", "whole/positional-seed0")
         self.assert_same_run("SIGTERM/positional-seed0", "whole/positional-seed0")
 
-    def test_a_run_that_diverges_leaves_the_others_alone(self):
-        """At this learning rate the standard Transformer of seed 3 overflows in its first steps,
-        and the positional one does not."""
-        fleet = tiny(lr=40, seed=3, architecture="standard,positional")
+    def test_a_run_that_diverges(self):
+        """At this learning rate the first step already overflows. That the other runs of a fleet go
+        on is tested in training/fleet_test.cc, where each run has a rate of its own."""
+        fleet = tiny(lr=1e20, architecture="standard,positional")
         for resume in [[], ["--resume"]]:  # a diverged run stays diverged
             self.run_error(1, "train", *fleet, "--out", "out", *resume,
-                           message=["1 of 2 runs did not finish", "1 diverged",
-                                    "out/standard-seed3 diverged", "loss became"])
-        run = self.folder / "out/standard-seed3"
+                           message=["2 of 2 runs did not finish", "2 diverged",
+                                    "out/standard-seed0 diverged", "the loss became"])
+        run = self.folder / "out/standard-seed0"
         self.assertEqual(json.loads((run / "manifest.json").read_text())["status"], "diverged")
         self.assertFalse((run / "model.safetensors").exists())
         for dtype, _, data in read_tensors(run / "checkpoint.safetensors").values():
             if dtype == "F32":
                 values = struct.unpack(f"<{len(data) // 4}f", data)
                 self.assertTrue(all(map(math.isfinite, values)))
-        self.run_ok("train", *tiny(lr=40, seed=3), "--out", "alone")
-        self.assert_same_run("out/positional-seed3", "alone/positional-seed3")
 
 
 if __name__ == "__main__":

@@ -149,6 +149,10 @@ class Run::Implementation {
       summed_loss += loss;
     }
     if (!all_finite(state_.parameters.values())) return diverge("a weight is no longer finite");
+    // The square of a huge gradient overflows first, and its weight would never move again.
+    if (!all_finite(state_.optimiser.second_moment.values())) {
+      return diverge("the square of a gradient became infinite");
+    }
     record.train_loss = summed_loss / static_cast<double>(batches.count());
     after_epoch(schedule_, summed_loss, state_.schedule);
     return true;
