@@ -117,7 +117,7 @@ TEST(Network, ManyNodes) {
     SCOPED_TRACE(preset);
     RandomStream random(4, Purpose::test_data, 0, 0);
     ModelSpec spec;
-    spec.real_nodes = 150;
+    spec.real_nodes = 180;
     spec.width = 8;
     spec.mlp_width = 12;
     spec.depth = 2;
@@ -125,7 +125,7 @@ TEST(Network, ManyNodes) {
     spec = resolve(spec);
     const Parameters<float> parameters = random_parameters(spec, 1);
     const Parameters<double> parameters64 = to_double(parameters);
-    for (const int active : {150, 20}) {
+    for (const int active : {180, 20}) {
       const RandomBatch data(spec, 3, active, random);
       Parameters<double> expected(parameters64.shared_layout());
       const double loss = reference_gradient(spec, parameters64, data.reference(), {}, expected);

@@ -21,7 +21,7 @@ int64_t DataAttention::kept_size(int samples) const {
 }
 
 int64_t DataAttention::scratch_size() const {
-  const int64_t ld = padded(most_nodes_), block = std::min(most_nodes_, kept_nodes);
+  const int64_t ld = padded(most_nodes_), block = std::min(most_nodes_, kept_nodes);  // rows
   return (key_size_ + value_size_ + 2 * block) * ld;
 }
 

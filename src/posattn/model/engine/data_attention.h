@@ -25,7 +25,7 @@ class DataAttention {
 
   // Up to this many nodes the attention matrices of a tile are kept for backward; above, a block of
   // rows at a time is computed again, so that memory does not grow with nodes squared.
-  static constexpr int kept_nodes = 64;
+  static constexpr int kept_nodes = 144;
 
   void set_active(int nodes) { nodes_ = nodes; }
   int64_t kept_size(int samples) const;  // for all nodes active
@@ -48,7 +48,13 @@ class DataAttention {
   // Columns computed of a matrix with one column per node: whole vectors. What is beyond the nodes
   // is never read.
   int64_t whole_columns() const { return (nodes_ + 15) / 16 * 16; }
-  int64_t row_block() const { return nodes_ < kept_nodes ? nodes_ : kept_nodes; }
+  // Rows computed at a time: all that are kept, else blocks of about equal size.
+  static constexpr int64_t most_rows = 64;
+  int64_t row_block() const {
+    if (keeps()) return nodes_;
+    const int64_t blocks = (nodes_ + most_rows - 1) / most_rows;
+    return (nodes_ + blocks - 1) / blocks;
+  }
   // rows [begin, begin + count) of softmax(Q K^T), given K^T [key_size, stride].
   void rows(int64_t count, const float* q, int64_t q_stride, const float* transposed_keys,
             float* a) const;
