@@ -133,6 +133,12 @@ void row_block(int64_t n, int64_t k, const float* a, int64_t row_stride, int64_t
     }
   }
   int64_t j = 0;
+  if constexpr (block_vectors > 2) {
+    for (; j + 2 * lanes <= n; j += 2 * lanes) {
+      micro<rows, 2, false>(k, a, row_stride, inner_stride, b + j, ldb, c + j, ldc, mode, bias + j,
+                            0);
+    }
+  }
   for (; j + lanes <= n; j += lanes) {
     micro<rows, 1, false>(k, a, row_stride, inner_stride, b + j, ldb, c + j, ldc, mode, bias + j,
                           0);
@@ -150,7 +156,7 @@ constexpr RowBlock row_blocks[] = {nullptr,      row_block<1>, row_block<2>,  ro
                                    row_block<4>, row_block<5>, row_block<6>,  row_block<7>,
                                    row_block<8>, row_block<9>, row_block<10>, row_block<11>,
                                    row_block<12>};
-// A panel one vector wide needs more rows for as many independent sums.
+// A panel that is not whole needs more rows for as many independent sums.
 constexpr int narrow_rows = 12;
 
 void product_panel(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride,
