@@ -121,7 +121,7 @@ int Network::Implementation::default_tile() const {
 int Network::Implementation::group_count(int64_t tiles) const {
   // A function of the model and the batch, never of the threads, so that sums have one order.
   // Enough groups for many threads, few enough that adding them up stays cheap.
-  int64_t groups = std::clamp<int64_t>((tiles + 7) / 8, std::min<int64_t>(tiles, 8), 32);
+  int64_t groups = std::clamp<int64_t>((tiles + 3) / 4, std::min<int64_t>(tiles, 8), 32);
   constexpr int64_t most_bytes = int64_t{256} << 20;
   while (groups > 2 && groups * gradient_size_ * int64_t{sizeof(float)} > most_bytes) groups /= 2;
   return static_cast<int>(groups);

@@ -77,7 +77,7 @@ constexpr int block_vectors = lanes == 16 ? 4 : 2;
 template <int rows, int vectors, bool partial>
 inline __attribute__((always_inline)) void micro(int64_t k, const float* a, int64_t row_stride,
                                                  int64_t inner_stride, const float* b, int64_t ldb,
-                                                 float* c, int64_t ldc, Store mode,
+                                                 float* c, int64_t ldc, const Store mode,
                                                  const float* bias, int64_t tail) {
   Vec sum[rows][vectors];
 #pragma GCC unroll 16
@@ -127,9 +127,21 @@ void row_block(int64_t n, int64_t k, const float* a, int64_t row_stride, int64_t
                const float* b, int64_t ldb, float* c, int64_t ldc, Store mode, const float* bias) {
   if constexpr (rows <= block_rows) {
     if (n == block_vectors * lanes) {
-      micro<rows, block_vectors, false>(k, a, row_stride, inner_stride, b, ldb, c, ldc, mode, bias,
-                                        0);
-      return;
+      // A constant mode in each branch: the many short products of a tile feel every test.
+      const auto run = [&](const Store constant) __attribute__((always_inline)) {
+        micro<rows, block_vectors, false>(k, a, row_stride, inner_stride, b, ldb, c, ldc, constant,
+                                          bias, 0);
+      };
+      switch (mode) {
+        case Store::assign:
+          return run(Store::assign);
+        case Store::add:
+          return run(Store::add);
+        case Store::bias:
+          return run(Store::bias);
+        case Store::bias_relu:
+          return run(Store::bias_relu);
+      }
     }
   }
   int64_t j = 0;
@@ -198,24 +210,22 @@ inline __attribute__((always_inline)) void node_block(int64_t samples, int64_t n
 #pragma GCC unroll 4
     for (int j = 0; j < columns; ++j) sum[i][j] = Vec{};
   }
-  for (int64_t s = 0; s < samples; ++s, x += nodes * ldx, y += nodes * ldy) {
-    for (int64_t f = 0; f < width; f += lanes) {
-      const bool whole = f + lanes <= width;
-      Vec left[rows], right[columns];
+  const auto add = [&](auto read) {
+    Vec left[rows], right[columns];
 #pragma GCC unroll 4
-      for (int i = 0; i < rows; ++i) {
-        left[i] = whole ? load(x + i * ldx + f) : load_part(x + i * ldx + f, width - f);
-      }
+    for (int i = 0; i < rows; ++i) left[i] = read(x + i * ldx);
 #pragma GCC unroll 4
-      for (int j = 0; j < columns; ++j) {
-        right[j] = whole ? load(y + j * ldy + f) : load_part(y + j * ldy + f, width - f);
-      }
+    for (int j = 0; j < columns; ++j) right[j] = read(y + j * ldy);
 #pragma GCC unroll 4
-      for (int i = 0; i < rows; ++i) {
+    for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 4
-        for (int j = 0; j < columns; ++j) sum[i][j] += left[i] * right[j];
-      }
+      for (int j = 0; j < columns; ++j) sum[i][j] += left[i] * right[j];
     }
+  };
+  const int64_t whole = width / lanes * lanes, part = width - whole;
+  for (int64_t s = 0; s < samples; ++s, x += nodes * ldx, y += nodes * ldy) {
+    for (int64_t f = 0; f < whole; f += lanes) add([f](const float* v) { return load(v + f); });
+    if (part) add([=](const float* v) { return load_part(v + whole, part); });
   }
 #pragma GCC unroll 4
   for (int i = 0; i < rows; ++i) {
@@ -249,11 +259,11 @@ void node_products(int64_t samples, int64_t nodes, int64_t width, const float* x
 
 // ---- softmax ------------------------------------------------------------------------------------
 // exp(x) for x <= 0 to about one unit in the last place: x = n log 2 + r, a polynomial in r, times
-// 2^n. Below -104 the result is zero, as the correctly rounded one is.
+// 2^n. Below -104 the result is zero, as the correctly rounded one is; those lanes compute exp(0)
+// meanwhile, since a denormal result would cost more than a hundred cycles.
 inline Vec exp_nonpositive(Vec x) {
-  const Vec floor_x = broadcast(-104.0f);
-  const IntVec tiny = x < floor_x;
-  x = tiny ? floor_x : x;
+  const IntVec tiny = x < -104.0f;
+  x = tiny ? Vec{} : x;
   const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
   const Vec shifted = x * 1.44269504f + magic;
   const Vec n = shifted - magic;
