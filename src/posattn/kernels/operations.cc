@@ -1,6 +1,7 @@
 #include "posattn/kernels/operations.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "posattn/kernels/reference/operations.h"
 
@@ -166,6 +167,35 @@ void sum_cpu(const TileKernels& k, const Sizes& s, const Operands<float>& in, Bu
   k.sum_parts(s[1], static_cast<int>(s[0]), s[1], in[0].data(), y.data());
 }
 
+// ---- one Adam step; inputs gradient, moments, weights; output the new moments and weights
+// ---------
+std::vector<int64_t> adam_inputs(const Sizes& s) { return {s[0], s[0], s[0], s[0]}; }
+int64_t adam_output(const Sizes& s) { return 3 * s[0]; }
+double adam_work(const Sizes& s) { return 10.0 * static_cast<double>(s[0]); }
+Sizes one_random(RandomStream& random) { return {between(random, 1, 200)}; }
+
+template <class T>
+AdamNumbers<T> adam_numbers() {
+  return {T(0.01), T(0.999), T(0.9), T(0.1), T(0.999), T(0.001), T(0.5), T(1e-8), T(0.002)};
+}
+void adam_reference(const Sizes& s, const Operands<double>& in, Buffer<double>& y) {
+  const AdamNumbers<double> n = adam_numbers<double>();
+  for (int64_t i = 0; i < s[0]; ++i) {
+    const double g = in[0][i] + n.decay_to_gradient * in[3][i];
+    const double m = y[i] = n.beta1 * in[1][i] + n.rest1 * g;
+    // A second moment is a mean of squares, so the random operand is squared first.
+    const double v = y[s[0] + i] = n.beta2 * in[2][i] * in[2][i] + n.rest2 * g * g;
+    y[2 * s[0] + i] =
+        n.keep * in[3][i] - n.step_size * m / (std::sqrt(v) / n.root_correction2 + n.epsilon);
+  }
+}
+void adam_cpu(const TileKernels& k, const Sizes& s, const Operands<float>& in, Buffer<float>& y) {
+  std::copy(in[1].begin(), in[1].end(), y.begin());
+  std::transform(in[2].begin(), in[2].end(), y.begin() + s[0], [](float x) { return x * x; });
+  std::copy(in[3].begin(), in[3].end(), y.begin() + 2 * s[0]);
+  k.adam(adam_numbers<float>(), s[0], in[0].data(), y.data(), y.data() + s[0], y.data() + 2 * s[0]);
+}
+
 std::vector<Operation> make_operations() {
   return {
       {"linear",
@@ -227,6 +257,18 @@ std::vector<Operation> make_operations() {
        sum_reference,
        sum_reference_gradient,
        sum_cpu,
+       nullptr},
+      {"adam",
+       "m, v, w of one optimiser step",
+       {"count"},
+       one_random,
+       {84577},
+       adam_inputs,
+       adam_output,
+       adam_work,
+       adam_reference,
+       nullptr,
+       adam_cpu,
        nullptr},
   };
 }

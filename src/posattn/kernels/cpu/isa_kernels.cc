@@ -2,70 +2,12 @@
 // length. No standard library templates here (see cmake/InstructionSets.cmake).
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
-
-#if POSATTN_LANES == 16
-#include <immintrin.h>
-#endif
 
 #include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/kernels/cpu/vector.h"
 
 namespace posattn {
 namespace {
-
-constexpr int lanes = POSATTN_LANES;
-typedef float Vec __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
-typedef int32_t IntVec __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
-
-inline Vec load(const float* p) { return *reinterpret_cast<const Vec*>(p); }
-inline void store(float* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
-inline Vec broadcast(float x) { return x - Vec{}; }
-
-// The first `count` < lanes elements; the rest read as zero and are not written.
-inline Vec load_part(const float* p, int64_t count) {
-#if POSATTN_LANES == 16
-  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), p);
-#else
-  Vec v{};
-  memcpy(&v, p, count * sizeof(float));
-  return v;
-#endif
-}
-inline Vec load_part_or(const float* p, int64_t count, float fill) {
-#if POSATTN_LANES == 16
-  return _mm512_mask_loadu_ps(broadcast(fill), static_cast<__mmask16>((1u << count) - 1), p);
-#else
-  Vec v = broadcast(fill);
-  memcpy(&v, p, count * sizeof(float));
-  return v;
-#endif
-}
-inline void store_part(float* p, Vec v, int64_t count) {
-#if POSATTN_LANES == 16
-  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), v);
-#else
-  memcpy(p, &v, count * sizeof(float));
-#endif
-}
-
-inline float horizontal_sum(Vec v) {
-#if POSATTN_LANES == 16
-  return _mm512_reduce_add_ps(v);
-#else
-  float sum = 0;
-  for (int i = 0; i < lanes; ++i) sum += v[i];
-  return sum;
-#endif
-}
-inline float horizontal_max(Vec v) {
-#if POSATTN_LANES == 16
-  return _mm512_reduce_max_ps(v);
-#else
-  float largest = v[0];
-  for (int i = 1; i < lanes; ++i) largest = v[i] > largest ? v[i] : largest;
-  return largest;
-#endif
-}
 
 // ---- product ------------------------------------------------------------------------------------
 // Accumulators for `rows` x `vectors` of C stay in registers while the inner dimension runs: 6 x 4
@@ -258,32 +200,6 @@ void node_products(int64_t samples, int64_t nodes, int64_t width, const float* x
 }
 
 // ---- softmax ------------------------------------------------------------------------------------
-// exp(x) for x <= 0 to about one unit in the last place: x = n log 2 + r, a polynomial in r, times
-// 2^n. Below -104 the result is zero, as the correctly rounded one is; those lanes compute exp(0)
-// meanwhile, since a denormal result would cost more than a hundred cycles.
-inline Vec exp_nonpositive(Vec x) {
-  const IntVec tiny = x < -104.0f;
-  x = tiny ? Vec{} : x;
-  const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
-  const Vec shifted = x * 1.44269504f + magic;
-  const Vec n = shifted - magic;
-  Vec r = x - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  Vec y = broadcast(1.9875691500e-4f);
-  y = y * r + 1.3981999507e-3f;
-  y = y * r + 8.3334519073e-3f;
-  y = y * r + 4.1665795894e-2f;
-  y = y * r + 1.6666665459e-1f;
-  y = y * r + 5.0000001201e-1f;
-  y = y * r * r + r + 1.0f;
-  // 2^n in two factors, since n may be as low as -150.
-  const IntVec exponent = __builtin_convertvector(n, IntVec);
-  const IntVec half = exponent >> 1;
-  const IntVec first = (half + 127) << 23, second = (exponent - half + 127) << 23;
-  const Vec result = y * reinterpret_cast<const Vec&>(first) * reinterpret_cast<const Vec&>(second);
-  return tiny ? Vec{} : result;
-}
-
 void softmax_rows(int64_t rows, int64_t columns, int64_t ld, float* x) {
   const int64_t whole = columns / lanes * lanes, part = columns - whole;
   for (int64_t row = 0; row < rows; ++row, x += ld) {
