@@ -295,19 +295,18 @@ void column_sums(int64_t rows, int64_t columns, const float* x, int64_t ldx, flo
 }
 
 typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t FourIndices __attribute__((vector_size(16)));
 
 inline void transpose_4x4(const float* x, int64_t ldx, float* y, int64_t ldy) {
   const auto row = [&](int64_t r) { return *reinterpret_cast<const Four*>(x + r * ldx); };
   const Four a = row(0), b = row(1), c = row(2), d = row(3);
-  const FourIndices low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
-  const FourIndices first = {0, 1, 4, 5}, second = {2, 3, 6, 7};
-  const Four ab0 = __builtin_shuffle(a, b, low), ab1 = __builtin_shuffle(a, b, high);
-  const Four cd0 = __builtin_shuffle(c, d, low), cd1 = __builtin_shuffle(c, d, high);
-  *reinterpret_cast<Four*>(y) = __builtin_shuffle(ab0, cd0, first);
-  *reinterpret_cast<Four*>(y + ldy) = __builtin_shuffle(ab0, cd0, second);
-  *reinterpret_cast<Four*>(y + 2 * ldy) = __builtin_shuffle(ab1, cd1, first);
-  *reinterpret_cast<Four*>(y + 3 * ldy) = __builtin_shuffle(ab1, cd1, second);
+  const Four ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Four ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Four cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  *reinterpret_cast<Four*>(y) = __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5);
+  *reinterpret_cast<Four*>(y + ldy) = __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7);
+  *reinterpret_cast<Four*>(y + 2 * ldy) = __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5);
+  *reinterpret_cast<Four*>(y + 3 * ldy) = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
 }
 
 void transpose(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* y, int64_t ldy) {
