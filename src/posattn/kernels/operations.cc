@@ -15,6 +15,11 @@ int64_t between(RandomStream& random, int low, int high) {
 Sizes three_random(RandomStream& random) {
   return {between(random, 1, 40), between(random, 1, 40), between(random, 1, 70)};
 }
+// Now and then whole panels and an inner dimension that is cut.
+Sizes linear_random(RandomStream& random) {
+  if (random.below(4) != 0) return three_random(random);
+  return {between(random, 90, 220), between(random, 60, 140), between(random, 60, 140)};
+}
 Sizes two_random(RandomStream& random) { return {between(random, 1, 40), between(random, 1, 70)}; }
 
 // ---- linear: y = x W^T + b; sizes rows, in, out
@@ -201,7 +206,7 @@ std::vector<Operation> make_operations() {
       {"linear",
        "y = x W^T + b",
        {"rows", "in", "out"},
-       three_random,
+       linear_random,
        {144, 192, 64},
        linear_inputs,
        linear_output,
@@ -213,7 +218,7 @@ std::vector<Operation> make_operations() {
       {"linear-relu",
        "y = max(0, x W^T + b)",
        {"rows", "in", "out"},
-       three_random,
+       linear_random,
        {144, 192, 64},
        linear_inputs,
        linear_output,

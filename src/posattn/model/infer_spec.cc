@@ -100,7 +100,7 @@ std::optional<Fit> fit(const std::string& preset, const Sizes& sizes) {
     claims.push_back(sizes.key);
   } else if (spec.attention == AttentionSource::data_and_positions) {
     claims.push_back(sizes.key - sizes.width);
-  } else if (sizes.key != sizes.width || (spec.rope && sizes.key % 2 != 0)) {
+  } else if (sizes.key != sizes.width) {
     return {};
   }
   if (claims.empty()) return Fit{preset, 0};

@@ -20,8 +20,8 @@ namespace {
 
 using Metadata = std::map<std::string, std::string>;
 
-constexpr uint64_t file_limit = uint64_t{16} << 30;
-constexpr const char* format_key = "posattn";  // its value is the format's version
+constexpr uint64_t file_limit = uint64_t{1} << 36;  // beyond the largest spec that resolve allows
+constexpr const char* format_key = "posattn";       // its value is the format's version
 constexpr const char* format_version = "1";
 constexpr std::string_view note_prefix = "note.";
 

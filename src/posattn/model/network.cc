@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
@@ -29,6 +30,23 @@ std::unique_ptr<Stage> attention_stage(const ModelSpec& spec, const ParameterLay
   return plain;
 }
 
+// body(0) .. body(count - 1) on `threads` threads, the next free one taking the next. An exception
+// (out of memory) must not leave a parallel region: the first one is thrown again behind it.
+template <class Body>
+void parallel_for(int64_t count, int threads, const Body& body) {
+  std::exception_ptr problem;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (int64_t i = 0; i < count; ++i) {
+    try {
+      body(i);
+    } catch (...) {
+#pragma omp critical(posattn_parallel_for)
+      if (!problem) problem = std::current_exception();
+    }
+  }
+  if (problem) std::rethrow_exception(problem);
+}
+
 // One thread's memory for a tile.
 struct Workspace {
   Buffer<float> memory;
@@ -43,7 +61,9 @@ class Network::Implementation {
  public:
   Implementation(const ModelSpec& wanted, NetworkOptions options)
       : spec_(resolve(wanted)), options_(options), layout_(spec_) {
-    blas_info();  // the check for a thread-safe library, before any thread needs it
+    // What may be refused is refused here, before any thread needs it.
+    blas_info();
+    tile_kernels();
     for (int l = 0; l < spec_.depth; ++l) {
       stages_.push_back(attention_stage(spec_, layout_, l, options.path));
       for (int m = 1; m + 1 < spec_.mlp_depth; ++m) {
@@ -56,7 +76,8 @@ class Network::Implementation {
       gradient_size_ += padded(stage->gradient_size());
     }
     input_positions_ = gradient_size_;
-    if (learns_input_positions()) gradient_size_ += padded(spec_.nodes() * spec_.encoding_size);
+    if (learns_input_positions())
+      gradient_size_ += padded(int64_t{1} * spec_.nodes() * spec_.encoding_size);
     tile_ = options.tile > 0 ? options.tile : default_tile();
     workspaces_.resize(std::max(1, options.threads));
   }
@@ -106,7 +127,7 @@ int64_t Network::Implementation::workspace_size(int samples) const {
     total += padded(stage->tape_size(samples));
     scratch = std::max(scratch, padded(stage->scratch_size(samples)));
   }
-  return total + 2 * scratch + 2 * samples * spec_.nodes() * padded(spec_.output_columns);
+  return total + 2 * scratch + int64_t{2} * samples * spec_.nodes() * padded(spec_.output_columns);
 }
 
 int Network::Implementation::default_tile() const {
@@ -139,9 +160,8 @@ void Network::Implementation::begin(const Parameters<float>& parameters, const B
       std::copy_n(&all[active_.index[i] * p], p, &positions_[i * p]);
     }
   }
-  const int count = static_cast<int>(stages_.size());
-#pragma omp parallel for schedule(dynamic, 1) num_threads(options_.threads)
-  for (int i = 0; i < count; ++i) stages_[i]->prepare(parameters, active_);
+  parallel_for(static_cast<int64_t>(stages_.size()), options_.threads,
+               [&](int64_t i) { stages_[i]->prepare(parameters, active_); });
 }
 
 Workspace& Network::Implementation::workspace() {
@@ -225,7 +245,7 @@ double Network::Implementation::run_tile(const Batch& batch, int64_t first, int 
         stages_[i]->backward(samples, work.tapes[i], last ? work.output : work.tapes[i + 1],
                              last ? stride : stages_[i + 1]->input_stride(), doutput,
                              doutput_stride, wants, work.scratch[i % 2], sums + offsets_[i]);
-    doutput = const_cast<float*>(dinput);
+    doutput = dinput;
     doutput_stride = stages_[i]->input_stride();
   }
   if (learns_input_positions()) {
@@ -244,8 +264,7 @@ void Network::Implementation::forward(const Parameters<float>& parameters, const
   begin(parameters, batch);
   const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
   const int64_t columns = spec_.output_columns, stride = padded(columns);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(options_.threads)
-  for (int64_t t = 0; t < tiles; ++t) {
+  parallel_for(tiles, options_.threads, [&](int64_t t) {
     Workspace& work = workspace();
     const int64_t first = t * tile_;
     const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
@@ -256,7 +275,7 @@ void Network::Implementation::forward(const Parameters<float>& parameters, const
         std::copy_n(work.output + (s * active_.count() + i) * stride, columns, out);
       }
     }
-  }
+  });
 }
 
 double Network::Implementation::gradient(const Parameters<float>& parameters, const Batch& batch,
@@ -267,28 +286,23 @@ double Network::Implementation::gradient(const Parameters<float>& parameters, co
   const int groups = group_count(tiles);
   group_sums_.resize(groups * gradient_size_);
   std::vector<double> losses(groups, 0.0);
-  constexpr int64_t block = 4096;
+  constexpr int64_t block = 16384;
   const int64_t blocks = (gradient_size_ + block - 1) / block;
-#pragma omp parallel num_threads(options_.threads)
-  {
-#pragma omp for schedule(dynamic, 1)
-    for (int g = 0; g < groups; ++g) {
-      float* sums = &group_sums_[g * gradient_size_];
-      std::memset(sums, 0, gradient_size_ * sizeof(float));
-      Workspace& work = workspace();
-      for (int64_t t = tiles * g / groups; t < tiles * (g + 1) / groups; ++t) {
-        const int64_t first = t * tile_;
-        const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
-        losses[g] += run_tile(batch, first, samples, mask, work, sums);
-      }
+  parallel_for(groups, options_.threads, [&](int64_t g) {
+    float* sums = &group_sums_[g * gradient_size_];
+    std::memset(sums, 0, gradient_size_ * sizeof(float));
+    Workspace& work = workspace();
+    for (int64_t t = tiles * g / groups; t < tiles * (g + 1) / groups; ++t) {
+      const int64_t first = t * tile_;
+      const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
+      losses[g] += run_tile(batch, first, samples, mask, work, sums);
     }
-#pragma omp for schedule(static)
-    for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t count = std::min(block, gradient_size_ - b * block);
-      tile_kernels().sum_parts(count, groups, gradient_size_, &group_sums_[b * block],
-                               &group_sums_[b * block]);
-    }
-  }
+  });
+  parallel_for(blocks, options_.threads, [&](int64_t b) {
+    const int64_t count = std::min(block, gradient_size_ - b * block);
+    tile_kernels().sum_parts(count, groups, gradient_size_, &group_sums_[b * block],
+                             &group_sums_[b * block]);
+  });
   finish(gradient);
   double loss = 0;
   for (double part : losses) loss += part;
@@ -299,11 +313,10 @@ void Network::Implementation::finish(Parameters<float>& gradient) {
   const int count = static_cast<int>(stages_.size());
   const int64_t position_count = int64_t{1} * spec_.nodes() * spec_.encoding_size;
   if (learns_positions()) dpositions_.assign(count, Buffer<float>(position_count));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(options_.threads)
-  for (int i = 0; i < count; ++i) {
+  parallel_for(count, options_.threads, [&](int64_t i) {
     stages_[i]->finish(&group_sums_[offsets_[i]], gradient,
                        learns_positions() ? dpositions_[i].data() : nullptr);
-  }
+  });
   if (!learns_positions()) return;
   auto out = gradient["positions.weight"];
   std::ranges::fill(out, 0.0f);

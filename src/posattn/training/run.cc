@@ -142,13 +142,16 @@ class Run::Implementation {
       const Batch batch = batches.gather(b);
       const double loss =
           network_.gradient(state_.parameters, batch, masks_[batches.set_of(b)], gradient_);
-      if (!std::isfinite(loss)) return diverge(fmt::format("the loss became {}", loss));
+      if (!std::isfinite(loss)) {
+        return diverge(fmt::format("the loss became {} in step {}", std::isnan(loss) ? NAN : loss,
+                                   state_.optimiser.step + 1));
+      }
       if (config_.clip > 0) clip_gradient(config_.clip, gradient_);
       record.lr = learning_rate(schedule_, state_.schedule, state_.optimiser.step);
       optimiser_step(optimiser_, record.lr, gradient_, state_.optimiser, state_.parameters);
       summed_loss += loss;
     }
-    if (!all_finite(state_.parameters.values())) return diverge("a weight is no longer finite");
+    if (!all_finite(state_.parameters.values())) return diverge("a weight became infinite");
     // The square of a huge gradient overflows first, and its weight would never move again.
     if (!all_finite(state_.optimiser.second_moment.values())) {
       return diverge("the square of a gradient became infinite");
@@ -159,8 +162,7 @@ class Run::Implementation {
   }
 
   bool diverge(const std::string& how) {
-    divergence_ =
-        fmt::format("{} in epoch {}, step {}", how, state_.epoch + 1, state_.optimiser.step + 1);
+    divergence_ = fmt::format("{} in epoch {}", how, state_.epoch + 1);
     return false;
   }
 

@@ -67,8 +67,8 @@ inline float horizontal_max(Vec v) {
 }
 
 // exp(x) for x <= 0 to about one unit in the last place: x = n log 2 + r, a polynomial in r, times
-// 2^n. Below -104 the result is zero, as the correctly rounded one is; those lanes compute exp(0)
-// meanwhile, since a denormal result would cost more than a hundred cycles.
+// 2^n. Below -104 the result is zero, as the correctly rounded one is; those lanes (padding among
+// them) compute exp(0) meanwhile, since a denormal result costs more than a hundred cycles.
 inline Vec exp_nonpositive(Vec x) {
   const IntVec tiny = x < -104.0f;
   x = tiny ? Vec{} : x;

@@ -5,10 +5,11 @@
 namespace posattn::engine {
 
 DenseMap::DenseMap(const LinearMap& map, int64_t columns)
-    : map_(map), in_(columns ? columns : map.in), transposed_(in_ * padded(map.out)) {}
+    : map_(map), in_(columns ? columns : map.in) {}
 
 void DenseMap::prepare(const float* weights) {
   weights_ = weights;
+  transposed_.resize(in_ * padded(map_.out));
   tile_kernels().transpose(map_.out, in_, weights + map_.weight, map_.in, transposed_.data(),
                            padded(map_.out));
 }

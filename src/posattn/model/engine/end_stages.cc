@@ -29,9 +29,9 @@ void MiddleStage::forward(int samples, float* tape, float* /*scratch*/, float* o
                Store::bias_relu);
 }
 
-const float* MiddleStage::backward(int samples, const float* tape, const float* output,
-                                   int64_t output_stride, float* doutput, int64_t doutput_stride,
-                                   bool wants_dinput, float* scratch, float* gradient) const {
+float* MiddleStage::backward(int samples, const float* tape, const float* output,
+                             int64_t output_stride, float* doutput, int64_t doutput_stride,
+                             bool wants_dinput, float* scratch, float* gradient) const {
   const int64_t rows = samples * int64_t{nodes_};
   tile_kernels().relu_gradient(rows, map_.out(), output, output_stride, doutput, doutput_stride,
                                map_.bias_gradient(gradient));
@@ -41,7 +41,7 @@ const float* MiddleStage::backward(int samples, const float* tape, const float* 
   return scratch;
 }
 
-void MiddleStage::finish(const float* gradient, Parameters<float>& out, float* /*dpositions*/) {
+void MiddleStage::finish(float* gradient, Parameters<float>& out, float* /*dpositions*/) {
   map_.finish(gradient, out.values().data());
 }
 
@@ -81,10 +81,9 @@ void DecoderStage::forward(int samples, float* tape, float* /*scratch*/, float* 
                          bias_.data());
 }
 
-const float* DecoderStage::backward(int samples, const float* tape, const float* /*output*/,
-                                    int64_t /*output_stride*/, float* doutput,
-                                    int64_t doutput_stride, bool wants_dinput, float* scratch,
-                                    float* gradient) const {
+float* DecoderStage::backward(int samples, const float* tape, const float* /*output*/,
+                              int64_t /*output_stride*/, float* doutput, int64_t doutput_stride,
+                              bool wants_dinput, float* scratch, float* gradient) const {
   const TileKernels& kernels = tile_kernels();
   const int64_t rows = samples * int64_t{nodes_};
   // dD [out, hidden] += dy^T s; df += column sums of dy.
@@ -97,7 +96,7 @@ const float* DecoderStage::backward(int samples, const float* tape, const float*
   return scratch;
 }
 
-void DecoderStage::finish(const float* gradient, Parameters<float>& out, float* /*dpositions*/) {
+void DecoderStage::finish(float* gradient, Parameters<float>& out, float* /*dpositions*/) {
   const int64_t ld = padded(hidden_);
   const float* dbias = gradient + out_ * ld;
   float* values = out.values().data();

@@ -25,12 +25,6 @@ FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, i
       nodes_(spec.nodes()),
       stride_c_(padded(inputs_)),
       stride_m_(padded(spec.mlp_width)) {
-  m_transposed_.resize(inputs_ * stride_m_);
-  m_.resize(spec.mlp_width * stride_c_);
-  c_.resize(stride_m_);
-  const int64_t d = spec.width, hidden = spec.mlp_width;
-  p_.resize(hidden * d);
-  b_.resize(heads_ * hidden * d);
   if (spec.attention == AttentionSource::positions) {
     positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
     return;
@@ -38,6 +32,17 @@ FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, i
   query_key_ = LinearMap::find(layout, layer_tensor(layer, "attn.qk_proj"));
   data_ = std::make_unique<DataAttention>(most_nodes_, heads_, k_, k_);
   stride_t_ = padded(heads_ * k_);
+}
+
+// Not in the constructor: the network makes a stage of each kind to compare their work.
+void FoldedStage::allocate() {
+  const int64_t d = spec_.width, hidden = spec_.mlp_width;
+  m_transposed_.resize(inputs_ * stride_m_);
+  m_.resize(hidden * stride_c_);
+  c_.resize(stride_m_);
+  p_.resize(hidden * d);
+  b_.resize(heads_ * hidden * d);
+  if (positional_) return;
   g_.resize(k_ * stride_t_);
   g_bias_.resize(stride_t_);
   g_transposed_.resize(heads_ * k_ * padded(k_));
@@ -47,6 +52,7 @@ FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, i
 }
 
 void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active) {
+  allocate();
   weights_ = parameters.values().data();
   nodes_ = active.count();
   fold_maps();
@@ -91,9 +97,9 @@ void FoldedStage::forward(int samples, float* tape, float* scratch, float* outpu
                   stride_m_, output, output_stride, Store::bias_relu, c_.data());
 }
 
-const float* FoldedStage::backward(int samples, const float* tape, const float* output,
-                                   int64_t output_stride, float* doutput, int64_t doutput_stride,
-                                   bool wants_dinput, float* scratch, float* gradient) const {
+float* FoldedStage::backward(int samples, const float* tape, const float* output,
+                             int64_t output_stride, float* doutput, int64_t doutput_stride,
+                             bool wants_dinput, float* scratch, float* gradient) const {
   const TileKernels& kernels = tile_kernels();
   const int64_t rows = samples * int64_t{nodes_}, hidden = spec_.mlp_width;
   kernels.relu_gradient(rows, hidden, output, output_stride, doutput, doutput_stride,
@@ -128,12 +134,10 @@ const float* FoldedStage::backward(int samples, const float* tape, const float* 
   return wants_dinput ? dc : nullptr;
 }
 
-void FoldedStage::finish(const float* gradient, Parameters<float>& out, float* dpositions) {
+void FoldedStage::finish(float* gradient, Parameters<float>& out, float* dpositions) {
   unfold_maps(gradient, out);
   if (positional_) {
-    const float* da = gradient + gradient_attention();
-    Buffer<float> copy(da, da + heads_ * positional_->head_stride());
-    positional_->gradient(copy.data(), out, dpositions);
+    positional_->gradient(gradient + gradient_attention(), out, dpositions);
   } else {
     unfold_scores(gradient, out);
   }

@@ -130,9 +130,9 @@ void PlainStage::forward(int samples, float* tape_data, float* scratch, float* o
   first_.forward(rows, x, stride_x_, output, output_stride, Store::bias_relu);
 }
 
-const float* PlainStage::backward(int samples, const float* tape_data, const float* output,
-                                  int64_t output_stride, float* doutput, int64_t doutput_stride,
-                                  bool wants_dinput, float* scratch, float* sums) const {
+float* PlainStage::backward(int samples, const float* tape_data, const float* output,
+                            int64_t output_stride, float* doutput, int64_t doutput_stride,
+                            bool wants_dinput, float* scratch, float* sums) const {
   const TileKernels& kernels = tile_kernels();
   const Tape t = tape(samples);
   const Gradient g = gradient();
@@ -192,7 +192,7 @@ const float* PlainStage::backward(int samples, const float* tape_data, const flo
   return ds;
 }
 
-void PlainStage::finish(const float* sums, Parameters<float>& out, float* dpositions) {
+void PlainStage::finish(float* sums, Parameters<float>& out, float* dpositions) {
   const Gradient g = gradient();
   float* values = out.values().data();
   enter_.finish(sums + g.enter, values);
@@ -200,9 +200,7 @@ void PlainStage::finish(const float* sums, Parameters<float>& out, float* dposit
   output_.finish(sums + g.output, values);
   first_.finish(sums + g.first, values);
   if (positional_) {
-    const float* da = sums + g.attention;
-    Buffer<float> copy(da, da + spec_.heads * positional_->head_stride());
-    positional_->gradient(copy.data(), out, dpositions);
+    positional_->gradient(sums + g.attention, out, dpositions);
     return;
   }
   query_key_.finish(sums + g.query_key, values, /*with_bias=*/false);

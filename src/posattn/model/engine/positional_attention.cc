@@ -79,7 +79,7 @@ void PositionalAttention::compute(const Parameters<float>& parameters, const Act
       const std::vector<float> all = positions_of(spec_, parameters);
       positions_.resize(nodes_ * p);
       for (int i = 0; i < nodes_; ++i) {
-        std::copy_n(&all[active.index[i] * p], p, &positions_[i * p]);
+        std::copy_n(&all[int64_t{1} * active.index[i] * p], p, &positions_[i * p]);
       }
       gemm(false, true, nodes_, total, p, 1, positions_.data(), p, weight, p, 1,
            query_key_values_.data(), total);
@@ -144,7 +144,7 @@ void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpo
   if (dpositions) {
     for (int i = 0; i < nodes_; ++i) {
       gemm(false, false, 1, p, total, 1, &dqk[i * total], total, weights_ + query_key_.weight, p, 1,
-           dpositions + active_.index[i] * p, p);
+           dpositions + int64_t{1} * active_.index[i] * p, p);
     }
   }
 }

@@ -20,7 +20,9 @@ class PositionalAttention {
   int64_t head_stride() const { return nodes_ * stride(); }
   const float* matrix(int head) const { return attention_.data() + head * head_stride(); }
   // Room for dA of all heads when all nodes are active.
-  int64_t gradient_size() const { return spec_.heads * spec_.nodes() * padded(spec_.nodes()); }
+  int64_t gradient_size() const {
+    return int64_t{1} * spec_.heads * spec_.nodes() * padded(spec_.nodes());
+  }
 
   // da [heads, nodes, stride] is overwritten; writes the gradients of its own tensors.
   void gradient(float* da, Parameters<float>& out, float* dpositions);

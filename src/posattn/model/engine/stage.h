@@ -52,13 +52,13 @@ class Stage {
 
   // doutput is overwritten. Adds to `gradient`. Returns the gradient of the input, rows
   // input_stride() apart, somewhere in `scratch`; null unless `wants_dinput`.
-  virtual const float* backward(int samples, const float* tape, const float* output,
-                                int64_t output_stride, float* doutput, int64_t doutput_stride,
-                                bool wants_dinput, float* scratch, float* gradient) const = 0;
+  virtual float* backward(int samples, const float* tape, const float* output,
+                          int64_t output_stride, float* doutput, int64_t doutput_stride,
+                          bool wants_dinput, float* scratch, float* gradient) const = 0;
 
-  // Turns the summed accumulators into gradients of the parameters; tensors no other stage writes.
-  // dpositions [nodes, encoding_size] (+=) may be null.
-  virtual void finish(const float* gradient, Parameters<float>& out, float* dpositions) = 0;
+  // Turns the summed accumulators, which it may overwrite, into gradients of the parameters;
+  // tensors no other stage writes. dpositions [nodes, encoding_size] (+=) may be null.
+  virtual void finish(float* gradient, Parameters<float>& out, float* dpositions) = 0;
 
   // Attention of the tape's first sample, [heads, nodes, nodes]; false when the stage has none.
   virtual bool attention(const float* /*tape*/, float* /*scratch*/, float* /*out*/) const {
