@@ -241,11 +241,9 @@ double Network::Implementation::run_tile(const Batch& batch, int64_t first, int 
   for (int i = static_cast<int>(stages_.size()) - 1; i >= 0; --i) {
     const bool last = i + 1 == static_cast<int>(stages_.size());
     const bool wants = i > 0 || learns_input_positions();
-    const float* dinput =
-        stages_[i]->backward(samples, work.tapes[i], last ? work.output : work.tapes[i + 1],
-                             last ? stride : stages_[i + 1]->input_stride(), doutput,
-                             doutput_stride, wants, work.scratch[i % 2], sums + offsets_[i]);
-    doutput = dinput;
+    doutput = stages_[i]->backward(samples, work.tapes[i], last ? work.output : work.tapes[i + 1],
+                                   last ? stride : stages_[i + 1]->input_stride(), doutput,
+                                   doutput_stride, wants, work.scratch[i % 2], sums + offsets_[i]);
     doutput_stride = stages_[i]->input_stride();
   }
   if (learns_input_positions()) {
