@@ -34,6 +34,7 @@ class Usage(CliCase):
         self.run_error(2, "evaluate", "m", "--samples", "many", message="--samples")
         self.run_error(2, "evaluate", trained_runs(), "--samples", 0, message="--samples 0")
         self.run_error(2, "evaluate", trained_runs(), "--scales", "1..x", message="1..x")
+        self.run_error(2, "evaluate", trained_runs(), "--scales", "1..3,2", message="2 appears twice")
         self.run_error(2, "evaluate", trained_runs(), "--threads", -1, message="--threads -1")
         self.run_error(2, "train", *tiny(seeds="5..1"), message="5..1")
         self.run_error(2, "train", *tiny(seeds="1,1"), message="1")
@@ -162,6 +163,18 @@ class ModelFiles(CliCase):
         self.run_error(2, "inspect", trained_runs() / "positional-seed0", "--heads", 4,
                        message="--heads 4")
 
+    def test_runs_without_a_model(self):
+        shutil.copytree(trained_runs() / "positional-seed0", self.folder / "run")
+        (self.folder / "run/model.safetensors").unlink()
+        self.run_error(4, "evaluate", "run", message=["no model.safetensors in 'run'", "--resume"])
+        manifest = json.loads((self.folder / "run/manifest.json").read_text())
+        manifest |= {"status": "diverged", "message": "the loss became nan in step 3"}
+        (self.folder / "run/manifest.json").write_text(json.dumps(manifest))
+        for command in ["evaluate", "inspect", "predict"]:
+            errors = self.run_error(4, command, "run", stdin=b"1,2,3\n",
+                                    message=["diverged: the loss became nan", "lower --lr"])
+            self.assertNotIn("--resume", errors)
+
     def test_damaged_file_in_a_folder_of_runs(self):
         shutil.copytree(trained_runs(), self.folder / "runs")
         (self.folder / "runs/standard-seed1/model.safetensors").write_bytes(self.good[:100])
@@ -212,7 +225,9 @@ class Places(CliCase):
         self.run_error(1, "predict", model, "--output", "file/y", stdin=b"1,2,3\n",
                        message="file/y")
         self.run_error(1, "inspect", model, "--attention", "file/a.svg", message="file/a.svg")
-        self.run_error(1, "report", trained_runs(), "--output", "file/p/r.html", message="file/p")
+        self.run_error(1, "report", trained_runs(), "--output", "file/r.html", message="file/r")
+        self.run_error(1, "report", trained_runs(), "--output", "none/r.html",
+                       message=["none/r.html", "create the folder first"])
         self.assertEqual(os.listdir(self.folder), ["file"])
 
     def test_full_disk_while_training(self):

@@ -212,6 +212,41 @@ class Evaluate(CliCase):
         self.assertEqual([part["length"] for part in scale["per_length"]], [1, 2, 3])
         self.assertIn("per length", self.run_ok("evaluate", "out"))
 
+    def test_models_that_do_not_compare_are_kept_apart(self):
+        self.run_ok("train", *tiny(), "--out", "real")
+        self.run_ok("train", *tiny(integers=True), "--out", "integers")
+        self.run_ok("train", *tiny(mlp_width=16), "--out", "wide")
+        result = self.run_json("evaluate", "real", "integers", "wide", "--scales", "1")
+        self.assertEqual([group["models"] for group in result["summary"]], [1, 1, 1])
+        self.assertEqual([group["integers"] for group in result["summary"]], [False, True, False])
+        self.assertEqual([group["spec"]["mlp_width"] for group in result["summary"]], [8, 8, 16])
+        text = self.run_ok("evaluate", "real", "integers", "wide", "--scales", "1")
+        for label in ["positional, length 3, values in [-2, 2], mlp width 8: ",
+                      "positional, length 3, integers in [-2, 2), mlp width 8: ",
+                      "positional, length 3, values in [-2, 2], mlp width 16: "]:
+            self.assertIn(label, text)
+
+    def test_a_model_named_twice_counts_once(self):
+        run = trained_runs() / "positional-seed0"
+        result = self.run_json("evaluate", run, trained_runs() / "." / "positional-seed0",
+                               run / "model.safetensors", "--scales", "1")
+        self.assertEqual(len(result["models"]), 1)
+
+    def test_runs_without_a_model_are_named(self):
+        shutil.copytree(trained_runs(), self.folder / "runs")
+        (self.folder / "runs/standard-seed1/model.safetensors").unlink()
+        output, errors = self.run_code(0, "evaluate", "runs", "--scales", "1", "--json")
+        self.assertEqual(json.loads(output)["unfinished"], ["runs/standard-seed1"])
+        self.assertEqual(errors, "note: 1 of 4 runs in runs has no model yet: standard-seed1\n")
+
+    def test_a_node_without_outputs_that_count_has_no_error(self):
+        self.run_ok("train", *tiny(task="path"), "--out", "out")
+        result = self.run_json("evaluate", "out", "--scales", "1")
+        errors = result["models"][0]["scales"][0]["mse_per_node"]
+        self.assertEqual([error is None for error in errors], [False, False, True])
+        text = self.run_ok("evaluate", "out", "--scales", "1", "--per-node")
+        self.assertTrue(text.rstrip().endswith(" -"), text)
+
     def test_repeats_the_tests_of_training_in_kind(self):
         """Not the same samples, but the same measure: both are small or both are large."""
         last = support.read_metrics(trained_runs() / "positional-seed0")[-1]["tests"][0]
@@ -273,10 +308,10 @@ class Inspect(CliCase):
 
 class Report(CliCase):
     def test_page(self):
-        result = self.run_json("report", trained_runs(), "--output", "new/page.html",
+        result = self.run_json("report", trained_runs(), "--output", "page.html",
                                "--title", "Hello <world>")
-        self.assertEqual(result, {"page": "new/page.html", "runs": 4})
-        page = (self.folder / "new/page.html").read_text()
+        self.assertEqual(result, {"page": "page.html", "runs": 4})
+        page = (self.folder / "page.html").read_text()
         self.assertIn("<svg", page)
         self.assertIn("Hello &lt;world&gt;", page)
 

@@ -184,7 +184,7 @@ void create_folder(const std::filesystem::path& folder) {
     throw Error(
         ExitCode::failed,
         fmt::format("cannot create the folder '{}': {}", folder.string(), reason(error.value())),
-        "", write_hint(error.value()));
+        "", error == std::errc::no_such_file_or_directory ? "" : write_hint(error.value()));
   }
 }
 

@@ -76,9 +76,13 @@ double parse_number(std::string_view text, std::string_view name) {
 
 std::vector<double> parse_scales(std::string_view text, std::string_view name) {
   std::vector<double> scales;
+  std::set<double> seen;
   const auto add = [&](double scale, std::string_view item) {
     if (!(scale > 0 && scale <= scale_limit)) {
       throw bad_text(name, item, fmt::format("scales above 0 and up to {}", scale_limit));
+    }
+    if (!seen.insert(scale).second) {
+      throw bad_text(name, text, fmt::format("every scale once ({} appears twice)", scale));
     }
     scales.push_back(scale);
   };

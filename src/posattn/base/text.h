@@ -11,7 +11,8 @@ namespace posattn {
 int64_t parse_integer(std::string_view text, std::string_view name);
 double parse_number(std::string_view text, std::string_view name);  // finite
 
-// "1..10,1000,0.5": whole-number ranges and single numbers, in the given order; above 0.
+// "1..10,1000,0.5": whole-number ranges and single numbers, in the given order; above 0, each at
+// most once.
 std::vector<double> parse_scales(std::string_view text, std::string_view name = "--scales");
 
 // "0..9,12": whole numbers from 0, each at most once.

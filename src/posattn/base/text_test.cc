@@ -36,10 +36,15 @@ TEST(Text, NumbersAreParsedWhole) {
 TEST(Text, Scales) {
   EXPECT_EQ(parse_scales("1..3,1000,0.5"), (std::vector<double>{1, 2, 3, 1000, 0.5}));
   EXPECT_EQ(parse_scales("2"), std::vector<double>{2});
-  for (const char* text : {"", ",", "1,", "1,,2", "0", "-1", "0..3", "3..1", "1..", "..3", "1..x",
-                           "1...3", "1.5..3", "1e13", "1..1e18", "1..1000000000000", "inf"}) {
+  for (const char* text :
+       {"", ",", "1,", "1,,2", "0", "-1", "0..3", "3..1", "1..", "..3", "1..x", "1...3", "1.5..3",
+        "1e13", "1..1e18", "1..1000000000000", "inf", "2,2.0", "1..3,2"}) {
     EXPECT_NE(message_of([&] { parse_scales(text); }), "") << text;
   }
+}
+
+TEST(Text, ScaleGivenTwice) {
+  EXPECT_NE(message_of([] { parse_scales("1..3,2"); }).find("2 appears twice"), std::string::npos);
 }
 
 TEST(Text, Seeds) {

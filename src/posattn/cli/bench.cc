@@ -125,7 +125,7 @@ Json measure(const Options& options) {
   }
   const double memory = peak_memory_bytes();
   Json result = {{"peak_gflops", 0.0}, {"threads", threads}, {"steps", Json::array()}};
-  if (options.peer) result["peers"] = measure_peers(options);
+  result["peers"] = options.peer ? measure_peers(options) : Json::array();
   // The larger of two measurements, before and after: others may have used the machine meanwhile.
   peak = std::max(peak, measure_peak_gflops(threads, 0.5));
   result["peak_gflops"] = rounded(peak);
@@ -151,10 +151,10 @@ Json measure(const Options& options) {
 std::string number(const Json& value) { return fmt::format("{:.4g}", value.get<double>()); }
 
 std::string as_text(const Json& result) {
-  std::string text = fmt::format("{}, {} threads, peak {} GFLOP/s ({})\n\n",
-                                 result["machine"]["cpu"].get<std::string>(),
-                                 result["threads"].get<int>(), number(result["peak_gflops"]),
-                                 result["machine"]["instruction_set"].get<std::string>());
+  std::string text = fmt::format(
+      "{}, {} thread{}, peak {} GFLOP/s ({})\n\n", result["machine"]["cpu"].get<std::string>(),
+      result["threads"].get<int>(), result["threads"] == 1 ? "" : "s",
+      number(result["peak_gflops"]), result["machine"]["instruction_set"].get<std::string>());
   TextTable table({"what", "length", "batch", "ms", "GFLOP/s", "of peak"});
   const auto add = [&](const std::string& what, const Json& row) {
     table.add_row(
@@ -167,13 +167,11 @@ std::string as_text(const Json& result) {
     if (!result.contains(part)) continue;
     for (const Json& row : result[part]) add(what + row["architecture"].get<std::string>(), row);
   }
-  if (result.contains("peers")) {
-    for (const Json& row : result["peers"]) {
-      add(fmt::format("{} {} ({}), {}", row["name"].get<std::string>(),
-                      row["mode"].get<std::string>(), row["setting"].get<std::string>(),
-                      row["architecture"].get<std::string>()),
-          row);
-    }
+  for (const Json& row : result["peers"]) {
+    add(fmt::format("{} {} ({}), {}", row["name"].get<std::string>(),
+                    row["mode"].get<std::string>(), row["setting"].get<std::string>(),
+                    row["architecture"].get<std::string>()),
+        row);
   }
   text += table.to_string();
   if (result.contains("growth")) {
@@ -196,8 +194,11 @@ std::string as_text(const Json& result) {
     }
     text += "\n" + rows.to_string();
   }
-  return text + fmt::format("\nGFLOP/s: nominal flops over the median time. Peak memory {} MB.\n",
-                            number(result["peak_memory_mb"]));
+  text += "\nGFLOP/s: nominal flops over the median time.";
+  if (!result.contains("growth")) {  // whose rows have their own
+    text += fmt::format(" Peak memory {} MB.", number(result["peak_memory_mb"]));
+  }
+  return text + "\n";
 }
 
 }  // namespace

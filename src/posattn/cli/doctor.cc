@@ -3,6 +3,7 @@
 #include <gnu/libc-version.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -65,10 +66,12 @@ std::string as_text(const Json& found) {
                    found["build_type"].get<std::string>()));
   line("CPU", found["cpu"]);
   line("features", features);
-  line("kernels",
-       fmt::format("{} (chosen for this CPU)", found["instruction_set"].get<std::string>()));
-  line("cores", fmt::format("{}; {} threads unless --threads says otherwise",
-                            found["cores"].get<int>(), found["default_threads"].get<int>()));
+  line("kernels", fmt::format("{} ({})", found["instruction_set"].get<std::string>(),
+                              std::getenv("POSATTN_ISA") == nullptr ? "chosen for this CPU"
+                                                                    : "asked for by POSATTN_ISA"));
+  line("cores",
+       fmt::format("{}; {} thread{} unless --threads says otherwise", found["cores"].get<int>(),
+                   found["default_threads"].get<int>(), found["default_threads"] == 1 ? "" : "s"));
   line("BLAS", fmt::format("{}; {} variant, {} kernels", found["blas"]["config"].get<std::string>(),
                            found["blas"]["variant"].get<std::string>(),
                            found["blas"]["kernel"].get<std::string>()));

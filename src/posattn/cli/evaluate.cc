@@ -2,9 +2,11 @@
 #include "posattn/evaluation/evaluate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <set>
 
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
@@ -36,15 +38,25 @@ EvaluatedModel evaluate_file(const std::filesystem::path& path, const Options& o
   }
   const Task& task = find_task(model.origin.task);
   return {.path = path.string(),
-          .task = model.origin.task,
-          .architecture = preset_name(model.spec),
-          .length = model.origin.length,
+          .spec = model.spec,
+          .origin = model.origin,
           .scales = evaluate({.model = &model,
                               .task = &task,
                               .scales = scales,
                               .samples = options.samples,
                               .seed = options.seed,
                               .threads = threads})};
+}
+
+void note_unfinished(const std::string& folder, const FoundModels& found) {
+  if (found.unfinished.empty()) return;
+  std::vector<std::string> names;
+  for (const std::filesystem::path& run : found.unfinished) {
+    names.push_back(run.lexically_relative(folder).string());
+  }
+  const size_t runs = found.models.size() + names.size();
+  fmt::print(stderr, "note: {} of {} runs in {} {} no model yet: {}\n", names.size(), runs, folder,
+             names.size() == 1 ? "has" : "have", fmt::join(names, ", "));
 }
 
 ExitCode evaluate_models(const Options& options) {
@@ -56,12 +68,22 @@ ExitCode evaluate_models(const Options& options) {
   }
   const int threads = thread_count(options.threads);
   std::vector<EvaluatedModel> results;
+  std::vector<std::string> unfinished;
+  std::set<std::filesystem::path> seen;  // what is named twice counts once
+  const auto is_new = [&](const std::filesystem::path& path) {
+    return seen.insert(std::filesystem::weakly_canonical(path)).second;
+  };
   for (const std::string& name : options.models) {
-    for (const std::filesystem::path& path : find_models(name)) {
-      results.push_back(evaluate_file(path, options, scales, threads));
+    const FoundModels found = find_models(name);
+    note_unfinished(name, found);
+    for (const std::filesystem::path& run : found.unfinished) {
+      if (is_new(run)) unfinished.push_back(run.string());
+    }
+    for (const std::filesystem::path& path : found.models) {
+      if (is_new(path)) results.push_back(evaluate_file(path, options, scales, threads));
     }
   }
-  write_output(options.json ? evaluation_json(results)
+  write_output(options.json ? evaluation_json(results, unfinished)
                             : evaluation_text(results, options.per_node));
   return ExitCode::done;
 }
@@ -80,8 +102,9 @@ void add_evaluate(Program& program) {
                     "posattn evaluate theirs.safetensors --task sort --architecture standard"},
        .details =
            "A scale c tests on values in [-range c, range c] that leave the training range.\n"
-           "A sample is accurate when each output is within 0.1 + 0.1 |target|. Models of one\n"
-           "task, architecture and length are summarised by median and spread."},
+           "Integers are drawn from [-range c, range c) and may lie in the training range.\n"
+           "A sample is accurate when each output is within 0.1 + 0.1 |target|. Models that\n"
+           "differ in nothing but their weights are summarised by median and spread."},
       [options] { return evaluate_models(*options); });
   command.add_option("MODEL", options->models, "Model files, run folders or folders of runs")
       ->required()

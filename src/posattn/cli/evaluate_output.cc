@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "posattn/cli/text_table.h"
@@ -13,15 +14,36 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Models of one task, architecture and length, such as the seeds of a fleet.
+// What may differ between models of one task, architecture and length, in words.
+std::vector<std::string> traits_of(const EvaluatedModel& model) {
+  const ModelOrigin& origin = model.origin;
+  std::vector<std::string> traits = {origin.variable_length ? "several lengths" : "one length",
+                                     origin.integers
+                                         ? fmt::format("integers in [-{0}, {0})", origin.range)
+                                         : fmt::format("values in [-{0}, {0}]", origin.range)};
+  for (const auto& [key, value] : Json::parse(to_json(model.spec)).items()) {
+    std::string words = key;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    traits.push_back(words + " " + (value.is_string() ? value.get<std::string>() : value.dump()));
+  }
+  return traits;
+}
+
+// Models that differ in nothing but their weights, such as the seeds of a fleet.
 struct Group {
   std::string task, architecture;
   int length = 0;
-  std::vector<std::string> paths;
-  std::vector<std::vector<ScaleResult>> results;  // by model, then by scale
+  std::vector<std::string> traits;
+  const EvaluatedModel* first = nullptr;
+  std::string differs = {};  // the traits that set it apart from its namesakes, or ""
+  std::vector<std::string> paths = {};
+  std::vector<std::vector<ScaleResult>> results = {};  // by model, then by scale
 
+  bool same_name(const Group& other) const {
+    return task == other.task && architecture == other.architecture && length == other.length;
+  }
   std::string title() const {
-    return fmt::format("{}, {}, length {}: {}", task, architecture, length,
+    return fmt::format("{}, {}, length {}{}: {}", task, architecture, length, differs,
                        paths.size() == 1 ? paths[0] : fmt::format("{} models", paths.size()));
   }
   size_t scale_count() const { return results.front().size(); }
@@ -38,15 +60,22 @@ struct Group {
 std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
   std::vector<Group> groups;
   for (const EvaluatedModel& model : models) {
+    const Group wanted{model.origin.task, preset_name(model.spec), model.origin.length,
+                       traits_of(model), &model};
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) {
-      return known.task == model.task && known.architecture == model.architecture &&
-             known.length == model.length;
+      return known.same_name(wanted) && known.traits == wanted.traits;
     });
-    if (group == groups.end()) {
-      group = groups.insert(group, Group{model.task, model.architecture, model.length, {}, {}});
-    }
+    if (group == groups.end()) group = groups.insert(group, wanted);
     group->paths.push_back(model.path);
     group->results.push_back(model.scales);
+  }
+  for (Group& group : groups) {
+    for (size_t i = 0; i < group.traits.size(); ++i) {
+      const bool tells = std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
+        return other.same_name(group) && other.traits[i] != group.traits[i];
+      });
+      if (tells) group.differs += ", " + group.traits[i];
+    }
   }
   return groups;
 }
@@ -70,6 +99,7 @@ std::string scale_table(const Group& group) {
 }
 
 // Rows of a table with one row per scale and one column per node or length (medians over models).
+// A part without a mean in models that have one is a part of which nothing counts: "-".
 template <class Get>
 std::string detail_table(const Group& group, const std::string& first, size_t columns,
                          const std::vector<std::string>& names, Get get) {
@@ -78,10 +108,13 @@ std::string detail_table(const Group& group, const std::string& first, size_t co
   TextTable table(header, 1);
   for (size_t scale = 0; scale < group.scale_count(); ++scale) {
     std::vector<std::string> row = {short_number(group.results[0][scale].c)};
+    const Spread whole =
+        group.over_models(scale, [](const ScaleResult& result) { return result.mse; });
     for (size_t column = 0; column < columns; ++column) {
       const Spread spread =
           group.over_models(scale, [&](const ScaleResult& result) { return get(result, column); });
-      row.push_back(short_number(spread.median));
+      const bool empty = std::isnan(spread.median) && !std::isnan(whole.median);
+      row.push_back(empty ? "-" : short_number(spread.median));
     }
     table.add_row(row);
   }
@@ -113,9 +146,10 @@ std::string comparison_table(const std::vector<Group>& groups) {
     return group.task == groups[0].task && group.length == groups[0].length;
   });
   for (const Group& group : groups) {
-    header.push_back(one_task
-                         ? group.architecture
-                         : fmt::format("{}/{}/{}", group.task, group.architecture, group.length));
+    header.push_back((one_task
+                          ? group.architecture
+                          : fmt::format("{}/{}/{}", group.task, group.architecture, group.length)) +
+                     group.differs);
   }
   TextTable table(header, 0);
   for (size_t scale = 0; scale < groups[0].scale_count(); ++scale) {
@@ -170,6 +204,10 @@ Json summary_json(const Group& group) {
   return {{"task", group.task},
           {"architecture", group.architecture},
           {"length", group.length},
+          {"variable_length", group.first->origin.variable_length},
+          {"range", group.first->origin.range},
+          {"integers", group.first->origin.integers},
+          {"spec", Json::parse(to_json(group.first->spec))},
           {"models", group.paths.size()},
           {"scales", scales}};
 }
@@ -191,21 +229,22 @@ std::string evaluation_text(const std::vector<EvaluatedModel>& models, bool per_
   return text;
 }
 
-std::string evaluation_json(const std::vector<EvaluatedModel>& models) {
+std::string evaluation_json(const std::vector<EvaluatedModel>& models,
+                            const std::vector<std::string>& unfinished) {
   Json list = Json::array(), summary = Json::array();
   for (const EvaluatedModel& model : models) {
     Json scales = Json::array();
     for (const ScaleResult& result : model.scales) scales.push_back(scale_json(result));
     list.push_back({{"path", model.path},
-                    {"task", model.task},
-                    {"architecture", model.architecture},
-                    {"length", model.length},
+                    {"task", model.origin.task},
+                    {"architecture", preset_name(model.spec)},
+                    {"length", model.origin.length},
                     {"scales", scales}});
   }
   for (const Group& group : grouped(models)) summary.push_back(summary_json(group));
   // A path need not be UTF-8; JSON must be.
-  return Json{{"models", list}, {"summary", summary}}.dump(2, ' ', false,
-                                                           Json::error_handler_t::replace) +
+  return Json{{"models", list}, {"summary", summary}, {"unfinished", unfinished}}.dump(
+             2, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }
 

@@ -5,16 +5,22 @@
 #include <vector>
 
 #include "posattn/evaluation/evaluate.h"
+#include "posattn/model/model_file.h"
 
 namespace posattn {
 
 struct EvaluatedModel {
-  std::string path, task, architecture;
-  int length = 0;
+  std::string path;
+  ModelSpec spec;
+  ModelOrigin origin;
   std::vector<ScaleResult> scales;
 };
 
+// Models that differ in nothing but their weights, such as the seeds of a fleet, are summarised
+// together; where that leaves groups of one task, architecture and length, each says what differs.
 std::string evaluation_text(const std::vector<EvaluatedModel>& models, bool per_node);
-std::string evaluation_json(const std::vector<EvaluatedModel>& models);
+// unfinished: folders of runs that have no model yet.
+std::string evaluation_json(const std::vector<EvaluatedModel>& models,
+                            const std::vector<std::string>& unfinished);
 
 }  // namespace posattn

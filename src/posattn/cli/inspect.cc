@@ -10,6 +10,7 @@
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/csv.h"
+#include "posattn/evaluation/predict.h"
 #include "posattn/evaluation/table_io.h"
 #include "posattn/model/network.h"
 #include "posattn/report/attention_svg.h"
@@ -26,23 +27,37 @@ struct Options {
 
 struct Row {
   std::vector<float> values;
+  int real_nodes = 0;
   std::string note;
 };
 
-// The input to show the attention for; empty when there is none. `--input` is a file, whose first
-// row counts, or the numbers themselves.
+// `input` is a file, whose first row counts, or the numbers themselves.
+Table read_input(const std::string& input, int64_t columns) {
+  std::error_code ignored;
+  if (std::filesystem::exists(input, ignored)) return read_table(input, columns);
+  if (input.find_first_not_of("0123456789+-.eE, \t") != std::string::npos) {
+    throw Error(ExitCode::data, fmt::format("--input '{}': there is no such file", input),
+                "a file, or the numbers of one row, as 1,2,3");
+  }
+  return parse_csv(input, "--input", columns);
+}
+
+// The input to show the attention for; empty when there is none.
 Row attention_input(const Model& model, const std::string& input) {
   const int64_t size = int64_t{1} * model.spec.real_nodes * model.spec.data_columns;
   const bool depends_on_input = model.spec.attention != AttentionSource::positions;
+  const std::string any_input = model.origin.variable_length
+                                    ? "the same for every input of this length"
+                                    : "the same for every input";
   if (!input.empty()) {
-    std::error_code ignored;
-    const Table table = std::filesystem::exists(input, ignored) ? read_table(input, size)
-                                                                : parse_csv(input, "--input", size);
+    const Table table = read_input(input, model.origin.variable_length ? 0 : size);
+    const int64_t outputs = output_columns_for(model, table.columns);  // checks the row's length
     const auto first = table.values.begin();
-    return {std::vector<float>(first, first + size),
-            depends_on_input ? "for the row of --input" : "the same for every input"};
+    return {std::vector<float>(first, first + table.columns),
+            static_cast<int>(outputs / model.spec.output_columns),
+            depends_on_input ? "for the row of --input" : any_input};
   }
-  if (!depends_on_input) return {std::vector<float>(size), "the same for every input"};
+  if (!depends_on_input) return {std::vector<float>(size), model.spec.real_nodes, any_input};
   if (model.origin.task.empty()) return {};
   const Dataset sample =
       make_dataset({.task = &find_task(model.origin.task),
@@ -50,23 +65,27 @@ Row attention_input(const Model& model, const std::string& input) {
                     .samples = 1,
                     .range = training_range(model.origin.range, model.origin.integers),
                     .purpose = Purpose::evaluation_data});
-  return {std::vector<float>(sample.inputs.begin(), sample.inputs.end()),
+  return {std::vector<float>(sample.inputs.begin(), sample.inputs.end()), model.spec.real_nodes,
           "for one random input; --input 1,2,... shows another"};
 }
 
 std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& input) {
   Row row = attention_input(model, input);
   if (row.values.empty()) return std::nullopt;
-  const Batch batch{.inputs = row.values.data(), .samples = 1, .real_nodes = model.spec.real_nodes};
+  const Batch batch{.inputs = row.values.data(), .samples = 1, .real_nodes = row.real_nodes};
   return AttentionMaps{.caption = std::move(row.note),
                        .depth = model.spec.depth,
                        .heads = model.spec.heads,
-                       .nodes = model.spec.nodes(),
+                       .nodes = row.real_nodes + model.spec.scratch_nodes,
                        .scratch_nodes = model.spec.scratch_nodes,
                        .weights = Network(model.spec).attention(model.parameters, batch)};
 }
 
 ExitCode inspect(const Options& options) {
+  if (!options.attention.empty() && !options.attention.ends_with(".svg")) {
+    throw Error(ExitCode::usage, fmt::format("--attention '{}'", options.attention),
+                "a name that ends in .svg");
+  }
   const std::filesystem::path path = find_model(options.model);
   const Model model = load_model(path, options.hints);
   const Inspection inspection{path.string(), &model, attention_maps(model, options.input)};
@@ -81,6 +100,9 @@ ExitCode inspect(const Options& options) {
                              fmt::format("{}, {}", path.string(), maps.caption)));
   }
   write_output(options.json ? inspection_json(inspection) : inspection_text(inspection));
+  if (!options.json && !options.attention.empty()) {
+    write_output(fmt::format("attention maps in {}\n", options.attention));
+  }
   return ExitCode::done;
 }
 

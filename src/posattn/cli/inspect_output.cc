@@ -69,20 +69,25 @@ std::string parameter_table(const Model& model) {
                      model.parameters.layout().parameter_count());
 }
 
-const char* shade(float value) {
+// Of a share of the largest weight.
+const char* shade(float share) {
   constexpr const char* shades[] = {"··", "░░", "▒▒", "▓▓", "██"};
-  return shades[std::clamp(static_cast<int>(value * 5), 0, 4)];
+  return shades[std::clamp(static_cast<int>(share * 5), 0, 4)];
 }
 
 // The heads of a layer side by side; a row shows where one node looks.
 std::string heat_maps(const AttentionMaps& maps) {
-  std::string text = fmt::format(
-      "attention ({}); a row is a node, shade ·· < 0.2 ≤ ░░ < 0.4 ≤ ▒▒ < 0.6 ≤ ▓▓ < 0.8 ≤ ██\n",
-      maps.caption);
+  std::string text = fmt::format("attention ({})\n", maps.caption);
   if (maps.nodes > widest_text_map) {
     return text + fmt::format("  {} nodes are too many to show here: use --attention FILE.svg\n",
                               maps.nodes);
   }
+  // A softmax is never zero everywhere, so the largest weight is positive.
+  const float largest = *std::max_element(maps.weights.begin(), maps.weights.end());
+  text += fmt::format(
+      "  a row is a node; shade by share of the largest weight, {}:\n"
+      "  ·· < 0.2 ≤ ░░ < 0.4 ≤ ▒▒ < 0.6 ≤ ▓▓ < 0.8 ≤ ██\n",
+      short_number(largest));
   const int64_t map_size = int64_t{1} * maps.nodes * maps.nodes;
   for (int layer = 0; layer < maps.depth; ++layer) {
     text += fmt::format("  layer {}, heads 0 to {}\n", layer, maps.heads - 1);
@@ -93,7 +98,7 @@ std::string heat_maps(const AttentionMaps& maps) {
                            (int64_t{1} * layer * maps.heads + head) * map_size +
                            int64_t{1} * node * maps.nodes;
         text += "  ";
-        for (int other = 0; other < maps.nodes; ++other) text += shade(row[other]);
+        for (int other = 0; other < maps.nodes; ++other) text += shade(row[other] / largest);
       }
       text += "\n";
     }

@@ -76,6 +76,8 @@ ExitCode run_and_report(int argc, char** argv) {
   } catch (const Error& error) {
     print_error(error);
     return error.code();
+  } catch (const ReaderGone&) {
+    return ExitCode::failed;
   } catch (const std::bad_alloc&) {
     print_error(Error(ExitCode::failed, "not enough memory", "",
                       "try a smaller --batch, --samples, --width or --length"));

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/results/manifest.h"
 
 namespace posattn {
 namespace {
@@ -14,42 +16,62 @@ namespace fs = std::filesystem;
 
 constexpr const char* expected_models = "a model file, a run folder or a folder of runs";
 
-std::vector<fs::path> models_below(const fs::path& folder) {
-  std::vector<fs::path> found;
-  bool unfinished = false;
+Manifest read_manifest(const fs::path& run) {
+  constexpr uint64_t most_bytes = 16 << 20;
+  const fs::path file = run / "manifest.json";
+  return manifest_from_json(read_text_file(file, most_bytes), file.string());
+}
+
+Error no_model_in(const fs::path& folder, const std::vector<fs::path>& unfinished) {
+  const auto diverged = [](const fs::path& run) {
+    return read_manifest(run).status == RunStatus::diverged;
+  };
+  std::string what = fmt::format("no model.safetensors in '{}'", folder.string()), hint;
+  if (!unfinished.empty() && std::all_of(unfinished.begin(), unfinished.end(), diverged)) {
+    what += ": the training diverged: " + read_manifest(unfinished.front()).message;
+    hint = "train it with a lower --lr or with --clip";
+  } else if (!unfinished.empty()) {
+    hint = "its run has not finished; posattn train --resume goes on";
+  }
+  return Error(ExitCode::data, what, expected_models, hint);
+}
+
+FoundModels models_below(const fs::path& folder) {
+  FoundModels found;
   try {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name == "model.safetensors" && entry.is_regular_file()) found.push_back(entry.path());
-      unfinished = unfinished || name == "checkpoint.safetensors";
+      const fs::path& path = entry.path();
+      if (!entry.is_regular_file()) continue;
+      if (path.filename() == "model.safetensors") found.models.push_back(path);
+      const fs::path run = path.parent_path();
+      if (path.filename() == "manifest.json" && !fs::exists(run / "model.safetensors")) {
+        found.unfinished.push_back(run);
+      }
     }
   } catch (const fs::filesystem_error& error) {
     throw Error(ExitCode::data,
                 fmt::format("cannot read '{}': {}", folder.string(), error.code().message()));
   }
-  if (found.empty()) {
-    throw Error(ExitCode::data, fmt::format("no model.safetensors in '{}'", folder.string()),
-                expected_models,
-                unfinished ? "its run has not finished; posattn train --resume goes on" : "");
-  }
-  std::sort(found.begin(), found.end());
+  std::sort(found.models.begin(), found.models.end());
+  std::sort(found.unfinished.begin(), found.unfinished.end());
+  if (found.models.empty()) throw no_model_in(folder, found.unfinished);
   return found;
 }
 
 }  // namespace
 
-std::vector<fs::path> find_models(const std::string& name) {
+FoundModels find_models(const std::string& name) {
   std::error_code ignored;
   const fs::path path = name;
   if (fs::is_directory(path, ignored)) return models_below(path);
   if (!fs::exists(path, ignored)) {
     throw Error(ExitCode::data, fmt::format("no such file or folder: '{}'", name), expected_models);
   }
-  return {path};
+  return {.models = {path}, .unfinished = {}};
 }
 
 fs::path find_model(const std::string& name) {
-  std::vector<fs::path> found = find_models(name);
+  const std::vector<fs::path> found = find_models(name).models;
   if (found.size() > 1) {
     throw Error(ExitCode::data, fmt::format("'{}' holds {} models", name, found.size()),
                 "one model", fmt::format("name one of them, such as {}", found[0].string()));

@@ -13,8 +13,13 @@ class App;
 
 namespace posattn {
 
-// Every model file meant by `name`, sorted. Throws Error(data) when there is none.
-std::vector<std::filesystem::path> find_models(const std::string& name);
+struct FoundModels {
+  std::vector<std::filesystem::path> models;      // sorted, at least one
+  std::vector<std::filesystem::path> unfinished;  // folders of runs that have no model yet
+};
+
+// Every model file meant by `name`. Throws Error(data) when there is none.
+FoundModels find_models(const std::string& name);
 
 // The one model file meant by `name`. Throws Error(data) when there are several.
 std::filesystem::path find_model(const std::string& name);

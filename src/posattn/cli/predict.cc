@@ -38,17 +38,22 @@ std::string rows_as_json(const Table& table) {
          "\n";
 }
 
+bool wants_npy(const Options& options) {
+  return options.format.empty() ? options.output.ends_with(".npy") : options.format == "npy";
+}
+
 std::string formatted(const Table& table, const Options& options) {
   if (options.json) return rows_as_json(table);
-  const bool npy =
-      options.format.empty() ? options.output.ends_with(".npy") : options.format == "npy";
-  return npy ? to_npy(table) : to_csv(table);
+  return wants_npy(options) ? to_npy(table) : to_csv(table);
 }
 
 ExitCode predict(const Options& options) {
   const std::vector<std::string> formats = {"csv", "npy"};
   if (!options.format.empty() && options.format != "csv" && options.format != "npy") {
     throw unknown_name(ExitCode::usage, "format", options.format, formats);
+  }
+  if (options.json && wants_npy(options)) {
+    throw Error(ExitCode::usage, "--json and NPY output are both asked for", "one of them");
   }
   const int threads = thread_count(options.threads);
   const Model model = load_model(find_model(options.model), options.hints);

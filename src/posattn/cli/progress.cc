@@ -59,6 +59,7 @@ ProgressDisplay::ProgressDisplay(const std::vector<RunConfig>& configs)
       group->name = config.architecture;
     }
     ++group->runs;
+    name_width_ = std::max(name_width_, group->name.size());
     group_of_run_.push_back(static_cast<size_t>(group - groups_.begin()));
   }
 }
@@ -78,16 +79,16 @@ void ProgressDisplay::update(const RunProgress& progress) {
 
 void ProgressDisplay::finish() { draw(true); }
 
-std::string ProgressDisplay::line(const Group& group, bool with_bar) {
-  int64_t done = 0, this_sitting = 0, steps_of_run = 0;
+std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
+  int64_t done = 0, given_up = 0, this_sitting = 0, steps_of_run = 0;
   size_t ended = 0, diverged = 0, failed = 0;
   double reported_rate = 0;
   std::vector<double> train, validation;
   for (const auto& [run, progress] : group.latest) {
     steps_of_run = progress.steps;
     const bool running = progress.status == RunStatus::running;
-    // A run that stopped early has nothing left to do, so it counts as complete.
-    done += running || progress.status == RunStatus::interrupted ? progress.step : progress.steps;
+    done += progress.step;
+    if (!running) given_up += progress.steps - progress.step;  // will not be done any more
     this_sitting += progress.step - group.first_step.at(run);
     if (!running) ++ended;
     if (progress.status == RunStatus::diverged) ++diverged;
@@ -101,20 +102,34 @@ std::string ProgressDisplay::line(const Group& group, bool with_bar) {
   const double elapsed = seconds_between(group.started, group.ended);
   const double rate =
       this_sitting > 0 && elapsed > 0 ? static_cast<double>(this_sitting) / elapsed : reported_rate;
-  std::string text = fmt::format("  {:<18} ", group.name);
+  const int64_t left = total - done - given_up;
+  std::string text = fmt::format("  {:<{}}  ", group.name, name_width_);
   const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
-  if (with_bar) text += bar(share) + "  ";
+  if (first_shown <= Part::bar) text += bar(share) + "  ";
   text += fmt::format("{}/{} steps", done, total);
-  if (group.runs > 1) text += fmt::format(" of {} runs", group.runs);
-  if (!train.empty()) text += "  loss " + short_number(spread_of(train).median);
-  if (!validation.empty()) text += "  validation " + short_number(spread_of(validation).median);
+  if (group.runs > 1 && first_shown <= Part::runs) text += fmt::format(" of {} runs", group.runs);
+  if (!train.empty() && first_shown <= Part::loss) {
+    text += "  loss " + short_number(spread_of(train).median);
+  }
+  if (!validation.empty() && first_shown <= Part::validation) {
+    text += "  validation " + short_number(spread_of(validation).median);
+  }
   if (rate > 0) text += fmt::format("  {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
-  if (ended < group.runs && rate > 0 && done < total) {
-    text += "  " + duration_text(static_cast<double>(total - done) / rate) + " left";
+  if (ended < group.runs && rate > 0 && left > 0) {
+    text += "  " + duration_text(static_cast<double>(left) / rate) + " left";
   }
   if (diverged > 0) text += fmt::format("  {} diverged", diverged);
   if (failed > 0) text += fmt::format("  {} failed", failed);
   return text;
+}
+
+std::string ProgressDisplay::live_line(const Group& group) const {
+  const int columns = terminal_columns(stderr) - 1;
+  for (const Part part : {Part::bar, Part::validation, Part::runs, Part::loss}) {
+    std::string text = line(group, part);
+    if (display_width(text) <= columns) return text;
+  }
+  return cut(line(group, Part::none), columns);
 }
 
 void ProgressDisplay::draw(bool last) {
@@ -124,16 +139,16 @@ void ProgressDisplay::draw(bool last) {
   for (Group& group : groups_) {
     if (group.latest.empty()) {
       if (!live_ || last) continue;  // at the end: its runs had all ended before
-      text += fmt::format("\x1b[2K  {:<18} waiting\n", group.name);
+      text += fmt::format("\x1b[2K  {:<{}}  waiting\n", group.name, name_width_);
     } else if (live_) {
-      text += "\x1b[2K" + cut(line(group, true), terminal_columns(stderr) - 1) + "\n";
+      text += "\x1b[2K" + live_line(group) + "\n";
     } else if (!group.drawn_finished) {
       group.drawn_finished =
           last || (group.latest.size() == group.runs &&
                    std::none_of(group.latest.begin(), group.latest.end(), [](const auto& entry) {
                      return entry.second.status == RunStatus::running;
                    }));
-      text += line(group, false) + "\n";
+      text += line(group, Part::validation) + "\n";
     } else {
       continue;
     }

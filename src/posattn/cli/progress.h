@@ -31,10 +31,14 @@ class ProgressDisplay {
   };
 
   void draw(bool last);
-  static std::string line(const Group& group, bool with_bar);
+  // The parts of a line in the order in which a narrow terminal loses them.
+  enum class Part { bar, validation, runs, loss, none };
+  std::string line(const Group& group, Part first_shown) const;
+  std::string live_line(const Group& group) const;  // as much as the terminal has columns for
 
   std::vector<Group> groups_;
   std::vector<size_t> group_of_run_;
+  size_t name_width_ = 0;
   bool live_;
   int lines_drawn_ = 0;
   Clock::time_point drawn_;

@@ -28,7 +28,6 @@ ExitCode report(const Options& options) {
       options.output.empty() ? std::filesystem::path(options.runs.front()) / "report.html"
                              : std::filesystem::path(options.output);
   const std::string html = report_page(input);
-  if (page.has_parent_path()) create_folder(page.parent_path());
   write_file(page, html);
   if (options.json) {
     const nlohmann::ordered_json document = {{"page", page.string()}, {"runs", input.runs.size()}};

@@ -16,6 +16,7 @@ namespace posattn {
 namespace {
 
 [[noreturn]] void throw_output_error(int error_number) {
+  if (error_number == EPIPE) throw ReaderGone();
   throw Error(ExitCode::failed,
               fmt::format("cannot write to standard output: {}", std::strerror(error_number)), "",
               "the output above is not complete");

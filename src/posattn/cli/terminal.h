@@ -19,7 +19,12 @@ int terminal_columns(std::FILE* stream);
 // Columns that UTF-8 text takes, for text without wide or combining characters.
 int display_width(std::string_view text);
 
-// To standard output; a full disk or a closed pipe is Error(failed), at the latest when flushing.
+// Thrown when nobody reads standard output any more (`posattn tasks | head -1`): the program ends
+// with ExitCode::failed, without a word.
+struct ReaderGone {};
+
+// To standard output; a full disk is Error(failed), a closed pipe ReaderGone, at the latest when
+// flushing.
 void write_output(std::string_view text);
 void flush_output();
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -39,7 +40,9 @@ std::string TextTable::to_string() const {
   return text;
 }
 
-std::string short_number(double value) { return fmt::format("{:.4g}", value); }
+std::string short_number(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.4g}", value);  // never "-nan"
+}
 
 std::string wrapped(const std::string& text, int columns, int indent) {
   std::istringstream words(text);

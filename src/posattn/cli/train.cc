@@ -36,13 +36,13 @@ std::string command_line(const std::vector<std::string>& arguments) {
 
 void print_dry_run(const std::vector<RunConfig>& configs, const std::filesystem::path& out,
                    bool json) {
-  for (const RunConfig& config : configs) validate(config);
-  if (json) return write_output(to_json(configs.front()) + "\n");
+  const ConfigFile file = as_config_file(configs);
+  if (json) return write_output(to_json(file) + "\n");
   std::string text;
   for (const RunConfig& config : configs) {
     text += fmt::format("# would train {}\n", run_folder_path(out, config).string());
   }
-  write_output(text + to_toml(configs.front()));
+  write_output(text + to_toml(file));
 }
 
 size_t count_status(const std::vector<RunOutcome>& outcomes, RunStatus status) {
@@ -65,6 +65,7 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
 
 ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
   const std::vector<RunConfig> configs = collect_configs(settings);
+  for (const RunConfig& config : configs) validate(config);
   const std::filesystem::path out = output_folder(settings, configs);
   if (settings.dry_run) {
     print_dry_run(configs, out, settings.json);

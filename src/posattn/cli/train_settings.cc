@@ -23,6 +23,10 @@ std::vector<std::string> split_architectures(const std::string& list) {
   while (start <= list.size()) {
     const size_t comma = std::min(list.find(',', start), list.size());
     std::string name = list.substr(start, comma - start);
+    if (name.empty()) {
+      throw Error(ExitCode::usage, fmt::format("an empty name in architecture '{}'", list),
+                  "names separated by commas, as positional,standard");
+    }
     if (!seen.insert(name).second) {
       throw Error(ExitCode::usage, fmt::format("architecture '{}' is given twice", name));
     }
@@ -92,6 +96,22 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
     }
   }
   return configs;
+}
+
+ConfigFile as_config_file(const std::vector<RunConfig>& configs) {
+  const RunConfig& first = configs.front();
+  ConfigFile file{first, {}};
+  std::string seeds;
+  for (const RunConfig& config : configs) {  // every architecture with every seed, in that order
+    if (config.architecture == first.architecture) {
+      seeds += fmt::format("{}{}", seeds.empty() ? "" : ",", config.seed);
+    }
+    if (config.seed == first.seed && config.architecture != first.architecture) {
+      file.config.architecture += "," + config.architecture;
+    }
+  }
+  if (seeds.find(',') != std::string::npos) file.seeds = seeds;
+  return file;
 }
 
 std::filesystem::path output_folder(const TrainSettings& settings,

@@ -30,6 +30,9 @@ void add_config_flags(CLI::App& command, const std::shared_ptr<TrainSettings>& s
 // One configuration per architecture and seed, in that order.
 std::vector<RunConfig> collect_configs(const TrainSettings& settings);
 
+// The configuration file that collect_configs reads back as these runs.
+ConfigFile as_config_file(const std::vector<RunConfig>& configs);
+
 // --out, or runs/TASK.
 std::filesystem::path output_folder(const TrainSettings& settings,
                                     const std::vector<RunConfig>& configs);

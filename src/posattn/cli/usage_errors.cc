@@ -27,6 +27,11 @@ std::vector<std::string> command_names(const CLI::App& app) {
 }
 
 Error unknown_argument(const CLI::App& app, const CLI::App* command, const std::string& argument) {
+  if (argument == "help") {
+    return Error(
+        ExitCode::usage, "there is no command 'help'", "",
+        fmt::format("posattn{} --help", command == nullptr ? "" : " " + command->get_name()));
+  }
   if (argument.starts_with("-")) {
     const std::string flag = argument.substr(0, argument.find('='));
     const std::string where = command == nullptr

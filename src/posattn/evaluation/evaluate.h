@@ -21,7 +21,7 @@ struct ScaleResult {
   double mse = 0;
   double mse_over_c2 = 0;  // constant over c for a model that scales with its input
   double accuracy = 0;     // share of samples with every output within 0.1 + 0.1 |target|
-  std::vector<double> mse_per_node = {};
+  std::vector<double> mse_per_node = {};      // NaN for a node of which no output counts
   std::vector<LengthResult> per_length = {};  // only for models trained on several lengths
 };
 

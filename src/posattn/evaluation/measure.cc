@@ -48,7 +48,7 @@ ErrorSums compare(const Dataset& set, std::span<const float> outputs,
   ErrorSums sums;
   sums.samples = set.samples;
   sums.squared_per_node.resize(nodes);
-  sums.outputs_per_node.resize(nodes, set.samples * columns);
+  sums.outputs_per_node.resize(nodes);
   size_t at = 0;
   for (int64_t sample = 0; sample < set.samples; ++sample) {
     double squared = 0;
@@ -56,8 +56,10 @@ ErrorSums compare(const Dataset& set, std::span<const float> outputs,
     size_t in_mask = 0;
     for (int node = 0; node < nodes; ++node) {
       double squared_at_node = 0;
+      bool counts = false;
       for (int column = 0; column < columns; ++column, ++at, ++in_mask) {
         if (!mask.empty() && mask[in_mask] == 0) continue;
+        counts = true;
         const double target = set.targets[at];
         const double error = outputs[at] - target;
         squared_at_node += error * error;
@@ -66,6 +68,7 @@ ErrorSums compare(const Dataset& set, std::span<const float> outputs,
         accurate = accurate && std::abs(error) <= tolerance;
       }
       sums.squared_per_node[node] += squared_at_node;
+      sums.outputs_per_node[node] += counts ? columns : 0;
       squared += squared_at_node;
     }
     sums.squared += squared / (static_cast<double>(nodes) * columns);

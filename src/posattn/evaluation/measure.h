@@ -23,11 +23,11 @@ struct ErrorSums {
   // Network::gradient: outputs outside the mask contribute nothing, but are in the denominator).
   double squared = 0;
   std::vector<double> squared_per_node;   // over samples and columns
-  std::vector<int64_t> outputs_per_node;  // samples x columns that have this node
+  std::vector<int64_t> outputs_per_node;  // samples x columns; 0 where none counts
 
   double mse() const;  // NaN when there are no samples
   double accuracy() const;
-  std::vector<double> mse_per_node() const;
+  std::vector<double> mse_per_node() const;  // NaN for a node of which no output counts
   ErrorSums& operator+=(const ErrorSums& other);
 };
 

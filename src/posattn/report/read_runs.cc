@@ -14,6 +14,7 @@
 #include "posattn/model/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/results/manifest.h"
+#include "posattn/results/settings_difference.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run.h"
 
@@ -28,7 +29,7 @@ constexpr uint64_t most_metrics_bytes = 1 << 30;
 struct FoundRun {
   fs::path folder;
   RunReport report;
-  std::string task, command_line;
+  std::string task, command_line, configuration;
   int length = 0;
   double range = 0;
 };
@@ -69,6 +70,7 @@ FoundRun read_run(const fs::path& folder) {
   const Manifest manifest = manifest_from_json(run.report.manifest, name);
   run.report.status = to_string(manifest.status);
   run.command_line = manifest.command_line;
+  run.configuration = manifest.configuration;
   const nlohmann::json settings = parse_strict_json(manifest.configuration, name);
   try {
     run.report.architecture = settings.at("architecture").get<std::string>();
@@ -128,16 +130,16 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
 }
 
 void check_comparable(const FoundRun& first, const FoundRun& other) {
-  if (std::tie(first.task, first.length, first.range) ==
-      std::tie(other.task, other.length, other.range)) {
-    return;
-  }
-  const auto describe = [](const FoundRun& run) {
-    return fmt::format("{} of length {} on [-{:g}, {:g}] in {}", run.task, run.length, run.range,
-                       run.range, run.folder.string());
-  };
-  throw Error(ExitCode::data, "the runs do not compare: " + describe(other),
-              "as the first: " + describe(first), "make one report for each task");
+  std::vector<std::string> may_differ = result_neutral_keys();
+  may_differ.insert(may_differ.end(), {"architecture", "seed", "data-seed", "weight-seed"});
+  const std::string difference =
+      settings_difference(first.configuration, other.configuration, may_differ);
+  if (difference.empty()) return;
+  throw Error(ExitCode::data,
+              fmt::format("the runs do not compare: {} (there: {}, here: {})", difference,
+                          first.folder.string(), other.folder.string()),
+              "runs that differ in architecture and seed alone",
+              "make one report for each setting");
 }
 
 }  // namespace

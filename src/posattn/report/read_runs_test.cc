@@ -30,7 +30,7 @@ class ReadRuns : public testing::Test {
 
   // A run of two epochs at length 4, as training leaves it.
   std::filesystem::path write_run(const std::string& architecture, int64_t seed,
-                                  const std::string& task = "cumulative-sum") {
+                                  const std::string& task = "cumulative-sum", int64_t epochs = 2) {
     std::filesystem::path run = folder_ / "runs" / (architecture + "-" + std::to_string(seed));
     create_folder(run);
     RunConfig config;
@@ -38,6 +38,8 @@ class ReadRuns : public testing::Test {
     config.architecture = architecture;
     config.seed = seed;
     config.length = 4;
+    config.epochs = epochs;
+    config.checkpoint_every = 1.0 + static_cast<double>(seed);  // may differ: never in the result
     Manifest manifest;
     manifest.configuration = to_json(config);
     manifest.command_line = "posattn train --task " + task;
@@ -125,6 +127,17 @@ TEST_F(ReadRuns, RefusesWhatDoesNotCompareOrIsNoRun) {
   EXPECT_THROW(read_runs({}), Error);
   write_run("positional", 1, "sort");
   EXPECT_THROW(read_runs({folder_}), Error);
+}
+
+TEST_F(ReadRuns, RefusesRunsOfOtherSettings) {
+  write_run("positional", 0);
+  write_run("standard", 1, "cumulative-sum", 5);
+  try {
+    read_runs({folder_});
+    FAIL() << "runs of 2 and of 5 epochs were compared";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("epochs is 2 there, 5 here"));
+  }
 }
 
 TEST_F(ReadRuns, RefusesBrokenFiles) {

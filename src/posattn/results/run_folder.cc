@@ -77,6 +77,13 @@ RunFolder::RunFolder(const fs::path& folder, const std::string& configuration,
   }
 }
 
+void RunFolder::remove_if_unused() const {
+  if (!holds_nothing(folder_)) return;
+  std::error_code ignored;
+  fs::remove(folder_ / "lock", ignored);
+  fs::remove(folder_, ignored);
+}
+
 void RunFolder::write_config(const std::string& toml) const { write_file(config(), toml); }
 
 void RunFolder::write_manifest(const Manifest& manifest_now) const {

@@ -37,6 +37,9 @@ class RunFolder {
   // The manifest found when the folder was taken; absent for a new run.
   const std::optional<Manifest>& previous() const { return previous_; }
 
+  // Removes a folder that holds nothing but its lock: that of a run which never started.
+  void remove_if_unused() const;
+
   void write_config(const std::string& toml) const;
   void write_manifest(const Manifest& manifest) const;
 

@@ -50,6 +50,7 @@ class Fleet {
       workers.emplace_back([this, worker] { work(worker); });
     }
     workers.clear();  // joins
+    for (const RunFolder& folder : folders_) folder.remove_if_unused();
     return std::move(outcomes_);
   }
 

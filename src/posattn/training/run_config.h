@@ -94,6 +94,8 @@ ConfigFile read_config_text(std::string_view toml, const std::string& name,
 
 std::string to_toml(const RunConfig& config);  // every field, with its section as a comment
 std::string to_json(const RunConfig& config);  // one flat object
+std::string to_toml(const ConfigFile& file);   // `seeds`, if any, in the place of `seed`
+std::string to_json(const ConfigFile& file);
 
 // Throws Error(configuration) where the settings cannot work together (batch larger than the data,
 // a task that has no variable length, ...), unknown_name for task and architecture, and

@@ -42,12 +42,17 @@ std::string seeds_text(const toml::node& node, const std::string& where) {
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 struct TomlWriter {
-  std::string text = "# posattn train --config FILE repeats this run\n";
+  std::string seeds;  // stands in the place of `seed` when not empty
+  std::string text;
 
   void section(const char* name) { text += fmt::format("\n# {}\n", name); }
   template <class T>
   void field(const char* name, const T& value, const char*, const FieldLimits&) {
-    text += fmt::format("{} = {}\n", name, literal(value));
+    if (!seeds.empty() && std::string_view(name) == "seed") {
+      text += fmt::format("seeds = {}\n", quoted(seeds));
+    } else {
+      text += fmt::format("{} = {}\n", name, literal(value));
+    }
   }
 
  private:
@@ -59,12 +64,17 @@ struct TomlWriter {
 };
 
 struct JsonWriter {
+  std::string seeds;  // as in TomlWriter
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
 
   void section(const char*) {}
   template <class T>
   void field(const char* name, const T& value, const char*, const FieldLimits&) {
-    object[name] = value;
+    if (!seeds.empty() && std::string_view(name) == "seed") {
+      object["seeds"] = seeds;
+    } else {
+      object[name] = value;
+    }
   }
 };
 
@@ -106,16 +116,21 @@ ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& 
   return read_config_text(read_text_file(path, largest), path.string(), defaults);
 }
 
-std::string to_toml(const RunConfig& config) {
-  TomlWriter writer;
-  visit_fields(config, writer);
+std::string to_toml(const ConfigFile& file) {
+  TomlWriter writer{.seeds = file.seeds.value_or(""),
+                    .text = "# posattn train --config FILE repeats this\n"};
+  visit_fields(file.config, writer);
   return writer.text;
 }
 
-std::string to_json(const RunConfig& config) {
-  JsonWriter writer;
-  visit_fields(config, writer);
+std::string to_json(const ConfigFile& file) {
+  JsonWriter writer{.seeds = file.seeds.value_or("")};
+  visit_fields(file.config, writer);
   return writer.object.dump();
 }
+
+std::string to_toml(const RunConfig& config) { return to_toml(ConfigFile{config, {}}); }
+
+std::string to_json(const RunConfig& config) { return to_json(ConfigFile{config, {}}); }
 
 }  // namespace posattn

@@ -21,8 +21,8 @@ void rotate_rows(int64_t rows, int64_t parts, int64_t size, const ActiveNodes& a
       table[i * size + c + 1] = static_cast<float>(std::sin(angle));
     }
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* turn = &table[r % nodes * size];
+  for (int64_t r = 0, node = 0; r < rows; ++r, node = node + 1 == nodes ? 0 : node + 1) {
+    const float* turn = &table[node * size];
     for (int64_t part = 0; part < parts; ++part) {
       float* v = x + r * stride + part * size;
       for (int64_t c = 0; c + 1 < size; c += 2) {
