@@ -25,6 +25,10 @@ class Usage(CliCase):
         self.run_error(2, "evaluate", "m", "--sample", 3, message="did you mean '--samples'?")
         self.run_error(2, "--verson", message="did you mean '--version'?")
 
+    def test_help_as_a_command(self):
+        self.run_error(2, "help", message=["no command 'help'", "HINT: posattn --help"])
+        self.run_error(2, "help", "train", message="HINT: posattn train --help")
+
     def test_unexpected_argument(self):
         self.run_error(2, "tasks", "sort", message="unexpected argument 'sort'")
 
@@ -34,7 +38,8 @@ class Usage(CliCase):
         self.run_error(2, "evaluate", "m", "--samples", "many", message="--samples")
         self.run_error(2, "evaluate", trained_runs(), "--samples", 0, message="--samples 0")
         self.run_error(2, "evaluate", trained_runs(), "--scales", "1..x", message="1..x")
-        self.run_error(2, "evaluate", trained_runs(), "--scales", "1..3,2", message="2 appears twice")
+        self.run_error(2, "evaluate", trained_runs(), "--scales", "1..3,2",
+                       message="2 appears twice")
         self.run_error(2, "evaluate", trained_runs(), "--threads", -1, message="--threads -1")
         self.run_error(2, "train", *tiny(seeds="5..1"), message="5..1")
         self.run_error(2, "train", *tiny(seeds="1,1"), message="1")
@@ -42,6 +47,11 @@ class Usage(CliCase):
         self.run_error(2, "train", "--set", "lr", message="--set 'lr'")
         self.run_error(2, "predict", trained_runs() / "positional-seed0", "--format", "xml",
                        message="unknown format 'xml'")
+        for flags in [["--output", "y.npy"], ["--format", "npy"]]:
+            self.run_error(2, "predict", trained_runs() / "positional-seed0", "--json", *flags,
+                           message="--json and NPY")
+        self.run_error(2, "inspect", trained_runs() / "positional-seed0", "--attention", "a.png",
+                       message=["a.png", ".svg"])
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_unknown_task_and_preset(self):
@@ -50,6 +60,11 @@ class Usage(CliCase):
         self.run_error(2, "train", *tiny(architecture="positional,standart"),
                        message=["'standart'", "did you mean 'standard'?"])
         self.run_error(2, "train", *tiny(architecture="standard,standard"), message="twice")
+        errors = self.run_error(2, "train", *tiny(architecture="positional,"),
+                                message="an empty name in architecture 'positional,'")
+        self.assertNotIn("did you mean", errors)
+        errors = self.run_error(2, "train", *tiny(task="srot"), message="unknown task 'srot'")
+        self.assertTrue(errors.startswith("error: "), errors)
         self.assertEqual(os.listdir(self.folder), [])
 
 
@@ -213,6 +228,8 @@ class Data(CliCase):
     def test_input_of_inspect(self):
         self.run_error(4, "inspect", trained_runs() / "standard-seed0", "--input", "1,2",
                        message="--input")
+        self.run_error(4, "inspect", trained_runs() / "standard-seed0", "--input", "none.csv",
+                       message="--input 'none.csv': there is no such file")
 
 
 class Places(CliCase):
@@ -260,7 +277,8 @@ class Places(CliCase):
     def test_standard_output_closed(self):
         read, write = os.pipe()
         os.close(read)
-        self.run_error(1, "tasks", stdout=write, message=["standard output", "Broken pipe"])
+        _, errors = self.run_code(1, "tasks", stdout=write)
+        self.assertEqual(errors, "")  # as in `posattn tasks | head -1`
         os.close(write)
         result = subprocess.run(["sh", "-c", '"$POSATTN" tasks >&-'], capture_output=True,
                                 cwd=self.folder, check=False)

@@ -1,11 +1,15 @@
 """Every command does what its help says, as text and as JSON."""
 
+import json
+import fcntl
 import math
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
+import termios
 import unittest
 
 import support
@@ -64,6 +68,20 @@ class General(CliCase):
         for key in ["cpu", "instruction_set", "blas", "cuda", "libraries", "version"]:
             self.assertTrue(found[key], key)
         self.assertIn("BLAS", self.run_ok("doctor"))
+        self.assertIn("(chosen for this CPU)", self.run_ok("doctor"))
+        self.assertIn("x86-64-v2 (asked for by POSATTN_ISA)",
+                      self.run_ok("doctor", env={"POSATTN_ISA": "x86-64-v2"}))
+
+
+class Bench(CliCase):
+    def test_text_and_json(self):
+        small = ["bench", "--architecture", "positional", "--length", 2, "--batch", 8, "--threads", 1,
+                 "--repetitions", 1, "--seconds", 0]
+        result = self.run_json(*small)
+        self.assertEqual((len(result["steps"]), result["peers"]), (1, []))
+        text = self.run_ok(*small)
+        self.assertIn(", 1 thread, peak ", text)
+        self.assertIn("Peak memory", text)
 
 
 class Completion(CliCase):
@@ -153,17 +171,42 @@ class Train(CliCase):
         (self.folder / "c.toml").write_text(text)
         self.assertEqual(self.run_ok("train", "--dry-run", "--config", "c.toml"), text)
 
-    def test_live_progress_on_a_terminal(self):
+    def test_dry_run_of_several_runs_repeats_them(self):
+        flags = tiny(architecture="positional,standard", seeds="0..2")
+        text = self.run_ok("train", "--dry-run", *flags)
+        self.assertEqual(text.count("# would train"), 6)
+        self.assertIn('architecture = "positional,standard"\nseeds = "0,1,2"\n', text)
+        (self.folder / "c.toml").write_text(text)
+        self.assertEqual(self.run_ok("train", "--dry-run", "--config", "c.toml"), text)
+        config = self.run_json("train", "--dry-run", *flags)
+        self.assertEqual((config["architecture"], config["seeds"]), ("positional,standard", "0,1,2"))
+        self.assertNotIn("seed", config)
+
+    def train_on_a_terminal(self, columns, *arguments):
+        """Standard output, and what a terminal of this width shows of standard error."""
         master, slave = pty.openpty()
-        process = subprocess.run([support.PROGRAM, "train", *tiny(seeds="0,1"), "--out", "out"],
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+        process = subprocess.run([support.PROGRAM, "train", *arguments],
                                  cwd=self.folder, stdout=subprocess.PIPE, stderr=slave, timeout=60,
                                  env=support.environment({"TERM": "xterm"}), check=True)
         os.close(slave)
         text = os.read(master, 1 << 16).decode()
         os.close(master)
+        return process.stdout.decode(), text
+
+    def test_live_progress_on_a_terminal(self):
+        output, text = self.train_on_a_terminal(150, *tiny(seeds="0,1"), "--out", "out")
         self.assertIn("█" * 20, text)
         self.assertIn("24/24 steps of 2 runs", text)
-        self.assertNotIn("█", process.stdout.decode())
+        self.assertNotIn("█", output)
+
+    def test_live_progress_on_a_narrow_terminal(self):
+        """The steps per second are worth more than the bar."""
+        _, text = self.train_on_a_terminal(60, *tiny(seeds="0,1"), "--out", "out")
+        last = text.split("\x1b[2K")[-1].strip()
+        self.assertRegex(last, r"24/24 steps.* steps/s$")
+        self.assertNotIn("█", last)
+        self.assertLess(len(last), 60)
 
     def test_every_task_and_preset_trains(self):
         for task in self.run_json("tasks"):
@@ -293,8 +336,21 @@ class Inspect(CliCase):
 
     def test_attention_picture(self):
         for name in ["positional-seed0", "standard-seed0"]:
-            self.run_ok("inspect", trained_runs() / name, "--attention", "a.svg")
+            text = self.run_ok("inspect", trained_runs() / name, "--attention", "a.svg")
+            self.assertTrue(text.endswith("attention maps in a.svg\n"))
             self.assertIn("<svg", (self.folder / "a.svg").read_text()[:500])
+
+    def test_shades_reach_the_darkest(self):
+        for name in ["positional-seed0", "standard-seed0"]:
+            text = self.run_ok("inspect", trained_runs() / name)
+            self.assertIn("██", text.split("layer 0")[1])
+
+    def test_attention_of_a_shorter_input(self):
+        self.run_ok("train", *tiny(variable_length=True), "--out", "out")
+        model = "out/positional-seed0"
+        layers = self.run_json("inspect", model, "--input", "1,2")["attention"]["layers"]
+        self.assertEqual(len(layers[0][0]), 3)  # two numbers and the scratch node
+        self.run_error(4, "inspect", model, "--input", "1,2,3,4", message="1 to 3 numbers")
 
     def test_attention_of_an_input(self):
         model = trained_runs() / "standard-seed0"

@@ -21,7 +21,8 @@ std::vector<std::string> traits_of(const EvaluatedModel& model) {
                                      origin.integers
                                          ? fmt::format("integers in [-{0}, {0})", origin.range)
                                          : fmt::format("values in [-{0}, {0}]", origin.range)};
-  for (const auto& [key, value] : Json::parse(to_json(model.spec)).items()) {
+  const Json spec = Json::parse(to_json(model.spec));
+  for (const auto& [key, value] : spec.items()) {
     std::string words = key;
     std::replace(words.begin(), words.end(), '_', ' ');
     traits.push_back(words + " " + (value.is_string() ? value.get<std::string>() : value.dump()));

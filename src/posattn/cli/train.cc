@@ -56,9 +56,8 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
   std::string text;
   for (const RunOutcome& outcome : outcomes) {
     if (outcome.status != RunStatus::diverged && outcome.status != RunStatus::failed) continue;
-    text += fmt::format("{}{} {} in epoch {}: {}", text.empty() ? "" : "\n        ",
-                        outcome.folder.string(), to_string(outcome.status), outcome.epoch + 1,
-                        outcome.message);
+    text += fmt::format("{}{} {}: {}", text.empty() ? "" : "\n        ", outcome.folder.string(),
+                        to_string(outcome.status), outcome.message);
   }
   return text;
 }

@@ -78,8 +78,8 @@ RunFolder::RunFolder(const fs::path& folder, const std::string& configuration,
 }
 
 void RunFolder::remove_if_unused() const {
-  if (!holds_nothing(folder_)) return;
   std::error_code ignored;
+  if (!fs::exists(folder_, ignored) || !holds_nothing(folder_)) return;
   fs::remove(folder_ / "lock", ignored);
   fs::remove(folder_, ignored);
 }

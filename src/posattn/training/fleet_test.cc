@@ -112,6 +112,17 @@ TEST_F(FleetTest, AnInterruptedRunResumesToTheSameBits) {
   }
 }
 
+TEST_F(FleetTest, ARunThatNeverStartedLeavesNoFolder) {
+  std::atomic<bool> stop = false;
+  FleetOptions one_at_a_time = options("stopped", 1);
+  one_at_a_time.stop = &stop;
+  one_at_a_time.progress = [&](const RunProgress&) { stop = true; };
+  const auto outcomes = train_fleet(runs({0, 1}), one_at_a_time);
+  EXPECT_EQ(outcomes[1].status, RunStatus::interrupted);
+  EXPECT_TRUE(fs::exists(out("stopped") / "positional-seed0" / "manifest.json"));
+  EXPECT_FALSE(fs::exists(out("stopped") / "positional-seed1"));
+}
+
 // What kill -9 leaves: a manifest that says "running", metrics beyond the last checkpoint, a torn
 // line and a half-written file.
 TEST_F(FleetTest, AKilledRunResumesToTheSameBits) {

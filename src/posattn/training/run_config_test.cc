@@ -68,6 +68,16 @@ TEST(RunConfig, TomlGivesBackTheSameConfiguration) {
   }
 }
 
+TEST(RunConfig, SeedsStandInThePlaceOfTheSeed) {
+  const ConfigFile several{RunConfig{}, "3,5"};
+  const ConfigFile file = read_config_text(to_toml(several), "config.toml");
+  EXPECT_EQ(file.config, several.config);
+  EXPECT_EQ(file.seeds, several.seeds);
+  const nlohmann::json json = nlohmann::json::parse(to_json(several));
+  EXPECT_EQ(json.at("seeds"), "3,5");
+  EXPECT_FALSE(json.contains("seed"));
+}
+
 TEST(RunConfig, JsonHasEveryFieldWithItsType) {
   const nlohmann::json json = nlohmann::json::parse(to_json(RunConfig{}));
   EXPECT_EQ(json.size(), config_fields().size());

@@ -49,7 +49,7 @@ struct TomlWriter {
   template <class T>
   void field(const char* name, const T& value, const char*, const FieldLimits&) {
     if (!seeds.empty() && std::string_view(name) == "seed") {
-      text += fmt::format("seeds = {}\n", quoted(seeds));
+      text += fmt::format("seeds = {}\n", literal(seeds));
     } else {
       text += fmt::format("{} = {}\n", name, literal(value));
     }
@@ -118,7 +118,8 @@ ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& 
 
 std::string to_toml(const ConfigFile& file) {
   TomlWriter writer{.seeds = file.seeds.value_or(""),
-                    .text = "# posattn train --config FILE repeats this\n"};
+                    .text = fmt::format("# posattn train --config FILE repeats {}\n",
+                                        file.seeds ? "these runs" : "this run")};
   visit_fields(file.config, writer);
   return writer.text;
 }
