@@ -116,6 +116,12 @@ ModelSpec model_spec(const RunConfig& config) {
     std::string name = config.encoding;
     std::ranges::replace(name, '-', '_');  // typed with a hyphen, stored with an underscore
     spec.encoding = encoding_from(name);
+    if (!spec.uses_positions()) {  // an encoding that changes nothing would look like a result
+      throw Error(ExitCode::configuration,
+                  fmt::format("encoding '{}' for architecture '{}', which has no positions",
+                              config.encoding, config.architecture),
+                  "an architecture that reads positions", "leave --encoding out");
+    }
   }
   return resolve(spec);
 }

@@ -204,6 +204,8 @@ TEST(RunConfig, ModelSpecFollowsThePresetAndTheOverrides) {
     set_field(config, "encoding", name);
     EXPECT_NO_THROW(validate(config)) << name;
   }
+  config.architecture = "m2";  // sees no positions
+  EXPECT_THROW(validate(config), Error);
 }
 
 TEST(RunConfig, SeedsFallBackToTheRunsSeed) {
