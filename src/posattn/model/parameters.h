@@ -14,7 +14,7 @@
 
 namespace posattn {
 
-// How a tensor is drawn at the start of training (paper.md's rules, see initialise).
+// How a tensor is drawn at the start of training (see initialise).
 enum class Initial { zero, xavier_uniform, fan_in_uniform, unit_normal_rows };
 
 struct TensorInfo {
