@@ -14,5 +14,5 @@ foreach(level IN ITEMS "2:4" "3:8" "4:16")
   target_compile_definitions(posattn_isa_v${version} PRIVATE POSATTN_LANES=${lanes}
     POSATTN_ISA=kernels_v${version} POSATTN_ISA_NAME="x86-64-v${version}")
   set_target_properties(posattn_isa_v${version} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_sources(posattn PRIVATE $<TARGET_OBJECTS:posattn_isa_v${version}>)
+  list(APPEND POSATTN_CORE_OBJECTS $<TARGET_OBJECTS:posattn_isa_v${version}>)
 endforeach()

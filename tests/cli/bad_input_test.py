@@ -103,8 +103,26 @@ class Configuration(CliCase):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_device(self):
-        self.run_error(5, "train", *tiny(device="cuda"), message=["cuda", "--device cpu"])
         self.run_ok("train", *tiny(device="cpu", epochs=1))
+        self.run_error(3, "train", *tiny(device="cpu", precision="tf32"), "--out", "b",
+                       message=["precision = tf32 on the CPU", "--device cuda"])
+        self.run_error(2, "bench", "--device", "gpu", message="--device")
+        self.run_error(2, "bench", "--device", "cuda", "--peer", message="--peer")
+        if not self.run_json("doctor")["cuda"]["usable"]:
+            for command in [["train", *tiny(device="cuda"), "--out", "c"],
+                            ["bench", "--device", "cuda", "--length", 2, "--batch", 8]]:
+                self.run_error(5, *command, message=["device 'cuda'", "--device cpu"])
+            self.assertFalse((self.folder / "c").exists())
+
+    def test_resuming_on_another_device(self):
+        self.run_ok("train", *tiny(device="cpu", epochs=1), "--out", "out")
+        config = self.folder / "out/positional-seed0/config.toml"
+        self.assertIn('device = "cpu"', config.read_text())
+        self.run_ok("train", *tiny(device="auto", epochs=1), "--out", "out", "--resume")
+        manifest = self.folder / "out/positional-seed0/manifest.json"
+        manifest.write_text(manifest.read_text().replace('"device": "cpu"', '"device": "cuda"'))
+        self.run_error(3, "train", *tiny(device="cpu", epochs=1), "--out", "out", "--resume",
+                       message=["device is", "there", "here"])
 
 
 class ModelFiles(CliCase):

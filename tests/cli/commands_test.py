@@ -67,6 +67,9 @@ class General(CliCase):
         self.assertGreaterEqual(found["cores"], 1)
         for key in ["cpu", "instruction_set", "blas", "cuda", "libraries", "version"]:
             self.assertTrue(found[key], key)
+        cuda = found["cuda"]
+        self.assertEqual(cuda["usable"], cuda["problem"] == "")
+        self.assertIn(cuda["name"] if cuda["usable"] else "CUDA", self.run_ok("doctor"))
         self.assertIn("BLAS", self.run_ok("doctor"))
         self.assertIn("(chosen for this CPU)", self.run_ok("doctor"))
         self.assertIn("x86-64-v2 (asked for by POSATTN_ISA)",

@@ -8,6 +8,7 @@
 #include "posattn/base/version.h"
 #include "posattn/benchmark/peer.h"
 #include "posattn/benchmark/steps.h"
+#include "posattn/cli/bench_device.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/terminal.h"
@@ -24,7 +25,9 @@ struct Options {
   int64_t batch = 1000;
   int threads = 0, tile = 0, repetitions = 15;
   double seconds = 1;
-  std::string path = "auto";
+  std::string path = "auto", device = "cpu";
+  std::vector<std::string> precisions = {"fp32", "tf32"};
+  std::vector<int> seeds = {1, 10, 50, 200};
   std::vector<int> growth;
   bool peer = false, inference = false, operations = false, json = false;
 };
@@ -148,6 +151,20 @@ Json measure(const Options& options) {
   return result;
 }
 
+Json measure_device(const Options& options) {
+  if (options.peer || options.inference || options.operations || !options.growth.empty()) {
+    throw Error(ExitCode::usage, "--peer, --inference, --operations or --growth with --device cuda",
+                "--device cpu for these");
+  }
+  return measure_device_steps({.architectures = options.architectures,
+                               .precisions = options.precisions,
+                               .seeds = options.seeds,
+                               .length = options.length,
+                               .batch = options.batch,
+                               .path = options.path,
+                               .seconds = options.seconds});
+}
+
 std::string number(const Json& value) { return fmt::format("{:.4g}", value.get<double>()); }
 
 std::string as_text(const Json& result) {
@@ -211,12 +228,16 @@ void add_bench(Program& program) {
        .description = "Measure this machine's peak and a training step, beside PyTorch if asked",
        .examples = {"posattn bench", "posattn bench --peer --inference --json",
                     "posattn bench --growth 8,16,32,64,128,256,512,1024",
-                    "posattn bench --operations"},
+                    "posattn bench --operations",
+                    "posattn bench --device cuda --seeds 1,100 --precision fp32"},
        .details = "GFLOP/s are nominal: the flops of the architecture as it is written over the\n"
                   "time, so that an algorithm that needs fewer can pass the hardware's peak."},
       [options] {
-        const Json result = measure(*options);
-        write_output(options->json ? result.dump(2) + "\n" : as_text(result));
+        const bool on_device = options->device == "cuda";
+        const Json result = on_device ? measure_device(*options) : measure(*options);
+        write_output(options->json ? result.dump(2) + "\n"
+                     : on_device   ? device_steps_text(result)
+                                   : as_text(result));
         return ExitCode::done;
       });
   command.add_option("--architecture", options->architectures, "Presets to measure")
@@ -244,6 +265,19 @@ void add_bench(Program& program) {
                   "Also a step at each of these lengths, at constant batch x length")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
+  command.add_option("--device", options->device, "cpu or cuda: where the steps are computed")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command
+      .add_option("--seeds", options->seeds,
+                  "Numbers of runs in lockstep to measure, each (cuda only)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
+  command.add_option("--precision", options->precisions, "Of the products: fp32, tf32 (cuda only)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"fp32", "tf32"}))
+      ->capture_default_str();
   command.add_flag("--peer", options->peer, "Also PyTorch, in its default and its best setting");
   command.add_flag("--inference", options->inference, "Also inference, batches of 1000 and 250");
   command.add_flag("--operations", options->operations, "Also each row of the operations table");

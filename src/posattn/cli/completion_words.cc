@@ -21,7 +21,9 @@ std::vector<std::string> known_values(const std::string& flag) {
   } else if (flag == "--architecture") {
     for (const Preset& preset : presets()) values.push_back(preset.name);
   } else if (flag == "--device") {
-    values = {"auto", "cpu"};
+    values = {"auto", "cpu", "cuda"};
+  } else if (flag == "--precision") {
+    values = {"fp32", "tf32"};
   } else if (flag == "--format") {
     values = {"csv", "npy"};
   }

@@ -37,7 +37,7 @@ Json findings(const Machine& machine) {
        {{"config", machine.blas},
         {"kernel", machine.blas_kernel},
         {"variant", machine.blas_variant}}},
-      {"cuda", "not built"},
+      {"cuda", device_json(machine.gpu)},
       {"gnuplot", gnuplot.empty() ? Json(nullptr) : Json(gnuplot)},
       {"libraries",
        {{"glibc", gnu_get_libc_version()},
@@ -48,6 +48,19 @@ Json findings(const Machine& machine) {
                                       NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}}},
       {"problems", problems},
   };
+}
+
+std::string cuda_text(const Json& cuda) {
+  if (!cuda["built"].get<bool>()) return "not built";
+  if (!cuda["usable"].get<bool>()) {
+    const std::string hint = cuda["hint"];
+    return fmt::format("not usable: {}{}{}", cuda["problem"].get<std::string>(),
+                       hint.empty() ? "" : "; ", hint);
+  }
+  return fmt::format("{}, {:.0f} GB, compute capability {}; driver for CUDA {}, built with {}",
+                     cuda["name"].get<std::string>(), cuda["memory_gb"].get<double>(),
+                     cuda["compute_capability"].get<std::string>(),
+                     cuda["driver"].get<std::string>(), cuda["toolkit"].get<std::string>());
 }
 
 std::string as_text(const Json& found) {
@@ -75,7 +88,7 @@ std::string as_text(const Json& found) {
   line("BLAS", fmt::format("{}; {} variant, {} kernels", found["blas"]["config"].get<std::string>(),
                            found["blas"]["variant"].get<std::string>(),
                            found["blas"]["kernel"].get<std::string>()));
-  line("CUDA", found["cuda"]);
+  line("CUDA", cuda_text(found["cuda"]));
   line("gnuplot", found["gnuplot"].is_null()
                       ? "not found: 'posattn report' draws its figures with it (apt install "
                         "gnuplot-nox)"

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "posattn/base/error.h"
@@ -59,14 +60,36 @@ Machine find_machine() {
   } catch (const Error& error) {
     machine.blas_problem = error.problem() + "; " + error.hint();
   }
+  machine.gpu = device_info();
   return machine;
 }
 
-std::string machine_line(const Machine& machine, int threads) {
-  return fmt::format(
-      "posattn {} · {}, {} thread{}, {} · OpenBLAS ({}, {} kernels) · no CUDA (not built)",
-      build_info().version, machine.cpu, threads, threads == 1 ? "" : "s", machine.instruction_set,
-      machine.blas_variant, machine.blas_kernel);
+std::string machine_line(const Machine& machine, int threads, const std::string& device) {
+  std::string gpu;
+  if (!machine.gpu.built) {
+    gpu = "no CUDA (not built)";
+  } else if (!machine.gpu.usable) {
+    gpu = fmt::format("no CUDA ({})", machine.gpu.problem);
+  } else {
+    gpu = fmt::format("{}{}, {:.0f} GB", device == "cuda" ? "on " : "on the CPU, not on ",
+                      machine.gpu.name, static_cast<double>(machine.gpu.memory_bytes) / 1e9);
+  }
+  return fmt::format("posattn {} · {}, {} thread{}, {} · OpenBLAS ({}, {} kernels) · {}",
+                     build_info().version, machine.cpu, threads, threads == 1 ? "" : "s",
+                     machine.instruction_set, machine.blas_variant, machine.blas_kernel, gpu);
+}
+
+nlohmann::ordered_json device_json(const DeviceInfo& gpu) {
+  return {{"built", gpu.built},
+          {"usable", gpu.usable},
+          {"name", gpu.name},
+          {"driver", gpu.driver},
+          {"toolkit", gpu.toolkit},
+          {"compute_capability", gpu.major > 0 ? fmt::format("{}.{}", gpu.major, gpu.minor) : ""},
+          {"multiprocessors", gpu.multiprocessors},
+          {"memory_gb", static_cast<double>(gpu.memory_bytes) / 1e9},
+          {"problem", gpu.problem},
+          {"hint", gpu.hint}};
 }
 
 std::string find_gnuplot() {

@@ -1,8 +1,11 @@
 // What the program found on this machine.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "posattn/kernels/cuda/device_info.h"
 
 namespace posattn {
 
@@ -15,12 +18,16 @@ struct Machine {
   std::string blas_kernel;            // its kernels for this CPU
   std::string blas_variant;           // "pthread", "openmp"
   std::string blas_problem;           // why it cannot be used, or ""
+  DeviceInfo gpu;
 };
 
 Machine find_machine();
 
-// "posattn 0.1.0 · CPU, 2 threads · OpenBLAS (pthread, SkylakeX kernels) · no CUDA (not built)"
-std::string machine_line(const Machine& machine, int threads);
+// "posattn 0.1.0 · CPU, 2 threads · OpenBLAS (pthread, SkylakeX kernels) · no CUDA (not built)";
+// `device`: the one used, "cpu" or "cuda".
+std::string machine_line(const Machine& machine, int threads, const std::string& device);
+
+nlohmann::ordered_json device_json(const DeviceInfo& gpu);
 
 // The text of `gnuplot --version`, or "" when there is none.
 std::string find_gnuplot();

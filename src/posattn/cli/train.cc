@@ -63,7 +63,7 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
 }
 
 ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
-  const std::vector<RunConfig> configs = collect_configs(settings);
+  std::vector<RunConfig> configs = collect_configs(settings);
   for (const RunConfig& config : configs) validate(config);
   const std::filesystem::path out = output_folder(settings, configs);
   if (settings.dry_run) {
@@ -71,18 +71,20 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
     return ExitCode::done;
   }
   const int threads = thread_count(settings.threads);
-  fmt::print(stderr, "{}\n", machine_line(find_machine(), threads));
-  fmt::print(stderr, "{}, length {}, values in [-{}, {}]: {} run{} in {}\n", configs[0].task,
-             configs[0].length, configs[0].range, configs[0].range, configs.size(),
-             configs.size() == 1 ? "" : "s", out.string());
-  ProgressDisplay display(configs);
   FleetOptions options;
   options.out = out;
   options.resume = settings.resume;
   options.threads = threads;
   options.command_line = command_line(arguments);
+  for (RunConfig& config : configs) config = with_device(config, options);
+  fmt::print(stderr, "{}\n", machine_line(find_machine(), threads, configs[0].device));
+  fmt::print(stderr, "{}, length {}, values in [-{}, {}]: {} run{} in {}\n", configs[0].task,
+             configs[0].length, configs[0].range, configs[0].range, configs.size(),
+             configs.size() == 1 ? "" : "s", out.string());
+  ProgressDisplay display(configs);
   options.stop = &catch_interrupts();
   options.progress = [&display](const RunProgress& progress) { display.update(progress); };
+  options.notice = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   const std::vector<RunOutcome> outcomes = train_fleet(configs, options);
   display.finish();
 
@@ -123,6 +125,7 @@ void add_train(Program& program) {
        .examples =
            {"posattn train --task cumulative-sum --architecture positional,standard --epochs 200",
             "posattn train --task sort --architecture positional --seeds 0..9 --length 16",
+            "posattn train --task sort --seeds 0..99 --device cuda",
             "posattn train --config sweep.toml --set lr=0.001 --out runs/sweep",
             "posattn train --config runs/sort/positional-seed0/config.toml --out again",
             "posattn train --task sort --epochs 200 --dry-run > sort.toml"},

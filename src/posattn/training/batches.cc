@@ -36,27 +36,38 @@ std::vector<uint32_t> shuffled(uint64_t data_seed, int64_t epoch, int64_t first_
   return order;
 }
 
-EpochBatches::EpochBatches(const std::vector<Dataset>& sets, int64_t batch_size, uint64_t data_seed,
-                           int64_t epoch)
-    : sets_(sets) {
-  std::vector<Slice> in_order;
+std::vector<BatchSlice> epoch_slices(const std::vector<int64_t>& set_samples, int64_t batch_size,
+                                     uint64_t data_seed, int64_t epoch) {
+  std::vector<BatchSlice> in_order;
   int64_t first_index = 0;
-  for (std::size_t set = 0; set < sets.size(); ++set) {
-    const int64_t samples = sets[set].samples;
-    order_.push_back(shuffled(data_seed, epoch, first_index, samples));
+  for (std::size_t set = 0; set < set_samples.size(); ++set) {
+    const int64_t samples = set_samples[set];
     first_index += samples;
     for (int64_t begin = 0; begin < samples; begin += batch_size) {
       in_order.push_back({set, begin, std::min(begin + batch_size, samples)});
     }
   }
-  if (sets.size() == 1) {
-    batches_ = std::move(in_order);
-    return;
-  }
+  if (set_samples.size() == 1) return in_order;
+  std::vector<BatchSlice> mixed;
+  mixed.reserve(in_order.size());
   const auto batch_count = static_cast<int64_t>(in_order.size());
   for (const uint32_t place : shuffled(data_seed, epoch, first_index, batch_count)) {
-    batches_.push_back(in_order[place]);
+    mixed.push_back(in_order[place]);
   }
+  return mixed;
+}
+
+EpochBatches::EpochBatches(const std::vector<Dataset>& sets, int64_t batch_size, uint64_t data_seed,
+                           int64_t epoch)
+    : sets_(sets) {
+  std::vector<int64_t> set_samples;
+  int64_t first_index = 0;
+  for (const Dataset& set : sets) {
+    order_.push_back(shuffled(data_seed, epoch, first_index, set.samples));
+    first_index += set.samples;
+    set_samples.push_back(set.samples);
+  }
+  batches_ = epoch_slices(set_samples, batch_size, data_seed, epoch);
 }
 
 int64_t EpochBatches::count(const std::vector<Dataset>& sets, int64_t batch_size) {
@@ -66,7 +77,7 @@ int64_t EpochBatches::count(const std::vector<Dataset>& sets, int64_t batch_size
 }
 
 Batch EpochBatches::gather(int64_t batch) {
-  const Slice& slice = batches_[batch];
+  const BatchSlice& slice = batches_[batch];
   const Dataset& set = sets_[slice.set];
   const uint32_t* rows = order_[slice.set].data() + slice.begin;
   const int64_t samples = slice.end - slice.begin;

@@ -15,6 +15,16 @@ namespace posattn {
 std::vector<uint32_t> shuffled(uint64_t data_seed, int64_t epoch, int64_t first_index,
                                int64_t count);
 
+// Samples begin .. end - 1 of a set's order.
+struct BatchSlice {
+  std::size_t set;
+  int64_t begin, end;
+};
+
+// The batches of an epoch over sets of these many samples, in the order they are taken.
+std::vector<BatchSlice> epoch_slices(const std::vector<int64_t>& set_samples, int64_t batch_size,
+                                     uint64_t data_seed, int64_t epoch);
+
 // The batches of one epoch over one set per length. A batch holds one length; the last batch of a
 // set may be smaller. With several sets their batches are mixed.
 class EpochBatches {
@@ -31,13 +41,9 @@ class EpochBatches {
   Batch gather(int64_t batch);
 
  private:
-  struct Slice {
-    std::size_t set;
-    int64_t begin, end;  // into order_[set]
-  };
   const std::vector<Dataset>& sets_;
   std::vector<std::vector<uint32_t>> order_;
-  std::vector<Slice> batches_;
+  std::vector<BatchSlice> batches_;
   Buffer<float> inputs_, targets_;
 };
 

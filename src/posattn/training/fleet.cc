@@ -9,6 +9,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/kernels/cpu/blas.h"
+#include "posattn/training/device_training.h"
+#include "posattn/training/recorded_run.h"
 
 namespace posattn {
 namespace {
@@ -34,40 +36,54 @@ std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
   return folders;
 }
 
-class Fleet {
+// Removes the folders of runs that never started, however training ends.
+class FolderCleaner {
  public:
-  Fleet(const std::vector<RunConfig>& configs, const FleetOptions& options)
-      : configs_(configs),
-        options_(options),
-        threads_(std::max(1, options.threads)),
-        folders_(take_folders(configs, options)),
-        outcomes_(configs.size()),
-        active_(std::min(configs.size(), static_cast<std::size_t>(threads_)), true) {}
+  explicit FolderCleaner(const std::vector<RunFolder>& folders) : folders_(folders) {}
+  ~FolderCleaner() {
+    for (const RunFolder& folder : folders_) folder.remove_if_unused();
+  }
+  FolderCleaner(const FolderCleaner&) = delete;
+  FolderCleaner& operator=(const FolderCleaner&) = delete;
 
-  std::vector<RunOutcome> train() {
+ private:
+  const std::vector<RunFolder>& folders_;
+};
+
+// Runs on the CPU: whole runs per thread.
+class CpuFleet {
+ public:
+  CpuFleet(const std::vector<FolderRun>& runs, const FleetOptions& options,
+           std::vector<RunOutcome>& outcomes)
+      : runs_(runs),
+        options_(options),
+        outcomes_(outcomes),
+        threads_(std::max(1, options.threads)),
+        active_(std::min(runs.size(), static_cast<std::size_t>(threads_)), true) {}
+
+  void train() {
     std::vector<std::jthread> workers;
     for (std::size_t worker = 0; worker < active_.size(); ++worker) {
       workers.emplace_back([this, worker] { work(worker); });
     }
-    workers.clear();  // joins
-    for (const RunFolder& folder : folders_) folder.remove_if_unused();
-    return std::move(outcomes_);
   }
 
  private:
   // Takes runs from the queue until it is empty; then the other workers get this one's threads.
   void work(std::size_t worker) {
-    for (std::size_t run = next_++; run < configs_.size(); run = next_++) {
-      RecordingOptions recording;
-      recording.command_line = options_.command_line;
-      recording.stop = options_.stop;
-      recording.threads = [this, worker] { return share_of(worker); };
-      recording.progress = [this, run](RunProgress progress) {
-        progress.run = run;
+    for (std::size_t next = next_++; next < runs_.size(); next = next_++) {
+      const FolderRun& run = runs_[next];
+      RecordedRunOptions run_options;
+      run_options.recording.command_line = options_.command_line;
+      run_options.recording.engine = {{"path", run.config->path}, {"device", "cpu"}};
+      run_options.recording.progress = [this, &run](RunProgress progress) {
+        progress.run = run.place;
         const std::lock_guard lock(mutex_);
         if (options_.progress) options_.progress(progress);
       };
-      outcomes_[run] = train_in_folder(configs_[run], folders_[run], recording);
+      run_options.stop = options_.stop;
+      run_options.threads = [this, worker] { return share_of(worker); };
+      outcomes_[run.place] = train_in_folder(*run.config, *run.folder, run_options);
     }
     const std::lock_guard lock(mutex_);
     active_[worker] = false;
@@ -82,11 +98,10 @@ class Fleet {
     return threads_ / active + (before < threads_ % active ? 1 : 0);
   }
 
-  const std::vector<RunConfig>& configs_;
+  const std::vector<FolderRun>& runs_;
   const FleetOptions& options_;
+  std::vector<RunOutcome>& outcomes_;
   int threads_;
-  std::vector<RunFolder> folders_;
-  std::vector<RunOutcome> outcomes_;
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
   std::vector<bool> active_;  // by worker; guarded by mutex_
@@ -98,10 +113,31 @@ std::filesystem::path run_folder_path(const std::filesystem::path& out, const Ru
   return out / fmt::format("{}-seed{}", config.architecture, config.seed);
 }
 
-std::vector<RunOutcome> train_fleet(const std::vector<RunConfig>& configs,
+RunConfig with_device(RunConfig config, const FleetOptions& options) {
+  const std::filesystem::path file = run_folder_path(options.out, config) / "config.toml";
+  if (config.device == "auto" && options.resume && std::filesystem::exists(file)) {
+    config.device = read_config_file(file).config.device;
+  }
+  config.device = device_used(config);
+  return config;
+}
+
+std::vector<RunOutcome> train_fleet(const std::vector<RunConfig>& wanted,
                                     const FleetOptions& options) {
   blas_info();  // refuses a library that is not thread-safe before anything is written
-  return Fleet(configs, options).train();
+  std::vector<RunConfig> configs;
+  for (const RunConfig& config : wanted) configs.push_back(with_device(config, options));
+  std::vector<RunFolder> folders = take_folders(configs, options);
+  const FolderCleaner cleaner(folders);
+  std::vector<FolderRun> on_cpu, on_device;
+  for (std::size_t run = 0; run < configs.size(); ++run) {
+    (configs[run].device == "cuda" ? on_device : on_cpu)
+        .push_back({run, &configs[run], &folders[run]});
+  }
+  std::vector<RunOutcome> outcomes(configs.size());
+  if (!on_device.empty()) train_on_device(on_device, options, outcomes);
+  if (!on_cpu.empty()) CpuFleet(on_cpu, options, outcomes).train();
+  return outcomes;
 }
 
 }  // namespace posattn

@@ -1,5 +1,6 @@
 // Several independent runs (seeds x architectures) that share the machine. A run's result does not
-// depend on the fleet: the threads it gets change its speed, never its bits.
+// depend on the fleet: the threads it gets, and on the GPU the runs beside it, change its speed,
+// never its bits.
 #pragma once
 
 #include <atomic>
@@ -8,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "posattn/training/recorded_run.h"
+#include "posattn/training/recording.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {
@@ -17,13 +18,19 @@ struct FleetOptions {
   std::filesystem::path out;  // runs go to out/ARCHITECTURE-seedS
   bool resume = false;
   int threads = 1;
-  std::string command_line;                          // for the manifest
-  const std::atomic<bool>* stop = nullptr;           // set: checkpoint every run and return
+  int64_t device_memory = 0;                // bytes of the GPU's memory to use; 0: all that is free
+  std::string command_line;                 // for the manifest
+  const std::atomic<bool>* stop = nullptr;  // set: checkpoint every run and return
   std::function<void(const RunProgress&)> progress;  // called by one thread at a time
+  std::function<void(const std::string&)> notice;    // a line for the user
 };
 
 // out/ARCHITECTURE-seedS
 std::filesystem::path run_folder_path(const std::filesystem::path& out, const RunConfig& config);
+
+// `config` with the device it is trained on in the place of "auto": when resuming the one its
+// folder names, else the GPU if there is a usable one.
+RunConfig with_device(RunConfig config, const FleetOptions& options);
 
 // Validates every configuration and takes every folder first (throwing before anything is trained),
 // then trains. A run that diverges or fails (a full disk) is recorded and the others go on.

@@ -94,6 +94,22 @@ TEST_F(FleetTest, AFinishedRunHasAllItsFiles) {
   EXPECT_EQ(config.config, runs({2}).front());
 }
 
+TEST_F(FleetTest, TheFolderNamesTheDeviceThatWasUsed) {
+  auto configs = runs({2});
+  configs[0].device = "auto";
+  const RunOutcome outcome = train_fleet(configs, options("a")).front();
+  const ConfigFile config = read_config_file(outcome.folder / "config.toml");
+  EXPECT_EQ(config.config.device, device_used(configs[0]));
+  EXPECT_TRUE(train_fleet(configs, options("a", 1, true)).front().already_done);
+}
+
+TEST_F(FleetTest, ARunStaysOnTheDeviceItWasStartedOn) {
+  train_fleet(runs({2}), options("a"));
+  auto configs = runs({2});
+  configs[0].device = "auto";
+  EXPECT_EQ(with_device(configs[0], options("a", 1, true)).device, "cpu");
+}
+
 TEST_F(FleetTest, AnInterruptedRunResumesToTheSameBits) {
   train_fleet(runs({0, 1}), options("straight"));
   std::atomic<bool> stop = false;

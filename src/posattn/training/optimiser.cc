@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/kernels/cpu/tile_kernels.h"
 
 namespace posattn {
 namespace {
@@ -41,13 +40,11 @@ OptimiserKind optimiser_kind_from(std::string_view name) {
 }
 
 template <class T>
-void optimiser_step(const OptimiserOptions& options, double lr, const Parameters<T>& gradient,
-                    OptimiserState<T>& state, Parameters<T>& parameters) {
-  const auto step = static_cast<double>(++state.step);
-  const double correction1 = 1 - std::pow(options.beta1, step);
-  const double correction2 = 1 - std::pow(options.beta2, step);
+AdamNumbers<T> adam_numbers(const OptimiserOptions& options, double lr, int64_t step) {
+  const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(step));
+  const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(step));
   const bool decoupled = options.kind == OptimiserKind::adamw;
-  const AdamNumbers<T> numbers{
+  return {
       .decay_to_gradient = static_cast<T>(decoupled ? 0 : options.weight_decay),
       .keep = static_cast<T>(decoupled ? 1 - lr * options.weight_decay : 1),
       .beta1 = static_cast<T>(options.beta1),
@@ -58,6 +55,12 @@ void optimiser_step(const OptimiserOptions& options, double lr, const Parameters
       .epsilon = static_cast<T>(options.epsilon),
       .step_size = static_cast<T>(lr / correction1),
   };
+}
+
+template <class T>
+void optimiser_step(const OptimiserOptions& options, double lr, const Parameters<T>& gradient,
+                    OptimiserState<T>& state, Parameters<T>& parameters) {
+  const auto numbers = adam_numbers<T>(options, lr, ++state.step);
   for (const TensorInfo& tensor : parameters.layout().tensors()) {
     if (!tensor.trained) continue;
     update(numbers, gradient.slice(tensor), state.first_moment.slice(tensor),
@@ -83,6 +86,8 @@ double clip_gradient(double max_norm, Parameters<T>& gradient) {
   return norm;
 }
 
+template AdamNumbers<float> adam_numbers(const OptimiserOptions&, double, int64_t);
+template AdamNumbers<double> adam_numbers(const OptimiserOptions&, double, int64_t);
 template void optimiser_step(const OptimiserOptions&, double, const Parameters<float>&,
                              OptimiserState<float>&, Parameters<float>&);
 template void optimiser_step(const OptimiserOptions&, double, const Parameters<double>&,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/parameters.h"
 
 namespace posattn {
@@ -26,6 +27,10 @@ struct OptimiserState {
   int64_t step = 0;  // completed steps
   Parameters<T> first_moment, second_moment;
 };
+
+// The numbers of step `step` (from 1) at rate `lr`.
+template <class T>
+AdamNumbers<T> adam_numbers(const OptimiserOptions& options, double lr, int64_t step);
 
 // One step: state and parameters are updated in place; tensors that are not trained stay as is.
 template <class T>

@@ -153,7 +153,7 @@ std::string get_field(const RunConfig& config, std::string_view key) {
 }
 
 const std::vector<std::string>& result_neutral_keys() {
-  static const std::vector<std::string> keys = {"checkpoint-every", "device"};
+  static const std::vector<std::string> keys = {"checkpoint-every"};
   return keys;
 }
 

@@ -54,6 +54,7 @@ struct RunConfig {
   double checkpoint_every = 30;  // seconds; 0: after every epoch
   std::string path = "auto";
   std::string device = "auto";
+  std::string precision = "fp32";  // of products on the GPU
 
   bool operator==(const RunConfig&) const = default;
 
@@ -99,8 +100,11 @@ std::string to_json(const ConfigFile& file);
 
 // Throws Error(configuration) where the settings cannot work together (batch larger than the data,
 // a task that has no variable length, ...), unknown_name for task and architecture, and
-// Error(device) for a device this build cannot use.
+// Error(device) for a device that cannot be used.
 void validate(const RunConfig& config);
+
+// "cpu" or "cuda": what `device` means on this machine ("auto": cuda where it can be used).
+std::string device_used(const RunConfig& config);
 
 // The model the run trains (resolved); validate first.
 ModelSpec model_spec(const RunConfig& config);

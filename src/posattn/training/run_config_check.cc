@@ -6,6 +6,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/kernels/cuda/device_info.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
 
@@ -83,6 +84,23 @@ void check_warmup(const RunConfig& config) {
   }
 }
 
+// Asked once: the answer takes a while, and does not change.
+const DeviceInfo& gpu() {
+  static const DeviceInfo info = device_info();
+  return info;
+}
+
+void check_device(const RunConfig& config) {
+  if (config.device == "cuda" && !gpu().usable) {
+    throw Error(ExitCode::device, fmt::format("device 'cuda': {}", gpu().problem), "",
+                gpu().hint + (gpu().hint.empty() ? "" : "; or ") + "use --device cpu");
+  }
+  if (config.precision != "fp32" && device_used(config) == "cpu") {
+    throw impossible(fmt::format("precision = {} on the CPU", config.precision), "fp32",
+                     "leave precision out, or use --device cuda");
+  }
+}
+
 }  // namespace
 
 void validate(const RunConfig& config) {
@@ -91,10 +109,12 @@ void validate(const RunConfig& config) {
   check_scales(config);
   model_spec(config);  // throws where the sizes do not fit together
   check_warmup(config);
-  if (config.device == "cuda") {
-    throw Error(ExitCode::device, "device 'cuda' is not part of this build", "auto or cpu",
-                "use --device cpu");
-  }
+  check_device(config);
+}
+
+std::string device_used(const RunConfig& config) {
+  if (config.device != "auto") return config.device;
+  return gpu().usable ? "cuda" : "cpu";
 }
 
 ModelSpec model_spec(const RunConfig& config) {

@@ -99,7 +99,10 @@ void visit_fields(Config& c, Visitor&& v) {
           between(0, most_value));
   v.field("path", c.path, "engine: the folded algebra, the plain one, or the cheaper",
           one_of({"auto", "plain", "folded"}));
-  v.field("device", c.device, "where to compute", one_of({"auto", "cpu", "cuda"}));
+  v.field("device", c.device, "where to compute; auto: the GPU if there is a usable one",
+          one_of({"auto", "cpu", "cuda"}));
+  v.field("precision", c.precision, "of products on the GPU; tf32 is faster and rounds more",
+          one_of({"fp32", "tf32"}));
 }
 
 }  // namespace posattn

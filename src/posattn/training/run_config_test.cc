@@ -8,6 +8,7 @@
 #include <set>
 
 #include "posattn/base/error.h"
+#include "posattn/kernels/cuda/device_info.h"
 
 namespace posattn {
 namespace {
@@ -54,6 +55,7 @@ RunConfig unusual_config() {
     if (field.name == "schedule") value = "constant";
     if (field.name == "path") value = "plain";
     if (field.name == "device") value = "cpu";
+    if (field.name == "precision") value = "tf32";
     set_field(config, field.name, value);
     EXPECT_NE(get_field(config, field.name), field.default_value) << field.name;
   }
@@ -174,13 +176,17 @@ TEST(RunConfig, ImpossibleSettingsAreRefused) {
       {[](C& c) { c.variable_length = true, c.validation_samples = 7; }, "each of 8 lengths"},
       {[](C& c) { c.samples = 1000000000, c.length = 1000; }, "numbers"},
       {[](C& c) { c.integers = true, c.range = 0.5; }, "range = 0.5 with integers"},
+      {[](C& c) { c.precision = "tf32", c.device = "cpu"; }, "precision = tf32 on the CPU"},
   };
   for (const auto& [change, expected] : cases) {
     const auto [code, text] = refused(change);
     EXPECT_EQ(code, ExitCode::configuration) << expected;
     EXPECT_THAT(text, HasSubstr(expected));
   }
-  EXPECT_EQ(refused([](C& c) { c.device = "cuda"; }).first, ExitCode::device);
+  if (device_info().usable) return;
+  const auto [code, text] = refused([](C& c) { c.device = "cuda"; });
+  EXPECT_EQ(code, ExitCode::device);
+  EXPECT_THAT(text, HasSubstr("--device cpu"));
 }
 
 TEST(RunConfig, ModelSpecFollowsThePresetAndTheOverrides) {

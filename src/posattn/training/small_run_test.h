@@ -21,6 +21,7 @@ inline RunConfig small_run() {
   config.test_every = 3;
   config.lr = 3e-3;
   config.checkpoint_every = 0;
+  config.device = "cpu";
   return config;
 }
 

@@ -1,0 +1,31 @@
+# The CUDA engine. posattn_cuda_objects is just the .cu files: quick to build when only they matter.
+find_program(POSATTN_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
+if(NOT CMAKE_CUDA_COMPILER AND NOT POSATTN_NVCC)
+  message(FATAL_ERROR "POSATTN_CUDA is ON, but there is no CUDA toolkit: nvcc is neither in PATH nor in "
+    "/usr/local/cuda/bin. Install it, name it with -DCMAKE_CUDA_COMPILER=/path/to/nvcc, or build "
+    "without the CUDA engine (the release preset).")
+endif()
+if(NOT CMAKE_CUDA_COMPILER)
+  set(CMAKE_CUDA_COMPILER ${POSATTN_NVCC})
+endif()
+# Code for Hopper, and PTX from which the driver makes code for what comes later.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 90a-real 90-virtual)
+endif()
+set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
+enable_language(CUDA)
+set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # unknown to CMake 3.25
+find_package(CUDAToolkit 12.0 REQUIRED)
+
+add_library(posattn_cuda_objects OBJECT ${POSATTN_CUDA_SOURCES})
+target_include_directories(posattn_cuda_objects PRIVATE src)
+target_compile_options(posattn_cuda_objects PRIVATE --expt-relaxed-constexpr --Werror=all-warnings
+  -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror)
+target_link_libraries(posattn_cuda_objects PRIVATE ${POSATTN_LIBRARIES} CUDA::cudart_static)
+set_target_properties(posattn_cuda_objects PROPERTIES
+  POSITION_INDEPENDENT_CODE "${BUILD_SHARED_LIBS}" CUDA_STANDARD 20
+  CUDA_EXTENSIONS OFF)
+
+target_sources(posattn PRIVATE $<TARGET_OBJECTS:posattn_cuda_objects>)
+target_link_libraries(posattn PRIVATE CUDA::cudart_static)

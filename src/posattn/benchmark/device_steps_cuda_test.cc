@@ -1,0 +1,28 @@
+#include <gtest/gtest.h>
+
+#include "posattn/benchmark/device_steps.h"
+
+namespace posattn {
+namespace {
+
+TEST(DeviceSteps, TimesAFleet) {
+  RunConfig config;
+  config.length = 2;
+  config.width = 8;
+  config.mlp_width = 8;
+  config.depth = 1;
+  config.batch = 16;
+  config.samples = 40;
+  config.path = "plain";
+  config.device = "cuda";
+  const DeviceTiming timing = time_device_steps(config, 2, 0);
+  EXPECT_EQ(timing.engine, "general");
+  EXPECT_EQ(timing.seeds, 2);
+  EXPECT_GE(timing.step.repetitions, 5);
+  EXPECT_GT(timing.microseconds_per_seed(), 0);
+  EXPECT_LE(timing.step.lower_quartile, timing.step.median);
+  EXPECT_GT(timing.gflops(), 0);
+}
+
+}  // namespace
+}  // namespace posattn

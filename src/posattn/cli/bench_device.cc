@@ -1,0 +1,80 @@
+#include "posattn/cli/bench_device.h"
+
+#include <fmt/format.h>
+
+#include "posattn/base/version.h"
+#include "posattn/benchmark/device_steps.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/text_table.h"
+
+namespace posattn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
+std::string number(const Json& value) { return fmt::format("{:.4g}", value.get<double>()); }
+
+// As in the paper: 30000 samples, 1000 a step.
+constexpr int64_t epoch_steps = 30;
+
+}  // namespace
+
+Json measure_device_steps(const DeviceBenchOptions& options) {
+  const Machine machine = find_machine();
+  Json rows = Json::array();
+  for (const std::string& architecture : options.architectures) {
+    for (const std::string& precision : options.precisions) {
+      for (const int seeds : options.seeds) {
+        RunConfig config;
+        config.architecture = architecture;
+        config.length = options.length;
+        config.batch = options.batch;
+        config.samples = epoch_steps * options.batch;
+        config.path = options.path;
+        config.device = "cuda";
+        config.precision = precision;
+        validate(config);
+        const DeviceTiming timing = time_device_steps(config, seeds, options.seconds);
+        const double per_seed = 1e6 / seeds;
+        rows.push_back({{"architecture", architecture},
+                        {"length", options.length},
+                        {"batch", options.batch},
+                        {"seeds", seeds},
+                        {"precision", precision},
+                        {"engine", timing.engine},
+                        {"us_per_step_and_seed", rounded(timing.microseconds_per_seed())},
+                        {"us_lower_quartile", rounded(timing.step.lower_quartile * per_seed)},
+                        {"us_upper_quartile", rounded(timing.step.upper_quartile * per_seed)},
+                        {"repetitions", timing.step.repetitions},
+                        {"gflops", rounded(timing.gflops())}});
+      }
+    }
+  }
+  return {{"device_steps", rows},
+          {"device", device_json(machine.gpu)},
+          {"machine",
+           {{"cpu", machine.cpu},
+            {"compiler", build_info().compiler},
+            {"flags", build_info().flags},
+            {"version", build_info().version},
+            {"commit", build_info().commit}}}};
+}
+
+std::string device_steps_text(const Json& result) {
+  const Json& device = result["device"];
+  std::string text = fmt::format(
+      "{}, driver for CUDA {}, built with CUDA {}\n\n", device["name"].get<std::string>(),
+      device["driver"].get<std::string>(), device["toolkit"].get<std::string>());
+  TextTable table({"training step", "precision", "engine", "length", "batch", "seeds",
+                   "us per step and seed", "GFLOP/s"},
+                  3);
+  for (const Json& row : result["device_steps"]) {
+    table.add_row({row["architecture"], row["precision"], row["engine"], number(row["length"]),
+                   number(row["batch"]), number(row["seeds"]), number(row["us_per_step_and_seed"]),
+                   number(row["gflops"])});
+  }
+  return text + table.to_string() + "\nGFLOP/s: nominal flops over the median time.\n";
+}
+
+}  // namespace posattn

@@ -1,0 +1,71 @@
+#include "posattn/base/error.h"
+#include "posattn/kernels/cuda/device_info.h"
+#include "posattn/kernels/cuda/runtime.h"
+
+namespace posattn {
+namespace {
+
+// 12040 is version 12.4.
+std::string version_text(int version) {
+  return version == 0 ? ""
+                      : std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+void ask_device(DeviceInfo& info) {
+  int driver = 0, toolkit = 0, devices = 0;
+  cuda::check(cudaRuntimeGetVersion(&toolkit), "cudaRuntimeGetVersion");
+  info.toolkit = version_text(toolkit);
+  cuda::check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  info.driver = version_text(driver);
+  if (driver == 0) {
+    throw Error(ExitCode::device, "no NVIDIA driver was found", {},
+                "CUDA needs an NVIDIA GPU and its driver");
+  }
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaErrorInsufficientDriver) {
+    throw Error(ExitCode::device,
+                "the NVIDIA driver is for CUDA " + info.driver + ", older than this build's CUDA " +
+                    info.toolkit,
+                {}, "update the NVIDIA driver");
+  }
+  cuda::check(status, "cudaGetDeviceCount");
+
+  int device = 0;
+  cudaDeviceProp properties = {};
+  cuda::check(cudaGetDevice(&device), "cudaGetDevice");
+  cuda::check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  info.name = properties.name;
+  info.multiprocessors = properties.multiProcessorCount;
+  info.major = properties.major;
+  info.minor = properties.minor;
+  info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  if (info.major < 9) {
+    throw Error(ExitCode::device,
+                info.name + " has compute capability " + std::to_string(info.major) + "." +
+                    std::to_string(info.minor),
+                "9.0 or newer", "use a GPU of the Hopper generation or newer");
+  }
+  size_t free_bytes = 0, total_bytes = 0;
+  cuda::check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+  info.free_bytes = static_cast<int64_t>(free_bytes);
+}
+
+}  // namespace
+
+DeviceInfo device_info() {
+  DeviceInfo info;
+  info.built = true;
+  try {
+    ask_device(info);
+    info.usable = true;
+  } catch (const Error& error) {
+    info.problem = error.problem();
+    if (!error.expected().empty()) info.problem += ", expected " + error.expected();
+    info.hint = error.hint();
+  } catch (const std::exception& error) {
+    info.problem = error.what();
+  }
+  return info;
+}
+
+}  // namespace posattn

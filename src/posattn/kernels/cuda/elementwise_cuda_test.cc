@@ -1,0 +1,83 @@
+// What the table of operations does not reach: absent columns, slots that rest, untrained weights.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "posattn/kernels/cuda/elementwise_rows.h"
+#include "posattn/kernels/cuda/elementwise_training.h"
+#include "posattn/kernels/cuda/runtime.h"
+
+namespace posattn::cuda {
+namespace {
+
+// Slot 0 has three real nodes of five, slot 1 rests, slot 2 has all five; two scratch nodes.
+const std::vector<SlotStep> steps{{1, 3, 1}, {0, 0, 0}, {1, 5, 1}};
+
+TEST(CudaSoftmax, LeavesOutAbsentColumnsAndSkipsRestingSlots) {
+  const std::vector<float> scores(3 * 7, 2.0f);
+  const DeviceBuffer<SlotStep> device_steps(steps);
+  DeviceBuffer<float> x(scores);
+  enqueue_softmax(3, 1, 7, {x.data(), 7, 7}, {x.data(), 7, 7}, {5}, device_steps.data(), nullptr);
+  const std::vector<float> a = x.download();
+  for (int c = 0; c < 7; ++c) {
+    EXPECT_FLOAT_EQ(a[c], c == 3 || c == 4 ? 0.0f : 0.2f);
+    EXPECT_EQ(a[7 + c], 2.0f);
+    EXPECT_FLOAT_EQ(a[14 + c], 1.0f / 7);
+  }
+}
+
+TEST(CudaSoftmax, IsExactlyOneHotForLargeScoresAndKeepsNaN) {
+  std::vector<float> scores(40);
+  scores[33] = 200;
+  DeviceBuffer<float> x(scores);
+  enqueue_softmax(1, 1, 40, {x.data(), 0, 40}, {x.data(), 0, 40}, {}, nullptr, nullptr);
+  std::vector<float> a = x.download();
+  for (int c = 0; c < 40; ++c) EXPECT_EQ(a[c], c == 33 ? 1.0f : 0.0f);
+  a[17] = NAN;
+  x.upload(a.data(), 40);
+  enqueue_softmax(1, 1, 40, {x.data(), 0, 40}, {x.data(), 0, 40}, {}, nullptr, nullptr);
+  EXPECT_TRUE(std::isnan(x.download()[0]));
+}
+
+TEST(CudaGroupSums, MaskAndAddUp) {
+  // Two groups of three rows of two columns, of three slots.
+  const std::vector<float> activation{1, 1, 0, 1, 1, -1, 1, 1, 1, 1, 1, 1};
+  std::vector<float> active, values;
+  for (int slot = 0; slot < 3; ++slot) {
+    active.insert(active.end(), activation.begin(), activation.end());
+    for (int i = 1; i <= 12; ++i) values.push_back(static_cast<float>(i));
+  }
+  const DeviceBuffer<SlotStep> device_steps(steps);
+  const DeviceBuffer<float> mask(active);
+  DeviceBuffer<float> x(values), sums(std::vector<float>(3 * 4, 100.0f));
+  enqueue_group_sums(3, 2, 3, 2, {x.data(), 12, 2}, mask.data(), {sums.data(), 4, 2}, true,
+                     device_steps.data(), nullptr);
+  const std::vector<float> expected{106, 106, 127, 130};  // 1 + 5, 2 + 4, 7 + 9 + 11, 8 + 10 + 12
+  const std::vector<float> result = sums.download();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(result[i], expected[i]);
+    EXPECT_EQ(result[4 + i], 100);
+    EXPECT_EQ(result[8 + i], expected[i]);
+  }
+  EXPECT_EQ(x.download()[2], 0);
+  EXPECT_EQ(x.download()[12 + 2], 3);
+}
+
+TEST(CudaAdam, LeavesRestingSlotsAndUntrainedWeightsAlone) {
+  // Without moments before, a step is step_size in the direction of the gradient.
+  const AdamNumbers<float> numbers{0, 1, 0, 1, 0, 1, 1, 0, 0.5f};
+  const DeviceBuffer<AdamNumbers<float>> device_numbers(std::vector(3, numbers));
+  const DeviceBuffer<SlotStep> device_steps(steps);
+  const DeviceBuffer<uint8_t> trained(std::vector<uint8_t>{1, 0});
+  const DeviceBuffer<float> gradient(std::vector<float>{2, 2, 2, 2, -3, -3});
+  DeviceBuffer<float> first(6), second(6), weights(std::vector<float>(6, 1.0f));
+  enqueue_adam(3, 2, device_numbers.data(), trained.data(), device_steps.data(), gradient.data(),
+               first.data(), second.data(), weights.data(), nullptr);
+  EXPECT_EQ(weights.download(), (std::vector<float>{0.5f, 1, 1, 1, 1.5f, 1}));
+  EXPECT_EQ(first.download(), (std::vector<float>{2, 0, 0, 0, -3, 0}));
+  EXPECT_EQ(second.download(), (std::vector<float>{4, 0, 0, 0, 9, 0}));
+}
+
+}  // namespace
+}  // namespace posattn::cuda

@@ -1,0 +1,52 @@
+// Operations on the rows of matrices, for every slot of a fleet: softmax, sums of rows, rotation.
+// For .cu files. Slots that rest are skipped (`steps` null: none rests). Sums have one order.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "posattn/kernels/cuda/fleet.h"
+
+namespace posattn::cuda {
+
+// A matrix per slot: element (slot, r, c) at slot * slot_stride + r * stride + c.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  int64_t slot_stride = 0, stride = 0;
+};
+
+// Columns steps[slot].real_nodes .. end - 1 stand for absent nodes; end 0: all are present.
+struct AbsentColumns {
+  int32_t end = 0;
+};
+
+// a = softmax of each row over the present columns, zero in absent ones; in place when a is x.
+void enqueue_softmax(int slots, int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
+                     AbsentColumns absent, const SlotStep* steps, cudaStream_t stream);
+// dx = a (da - <a, da>) per row, zero in absent columns; in place when dx is da.
+void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<const float> a,
+                              Rows<const float> da, Rows<float> dx, AbsentColumns absent,
+                              const SlotStep* steps, cudaStream_t stream);
+
+// sums [slot][group] = sum of each group's rows, row by row; groups of `group_rows` rows follow
+// each other. With `activation` (same strides as x) x becomes zero first where that is not
+// positive: the gradient of a ReLU.
+void enqueue_group_sums(int slots, int32_t groups, int32_t group_rows, int32_t columns,
+                        Rows<float> x, const float* activation, Rows<float> sums, bool accumulate,
+                        const SlotStep* steps, cudaStream_t stream);
+
+// sum = part_0 + part_1 + ... in order; parts `stride` apart.
+void enqueue_sum_parts(int slots, int32_t parts, int64_t count, Rows<const float> x, float* sum,
+                       int64_t sum_slot_stride, bool accumulate, const SlotStep* steps,
+                       cudaStream_t stream);
+
+// Rotates the pairs (2i, 2i + 1) of every vector of `size` elements, `vectors` of them in a row;
+// the row's node is row / node_rows. table [nodes, size] holds cos and sin of each pair's angle;
+// sign -1 undoes +1 (and is its gradient). The last element stays when size is odd.
+void enqueue_rotate(int slots, int64_t rows, int32_t node_rows, int32_t vectors, int32_t size,
+                    const float* table, float sign, Rows<float> x, const SlotStep* steps,
+                    cudaStream_t stream);
+
+}  // namespace posattn::cuda

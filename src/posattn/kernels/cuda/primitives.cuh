@@ -1,0 +1,63 @@
+// What CUDA C++ has no function for: tensor-core products, asynchronous copies, dynamic shared
+// memory. The emulator of the tests has a file of the same name that does the same on the host, so
+// kernels written with these and plain CUDA C++ run there unchanged. No other file has assembly.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace posattn::cuda {
+
+// Start of the block's dynamic shared memory, 16-byte aligned.
+__device__ inline char* dynamic_shared() {
+  extern __shared__ float4 posattn_dynamic_shared[];
+  return reinterpret_cast<char*>(posattn_dynamic_shared);
+}
+
+// Rounds to nearest at tf32's ten bits (ties away); the tensor core ignores the bits below.
+__device__ inline float round_to_tf32(float x) {
+  return __uint_as_float(__float_as_uint(x) + 0x1000u);
+}
+// x without the bits that tf32 ignores; x - tf32_part(x) is exact.
+__device__ inline float tf32_part(float x) {
+  return __uint_as_float(__float_as_uint(x) & 0xffffe000u);
+}
+
+// c += A B on the tensor core, A [16, 8], B [8, 8], all lanes of a warp together. With
+// g = lane / 4 and t = lane % 4 a lane holds
+//   a = A(g, t), A(g + 8, t), A(g, t + 4), A(g + 8, t + 4)      b = B(t, g), B(t + 4, g)
+//   c = C(g, 2t), C(g, 2t + 1), C(g + 8, 2t), C(g + 8, 2t + 1)
+// Operands count with ten bits of mantissa (the rest is ignored), sums are fp32.
+__device__ inline void mma_tf32(float (&c)[4], float a0, float a1, float a2, float a3, float b0,
+                                float b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(__float_as_uint(a0)), "r"(__float_as_uint(a1)), "r"(__float_as_uint(a2)),
+        "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
+// Starts a copy of 16 bytes from global to shared memory (both 16-byte aligned).
+__device__ inline void copy_async(void* shared, const void* global) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
+}
+// The same `bytes` further on both sides; the offset in shared memory costs no instruction.
+template <int bytes>
+__device__ inline void copy_async_at(void* shared, const void* global) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %2], 16;" ::"r"(address), "l"(global),
+               "n"(bytes)
+               : "memory");
+}
+// Closes the group of copies this thread has started.
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits until at most `pending` of this thread's latest groups are unfinished. A barrier must
+// follow before other threads read what was copied.
+template <int pending>
+__device__ inline void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+}  // namespace posattn::cuda

@@ -1,0 +1,38 @@
+#include <string>
+
+#include "posattn/base/error.h"
+#include "posattn/kernels/cuda/runtime.h"
+
+namespace posattn::cuda {
+namespace {
+
+std::string hint_for(cudaError_t status) {
+  switch (status) {
+    case cudaErrorMemoryAllocation:
+      return "the GPU's memory is full: train fewer runs at once or with a smaller batch, or end "
+             "other programs on this GPU";
+    case cudaErrorNoDevice:
+    case cudaErrorDevicesUnavailable:
+      return "no GPU is free for this program; `nvidia-smi` lists them";
+    case cudaErrorInsufficientDriver:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorUnsupportedPtxVersion:
+      return "the NVIDIA driver is older than the CUDA toolkit of this build: update the driver";
+    case cudaErrorNoKernelImageForDevice:
+      return "the CUDA engine needs a GPU of compute capability 9.0 or newer";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // the runtime keeps it otherwise, and the next call would report it again
+  throw Error(ExitCode::device,
+              std::string("CUDA: ") + what + " failed: " + cudaGetErrorString(status), {},
+              hint_for(status));
+}
+
+}  // namespace posattn::cuda

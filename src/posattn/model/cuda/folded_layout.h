@@ -1,0 +1,61 @@
+// Where the folded weights of one run lie, and, in the same places, their gradients. The folding
+// itself is described in model/engine/folded_stage.h: with s the rows after a ReLU (the input rows
+// for layer 0), a layer is u = s M_0^T + sum_h (A_h s) M_h^T + c, and scores from data are
+// (s_i G_h + g_h) . s_j (the scale 1 / sqrt(d_k) is inside G and g).
+#pragma once
+
+#include <cstdint>
+
+#include "posattn/model/spec.h"
+
+namespace posattn::cuda {
+
+struct FoldedLayout {
+  explicit FoldedLayout(const ModelSpec& spec)
+      : depth(spec.depth),
+        heads(spec.heads),
+        hidden(spec.mlp_width),
+        nodes(spec.nodes()),
+        input(spec.input_size()),
+        from_data(spec.attention == AttentionSource::data) {}
+
+  int depth, heads, hidden, nodes;
+  int input;  // columns of s in layer 0
+  bool from_data;
+
+  // Columns of s in a layer.
+  int columns(int layer) const { return layer == 0 ? input : hidden; }
+
+  // M [1 + H][hidden][columns]: M_0, M_1, ...; row-major, M(out, in)
+  int64_t maps(int layer) const { return layer == 0 ? 0 : first_end() + (layer - 1) * later(); }
+  int64_t maps_size(int layer) const { return int64_t{1} * (1 + heads) * hidden * columns(layer); }
+  // c [hidden]
+  int64_t constant(int layer) const { return maps(layer) + padded(maps_size(layer)); }
+  // Attention from data: G [H][columns][columns], G(i's column, j's column); then g [H][columns].
+  int64_t scores(int layer) const { return constant(layer) + padded(hidden); }
+  int64_t scores_size(int layer) const {
+    return from_data ? int64_t{1} * heads * columns(layer) * columns(layer) : 0;
+  }
+  int64_t score_bias(int layer) const { return scores(layer) + padded(scores_size(layer)); }
+  int64_t score_bias_size(int layer) const { return from_data ? heads * columns(layer) : 0; }
+  // Attention from positions: A [H][nodes][nodes] (in the gradient: dA).
+  int64_t attention(int layer) const { return score_bias(layer) + padded(score_bias_size(layer)); }
+  int64_t attention_size() const { return from_data ? 0 : int64_t{1} * heads * nodes * nodes; }
+  // The decoder behind the last W2: y = w . r + b, w [hidden], b [1] (one output column).
+  int64_t decoder() const { return first_end() + (depth - 1) * later(); }
+  int64_t decoder_bias() const { return decoder() + padded(hidden); }
+  int64_t size() const { return decoder_bias() + padded(1); }
+
+  static int64_t padded(int64_t count) { return (count + 15) / 16 * 16; }
+
+ private:
+  int64_t end(int layer_columns) const {
+    const int64_t k = layer_columns;
+    return padded((1 + heads) * hidden * k) + padded(hidden) +
+           (from_data ? padded(heads * k * k) + padded(heads * k) : padded(attention_size()));
+  }
+  int64_t first_end() const { return end(input); }
+  int64_t later() const { return end(hidden); }
+};
+
+}  // namespace posattn::cuda

@@ -1,0 +1,239 @@
+// The kernel of the last layer: forward, output, loss and backward in one, so that its activations
+// and errors never leave the chip.
+#pragma once
+
+#include "posattn/model/cuda/fused_positional_backward.cuh"
+
+namespace posattn::cuda::positional {
+
+// The output y = w . r + b of a slot and its loss.
+template <int N>
+struct alignas(16) Decoder {
+  static constexpr int outputs = N * tile_samples;
+  float constant[tile_columns];  // of the last layer
+  float weight[tile_columns];
+  float bias, error_scale;
+  int samples[N];  // those that count in the loss
+  float parts[tile_warps][outputs];
+  float errors[outputs];      // d loss / d y
+  float sums[2][tile_warps];  // squared errors, d loss / d y
+
+  // A barrier must follow.
+  __device__ void load(const FusedLayer& layer, int slot) {
+    const float* folded = layer.natural + slot * layer.folded_size;
+    const int k = threadIdx.x;
+    if (k < tile_columns) {
+      constant[k] = folded[layer.constant + k];
+      weight[k] = folded[layer.decoder + k];
+    }
+    const SlotStep step = layer.steps[slot];
+    if (k < N) {
+      const bool counts =
+          k < min(layer.nodes, step.real_nodes) && layer.counted[slot * layer.nodes + k] != 0;
+      samples[k] = counts ? step.samples : 0;
+    }
+    if (k == 0) {
+      bias = folded[layer.decoder_bias];
+      error_scale = 2 * step.loss_scale;
+    }
+  }
+  // A thread looks after one output of a tile.
+  struct Target {
+    float value;
+    bool counts;
+  };
+  __device__ Target target(const FusedLayer& layer, const TileWalk& walk) const {
+    const int node = threadIdx.x / tile_samples;
+    const int sample = walk.tile * tile_samples + threadIdx.x % tile_samples;
+    if (node >= N || sample >= samples[node]) return {0, false};
+    const int64_t row = int64_t{1} * walk.slot * layer.nodes + node;
+    return {layer.targets[row * layer.sample_stride + sample], true};
+  }
+  __device__ float2 constants(const Thread& self) const { return columns(constant, self); }
+  __device__ float2 weights(const Thread& self) const { return columns(weight, self); }
+
+ private:
+  __device__ static float2 columns(const float* values, const Thread& self) {
+    return *reinterpret_cast<const float2*>(values + self.column());
+  }
+};
+
+// The gradients of the decoder and the last constant, and the loss, that a thread sums over a
+// group.
+struct DecoderGradients {
+  float weight[2], constant[2];
+  float squares, bias;
+
+  __device__ void clear() {
+    weight[0] = weight[1] = constant[0] = constant[1] = 0;
+    squares = bias = 0;
+  }
+};
+
+// From the last activations r (the thread's columns) to the errors of the last layer, in a tile.
+template <bool exact, int N>
+__device__ inline void finish_forward(const float (&r)[N][4],
+                                      const typename Decoder<N>::Target& target,
+                                      Decoder<N>& decoder, float* errors,
+                                      DecoderGradients& gradients, const Thread& self) {
+  const float2 w = decoder.weights(self);
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    float y[2];
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      y[s] = r[i][2 * s] * w.x + r[i][2 * s + 1] * w.y;
+      y[s] += __shfl_xor_sync(0xffffffffu, y[s], 1);
+      y[s] += __shfl_xor_sync(0xffffffffu, y[s], 2);
+    }
+    if (self.t == 0) {
+      decoder.parts[self.warp][i * tile_samples + self.g] = y[0];
+      decoder.parts[self.warp][i * tile_samples + self.g + 8] = y[1];
+    }
+  }
+  __syncthreads();
+  const int output = threadIdx.x;
+  if (output < Decoder<N>::outputs) {
+    float y = decoder.bias;
+#pragma unroll
+    for (int part = 0; part < tile_warps; ++part) y += decoder.parts[part][output];
+    const float difference = target.counts ? y - target.value : 0;
+    const float error = decoder.error_scale * difference;
+    gradients.squares += difference * difference;
+    gradients.bias += error;
+    decoder.errors[output] = error;
+  }
+  __syncthreads();
+  const NodeChunks own(self.g, self.chunk());
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const float e = decoder.errors[i * tile_samples + self.g];
+    const float f = decoder.errors[i * tile_samples + self.g + 8];
+    gradients.weight[0] += r[i][0] * e + r[i][2] * f;
+    gradients.weight[1] += r[i][1] * e + r[i][3] * f;
+    const float d[4] = {r[i][0] > 0 ? e * w.x : 0, r[i][1] > 0 ? e * w.y : 0,
+                        r[i][2] > 0 ? f * w.x : 0, r[i][3] > 0 ? f * w.y : 0};
+    gradients.constant[0] += d[0] + d[2];
+    gradients.constant[1] += d[1] + d[3];
+    store4(errors + own.at(i), operand<exact>(d[0]), operand<exact>(d[2]), operand<exact>(d[1]),
+           operand<exact>(d[3]));
+  }
+}
+
+// Writes a group's gradients and loss.
+template <int N, bool first>
+__device__ inline void store_last_group(const FusedLayer& layer, const TileWalk& walk,
+                                        const GroupGradients<N, first>& gradients,
+                                        const DecoderGradients& decoder_gradients, float* scratch,
+                                        Decoder<N>& decoder, const Thread& self) {
+  float* out = layer.partials + walk.item_index(layer) * layer.folded_size;
+  store_column_sums(out + layer.decoder, decoder_gradients.weight, self);
+  store_column_sums(out + layer.constant, decoder_gradients.constant, self);
+  float squares = decoder_gradients.squares, bias = decoder_gradients.bias;
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    squares += __shfl_xor_sync(0xffffffffu, squares, step);
+    bias += __shfl_xor_sync(0xffffffffu, bias, step);
+  }
+  if (self.lane == 0) {
+    decoder.sums[0][self.warp] = squares;
+    decoder.sums[1][self.warp] = bias;
+  }
+  store_group<N, first, 1>(layer, out, gradients, scratch, self);  // has a barrier
+  if (threadIdx.x == 0) {
+    double loss = 0;
+    float bias_sum = 0;
+    for (int w = 0; w < tile_warps; ++w) {
+      loss += decoder.sums[0][w];
+      bias_sum += decoder.sums[1][w];
+    }
+    layer.losses[walk.item_index(layer)] = loss;
+    out[layer.decoder_bias] = bias_sum;
+  }
+}
+
+template <int N, bool first>
+struct LastShared {
+  float rows[2][tile_floats<N>];
+  float errors[tile_floats<N>];
+  float forward[fused_maps * map_floats];
+  float backward[fused_maps * map_floats];
+  AttentionRows<N> attention;
+  Only<first, FirstLayer<N>> first_layer;
+  Decoder<N> decoder;
+};
+
+template <bool exact, int N, bool first>
+__global__ void __launch_bounds__(tile_threads, 1) last_layer(FusedLayer layer) {
+  auto& shared = *reinterpret_cast<LastShared<N, first>*>(dynamic_shared());
+  const Thread self;
+  TileWalk walk(layer), ahead = walk;
+  float input = 0;
+  const auto prefetch = [&](int stage) {
+    if (!ahead.done()) {
+      if constexpr (first) {
+        input = FirstLayer<N>::input(layer, ahead, self);
+      } else {
+        start_tile_copy<N>(shared.rows[stage],
+                           layer.rows + ahead.tile_index(layer) * tile_floats<N>);
+      }
+      ahead.advance(layer);
+    }
+    commit_copies();
+  };
+  prefetch(0);
+
+  GroupGradients<N, first> gradients;
+  gradients.clear();
+  DecoderGradients decoder_gradients;
+  decoder_gradients.clear();
+  int slot = -1;
+  for (int stage = 0; !walk.done(); stage ^= 1) {
+    if (walk.slot != slot) {
+      slot = walk.slot;
+      __syncthreads();  // all are done with the slot before
+      start_weight_copy(shared.forward, layer.forward + slot * layer.packed_stride);
+      start_weight_copy(shared.backward, layer.backward + slot * layer.packed_stride);
+      commit_copies();
+      shared.attention.load(layer.natural + slot * layer.folded_size + layer.attention,
+                            layer.nodes);
+      shared.decoder.load(layer, slot);
+      if constexpr (first) shared.first_layer.load(layer, slot);
+      __syncthreads();
+    }
+    if constexpr (first) {
+      shared.first_layer.template make_rows<exact>(shared.rows[stage], stage, input, self);
+    }
+    wait_copies<0>();
+    __syncthreads();
+    prefetch(stage ^ 1);
+    const auto target = shared.decoder.target(layer, walk);
+    const float* rows = shared.rows[stage];
+    {
+      float products[fused_maps][N][4];
+      begin_product(products, shared.decoder.constants(self));
+      multiply_tile<exact, N>(products, rows, SharedWeights<exact>(shared.forward, self), self);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        mix_forward(products, shared.attention, i);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) products[0][i][e] = fmaxf(products[0][i][e], 0);
+      }
+      finish_forward<exact, N>(products[0], target, shared.decoder, shared.errors,
+                               decoder_gradients, self);
+    }
+    __syncthreads();
+    backward_tile<exact, N, first, 1>(layer, walk, rows, shared.errors, shared.errors,
+                                      shared.backward, shared.attention, shared.first_layer, stage,
+                                      gradients, self);
+    if (walk.ends_item(layer)) {
+      store_last_group(layer, walk, gradients, decoder_gradients, shared.errors, shared.decoder,
+                       self);
+      gradients.clear();
+      decoder_gradients.clear();
+    }
+    walk.advance(layer);
+  }
+}
+
+}  // namespace posattn::cuda::positional

@@ -1,0 +1,17 @@
+// The fused standard engine for at most N nodes, N = 3, 5 or 9; smaller models leave the last nodes
+// absent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "posattn/model/cuda/step_engine.h"
+
+namespace posattn::cuda::standard {
+
+template <int N>
+std::unique_ptr<StepEngine> make_engine(const FleetShape& shape);
+template <int N>
+int64_t engine_bytes(const FleetShape& shape);
+
+}  // namespace posattn::cuda::standard

@@ -1,0 +1,52 @@
+#include "posattn/model/cuda/step_engine.h"
+
+#include "posattn/base/error.h"
+#include "posattn/model/cuda/fused_positional.h"
+#include "posattn/model/cuda/fused_standard.h"
+#include "posattn/model/cuda/general_engine.h"
+
+namespace posattn::cuda {
+namespace {
+
+enum class Kind { general, fused_positional, fused_standard };
+
+Kind engine_kind(const ModelSpec& spec, Path path) {
+  if (path == Path::plain) return Kind::general;
+  if (fused_positional_supports(spec)) return Kind::fused_positional;
+  if (fused_standard_supports(spec)) return Kind::fused_standard;
+  if (path == Path::folded) {
+    throw Error(ExitCode::configuration, "path 'folded' on the GPU for a model of this shape",
+                "the positional or standard architecture with length up to 8, width and MLP width "
+                "64, two heads and one scratch node or none",
+                "leave --path out: the general path takes every model");
+  }
+  return Kind::general;
+}
+
+}  // namespace
+
+std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path) {
+  switch (engine_kind(shape.spec, path)) {
+    case Kind::fused_positional:
+      return make_fused_positional(shape);
+    case Kind::fused_standard:
+      return make_fused_standard(shape);
+    case Kind::general:
+      break;
+  }
+  return make_general(shape);
+}
+
+int64_t step_engine_bytes(const FleetShape& shape, Path path) {
+  switch (engine_kind(shape.spec, path)) {
+    case Kind::fused_positional:
+      return fused_positional_bytes(shape);
+    case Kind::fused_standard:
+      return fused_standard_bytes(shape);
+    case Kind::general:
+      break;
+  }
+  return general_bytes(shape);
+}
+
+}  // namespace posattn::cuda

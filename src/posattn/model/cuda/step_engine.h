@@ -1,0 +1,66 @@
+// One training step's loss and gradient for every run of a fleet at once. Engines: general (any
+// spec), and the fused ones for the paper's shapes. For .cu files.
+//
+// A *slot* is a run's place in the fleet. What a slot computes depends on nothing but its own
+// parameters and data and on the shape's spec, batch and precision: not on the number of slots, and
+// sums have one order (no float atomics), so results are bitwise repeatable and the same in any
+// fleet.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "posattn/kernels/cuda/fleet.h"
+#include "posattn/model/network.h"
+#include "posattn/model/spec.h"
+
+namespace posattn::cuda {
+
+// What all runs of a fleet share.
+struct FleetShape {
+  ModelSpec spec;  // resolved
+  int slots = 1;
+  int64_t batch = 0;  // most samples of a step
+  Precision precision = Precision::fp32;
+
+  // Samples are stored in a multiple of 16; absent ones hold zeros.
+  int64_t sample_stride() const { return (batch + 15) / 16 * 16; }
+};
+
+// The batch, node-major, in device memory. Node i is row i of P; scratch nodes come last, at
+// spec.real_nodes, whatever the length. Absent nodes take no part in attention (no node hears
+// them) and not in the loss.
+struct StepData {
+  const SlotStep* slots = nullptr;    // [slots]
+  const float* inputs = nullptr;      // [slots, nodes, sample_stride, data_columns]; zero for
+                                      // scratch and absent nodes and absent samples
+  const float* targets = nullptr;     // [slots, nodes, sample_stride, output_columns], likewise
+  const uint8_t* counted = nullptr;   // [slots, nodes, output_columns]: 1 where an output counts at
+                                      // full length (also ask node < real_nodes)
+};
+
+class StepEngine {
+ public:
+  virtual ~StepEngine() = default;
+
+  // Enqueues on `stream`, in any number of kernels and without talking to the host (the calls are
+  // captured into a graph): for every slot that does not rest
+  //   losses[slot]    = loss_scale x sum of squared errors over counted outputs
+  //   gradients[slot] = d loss / d parameters, every trained tensor overwritten
+  // parameters and gradients are [slots, ParameterLayout(spec).buffer_size()].
+  virtual void enqueue(const StepData& data, const float* parameters, float* gradients,
+                       double* losses, cudaStream_t stream) = 0;
+
+  virtual const char* name() const = 0;  // "general", "fused-positional", "fused-standard"
+};
+
+// Path::plain: general. Path::folded: a fused engine, or Error(configuration) where none fits.
+// Path::automatic: a fused engine where one fits, else general.
+std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path);
+
+// Device memory the engine takes for this shape, in bytes; what grows with the slots dominates.
+int64_t step_engine_bytes(const FleetShape& shape, Path path);
+
+}  // namespace posattn::cuda

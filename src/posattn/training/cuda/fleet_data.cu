@@ -1,0 +1,192 @@
+#include <Random123/philox.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "posattn/base/random.h"
+#include "posattn/training/cuda/fleet_data.h"
+
+namespace posattn::cuda {
+namespace {
+
+constexpr int threads = 128;
+
+// The first number of RandomStream(seed, Purpose::shuffle, epoch, index).
+__device__ inline uint32_t shuffle_key(uint64_t seed, uint32_t epoch, uint32_t index) {
+  const r123::Philox4x32::ctr_type counter{
+      {0, index, epoch, static_cast<uint32_t>(Purpose::shuffle)}};
+  const r123::Philox4x32::key_type key{
+      {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}};
+  return r123::Philox4x32()(counter, key)[0];
+}
+
+// Keys (segment, random number) with the sample's number as value: sorted, each segment is in its
+// new order, and equal random numbers stay in the samples' order because the sort is stable.
+__global__ void __launch_bounds__(threads)
+    key_kernel(const ShuffleSegment* segments, uint64_t* keys, uint32_t* values) {
+  const ShuffleSegment segment = segments[blockIdx.x];
+  const int64_t step = int64_t{gridDim.y} * threads;
+  for (int64_t i = int64_t{blockIdx.y} * threads + threadIdx.x; i < segment.count; i += step) {
+    const uint32_t random =
+        shuffle_key(segment.seed, segment.epoch, segment.first_index + static_cast<uint32_t>(i));
+    keys[segment.begin + i] = uint64_t{blockIdx.x} << 32 | random;
+    values[segment.begin + i] = static_cast<uint32_t>(i);
+  }
+}
+
+__global__ void __launch_bounds__(threads)
+    place_kernel(const ShuffleSegment* segments, const uint32_t* values, uint32_t* order) {
+  const ShuffleSegment segment = segments[blockIdx.x];
+  const int64_t step = int64_t{gridDim.y} * threads;
+  for (int64_t i = int64_t{blockIdx.y} * threads + threadIdx.x; i < segment.count; i += step) {
+    order[segment.order + i] = values[segment.begin + i];
+  }
+}
+
+struct Columns {
+  int inputs, targets;
+};
+
+// One thread per (sample, slot, node).
+__global__ void __launch_bounds__(threads)
+    gather_kernel(const StepPlan* current, const uint32_t* order, const float* inputs,
+                  const float* targets, Columns columns, int64_t stride, float* batch_inputs,
+                  float* batch_targets) {
+  const int64_t sample = int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (sample >= stride) return;
+  const StepPlan& plan = current[blockIdx.y];
+  const int samples = plan.step.samples, real_nodes = plan.step.real_nodes;
+  if (samples == 0) return;
+  const int node = static_cast<int>(blockIdx.z);
+  const bool present = sample < samples && node < real_nodes;
+  const int64_t row = present ? int64_t{order[plan.order + sample]} * real_nodes + node : 0;
+  const int64_t to = (int64_t{blockIdx.y} * gridDim.z + node) * stride + sample;
+  for (int c = 0; c < columns.inputs; ++c) {
+    batch_inputs[to * columns.inputs + c] =
+        present ? inputs[plan.inputs + row * columns.inputs + c] : 0.0f;
+  }
+  for (int c = 0; c < columns.targets; ++c) {
+    batch_targets[to * columns.targets + c] =
+        present ? targets[plan.targets + row * columns.targets + c] : 0.0f;
+  }
+}
+
+int64_t total_samples(const std::vector<RunData>& runs) {
+  int64_t total = 0;
+  for (const RunData& run : runs) {
+    for (const Dataset& set : run.sets) total += set.samples;
+  }
+  return total;
+}
+
+int64_t total_sets(const std::vector<RunData>& runs) {
+  int64_t total = 0;
+  for (const RunData& run : runs) total += static_cast<int64_t>(run.sets.size());
+  return total;
+}
+
+template <class Member>
+int64_t total_numbers(const std::vector<RunData>& runs, Member member) {
+  int64_t total = 0;
+  for (const RunData& run : runs) {
+    for (const Dataset& set : run.sets) total += static_cast<int64_t>((set.*member).size());
+  }
+  return total;
+}
+
+// Outputs that count, [slots, nodes, output_columns]; those of scratch nodes never do.
+std::vector<uint8_t> counted_outputs(const ModelSpec& spec, const std::vector<RunData>& runs) {
+  const auto per_slot = static_cast<std::size_t>(spec.nodes()) * spec.output_columns;
+  std::vector<uint8_t> counted(runs.size() * per_slot);
+  for (std::size_t slot = 0; slot < runs.size(); ++slot) {
+    std::ranges::copy(runs[slot].counted,
+                      counted.begin() + static_cast<std::ptrdiff_t>(slot * per_slot));
+  }
+  return counted;
+}
+
+}  // namespace
+
+FleetData::FleetData(const ModelSpec& spec, int64_t stride, const std::vector<RunData>& runs)
+    : spec_(spec),
+      slots_(static_cast<int>(runs.size())),
+      stride_(stride),
+      inputs_(total_numbers(runs, &Dataset::inputs)),
+      targets_(total_numbers(runs, &Dataset::targets)),
+      batch_inputs_(slots_ * spec.nodes() * stride * spec.data_columns),
+      batch_targets_(slots_ * spec.nodes() * stride * spec.output_columns),
+      counted_(counted_outputs(spec, runs)),
+      order_(total_samples(runs)),
+      keys_(order_.size()),
+      sorted_keys_(order_.size()),
+      values_(order_.size()),
+      sorted_values_(order_.size()),
+      segments_(total_sets(runs)),
+      device_segments_(total_sets(runs)),
+      sorter_(order_.size()) {
+  SetPlace place;
+  for (const RunData& run : runs) {
+    sets_.emplace_back();
+    seeds_.push_back(run.seed);
+    for (const Dataset& set : run.sets) {
+      place.samples = set.samples;
+      place.real_nodes = set.shape.real_nodes;
+      sets_.back().push_back(place);
+      inputs_.upload(set.inputs.data(), static_cast<int64_t>(set.inputs.size()), place.inputs);
+      targets_.upload(set.targets.data(), static_cast<int64_t>(set.targets.size()), place.targets);
+      place.order += set.samples;
+      place.inputs += static_cast<int64_t>(set.inputs.size());
+      place.targets += static_cast<int64_t>(set.targets.size());
+    }
+  }
+}
+
+int64_t FleetData::bytes_needed(const ModelSpec& spec, int64_t stride, int slots, int64_t samples) {
+  const int64_t columns = spec.data_columns + spec.output_columns;
+  const int64_t stored = samples * spec.real_nodes * columns * int64_t{sizeof(float)};
+  const int64_t batches = slots * spec.nodes() * stride * columns * int64_t{sizeof(float)};
+  // The order; keys and values before and after the sort, and once more in its workspace.
+  const int64_t sorting = samples * (4 * int64_t{sizeof(uint32_t)} + 3 * int64_t{sizeof(uint64_t)});
+  return stored + batches + sorting;
+}
+
+void FleetData::shuffle(const std::vector<Epoch>& epochs, cudaStream_t stream) {
+  segments_sent_.wait();  // those of the call before
+  int64_t segments = 0, begin = 0, longest = 0;
+  for (const Epoch& wanted : epochs) {
+    int64_t first_index = 0;
+    for (const SetPlace& set : sets_[wanted.slot]) {
+      segments_[segments++] = {seeds_[wanted.slot],
+                               static_cast<uint32_t>(wanted.epoch),
+                               static_cast<uint32_t>(first_index),
+                               set.samples,
+                               set.order,
+                               begin};
+      first_index += set.samples;
+      begin += set.samples;
+      longest = std::max(longest, set.samples);
+    }
+  }
+  if (begin == 0) return;
+  segments_.send(device_segments_.data(), 0, segments, stream);
+  segments_sent_.record(stream);
+  const dim3 grid(static_cast<unsigned>(segments),
+                  static_cast<unsigned>(std::min<int64_t>(ceil_div(longest, threads), 64)));
+  launch(key_kernel, grid, threads, 0, stream, device_segments_.data(), keys_.data(),
+         values_.data());
+  const int key_bits = 32 + std::bit_width(static_cast<uint64_t>(segments - 1));
+  sorter_.sort(keys_.data(), sorted_keys_.data(), values_.data(), sorted_values_.data(), begin,
+               key_bits, stream);
+  launch(place_kernel, grid, threads, 0, stream, device_segments_.data(), sorted_values_.data(),
+         order_.data());
+}
+
+void FleetData::gather(const StepPlan* current, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(ceil_div(stride_, threads)), static_cast<unsigned>(slots_),
+                  static_cast<unsigned>(spec_.nodes()));
+  launch(gather_kernel, grid, threads, 0, stream, current, order_.data(), inputs_.data(),
+         targets_.data(), Columns{spec_.data_columns, spec_.output_columns}, stride_,
+         batch_inputs_.data(), batch_targets_.data());
+}
+
+}  // namespace posattn::cuda

@@ -1,0 +1,87 @@
+// A fleet's training data on the GPU: uploaded once, put into a new order every epoch and gathered
+// into batches there. The order is that of EpochBatches, bit for bit. For .cu files.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "posattn/kernels/cuda/runtime.h"
+#include "posattn/kernels/cuda/sort.h"
+#include "posattn/model/spec.h"
+#include "posattn/tasks/dataset.h"
+#include "posattn/training/cuda/pinned_buffer.h"
+#include "posattn/training/cuda/step_plan.h"
+#include "posattn/training/cuda/stream.h"
+
+namespace posattn::cuda {
+
+struct RunData {
+  uint64_t seed = 0;             // of the order
+  std::vector<Dataset> sets;     // one per length
+  std::vector<uint8_t> counted;  // [real_nodes, output_columns] at full length
+};
+
+// Where a set's numbers lie.
+struct SetPlace {
+  int64_t samples = 0;
+  int real_nodes = 0;
+  int64_t order = 0;                // of the first sample number
+  int64_t inputs = 0, targets = 0;  // of the first sample
+};
+
+// Samples of one set of one run, to be put into a new order.
+struct ShuffleSegment {
+  uint64_t seed = 0;
+  uint32_t epoch = 0;
+  uint32_t first_index = 0;  // as in shuffled()
+  int64_t count = 0;
+  int64_t order = 0;  // where the order goes
+  int64_t begin = 0;  // among the keys that are sorted together
+};
+
+class FleetData {
+ public:
+  // `stride`: samples of a batch as they are stored.
+  FleetData(const ModelSpec& spec, int64_t stride, const std::vector<RunData>& runs);
+
+  // Device memory for runs of this many samples in all, in bytes.
+  static int64_t bytes_needed(const ModelSpec& spec, int64_t stride, int slots, int64_t samples);
+
+  const std::vector<SetPlace>& sets(int slot) const { return sets_[slot]; }
+
+  struct Epoch {
+    int slot;
+    int64_t epoch;  // from 1
+  };
+  // Enqueues the new orders of these runs' epochs.
+  void shuffle(const std::vector<Epoch>& epochs, cudaStream_t stream);
+
+  // Enqueues the gathering of each slot's current batch; absent samples and nodes become zero.
+  void gather(const StepPlan* current, cudaStream_t stream);
+
+  const float* inputs() const { return batch_inputs_.data(); }
+  const float* targets() const { return batch_targets_.data(); }
+  const uint8_t* counted() const { return counted_.data(); }
+  const DeviceBuffer<uint32_t>& order() const { return order_; }
+
+ private:
+  ModelSpec spec_;
+  int slots_;
+  int64_t stride_;
+  std::vector<std::vector<SetPlace>> sets_;  // by slot
+  std::vector<uint64_t> seeds_;
+  DeviceBuffer<float> inputs_, targets_;              // sample after sample, set after set
+  DeviceBuffer<float> batch_inputs_, batch_targets_;  // as in StepData
+  DeviceBuffer<uint8_t> counted_;
+  DeviceBuffer<uint32_t> order_;
+  DeviceBuffer<uint64_t> keys_, sorted_keys_;
+  DeviceBuffer<uint32_t> values_, sorted_values_;
+  PinnedBuffer<ShuffleSegment> segments_;
+  Event segments_sent_;
+  DeviceBuffer<ShuffleSegment> device_segments_;
+  PairSorter sorter_;
+};
+
+}  // namespace posattn::cuda

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include "posattn/training/batches.h"
+#include "posattn/training/cuda/fleet_data.h"
+#include "posattn/training/cuda/fleet_slot.h"
+#include "posattn/training/cuda/stream.h"
+#include "posattn/training/run_parts.h"
+#include "posattn/training/small_run_test.h"
+
+namespace posattn::cuda {
+namespace {
+
+// Runs of several sizes and seeds; with `variable`, of several lengths each.
+std::vector<RunConfig> some_runs(bool variable) {
+  std::vector<RunConfig> configs(3, small_run());
+  for (int64_t i = 0; i < 3; ++i) {
+    configs[i].seed = 7 + i;
+    configs[i].samples = 50 + 27 * i;
+    configs[i].variable_length = variable;
+  }
+  configs[2].data_seed = int64_t{1} << 40;  // both words of the key
+  return configs;
+}
+
+std::vector<RunData> data_of(const std::vector<RunConfig>& configs) {
+  std::vector<RunData> data;
+  for (const RunConfig& config : configs) {
+    data.push_back({config.data_seed_used(), training_data(config, 1),
+                    loss_mask(find_task(config.task), static_cast<int>(config.length))});
+  }
+  return data;
+}
+
+constexpr int64_t stride = 32;  // small_run has batches of 20
+
+class FleetDataTest : public testing::TestWithParam<bool> {
+ protected:
+  const std::vector<RunConfig> configs_ = some_runs(GetParam());
+  const std::vector<RunData> runs_ = data_of(configs_);
+  const ModelSpec spec_ = model_spec(configs_[0]);
+  FleetData data_{spec_, stride, runs_};
+  Stream stream_{Stream::with_default};
+
+  void expect_order(int slot, int64_t epoch) {
+    const std::vector<uint32_t> order = data_.order().download();
+    int64_t first_index = 0;
+    for (const SetPlace& set : data_.sets(slot)) {
+      const auto begin = order.begin() + set.order;
+      EXPECT_EQ(std::vector<uint32_t>(begin, begin + set.samples),
+                shuffled(runs_[slot].seed, epoch, first_index, set.samples));
+      first_index += set.samples;
+    }
+  }
+};
+
+TEST_P(FleetDataTest, TheOrderIsThatOfEpochBatches) {
+  data_.shuffle({{0, 1}, {1, 1}, {2, 5}}, stream_.get());
+  stream_.wait();
+  expect_order(0, 1);
+  expect_order(1, 1);
+  expect_order(2, 5);
+  data_.shuffle({{1, 2}}, stream_.get());  // the others stay as they are
+  stream_.wait();
+  expect_order(0, 1);
+  expect_order(1, 2);
+  expect_order(2, 5);
+  data_.shuffle({}, stream_.get());
+}
+
+TEST_P(FleetDataTest, BatchesAreThoseOfEpochBatches) {
+  data_.shuffle({{0, 1}, {1, 1}, {2, 1}}, stream_.get());
+  std::vector<std::vector<StepPlan>> plans;
+  std::vector<EpochBatches> batches;
+  for (int slot = 0; slot < 3; ++slot) {
+    const FleetSlot host({configs_[slot], initial_state(configs_[slot])}, data_.sets(slot));
+    plans.emplace_back(host.steps_per_epoch());
+    host.plan_epoch(spec_.output_columns, plans.back().data());
+    batches.emplace_back(runs_[slot].sets, configs_[slot].batch, runs_[slot].seed, 1);
+    ASSERT_EQ(host.steps_per_epoch(), batches.back().count());
+  }
+  DeviceBuffer<StepPlan> current(3);
+  for (int64_t step = 0; step < 3; ++step) {  // every run has three at least
+    for (int slot = 0; slot < 3; ++slot) current.upload(&plans[slot][step], 1, slot);
+    data_.gather(current.data(), stream_.get());
+    stream_.wait();
+    const int64_t count = 3 * spec_.nodes() * stride;  // one number in, one out
+    std::vector<float> inputs(count), targets(count);
+    cudaMemcpy(inputs.data(), data_.inputs(), count * sizeof(float), cudaMemcpyDeviceToHost);
+    cudaMemcpy(targets.data(), data_.targets(), count * sizeof(float), cudaMemcpyDeviceToHost);
+    for (int slot = 0; slot < 3; ++slot) {
+      const Batch batch = batches[slot].gather(step);
+      const SlotStep& said = plans[slot][step].step;
+      EXPECT_EQ(said.samples, batch.samples);
+      EXPECT_EQ(said.real_nodes, batch.real_nodes);
+      EXPECT_FLOAT_EQ(said.loss_scale, 1.0f / static_cast<float>(batch.samples * batch.real_nodes));
+      for (int node = 0; node < spec_.nodes(); ++node) {
+        for (int64_t sample = 0; sample < stride; ++sample) {
+          const bool present = node < batch.real_nodes && sample < batch.samples;
+          const int64_t from = sample * batch.real_nodes + node;
+          const int64_t at = (slot * spec_.nodes() + node) * stride + sample;
+          ASSERT_EQ(inputs[at], present ? batch.inputs[from] : 0) << slot << node << sample;
+          ASSERT_EQ(targets[at], present ? batch.targets[from] : 0) << slot << node << sample;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, FleetDataTest, testing::Bool(),
+                         [](const auto& test) { return test.param ? "variable" : "fixed"; });
+
+}  // namespace
+}  // namespace posattn::cuda

@@ -1,0 +1,51 @@
+// What the host knows of one slot of a fleet: its run's counters and schedule, the plan of its next
+// epoch, and what an epoch's numbers mean for it. For .cu files.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "posattn/training/cuda/fleet_data.h"
+#include "posattn/training/cuda/step_plan.h"
+#include "posattn/training/device_fleet.h"
+#include "posattn/training/optimiser.h"
+#include "posattn/training/schedule.h"
+
+namespace posattn::cuda {
+
+class FleetSlot {
+ public:
+  FleetSlot(const DeviceRun& run, std::vector<SetPlace> sets);
+
+  int64_t steps_per_epoch() const { return steps_; }
+  // Whether the run goes on after its last completed epoch.
+  bool active() const { return active_; }
+  void rest() { active_ = false; }
+  bool has_epoch(int64_t epoch) const { return epoch <= config_.epochs; }
+  int64_t completed_epochs() const { return epoch_; }
+
+  // The steps of the next epoch, to plans[0 .. steps_per_epoch() - 1].
+  void plan_epoch(int output_columns, StepPlan* plans) const;
+
+  // Takes over what the epoch gave; `seconds` since the fleet began.
+  EpochEnd close_epoch(const SlotCursor& cursor, double seconds);
+
+  // Counters and schedule after the last completed epoch.
+  void describe(RunState& state) const;
+
+ private:
+  RunConfig config_;
+  std::vector<SetPlace> sets_;
+  int64_t steps_ = 0;  // of an epoch
+  OptimiserOptions optimiser_;
+  ScheduleOptions schedule_;
+  bool active_;
+
+  // After the last completed epoch
+  int64_t epoch_, step_;
+  double seconds_, first_seconds_;
+  ScheduleState schedule_state_;
+  std::optional<double> validation_loss_, best_validation_loss_;  // of the start
+};
+
+}  // namespace posattn::cuda

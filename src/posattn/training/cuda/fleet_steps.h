@@ -1,0 +1,51 @@
+// The kernels of a fleet's step around the engine's: which batch comes next, clipping, Adam, and
+// at the ends of epochs the search for numbers that are not finite and the copies to go back to.
+// All of a slot's sums have a fixed order. For .cu files.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "posattn/training/cuda/step_plan.h"
+
+namespace posattn::cuda {
+
+// What the kernels of a step work on; in device memory.
+struct FleetArrays {
+  int slots = 0;
+  int64_t parameters = 0;  // numbers of a run's parameter buffer, a multiple of 16
+  const StepPlan* plans = nullptr;
+  SlotCursor* cursors = nullptr;     // [slots]
+  StepPlan* current = nullptr;       // [slots]: of the step under way
+  SlotStep* steps = nullptr;         // [slots]: its first part, for engines
+  double* losses = nullptr;          // [slots]: by the engine
+  float* scales = nullptr;           // [slots]: of the gradient, by clipping
+  const uint8_t* trained = nullptr;  // [parameters]: 1 where a number is trained
+  float* gradients = nullptr;        // [slots, parameters]
+  float* state = nullptr;            // [3, slots, parameters]: weights, first, second moments
+  float* backup = nullptr;           // likewise, after the last completed epoch
+};
+
+// Counts the loss of the step before and makes the next one current. A slot whose loss is not
+// finite, or whose epoch has ended, rests.
+void begin_step(const FleetArrays& fleet, cudaStream_t stream);
+
+// scales = min(1, clip / (norm + 1e-6)) of the trained gradient, as clip_gradient does.
+void find_clip_scales(const FleetArrays& fleet, cudaStream_t stream);
+
+// One step of Adam (training/optimiser.cc) for every slot that does not rest; with `clip` the
+// gradient is multiplied by its scale first.
+void update_weights(const FleetArrays& fleet, bool clip, cudaStream_t stream);
+
+// Counts the last loss and looks for numbers that are not finite in these slots' state.
+void end_epoch(const FleetArrays& fleet, const int32_t* slots, int count, cudaStream_t stream);
+
+struct EpochBegin {
+  int32_t slot = 0;
+  int32_t rests = 0;  // 1: the run has no further epoch
+};
+// Copies these slots' state to the backup and sets their cursors to the start, or to rest.
+void begin_epoch(const FleetArrays& fleet, const EpochBegin* slots, int count, cudaStream_t stream);
+
+}  // namespace posattn::cuda

@@ -1,0 +1,322 @@
+#include "posattn/training/device_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "posattn/base/error.h"
+#include "posattn/kernels/cuda/device_info.h"
+#include "posattn/training/device_fleet.h"
+#include "posattn/training/ordered_workers.h"
+#include "posattn/training/run_evaluation.h"
+
+namespace posattn {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Tasks that may wait: a few epochs' worth, so that a long test of one run does not stop the GPU.
+constexpr std::size_t least_queue = 64;
+
+// One run of a wave. `checkpointed` belongs to the thread that drives the GPU, the rest to the
+// run's lane of the workers.
+struct WaveRun {
+  WaveRun(const FolderRun& run, RecordingOptions options)
+      : config(*run.config), recording(*run.config, *run.folder, std::move(options)) {}
+
+  const RunConfig& config;
+  Recording recording;
+  std::optional<RunEvaluation> evaluation;
+  std::optional<double> validation_loss, best_validation_loss;
+  std::atomic<bool> failed = false;
+  bool ended = false;  // its last task has been handed out
+  Clock::time_point checkpointed;
+};
+
+class Wave {
+ public:
+  Wave(const std::vector<FolderRun>& runs, const FleetOptions& options, std::mutex& progress)
+      : options_(options) {
+    for (const FolderRun& run : runs) {
+      RecordingOptions recording;
+      recording.command_line = options.command_line;
+      recording.engine = {{"path", run.config->path}, {"device", "cuda"}};
+      recording.progress = [&options, &progress, place = run.place](RunProgress state) {
+        state.run = place;
+        const std::lock_guard lock(progress);
+        if (options.progress) options.progress(state);
+      };
+      runs_.push_back(std::make_unique<WaveRun>(run, std::move(recording)));
+    }
+  }
+
+  void train() {
+    try {
+      start();
+      if (!fleet_) return;
+      const auto threads = static_cast<std::size_t>(std::max(1, options_.threads));
+      const std::size_t lanes = slots_.size(), workers_wanted = std::min(threads, lanes);
+      networks_.resize(workers_wanted);
+      threads_each_ = static_cast<int>(threads / workers_wanted);
+      OrderedWorkers workers(workers_wanted, lanes, std::max(least_queue, 2 * lanes));
+      prepare_evaluations(workers);
+      while (!fleet_->finished() && !stopped()) {
+        for (EpochEnd& end : fleet_->advance(options_.stop)) hand_out(std::move(end), workers);
+        for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+          if (slots_[slot]->failed) fleet_->rest(static_cast<int>(slot));
+        }
+      }
+      if (stopped()) interrupt(workers);
+    } catch (const std::exception& error) {  // the GPU's; what befalls one run is caught there
+      for (const auto& run : runs_) {
+        if (run->recording.outcome().status == RunStatus::running) {
+          run->recording.fail(error.what());
+        }
+      }
+      throw;
+    }
+  }
+
+  const RunOutcome& outcome(std::size_t run) const { return runs_[run]->recording.outcome(); }
+
+ private:
+  bool stopped() const {
+    return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  }
+
+  // Does `action` for one run; if it cannot be done, that run has failed.
+  template <class Action>
+  static void attempt(WaveRun& run, const Action& action) {
+    if (run.failed) return;
+    try {
+      action();
+    } catch (const std::exception& error) {
+      run.recording.fail(error.what());
+      run.failed = true;
+    }
+  }
+
+  void start() {
+    std::vector<DeviceRun> on_device;
+    for (const auto& run : runs_) {
+      if (stopped()) {
+        run->recording.interrupt_before_start();
+        continue;
+      }
+      attempt(*run, [&] {
+        on_device.push_back({run->config, run->recording.start()});
+        slots_.push_back(run.get());
+      });
+    }
+    if (slots_.empty()) return;
+    fleet_.emplace(on_device, options_.threads);
+    const DeviceInfo info = device_info();
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      WaveRun& run = *slots_[slot];
+      run.recording.set_engine({{"path", run.config.path},
+                                {"device", "cuda"},
+                                {"gpu", info.name},
+                                {"driver", info.driver},
+                                {"toolkit", info.toolkit},
+                                {"engine", fleet_->engine()},
+                                {"precision", run.config.precision}});
+      run.validation_loss = on_device[slot].state.validation_loss;
+      run.best_validation_loss = on_device[slot].state.best_validation_loss;
+      run.checkpointed = Clock::now();
+      attempt(run, [&] {
+        run.recording.begin(on_device[slot].state, fleet_->steps_per_epoch(static_cast<int>(slot)));
+        if (on_device[slot].state.epoch < run.config.epochs) return;
+        run.recording.finish(on_device[slot].state, "");  // only its model file was missing
+        run.ended = true;
+      });
+    }
+  }
+
+  void prepare_evaluations(OrderedWorkers& workers) {
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      workers.add(slot, [&run = *slots_[slot]](std::size_t) {
+        attempt(run, [&] { run.evaluation.emplace(run.config, 1); });
+      });
+    }
+  }
+
+  // What the end of an epoch asks for beside the GPU's work.
+  void hand_out(EpochEnd end, OrderedWorkers& workers) {
+    WaveRun& run = *slots_[end.slot];
+    if (!end.divergence.empty()) {
+      finish(end.slot, end.divergence, workers);
+      return;
+    }
+    const bool last = end.record.epoch == run.config.epochs;
+    const std::chrono::duration<double> since = Clock::now() - run.checkpointed;
+    const bool checkpoint = !last && since.count() >= run.config.checkpoint_every;
+    if (checkpoint) run.checkpointed = Clock::now();
+    std::shared_ptr<RunState> state;
+    if (last || checkpoint || RunEvaluation::due(run.config, end.record.epoch)) {
+      state = std::make_shared<RunState>(fleet_->state(end.slot, last || checkpoint));
+    }
+    run.ended = last;
+    workers.add(end.slot, [this, &run, record = std::move(end.record), state, last,
+                           checkpoint](std::size_t worker) mutable {
+      attempt(run, [&] {
+        if (state) evaluate(run, *state, record, worker);
+        run.recording.record_epoch(record);
+        if (checkpoint) run.recording.checkpoint(*state);
+        if (last) run.recording.finish(*state, "");
+      });
+    });
+  }
+
+  void evaluate(WaveRun& run, RunState& state, EpochRecord& record, std::size_t worker) {
+    state.validation_loss = run.validation_loss;
+    state.best_validation_loss = run.best_validation_loss;
+    std::optional<Network>& network = networks_[worker];
+    if (!network) {
+      network.emplace(model_spec(run.config),
+                      NetworkOptions{network_path(run.config), threads_each_});
+    }
+    run.evaluation->evaluate_when_due(*network, threads_each_, state, record);
+    run.validation_loss = state.validation_loss;
+    run.best_validation_loss = state.best_validation_loss;
+  }
+
+  // The run ends after its last completed epoch.
+  void finish(int slot, const std::string& divergence, OrderedWorkers& workers) {
+    WaveRun& run = *slots_[slot];
+    run.ended = true;
+    const auto state = std::make_shared<RunState>(fleet_->state(slot));
+    workers.add(slot, [&run, state, divergence](std::size_t) {
+      attempt(run, [&] {
+        state->validation_loss = run.validation_loss;
+        state->best_validation_loss = run.best_validation_loss;
+        run.recording.finish(*state, divergence);
+      });
+    });
+  }
+
+  void interrupt(OrderedWorkers& workers) {
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      if (!slots_[slot]->ended) finish(static_cast<int>(slot), "", workers);
+    }
+  }
+
+  const FleetOptions& options_;
+  std::vector<std::unique_ptr<WaveRun>> runs_;
+  std::vector<WaveRun*> slots_;
+  std::optional<DeviceFleet> fleet_;
+  std::vector<std::optional<Network>> networks_;  // by worker; all runs share the spec
+  int threads_each_ = 1;                          // of a worker
+};
+
+std::string gigabytes(int64_t bytes) {
+  return fmt::format("{:.3g} GB", static_cast<double>(bytes) / 1e9);
+}
+
+// Groups of runs that may share a fleet, in the order of their first runs.
+std::vector<std::vector<std::size_t>> group(const std::vector<const RunConfig*>& configs) {
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t run = 0; run < configs.size(); ++run) {
+    const auto found = std::ranges::find_if(groups, [&](const std::vector<std::size_t>& known) {
+      return DeviceFleet::compatible(*configs[known.front()], *configs[run]);
+    });
+    if (found == groups.end()) {
+      groups.push_back({run});
+    } else {
+      found->push_back(run);
+    }
+  }
+  return groups;
+}
+
+// `runs` in parts of `size` runs, the last with what remains.
+std::vector<std::vector<std::size_t>> split(const std::vector<std::size_t>& runs,
+                                            std::size_t size) {
+  std::vector<std::vector<std::size_t>> parts;
+  for (std::size_t begin = 0; begin < runs.size(); begin += size) {
+    const auto first = runs.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto last =
+        runs.begin() + static_cast<std::ptrdiff_t>(std::min(begin + size, runs.size()));
+    parts.emplace_back(first, last);
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> plan_waves(
+    const std::vector<const RunConfig*>& configs, int64_t bytes_free,
+    const std::function<void(const std::string&)>& notice) {
+  const int64_t budget = bytes_free / 10 * 9;  // allocations are rounded up, and graphs take some
+  const auto needed = [&](const std::vector<std::size_t>& runs) {
+    std::vector<RunConfig> chosen;
+    for (const std::size_t run : runs) chosen.push_back(*configs[run]);
+    return DeviceFleet::bytes_needed(chosen);
+  };
+  std::vector<std::vector<std::size_t>> waves;
+  for (const std::vector<std::size_t>& runs : group(configs)) {
+    const auto fit = [&](std::size_t size) {
+      return std::ranges::all_of(split(runs, size), [&](const std::vector<std::size_t>& part) {
+        return needed(part) <= budget;
+      });
+    };
+    std::size_t parts = 1, size = runs.size();
+    while (!fit(size)) {
+      if (size == 1) {
+        throw Error(ExitCode::device,
+                    fmt::format("one run of architecture '{}' needs {} of GPU memory, {} are free",
+                                configs[runs.front()]->architecture,
+                                gigabytes(needed({runs.front()})), gigabytes(bytes_free)),
+                    "",
+                    "lower batch or samples, end other programs on this GPU, or use "
+                    "--device cpu");
+      }
+      size = (runs.size() + parts) / (parts + 1);
+      ++parts;
+    }
+    const auto chosen = split(runs, size);
+    if (chosen.size() > 1 && notice) {
+      notice(fmt::format("{} runs need {} of GPU memory, {} are free: trained in {} waves of {}",
+                         runs.size(), gigabytes(needed(runs)), gigabytes(bytes_free), chosen.size(),
+                         size));
+    }
+    waves.insert(waves.end(), chosen.begin(), chosen.end());
+  }
+  return waves;
+}
+
+void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& options,
+                     std::vector<RunOutcome>& outcomes) {
+  std::vector<FolderRun> to_train;
+  std::vector<const RunConfig*> configs;
+  for (const FolderRun& run : runs) {
+    Recording recording(*run.config, *run.folder, {});
+    try {
+      if (!recording.ended_before()) {
+        to_train.push_back(run);
+        configs.push_back(run.config);
+      }
+    } catch (const std::exception& error) {
+      recording.fail(error.what());
+    }
+    outcomes[run.place] = recording.outcome();
+  }
+  if (to_train.empty()) return;
+  const int64_t memory =
+      options.device_memory > 0 ? options.device_memory : DeviceFleet::bytes_free();
+  std::mutex progress;
+  for (const auto& wave : plan_waves(configs, memory, options.notice)) {
+    std::vector<FolderRun> together;
+    for (const std::size_t run : wave) together.push_back(to_train[run]);
+    Wave training(together, options, progress);
+    training.train();
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      outcomes[together[i].place] = training.outcome(i);
+    }
+  }
+}
+
+}  // namespace posattn

@@ -1,0 +1,33 @@
+// Runs trained by the CUDA engine in their folders: which of them share a fleet, how many fit into
+// the GPU's memory at once, and what is recorded of each while the GPU goes on.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "posattn/results/run_folder.h"
+#include "posattn/training/fleet.h"
+
+namespace posattn {
+
+// A run of a fleet's list, and its place in it.
+struct FolderRun {
+  std::size_t place = 0;
+  const RunConfig* config = nullptr;
+  RunFolder* folder = nullptr;
+};
+
+// Trains the runs and writes outcomes[place]. options.progress is called by one thread at a time.
+// Throws Error(device), before anything is written, where not even one run fits into the memory,
+// and when the GPU fails on the way (the runs are then recorded as failed).
+void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& options,
+                     std::vector<RunOutcome>& outcomes);
+
+// Places of runs that are trained together, one list per wave, in order: runs of one wave may share
+// a fleet and fit into `bytes_free`. `notice` hears of groups that need several waves.
+std::vector<std::vector<std::size_t>> plan_waves(
+    const std::vector<const RunConfig*>& configs, int64_t bytes_free,
+    const std::function<void(const std::string&)>& notice);
+
+}  // namespace posattn

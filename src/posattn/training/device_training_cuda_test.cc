@@ -1,0 +1,218 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/results/temporary_folder_test.h"
+#include "posattn/training/device_fleet.h"
+#include "posattn/training/device_training.h"
+#include "posattn/training/small_run_test.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string text_of(const fs::path& file) { return read_text_file(file, 1 << 24); }
+
+// Metrics without their times, which differ from run to run.
+std::vector<std::string> metrics_of(const fs::path& run) {
+  std::istringstream stream(text_of(run / "metrics.jsonl"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line.substr(0, line.find(",\"seconds\"")));
+  }
+  return lines;
+}
+
+class DeviceTrainingTest : public testing::Test {
+ protected:
+  fs::path out(const std::string& name) const { return folder_.path() / name; }
+  FleetOptions options(const std::string& name, bool resume = false) const {
+    FleetOptions result;
+    result.out = out(name);
+    result.threads = 2;
+    result.resume = resume;
+    return result;
+  }
+  static std::vector<RunConfig> runs(int64_t count, const std::string& device = "cuda") {
+    std::vector<RunConfig> configs(count, small_run());
+    for (int64_t run = 0; run < count; ++run) {
+      configs[run].seed = run;
+      configs[run].samples = 24;
+      configs[run].batch = 16;
+      configs[run].epochs = 4;
+      configs[run].device = device;
+    }
+    return configs;
+  }
+  void expect_same_run(const fs::path& a, const fs::path& b) const {
+    EXPECT_EQ(text_of(a / "model.safetensors"), text_of(b / "model.safetensors"));
+    EXPECT_EQ(metrics_of(a), metrics_of(b));
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(DeviceTrainingTest, LeavesWhatTheCpuEngineLeaves) {
+  const auto on_cpu = train_fleet(runs(2, "cpu"), options("cpu"));
+  std::vector<RunProgress> seen;
+  FleetOptions with_progress = options("cuda");
+  with_progress.progress = [&](const RunProgress& progress) { seen.push_back(progress); };
+  const auto on_device = train_fleet(runs(2), with_progress);
+  EXPECT_EQ(seen.size(), 2 * 6u);  // the start, four epochs, the end
+  for (int run = 0; run < 2; ++run) {
+    const RunOutcome &expected = on_cpu[run], &outcome = on_device[run];
+    EXPECT_EQ(outcome.status, RunStatus::done);
+    EXPECT_EQ(outcome.epoch, 4);
+    std::istringstream cpu(text_of(expected.folder / "metrics.jsonl"));
+    std::istringstream cuda(text_of(outcome.folder / "metrics.jsonl"));
+    for (std::string a, b; std::getline(cpu, a);) {
+      ASSERT_TRUE(std::getline(cuda, b));
+      const EpochRecord x = epoch_record_from_json(a), y = epoch_record_from_json(b);
+      EXPECT_EQ(x.epoch, y.epoch);
+      EXPECT_EQ(x.step, y.step);
+      EXPECT_NEAR(x.train_loss, y.train_loss, 1e-4 * x.train_loss);
+      ASSERT_EQ(x.validation_loss.has_value(), y.validation_loss.has_value());
+      EXPECT_NEAR(x.validation_loss.value_or(0), y.validation_loss.value_or(0), 1e-3);
+      ASSERT_EQ(x.tests.size(), y.tests.size());
+    }
+    std::set<std::string> files;
+    for (const auto& entry : fs::directory_iterator(outcome.folder)) {
+      files.insert(entry.path().filename());
+    }
+    EXPECT_EQ(files,
+              (std::set<std::string>{"checkpoint.safetensors", "config.toml", "lock",
+                                     "manifest.json", "metrics.jsonl", "model.safetensors"}));
+    const Manifest manifest = manifest_from_json(text_of(outcome.folder / "manifest.json"), "m");
+    EXPECT_EQ(manifest.status, RunStatus::done);
+    EXPECT_EQ(manifest.engine.at("device"), "cuda");
+    EXPECT_EQ(manifest.engine.at("precision"), "fp32");
+    EXPECT_FALSE(manifest.engine.at("engine").empty());
+  }
+}
+
+TEST_F(DeviceTrainingTest, AnInterruptedFleetResumesToTheSameBits) {
+  train_fleet(runs(2), options("straight"));
+  std::atomic<bool> stop = false;
+  FleetOptions first = options("resumed");
+  first.stop = &stop;
+  first.progress = [&](const RunProgress& progress) { stop = stop || progress.epoch >= 2; };
+  const auto interrupted = train_fleet(runs(2), first);
+  for (const RunOutcome& outcome : interrupted) {
+    EXPECT_NE(outcome.status, RunStatus::failed) << outcome.message;
+    EXPECT_TRUE(fs::exists(outcome.folder / "checkpoint.safetensors"));
+  }
+  for (const RunOutcome& outcome : train_fleet(runs(2), options("resumed", true))) {
+    EXPECT_EQ(outcome.status, RunStatus::done);
+    expect_same_run(outcome.folder, out("straight") / outcome.folder.filename());
+  }
+}
+
+TEST_F(DeviceTrainingTest, AStopBeforeTheStartLeavesNoFolders) {
+  const std::atomic<bool> stop = true;
+  FleetOptions stopped = options("a");
+  stopped.stop = &stop;
+  for (const RunOutcome& outcome : train_fleet(runs(2), stopped)) {
+    EXPECT_EQ(outcome.status, RunStatus::interrupted);
+    EXPECT_FALSE(fs::exists(outcome.folder));
+  }
+}
+
+TEST_F(DeviceTrainingTest, DivergedAndFailedRunsDoNotDisturbTheOthers) {
+  train_fleet(runs(3), options("straight"));
+  auto configs = runs(3);
+  configs[0].lr = 1e25;
+  FleetOptions fleet = options("a");
+  const fs::path metrics = out("a") / "positional-seed1" / "metrics.jsonl";
+  fleet.progress = [&](const RunProgress& progress) {
+    if (progress.run != 1 || progress.epoch != 2 || progress.status != RunStatus::running) return;
+    fs::remove(metrics);
+    fs::create_directory(metrics);  // from now on it cannot be written
+  };
+  const auto outcomes = train_fleet(configs, fleet);
+  EXPECT_EQ(outcomes[0].status, RunStatus::diverged);
+  EXPECT_THAT(outcomes[0].message, HasSubstr("in epoch"));
+  EXPECT_FALSE(fs::exists(outcomes[0].folder / "model.safetensors"));
+  EXPECT_EQ(outcomes[1].status, RunStatus::failed);
+  EXPECT_THAT(outcomes[1].message, HasSubstr("metrics.jsonl"));
+  expect_same_run(outcomes[2].folder, out("straight") / "positional-seed2");
+  fs::remove(metrics);
+  const auto resumed = train_fleet(configs, options("a", true));
+  EXPECT_TRUE(resumed[0].already_done);
+  EXPECT_EQ(resumed[1].status, RunStatus::done);
+  EXPECT_EQ(text_of(resumed[1].folder / "model.safetensors"),
+            text_of(out("straight") / "positional-seed1" / "model.safetensors"));
+}
+
+TEST_F(DeviceTrainingTest, ArchitecturesAndDevicesGoTogetherInOneList) {
+  auto configs = runs(3);
+  configs[1].architecture = "standard";
+  configs[2].device = "cpu";
+  for (const RunOutcome& outcome : train_fleet(configs, options("a"))) {
+    EXPECT_EQ(outcome.status, RunStatus::done) << outcome.message;
+    const Manifest manifest = manifest_from_json(text_of(outcome.folder / "manifest.json"), "m");
+    EXPECT_EQ(manifest.engine.at("device"), outcome.config.device);
+  }
+}
+
+TEST_F(DeviceTrainingTest, ARunDoesNotDependOnItsWave) {
+  train_fleet(runs(3), options("together"));
+  FleetOptions little_memory = options("in-turn");
+  little_memory.device_memory = DeviceFleet::bytes_needed(runs(2)) / 9 * 10 + 10;
+  std::string notice;
+  little_memory.notice = [&](const std::string& text) { notice += text; };
+  for (const RunOutcome& outcome : train_fleet(runs(3), little_memory)) {
+    expect_same_run(outcome.folder, out("together") / outcome.folder.filename());
+  }
+  EXPECT_THAT(notice, HasSubstr("trained in 2 waves of 2"));
+}
+
+TEST_F(DeviceTrainingTest, ARunDoesNotChangeItsDeviceOrPrecision) {
+  train_fleet(runs(1), options("a"));
+  for (const auto& [key, value] : {std::pair{"device", "cpu"}, {"precision", "tf32"}}) {
+    auto other = runs(1);
+    set_field(other[0], key, value);
+    try {
+      train_fleet(other, options("a", true));
+      ADD_FAILURE() << key;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::configuration);
+      EXPECT_THAT(error.problem(), HasSubstr(std::string(key) + " is"));
+    }
+  }
+}
+
+TEST(PlanWaves, RunsThatDoNotFitTogetherTakeTurns) {
+  std::vector<RunConfig> configs(7, small_run());
+  configs[3].architecture = "standard";
+  std::vector<const RunConfig*> pointers;
+  for (const RunConfig& config : configs) pointers.push_back(&config);
+  std::string notices;
+  const auto plan = [&](int64_t bytes) {
+    notices.clear();
+    return plan_waves(pointers, bytes, [&](const std::string& text) { notices += text + "\n"; });
+  };
+  using Waves = std::vector<std::vector<std::size_t>>;
+  EXPECT_EQ(plan(int64_t{1} << 40), (Waves{{0, 1, 2, 4, 5, 6}, {3}}));
+  EXPECT_EQ(notices, "");
+  const int64_t two = DeviceFleet::bytes_needed({configs[0], configs[0]});
+  const int64_t standard = DeviceFleet::bytes_needed({configs[3]});
+  EXPECT_EQ(plan(std::max(two, standard) * 10 / 9 + 10).front().size(), two > standard ? 2u : 3u);
+  EXPECT_THAT(notices, HasSubstr("6 runs need"));
+  EXPECT_THAT(notices, HasSubstr("waves of"));
+  try {
+    plan(1000);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::device);
+    EXPECT_THAT(error.problem(), HasSubstr("of GPU memory"));
+    EXPECT_THAT(error.hint(), HasSubstr("--device cpu"));
+  }
+}
+
+}  // namespace
+}  // namespace posattn

@@ -1,0 +1,40 @@
+// A few threads that do tasks of many *lanes*: a lane's tasks one at a time and in order, those of
+// different lanes at the same time. The queue is bounded.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace posattn {
+
+class OrderedWorkers {
+ public:
+  // A task is told its worker's number. It may not throw.
+  using Task = std::function<void(std::size_t worker)>;
+
+  OrderedWorkers(std::size_t workers, std::size_t lanes, std::size_t most_waiting);
+  ~OrderedWorkers();  // does what is waiting first
+
+  // Waits while the queue is full.
+  void add(std::size_t lane, Task task);
+
+ private:
+  void work(std::size_t worker);
+
+  std::size_t most_waiting_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable work_, space_;
+  std::vector<std::deque<Task>> waiting_;  // by lane
+  std::vector<bool> busy_;                 // by lane: a worker has one of its tasks
+  std::deque<std::size_t> ready_;          // lanes with a task that may be taken
+  std::size_t count_ = 0;                  // of waiting tasks
+  bool ending_ = false;
+  std::vector<std::jthread> threads_;  // last: they end first
+};
+
+}  // namespace posattn

@@ -1,0 +1,154 @@
+#include "posattn/training/recording.h"
+
+#include <limits>
+
+#include "posattn/kernels/cpu/blas.h"
+#include "posattn/training/checkpoint.h"
+#include "posattn/training/run_parts.h"
+
+namespace posattn {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Recording::Recording(const RunConfig& config, RunFolder& folder, RecordingOptions options)
+    : config_(config), folder_(folder), options_(std::move(options)) {
+  outcome_.config = config;
+  outcome_.folder = folder.path();
+  if (folder.previous()) outcome_.epoch = folder.previous()->epoch;
+}
+
+// A finished run needs nothing; one whose model file is gone is finished again.
+bool Recording::ended_before() {
+  const auto& previous = folder_.previous();
+  if (!previous) return false;
+  const bool done = previous->status == RunStatus::done && std::filesystem::exists(folder_.model());
+  if (!done && previous->status != RunStatus::diverged) return false;
+  outcome_.already_done = true;
+  outcome_.status = previous->status;
+  outcome_.message = previous->message;
+  const std::string& last = previous->final_metrics;
+  if (!last.empty()) outcome_.last = epoch_record_from_json(last);
+  return true;
+}
+
+void Recording::interrupt_before_start() { outcome_.status = RunStatus::interrupted; }
+
+RunState Recording::start() {
+  manifest_.started = folder_.previous() ? folder_.previous()->started : utc_now();
+  manifest_.configuration = to_json(config_);
+  manifest_.seeds = {{"run", std::to_string(config_.seed)},
+                     {"data", std::to_string(config_.data_seed_used())},
+                     {"weights", std::to_string(config_.weight_seed_used())}};
+  manifest_.engine = options_.engine;
+  const BlasInfo& blas = blas_info();
+  manifest_.libraries = {{"OpenBLAS", blas.configuration}, {"OpenBLAS kernels", blas.kernel}};
+  manifest_.command_line = options_.command_line;
+  started_writing_ = true;
+  folder_.write_manifest(manifest_);  // first: it is what makes the folder this run's
+  folder_.write_config(to_toml(config_));
+  const bool resumed = std::filesystem::exists(folder_.checkpoint());
+  return resumed ? load_checkpoint(folder_.checkpoint(), config_) : initial_state(config_);
+}
+
+void Recording::set_engine(std::map<std::string, std::string> engine) {
+  manifest_.engine = std::move(engine);
+}
+
+void Recording::begin(const RunState& state, int64_t steps_per_epoch) {
+  folder_.drop_metrics_after(state.epoch);
+  const std::string last = folder_.last_metrics();
+  if (!last.empty()) outcome_.last = epoch_record_from_json(last);
+  epoch_ = state.epoch;
+  step_ = first_step_ = state.optimiser.step;
+  validation_loss_ = state.validation_loss;
+  steps_per_epoch_ = steps_per_epoch;
+  started_ = checkpointed_ = Clock::now();
+  began_ = true;
+  report(RunStatus::running);
+}
+
+void Recording::record_epoch(const EpochRecord& record) {
+  folder_.append_metrics(to_json(record));
+  epoch_ = record.epoch;
+  step_ = record.step;
+  if (record.validation_loss) validation_loss_ = record.validation_loss;
+  outcome_.last = record;
+  report(RunStatus::running);
+}
+
+bool Recording::checkpoint_due() const {
+  return seconds_since(checkpointed_) >= config_.checkpoint_every;
+}
+
+void Recording::checkpoint(const RunState& state) {
+  save_checkpoint(folder_.checkpoint(), config_, state);
+  checkpointed_ = Clock::now();
+}
+
+void Recording::finish(const RunState& state, const std::string& divergence) {
+  save_checkpoint(folder_.checkpoint(), config_, state);
+  epoch_ = state.epoch;
+  step_ = state.optimiser.step;
+  outcome_.message = divergence;
+  if (!divergence.empty()) {
+    outcome_.status = RunStatus::diverged;
+  } else if (state.epoch >= config_.epochs) {
+    save_model(folder_.model(), trained_model(config_, state));
+    outcome_.status = RunStatus::done;
+  } else {
+    outcome_.status = RunStatus::interrupted;
+  }
+  write_ending();
+}
+
+void Recording::fail(const std::string& message) {
+  outcome_.status = RunStatus::failed;
+  outcome_.message = message;
+  if (!started_writing_) return;  // what is there says more than we could
+  try {
+    write_ending();
+  } catch (const std::exception&) {
+    // What kept the run from going on may keep this from being written too; the outcome has it.
+  }
+}
+
+void Recording::write_ending() {
+  if (began_) outcome_.epoch = epoch_;
+  manifest_.status = outcome_.status;
+  manifest_.message = outcome_.message;
+  manifest_.epoch = outcome_.epoch;
+  manifest_.ended = utc_now();
+  manifest_.final_metrics = outcome_.last ? to_json(*outcome_.last) : "";
+  if (began_) report(outcome_.status);
+  folder_.write_manifest(manifest_);
+}
+
+void Recording::report(RunStatus status) const {
+  if (!options_.progress) return;
+  RunProgress progress;
+  progress.architecture = config_.architecture;
+  progress.seed = config_.seed;
+  progress.epoch = epoch_;
+  progress.epochs = config_.epochs;
+  progress.step = step_;
+  progress.steps = config_.epochs * steps_per_epoch_;
+  progress.train_loss =
+      outcome_.last ? outcome_.last->train_loss : std::numeric_limits<double>::quiet_NaN();
+  progress.validation_loss = validation_loss_;
+  const auto steps_now = static_cast<double>(progress.step - first_step_);
+  const double seconds = seconds_since(started_);
+  if (steps_now > 0 && seconds > 0) {
+    progress.steps_per_second = steps_now / seconds;
+    progress.seconds_left =
+        static_cast<double>(progress.steps - progress.step) / progress.steps_per_second;
+  }
+  progress.status = status;
+  options_.progress(progress);
+}
+
+}  // namespace posattn

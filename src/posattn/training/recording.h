@@ -1,0 +1,98 @@
+// What a run leaves in its folder while it trains, whichever engine does that: it says from which
+// state to go on, writes metrics, checkpoints, the model and the manifest, and how it ended.
+//   Recording recording(config, folder, options);
+//   if (recording.ended_before()) return recording.outcome();
+//   state = recording.start(); ...; recording.begin(state, steps_per_epoch);
+//   recording.record_epoch(record); if (recording.checkpoint_due()) recording.checkpoint(state);
+//   ... recording.finish(state, divergence);      on any exception: recording.fail(message)
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "posattn/results/run_folder.h"
+#include "posattn/training/run.h"
+#include "posattn/training/run_config.h"
+
+namespace posattn {
+
+// Where one run stands; handed to the progress callback when the run starts, after every epoch and
+// when it ends.
+struct RunProgress {
+  std::size_t run = 0;  // its place in the fleet's list
+  std::string architecture;
+  int64_t seed = 0;
+  int64_t epoch = 0, epochs = 0;
+  int64_t step = 0, steps = 0;
+  double train_loss = 0;                  // of the last epoch; NaN before the first
+  std::optional<double> validation_loss;  // the last one measured
+  double steps_per_second = 0;            // in this sitting
+  double seconds_left = 0;                // of this run
+  RunStatus status = RunStatus::running;
+};
+
+struct RunOutcome {
+  RunConfig config;
+  std::filesystem::path folder;
+  RunStatus status = RunStatus::running;
+  bool already_done = false;        // it had ended before; nothing was trained
+  std::string message;              // why it diverged or failed
+  int64_t epoch = 0;                // completed
+  std::optional<EpochRecord> last;  // the last completed epoch; absent when there is none
+};
+
+struct RecordingOptions {
+  std::string command_line;                          // for the manifest
+  std::map<std::string, std::string> engine;         // likewise: device, path, ...
+  std::function<void(const RunProgress&)> progress;  // may be empty
+};
+
+class Recording {
+ public:
+  Recording(const RunConfig& config, RunFolder& folder, RecordingOptions options);
+
+  // Whether the run had ended in an earlier sitting; the outcome then says how.
+  bool ended_before();
+
+  // Makes the folder this run's. The state of its checkpoint, or else the first one.
+  RunState start();
+  // What the manifest says of the engine from its next writing on.
+  void set_engine(std::map<std::string, std::string> engine);
+  // Training begins from `state`, which is start()'s.
+  void begin(const RunState& state, int64_t steps_per_epoch);
+
+  void record_epoch(const EpochRecord& record);  // one line of metrics
+  bool checkpoint_due() const;
+  void checkpoint(const RunState& state);
+
+  // The run ends at `state`: all epochs are done, or it diverged (and how), or it was interrupted.
+  void finish(const RunState& state, const std::string& divergence);
+  void fail(const std::string& message);
+  void interrupt_before_start();
+
+  const RunOutcome& outcome() const { return outcome_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void write_ending();
+  void report(RunStatus status) const;
+
+  RunConfig config_;
+  RunFolder& folder_;
+  RecordingOptions options_;
+  RunOutcome outcome_;
+  Manifest manifest_;
+  bool started_writing_ = false, began_ = false;
+  int64_t epoch_ = 0, step_ = 0;  // completed
+  std::optional<double> validation_loss_;
+  int64_t steps_per_epoch_ = 0;
+  int64_t first_step_ = 0;  // of this sitting
+  Clock::time_point started_, checkpointed_;
+};
+
+}  // namespace posattn

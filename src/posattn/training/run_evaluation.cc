@@ -1,0 +1,56 @@
+#include "posattn/training/run_evaluation.h"
+
+#include <algorithm>
+
+#include "posattn/base/text.h"
+#include "posattn/evaluation/evaluate.h"
+#include "posattn/evaluation/measure.h"
+#include "posattn/training/run_parts.h"
+
+namespace posattn {
+namespace {
+
+bool due_every(int64_t every, const RunConfig& config, int64_t epoch) {
+  return epoch == config.epochs || (every > 0 && epoch % every == 0);
+}
+
+}  // namespace
+
+RunEvaluation::RunEvaluation(const RunConfig& config, int threads)
+    : config_(config),
+      task_(find_task(config.task)),
+      validation_(validation_data(config, threads)) {
+  for (const Dataset& set : validation_) masks_.push_back(loss_mask(task_, set.length));
+}
+
+bool RunEvaluation::due(const RunConfig& config, int64_t epoch) {
+  return due_every(config.validate_every, config, epoch) ||
+         due_every(config.test_every, config, epoch);
+}
+
+void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& state,
+                                      EpochRecord& record) const {
+  if (due_every(config_.validate_every, config_, record.epoch)) {
+    ErrorSums sums;
+    for (std::size_t set = 0; set < validation_.size(); ++set) {
+      sums += measure(network, state.parameters, validation_[set], masks_[set]);
+    }
+    const double loss = sums.mse();
+    record.validation_loss = state.validation_loss = loss;
+    state.best_validation_loss = std::min(loss, state.best_validation_loss.value_or(loss));
+  }
+  if (due_every(config_.test_every, config_, record.epoch)) {
+    const Model current = trained_model(config_, state);
+    EvaluationRequest request;
+    request.model = &current;
+    request.task = &task_;
+    request.scales = parse_scales(config_.test_scales);
+    request.samples = config_.test_samples;
+    request.seed = config_.data_seed_used();
+    request.purpose = Purpose::test_data;
+    request.threads = threads;
+    record.tests = evaluate(request);
+  }
+}
+
+}  // namespace posattn

@@ -1,0 +1,33 @@
+// Validation and tests of a run on its way: what is due after an epoch, computed by the CPU engine
+// whichever engine trains.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "posattn/model/network.h"
+#include "posattn/tasks/dataset.h"
+#include "posattn/training/run.h"
+#include "posattn/training/run_config.h"
+
+namespace posattn {
+
+class RunEvaluation {
+ public:
+  RunEvaluation(const RunConfig& config, int threads);  // makes the validation data
+
+  // Whether anything is to be computed after this epoch.
+  static bool due(const RunConfig& config, int64_t epoch);
+
+  // Puts what is due after record.epoch into the record and the state, whose epoch and parameters
+  // are those after it. `network` is of the run's spec.
+  void evaluate_when_due(Network& network, int threads, RunState& state, EpochRecord& record) const;
+
+ private:
+  RunConfig config_;
+  const Task& task_;
+  std::vector<Dataset> validation_;          // one set per length
+  std::vector<std::vector<uint8_t>> masks_;  // of each set
+};
+
+}  // namespace posattn

@@ -1,0 +1,91 @@
+#include "posattn/training/run_parts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace posattn {
+namespace {
+
+std::vector<Dataset> make_data(const RunConfig& config, Purpose purpose, int64_t samples,
+                               int threads) {
+  DatasetRequest request;
+  request.task = &find_task(config.task);
+  request.length = static_cast<int>(config.length);
+  request.samples = samples;
+  request.range = training_range(config.range, config.integers);
+  request.seed = config.data_seed_used();
+  request.purpose = purpose;
+  request.threads = threads;
+  if (config.variable_length) return make_variable_length(request);
+  std::vector<Dataset> sets;
+  sets.push_back(make_dataset(request));
+  return sets;
+}
+
+}  // namespace
+
+std::vector<Dataset> training_data(const RunConfig& config, int threads) {
+  return make_data(config, Purpose::train_data, config.samples, threads);
+}
+
+std::vector<Dataset> validation_data(const RunConfig& config, int threads) {
+  return make_data(config, Purpose::validation_data, config.validation_samples, threads);
+}
+
+OptimiserOptions optimiser_options(const RunConfig& config) {
+  return {optimiser_kind_from(config.optimiser), config.beta1, config.beta2, config.epsilon,
+          config.weight_decay};
+}
+
+ScheduleOptions schedule_options(const RunConfig& config, int64_t steps_per_epoch) {
+  ScheduleOptions options;
+  options.kind = schedule_kind_from(config.schedule);
+  options.lr = config.lr;
+  options.patience = config.plateau_patience;
+  options.factor = config.plateau_factor;
+  options.threshold = config.plateau_threshold;
+  options.floor = config.plateau_floor;
+  options.epsilon = config.plateau_epsilon;
+  options.warmup_steps = config.warmup_steps;
+  options.total_steps = config.epochs * steps_per_epoch;
+  return options;
+}
+
+RunState initial_state(const RunConfig& config) {
+  RunState state(std::make_shared<const ParameterLayout>(model_spec(config)));
+  initialise(state.parameters, config.weight_seed_used());
+  state.schedule = initial_schedule(schedule_options(config, 1));
+  return state;
+}
+
+Model trained_model(const RunConfig& config, const RunState& state) {
+  ModelOrigin origin;
+  origin.task = config.task;
+  origin.length = static_cast<int>(config.length);
+  origin.variable_length = config.variable_length;
+  origin.range = config.range;
+  origin.integers = config.integers;
+  origin.notes = {{"architecture", config.architecture},
+                  {"seed", std::to_string(config.seed)},
+                  {"epoch", std::to_string(state.epoch)}};
+  return {model_spec(config), state.parameters, origin};
+}
+
+std::string divergence_message(NotFinite what, double loss, int64_t step, int64_t epoch) {
+  std::string how;
+  switch (what) {
+    case NotFinite::loss:
+      how = fmt::format("the loss became {} in step {}", std::isnan(loss) ? NAN : loss, step);
+      break;
+    case NotFinite::weight:
+      how = "a weight became infinite";
+      break;
+    case NotFinite::squared_gradient:  // its weight would never move again
+      how = "the square of a gradient became infinite";
+      break;
+  }
+  return fmt::format("{} in epoch {}", how, epoch);
+}
+
+}  // namespace posattn
