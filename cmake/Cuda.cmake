@@ -1,11 +1,11 @@
 # The CUDA engine. posattn_cuda_objects is just the .cu files: quick to build when only they matter.
-find_program(POSATTN_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
-if(NOT CMAKE_CUDA_COMPILER AND NOT POSATTN_NVCC)
-  message(FATAL_ERROR "POSATTN_CUDA is ON, but there is no CUDA toolkit: nvcc is neither in PATH nor in "
-    "/usr/local/cuda/bin. Install it, name it with -DCMAKE_CUDA_COMPILER=/path/to/nvcc, or build "
-    "without the CUDA engine (the release preset).")
-endif()
-if(NOT CMAKE_CUDA_COMPILER)
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  find_program(POSATTN_NVCC nvcc PATHS /usr/local/cuda/bin)
+  if(NOT POSATTN_NVCC)
+    message(FATAL_ERROR "POSATTN_CUDA is ON, but no CUDA toolkit was found: nvcc is neither in PATH nor "
+      "in /usr/local/cuda/bin. Install it, name it with -DCMAKE_CUDA_COMPILER=/path/to/nvcc, or build "
+      "without the CUDA engine (the release preset).")
+  endif()
   set(CMAKE_CUDA_COMPILER ${POSATTN_NVCC})
 endif()
 # Code for Hopper, and PTX from which the driver makes code for what comes later.

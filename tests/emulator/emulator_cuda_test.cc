@@ -170,6 +170,7 @@ __global__ void lanes_disagree() {
 }
 
 TEST(EmulatorDeathTest, NamesADivergentBarrier) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(launch(half_of_the_block_waits, dim3(1), dim3(64), 0, nullptr),
                "block \\(0, 0, 0\\) cannot go on: of 64 threads 32 wait in __syncthreads, 0 in a "
                "warp collective, 32 have ended");

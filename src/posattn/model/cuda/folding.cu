@@ -70,23 +70,31 @@ __global__ void __launch_bounds__(folding_threads, 2)
   }
 }
 
+__device__ inline float4 add4(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
 __global__ void sum_groups_kernel(const SlotStep* slots, const float* partials, float* out,
-                                  int groups, int64_t size) {
+                                  int count, int group, int64_t size) {
   const int64_t i = 4 * (int64_t{1} * blockIdx.x * blockDim.x + threadIdx.x);
   const int slot = blockIdx.y;
   if (i >= size || slots[slot].samples == 0) return;
-  const float* from = partials + slot * groups * size + i;
-  float4 sum = load4(from);
+  const float* from = partials + slot * count * size + i;
+  float4 sum = make_float4(0, 0, 0, 0), group_sum = sum;
   constexpr int batch = 8;  // loads under way together
-  for (int first = 1; first < groups; first += batch) {
+  for (int first = 0, in_group = 0; first < count; first += batch) {
     float4 x[batch];
 #pragma unroll
     for (int k = 0; k < batch; ++k) {
-      x[k] = first + k < groups ? load4(from + (first + k) * size) : make_float4(0, 0, 0, 0);
+      x[k] = first + k < count ? load4(from + (first + k) * size) : make_float4(0, 0, 0, 0);
     }
 #pragma unroll
     for (int k = 0; k < batch; ++k) {
-      sum = make_float4(sum.x + x[k].x, sum.y + x[k].y, sum.z + x[k].z, sum.w + x[k].w);
+      group_sum = add4(group_sum, x[k]);
+      if (++in_group < group && first + k + 1 < count) continue;
+      sum = add4(sum, group_sum);
+      group_sum = make_float4(0, 0, 0, 0);
+      in_group = 0;
     }
   }
   store4(out + slot * size + i, sum.x, sum.y, sum.z, sum.w);
@@ -152,10 +160,10 @@ void Folding::enqueue_unfold(const SlotStep* slots, const float* parameters,
 }
 
 void enqueue_sum_groups(const SlotStep* slots, int slot_count, const float* partials, float* out,
-                        int groups, int64_t size, cudaStream_t stream) {
+                        int count, int group, int64_t size, cudaStream_t stream) {
   constexpr int threads = 128;
   launch(sum_groups_kernel, dim3(ceil_div(size / 4, threads), slot_count), dim3(threads), 0, stream,
-         slots, partials, out, groups, size);
+         slots, partials, out, count, group, size);
 }
 
 }  // namespace posattn::cuda

@@ -40,9 +40,11 @@ class Folding {
   FoldingPlan plan_;
 };
 
-// out[slot] = partials[slot, 0] + partials[slot, 1] + ..., in this order, for slots that do not
-// rest; partials [slots, groups, size], out [slots, size], size a multiple of four.
+// out[slot] = the sum of partials[slot, 0 .. count - 1]: first within each run of `group` of them,
+// then over the groups, both in order. A block that adds up a whole group itself (group = 1 here)
+// and blocks that take a tile each give the same bits. For slots that do not rest; partials
+// [slots, count, size], out [slots, size], size a multiple of four.
 void enqueue_sum_groups(const SlotStep* slots, int slot_count, const float* partials, float* out,
-                        int groups, int64_t size, cudaStream_t stream);
+                        int count, int group, int64_t size, cudaStream_t stream);
 
 }  // namespace posattn::cuda

@@ -410,22 +410,28 @@ TEST(Folding, SupportsWhatFolds) {
 }
 
 TEST(Folding, AddsGroupsInOrder) {
-  constexpr int groups = 11, size = 528;
-  std::vector<float> partials(slots * groups * size);
+  constexpr int parts = 11, size = 528;
+  std::vector<float> partials(slots * parts * size);
   RandomStream random(9, Purpose::initial_values, 3, 0);
   for (float& x : partials) x = random.uniform(-1, 1);
   const DeviceBuffer<SlotStep> steps(std::vector<SlotStep>{{16, 8, 1}, {3, 8, 1}, {0, 8, 1}});
   const DeviceBuffer<float> from(partials);
   DeviceBuffer<float> out(std::vector<float>(slots * size, untouched));
-  enqueue_sum_groups(steps.data(), slots, from.data(), out.data(), groups, size, nullptr);
-  const std::vector<float> got = out.download();
-  for (int slot = 0; slot < slots; ++slot) {
-    for (int i = 0; i < size; ++i) {
-      float expected = partials[slot * groups * size + i];
-      for (int group = 1; group < groups; ++group) {
-        expected += partials[(slot * groups + group) * size + i];
+  for (const int group : {1, 3}) {
+    enqueue_sum_groups(steps.data(), slots, from.data(), out.data(), parts, group, size, nullptr);
+    const std::vector<float> got = out.download();
+    for (int slot = 0; slot < slots; ++slot) {
+      for (int i = 0; i < size; ++i) {
+        float expected = 0;
+        for (int first = 0; first < parts; first += group) {
+          float sum = 0;
+          for (int part = first; part < std::min(first + group, parts); ++part) {
+            sum += partials[(slot * parts + part) * size + i];
+          }
+          expected += sum;
+        }
+        ASSERT_EQ(got[slot * size + i], slot == 2 ? untouched : expected);
       }
-      ASSERT_EQ(got[slot * size + i], slot == 2 ? untouched : expected);
     }
   }
 }

@@ -94,7 +94,7 @@ class FusedPositionalEngine : public StepEngine {
     }
 
     enqueue_sum_groups(data.slots, shape_.slots, partials_.data(), folded_gradients_.data(),
-                       sizes_.groups, sizes_.folded, stream);
+                       sizes_.groups, 1, sizes_.folded, stream);
     constexpr int threads = 64;
     launch(sum_losses, dim3(ceil_div(shape_.slots, threads)), dim3(threads), 0, stream, data.slots,
            shape_.slots, partial_losses_.data(), sizes_.groups, losses);

@@ -186,7 +186,7 @@ void Engine<exact, N>::enqueue(const StepData& data, const float* parameters, fl
   launch(backward_first<exact, N>, groups, block, sizeof(FirstBackwardShared<N>), stream, whole,
          layer(0), tables_.data(), table_gradients_.data());
   enqueue_sum_groups(data.slots, static_cast<int>(sizes_.slots), partials_.data(),
-                     weight_gradients_.data(), whole.groups, sizes_.folded, stream);
+                     weight_gradients_.data(), whole.groups, 1, sizes_.folded, stream);
   launch(finish_first<N>, dim3(slots), block, Tables<N>::size * sizeof(float), stream, whole,
          layer(0), table_gradients_.data(), weight_gradients_.data(), losses);
   folding_.enqueue_unfold(data.slots, parameters, folded, weight_gradients_.data(), gradients,

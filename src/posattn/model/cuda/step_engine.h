@@ -33,12 +33,12 @@ struct FleetShape {
 // spec.real_nodes, whatever the length. Absent nodes take no part in attention (no node hears
 // them) and not in the loss.
 struct StepData {
-  const SlotStep* slots = nullptr;    // [slots]
-  const float* inputs = nullptr;      // [slots, nodes, sample_stride, data_columns]; zero for
-                                      // scratch and absent nodes and absent samples
-  const float* targets = nullptr;     // [slots, nodes, sample_stride, output_columns], likewise
-  const uint8_t* counted = nullptr;   // [slots, nodes, output_columns]: 1 where an output counts at
-                                      // full length (also ask node < real_nodes)
+  const SlotStep* slots = nullptr;   // [slots]
+  const float* inputs = nullptr;     // [slots, nodes, sample_stride, data_columns]; zero for
+                                     // scratch and absent nodes and absent samples
+  const float* targets = nullptr;    // [slots, nodes, sample_stride, output_columns], likewise
+  const uint8_t* counted = nullptr;  // [slots, nodes, output_columns]: 1 where an output counts at
+                                     // full length (also ask node < real_nodes)
 };
 
 class StepEngine {
