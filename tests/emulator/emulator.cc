@@ -59,6 +59,7 @@ class Stack {
 struct Copy {
   void* to;
   const void* from;
+  int size, present;  // bytes
 };
 
 enum class State { ready, at_warp, at_block, done };
@@ -276,13 +277,14 @@ void* exchange_slots() {
   return this_block->warps[fiber.warp].slots[fiber.exchanges++ % 2];
 }
 
-void start_copy(void* shared, const void* global) {
-  if (reinterpret_cast<uintptr_t>(shared) % 16 != 0 ||
-      reinterpret_cast<uintptr_t>(global) % 16 != 0) {
-    fail("copy_async needs addresses that are multiples of 16");
+void start_copy(void* shared, const void* global, int size, int present) {
+  if (reinterpret_cast<uintptr_t>(shared) % size != 0 ||
+      reinterpret_cast<uintptr_t>(global) % size != 0) {
+    fail("copy_async needs addresses that are multiples of its size");
   }
-  std::memset(shared, 0xff, 16);
-  this_block->current->open_copies.push_back({shared, global});
+  if (present < 0 || present > size) fail("copy_async_part: more bytes than its size");
+  std::memset(shared, 0xff, size);
+  this_block->current->open_copies.push_back({shared, global, size, present});
 }
 
 void commit_copies() {
@@ -294,7 +296,10 @@ void commit_copies() {
 void wait_copies(int pending) {
   auto& groups = this_block->current->copy_groups;
   while (static_cast<int>(groups.size()) > pending) {
-    for (const Copy& copy : groups.front()) std::memcpy(copy.to, copy.from, 16);
+    for (const Copy& copy : groups.front()) {
+      std::memset(copy.to, 0, copy.size);
+      std::memcpy(copy.to, copy.from, copy.present);
+    }
     groups.pop_front();
   }
 }

@@ -59,7 +59,8 @@ const T* exchange(Collective kind, const T& mine) {
   return slots;
 }
 
-void start_copy(void* shared, const void* global);  // 16 bytes
+// The first `present` bytes of `size`; the rest becomes zero.
+void start_copy(void* shared, const void* global, int size = 16, int present = 16);
 void commit_copies();
 void wait_copies(int pending);
 

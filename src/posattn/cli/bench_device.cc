@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "posattn/base/version.h"
+#include "posattn/benchmark/device_ceilings.h"
 #include "posattn/benchmark/device_steps.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/text_table.h"
@@ -51,7 +52,12 @@ Json measure_device_steps(const DeviceBenchOptions& options) {
       }
     }
   }
+  const DeviceCeilings ceilings = measure_device_ceilings();  // the GPU is warm now
   return {{"device_steps", rows},
+          {"ceilings",
+           {{"copy_terabytes_per_second", rounded(ceilings.copy_bytes / 1e12)},
+            {"tf32_tensor_teraflops", rounded(ceilings.tensor_flops / 1e12)},
+            {"fp32_teraflops", rounded(ceilings.fp32_flops / 1e12)}}},
           {"device", device_json(machine.gpu)},
           {"machine",
            {{"cpu", machine.cpu},
@@ -74,7 +80,14 @@ std::string device_steps_text(const Json& result) {
                    number(row["batch"]), number(row["seeds"]), number(row["us_per_step_and_seed"]),
                    number(row["gflops"])});
   }
-  return text + table.to_string() + "\nGFLOP/s: nominal flops over the median time.\n";
+  const Json& ceilings = result["ceilings"];
+  return text + table.to_string() +
+         fmt::format(
+             "\nGFLOP/s: nominal flops over the median time. Ceilings measured in this run: copy "
+             "{} "
+             "TB/s (read and written), tensor core {} TFLOP/s (tf32, mma.sync), fp32 {} TFLOP/s.\n",
+             number(ceilings["copy_terabytes_per_second"]),
+             number(ceilings["tf32_tensor_teraflops"]), number(ceilings["fp32_teraflops"]));
 }
 
 }  // namespace posattn

@@ -16,7 +16,7 @@ struct DeviceBenchOptions {
   double seconds = 1;  // of each measurement
 };
 
-// {"machine": ..., "device": ..., "device_steps": [...]}
+// {"device_steps": [...], "ceilings": ..., "device": ..., "machine": ...}
 nlohmann::ordered_json measure_device_steps(const DeviceBenchOptions& options);
 std::string device_steps_text(const nlohmann::ordered_json& result);
 

@@ -45,12 +45,17 @@ std::vector<BandPoint> thinned_bands(const ByEpoch& losses) {
 
 }  // namespace
 
+std::string group_name(const RunReport& run) {
+  return run.execution.empty() ? run.architecture : run.architecture + " (" + run.execution + ")";
+}
+
 std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input) {
   std::vector<ArchitectureSummary> groups;
   for (const RunReport& run : input.runs) {
-    auto group = std::ranges::find(groups, run.architecture, &ArchitectureSummary::name);
+    const std::string name = group_name(run);
+    auto group = std::ranges::find(groups, name, &ArchitectureSummary::name);
     if (group == groups.end()) {
-      group = groups.insert(group, ArchitectureSummary{run.architecture, {}, 0, {}});
+      group = groups.insert(group, ArchitectureSummary{name, {}, 0, {}});
     }
     group->runs.push_back(&run);
     if (run.status != "done") ++group->unfinished;

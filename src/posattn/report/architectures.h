@@ -1,4 +1,5 @@
-// The runs of a report grouped by architecture: medians and spread over seeds, never the best one.
+// The runs of a report grouped by architecture: medians and spread over seeds, never the best one,
+// and never over runs that were computed in different ways.
 #pragma once
 
 #include <string>
@@ -11,13 +12,16 @@
 namespace posattn {
 
 struct ArchitectureSummary {
-  std::string name;
+  std::string name;                    // as group_name
   std::vector<const RunReport*> runs;  // point into the input
   int64_t unfinished = 0;              // runs whose status is not "done"
   std::vector<ScaleSummary> tests;     // ascending in c, over the runs that have this c
 };
 
-// In the order in which architectures first appear.
+// "positional", or "positional (cuda, tf32)" where runs differ in how they were computed.
+std::string group_name(const RunReport& run);
+
+// In the order in which they first appear.
 std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input);
 
 // Mean squared error against c.

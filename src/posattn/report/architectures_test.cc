@@ -25,6 +25,17 @@ TEST(Architectures, GroupsRunsAndTakesMedians) {
   EXPECT_DOUBLE_EQ(last.mse.maximum, 30.0);
 }
 
+TEST(Architectures, RunsComputedInDifferentWaysHaveNoCommonMedian) {
+  ReportInput input = sample_report();
+  for (int run = 0; run < 3; ++run) input.runs[run].execution = run == 1 ? "cpu" : "cuda";
+  const auto groups = group_by_architecture(input);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].name, "positional (cuda)");
+  EXPECT_EQ(groups[0].tests.back().mse.count, 2);
+  EXPECT_EQ(groups[1].name, "positional (cpu)");
+  EXPECT_EQ(groups[2].name, "standard");
+}
+
 TEST(Architectures, AFailedRunIsCounted) {
   ReportInput input = sample_report();
   input.runs[1].status = "diverged";

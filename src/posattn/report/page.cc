@@ -92,8 +92,8 @@ std::string introduction(const ReportInput& input,
   for (const ArchitectureSummary& architecture : architectures) {
     counts.push_back(fmt::format("{} ({})", escape_markup(architecture.name),
                                  plural(architecture.runs.size(), "run")));
-    positional |= architecture.name == "positional";
-    standard |= architecture.name == "standard";
+    positional |= architecture.runs.front()->architecture == "positional";
+    standard |= architecture.runs.front()->architecture == "standard";
   }
   std::string text = fmt::format(
       "These networks learned <b>{}</b> on sequences of {} with values in {}, and were then tested "
@@ -230,7 +230,7 @@ std::string details(const ReportInput& input,
     if (run.manifest.empty()) continue;
     text += fmt::format(
         "<details><summary>Settings and manifest: {}, seed {}</summary>\n<pre>{}</pre></details>\n",
-        escape_markup(run.architecture), run.seed, escape_markup(run.manifest));
+        escape_markup(group_name(run)), run.seed, escape_markup(run.manifest));
   }
   if (!input.commands.empty()) {
     text += heading("Make it again") + "<pre>";

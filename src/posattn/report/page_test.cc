@@ -42,7 +42,7 @@ TEST(Page, EscapesWhateverComesFromOutside) {
   input.title = input.task = hostile;
   input.commands = {hostile};
   for (RunReport& run : input.runs) {
-    run.architecture = run.manifest = run.status = hostile;
+    run.architecture = run.execution = run.manifest = run.status = hostile;
     for (AttentionMaps& maps : run.attention) maps.caption = hostile;
   }
   const std::string page = report_page(input);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -10,7 +12,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/base/strict_json.h"
 #include "posattn/model/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/results/manifest.h"
@@ -26,10 +27,14 @@ namespace fs = std::filesystem;
 constexpr uint64_t most_manifest_bytes = 16 << 20;
 constexpr uint64_t most_metrics_bytes = 1 << 30;
 
+// How a run was computed: it may round differently, but is the same experiment.
+constexpr std::array execution_keys = {"device", "precision", "path"};
+
 struct FoundRun {
   fs::path folder;
   RunReport report;
   std::string task, command_line, configuration;
+  std::map<std::string, std::string> execution;  // by key
   int length = 0;
   double range = 0;
 };
@@ -71,13 +76,16 @@ FoundRun read_run(const fs::path& folder) {
   run.report.status = to_string(manifest.status);
   run.command_line = manifest.command_line;
   run.configuration = manifest.configuration;
-  const nlohmann::json settings = parse_strict_json(manifest.configuration, name);
+  const nlohmann::json settings = read_settings(manifest.configuration, name);
   try {
     run.report.architecture = settings.at("architecture").get<std::string>();
     run.report.seed = settings.at("seed").get<int64_t>();
     run.task = settings.at("task").get<std::string>();
     run.length = settings.at("length").get<int>();
     run.range = settings.at("range").get<double>();
+    for (const char* key : execution_keys) {
+      run.execution[key] = settings.value(key, "");
+    }
   } catch (const nlohmann::json::exception& error) {
     throw Error(ExitCode::data, fmt::format("{}: {}", name, error.what()),
                 "the configuration of a run");
@@ -132,14 +140,30 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
 void check_comparable(const FoundRun& first, const FoundRun& other) {
   std::vector<std::string> may_differ = result_neutral_keys();
   may_differ.insert(may_differ.end(), {"architecture", "seed", "data-seed", "weight-seed"});
+  may_differ.insert(may_differ.end(), execution_keys.begin(), execution_keys.end());
   const std::string difference =
       settings_difference(first.configuration, other.configuration, may_differ);
   if (difference.empty()) return;
   throw Error(ExitCode::data,
               fmt::format("the runs do not compare: {} (there: {}, here: {})", difference,
                           first.folder.string(), other.folder.string()),
-              "runs that differ in architecture and seed alone",
+              "runs that differ in architecture, seed, device, precision and path alone",
               "make one report for each setting");
+}
+
+// Says of every run how it was computed, as far as the runs differ in that.
+void name_executions(std::vector<FoundRun>& runs) {
+  for (const char* key : execution_keys) {
+    const auto value = [key](const FoundRun& run) { return run.execution.at(key); };
+    const std::string first = value(runs.front());
+    if (std::ranges::all_of(runs, [&](const FoundRun& run) { return value(run) == first; })) {
+      continue;
+    }
+    for (FoundRun& run : runs) {
+      std::string& text = run.report.execution;
+      text += (text.empty() ? "" : ", ") + value(run);
+    }
+  }
 }
 
 }  // namespace
@@ -153,8 +177,9 @@ ReportInput read_runs(const std::vector<fs::path>& paths) {
     }
   }
   if (runs.empty()) throw Error(ExitCode::data, "no run to report on");
+  name_executions(runs);
   std::ranges::sort(runs, {}, [](const FoundRun& run) {
-    return std::tuple(run.report.architecture, run.report.seed, run.folder);
+    return std::tuple(run.report.architecture, run.report.execution, run.report.seed, run.folder);
   });
 
   ReportInput input;

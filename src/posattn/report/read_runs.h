@@ -12,7 +12,8 @@ namespace posattn {
 // by architecture and seed. The first run of each architecture that has a model shows its
 // attention: on one input of the training range and, where attention depends on the data, on the
 // same input times the largest test scale. Throws Error(data) when there is no run, a file is
-// broken, or settings other than architecture and seeds differ (such runs do not compare).
+// broken, or settings other than architecture, seeds and how it was computed (device, precision,
+// path) differ: such runs do not compare.
 ReportInput read_runs(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace posattn

@@ -31,18 +31,22 @@ class ReadRuns : public testing::Test {
   // A run of two epochs at length 4, as training leaves it.
   std::filesystem::path write_run(const std::string& architecture, int64_t seed,
                                   const std::string& task = "cumulative-sum", int64_t epochs = 2) {
-    std::filesystem::path run = folder_ / "runs" / (architecture + "-" + std::to_string(seed));
-    create_folder(run);
     RunConfig config;
     config.task = task;
     config.architecture = architecture;
     config.seed = seed;
-    config.length = 4;
     config.epochs = epochs;
-    config.checkpoint_every = 1.0 + static_cast<double>(seed);  // may differ: never in the result
+    return write_run(config, architecture + "-" + std::to_string(seed));
+  }
+
+  std::filesystem::path write_run(RunConfig config, const std::string& name) {
+    std::filesystem::path run = folder_ / "runs" / name;
+    create_folder(run);
+    config.length = 4;
+    config.checkpoint_every = 1.0 + static_cast<double>(config.seed);  // may differ, never matters
     Manifest manifest;
     manifest.configuration = to_json(config);
-    manifest.command_line = "posattn train --task " + task;
+    manifest.command_line = "posattn train --task " + config.task;
     manifest.status = RunStatus::done;
     manifest.epoch = 2;
     write_file(run / "manifest.json", to_json(manifest));
@@ -67,7 +71,7 @@ class ReadRuns : public testing::Test {
     const ModelSpec spec = model_spec(config);
     Model model{.spec = spec, .parameters = Parameters<float>(spec), .origin = {}};
     initialise(model.parameters, 1);
-    model.origin.task = task;
+    model.origin.task = config.task;
     model.origin.length = 4;
     save_model(run / "model.safetensors", model);
     return run;
@@ -127,6 +131,24 @@ TEST_F(ReadRuns, RefusesWhatDoesNotCompareOrIsNoRun) {
   EXPECT_THROW(read_runs({}), Error);
   write_run("positional", 1, "sort");
   EXPECT_THROW(read_runs({folder_}), Error);
+}
+
+TEST_F(ReadRuns, RunsOfBothDevicesAreKeptApartAndNamed) {
+  RunConfig config;
+  config.device = "cuda";
+  write_run(config, "a");
+  EXPECT_EQ(read_runs({folder_}).runs[0].execution, "");
+  config.device = "cpu";
+  write_run(config, "b");
+  EXPECT_EQ(read_runs({folder_}).runs[0].execution, "cpu");
+  config.device = "cuda";
+  config.precision = "tf32";
+  write_run(config, "c");
+  const ReportInput input = read_runs({folder_});
+  ASSERT_EQ(input.runs.size(), 3U);
+  EXPECT_EQ(input.runs[0].execution, "cpu, fp32");
+  EXPECT_EQ(input.runs[1].execution, "cuda, fp32");
+  EXPECT_EQ(input.runs[2].execution, "cuda, tf32");
 }
 
 TEST_F(ReadRuns, RefusesRunsOfOtherSettings) {

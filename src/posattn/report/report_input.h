@@ -25,6 +25,7 @@ struct AttentionMaps {
 
 struct RunReport {
   std::string architecture;
+  std::string execution;  // "cuda, tf32": what differs from other runs in how it was computed
   int64_t seed = 0;
   std::string status;  // "done", "diverged", ...
   double seconds = 0;  // of training

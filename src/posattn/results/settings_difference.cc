@@ -12,12 +12,21 @@
 
 namespace posattn {
 
+nlohmann::json read_settings(std::string_view json, const std::string& what) {
+  nlohmann::json settings = parse_strict_json(json, what);
+  if (!settings.is_object()) throw Error(ExitCode::data, what + " is no object");
+  if (!settings.contains("precision")) {
+    settings["precision"] = "fp32";
+    settings["device"] = "cpu";
+  }
+  return settings;
+}
+
 std::string settings_difference(std::string_view there, std::string_view here,
                                 const std::vector<std::string>& neutral) {
   constexpr std::size_t most_shown = 3;
-  const nlohmann::json stored = parse_strict_json(there, "stored configuration");
-  const nlohmann::json wanted = parse_strict_json(here, "configuration");
-  if (!stored.is_object()) throw Error(ExitCode::data, "the stored configuration is no object");
+  const nlohmann::json stored = read_settings(there, "the stored configuration");
+  const nlohmann::json wanted = read_settings(here, "the configuration");
   std::set<std::string> keys;
   for (const auto& item : stored.items()) keys.insert(item.key());
   for (const auto& item : wanted.items()) keys.insert(item.key());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "posattn/base/error.h"
 
 namespace posattn {
@@ -20,6 +22,18 @@ TEST(SettingsDifference, NamesWhatDiffers) {
   EXPECT_EQ(settings_difference(R"({"a":1,"b":1,"c":1,"d":1,"e":1})",
                                 R"({"a":2,"b":2,"c":2,"d":2,"e":2})", {}),
             "a is 1 there, 2 here; b is 1 there, 2 here; c is 1 there, 2 here; 2 more");
+}
+
+// As recorded before there was a choice.
+TEST(SettingsDifference, SettingsWithoutPrecisionAreThoseOfTheCpu) {
+  const char* before = R"({"device": "auto", "lr": 1})";
+  const auto with = [](const std::string& device, const std::string& precision) {
+    return R"({"device": ")" + device + R"(", "lr": 1, "precision": ")" + precision + R"("})";
+  };
+  EXPECT_EQ(settings_difference(before, with("cpu", "fp32"), {}), "");
+  EXPECT_EQ(settings_difference(before, before, {}), "");
+  EXPECT_EQ(settings_difference(before, with("cuda", "tf32"), {}),
+            R"(device is "cpu" there, "cuda" here; precision is "fp32" there, "tf32" here)");
 }
 
 TEST(SettingsDifference, RefusesWhatIsNoObject) {

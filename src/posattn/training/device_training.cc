@@ -22,8 +22,8 @@ using Clock = std::chrono::steady_clock;
 // Tasks that may wait: a few epochs' worth, so that a long test of one run does not stop the GPU.
 constexpr std::size_t least_queue = 64;
 
-// One run of a wave. `checkpointed` belongs to the thread that drives the GPU, the rest to the
-// run's lane of the workers.
+// One run of a wave. While the workers are there, `ended` and `checkpointed` belong to the thread
+// that drives the GPU, the rest to the run's lane.
 struct WaveRun {
   WaveRun(const FolderRun& run, RecordingOptions options)
       : config(*run.config), recording(*run.config, *run.folder, std::move(options)) {}

@@ -116,7 +116,8 @@ std::filesystem::path run_folder_path(const std::filesystem::path& out, const Ru
 RunConfig with_device(RunConfig config, const FleetOptions& options) {
   const std::filesystem::path file = run_folder_path(options.out, config) / "config.toml";
   if (config.device == "auto" && options.resume && std::filesystem::exists(file)) {
-    config.device = read_config_file(file).config.device;
+    const std::string recorded = read_config_file(file).config.device;
+    config.device = recorded == "auto" ? "cpu" : recorded;  // auto: when there was no other
   }
   config.device = device_used(config);
   return config;

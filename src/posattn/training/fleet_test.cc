@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -108,6 +109,39 @@ TEST_F(FleetTest, ARunStaysOnTheDeviceItWasStartedOn) {
   auto configs = runs({2});
   configs[0].device = "auto";
   EXPECT_EQ(with_device(configs[0], options("a", 1, true)).device, "cpu");
+}
+
+// What a run left before settings named a precision and folders the device that was used.
+TEST_F(FleetTest, ARunRecordedWithoutDeviceAndPrecisionResumesOnTheCpu) {
+  train_fleet(runs({2}), options("straight"));
+  std::atomic<bool> stop = false;
+  FleetOptions first = options("a");
+  first.stop = &stop;
+  first.progress = [&](const RunProgress& progress) { stop = progress.epoch >= 3; };
+  const fs::path run = train_fleet(runs({2}), first).front().folder;
+  // In place, so that the checkpoint's header keeps its length: spaces are harmless in JSON.
+  const auto replace = [&](const char* file, const std::string& from, std::string to) {
+    std::string text = text_of(run / file);
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << file << " " << from;
+    text.replace(at, from.size(), to.append(from.size() - to.size(), ' '));
+    write_file(run / file, text);
+  };
+  replace("checkpoint.safetensors", R"(\"device\":\"cpu\",\"precision\":\"fp32\")",
+          R"(\"device\":\"auto\")");
+  replace("config.toml", "device = \"cpu\"\nprecision = \"fp32\"", "device = \"auto\"");
+  Manifest manifest = manifest_from_json(text_of(run / "manifest.json"), "m");
+  auto settings = nlohmann::json::parse(manifest.configuration);
+  settings.erase("precision");
+  settings["device"] = "auto";
+  manifest.configuration = settings.dump();
+  write_file(run / "manifest.json", to_json(manifest));
+
+  auto configs = runs({2});
+  configs[0].device = "auto";
+  const RunOutcome outcome = train_fleet(configs, options("a", 1, true)).front();
+  EXPECT_EQ(outcome.status, RunStatus::done) << outcome.message;
+  expect_same_model(run, out("straight") / run.filename());
 }
 
 TEST_F(FleetTest, AnInterruptedRunResumesToTheSameBits) {

@@ -7,17 +7,8 @@ namespace posattn {
 OrderedWorkers::OrderedWorkers(std::size_t workers, std::size_t lanes, std::size_t most_waiting)
     : most_waiting_(std::max<std::size_t>(1, most_waiting)), waiting_(lanes), busy_(lanes) {
   for (std::size_t worker = 0; worker < std::max<std::size_t>(1, workers); ++worker) {
-    threads_.emplace_back([this, worker] { work(worker); });
+    threads_.emplace_back([this, worker](const std::stop_token& ending) { work(ending, worker); });
   }
-}
-
-OrderedWorkers::~OrderedWorkers() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  work_.notify_all();
-  threads_.clear();  // joins
 }
 
 void OrderedWorkers::add(std::size_t lane, Task task) {
@@ -30,12 +21,11 @@ void OrderedWorkers::add(std::size_t lane, Task task) {
   work_.notify_one();
 }
 
-void OrderedWorkers::work(std::size_t worker) {
+void OrderedWorkers::work(const std::stop_token& ending, std::size_t worker) {
   std::unique_lock lock(mutex_);
   for (;;) {
     // A lane that is busy becomes ready again through the worker that has it.
-    work_.wait(lock, [this] { return ending_ || !ready_.empty(); });
-    if (ready_.empty()) return;
+    if (!work_.wait(lock, ending, [this] { return !ready_.empty(); })) return;
     const std::size_t lane = ready_.front();
     ready_.pop_front();
     const Task task = std::move(waiting_[lane].front());

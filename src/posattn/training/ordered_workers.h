@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -17,24 +18,24 @@ class OrderedWorkers {
   // A task is told its worker's number. It may not throw.
   using Task = std::function<void(std::size_t worker)>;
 
+  // At its end it does what is waiting first.
   OrderedWorkers(std::size_t workers, std::size_t lanes, std::size_t most_waiting);
-  ~OrderedWorkers();  // does what is waiting first
 
   // Waits while the queue is full.
   void add(std::size_t lane, Task task);
 
  private:
-  void work(std::size_t worker);
+  void work(const std::stop_token& ending, std::size_t worker);
 
   std::size_t most_waiting_;
   std::mutex mutex_;  // guards what follows
-  std::condition_variable work_, space_;
+  std::condition_variable_any work_;
+  std::condition_variable space_;
   std::vector<std::deque<Task>> waiting_;  // by lane
   std::vector<bool> busy_;                 // by lane: a worker has one of its tasks
   std::deque<std::size_t> ready_;          // lanes with a task that may be taken
   std::size_t count_ = 0;                  // of waiting tasks
-  bool ending_ = false;
-  std::vector<std::jthread> threads_;  // last: they end first
+  std::vector<std::jthread> threads_;      // last: they end first
 };
 
 }  // namespace posattn

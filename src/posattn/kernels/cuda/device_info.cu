@@ -45,9 +45,8 @@ void ask_device(DeviceInfo& info) {
                     std::to_string(info.minor),
                 "9.0 or newer", "use a GPU of the Hopper generation or newer");
   }
-  size_t free_bytes = 0, total_bytes = 0;
+  size_t free_bytes = 0, total_bytes = 0;  // the first question that only a GPU we get answers
   cuda::check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-  info.free_bytes = static_cast<int64_t>(free_bytes);
 }
 
 }  // namespace

@@ -11,11 +11,10 @@ struct DeviceInfo {
   bool built = false;   // this build has the CUDA engine
   bool usable = false;  // and a GPU that can run it; else `problem` and `hint` say why not
   std::string name;
-  std::string driver,
-      toolkit;  // CUDA versions, "13.0": what the driver offers, what we were built with
+  std::string driver, toolkit;  // CUDA versions, "13.0": the driver's, and that of this build
   int multiprocessors = 0;
   int major = 0, minor = 0;  // compute capability
-  int64_t memory_bytes = 0, free_bytes = 0;
+  int64_t memory_bytes = 0;
   std::string problem, hint;
 };
 

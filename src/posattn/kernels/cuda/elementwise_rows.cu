@@ -5,17 +5,19 @@ namespace posattn::cuda {
 namespace {
 
 constexpr unsigned all_lanes = 0xffffffffu;
-constexpr int row_warps = 4;  // rows per block, one warp each
 constexpr int block_threads = 256;
 
 __device__ bool rests(const SlotStep* steps, int slot) { return steps && steps[slot].samples == 0; }
 
-__device__ float sum_of_warp(float x) {
-  for (int other = 16; other > 0; other /= 2) x += __shfl_xor_sync(all_lanes, x, other);
+// Over `lanes` neighbouring lanes, a power of two.
+template <int lanes>
+__device__ float sum_of_lanes(float x) {
+  for (int other = lanes / 2; other > 0; other /= 2) x += __shfl_xor_sync(all_lanes, x, other);
   return x;
 }
-__device__ float largest_of_warp(float x) {
-  for (int other = 16; other > 0; other /= 2) {
+template <int lanes>
+__device__ float largest_of_lanes(float x) {
+  for (int other = lanes / 2; other > 0; other /= 2) {
     x = fmaxf(x, __shfl_xor_sync(all_lanes, x, other));
   }
   return x;
@@ -28,56 +30,66 @@ __device__ int first_absent_column(const SlotStep* steps, int slot, AbsentColumn
   return absent.end == 0 ? 0 : steps[slot].real_nodes;
 }
 
-__global__ void __launch_bounds__(32 * row_warps)
+// `lanes` lanes of a warp share a row. The last warp's surplus lanes do its last row again, so that
+// all lanes exchange, and write nothing.
+template <int lanes>
+__global__ void __launch_bounds__(block_threads)
     softmax_kernel(int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
                    AbsentColumns absent, const SlotStep* steps) {
-  const int slot = blockIdx.y, lane = threadIdx.x % 32;
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * row_warps + threadIdx.x / 32;
-  if (rests(steps, slot) || row >= rows) return;
+  const int slot = blockIdx.y, lane = threadIdx.x % lanes;
+  if (rests(steps, slot)) return;
+  const int64_t own = static_cast<int64_t>(blockIdx.x) * (block_threads / lanes) +
+                      threadIdx.x / lanes,
+                row = own < rows ? own : rows - 1;
   const float* from = x.data + slot * x.slot_stride + row * x.stride;
   float* to = a.data + slot * a.slot_stride + row * a.stride;
   const int first_absent = first_absent_column(steps, slot, absent);
   float largest = -INFINITY;
-  for (int c = lane; c < columns; c += 32) {
+  for (int c = lane; c < columns; c += lanes) {
     if (present(c, first_absent, absent)) largest = fmaxf(largest, from[c]);
   }
-  largest = largest_of_warp(largest);
+  largest = largest_of_lanes<lanes>(largest);
+  const auto weight = [&](int c) {
+    return present(c, first_absent, absent) ? expf(from[c] - largest) : 0.0f;
+  };
   float sum = 0;
-  for (int c = lane; c < columns; c += 32) {
-    const float value = present(c, first_absent, absent) ? expf(from[c] - largest) : 0.0f;
-    to[c] = value;
-    sum += value;
-  }
-  const float scale = 1 / sum_of_warp(sum);
-  for (int c = lane; c < columns; c += 32) to[c] *= scale;
+  for (int c = lane; c < columns; c += lanes) sum += weight(c);
+  const float scale = 1 / sum_of_lanes<lanes>(sum);
+  if (own >= rows) return;
+  for (int c = lane; c < columns; c += lanes) to[c] = weight(c) * scale;
 }
 
-__global__ void __launch_bounds__(32 * row_warps)
+template <int lanes>
+__global__ void __launch_bounds__(block_threads)
     softmax_gradient_kernel(int64_t rows, int32_t columns, Rows<const float> a,
                             Rows<const float> da, Rows<float> dx, AbsentColumns absent,
                             const SlotStep* steps) {
-  const int slot = blockIdx.y, lane = threadIdx.x % 32;
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * row_warps + threadIdx.x / 32;
-  if (rests(steps, slot) || row >= rows) return;
+  const int slot = blockIdx.y, lane = threadIdx.x % lanes;
+  if (rests(steps, slot)) return;
+  const int64_t own = static_cast<int64_t>(blockIdx.x) * (block_threads / lanes) +
+                      threadIdx.x / lanes,
+                row = own < rows ? own : rows - 1;
   const float* weights = a.data + slot * a.slot_stride + row * a.stride;
   const float* from = da.data + slot * da.slot_stride + row * da.stride;
   float* to = dx.data + slot * dx.slot_stride + row * dx.stride;
   const int first_absent = first_absent_column(steps, slot, absent);
   float dot = 0;
-  for (int c = lane; c < columns; c += 32) {
+  for (int c = lane; c < columns; c += lanes) {
     if (present(c, first_absent, absent)) dot += weights[c] * from[c];
   }
-  dot = sum_of_warp(dot);
-  for (int c = lane; c < columns; c += 32) {
+  dot = sum_of_lanes<lanes>(dot);
+  if (own >= rows) return;
+  for (int c = lane; c < columns; c += lanes) {
     to[c] = present(c, first_absent, absent) ? weights[c] * (from[c] - dot) : 0.0f;
   }
 }
 
-constexpr int sum_columns = 32, sum_lanes = block_threads / sum_columns;
+constexpr int sum_columns = 32, sum_lanes = 16, sum_threads = sum_columns * sum_lanes;
+constexpr int sum_ahead = 8;  // rows that a thread reads before it adds them up
 
-// A block sums 32 columns of a group: thread (column, lane) every eighth row, then the lanes in
+// A block sums 32 columns of a group: thread (lane, column) every 16th row, then the lanes in
 // order.
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(sum_threads)
     group_sums_kernel(int32_t groups, int32_t group_rows, int32_t columns, Rows<float> x,
                       const float* activation, Rows<float> sums, bool accumulate,
                       const SlotStep* steps) {
@@ -86,14 +98,24 @@ __global__ void __launch_bounds__(block_threads)
   if (rests(steps, slot)) return;
   const int group = blockIdx.x % groups;
   const int column = blockIdx.x / groups * sum_columns + threadIdx.x % sum_columns;
+  const int64_t first =
+      slot * x.slot_stride + static_cast<int64_t>(group) * group_rows * x.stride + column;
+  const int rows = column < columns ? group_rows : 0;
   float sum = 0;
-  if (column < columns) {
-    for (int r = lane; r < group_rows; r += sum_lanes) {
-      const int64_t row = static_cast<int64_t>(group) * group_rows + r;
-      const int64_t place = slot * x.slot_stride + row * x.stride + column;
-      float value = x.data[place];
-      if (activation && !(activation[place] > 0)) x.data[place] = value = 0;
-      sum += value;
+  for (int begin = lane; begin < rows; begin += sum_ahead * sum_lanes) {
+    float values[sum_ahead];
+    bool cut[sum_ahead];
+#pragma unroll
+    for (int i = 0; i < sum_ahead; ++i) {
+      const int r = begin + i * sum_lanes;
+      const int64_t place = first + r * x.stride;
+      values[i] = r < rows ? x.data[place] : 0.0f;
+      cut[i] = activation && r < rows && !(activation[place] > 0);
+    }
+#pragma unroll
+    for (int i = 0; i < sum_ahead; ++i) {
+      if (cut[i]) x.data[first + (begin + i * sum_lanes) * x.stride] = values[i] = 0;
+      sum += values[i];
     }
   }
   partial[lane][threadIdx.x % sum_columns] = sum;
@@ -137,26 +159,37 @@ dim3 blocks(int64_t count, int64_t per_block, int slots) {
   return dim3(static_cast<unsigned>(ceil_div(count, per_block)), slots);
 }
 
+// Of a warp, for a row.
+int lanes_for(int32_t columns) { return columns <= 8 ? 8 : columns <= 16 ? 16 : 32; }
+
 }  // namespace
 
 void enqueue_softmax(int slots, int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
                      AbsentColumns absent, const SlotStep* steps, cudaStream_t stream) {
-  launch(softmax_kernel, blocks(rows, row_warps, slots), dim3(32 * row_warps), 0, stream, rows,
-         columns, x, a, absent, steps);
+  const int lanes = lanes_for(columns);
+  launch(lanes == 8    ? softmax_kernel<8>
+         : lanes == 16 ? softmax_kernel<16>
+                       : softmax_kernel<32>,
+         blocks(rows, block_threads / lanes, slots), dim3(block_threads), 0, stream, rows, columns,
+         x, a, absent, steps);
 }
 
 void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<const float> a,
                               Rows<const float> da, Rows<float> dx, AbsentColumns absent,
                               const SlotStep* steps, cudaStream_t stream) {
-  launch(softmax_gradient_kernel, blocks(rows, row_warps, slots), dim3(32 * row_warps), 0, stream,
-         rows, columns, a, da, dx, absent, steps);
+  const int lanes = lanes_for(columns);
+  launch(lanes == 8    ? softmax_gradient_kernel<8>
+         : lanes == 16 ? softmax_gradient_kernel<16>
+                       : softmax_gradient_kernel<32>,
+         blocks(rows, block_threads / lanes, slots), dim3(block_threads), 0, stream, rows, columns,
+         a, da, dx, absent, steps);
 }
 
 void enqueue_group_sums(int slots, int32_t groups, int32_t group_rows, int32_t columns,
                         Rows<float> x, const float* activation, Rows<float> sums, bool accumulate,
                         const SlotStep* steps, cudaStream_t stream) {
   const int64_t count = ceil_div(columns, sum_columns) * groups;
-  launch(group_sums_kernel, blocks(count, 1, slots), dim3(block_threads), 0, stream, groups,
+  launch(group_sums_kernel, blocks(count, 1, slots), dim3(sum_threads), 0, stream, groups,
          group_rows, columns, x, activation, sums, accumulate, steps);
 }
 

@@ -1,3 +1,4 @@
+#include "posattn/kernels/cuda/adam.cuh"
 #include "posattn/kernels/cuda/elementwise_training.h"
 #include "posattn/kernels/cuda/runtime.h"
 
@@ -47,9 +48,6 @@ __global__ void __launch_bounds__(block_threads)
   losses[slot] = static_cast<double>(steps[slot].loss_scale) * sum;
 }
 
-// With g the gradient (training/optimiser.cc has the numbers):
-//   m = beta1 m + (1 - beta1) g        v = beta2 v + (1 - beta2) g^2
-//   w = keep w - step_size m / (sqrt(v) / root_correction2 + epsilon)
 __global__ void __launch_bounds__(block_threads)
     adam_kernel(int64_t size, const AdamNumbers<float>* numbers, const uint8_t* trained,
                 const SlotStep* steps, const float* gradient, float* first, float* second,
@@ -57,14 +55,8 @@ __global__ void __launch_bounds__(block_threads)
   const int slot = blockIdx.y;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * block_threads + threadIdx.x;
   if (i >= size || (steps && steps[slot].samples == 0) || (trained && !trained[i])) return;
-  const AdamNumbers<float> n = numbers[slot];
   const int64_t place = slot * size + i;
-  const float w = weights[place], g = gradient[place] + n.decay_to_gradient * w;
-  const float m = n.beta1 * first[place] + n.rest1 * g;
-  const float v = n.beta2 * second[place] + n.rest2 * g * g;
-  first[place] = m;
-  second[place] = v;
-  weights[place] = n.keep * w - n.step_size * (m / (sqrtf(v) / n.root_correction2 + n.epsilon));
+  step_adam(numbers[slot], gradient[place], first[place], second[place], weights[place]);
 }
 
 }  // namespace

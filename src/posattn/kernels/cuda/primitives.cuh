@@ -51,6 +51,22 @@ __device__ inline void copy_async_at(void* shared, const void* global) {
                "n"(bytes)
                : "memory");
 }
+// Starts a copy of the first `present` bytes of `size` (4 or 16, to which both sides are aligned);
+// the rest becomes zero.
+template <int size>
+__device__ inline void copy_async_part(void* shared, const void* global, int present) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  if constexpr (size == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global),
+                 "r"(present)
+                 : "memory");
+  } else {
+    static_assert(size == 4);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(global),
+                 "r"(present)
+                 : "memory");
+  }
+}
 // Closes the group of copies this thread has started.
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Waits until at most `pending` of this thread's latest groups are unfinished. A barrier must

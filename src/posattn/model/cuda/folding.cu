@@ -74,11 +74,27 @@ __device__ inline float4 add4(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
+// losses[slot], by the first warp of the slot's first block.
+__device__ inline void sum_losses(const SlotStep& step, const TileLosses& losses) {
+  if (losses.parts == nullptr || blockIdx.x > 0 || threadIdx.x >= 32 || threadIdx.y > 0) return;
+  double sum = 0;
+  for (int k = threadIdx.x; k < losses.count; k += 32) {
+    sum += losses.parts[blockIdx.y * losses.count + k];
+  }
+  for (int step_size = 16; step_size > 0; step_size /= 2) {
+    sum += __shfl_xor_sync(0xffffffffu, sum, step_size);
+  }
+  if (threadIdx.x == 0) losses.out[blockIdx.y] = sum * step.loss_scale;
+}
+
 __global__ void sum_groups_kernel(const SlotStep* slots, const float* partials, float* out,
-                                  int count, int group, int64_t size) {
+                                  int count, int group, int64_t size, TileLosses losses) {
   const int64_t i = 4 * (int64_t{1} * blockIdx.x * blockDim.x + threadIdx.x);
   const int slot = blockIdx.y;
-  if (i >= size || slots[slot].samples == 0) return;
+  const SlotStep step = slots[slot];
+  if (step.samples == 0) return;
+  sum_losses(step, losses);
+  if (i >= size) return;
   const float* from = partials + slot * count * size + i;
   float4 sum = make_float4(0, 0, 0, 0), group_sum = sum;
   constexpr int batch = 8;  // loads under way together
@@ -98,6 +114,38 @@ __global__ void sum_groups_kernel(const SlotStep* slots, const float* partials, 
     }
   }
   store4(out + slot * size + i, sum.x, sum.y, sum.z, sum.w);
+}
+
+// The same for a few slots, with more loads under way: a warp takes a group, the first warp adds
+// the groups.
+constexpr int side_groups = 24;
+__global__ void sum_groups_side_by_side(const SlotStep* slots, const float* partials, float* out,
+                                        int count, int group, int64_t size, TileLosses losses) {
+  __shared__ float4 sums[side_groups][32];
+  const int64_t i = 4 * (int64_t{1} * blockIdx.x * 32 + threadIdx.x);
+  const int slot = blockIdx.y;
+  const SlotStep step = slots[slot];
+  if (step.samples == 0) return;
+  const float* from = partials + slot * count * size + i;
+  float4 sum = make_float4(0, 0, 0, 0);
+  for (int first = 0; first * group < count; first += side_groups) {
+    float4 group_sum = make_float4(0, 0, 0, 0);
+    if (i < size) {
+      const int begin = (first + static_cast<int>(threadIdx.y)) * group;
+      const int end = min(begin + group, count);
+#pragma unroll 3
+      for (int k = begin; k < end; ++k) group_sum = add4(group_sum, load4(from + k * size));
+    }
+    sums[threadIdx.y][threadIdx.x] = group_sum;
+    __syncthreads();
+    if (threadIdx.y == 0) {
+#pragma unroll
+      for (int k = 0; k < side_groups; ++k) sum = add4(sum, sums[k][threadIdx.x]);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.y == 0 && i < size) store4(out + slot * size + i, sum.x, sum.y, sum.z, sum.w);
+  sum_losses(step, losses);
 }
 
 constexpr size_t shared_bytes(int matrices) {
@@ -160,10 +208,16 @@ void Folding::enqueue_unfold(const SlotStep* slots, const float* parameters,
 }
 
 void enqueue_sum_groups(const SlotStep* slots, int slot_count, const float* partials, float* out,
-                        int count, int group, int64_t size, cudaStream_t stream) {
-  constexpr int threads = 128;
-  launch(sum_groups_kernel, dim3(ceil_div(size / 4, threads), slot_count), dim3(threads), 0, stream,
-         slots, partials, out, count, group, size);
+                        int count, int group, int64_t size, cudaStream_t stream,
+                        const TileLosses& losses) {
+  constexpr int threads = 128, few_slots = 4;
+  if (slot_count <= few_slots) {
+    launch(sum_groups_side_by_side, dim3(ceil_div(size / 4, 32), slot_count), dim3(32, side_groups),
+           0, stream, slots, partials, out, count, group, size, losses);
+  } else {
+    launch(sum_groups_kernel, dim3(ceil_div(size / 4, threads), slot_count), dim3(threads), 0,
+           stream, slots, partials, out, count, group, size, losses);
+  }
 }
 
 }  // namespace posattn::cuda

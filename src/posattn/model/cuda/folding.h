@@ -40,11 +40,20 @@ class Folding {
   FoldingPlan plan_;
 };
 
+// What an engine's blocks leave of the loss, before loss_scale.
+struct TileLosses {
+  const double* parts = nullptr;  // [slots, count]
+  int count = 0;
+  double* out = nullptr;  // [slots]
+};
+
 // out[slot] = the sum of partials[slot, 0 .. count - 1]: first within each run of `group` of them,
 // then over the groups, both in order. A block that adds up a whole group itself (group = 1 here)
 // and blocks that take a tile each give the same bits. For slots that do not rest; partials
-// [slots, count, size], out [slots, size], size a multiple of four.
+// [slots, count, size], out [slots, size], size a multiple of four. Adds
+// up losses as well, where given.
 void enqueue_sum_groups(const SlotStep* slots, int slot_count, const float* partials, float* out,
-                        int count, int group, int64_t size, cudaStream_t stream);
+                        int count, int group, int64_t size, cudaStream_t stream,
+                        const TileLosses& losses = {});
 
 }  // namespace posattn::cuda

@@ -409,28 +409,42 @@ TEST(Folding, SupportsWhatFolds) {
   EXPECT_FALSE(Folding::supports(spec));
 }
 
+// Few and many slots have kernels of their own.
 TEST(Folding, AddsGroupsInOrder) {
-  constexpr int parts = 11, size = 528;
-  std::vector<float> partials(slots * parts * size);
-  RandomStream random(9, Purpose::initial_values, 3, 0);
-  for (float& x : partials) x = random.uniform(-1, 1);
-  const DeviceBuffer<SlotStep> steps(std::vector<SlotStep>{{16, 8, 1}, {3, 8, 1}, {0, 8, 1}});
-  const DeviceBuffer<float> from(partials);
-  DeviceBuffer<float> out(std::vector<float>(slots * size, untouched));
-  for (const int group : {1, 3}) {
-    enqueue_sum_groups(steps.data(), slots, from.data(), out.data(), parts, group, size, nullptr);
-    const std::vector<float> got = out.download();
-    for (int slot = 0; slot < slots; ++slot) {
-      for (int i = 0; i < size; ++i) {
-        float expected = 0;
-        for (int first = 0; first < parts; first += group) {
-          float sum = 0;
-          for (int part = first; part < std::min(first + group, parts); ++part) {
-            sum += partials[(slot * parts + part) * size + i];
+  constexpr int parts = 80, size = 208;
+  for (const int fleet : {3, 6}) {
+    std::vector<float> partials(fleet * parts * size);
+    std::vector<double> losses(fleet * parts);
+    RandomStream random(9, Purpose::initial_values, 3, 0);
+    for (float& x : partials) x = random.uniform(-1, 1);
+    for (double& x : losses) x = random.uniform(0, 1);
+    std::vector<SlotStep> steps(fleet, {16, 8, 0.5f});
+    steps[2].samples = 0;
+    const DeviceBuffer<SlotStep> device_steps(steps);
+    const DeviceBuffer<float> from(partials);
+    const DeviceBuffer<double> loss_parts(losses);
+    for (const int group : {1, 3}) {
+      DeviceBuffer<float> out(std::vector<float>(fleet * size, untouched));
+      DeviceBuffer<double> loss_out(std::vector<double>(fleet, untouched));
+      enqueue_sum_groups(device_steps.data(), fleet, from.data(), out.data(), parts, group, size,
+                         nullptr, {loss_parts.data(), parts, loss_out.data()});
+      const std::vector<float> got = out.download();
+      const std::vector<double> got_losses = loss_out.download();
+      for (int slot = 0; slot < fleet; ++slot) {
+        for (int i = 0; i < size; ++i) {
+          float expected = 0;
+          for (int first = 0; first < parts; first += group) {
+            float sum = 0;
+            for (int part = first; part < std::min(first + group, parts); ++part) {
+              sum += partials[(slot * parts + part) * size + i];
+            }
+            expected += sum;
           }
-          expected += sum;
+          ASSERT_EQ(got[slot * size + i], slot == 2 ? untouched : expected);
         }
-        ASSERT_EQ(got[slot * size + i], slot == 2 ? untouched : expected);
+        double loss = 0;
+        for (int part = 0; part < parts; ++part) loss += losses[slot * parts + part];
+        ASSERT_NEAR(got_losses[slot], slot == 2 ? untouched : 0.5 * loss, 1e-12);
       }
     }
   }

@@ -24,60 +24,72 @@ FusedKernels kernels_for(const FleetShape& shape) {
   return fused_kernels<9>(shape.precision);
 }
 
+int64_t multiprocessors() {
+  int device = 0;
+  cudaDeviceProp properties;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  return properties.multiProcessorCount;
+}
+
+// Whether single tiles are faster than groups: in a small fleet, where groups leave multiprocessors
+// idle. Single tiles write and read more partial gradients, of which about 40 cost as much as a
+// node of a tile.
+bool prefers_single_tiles(const FleetShape& shape, int kernel_nodes) {
+  const int64_t processors = multiprocessors();
+  const int64_t tiles = shape.sample_stride() / tile_samples;
+  const int64_t groups = ceil_div(tiles, tiles_per_group);
+  const int64_t tile_rounds = ceil_div(shape.slots * tiles, processors);
+  const int64_t group_rounds = tiles_per_group * ceil_div(shape.slots * groups, processors);
+  const int64_t more_partials = shape.slots * (tiles - groups);
+  return (group_rounds - tile_rounds) * 40 * kernel_nodes > more_partials;
+}
+
 // How many numbers the engine keeps.
 struct Sizes {
-  explicit Sizes(const FleetShape& shape, int kernel_nodes)
-      : tiles(shape.sample_stride() / tile_samples), groups(ceil_div(tiles, tiles_per_group)) {
+  Sizes(const FleetShape& shape, int kernel_nodes, bool single_tiles)
+      : tiles(shape.sample_stride() / tile_samples),
+        tiles_per_item(single_tiles ? 1 : tiles_per_group),
+        items(ceil_div(tiles, tiles_per_item)) {
     const ModelSpec& spec = shape.spec;
     folded = FoldedLayout(spec).size();
     packed = int64_t{1} * (spec.depth - 1) * (1 + spec.heads) * map_floats;
     rows = shape.slots * tiles * kernel_nodes * node_floats;
     stored_layers = spec.depth - 2;
-    bytes = shape.slots * (sizeof(float) * (2 * folded + 2 * packed + groups * folded) +
-                           sizeof(double) * groups) +
+    bytes = shape.slots * (sizeof(float) * (2 * folded + 2 * packed + items * folded) +
+                           sizeof(double) * tiles) +
             sizeof(float) * stored_layers * rows;
   }
-  int64_t tiles, groups;
+  int64_t tiles;           // of a slot
+  int tiles_per_item;      // in the kernels with gradients
+  int64_t items;           // of a slot
   int64_t folded, packed;  // of a slot
   int64_t rows;            // activations of one layer, all slots
   int64_t stored_layers;   // activations of layers 2 to depth - 1 are stored
   int64_t bytes;
 };
 
-__global__ void sum_losses(const SlotStep* steps, int slots, const double* parts, int groups,
-                           double* losses) {
-  const int slot = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (slot >= slots || steps[slot].samples == 0) return;
-  double sum = 0;
-  for (int k = 0; k < groups; ++k) sum += parts[slot * groups + k];
-  losses[slot] = sum * steps[slot].loss_scale;
-}
-
 class FusedPositionalEngine : public StepEngine {
  public:
-  explicit FusedPositionalEngine(const FleetShape& shape)
+  FusedPositionalEngine(const FleetShape& shape, bool single_tiles)
       : shape_(shape),
         layout_(shape.spec),
         kernels_(kernels_for(shape)),
-        sizes_(shape, kernels_.nodes),
+        sizes_(shape, kernels_.nodes, single_tiles),
+        processors_(multiprocessors()),
         folding_(shape),
         natural_(shape.slots * sizes_.folded),
         forward_(shape.slots * sizes_.packed),
         backward_(shape.slots * sizes_.packed),
         rows_(sizes_.stored_layers * sizes_.rows),
-        partials_(shape.slots * sizes_.groups * sizes_.folded),
-        partial_losses_(shape.slots * sizes_.groups),
+        partials_(shape.slots * sizes_.items * sizes_.folded),
+        partial_losses_(shape.slots * sizes_.tiles),
         folded_gradients_(shape.slots * sizes_.folded) {
     for (const auto* pair : {kernels_.forward, kernels_.last, kernels_.backward}) {
       for (int first = 0; first < 2; ++first) {
         allow_shared_bytes(pair[first].kernel, pair[first].shared_bytes);
       }
     }
-    int device = 0;
-    cudaDeviceProp properties;
-    check(cudaGetDevice(&device), "cudaGetDevice");
-    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-    processors_ = properties.multiProcessorCount;
   }
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
@@ -88,16 +100,15 @@ class FusedPositionalEngine : public StepEngine {
     const int last = shape_.spec.depth - 1;
     descending_ = false;
     for (int l = 1; l < last; ++l) enqueue_layer(kernels_.forward, data, l, 1, stream);
-    enqueue_layer(kernels_.last, data, last, tiles_per_group, stream);
+    enqueue_layer(kernels_.last, data, last, sizes_.tiles_per_item, stream);
     for (int l = last - 1; l > 0; --l) {
-      enqueue_layer(kernels_.backward, data, l, tiles_per_group, stream);
+      enqueue_layer(kernels_.backward, data, l, sizes_.tiles_per_item, stream);
     }
 
     enqueue_sum_groups(data.slots, shape_.slots, partials_.data(), folded_gradients_.data(),
-                       sizes_.groups, 1, sizes_.folded, stream);
-    constexpr int threads = 64;
-    launch(sum_losses, dim3(ceil_div(shape_.slots, threads)), dim3(threads), 0, stream, data.slots,
-           shape_.slots, partial_losses_.data(), sizes_.groups, losses);
+                       static_cast<int>(sizes_.items), tiles_per_group / sizes_.tiles_per_item,
+                       sizes_.folded, stream,
+                       {partial_losses_.data(), static_cast<int>(sizes_.tiles), losses});
     folding_.enqueue_unfold(data.slots, parameters, folded, folded_gradients_.data(), gradients,
                             stream);
   }
@@ -155,7 +166,7 @@ class FusedPositionalEngine : public StepEngine {
   const FoldedLayout layout_;
   const FusedKernels kernels_;
   const Sizes sizes_;
-  int64_t processors_;
+  const int64_t processors_;
   bool descending_ = false;  // of the next kernel
   Folding folding_;
   DeviceBuffer<float> natural_, forward_, backward_;  // folded weights
@@ -176,11 +187,17 @@ bool fused_positional_supports(const ModelSpec& spec) {
 }
 
 std::unique_ptr<StepEngine> make_fused_positional(const FleetShape& shape) {
-  return std::make_unique<FusedPositionalEngine>(shape);
+  const int nodes = kernels_for(shape).nodes;
+  return make_fused_positional_of(shape, prefers_single_tiles(shape, nodes));
+}
+
+std::unique_ptr<StepEngine> make_fused_positional_of(const FleetShape& shape, bool single_tiles) {
+  return std::make_unique<FusedPositionalEngine>(shape, single_tiles);
 }
 
 int64_t fused_positional_bytes(const FleetShape& shape) {
-  return Sizes(shape, kernels_for(shape).nodes).bytes + Folding::bytes(shape);
+  const int nodes = kernels_for(shape).nodes;
+  return Sizes(shape, nodes, prefers_single_tiles(shape, nodes)).bytes + Folding::bytes(shape);
 }
 
 }  // namespace posattn::cuda

@@ -13,6 +13,9 @@ namespace posattn::cuda {
 
 bool fused_positional_supports(const ModelSpec& spec);
 std::unique_ptr<StepEngine> make_fused_positional(const FleetShape& shape);
+// The same with blocks that take the gradients of single tiles, or of groups of them. The bits are
+// the same; make_fused_positional takes what is faster.
+std::unique_ptr<StepEngine> make_fused_positional_of(const FleetShape& shape, bool single_tiles);
 int64_t fused_positional_bytes(const FleetShape& shape);
 
 }  // namespace posattn::cuda

@@ -6,42 +6,63 @@
 
 namespace posattn::cuda::positional {
 
-// The gradients that a thread sums over a group.
+// The gradients that a thread sums over the tiles of an item.
 template <int N, bool first>
-struct GroupGradients {
+struct ItemGradients {
   MapGradients maps;
-  AttentionGradient<N> attention;
-  float previous_constant[2];
+  float attention;
+  ColumnSums previous_constant;
   Only<first, FirstGradient<N>> first_layer;
 
   __device__ void clear() {
     maps.clear();
-    attention.clear();
-    previous_constant[0] = previous_constant[1] = 0;
+    attention = 0;
+    previous_constant.clear();
     if constexpr (first) first_layer.clear();
+  }
+
+  __device__ void store(const FusedLayer& layer, float* out, const Thread& self) const {
+    maps.store(out + layer.maps, self);
+    store_attention<N>(out + layer.attention, attention, layer.nodes);
+    previous_constant.store(out + layer.previous_constant, self);
+    if constexpr (first) {
+      store_attention<N>(out + layer.first_attention, first_layer.attention, layer.nodes);
+#pragma unroll
+      for (int m = 0; m < fused_maps; ++m) {
+        first_layer.maps[m].store(out + layer.first_maps + m * tile_columns, self);
+      }
+    }
   }
 };
 
 // From the errors of a layer to its gradients and the errors of the layer before. The scratch has
 // AttentionGradient<N>::scratch_floats<scratch_parts> for each warp; the whole one (of one part) is
-// as large as a tile and may be that of the errors.
+// as large as a tile and may be that of the errors. Whoever writes it again needs a barrier before.
 template <bool exact, int N, bool first, int scratch_parts>
 __device__ inline void backward_tile(const FusedLayer& layer, const TileWalk& walk,
                                      const float* rows, const float* errors, float* scratch,
                                      const float* weights, const AttentionRows<N>& attention,
                                      const Only<first, FirstLayer<N>>& first_layer, int buffer,
-                                     GroupGradients<N, first>& gradients, const Thread& self) {
+                                     ItemGradients<N, first>& gradients, const Thread& self) {
+  using Attention = AttentionGradient<N>;
+  constexpr int warp_floats = Attention::template scratch_floats<scratch_parts>;
+  static_assert(2 * Attention::part_floats <= warp_floats);
+  float* own_scratch = scratch + self.warp * warp_floats;
+
   gradients.maps.template add_tile<exact, N>(rows, errors, attention, self);
   float products[fused_maps][N][4];
   begin_product(products, make_float2(0, 0));
   multiply_tile<exact, N>(products, errors, SharedWeights<exact>(weights, self), self);
   if constexpr (scratch_parts == 1) __syncthreads();  // all are done with the errors
-  constexpr int warp_floats = AttentionGradient<N>::template scratch_floats<scratch_parts>;
-  gradients.attention.template add_tile<exact, scratch_parts>(
-      products, rows, scratch + self.warp * warp_floats, self);
+  {
+    Attention fresh;
+    fresh.template add_products<exact, scratch_parts>(products, rows, own_scratch, self);
+    fresh.store(own_scratch, self);
+  }
   mix_backward(products, attention);
 
   const NodeChunks own(self.g, self.chunk());
+  float constant[2] = {};
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     const float4 r = load4(rows + own.at(i));
@@ -50,43 +71,24 @@ __device__ inline void backward_tile(const FusedLayer& layer, const TileWalk& wa
     d[1] = open<exact>(r.z) ? d[1] : 0;
     d[2] = open<exact>(r.y) ? d[2] : 0;
     d[3] = open<exact>(r.w) ? d[3] : 0;
-    gradients.previous_constant[0] += d[0] + d[2];
-    gradients.previous_constant[1] += d[1] + d[3];
+    constant[0] += d[0] + d[2];
+    constant[1] += d[1] + d[3];
     if constexpr (!first) {
       store4(layer.previous_errors + walk.tile_index(layer) * tile_floats<N> + own.at(i),
              operand<exact>(d[0]), operand<exact>(d[2]), operand<exact>(d[1]),
              operand<exact>(d[3]));
     }
   }
+  gradients.previous_constant.add_tile(constant);
   if constexpr (first) {
-    gradients.first_layer.template add<exact>(products[0], first_layer, buffer, self);
-  }
-}
-
-// Writes a group's gradients. The scratch is that of backward_tile.
-template <int N, bool first, int scratch_parts>
-__device__ inline void store_group(const FusedLayer& layer, float* out,
-                                   const GroupGradients<N, first>& gradients, float* scratch,
-                                   const Thread& self) {
-  constexpr int warp_floats = AttentionGradient<N>::template scratch_floats<scratch_parts>;
-  constexpr int part_floats = fused_heads * N * N;
-  static_assert(2 * part_floats <= warp_floats);
-  float* part = scratch + self.warp * warp_floats;
-  gradients.attention.store(part, self);
-  if constexpr (first) gradients.first_layer.store_attention(part + part_floats, self);
-  gradients.maps.store(out + layer.maps, self);
-  store_column_sums(out + layer.previous_constant, gradients.previous_constant, self);
-  if constexpr (first) {
-#pragma unroll
-    for (int m = 0; m < fused_maps; ++m) {
-      store_column_sums(out + layer.first_maps + m * tile_columns, gradients.first_layer.maps[m],
-                        self);
-    }
+    gradients.first_layer.template add_tile<exact>(products[0], first_layer, buffer,
+                                                   own_scratch + Attention::part_floats, self);
   }
   __syncthreads();
-  add_warps<N>(scratch, warp_floats, out + layer.attention, layer.nodes);
+  gradients.attention += sum_over_warps<N>(scratch, warp_floats);
   if constexpr (first) {
-    add_warps<N>(scratch + part_floats, warp_floats, out + layer.first_attention, layer.nodes);
+    gradients.first_layer.attention +=
+        sum_over_warps<N>(scratch + Attention::part_floats, warp_floats);
   }
 }
 
@@ -127,7 +129,7 @@ __global__ void __launch_bounds__(tile_threads, 1) backward_layer(FusedLayer lay
   };
   prefetch(0);
 
-  GroupGradients<N, first> gradients;
+  ItemGradients<N, first> gradients;
   gradients.clear();
   int slot = -1;
   for (int stage = 0; !walk.done(); stage ^= 1) {
@@ -151,9 +153,7 @@ __global__ void __launch_bounds__(tile_threads, 1) backward_layer(FusedLayer lay
         layer, walk, shared.rows[stage], shared.errors[stage], shared.scratch, shared.weights,
         shared.attention, shared.first_layer, stage, gradients, self);
     if (walk.ends_item(layer)) {
-      store_group<N, first, Shared::scratch_parts>(
-          layer, layer.partials + walk.item_index(layer) * layer.folded_size, gradients,
-          shared.scratch, self);
+      gradients.store(layer, layer.partials + walk.item_index(layer) * layer.folded_size, self);
       gradients.clear();
     }
     walk.advance(layer);

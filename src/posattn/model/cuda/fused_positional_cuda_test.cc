@@ -8,7 +8,9 @@ namespace {
 
 using testing::check_engine;
 using testing::EngineSlot;
+using testing::expect_same_bits;
 using testing::random_slot;
+using testing::run_engine;
 
 ModelSpec positional(int length, int depth) {
   ModelSpec spec;
@@ -70,6 +72,21 @@ TEST_P(FusedPositional, SlotsDoNotDependOnEachOther) {
                {random_slot(spec, 6, 52, 4), random_slot(spec, 7, 0, 4),
                 random_slot(spec, 8, 33, 3), random_slot(spec, 9, 20, 2)},
                tolerance(GetParam()), make_fused_positional);
+}
+
+// A fleet's size decides how many tiles a block adds up; a run's bits must not depend on it.
+TEST_P(FusedPositional, TilesPerBlockDoNotChangeTheBits) {
+  for (const int length : {8, 2}) {
+    for (const int depth : {2, 3}) {
+      SCOPED_TRACE(::testing::Message() << "length " << length << ", depth " << depth);
+      const ModelSpec spec = positional(length, depth);
+      const FleetShape shape = fleet(spec, 1, 75, GetParam());  // a group and two tiles more
+      const std::vector<EngineSlot> slots = {random_slot(spec, 10, 75, length)};
+      const auto single = run_engine(*make_fused_positional_of(shape, true), shape, slots);
+      const auto grouped = run_engine(*make_fused_positional_of(shape, false), shape, slots);
+      expect_same_bits(single[0], grouped[0]);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, FusedPositional,

@@ -84,38 +84,40 @@ struct alignas(16) FirstLayer {
   }
 };
 
-// The gradient of layer 0, summed over the tiles of a group in registers: da_m of the thread's two
-// columns, and the warp's part of dA. With q_h,i = du_i . a_h (over columns), dA_h(i, j) is the sum
-// over samples of q_h,i x_j: two tensor products, whose rows are (head, node i).
+// The gradient of layer 0, summed over the tiles of an item: da_m of the thread's two columns, and
+// the thread's number of dA. With q_h,i = du_i . a_h (over columns), dA_h(i, j) is the sum over
+// samples of q_h,i x_j: two tensor products, whose rows are (head, node i).
 template <int N>
 struct FirstGradient {
   static constexpr bool has_ninth = N > 8;
-  float maps[fused_maps][2];
-  float attention[4];        // C fragment: rows (0, g) and (1, g), columns j = 2t and 2t + 1
-  float ninth_attention[4];  // the same for node 8, of which row 0 counts
+  ColumnSums maps[fused_maps];
+  float attention;
 
   __device__ void clear() {
 #pragma unroll
-    for (int m = 0; m < fused_maps; ++m) maps[m][0] = maps[m][1] = 0;
-#pragma unroll
-    for (int e = 0; e < 4; ++e) attention[e] = ninth_attention[e] = 0;
+    for (int m = 0; m < fused_maps; ++m) maps[m].clear();
+    attention = 0;
   }
 
-  // errors: du of the thread's columns.
+  // Adds a tile to the maps, and writes the warp's part of its dA into part [H][N][N]. errors: du
+  // of the thread's columns.
   template <bool exact>
-  __device__ void add(const float (&errors)[N][4], const FirstLayer<N>& first, int buffer,
-                      const Thread& self) {
+  __device__ void add_tile(const float (&errors)[N][4], const FirstLayer<N>& first, int buffer,
+                           float* part, const Thread& self) {
     const auto& inputs = first.inputs[buffer];
+    float fresh_maps[fused_maps][2] = {};
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const float4 x = load4(inputs[i][self.g]), y = load4(inputs[i][self.g + 8]);
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        maps[0][e] += errors[i][e] * x.x + errors[i][2 + e] * y.x;
-        maps[1][e] += errors[i][e] * x.y + errors[i][2 + e] * y.y;
-        maps[2][e] += errors[i][e] * x.z + errors[i][2 + e] * y.z;
+        fresh_maps[0][e] += errors[i][e] * x.x + errors[i][2 + e] * y.x;
+        fresh_maps[1][e] += errors[i][e] * x.y + errors[i][2 + e] * y.y;
+        fresh_maps[2][e] += errors[i][e] * x.z + errors[i][2 + e] * y.z;
       }
     }
+#pragma unroll
+    for (int m = 0; m < fused_maps; ++m) maps[m].add_tile(fresh_maps[m]);
     const int k = self.column();
     const float4 a =
         make_float4(operand<exact>(first.maps[1][k]), operand<exact>(first.maps[2][k]),
@@ -133,38 +135,32 @@ struct FirstGradient {
                                     operand<exact>(errors[i][2 * half + 1])));
       }
     }
-    float fresh[4] = {}, ninth_fresh[4] = {};
+    // C fragments: rows (0, g) and (1, g), columns j = 2t and 2t + 1; then node 8, where row 0
+    // counts.
+    float eight[4] = {}, last[4] = {};
     const int j = min(self.g, N - 1);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int sample = 8 * half + 2 * self.t;
       const float2 x = make_float2(operand<exact>(inputs[j][sample][0]),
                                    operand<exact>(inputs[j][sample + 1][0]));
-      multiply<exact>(fresh, fragment<exact>(q[half]), x);
-      if constexpr (has_ninth) multiply<exact>(ninth_fresh, fragment<exact>(ninth[half]), x);
+      multiply<exact>(eight, fragment<exact>(q[half]), x);
+      if constexpr (has_ninth) multiply<exact>(last, fragment<exact>(ninth[half]), x);
     }
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      attention[e] += fresh[e];
-      ninth_attention[e] += ninth_fresh[e];
-    }
-  }
-
-  // The warp's part of dA into out [H][N][N]. Nodes j >= 8 have no input.
-  __device__ void store_attention(float* out, const Thread& self) const {
+    // Nodes j >= 8 have no input.
 #pragma unroll
     for (int h = 0; h < fused_heads; ++h) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const int j = 2 * self.t + e;
-        if (self.g < N && j < N) out[(h * N + self.g) * N + j] = attention[2 * h + e];
+        const int node = 2 * self.t + e;
+        if (self.g < N && node < N) part[(h * N + self.g) * N + node] = eight[2 * h + e];
         if constexpr (has_ninth) {
-          if (self.g == 0) out[(h * N + 8) * N + j] = ninth_attention[2 * h + e];
+          if (self.g == 0) part[(h * N + 8) * N + node] = last[2 * h + e];
         }
       }
       if constexpr (has_ninth) {
-        if (self.t == 0) out[(h * N + self.g) * N + 8] = 0;
-        if (self.lane == 0) out[(h * N + 8) * N + 8] = 0;
+        if (self.t == 0) part[(h * N + self.g) * N + 8] = 0;
+        if (self.lane == 0) part[(h * N + 8) * N + 8] = 0;
       }
     }
   }

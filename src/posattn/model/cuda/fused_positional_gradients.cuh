@@ -1,5 +1,4 @@
-// The gradient of one layer, summed over the tiles of a group. With du the errors of u and
-// g_m = du M_m:
+// The gradient of one layer. With du the errors of u and g_m = du M_m:
 //   dM_0 = du^T r     dM_h = du^T (A_h r)     dA_h(i, j) = sum over samples of g_h,i . r_j
 #pragma once
 
@@ -36,22 +35,22 @@ struct MapGradients {
     }
   }
 
-  // Adds a tile. Tensor cores lose a little with every addition to a large sum, so exact sums
-  // begin anew with every tile.
+  // Adds a tile, whose own sum begins with zero: tensor cores lose a little with every addition to
+  // a large sum, and what is added is the same when every tile has a block of its own.
   template <bool exact, int N>
   __device__ void add_tile(const float* rows, const float* errors,
                            const AttentionRows<N>& attention, const Thread& self) {
+    MapGradients fresh;
+    fresh.clear();
     if constexpr (exact) {
-      MapGradients fresh;
-      fresh.clear();
 #pragma unroll 1
       for (int half = 0; half < 2; ++half) {
         fresh.add_samples<exact, N, 1>(rows, errors, attention, half, self);
       }
-      add(fresh);
     } else {
-      add_samples<exact, N, 2>(rows, errors, attention, 0, self);
+      fresh.add_samples<exact, N, 2>(rows, errors, attention, 0, self);
     }
+    add(fresh);
   }
 
   // out: the maps of a folded gradient, M(out, in).
@@ -127,82 +126,20 @@ struct MapGradients {
   }
 };
 
-// The warp's part of dA, over its eight columns. Rows are (head, node i) for i < 8, columns j < 8;
-// with nine nodes there are three more pieces: column 8, rows (head, 8), and (head, 8, 8).
+// The warp's part of a tile's dA, over its eight columns: products whose rows are j, whose columns
+// (head, node i): eight nodes of a head each, then node 8 of both.
 template <int N>
 struct AttentionGradient {
   static constexpr bool has_ninth = N > 8;
-  static constexpr int pieces = has_ninth ? 3 : 1;
-  float sums[pieces][4];      // C fragments: eight by eight; column 0 is j = 8; rows 0, 8 are i = 8
-  float corner[fused_heads];  // of this thread's samples and columns
+  static constexpr int pieces = has_ninth ? fused_heads + 1 : fused_heads;
+  static constexpr int part_floats = fused_heads * N * N;
+  float sums[pieces][4] = {};  // C fragments
 
-  __device__ void clear() {
-#pragma unroll
-    for (int p = 0; p < pieces; ++p) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) sums[p][e] = 0;
-    }
-    corner[0] = corner[1] = 0;
-  }
-
-  // Adds a tile. products[1 + h] are the g_h of the thread's columns. The scratch is the warp's own
-  // and holds every second column of 8 / parts sample groups at a time:
-  // [node][32 / parts lanes, swizzled][4].
+  // products[1 + h] are the g_h of the thread's columns. The scratch is the warp's own and holds
+  // every second column of 8 / parts sample groups at a time: [node][32 / parts lanes,
+  // swizzled][4].
   template <int parts>
   static constexpr int scratch_floats = N * 128 / parts;
-  template <bool exact, int parts>
-  __device__ void add_tile(const float (&products)[fused_maps][N][4], const float* rows,
-                           float* scratch, const Thread& self) {
-    if constexpr (exact) {
-      AttentionGradient fresh;
-      fresh.clear();
-      fresh.add_products<exact, parts>(products, rows, scratch, self);
-#pragma unroll
-      for (int p = 0; p < pieces; ++p) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) sums[p][e] += fresh.sums[p][e];
-      }
-    } else {
-      add_products<exact, parts>(products, rows, scratch, self);
-    }
-    if constexpr (has_ninth) {
-      const float4 r = load4(rows + tile_offset(8, self.g, self.chunk()));
-#pragma unroll
-      for (int h = 0; h < fused_heads; ++h) {
-        const float(&c)[4] = products[1 + h][8];
-        corner[h] += c[0] * r.x + c[1] * r.z + c[2] * r.y + c[3] * r.w;
-      }
-    }
-  }
-
-  // The warp's part into out [H][N][N].
-  __device__ void store(float* out, const Thread& self) const {
-#pragma unroll
-    for (int h = 0; h < fused_heads; ++h) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int j = 2 * self.t + e;
-        if (self.g < N && j < N) out[(h * N + self.g) * N + j] = sums[0][2 * h + e];
-        if constexpr (has_ninth) {
-          if (self.g == 0) out[(h * N + 8) * N + j] = sums[2][2 * h + e];
-        }
-      }
-      if constexpr (has_ninth) {
-        if (self.t == 0) out[(h * N + self.g) * N + 8] = sums[1][2 * h];
-        float whole = sum_over_samples(corner[h]);
-        whole += __shfl_xor_sync(0xffffffffu, whole, 1);
-        whole += __shfl_xor_sync(0xffffffffu, whole, 2);
-        if (self.lane == 0) out[(h * N + 8) * N + 8] = whole;
-      }
-    }
-  }
-
- private:
-  template <int parts>
-  __device__ static int scratch_chunk(int node, int lane) {
-    return node * (128 / parts) + ((lane ^ ((node & 1) << 2)) << 2);
-  }
-
   template <bool exact, int parts>
   __device__ void add_products(const float (&products)[fused_maps][N][4], const float* rows,
                                float* scratch, const Thread& self) {
@@ -214,46 +151,87 @@ struct AttentionGradient {
       if (parts == 1 || self.g / groups == step % parts) {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-          // The left operand: rows (0, i) and (1, i), samples g and g + 8.
+          // Right operands: samples g and g + 8 for head 0, then for head 1.
           store4(scratch + scratch_chunk<parts>(i, self.lane % (4 * groups)),
-                 operand<exact>(products[1][i][odd]), operand<exact>(products[2][i][odd]),
-                 operand<exact>(products[1][i][2 + odd]), operand<exact>(products[2][i][2 + odd]));
+                 operand<exact>(products[1][i][odd]), operand<exact>(products[1][i][2 + odd]),
+                 operand<exact>(products[2][i][odd]), operand<exact>(products[2][i][2 + odd]));
         }
       }
       __syncwarp();
 #pragma unroll
       for (int s = 0; s < groups; ++s) {
+        // Rows 8 + g: only node 8 counts, the others may repeat it.
         const int group = first_group + s;
-        const float4 a = load4(scratch + scratch_chunk<parts>(node, 4 * s + self.t));
-        const float2 b = samples_of(rows + tile_offset(node, group, self.chunk()) + 2 * odd);
-        multiply<exact>(sums[0], a, b);
+        const float2 r = samples_of(rows + tile_offset(node, group, self.chunk()) + 2 * odd);
+        float2 ninth = make_float2(0, 0);
         if constexpr (has_ninth) {
-          // Only column 0 counts, then only rows 0 and 8: the others may repeat them.
-          multiply<exact>(sums[1], a,
-                          samples_of(rows + tile_offset(8, group, self.chunk()) + 2 * odd));
-          multiply<exact>(sums[2], load4(scratch + scratch_chunk<parts>(8, 4 * s + self.t)), b);
+          ninth = samples_of(rows + tile_offset(8, group, self.chunk()) + 2 * odd);
+        }
+        const float4 a = make_float4(r.x, ninth.x, r.y, ninth.y);
+        const float4 w = load4(scratch + scratch_chunk<parts>(node, 4 * s + self.t));
+        if constexpr (has_ninth) {
+          // Only columns 0 and 1 count: node 8 for both heads.
+          const float2 last =
+              samples_of(scratch + scratch_chunk<parts>(8, 4 * s + self.t) + 2 * (self.g & 1));
+          float(*const c[pieces])[4] = {&sums[0], &sums[1], &sums[2]};
+          const float2 b[pieces] = {make_float2(w.x, w.y), make_float2(w.z, w.w), last};
+          multiply<exact, pieces>(c, a, b);
+        } else {
+          float(*const c[pieces])[4] = {&sums[0], &sums[1]};
+          const float2 b[pieces] = {make_float2(w.x, w.y), make_float2(w.z, w.w)};
+          multiply<exact, pieces>(c, a, b);
         }
       }
       __syncwarp();
     }
+  }
+
+  // The warp's part into out [H][N][N].
+  __device__ void store(float* out, const Thread& self) const {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const int i = 2 * self.t + e;
+#pragma unroll
+      for (int h = 0; h < fused_heads; ++h) {
+        if (self.g < N && i < N) out[(h * N + i) * N + self.g] = sums[h][e];
+        if constexpr (has_ninth) {
+          if (self.g == 0) out[(h * N + i) * N + 8] = sums[h][2 + e];
+        }
+      }
+      if constexpr (has_ninth) {  // column e: head e
+        if (self.t == 0) out[(e * N + 8) * N + self.g] = sums[2][e];
+        if (self.lane == 0) out[(e * N + 8) * N + 8] = sums[2][2 + e];
+      }
+    }
+  }
+
+ private:
+  template <int parts>
+  __device__ static int scratch_chunk(int node, int lane) {
+    return node * (128 / parts) + ((lane ^ ((node & 1) << 2)) << 2);
   }
   __device__ static float2 samples_of(const float* half_chunk) {
     return *reinterpret_cast<const float2*>(half_chunk);
   }
 };
 
-// Adds the warps' parts of a dA, in order, into a folded gradient: part w is [H][N][N] at
+// The sum over the warps' parts of a dA, in order, of number threadIdx.x of [H][N][N]; part w is at
 // parts + w * stride.
 template <int N>
-__device__ inline void add_warps(const float* parts, int stride, float* out, int nodes) {
-  for (int k = threadIdx.x; k < fused_heads * N * N; k += tile_threads) {
-    const int h = k / (N * N), i = k / N % N, j = k % N;
-    if (i >= nodes || j >= nodes) continue;
-    float sum = 0;
+__device__ inline float sum_over_warps(const float* parts, int stride) {
+  const int k = threadIdx.x;
+  if (k >= AttentionGradient<N>::part_floats) return 0;
+  float sum = 0;
 #pragma unroll
-    for (int w = 0; w < tile_warps; ++w) sum += parts[w * stride + k];
-    out[(h * nodes + i) * nodes + j] = sum;
-  }
+  for (int w = 0; w < tile_warps; ++w) sum += parts[w * stride + k];
+  return sum;
+}
+// Writes what sum_over_warps gives to a folded gradient.
+template <int N>
+__device__ inline void store_attention(float* out, float value, int nodes) {
+  static_assert(AttentionGradient<N>::part_floats <= tile_threads);
+  const int k = threadIdx.x, h = k / (N * N), i = k / N % N, j = k % N;
+  if (h < fused_heads && i < nodes && j < nodes) out[(h * nodes + i) * nodes + j] = value;
 }
 
 }  // namespace posattn::cuda::positional

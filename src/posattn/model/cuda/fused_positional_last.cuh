@@ -58,16 +58,25 @@ struct alignas(16) Decoder {
   }
 };
 
-// The gradients of the decoder and the last constant, and the loss, that a thread sums over a
-// group.
+// The gradients of the decoder and the last constant that a thread sums over the tiles of an item.
 struct DecoderGradients {
-  float weight[2], constant[2];
-  float squares, bias;
+  ColumnSums weight, constant;
+  float bias;
 
   __device__ void clear() {
-    weight[0] = weight[1] = constant[0] = constant[1] = 0;
-    squares = bias = 0;
+    weight.clear();
+    constant.clear();
+    bias = 0;
   }
+
+  __device__ void store(const FusedLayer& layer, float* out, const Thread& self) const {
+    weight.store(out + layer.decoder, self);
+    constant.store(out + layer.constant, self);
+    if (threadIdx.x == sums_thread) out[layer.decoder_bias] = bias;
+  }
+
+  // This thread adds what the warps leave in Decoder::sums; its warp has no part in dA.
+  static constexpr int sums_thread = tile_threads - 1;
 };
 
 // From the last activations r (the thread's columns) to the errors of the last layer, in a tile.
@@ -93,63 +102,59 @@ __device__ inline void finish_forward(const float (&r)[N][4],
   }
   __syncthreads();
   const int output = threadIdx.x;
+  float square = 0, error = 0;
   if (output < Decoder<N>::outputs) {
     float y = decoder.bias;
 #pragma unroll
     for (int part = 0; part < tile_warps; ++part) y += decoder.parts[part][output];
     const float difference = target.counts ? y - target.value : 0;
-    const float error = decoder.error_scale * difference;
-    gradients.squares += difference * difference;
-    gradients.bias += error;
+    error = decoder.error_scale * difference;
+    square = difference * difference;
     decoder.errors[output] = error;
   }
   __syncthreads();
   const NodeChunks own(self.g, self.chunk());
+  float weight[2] = {}, constant[2] = {};
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     const float e = decoder.errors[i * tile_samples + self.g];
     const float f = decoder.errors[i * tile_samples + self.g + 8];
-    gradients.weight[0] += r[i][0] * e + r[i][2] * f;
-    gradients.weight[1] += r[i][1] * e + r[i][3] * f;
+    weight[0] += r[i][0] * e + r[i][2] * f;
+    weight[1] += r[i][1] * e + r[i][3] * f;
     const float d[4] = {r[i][0] > 0 ? e * w.x : 0, r[i][1] > 0 ? e * w.y : 0,
                         r[i][2] > 0 ? f * w.x : 0, r[i][3] > 0 ? f * w.y : 0};
-    gradients.constant[0] += d[0] + d[2];
-    gradients.constant[1] += d[1] + d[3];
+    constant[0] += d[0] + d[2];
+    constant[1] += d[1] + d[3];
     store4(errors + own.at(i), operand<exact>(d[0]), operand<exact>(d[2]), operand<exact>(d[1]),
            operand<exact>(d[3]));
   }
-}
-
-// Writes a group's gradients and loss.
-template <int N, bool first>
-__device__ inline void store_last_group(const FusedLayer& layer, const TileWalk& walk,
-                                        const GroupGradients<N, first>& gradients,
-                                        const DecoderGradients& decoder_gradients, float* scratch,
-                                        Decoder<N>& decoder, const Thread& self) {
-  float* out = layer.partials + walk.item_index(layer) * layer.folded_size;
-  store_column_sums(out + layer.decoder, decoder_gradients.weight, self);
-  store_column_sums(out + layer.constant, decoder_gradients.constant, self);
-  float squares = decoder_gradients.squares, bias = decoder_gradients.bias;
+  gradients.weight.add_tile(weight);
+  gradients.constant.add_tile(constant);
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
-    squares += __shfl_xor_sync(0xffffffffu, squares, step);
-    bias += __shfl_xor_sync(0xffffffffu, bias, step);
+    square += __shfl_xor_sync(0xffffffffu, square, step);
+    error += __shfl_xor_sync(0xffffffffu, error, step);
   }
   if (self.lane == 0) {
-    decoder.sums[0][self.warp] = squares;
-    decoder.sums[1][self.warp] = bias;
+    decoder.sums[0][self.warp] = square;
+    decoder.sums[1][self.warp] = error;
   }
-  store_group<N, first, 1>(layer, out, gradients, scratch, self);  // has a barrier
-  if (threadIdx.x == 0) {
-    double loss = 0;
-    float bias_sum = 0;
-    for (int w = 0; w < tile_warps; ++w) {
-      loss += decoder.sums[0][w];
-      bias_sum += decoder.sums[1][w];
-    }
-    layer.losses[walk.item_index(layer)] = loss;
-    out[layer.decoder_bias] = bias_sum;
+}
+
+// Adds the tile's loss and bias gradient, a barrier after finish_forward.
+template <int N>
+__device__ inline void finish_loss(const FusedLayer& layer, const TileWalk& walk,
+                                   const Decoder<N>& decoder, DecoderGradients& gradients) {
+  if (threadIdx.x != DecoderGradients::sums_thread) return;
+  double loss = 0;
+  float bias = 0;
+#pragma unroll
+  for (int w = 0; w < tile_warps; ++w) {
+    loss += decoder.sums[0][w];
+    bias += decoder.sums[1][w];
   }
+  layer.losses[walk.tile_index(layer)] = loss;
+  gradients.bias += bias;
 }
 
 template <int N, bool first>
@@ -183,7 +188,7 @@ __global__ void __launch_bounds__(tile_threads, 1) last_layer(FusedLayer layer) 
   };
   prefetch(0);
 
-  GroupGradients<N, first> gradients;
+  ItemGradients<N, first> gradients;
   gradients.clear();
   DecoderGradients decoder_gradients;
   decoder_gradients.clear();
@@ -226,9 +231,11 @@ __global__ void __launch_bounds__(tile_threads, 1) last_layer(FusedLayer layer) 
     backward_tile<exact, N, first, 1>(layer, walk, rows, shared.errors, shared.errors,
                                       shared.backward, shared.attention, shared.first_layer, stage,
                                       gradients, self);
+    finish_loss(layer, walk, shared.decoder, decoder_gradients);
     if (walk.ends_item(layer)) {
-      store_last_group(layer, walk, gradients, decoder_gradients, shared.errors, shared.decoder,
-                       self);
+      float* out = layer.partials + walk.item_index(layer) * layer.folded_size;
+      gradients.store(layer, out, self);
+      decoder_gradients.store(layer, out, self);
       gradients.clear();
       decoder_gradients.clear();
     }

@@ -11,8 +11,8 @@ namespace posattn::cuda::positional {
 
 // One layer l >= 1 of every slot: u = r M_0^T + sum_h A_h (r M_h^T) + c. Activations and errors lie
 // in tiles, [slots, tiles, tile_floats<N>]. An *item* is a run of tiles of a slot, where there are
-// gradients a group; a block takes consecutive items, so that a slot's weights are loaded once for
-// many tiles.
+// gradients a tile or a group of them; a block takes consecutive items, so that a slot's weights
+// are loaded once for many tiles.
 struct FusedLayer {
   const SlotStep* steps;
   const float* inputs;
@@ -32,8 +32,8 @@ struct FusedLayer {
   const float* errors;     // d loss / d u of this layer (the last one makes its own)
   float* previous_errors;  // d loss / d u of the layer before; may be where `rows` is
 
-  float* partials;  // gradients [slots, groups, folded_size]
-  double* losses;   // squared errors [slots, groups]
+  float* partials;  // gradients [slots, items, folded_size]
+  double* losses;   // squared errors [slots, tiles]
 
   int slots, nodes, sample_stride;
   int tiles, tiles_per_item, items;  // of a slot

@@ -245,10 +245,20 @@ __device__ inline float sum_over_samples(float x) {
   x += __shfl_xor_sync(0xffffffffu, x, 8);
   return x + __shfl_xor_sync(0xffffffffu, x, 16);
 }
-// Writes the two column sums of a thread, given its parts.
-__device__ inline void store_column_sums(float* out, const float (&parts)[2], const Thread& self) {
-  const float even = sum_over_samples(parts[0]), odd = sum_over_samples(parts[1]);
-  if (self.g == 0) *reinterpret_cast<float2*>(out + self.column()) = make_float2(even, odd);
-}
+// Sums over the samples of tiles, for the thread's two columns. A tile is summed over the lanes
+// before it is added, so that the order does not depend on who adds the tiles.
+struct ColumnSums {
+  float sums[2];
+
+  __device__ void clear() { sums[0] = sums[1] = 0; }
+  __device__ void add_tile(const float (&parts)[2]) {
+    sums[0] += sum_over_samples(parts[0]);
+    sums[1] += sum_over_samples(parts[1]);
+  }
+  __device__ void store(float* out, const Thread& self) const {
+    if (self.g == 0)
+      *reinterpret_cast<float2*>(out + self.column()) = make_float2(sums[0], sums[1]);
+  }
+};
 
 }  // namespace posattn::cuda::positional

@@ -135,15 +135,6 @@ struct StoreScores {
     *reinterpret_cast<float2*>(place) = make_float2(x, y);
   }
 };
-// The other way round: p is i, q is j.
-template <int N>
-struct StoreScoresTransposed {
-  float* coefficients;
-  int warp;
-  __device__ void operator()(int head, int i, int j, float x, float y) const {
-    StoreScores<N>{coefficients, warp}(head, j, i, x, y);
-  }
-};
 
 // A row of coefficients of a warp's two samples; lane < heads N holds row i = lane % N of head
 // lane / N.

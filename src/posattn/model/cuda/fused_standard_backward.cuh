@@ -121,8 +121,7 @@ __global__ void __launch_bounds__(tile_threads, 1) backward_layer(Step step, Lay
     store_pieces(shared.score_sums, score_sums);
   }
 
-  float* partial =
-      step.partials + (int64_t{1} * place.slot * step.groups + place.group) * step.folded_size;
+  float* partial = step.partials + place.part * step.folded_size;
   float score_sums[8][4];
   load_pieces(score_sums, shared.score_sums);
   load_pieces(plain_sums, shared.plain_sums);

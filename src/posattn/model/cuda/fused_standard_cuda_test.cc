@@ -1,10 +1,12 @@
 #include "posattn/model/cuda/engine_harness_test.h"
 #include "posattn/model/cuda/fused_standard.h"
+#include "posattn/model/cuda/fused_standard_blocks.h"
 
 namespace posattn::cuda {
 namespace {
 
 using testing::check_engine;
+using testing::EngineResult;
 using testing::EngineSlot;
 using testing::random_slot;
 
@@ -67,6 +69,25 @@ TEST_P(FusedStandard, LengthsAndRest) {
                tolerance(GetParam()), make_fused_standard);
 }
 
+// Blocks of one tile and of a whole group: the same bits. Slots of five tiles (the last not full),
+// of two, and of none.
+TEST_P(FusedStandard, SameBitsForAnyBlocks) {
+  const ModelSpec spec = standard_spec(8, 2);
+  const FleetShape shape = {spec, 3, 80, GetParam()};
+  const std::vector<EngineSlot> slots = {random_slot(spec, 1, 78, 8), random_slot(spec, 2, 20, 5),
+                                         random_slot(spec, 3, 0, 8)};
+  const auto results = [&](const standard::BlockTiles& block_tiles) {
+    return run_engine(*standard::make_engine_with(shape, block_tiles), shape, slots);
+  };
+  const std::vector<EngineResult> groups = results({3, 3}), tiles = results({1, 1});
+  for (size_t slot = 0; slot < 2; ++slot) {
+    SCOPED_TRACE(slot);
+    expect_matches_reference(spec, slots[slot], groups[slot], tolerance(GetParam()));
+    expect_same_bits(groups[slot], tiles[slot]);
+  }
+  EXPECT_TRUE(std::isnan(tiles[2].loss));
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, FusedStandard,
                          ::testing::Values(Precision::fp32, Precision::tf32), [](const auto& test) {
                            return test.param == Precision::fp32 ? "fp32" : "tf32";
@@ -86,6 +107,20 @@ TEST(FusedStandardSupports, PaperShapesOnly) {
   EXPECT_FALSE(fused_standard_supports(other));
   EXPECT_FALSE(fused_standard_supports(standard_spec(9, 4)));
   EXPECT_FALSE(fused_standard_supports(standard_spec(8, 1)));
+}
+
+// On a GPU of 132 multiprocessors, with the paper's 1000 samples.
+TEST(FusedStandardBlocks, FillTheDevice) {
+  const ModelSpec spec = standard_spec(8, 4);
+  const auto chosen = [&](int slots) {
+    return standard::choose_block_tiles({spec, slots, 1000, Precision::fp32}, 132);
+  };
+  EXPECT_EQ(chosen(1).with_sums, 1);   // 63 blocks instead of 21
+  EXPECT_EQ(chosen(6).with_sums, 3);   // 126 blocks are one round already
+  EXPECT_EQ(chosen(7).with_sums, 1);   // 147 would be two
+  EXPECT_EQ(chosen(50).with_sums, 3);
+  EXPECT_EQ(chosen(1).without_sums, 1);
+  EXPECT_EQ(chosen(50).without_sums, 3);
 }
 
 TEST(FusedStandardBytes, GrowsWithSlots) {

@@ -9,7 +9,8 @@
 #include "posattn/model/cuda/folded_layout.h"
 #include "posattn/model/cuda/folding.h"
 #include "posattn/model/cuda/fused_standard_backward.cuh"
-#include "posattn/model/cuda/fused_standard_first.cuh"
+#include "posattn/model/cuda/fused_standard_blocks.h"
+#include "posattn/model/cuda/fused_standard_first_backward.cuh"
 #include "posattn/model/cuda/fused_standard_forward.cuh"
 #include "posattn/model/cuda/fused_standard_nodes.h"
 #include "posattn/model/cuda/fused_standard_tables.cuh"
@@ -20,13 +21,15 @@ namespace posattn::cuda::standard {
 // Numbers of floats that the engine keeps.
 template <int N>
 struct Sizes {
-  explicit Sizes(const FleetShape& shape)
+  Sizes(const FleetShape& shape, const BlockTiles& block_tiles)
       : slots(shape.slots),
         depth(shape.spec.depth),
         tiles(shape.sample_stride() / tile_samples),
-        groups(ceil_div(tiles, tiles_per_group)),
+        parts(ceil_div(tiles, block_tiles.with_sums)),
         folded(FoldedLayout(shape.spec).size()) {}
-  int64_t slots, depth, tiles, groups, folded;
+  int64_t slots, depth, tiles;
+  int64_t parts;  // of a slot's sums, one for each block
+  int64_t folded;
 
   int64_t tile_layer() const { return slots * tiles * tile_floats<N>; }
   int64_t coefficient_layer() const { return slots * tiles * coefficient_floats<N>; }
@@ -36,10 +39,10 @@ struct Sizes {
   int64_t packed_maps() const { return slots * (depth - 1) * maps * map_floats; }
   int64_t packed_scores() const { return slots * (depth - 1) * heads * map_floats; }
   int64_t weights() const { return slots * folded; }
-  int64_t partials() const { return slots * groups * folded; }
+  int64_t partials() const { return slots * parts * folded; }
   int64_t tables() const { return slots * Tables<N>::size; }
-  int64_t table_gradients() const { return slots * groups * Tables<N>::size; }
-  int64_t losses() const { return slots * groups; }
+  int64_t table_gradients() const { return slots * parts * TableGradients<N>::size; }
+  int64_t losses() const { return slots * parts; }
 
   int64_t bytes() const {
     return sizeof(float) *
@@ -52,10 +55,11 @@ struct Sizes {
 template <bool exact, int N>
 class Engine : public StepEngine {
  public:
-  explicit Engine(const FleetShape& shape)
+  Engine(const FleetShape& shape, const BlockTiles& block_tiles)
       : spec_(shape.spec),
         sample_stride_(shape.sample_stride()),
-        sizes_(shape),
+        block_tiles_(block_tiles),
+        sizes_(shape, block_tiles),
         layout_(spec_),
         folding_(shape),
         rows_(sizes_.rows()),
@@ -86,11 +90,12 @@ class Engine : public StepEngine {
   const char* name() const override { return "fused-standard"; }
 
  private:
-  Step step(const StepData& data, const float* parameters) const;
+  Step step(const StepData& data, const float* parameters, int block_tiles);
   Layer layer(int index);
 
   ModelSpec spec_;
   int64_t sample_stride_;
+  BlockTiles block_tiles_;
   Sizes<N> sizes_;
   FoldedLayout layout_;
   Folding folding_;
@@ -106,7 +111,7 @@ class Engine : public StepEngine {
 };
 
 template <bool exact, int N>
-Step Engine<exact, N>::step(const StepData& data, const float* parameters) const {
+Step Engine<exact, N>::step(const StepData& data, const float* parameters, int block_tiles) {
   Step step = {};
   step.slots = data.slots;
   step.inputs = data.inputs;
@@ -119,6 +124,9 @@ Step Engine<exact, N>::step(const StepData& data, const float* parameters) const
   } else {
     step.positions = positions_.data();
   }
+  step.folded = weights_.data();
+  step.partials = partials_.data();
+  step.losses = losses_.data();
   step.folded_size = sizes_.folded;
   step.decoder = layout_.decoder();
   step.decoder_bias = layout_.decoder_bias();
@@ -127,7 +135,8 @@ Step Engine<exact, N>::step(const StepData& data, const float* parameters) const
   step.real_nodes = spec_.real_nodes;
   step.encoding_size = spec_.encoding_size;
   step.tiles = static_cast<int>(sizes_.tiles);
-  step.groups = static_cast<int>(sizes_.groups);
+  step.block_tiles = block_tiles;
+  step.blocks = static_cast<int>(ceil_div(sizes_.tiles, block_tiles));
   return step;
 }
 
@@ -161,47 +170,50 @@ void Engine<exact, N>::enqueue(const StepData& data, const float* parameters, fl
                                double* losses, cudaStream_t stream) {
   const FoldedWeights folded = {weights_.data(), packed_forward_.data(), packed_backward_.data(),
                                 packed_score_forward_.data(), packed_score_backward_.data()};
-  Step whole = step(data, parameters);
-  whole.folded = weights_.data();
-  whole.partials = partials_.data();
-  whole.losses = losses_.data();
+  const Step forward = step(data, parameters, block_tiles_.without_sums);
+  const Step summing = step(data, parameters, block_tiles_.with_sums);
   const auto slots = static_cast<unsigned>(sizes_.slots);
-  const dim3 groups(static_cast<unsigned>(sizes_.groups), slots), block(tile_threads);
+  const dim3 forward_grid(static_cast<unsigned>(forward.blocks), slots);
+  const dim3 grid(static_cast<unsigned>(summing.blocks), slots), block(tile_threads);
   const int last = spec_.depth - 1;
 
   folding_.enqueue_fold(data.slots, parameters, folded, stream);
-  launch(make_tables<N>, dim3(slots), block, 0, stream, whole, layer(0), tables_.data());
-  launch(forward_first<exact, N>, groups, block, sizeof(FirstForwardShared<N>), stream, whole,
-         layer(0), tables_.data());
+  launch(make_tables<N>, dim3(table_blocks, slots), block, 0, stream, forward, layer(0),
+         tables_.data());
+  launch(forward_first<exact, N>, forward_grid, block, sizeof(FirstForwardShared<N>), stream,
+         forward, layer(0), tables_.data());
   for (int l = 1; l < last; ++l) {
-    launch(forward_layer<exact, N, false>, groups, block, forward_shared_bytes<N, false>, stream,
-           whole, layer(l));
+    launch(forward_layer<exact, N, false>, forward_grid, block, forward_shared_bytes<N, false>,
+           stream, forward, layer(l));
   }
-  launch(forward_layer<exact, N, true>, groups, block, forward_shared_bytes<N, true>, stream, whole,
+  launch(forward_layer<exact, N, true>, grid, block, forward_shared_bytes<N, true>, stream, summing,
          layer(last));
   for (int l = last; l > 0; --l) {
-    launch(backward_layer<exact, N>, groups, block, sizeof(BackwardShared<N>), stream, whole,
+    launch(backward_layer<exact, N>, grid, block, sizeof(BackwardShared<N>), stream, summing,
            layer(l));
   }
-  launch(backward_first<exact, N>, groups, block, sizeof(FirstBackwardShared<N>), stream, whole,
+  launch(backward_first<exact, N>, grid, block, sizeof(FirstBackwardShared<N>), stream, summing,
          layer(0), tables_.data(), table_gradients_.data());
   enqueue_sum_groups(data.slots, static_cast<int>(sizes_.slots), partials_.data(),
-                     weight_gradients_.data(), whole.groups, 1, sizes_.folded, stream);
-  launch(finish_first<N>, dim3(slots), block, Tables<N>::size * sizeof(float), stream, whole,
-         layer(0), table_gradients_.data(), weight_gradients_.data(), losses);
+                     weight_gradients_.data(), summing.blocks,
+                     tiles_per_group / summing.block_tiles, sizes_.folded, stream);
+  launch(finish_first<N>, dim3(finish_tasks, slots), block, 0, stream, summing, layer(0),
+         table_gradients_.data(), weight_gradients_.data(), losses);
   folding_.enqueue_unfold(data.slots, parameters, folded, weight_gradients_.data(), gradients,
                           stream);
 }
 
 template <int N>
-std::unique_ptr<StepEngine> make_engine(const FleetShape& shape) {
-  if (shape.precision == Precision::fp32) return std::make_unique<Engine<true, N>>(shape);
-  return std::make_unique<Engine<false, N>>(shape);
+std::unique_ptr<StepEngine> make_engine(const FleetShape& shape, const BlockTiles& block_tiles) {
+  if (shape.precision == Precision::fp32) {
+    return std::make_unique<Engine<true, N>>(shape, block_tiles);
+  }
+  return std::make_unique<Engine<false, N>>(shape, block_tiles);
 }
 
 template <int N>
-int64_t engine_bytes(const FleetShape& shape) {
-  return Folding::bytes(shape) + Sizes<N>(shape).bytes();
+int64_t engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles) {
+  return Folding::bytes(shape) + Sizes<N>(shape, block_tiles).bytes();
 }
 
 }  // namespace posattn::cuda::standard

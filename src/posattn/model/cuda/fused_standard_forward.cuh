@@ -18,13 +18,11 @@ struct ForwardShared {
 template <int N>
 struct OutputShared {
   float products[tile_warps][N * tile_samples];  // parts of w . r
-  float errors[N * tile_samples];                // dy
-  double losses[N * tile_samples];
-  double sums[tile_samples];
+  float errors[N * tile_samples];                // y - target
 };
 
-// What a thread of the last layer adds up over its tiles: columns 8 warp + 2 t, + 1 of dw, and, as
-// thread of (node, sample), its part of the loss and of db.
+// Sums over the tiles of a block, each complete in every lane that has it: columns 8 warp + 2 t, + 1
+// of dw, and, in the last warp, the loss and db.
 struct OutputSums {
   float weight[2] = {0, 0};
   float bias = 0;
@@ -67,67 +65,59 @@ __device__ inline void output_layer(float (&rows)[N][4], const Step& step, const
           y -
           step.targets[(int64_t{1} * place.slot * step.nodes + node) * step.sample_stride + sample];
     }
-    sums.loss += double{error} * error;
-    error *= 2 * place.step.loss_scale;
-    sums.bias += error;
     shared.errors[thread] = error;
   }
   __syncthreads();
+  const float scale = 2 * place.step.loss_scale;  // dy = scale error
+  float weight[2] = {0, 0};
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    const float first = shared.errors[i * tile_samples + g];
-    const float second = shared.errors[i * tile_samples + g + 8];
+    const float first = shared.errors[i * tile_samples + g] * scale;
+    const float second = shared.errors[i * tile_samples + g + 8] * scale;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      sums.weight[e] += rows[i][e] * first + rows[i][2 + e] * second;
+      weight[e] += rows[i][e] * first + rows[i][2 + e] * second;
       rows[i][e] = rows[i][e] > 0 ? first * w[e] : 0.0f;
       rows[i][2 + e] = rows[i][2 + e] > 0 ? second * w[e] : 0.0f;
     }
   }
-}
-
-// The group's loss, dw and db.
-template <int N>
-__device__ inline void write_output_sums(const Step& step, const Place& place,
-                                         OutputShared<N>& shared, OutputSums& sums, int warp,
-                                         int lane) {
-  const int thread = static_cast<int>(threadIdx.x);
-  const int64_t part = int64_t{1} * place.slot * step.groups + place.group;
-  float* partial = step.partials + part * step.folded_size;
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
 #pragma unroll
     for (int mask = 4; mask <= 16; mask *= 2) {
-      sums.weight[e] += __shfl_xor_sync(0xffffffffu, sums.weight[e], mask);
+      weight[e] += __shfl_xor_sync(0xffffffffu, weight[e], mask);
     }
-    if (lane < 4) partial[step.decoder + 8 * warp + 2 * lane + e] = sums.weight[e];
+    sums.weight[e] += weight[e];
   }
-  __syncthreads();
-  if (thread < N * tile_samples) {
-    shared.losses[thread] = sums.loss;
-    shared.errors[thread] = sums.bias;
-  }
-  __syncthreads();
-  if (thread < tile_samples) {
+  if (warp == tile_warps - 1) {
     double loss = 0;
     float bias = 0;
-    for (int i = 0; i < N; ++i) {
-      loss += shared.losses[i * tile_samples + thread];
-      bias += shared.errors[i * tile_samples + thread];
+    for (int k = lane; k < N * tile_samples; k += 32) {
+      const float error = shared.errors[k];
+      loss += double{error} * error;
+      bias += error * scale;
     }
-    shared.sums[thread] = loss;
-    shared.products[0][thread] = bias;
+#pragma unroll
+    for (int mask = 1; mask <= 16; mask *= 2) {
+      loss += __shfl_xor_sync(0xffffffffu, loss, mask);
+      bias += __shfl_xor_sync(0xffffffffu, bias, mask);
+    }
+    sums.loss += loss;
+    sums.bias += bias;
   }
-  __syncthreads();
-  if (thread == 0) {
-    double loss = 0;
-    float bias = 0;
-    for (int s = 0; s < tile_samples; ++s) {
-      loss += shared.sums[s];
-      bias += shared.products[0][s];
-    }
-    step.losses[part] = loss;
-    partial[step.decoder_bias] = bias;
+}
+
+// The block's loss, dw and db.
+__device__ inline void write_output_sums(const Step& step, const Place& place,
+                                         const OutputSums& sums, int warp, int lane) {
+  float* partial = step.partials + place.part * step.folded_size;
+  if (lane < 4) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) partial[step.decoder + 8 * warp + 2 * lane + e] = sums.weight[e];
+  }
+  if (warp == tile_warps - 1 && lane == 0) {
+    step.losses[place.part] = sums.loss;
+    partial[step.decoder_bias] = sums.bias;
   }
 }
 
@@ -205,7 +195,7 @@ __global__ void __launch_bounds__(tile_threads, 1) forward_layer(Step step, Laye
 #pragma unroll
     for (int i = 0; i < N; ++i) store_node<exact>(to, i, warp, lane, u[0][i]);
   }
-  if constexpr (last) write_output_sums<N>(step, place, output_shared, sums, warp, lane);
+  if constexpr (last) write_output_sums(step, place, sums, warp, lane);
 }
 
 }  // namespace posattn::cuda::standard

@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "posattn/model/cuda/fused_standard_blocks.h"
 #include "posattn/model/cuda/step_engine.h"
 
 namespace posattn::cuda::standard {
 
 template <int N>
-std::unique_ptr<StepEngine> make_engine(const FleetShape& shape);
+std::unique_ptr<StepEngine> make_engine(const FleetShape& shape, const BlockTiles& block_tiles);
 template <int N>
-int64_t engine_bytes(const FleetShape& shape);
+int64_t engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles);
 
 }  // namespace posattn::cuda::standard

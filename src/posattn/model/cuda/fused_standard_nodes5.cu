@@ -2,7 +2,7 @@
 
 namespace posattn::cuda::standard {
 
-template std::unique_ptr<StepEngine> make_engine<5>(const FleetShape&);
-template int64_t engine_bytes<5>(const FleetShape&);
+template std::unique_ptr<StepEngine> make_engine<5>(const FleetShape&, const BlockTiles&);
+template int64_t engine_bytes<5>(const FleetShape&, const BlockTiles&);
 
 }  // namespace posattn::cuda::standard

@@ -1,5 +1,10 @@
 // What the kernels of the fused standard engine are given, and which part of it a block works on.
 //
+// A block takes one tile, or a group of tiles_per_group. Sums over samples (gradients, the loss)
+// have the same bits either way: first over a tile, from zero and with all that threads have to add
+// up among themselves; then over the tiles of a group, by the block or by those who read the parts;
+// then over the groups.
+//
 // The forward pass keeps, for every layer and tile, the layer's input rows r and its attention A.
 // The backward pass goes from layer to layer with du, the gradient before the layer's ReLU.
 #pragma once
@@ -23,15 +28,16 @@ struct Step {
   int64_t positions_stride;
 
   const float* folded;  // [slots, folded_size], natural layout
-  float* partials;      // [slots, groups, folded_size]
-  double* losses;       // [slots, groups], before loss_scale
+  float* partials;      // [slots, blocks, folded_size]
+  double* losses;       // [slots, blocks], before loss_scale
   int64_t folded_size;
   int64_t decoder, decoder_bias;  // offsets in [folded_size]
 
   int64_t sample_stride;
   int nodes, real_nodes;  // of the spec
   int encoding_size;
-  int tiles, groups;
+  int tiles;
+  int block_tiles, blocks;  // tiles of a block; blocks of a slot
 };
 
 // One layer: where its weights are and what passes through it. Layer 0 has no packed weights.
@@ -50,18 +56,20 @@ struct Layer {
   float* input_gradient;  // [slots, tiles, tile]: du of the layer before
 };
 
-// A block's place: slot blockIdx.y, tiles first .. end - 1 of group blockIdx.x.
+// A block's place: slot blockIdx.y, tiles first .. end - 1.
 struct Place {
-  int slot, group, first, end;
+  int slot;
+  int64_t part;  // the block's number in the fleet, where it writes its sums
+  int first, end;
   SlotStep step;
 
   __device__ explicit Place(const Step& whole)
       : slot(static_cast<int>(blockIdx.y)),
-        group(static_cast<int>(blockIdx.x)),
-        first(group * tiles_per_group),
+        part(int64_t{1} * slot * whole.blocks + blockIdx.x),
+        first(static_cast<int>(blockIdx.x) * whole.block_tiles),
         step(whole.slots[slot]) {
     const int used = (step.samples + tile_samples - 1) / tile_samples;
-    end = first + tiles_per_group < used ? first + tiles_per_group : used;
+    end = first + whole.block_tiles < used ? first + whole.block_tiles : used;
   }
   __device__ bool rests() const { return step.samples == 0; }
 };

@@ -11,7 +11,7 @@
 
 namespace posattn::cuda::standard {
 
-// Where the tables of a slot, and their gradients, lie.
+// Where the tables of a slot lie.
 template <int N>
 struct Tables {
   __host__ __device__ static constexpr int value_column(int m) { return m * tile_columns; }  // a
@@ -31,31 +31,45 @@ struct Tables {
   static constexpr int size = (maps * (1 + N)) * tile_columns + heads * (N * N + 2 * N + 1);
 };
 
+// Where a block's gradients of the tables lie: those of a and C as above, then for the scores four
+// sums over samples of each (h, i, j): of ds, ds v_i, ds v_j, ds v_i v_j.
+constexpr int score_sums = 4;
+template <int N>
+struct TableGradients {
+  __host__ __device__ static constexpr int scores(int sum, int h) {
+    return Tables<N>::node_rows(maps, 0) + (sum * heads + h) * N * N;
+  }
+  static constexpr int size = Tables<N>::node_rows(maps, 0) + score_sums * heads * N * N;
+};
+
 __device__ inline float position(const Step& step, int slot, int node, int column) {
   return node < step.nodes
              ? step.positions[slot * step.positions_stride + node * step.encoding_size + column]
              : 0.0f;
 }
 
-// One block per slot; tables [slots, Tables<N>::size].
+// tables [slots, Tables<N>::size]; table_blocks blocks per slot.
+constexpr int table_blocks = 8;
 template <int N>
 __global__ void make_tables(Step step, Layer layer, float* all_tables) {
-  const int slot = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  constexpr int threads = table_blocks * tile_threads;
+  const int slot = static_cast<int>(blockIdx.y);
+  const int thread = static_cast<int>(blockIdx.x * tile_threads + threadIdx.x);
   if (step.slots[slot].samples == 0) return;
   const int p = step.encoding_size, k = 1 + p;  // columns of s
   const float* folded = step.folded + slot * step.folded_size;
   float* tables = all_tables + int64_t{1} * slot * Tables<N>::size;
-  for (int e = thread; e < maps * tile_columns; e += tile_threads) {
+  for (int e = thread; e < maps * tile_columns; e += threads) {
     tables[Tables<N>::value_column(0) + e] = folded[layer.maps + e * k];
   }
-  for (int e = thread; e < maps * N * tile_columns; e += tile_threads) {
+  for (int e = thread; e < maps * N * tile_columns; e += threads) {
     const int o = e % tile_columns, j = e / tile_columns % N, m = e / tile_columns / N;
     const float* map = folded + layer.maps + (m * tile_columns + o) * k;
     float sum = m == 0 ? folded[layer.constant + o] : 0.0f;
     for (int q = 0; q < p; ++q) sum += map[1 + q] * position(step, slot, j, q);
     tables[Tables<N>::node_rows(m, j) + o] = sum;
   }
-  for (int e = thread; e < heads * N * N; e += tile_threads) {
+  for (int e = thread; e < heads * N * N; e += threads) {
     const int j = e % N, i = e / N % N, h = e / N / N;
     const float* scores = folded + layer.scores + h * k * k;
     const float* bias = folded + layer.score_bias + h * k;
@@ -69,7 +83,7 @@ __global__ void make_tables(Step step, Layer layer, float* all_tables) {
     }
     tables[Tables<N>::pairs(h, i, j)] = sum;
   }
-  for (int e = thread; e < heads * N; e += tile_threads) {
+  for (int e = thread; e < heads * N; e += threads) {
     const int j = e % N, h = e / N;
     const float* scores = folded + layer.scores + h * k * k;
     float heard = 0, hearing = folded[layer.score_bias + h * k];
@@ -83,75 +97,133 @@ __global__ void make_tables(Step step, Layer layer, float* all_tables) {
   }
 }
 
-// The groups' gradients of the tables and losses, added in order; then layer 0's part of the folded
-// gradients. One block per slot.
-template <int N>
-__global__ void finish_first(Step step, Layer layer, const float* table_gradients,
-                             float* folded_gradients, double* losses) {
-  const int slot = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
-  if (step.slots[slot].samples == 0) return;
-  auto* sums = reinterpret_cast<float*>(dynamic_shared());
-  const int64_t first_part = int64_t{1} * slot * step.groups;
-  for (int e = thread; e < Tables<N>::size; e += tile_threads) {
-    float sum = 0;
-#pragma unroll 8
-    for (int part = 0; part < step.groups; ++part) {
-      sum += table_gradients[(first_part + part) * Tables<N>::size + e];
+// The sum of what a slot's blocks left in parts[0], parts[stride], ...: in the order of
+// fused_standard_step.cuh.
+template <class Number>
+__device__ inline Number sum_parts(const Step& step, const Number* parts, int64_t stride) {
+  constexpr int batch = 4 * tiles_per_group;  // loads under way together
+  const int group = tiles_per_group / step.block_tiles;
+  Number sum = 0, group_sum = 0;
+  for (int first = 0, in_group = 0; first < step.blocks; first += batch) {
+    Number x[batch];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      x[k] = first + k < step.blocks ? parts[(first + k) * stride] : Number{0};
     }
-    sums[e] = sum;
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      group_sum += x[k];
+      if (++in_group < group) continue;
+      sum += group_sum;
+      group_sum = 0;
+      in_group = 0;
+    }
+  }
+  return sum;
+}
+
+// Gradients of M_m and c from those of the tables, for 16 columns of the output.
+constexpr int finish_columns = 16;
+template <int N>
+__device__ inline void finish_map(const Step& step, const Layer& layer, const float* parts,
+                                  float* gradient, int slot, int m, int first_column) {
+  __shared__ float sums[1 + N][finish_columns];  // a, then C
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread < (1 + N) * finish_columns) {
+    const int row = thread / finish_columns, o = thread % finish_columns;
+    const int place = row == 0 ? Tables<N>::value_column(m) : Tables<N>::node_rows(m, row - 1);
+    sums[row][o] = sum_parts(step, parts + place + first_column + o, TableGradients<N>::size);
   }
   __syncthreads();
-  if (thread == 0) {
-    double loss = 0;
-    for (int part = 0; part < step.groups; ++part) loss += step.losses[first_part + part];
-    losses[slot] = loss * step.slots[slot].loss_scale;
-  }
-  const int p = step.encoding_size, k = 1 + p;
-  float* gradient = folded_gradients + slot * step.folded_size;
-  for (int e = thread; e < maps * tile_columns * k; e += tile_threads) {
-    const int q = e % k, o = e / k % tile_columns, m = e / k / tile_columns;
+  const int k = 1 + step.encoding_size;
+  for (int e = thread; e < finish_columns * k; e += tile_threads) {
+    const int q = e % k, o = e / k;
     float sum = 0;
-    if (q == 0) sum = sums[Tables<N>::value_column(m) + o];
-    for (int j = 0; q > 0 && j < N; ++j) {
-      sum += sums[Tables<N>::node_rows(m, j) + o] * position(step, slot, j, q - 1);
+    if (q == 0) sum = sums[0][o];
+    for (int j = 0; q > 0 && j < N; ++j) sum += sums[1 + j][o] * position(step, slot, j, q - 1);
+    gradient[layer.maps + (m * tile_columns + first_column + o) * k + q] = sum;
+  }
+  if (m == 0 && thread < finish_columns) {
+    float sum = 0;
+    for (int j = 0; j < N; ++j) sum += sums[1 + j][thread];
+    gradient[layer.constant + first_column + thread] = sum;
+  }
+}
+
+// Gradients of G_h and g_h.
+template <int N>
+__device__ inline void finish_scores(const Step& step, const Layer& layer, const float* parts,
+                                     float* gradient, int slot, int h) {
+  __shared__ float sums[score_sums][N][N];
+  __shared__ float heard[N], hearing[N], corner;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int e = thread; e < score_sums * N * N; e += tile_threads) {
+    const int place = TableGradients<N>::scores(e / (N * N), h) + e % (N * N);
+    (&sums[0][0][0])[e] = sum_parts(step, parts + place, TableGradients<N>::size);
+  }
+  __syncthreads();
+  if (thread < N) {
+    float of_heard = 0, of_hearing = 0;
+    for (int k = 0; k < N; ++k) {
+      of_heard += sums[1][k][thread];
+      of_hearing += sums[2][thread][k];
     }
-    gradient[layer.maps + e] = sum;
-  }
-  for (int o = thread; o < tile_columns; o += tile_threads) {
+    heard[thread] = of_heard;
+    hearing[thread] = of_hearing;
+  } else if (thread == 32) {
     float sum = 0;
-    for (int j = 0; j < N; ++j) sum += sums[Tables<N>::node_rows(0, j) + o];
-    gradient[layer.constant + o] = sum;
+    for (int i = 0; i < N; ++i) {
+      for (int j = 0; j < N; ++j) sum += sums[3][i][j];
+    }
+    corner = sum;
   }
+  __syncthreads();
   // s_i(a): the value's column stands for itself in the tables, the others are those of P.
-  for (int e = thread; e < heads * k * k; e += tile_threads) {
-    const int b = e % k, a = e / k % k, h = e / k / k;
-    float sum = 0;
-    if (a == 0 && b == 0) sum = sums[Tables<N>::corner(h)];
+  const int k = 1 + step.encoding_size;
+  for (int e = thread; e < k * k; e += tile_threads) {
+    const int b = e % k, a = e / k;
+    float sum = a == 0 && b == 0 ? corner : 0.0f;
     for (int i = 0; (a > 0 || b > 0) && i < N; ++i) {
       if (a == 0) {
-        sum += sums[Tables<N>::heard(h, i)] * position(step, slot, i, b - 1);
+        sum += heard[i] * position(step, slot, i, b - 1);
       } else if (b == 0) {
-        sum += sums[Tables<N>::hearing(h, i)] * position(step, slot, i, a - 1);
+        sum += hearing[i] * position(step, slot, i, a - 1);
       } else {
         float inner = 0;
-        for (int j = 0; j < N; ++j) {
-          inner += sums[Tables<N>::pairs(h, i, j)] * position(step, slot, j, b - 1);
-        }
+        for (int j = 0; j < N; ++j) inner += sums[0][i][j] * position(step, slot, j, b - 1);
         sum += inner * position(step, slot, i, a - 1);
       }
     }
-    gradient[layer.scores + e] = sum;
+    gradient[layer.scores + h * k * k + e] = sum;
   }
-  for (int e = thread; e < heads * k; e += tile_threads) {
-    const int b = e % k, h = e / k;
+  for (int b = thread; b < k; b += tile_threads) {
     float sum = 0;
     for (int i = 0; i < N; ++i) {
-      if (b == 0) sum += sums[Tables<N>::hearing(h, i)];
-      for (int j = 0; b > 0 && j < N; ++j) {
-        sum += sums[Tables<N>::pairs(h, i, j)] * position(step, slot, j, b - 1);
-      }
+      if (b == 0) sum += hearing[i];
+      for (int j = 0; b > 0 && j < N; ++j) sum += sums[0][i][j] * position(step, slot, j, b - 1);
     }
-    gradient[layer.score_bias + e] = sum;
+    gradient[layer.score_bias + h * k + b] = sum;
+  }
+}
+
+// Layer 0's part of the folded gradients, and the losses. Blocks are (task, slot): 16 columns of a
+// map, a head, or the loss.
+constexpr int finish_map_tasks = maps * (tile_columns / finish_columns);
+constexpr int finish_tasks = finish_map_tasks + heads + 1;
+template <int N>
+__global__ void finish_first(Step step, Layer layer, const float* table_gradients,
+                             float* folded_gradients, double* losses) {
+  const int task = static_cast<int>(blockIdx.x), slot = static_cast<int>(blockIdx.y);
+  if (step.slots[slot].samples == 0) return;
+  const int64_t part = int64_t{1} * slot * step.blocks;
+  const float* parts = table_gradients + part * TableGradients<N>::size;
+  float* gradient = folded_gradients + slot * step.folded_size;
+  if (task < finish_map_tasks) {
+    finish_map<N>(step, layer, parts, gradient, slot, task % maps, task / maps * finish_columns);
+  } else if (task < finish_map_tasks + heads) {
+    finish_scores<N>(step, layer, parts, gradient, slot, task - finish_map_tasks);
+  } else if (threadIdx.x == 0) {
+    losses[slot] = sum_parts(step, step.losses + part, 1) * step.slots[slot].loss_scale;
   }
 }
 

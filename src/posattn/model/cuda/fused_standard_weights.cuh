@@ -109,32 +109,30 @@ __device__ inline void add_weight_products(float (&mixed)[8][4], float (&plain)[
   }
 }
 
-// The same for sums over several tiles, those of s_0 in shared memory. With three products to a
-// number a tile's sums start at zero and are added in fp32: the tensor core's own additions round
-// more coarsely.
+// The same, added to sums over several tiles, those of s_0 in shared memory; `vector_sums` are
+// complete in each of the four lanes of a group.
 template <bool exact, int N, Weights weights>
-__device__ inline void add_weights(float (&mixed)[8][4], float* shared_plain, float (&vector)[2],
-                                   const float* left, const float* rows, const float* coefficients,
-                                   int block, int head, int order, int lane) {
-  float plain[4][4];
-  if constexpr (exact) {
-    float fresh[8][4];
-    clear_pieces(fresh);
-    clear_pieces(plain);
-    add_weight_products<exact, N, weights>(fresh, plain, vector, left, rows, coefficients, block,
-                                           head, order, lane);
-    add_pieces(mixed, fresh);
-    if constexpr (weights == Weights::of_maps) {
-      float before[4][4];
-      load_pieces(before, shared_plain);
-      add_pieces(plain, before);
-    }
-  } else {
-    if constexpr (weights == Weights::of_maps) load_pieces(plain, shared_plain);
-    add_weight_products<exact, N, weights>(mixed, plain, vector, left, rows, coefficients, block,
-                                           head, order, lane);
+__device__ inline void add_weights(float (&mixed_sums)[8][4], float* shared_plain,
+                                   float (&vector_sums)[2], const float* left, const float* rows,
+                                   const float* coefficients, int block, int head, int order,
+                                   int lane) {
+  float mixed[8][4], plain[4][4], vector[2] = {0, 0};
+  clear_pieces(mixed);
+  clear_pieces(plain);
+  add_weight_products<exact, N, weights>(mixed, plain, vector, left, rows, coefficients, block,
+                                         head, order, lane);
+  add_pieces(mixed_sums, mixed);
+  if constexpr (weights == Weights::of_maps) {
+    float before[4][4];
+    load_pieces(before, shared_plain);
+    add_pieces(plain, before);
+    store_pieces(shared_plain, plain);
   }
-  if constexpr (weights == Weights::of_maps) store_pieces(shared_plain, plain);
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    vector[e] += __shfl_xor_sync(0xffffffffu, vector[e], 1);
+    vector_sums[e] += vector[e] + __shfl_xor_sync(0xffffffffu, vector[e], 2);
+  }
 }
 
 // Pieces 2 k, 2 k + 1 to their place in a gradient [left column][row column].
@@ -149,15 +147,10 @@ __device__ inline void write_piece(float* gradient, const float (&even)[4], cons
   }
 }
 
-// A lane's part of dc or dg, to 16 columns from `place`.
-__device__ inline void write_vector(float* place, const float (&vector)[2], int lane) {
-#pragma unroll
-  for (int e = 0; e < 2; ++e) {
-    float sum = vector[e];
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    if ((lane & 3) == 0) place[2 * (lane >> 2) + e] = sum;
-  }
+// dc or dg, to 16 columns from `place`.
+__device__ inline void write_vector(float* place, const float (&vector_sums)[2], int lane) {
+  if ((lane & 3) != 0) return;
+  *reinterpret_cast<float2*>(place + 2 * (lane >> 2)) = make_float2(vector_sums[0], vector_sums[1]);
 }
 
 }  // namespace posattn::cuda::standard

@@ -337,7 +337,7 @@ class DeviceFleet::Implementation {
   cuda::Stream stream_{cuda::Stream::with_default}, copies_{cuda::Stream::independent};
   cuda::Event results_, backed_up_;
   cuda::Event chunk_done_[most_ahead];
-  int chunk_ = 0;
+  int64_t chunk_ = 0;  // counts them
   std::optional<cuda::StepGraph> graph_;
   int64_t segment_ = 0, launched_ = 0;  // steps up to the next end of an epoch
   Clock::time_point started_ = Clock::now();

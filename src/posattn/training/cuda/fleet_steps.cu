@@ -1,3 +1,4 @@
+#include "posattn/kernels/cuda/adam.cuh"
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/training/cuda/fleet_steps.h"
 
@@ -81,17 +82,6 @@ __global__ void __launch_bounds__(threads) clip_kernel(FleetArrays fleet) {
   if (threadIdx.x == 0) fleet.scales[slot] = scale < 1 ? static_cast<float>(scale) : 1.0f;
 }
 
-__device__ inline void adam(const AdamNumbers<float>& n, bool trained, float gradient, float& first,
-                            float& second, float& weight) {
-  if (!trained) return;
-  const float g = gradient + n.decay_to_gradient * weight;
-  const float m = n.beta1 * first + n.rest1 * g;
-  const float v = n.beta2 * second + n.rest2 * g * g;
-  first = m;
-  second = v;
-  weight = n.keep * weight - n.step_size * (m / (sqrtf(v) / n.root_correction2 + n.epsilon));
-}
-
 template <bool clip>
 __global__ void __launch_bounds__(threads) adam_kernel(FleetArrays fleet) {
   const int slot = static_cast<int>(blockIdx.y);
@@ -111,10 +101,10 @@ __global__ void __launch_bounds__(threads) adam_kernel(FleetArrays fleet) {
     const float scale = fleet.scales[slot];
     g = make_float4(g.x * scale, g.y * scale, g.z * scale, g.w * scale);
   }
-  adam(numbers, trained.x != 0, g.x, m.x, v.x, w.x);
-  adam(numbers, trained.y != 0, g.y, m.y, v.y, w.y);
-  adam(numbers, trained.z != 0, g.z, m.z, v.z, w.z);
-  adam(numbers, trained.w != 0, g.w, m.w, v.w, w.w);
+  if (trained.x != 0) step_adam(numbers, g.x, m.x, v.x, w.x);
+  if (trained.y != 0) step_adam(numbers, g.y, m.y, v.y, w.y);
+  if (trained.z != 0) step_adam(numbers, g.z, m.z, v.z, w.z);
+  if (trained.w != 0) step_adam(numbers, g.w, m.w, v.w, w.w);
   first[four] = m;
   second[four] = v;
   weights[four] = w;

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <new>
-#include <utility>
 
 #include "posattn/kernels/cuda/runtime.h"
 
@@ -15,7 +14,7 @@ namespace posattn::cuda {
 template <class T>
 class PinnedBuffer {
  public:
-  explicit PinnedBuffer(int64_t count) : count_(count) {
+  explicit PinnedBuffer(int64_t count) {
     if (count == 0) return;
     check(cudaMallocHost(reinterpret_cast<void**>(&data_), count * sizeof(T)), "cudaMallocHost");
     for (int64_t i = 0; i < count; ++i) new (data_ + i) T();
@@ -25,7 +24,6 @@ class PinnedBuffer {
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
 
   T* data() { return data_; }
-  int64_t size() const { return count_; }
   T& operator[](int64_t i) { return data_[i]; }
 
   // Enqueues the copy of entries first .. first + count - 1 to the same place of `device`.
@@ -37,7 +35,6 @@ class PinnedBuffer {
 
  private:
   T* data_ = nullptr;
-  int64_t count_ = 0;
 };
 
 }  // namespace posattn::cuda
