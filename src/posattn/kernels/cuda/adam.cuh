@@ -1,6 +1,8 @@
 // Adam's step for one weight.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include "posattn/kernels/cpu/tile_kernels.h"
 
 namespace posattn::cuda {

@@ -127,9 +127,11 @@ void launch_precision(const ProductPlan& plan, cudaStream_t stream) {
   }
 }
 
-// Without groups that change nothing, which cost divisions.
+// Without groups that change nothing, which cost divisions, and without the stride of an axis of
+// one element, which might not be a multiple of four.
 void simplify(Axis& axis, int32_t extent) {
   if (axis.group >= extent || axis.group_stride == axis.group * axis.stride) axis.group = 0;
+  if (extent == 1) axis.stride = 0;
 }
 
 }  // namespace

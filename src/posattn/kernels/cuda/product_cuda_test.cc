@@ -50,8 +50,8 @@ struct Case {
   Case(RandomStream& random, int32_t slots) {
     Product& p = product;
     const bool deep = random.below(3) == 0;
-    p.rows = between(random, 1, random.below(3) == 0 && !deep ? 100 : 30);
-    p.columns = between(random, 1, random.below(3) == 0 && !deep ? 100 : 30);
+    p.rows = between(random, 1, random.below(2) == 0 ? (deep ? 50 : 100) : 20);
+    p.columns = between(random, 1, random.below(2) == 0 ? (deep ? 50 : 100) : 20);
     p.depth = deep ? between(random, 1000, 1700) : between(random, 1, 70);
     p.slots = slots;
     p.outer = between(random, 1, 2);

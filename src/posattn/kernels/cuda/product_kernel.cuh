@@ -23,7 +23,7 @@ struct Tiling {
   static constexpr int team = 32 * row_warps * column_warps, teams = product_threads / team;
   static_assert(teams * team == product_threads && (team == 32 || teams == 1));
   // On one multiprocessor: a warp alone has little to do while it waits.
-  static constexpr int blocks = team == 32 ? 7 : 3;
+  static constexpr int blocks = team == 32 ? 7 : 4;
 
   template <bool along_depth>
   using OperandA = OperandTile<rows, depth, team, along_depth>;
@@ -114,30 +114,35 @@ __device__ inline void write_tile(
     if (row >= p.rows) break;
     float* line = to + (whole ? p.c.row.offset(row) : static_cast<int64_t>(row) * p.columns);
     const float* bias = whole ? bias_of(p, slot, row) : nullptr;
+    const auto value = [&](int n, int e, float before) {
+      const float sum = c[i / 2][n][i % 2 * 2 + e];
+      const int column = first_column + 8 * n + 2 * t + e;
+      return whole ? finished(p, sum, before, bias ? bias + column : nullptr) : sum;
+    };
+    if (plan.paired) {
+      float2 values[Tile::column_fragments];  // all reads before the first write
 #pragma unroll
-    for (int n = 0; n < Tile::column_fragments; ++n) {
-      const int column = first_column + 8 * n + 2 * t;
-      const float sums[2] = {c[i / 2][n][i % 2 * 2], c[i / 2][n][i % 2 * 2 + 1]};
-      if (column >= p.columns) break;
-      if (plan.paired) {
-        float2* place = reinterpret_cast<float2*>(line + offsets[n]);
-        float2 value = make_float2(sums[0], sums[1]);
-        if (whole) {
-          const float2 before = p.accumulate ? *place : make_float2(0, 0);
-          value.x = finished(p, value.x, before.x, bias ? bias + column : nullptr);
-          value.y = finished(p, value.y, before.y, bias ? bias + column + 1 : nullptr);
-        }
-        *place = value;
-        continue;
+      for (int n = 0; n < Tile::column_fragments; ++n) {
+        if (first_column + 8 * n + 2 * t >= p.columns) break;
+        const auto* place = reinterpret_cast<const float2*>(line + offsets[n]);
+        const float2 before = whole && p.accumulate ? *place : make_float2(0, 0);
+        values[n] = make_float2(value(n, 0, before.x), value(n, 1, before.y));
       }
 #pragma unroll
+      for (int n = 0; n < Tile::column_fragments; ++n) {
+        if (first_column + 8 * n + 2 * t >= p.columns) break;
+        *reinterpret_cast<float2*>(line + offsets[n]) = values[n];
+      }
+      continue;
+    }
+#pragma unroll
+    for (int n = 0; n < Tile::column_fragments; ++n) {
+#pragma unroll
       for (int e = 0; e < 2; ++e) {
-        if (column + e >= p.columns) break;
-        float* place = e == 0 ? line + offsets[n]
-                              : line + (whole ? p.c.column.offset(column + 1) : column + 1);
-        *place = whole ? finished(p, sums[e], p.accumulate ? *place : 0.0f,
-                                  bias ? bias + column + e : nullptr)
-                       : sums[e];
+        const int column = first_column + 8 * n + 2 * t + e;
+        if (column >= p.columns) break;
+        float* place = line + (whole ? p.c.column.offset(column) : column);
+        *place = value(n, e, whole && p.accumulate ? *place : 0.0f);
       }
     }
   }
@@ -208,22 +213,23 @@ __global__ void __launch_bounds__(product_threads, Tile::blocks) product_kernel(
 #pragma unroll
     for (int step = 0; step < Tile::depth; step += 8) {
       if (step >= left) break;
-      const int k = step + t;
+      const int k = step + 2 * t;
       float a_high[Tile::row_fragments][4], a_low[Tile::row_fragments][4];
 #pragma unroll
       for (int m = 0; m < Tile::row_fragments; ++m) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int row = warp_row + 16 * m + g + 8 * (e & 1);
-          a_high[m][e] = tile_a[OperandA::place(row, k + 2 * (e & 2))];
-        }
+        const int row = warp_row + 16 * m + g;
+        const float2 upper = OperandA::pair(tile_a, row, k);
+        const float2 lower = OperandA::pair(tile_a, row + 8, k);
+        a_high[m][0] = upper.x;
+        a_high[m][1] = lower.x;
+        a_high[m][2] = upper.y;
+        a_high[m][3] = lower.y;
         split<exact>(a_high[m], a_low[m]);
       }
 #pragma unroll
       for (int n = 0; n < Tile::column_fragments; ++n) {
-        const int column = warp_column + 8 * n + g;
-        float b_high[2] = {tile_b[OperandB::place(column, k)],
-                           tile_b[OperandB::place(column, k + 4)]};
+        const float2 both = OperandB::pair(tile_b, warp_column + 8 * n + g, k);
+        float b_high[2] = {both.x, both.y};
         float b_low[2];
         split<exact>(b_high, b_low);
         if constexpr (exact) {

@@ -8,9 +8,9 @@ namespace posattn::cuda {
 
 // One operand of a tile of C: `extent` rows of A (columns of B) times tile_depth, stage after
 // stage, copied by `team` threads. In shared memory
-//   along_depth: [extent][tile_depth + 4]    for operands contiguous along the depth
-//   otherwise:   [tile_depth][extent + 8]    for operands contiguous along rows (columns of B)
-// Both paddings spread the 8 x 4 elements that a warp reads for a fragment over all banks.
+//   along_depth: [extent][tile_depth + 8]    for operands contiguous along the depth
+//   otherwise:   [tile_depth][extent + 4]    for operands contiguous along rows (columns of B)
+// Both paddings spread what a warp reads for a fragment, see pair(), over all banks.
 //
 // What lies beyond the depth's end becomes zero up to the next multiple of 8, which is as far as
 // the products go. What lies beyond the last row or column may be anything: it only reaches
@@ -18,10 +18,21 @@ namespace posattn::cuda {
 template <int extent, int tile_depth, int team, bool along_depth>
 class OperandTile {
  public:
-  static constexpr int floats = along_depth ? extent * (tile_depth + 4) : tile_depth * (extent + 8);
+  static constexpr int floats = along_depth ? extent * (tile_depth + 8) : tile_depth * (extent + 4);
 
   __device__ static int place(int i, int k) {
-    return along_depth ? i * (tile_depth + 4) + k : k * (extent + 8) + i;
+    return along_depth ? i * (tile_depth + 8) + k : k * (extent + 4) + i;
+  }
+  // Elements (i, k) and (i, k + 1), k even. Lanes t of a fragment take k = 2t and 2t + 1 where the
+  // tensor core has t and t + 4: in which order a depth of 8 is summed does not matter, and two
+  // neighbours are one read.
+  __device__ static float2 pair(const float* tile, int i, int k) {
+    const float* first = tile + place(i, k);
+    if constexpr (along_depth) {
+      return *reinterpret_cast<const float2*>(first);
+    } else {
+      return make_float2(first[0], tile[place(i, k + 1)]);
+    }
   }
 
   // Of elements (first + i, k) with first + i < count and k < depth_end. `aligned`: four

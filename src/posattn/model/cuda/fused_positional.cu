@@ -33,8 +33,8 @@ int64_t multiprocessors() {
 }
 
 // Whether single tiles are faster than groups: in a small fleet, where groups leave multiprocessors
-// idle. Single tiles write and read more partial gradients, of which about 40 cost as much as a
-// node of a tile.
+// idle. Single tiles write and read more partial gradients, of which `partials_per_node` cost about
+// as much as a node of a tile.
 bool prefers_single_tiles(const FleetShape& shape, int kernel_nodes) {
   const int64_t processors = multiprocessors();
   const int64_t tiles = shape.sample_stride() / tile_samples;
@@ -42,7 +42,8 @@ bool prefers_single_tiles(const FleetShape& shape, int kernel_nodes) {
   const int64_t tile_rounds = ceil_div(shape.slots * tiles, processors);
   const int64_t group_rounds = tiles_per_group * ceil_div(shape.slots * groups, processors);
   const int64_t more_partials = shape.slots * (tiles - groups);
-  return (group_rounds - tile_rounds) * 40 * kernel_nodes > more_partials;
+  const int64_t partials_per_node = shape.precision == Precision::fp32 ? 70 : 40;
+  return (group_rounds - tile_rounds) * kernel_nodes * partials_per_node > more_partials;
 }
 
 // How many numbers the engine keeps.

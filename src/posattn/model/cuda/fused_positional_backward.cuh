@@ -54,11 +54,7 @@ __device__ inline void backward_tile(const FusedLayer& layer, const TileWalk& wa
   begin_product(products, make_float2(0, 0));
   multiply_tile<exact, N>(products, errors, SharedWeights<exact>(weights, self), self);
   if constexpr (scratch_parts == 1) __syncthreads();  // all are done with the errors
-  {
-    Attention fresh;
-    fresh.template add_products<exact, scratch_parts>(products, rows, own_scratch, self);
-    fresh.store(own_scratch, self);
-  }
+  Attention::template make<exact, scratch_parts>(products, rows, own_scratch, self);
   mix_backward(products, attention);
 
   const NodeChunks own(self.g, self.chunk());

@@ -126,81 +126,44 @@ struct MapGradients {
   }
 };
 
-// The warp's part of a tile's dA, over its eight columns: products whose rows are j, whose columns
-// (head, node i): eight nodes of a head each, then node 8 of both.
+// The warp's part of a tile's dA, over its eight columns. Rows are (head, node i) for i < 8,
+// columns j < 8; with nine nodes there are three more pieces: column 8, rows (head, 8), and (head,
+// 8, 8).
 template <int N>
 struct AttentionGradient {
   static constexpr bool has_ninth = N > 8;
-  static constexpr int pieces = has_ninth ? fused_heads + 1 : fused_heads;
+  static constexpr int pieces = has_ninth ? 3 : 1;
   static constexpr int part_floats = fused_heads * N * N;
-  float sums[pieces][4] = {};  // C fragments
 
-  // products[1 + h] are the g_h of the thread's columns. The scratch is the warp's own and holds
-  // every second column of 8 / parts sample groups at a time: [node][32 / parts lanes,
-  // swizzled][4].
+  // Writes the part into the scratch, [H][N][N]. products[1 + h] are the g_h of the thread's
+  // columns. The scratch is the warp's own and holds every second column of 8 / parts sample groups
+  // at a time: [node][32 / parts lanes, swizzled][4].
   template <int parts>
   static constexpr int scratch_floats = N * 128 / parts;
   template <bool exact, int parts>
-  __device__ void add_products(const float (&products)[fused_maps][N][4], const float* rows,
-                               float* scratch, const Thread& self) {
-    constexpr int groups = 8 / parts;
-    const int node = min(self.g, N - 1);
+  __device__ static void make(const float (&products)[fused_maps][N][4], const float* rows,
+                              float* scratch, const Thread& self) {
+    static_assert(part_floats <= scratch_floats<parts>);
+    float sums[pieces][4] = {};  // C fragments; in the second, column 0 counts, then rows 0 and 8
+    add_products<exact, parts>(sums, products, rows, scratch, self);
 #pragma unroll
-    for (int step = 0; step < 2 * parts; ++step) {
-      const int odd = step / parts, first_group = step % parts * groups;
-      if (parts == 1 || self.g / groups == step % parts) {
+    for (int h = 0; h < fused_heads; ++h) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-          // Right operands: samples g and g + 8 for head 0, then for head 1.
-          store4(scratch + scratch_chunk<parts>(i, self.lane % (4 * groups)),
-                 operand<exact>(products[1][i][odd]), operand<exact>(products[1][i][2 + odd]),
-                 operand<exact>(products[2][i][odd]), operand<exact>(products[2][i][2 + odd]));
+      for (int e = 0; e < 2; ++e) {
+        const int j = 2 * self.t + e;
+        if (self.g < N && j < N) scratch[(h * N + self.g) * N + j] = sums[0][2 * h + e];
+        if constexpr (has_ninth) {
+          if (self.g == 0) scratch[(h * N + 8) * N + j] = sums[2][2 * h + e];
         }
       }
-      __syncwarp();
-#pragma unroll
-      for (int s = 0; s < groups; ++s) {
-        // Rows 8 + g: only node 8 counts, the others may repeat it.
-        const int group = first_group + s;
-        const float2 r = samples_of(rows + tile_offset(node, group, self.chunk()) + 2 * odd);
-        float2 ninth = make_float2(0, 0);
-        if constexpr (has_ninth) {
-          ninth = samples_of(rows + tile_offset(8, group, self.chunk()) + 2 * odd);
-        }
-        const float4 a = make_float4(r.x, ninth.x, r.y, ninth.y);
-        const float4 w = load4(scratch + scratch_chunk<parts>(node, 4 * s + self.t));
-        if constexpr (has_ninth) {
-          // Only columns 0 and 1 count: node 8 for both heads.
-          const float2 last =
-              samples_of(scratch + scratch_chunk<parts>(8, 4 * s + self.t) + 2 * (self.g & 1));
-          float(*const c[pieces])[4] = {&sums[0], &sums[1], &sums[2]};
-          const float2 b[pieces] = {make_float2(w.x, w.y), make_float2(w.z, w.w), last};
-          multiply<exact, pieces>(c, a, b);
-        } else {
-          float(*const c[pieces])[4] = {&sums[0], &sums[1]};
-          const float2 b[pieces] = {make_float2(w.x, w.y), make_float2(w.z, w.w)};
-          multiply<exact, pieces>(c, a, b);
-        }
-      }
-      __syncwarp();
-    }
-  }
-
-  // The warp's part into out [H][N][N].
-  __device__ void store(float* out, const Thread& self) const {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int i = 2 * self.t + e;
-#pragma unroll
-      for (int h = 0; h < fused_heads; ++h) {
-        if (self.g < N && i < N) out[(h * N + i) * N + self.g] = sums[h][e];
-        if constexpr (has_ninth) {
-          if (self.g == 0) out[(h * N + i) * N + 8] = sums[h][2 + e];
-        }
-      }
-      if constexpr (has_ninth) {  // column e: head e
-        if (self.t == 0) out[(e * N + 8) * N + self.g] = sums[2][e];
-        if (self.lane == 0) out[(e * N + 8) * N + 8] = sums[2][2 + e];
+      if constexpr (has_ninth) {
+        if (self.t == 0) scratch[(h * N + self.g) * N + 8] = sums[1][2 * h];
+        const float4 r = load4(rows + tile_offset(8, self.g, self.chunk()));
+        const float(&c)[4] = products[1 + h][8];
+        float corner = sum_over_samples(c[0] * r.x + c[1] * r.z + c[2] * r.y + c[3] * r.w);
+        corner += __shfl_xor_sync(0xffffffffu, corner, 1);
+        corner += __shfl_xor_sync(0xffffffffu, corner, 2);
+        if (self.lane == 0) scratch[(h * N + 8) * N + 8] = corner;
       }
     }
   }
@@ -209,6 +172,45 @@ struct AttentionGradient {
   template <int parts>
   __device__ static int scratch_chunk(int node, int lane) {
     return node * (128 / parts) + ((lane ^ ((node & 1) << 2)) << 2);
+  }
+
+  template <bool exact, int parts>
+  __device__ static void add_products(float (&sums)[pieces][4],
+                                      const float (&products)[fused_maps][N][4], const float* rows,
+                                      float* scratch, const Thread& self) {
+    constexpr int groups = 8 / parts;
+    const int node = min(self.g, N - 1);
+#pragma unroll
+    for (int step = 0; step < 2 * parts; ++step) {
+      const int odd = step / parts, first_group = step % parts * groups;
+      if (parts == 1 || self.g / groups == step % parts) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          // The left operand: rows (0, i) and (1, i), samples g and g + 8.
+          store4(scratch + scratch_chunk<parts>(i, self.lane % (4 * groups)),
+                 operand<exact>(products[1][i][odd]), operand<exact>(products[2][i][odd]),
+                 operand<exact>(products[1][i][2 + odd]), operand<exact>(products[2][i][2 + odd]));
+        }
+      }
+      __syncwarp();
+#pragma unroll
+      for (int s = 0; s < groups; ++s) {
+        const int group = first_group + s;
+        const float4 a = load4(scratch + scratch_chunk<parts>(node, 4 * s + self.t));
+        const float2 b = samples_of(rows + tile_offset(node, group, self.chunk()) + 2 * odd);
+        if constexpr (has_ninth) {
+          // What does not count may repeat what does.
+          const float2 ninth = samples_of(rows + tile_offset(8, group, self.chunk()) + 2 * odd);
+          float(*const c[2])[4] = {&sums[0], &sums[1]};
+          const float2 two[2] = {b, ninth};
+          multiply<exact, 2>(c, a, two);
+          multiply<exact>(sums[2], load4(scratch + scratch_chunk<parts>(8, 4 * s + self.t)), b);
+        } else {
+          multiply<exact>(sums[0], a, b);
+        }
+      }
+      __syncwarp();
+    }
   }
   __device__ static float2 samples_of(const float* half_chunk) {
     return *reinterpret_cast<const float2*>(half_chunk);

@@ -198,18 +198,19 @@ __global__ void __launch_bounds__(tile_threads, 1) last_layer(FusedLayer layer) 
       slot = walk.slot;
       __syncthreads();  // all are done with the slot before
       start_weight_copy(shared.forward, layer.forward + slot * layer.packed_stride);
-      start_weight_copy(shared.backward, layer.backward + slot * layer.packed_stride);
       commit_copies();
+      start_weight_copy(shared.backward, layer.backward + slot * layer.packed_stride);
       shared.attention.load(layer.natural + slot * layer.folded_size + layer.attention,
                             layer.nodes);
       shared.decoder.load(layer, slot);
       if constexpr (first) shared.first_layer.load(layer, slot);
       __syncthreads();
     }
+    commit_copies();
     if constexpr (first) {
       shared.first_layer.template make_rows<exact>(shared.rows[stage], stage, input, self);
     }
-    wait_copies<0>();
+    wait_copies<1>();  // all but the backward weights
     __syncthreads();
     prefetch(stage ^ 1);
     const auto target = shared.decoder.target(layer, walk);
@@ -227,6 +228,7 @@ __global__ void __launch_bounds__(tile_threads, 1) last_layer(FusedLayer layer) 
       finish_forward<exact, N>(products[0], target, shared.decoder, shared.errors,
                                decoder_gradients, self);
     }
+    wait_copies<1>();  // all but the next tile
     __syncthreads();
     backward_tile<exact, N, first, 1>(layer, walk, rows, shared.errors, shared.errors,
                                       shared.backward, shared.attention, shared.first_layer, stage,

@@ -47,27 +47,31 @@ __device__ inline void mix(float (&to)[N][4], const float (&from)[N][4], const f
   }
 }
 
+// to[j] += A_ij from_i.
+template <int N>
+__device__ inline void mix_row_transposed(float (&to)[N][4], const float (&from_i)[4],
+                                          const float* coefficients, int head, int i, int group) {
+#pragma unroll
+  for (int j = 0; j < N; j += 2) {
+    const float4 a = load4(coefficients + coefficient_offset<N>(head, i, j / 2, group));
+    to[j][0] += a.x * from_i[0];
+    to[j][1] += a.x * from_i[1];
+    to[j][2] += a.y * from_i[2];
+    to[j][3] += a.y * from_i[3];
+    if (j + 1 < N) {
+      to[j + 1][0] += a.z * from_i[0];
+      to[j + 1][1] += a.z * from_i[1];
+      to[j + 1][2] += a.w * from_i[2];
+      to[j + 1][3] += a.w * from_i[3];
+    }
+  }
+}
 // to[j] += sum_i A_ij from[i].
 template <int N>
 __device__ inline void mix_transposed(float (&to)[N][4], const float (&from)[N][4],
                                       const float* coefficients, int head, int group) {
 #pragma unroll
-  for (int i = 0; i < N; ++i) {
-#pragma unroll
-    for (int j = 0; j < N; j += 2) {
-      const float4 a = load4(coefficients + coefficient_offset<N>(head, i, j / 2, group));
-      to[j][0] += a.x * from[i][0];
-      to[j][1] += a.x * from[i][1];
-      to[j][2] += a.y * from[i][2];
-      to[j][3] += a.y * from[i][3];
-      if (j + 1 < N) {
-        to[j + 1][0] += a.z * from[i][0];
-        to[j + 1][1] += a.z * from[i][1];
-        to[j + 1][2] += a.w * from[i][2];
-        to[j + 1][3] += a.w * from[i][3];
-      }
-    }
-  }
+  for (int i = 0; i < N; ++i) mix_row_transposed(to, from[i], coefficients, head, i, group);
 }
 
 // store(head, p, q, x, y) with x = rows_p . columns_q of the warp's first sample, y of its second,

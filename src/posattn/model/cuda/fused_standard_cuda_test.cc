@@ -115,9 +115,9 @@ TEST(FusedStandardBlocks, FillTheDevice) {
   const auto chosen = [&](int slots) {
     return standard::choose_block_tiles({spec, slots, 1000, Precision::fp32}, 132);
   };
-  EXPECT_EQ(chosen(1).with_sums, 1);   // 63 blocks instead of 21
-  EXPECT_EQ(chosen(6).with_sums, 3);   // 126 blocks are one round already
-  EXPECT_EQ(chosen(7).with_sums, 1);   // 147 would be two
+  EXPECT_EQ(chosen(1).with_sums, 1);  // 63 blocks instead of 21
+  EXPECT_EQ(chosen(6).with_sums, 3);  // 126 blocks are one round already
+  EXPECT_EQ(chosen(7).with_sums, 1);  // 147 would be two
   EXPECT_EQ(chosen(50).with_sums, 3);
   EXPECT_EQ(chosen(1).without_sums, 1);
   EXPECT_EQ(chosen(50).without_sums, 3);

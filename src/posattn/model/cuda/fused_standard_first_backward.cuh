@@ -233,18 +233,20 @@ __global__ void __launch_bounds__(tile_threads, 2)
     }
 #pragma unroll
     for (int m = 0; m < maps; ++m) {
-      __syncwarp();  // lets the compiler load du again instead of keeping it in registers
-      float du[N][4], row_sums[RowSums<N>::count];
+      float mapped_gradient[N][4], row_sums[RowSums<N>::count];
+      fill(mapped_gradient, 0, 0);
 #pragma unroll
-      for (int i = 0; i < N; ++i) load_node(du[i], gradient, i, warp, lane);
-      if (m == 0) {
-        RowSums<N>::of_map(row_sums, du, values, lane);
-      } else {
-        float mapped_gradient[N][4];
-        fill(mapped_gradient, 0, 0);
-        mix_transposed(mapped_gradient, du, attention, m - 1, lane >> 2);
-        RowSums<N>::of_map(row_sums, mapped_gradient, values, lane);
+      for (int i = 0; i < N; ++i) {
+        if (i % 4 == 0) __syncwarp();  // keeps the compiler from loading too far ahead
+        if (m == 0) {
+          load_node(mapped_gradient[i], gradient, i, warp, lane);
+        } else {
+          float du[4];
+          load_node(du, gradient, i, warp, lane);
+          mix_row_transposed(mapped_gradient, du, attention, m - 1, i, lane >> 2);
+        }
       }
+      RowSums<N>::of_map(row_sums, mapped_gradient, values, lane);
       add_shares(row_shares[m], row_sums);
     }
   }

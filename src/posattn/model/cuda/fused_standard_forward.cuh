@@ -21,8 +21,8 @@ struct OutputShared {
   float errors[N * tile_samples];                // y - target
 };
 
-// Sums over the tiles of a block, each complete in every lane that has it: columns 8 warp + 2 t, + 1
-// of dw, and, in the last warp, the loss and db.
+// Sums over the tiles of a block, each complete in every lane that has it: columns 8 warp + 2 t, +
+// 1 of dw, and, in the last warp, the loss and db.
 struct OutputSums {
   float weight[2] = {0, 0};
   float bias = 0;
