@@ -56,11 +56,11 @@ bool batch_apart(const Product& p, const Matrix<T>& matrix, int elements) {
          (p.inner == 1 || matrix.inner % elements == 0);
 }
 
-// Whether aligned groups of `elements` along `contiguous` are contiguous and aligned in memory.
+// Whether the `count` numbers along `contiguous` are whole aligned groups of `elements` in memory.
 template <class T>
 bool aligned(const Product& p, const Matrix<T>& matrix, const Axis& contiguous, const Axis& other,
-             int elements) {
-  return batch_apart(p, matrix, elements) && contiguous.stride == 1 &&
+             int64_t count, int elements) {
+  return count % elements == 0 && batch_apart(p, matrix, elements) && contiguous.stride == 1 &&
          (contiguous.group == 0 ||
           (contiguous.group % elements == 0 && contiguous.group_stride % elements == 0)) &&
          other.stride % elements == 0 && (other.group == 0 || other.group_stride % elements == 0);
@@ -69,10 +69,10 @@ bool aligned(const Product& p, const Matrix<T>& matrix, const Axis& contiguous, 
 template <class Tile, bool exact, bool a_along_depth, bool b_along_depth>
 void launch_product(ProductPlan plan, cudaStream_t stream) {
   const Product& p = plan.product;
-  plan.aligned_a = a_along_depth ? aligned(p, p.a, p.a.column, p.a.row, 4)
-                                 : aligned(p, p.a, p.a.row, p.a.column, 4);
-  plan.aligned_b = b_along_depth ? aligned(p, p.b, p.b.row, p.b.column, 4)
-                                 : aligned(p, p.b, p.b.column, p.b.row, 4);
+  plan.aligned_a = a_along_depth ? aligned(p, p.a, p.a.column, p.a.row, p.depth, 4)
+                                 : aligned(p, p.a, p.a.row, p.a.column, p.rows, 4);
+  plan.aligned_b = b_along_depth ? aligned(p, p.b, p.b.row, p.b.column, p.depth, 4)
+                                 : aligned(p, p.b, p.b.column, p.b.row, p.columns, 4);
   const auto kernel = product_kernel<Tile, exact, a_along_depth, b_along_depth>;
   constexpr size_t stage_bytes = Tile::teams * sizeof(float) *
                                  (Tile::template OperandA<a_along_depth>::floats +
@@ -98,7 +98,8 @@ void launch_tiles(ProductPlan plan, cudaStream_t stream) {
   plan.parts = static_cast<int32_t>(std::max<int64_t>(1, ceil_div(p.depth, plan.part_depth)));
   plan.tiles = static_cast<int32_t>(tiles * plan.parts);
   plan.stages = std::min(product_stages, plan.part_depth / Tile::depth);
-  plan.paired = p.columns % 2 == 0 && (plan.parts > 1 || aligned(p, p.c, p.c.column, p.c.row, 2));
+  plan.paired =
+      p.columns % 2 == 0 && (plan.parts > 1 || aligned(p, p.c, p.c.column, p.c.row, p.columns, 2));
 
   // An operand that is contiguous along no axis goes element by element, and so does A if it alone
   // is contiguous along the rows, which no model has.

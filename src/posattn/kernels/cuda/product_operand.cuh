@@ -35,8 +35,8 @@ class OperandTile {
     }
   }
 
-  // Of elements (first + i, k) with first + i < count and k < depth_end. `aligned`: four
-  // contiguous elements may go as one copy.
+  // Of elements (first + i, k) with first + i < count and k < depth_end. `aligned`: the
+  // contiguous side is a whole number of fours, each of which may go as one copy.
   __device__ OperandTile(const float* source, const Axis& axis, const Axis& depth_axis, int thread,
                          int first, int count, int depth_end, bool aligned)
       : axis_(axis),
@@ -64,7 +64,7 @@ class OperandTile {
       const int left = depth_end_ - k0 - in_line_;
       if (left <= -(in_line_ % 8)) return;  // no product goes there
       const float* from = source_ + (left > 0 ? depth_axis_.offset(k0 + in_line_) : 0);
-      const int present = 4 * max(0, min(4, left));
+      const int present = left > 0 ? 16 : 0;
 #pragma unroll
       for (int c = 0; c < chunks; ++c) {
         const int i = first_line_ + c * lines;
@@ -74,14 +74,13 @@ class OperandTile {
         copy_async_part<16>(tile + place(i, in_line_), from + line_offset, present);
       }
     } else if (first_ + in_line_ < count_) {
-      const int present = 4 * min(4, count_ - first_ - in_line_);
 #pragma unroll
       for (int c = 0; c < chunks; ++c) {
         const int k = first_line_ + c * lines, left = depth_end_ - k0 - k;
         if (left <= -(k % 8)) continue;
         copy_async_part<16>(tile + place(in_line_, k),
                             source_ + (left > 0 ? depth_axis_.offset(k0 + k) : 0),
-                            left > 0 ? present : 0);
+                            left > 0 ? 16 : 0);
       }
     }
   }

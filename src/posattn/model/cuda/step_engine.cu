@@ -1,9 +1,8 @@
-#include "posattn/model/cuda/step_engine.h"
-
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/fused_positional.h"
 #include "posattn/model/cuda/fused_standard.h"
 #include "posattn/model/cuda/general_engine.h"
+#include "posattn/model/cuda/step_engine.h"
 
 namespace posattn::cuda {
 namespace {
