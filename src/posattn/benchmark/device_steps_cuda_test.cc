@@ -1,18 +1,14 @@
 #include <gtest/gtest.h>
 
 #include "posattn/benchmark/device_steps.h"
+#include "posattn/training/small_run_test.h"
 
 namespace posattn {
 namespace {
 
 TEST(DeviceSteps, TimesAFleet) {
-  RunConfig config;
-  config.length = 2;
-  config.width = 8;
-  config.mlp_width = 8;
-  config.depth = 1;
+  RunConfig config = small_run();
   config.batch = 16;
-  config.samples = 40;
   config.path = "plain";
   config.device = "cuda";
   const DeviceTiming timing = time_device_steps(config, 2, 0);

@@ -9,6 +9,7 @@
 #include "posattn/results/temporary_folder_test.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/device_training.h"
+#include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 
 namespace posattn {
@@ -16,18 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-std::string text_of(const fs::path& file) { return read_text_file(file, 1 << 24); }
-
-// Metrics without their times, which differ from run to run.
-std::vector<std::string> metrics_of(const fs::path& run) {
-  std::istringstream stream(text_of(run / "metrics.jsonl"));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line.substr(0, line.find(",\"seconds\"")));
-  }
-  return lines;
-}
 
 class DeviceTrainingTest : public testing::Test {
  protected:

@@ -11,24 +11,13 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/results/temporary_folder_test.h"
+#include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 
 namespace posattn {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& file) { return read_text_file(file, 1 << 24); }
-
-// Metrics without their times, which differ from run to run.
-std::vector<std::string> metrics_of(const fs::path& run) {
-  std::istringstream stream(text_of(run / "metrics.jsonl"));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line.substr(0, line.find(",\"seconds\"")));
-  }
-  return lines;
-}
 
 class FleetTest : public testing::Test {
  protected:
