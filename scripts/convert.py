@@ -35,6 +35,11 @@ class ConversionError(Exception):
 
 def to_torch(source, target):
     tensors, metadata = read_safetensors(source)
+    if any(name.endswith(".attn.routes") for name in tensors):
+        raise ConversionError(
+            "its attention is a table of routes, which no PyTorch module has; "
+            "compile the program with --dense"
+        )
     state = io.BytesIO()
     torch.save({name: torch.from_numpy(values) for name, values in tensors.items()}, state)
     write_atomically(target, [state.getbuffer()])

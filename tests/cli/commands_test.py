@@ -378,6 +378,12 @@ class Report(CliCase):
         self.run_error(4, "report", ".", message="no run in")
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_no_experiments(self):
+        self.run_error(2, "report", message="nothing to report on")
+        self.run_error(4, "report", "--results", "none", message="none")
+        (self.folder / "results.db").touch()
+        self.run_error(2, "report", ".", message="--results")
+
 
 if __name__ == "__main__":
     unittest.main()

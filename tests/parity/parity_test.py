@@ -35,6 +35,7 @@ from training import (
 )
 
 import convert  # scripts/, which tool puts on the path
+from safetensors_io import write_safetensors
 
 PROGRAM = None  # parity_tool, from the command line
 ENGINES = ("reference", "plain", "folded", "automatic")
@@ -217,6 +218,14 @@ class ModelFileParityTest(ParityTest):
         for case in cases:
             name = f"{case.name}/outputs"
             numpy.testing.assert_array_equal(loaded[name], saved[name], case.name)
+
+    def test_routes_have_no_pytorch_form(self):
+        path, state = self.path("routed.safetensors"), self.path("routed.pt")
+        routes = numpy.zeros((1, 3), numpy.int32)
+        write_safetensors(path, {"transformer_layers.0.attn.routes": routes})
+        with self.assertRaisesRegex(convert.ConversionError, "--dense"):
+            convert.to_torch(path, state)
+        self.assertFalse(os.path.exists(state))
 
     def test_pytorch_state_dict_without_metadata(self):
         cases = [paper_case(name, samples=10, seed=4) for name in ("positional", "standard")]

@@ -41,16 +41,27 @@ struct CommandText {
 CLI::App& add_command(Program& program, const CommandText& text, std::function<ExitCode()> action);
 void add_json_flag(CLI::App& command, bool& json);
 
+// The arguments as a shell would need them to be typed.
+std::string shell_command(const std::vector<std::string>& arguments);
+
 void add_bench(Program& program);
+void add_compare(Program& program);
+void add_compile(Program& program);
 void add_completion(Program& program);
 void add_doctor(Program& program);
 void add_evaluate(Program& program);
+void add_experiments(Program& program);
 void add_inspect(Program& program);
 void add_predict(Program& program);
 void add_presets(Program& program);
+void add_programs(Program& program);
 void add_report(Program& program);
+void add_reproduce(Program& program);
+void add_run(Program& program);
+void add_show(Program& program);
 void add_tasks(Program& program);
 void add_train(Program& program);
+void add_verify(Program& program);
 void add_version(Program& program);
 
 }  // namespace posattn

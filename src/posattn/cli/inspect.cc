@@ -71,7 +71,7 @@ Row attention_input(const Model& model, const std::string& input) {
 
 std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& input) {
   Row row = attention_input(model, input);
-  if (row.values.empty()) return std::nullopt;
+  if (row.values.empty() || !shows_attention(model.spec)) return std::nullopt;
   const Batch batch{.inputs = row.values.data(), .samples = 1, .real_nodes = row.real_nodes};
   return AttentionMaps{.caption = std::move(row.note),
                        .depth = model.spec.depth,
@@ -90,6 +90,11 @@ ExitCode inspect(const Options& options) {
   const Model model = load_model(path, options.hints);
   const Inspection inspection{path.string(), &model, attention_maps(model, options.input)};
   if (!options.attention.empty()) {
+    if (!shows_attention(model.spec)) {
+      throw Error(ExitCode::usage, fmt::format("attention maps of {} nodes", model.spec.nodes()),
+                  fmt::format("at most {}", most_routed_nodes),
+                  "the tensors attn.routes name the node that each node reads");
+    }
     if (!inspection.attention) {
       throw Error(ExitCode::usage, "this model's attention depends on its input", "--input",
                   "add --input 1,2,... with the numbers of one sample");

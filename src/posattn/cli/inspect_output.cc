@@ -40,9 +40,11 @@ std::string heading(const Inspection& inspection) {
   const Model& model = *inspection.model;
   std::string text = inspection.path + "\n";
   if (model.origin.task.empty()) {
-    text += "task unknown (the file has no metadata of posattn)\n";
+    text += is_compiled(model) ? "compiled from a program of no task\n"
+                               : "task unknown (the file has no metadata of posattn)\n";
   } else {
-    text += fmt::format("trained on {}, {} {}, {} values in [-{}, {}]\n", model.origin.task,
+    text += fmt::format("{} {}, {} {}, {} values in [-{}, {}]\n",
+                        is_compiled(model) ? "compiled for" : "trained on", model.origin.task,
                         model.origin.variable_length ? "lengths up to" : "length",
                         model.origin.length, model.origin.integers ? "integer" : "real",
                         model.origin.range, model.origin.range);
@@ -126,10 +128,16 @@ Json attention_json(const AttentionMaps& maps) {
 }  // namespace
 
 std::string inspection_text(const Inspection& inspection) {
-  return heading(inspection) + "\n" + parameter_table(*inspection.model) + "\n" +
-         (inspection.attention
-              ? heat_maps(*inspection.attention)
-              : "attention depends on the input: --input 1,2,... shows it for that row\n");
+  const ModelSpec& spec = inspection.model->spec;
+  std::string attention = "attention depends on the input: --input 1,2,... shows it for that row\n";
+  if (inspection.attention) {
+    attention = heat_maps(*inspection.attention);
+  } else if (!shows_attention(spec)) {
+    attention =
+        fmt::format("attention reads fixed places (attn.routes); {} nodes are too many to show\n",
+                    spec.nodes());
+  }
+  return heading(inspection) + "\n" + parameter_table(*inspection.model) + "\n" + attention;
 }
 
 std::string inspection_json(const Inspection& inspection) {

@@ -9,10 +9,16 @@
 
 namespace posattn {
 
+// A routed model may have more nodes than any map could show.
+constexpr int most_routed_nodes = 256;
+inline bool shows_attention(const ModelSpec& spec) {
+  return !spec.routed || spec.nodes() <= most_routed_nodes;
+}
+
 struct Inspection {
   std::string path;
   const Model* model = nullptr;
-  std::optional<AttentionMaps> attention;  // absent when there is no input to show it for
+  std::optional<AttentionMaps> attention;  // absent when there is no input or place for it
 };
 
 std::string inspection_text(const Inspection& inspection);

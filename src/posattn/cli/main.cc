@@ -32,6 +32,14 @@ void add_commands(Program& program) {
   add_predict(program);
   add_inspect(program);
   add_report(program);
+  add_experiments(program);
+  add_reproduce(program);
+  add_compare(program);
+  add_programs(program);
+  add_compile(program);
+  add_run(program);
+  add_verify(program);
+  add_show(program);
   add_tasks(program);
   add_presets(program);
   add_doctor(program);

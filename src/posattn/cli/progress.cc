@@ -16,15 +16,21 @@ constexpr std::chrono::milliseconds live_interval{100};
 constexpr std::chrono::seconds plain_interval{5};
 constexpr int bar_width = 20;
 
-std::string bar(double share) {
+double seconds_between(std::chrono::steady_clock::time_point from,
+                       std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+std::string progress_bar(double share) {
   const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * bar_width);
   std::string text;
   for (int i = 0; i < bar_width; ++i) text += i < filled ? "█" : "░";
   return text;
 }
 
-// The first `columns` characters of UTF-8 text: a live line must not wrap.
-std::string cut(const std::string& text, int columns) {
+std::string cut_to(const std::string& text, int columns) {
   int width = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U && ++width > columns) {
@@ -33,13 +39,6 @@ std::string cut(const std::string& text, int columns) {
   }
   return text;
 }
-
-double seconds_between(std::chrono::steady_clock::time_point from,
-                       std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
-}  // namespace
 
 std::string duration_text(double seconds) {
   const auto whole = static_cast<int64_t>(std::lround(std::clamp(seconds, 0.0, 1e9)));
@@ -105,7 +104,7 @@ std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
   const int64_t left = total - done - given_up;
   std::string text = fmt::format("  {:<{}}  ", group.name, name_width_);
   const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
-  if (first_shown <= Part::bar) text += bar(share) + "  ";
+  if (first_shown <= Part::bar) text += progress_bar(share) + "  ";
   text += fmt::format("{}/{} steps", done, total);
   if (group.runs > 1 && first_shown <= Part::runs) text += fmt::format(" of {} runs", group.runs);
   if (!train.empty() && first_shown <= Part::loss) {
@@ -129,7 +128,7 @@ std::string ProgressDisplay::live_line(const Group& group) const {
     std::string text = line(group, part);
     if (display_width(text) <= columns) return text;
   }
-  return cut(line(group, Part::none), columns);
+  return cut_to(line(group, Part::none), columns);
 }
 
 void ProgressDisplay::draw(bool last) {

@@ -47,4 +47,9 @@ class ProgressDisplay {
 // "42 s", "3 min 20 s", "5 h 07 min"
 std::string duration_text(double seconds);
 
+std::string progress_bar(double share);
+
+// The first `columns` characters of UTF-8 text: a live line must not wrap.
+std::string cut_to(const std::string& text, int columns);
+
 }  // namespace posattn

@@ -6,36 +6,73 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/report/experiment_page.h"
+#include "posattn/report/experiment_results.h"
 #include "posattn/report/page.h"
+#include "posattn/report/page_parts.h"
 #include "posattn/report/read_runs.h"
 
 namespace posattn {
 namespace {
 
 struct Options {
-  std::vector<std::string> runs;
-  std::string output, title;
+  std::vector<std::string> sources;  // runs, or with --results experiments
+  std::string results, output, title;
   bool json = false;
 };
 
-ExitCode report(const Options& options) {
-  ReportInput input = read_runs({options.runs.begin(), options.runs.end()});
+// What to print: as JSON, or the line.
+struct Written {
+  nlohmann::ordered_json document;
+  std::string line;
+};
+
+Written report_runs(const Options& options) {
+  for (const std::string& source : options.sources) {
+    if (std::filesystem::exists(std::filesystem::path(source) / "results.db")) {
+      throw Error(ExitCode::usage, fmt::format("'{}' holds experiments", source), "run folders",
+                  fmt::format("posattn report --results {}", source));
+    }
+  }
+  ReportInput input = read_runs({options.sources.begin(), options.sources.end()});
   if (!options.title.empty()) input.title = options.title;
   const std::filesystem::path page =
-      options.output.empty() ? std::filesystem::path(options.runs.front()) / "report.html"
+      options.output.empty() ? std::filesystem::path(options.sources.front()) / "report.html"
                              : std::filesystem::path(options.output);
-  const std::string html = report_page(input);
-  write_file(page, html);
+  write_file(page, report_page(input));
+  return {{{"page", page.string()}, {"runs", input.runs.size()}},
+          fmt::format("{} in {}\n", plural(input.runs.size(), "run"), page.string())};
+}
+
+Written report_experiments(const Options& options) {
+  const std::vector<ExperimentResults> all = read_results(options.results, options.sources);
+  const std::filesystem::path page = options.output.empty()
+                                         ? std::filesystem::path(options.results) / "report.html"
+                                         : std::filesystem::path(options.output);
+  write_file(page, experiment_page(options.title.empty() ? "Experiments" : options.title, all));
+  std::vector<std::string> names;
+  for (const ExperimentResults& results : all) names.push_back(results.experiment.output_name);
+  return {{{"page", page.string()}, {"experiments", names}},
+          fmt::format("{} in {}\n", plural(all.size(), "experiment"), page.string())};
+}
+
+ExitCode report(const Options& options) {
+  if (options.sources.empty() && options.results.empty()) {
+    throw Error(ExitCode::usage, "nothing to report on", "run folders, or --results",
+                "posattn report --results results");
+  }
+  const Written written =
+      options.results.empty() ? report_runs(options) : report_experiments(options);
   if (options.json) {
-    const nlohmann::ordered_json document = {{"page", page.string()}, {"runs", input.runs.size()}};
-    write_output(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                 "\n");
+    write_output(
+        written.document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+        "\n");
   } else {
-    write_output(fmt::format("{} run{} in {}\n", input.runs.size(),
-                             input.runs.size() == 1 ? "" : "s", page.string()));
+    write_output(written.line);
   }
   return ExitCode::done;
 }
@@ -47,17 +84,25 @@ void add_report(Program& program) {
   CLI::App& command =
       add_command(program,
                   {.name = "report",
-                   .description = "Draw runs as one HTML page: losses, errors by range, attention",
+                   .description = "Draw runs or experiments as one HTML page",
                    .examples = {"posattn report runs/cumulative-sum",
-                                "posattn report runs/a runs/b --output comparison.html"},
+                                "posattn report runs/a runs/b --output comparison.html",
+                                "posattn report --results results",
+                                "posattn report --results results value-range mine.toml"},
                    .details = "The page needs no other file. Its figures are drawn by gnuplot."},
                   [options] { return report(*options); });
-  command.add_option("RUNS", options->runs, "Run folders or folders of runs")
-      ->required()
+  command
+      .add_option("RUNS", options->sources,
+                  "Run folders or folders of runs; with --results: experiments, by name or file")
       ->type_name("");
+  command
+      .add_option("--results", options->results,
+                  "Folder of `posattn reproduce`: draw its experiments")
+      ->option_text("DIR");
   command.add_option("--output", options->output, "The page")
-      ->option_text("FILE [report.html in the first of RUNS]");
-  command.add_option("--title", options->title, "Its title")->option_text("TEXT [task and length]");
+      ->option_text("FILE [report.html in DIR or the first of RUNS]");
+  command.add_option("--title", options->title, "Its title")
+      ->option_text("TEXT [task and length, or Experiments]");
   add_json_flag(command, options->json);
 }
 

@@ -17,23 +17,6 @@
 namespace posattn {
 namespace {
 
-// The arguments as a shell would need them to be typed.
-std::string command_line(const std::vector<std::string>& arguments) {
-  std::string line;
-  for (const std::string& argument : arguments) {
-    constexpr const char* harmless =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-    const bool plain =
-        !argument.empty() && argument.find_first_not_of(harmless) == std::string::npos;
-    std::string quoted = argument;
-    for (size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4) {
-      quoted.replace(at, 1, "'\\''");
-    }
-    line += (line.empty() ? "" : " ") + (plain ? argument : "'" + quoted + "'");
-  }
-  return line;
-}
-
 void print_dry_run(const std::vector<RunConfig>& configs, const std::filesystem::path& out,
                    bool json) {
   const ConfigFile file = as_config_file(configs);
@@ -75,7 +58,7 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   options.out = out;
   options.resume = settings.resume;
   options.threads = threads;
-  options.command_line = command_line(arguments);
+  options.command_line = shell_command(arguments);
   for (RunConfig& config : configs) config = with_device(config, options);
   fmt::print(stderr, "{}\n", machine_line(find_machine(), threads, configs[0].device));
   fmt::print(stderr, "{}, length {}, values in [-{}, {}]: {} run{} in {}\n", configs[0].task,
@@ -95,7 +78,7 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   }
   if (count_status(outcomes, RunStatus::interrupted) > 0) {
     fmt::print(stderr, "interrupted; the checkpoint is saved. To go on:\n  {}{}\n",
-               command_line(arguments), settings.resume ? "" : " --resume");
+               shell_command(arguments), settings.resume ? "" : " --resume");
     return ExitCode::interrupted;
   }
   const size_t diverged = count_status(outcomes, RunStatus::diverged);
@@ -109,7 +92,7 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   }
   if (!settings.json) {
     write_output(fmt::format("\nnext:  posattn evaluate {0}\n       posattn report {0}\n",
-                             command_line({out.string()})));
+                             shell_command({out.string()})));
   }
   return ExitCode::done;
 }

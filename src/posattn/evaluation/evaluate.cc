@@ -4,6 +4,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/measure.h"
+#include "posattn/evaluation/predict.h"
 #include "posattn/model/network.h"
 #include "posattn/tasks/dataset.h"
 
@@ -69,7 +70,7 @@ std::vector<ScaleResult> evaluate(const EvaluationRequest& request) {
   // A file without our metadata may not say its length; most tasks have one node per number.
   const int length = model.origin.length > 0 ? model.origin.length : model.spec.real_nodes;
   check_shapes(model.spec, *request.task, length);
-  Network network(model.spec, {.threads = request.threads});
+  Network network(model.spec, {.path = path_for(model), .threads = request.threads});
   std::vector<ScaleResult> results;
   results.reserve(request.scales.size());
   for (const double scale : request.scales) {

@@ -5,7 +5,6 @@
 #include <cassert>
 
 #include "posattn/base/error.h"
-#include "posattn/model/network.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -33,6 +32,8 @@ int real_nodes_for(const Model& model, int64_t columns) {
 
 }  // namespace
 
+Path path_for(const Model& model) { return is_compiled(model) ? Path::plain : Path::automatic; }
+
 int64_t output_columns_for(const Model& model, int64_t columns) {
   return int64_t{1} * real_nodes_for(model, columns) * model.spec.output_columns;
 }
@@ -45,7 +46,8 @@ std::vector<float> predict_rows(const Model& model, std::span<const float> rows,
   std::vector<float> outputs(count * output_columns_for(model, columns));
   const Batch batch{
       .inputs = rows.data(), .samples = count, .real_nodes = real_nodes_for(model, columns)};
-  Network(model.spec, {.threads = threads}).forward(model.parameters, batch, outputs.data());
+  Network(model.spec, {.path = path_for(model), .threads = threads})
+      .forward(model.parameters, batch, outputs.data());
   return outputs;
 }
 

@@ -9,16 +9,6 @@
 namespace posattn {
 namespace {
 
-double quantile(const std::vector<double>& sorted, double q) {
-  const double position = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(position);
-  const double share = position - static_cast<double>(below);
-  const double low = sorted[below];
-  // Without this an infinite neighbour of no weight would give NaN.
-  if (share == 0 || sorted[below + 1] == low) return low;
-  return low + share * (sorted[below + 1] - low);
-}
-
 template <class Member>
 Spread spread_over(std::span<const std::vector<ScaleResult>> models, size_t scale, Member member) {
   std::vector<double> values;
@@ -28,6 +18,16 @@ Spread spread_over(std::span<const std::vector<ScaleResult>> models, size_t scal
 }
 
 }  // namespace
+
+double quantile(std::span<const double> sorted, double q) {
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const double share = position - static_cast<double>(below);
+  const double low = sorted[below];
+  // Without this an infinite neighbour of no weight would give NaN.
+  if (share == 0 || sorted[below + 1] == low) return low;
+  return low + share * (sorted[below + 1] - low);
+}
 
 Spread spread_of(std::span<const double> values) {
   Spread spread;

@@ -22,6 +22,9 @@ struct Spread {
 
 Spread spread_of(std::span<const double> values);
 
+// Of sorted values without NaN, at least one.
+double quantile(std::span<const double> sorted, double q);
+
 struct ScaleSummary {
   double c = 1;
   Spread mse, mse_over_c2, accuracy;

@@ -47,6 +47,10 @@ Sizes sizes_of(const SafetensorsFile& file) {
     throw Error(ExitCode::data, "the file holds its own positions but not what kind they are",
                 "metadata that tells random from learned positions", where_spec_comes_from);
   }
+  if (file.find("transformer_layers.0.attn.routes") != nullptr) {
+    throw Error(ExitCode::data, "the file holds routes but not what model they belong to",
+                "the metadata of a routed model", where_spec_comes_from);
+  }
   Sizes sizes;
   const auto& encoding = shape_of(file, "encoding.weight", 2);
   sizes.width = encoding[0];

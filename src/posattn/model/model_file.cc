@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <memory>
 
 #include "posattn/base/error.h"
@@ -162,9 +163,11 @@ std::vector<const TensorView*> match_tensors(const ParameterLayout& layout,
       throw bad_file(fmt::format("tensor '{}' has shape {}", wanted.name, describe(tensor.shape)),
                      describe(wanted.shape));
     }
-    if (tensor.type != DataType::f32) {
+    const DataType type = wanted.integers ? DataType::i32 : DataType::f32;
+    if (tensor.type != type) {
       throw bad_file(fmt::format("tensor '{}' is of type {}", wanted.name, to_string(tensor.type)),
-                     "F32", "convert the tensors to 32-bit floats first");
+                     std::string(to_string(type)),
+                     wanted.integers ? "" : "convert the tensors to 32-bit floats first");
     }
     matched.push_back(&tensor);
     present.erase(found);
@@ -174,6 +177,37 @@ std::vector<const TensorView*> match_tensors(const ParameterLayout& layout,
                    "only the tensors of its spec");
   }
   return matched;
+}
+
+// Routes, the only integers of a model: every one must be the index of a node.
+void read_routes(const TensorView& tensor, int nodes, std::span<float> routes) {
+  for (size_t i = 0; i < routes.size(); ++i) {
+    int32_t node = 0;
+    std::memcpy(&node, tensor.data.data() + i * sizeof node, sizeof node);
+    if (node < 0 || node >= nodes) {
+      throw bad_file(fmt::format("tensor '{}' holds {} at index {}", tensor.name, node, i),
+                     fmt::format("a node: 0 to {}", nodes - 1));
+    }
+    routes[i] = static_cast<float>(node);
+  }
+}
+
+void check_route_weights(const ModelSpec& spec, const Parameters<float>& parameters) {
+  if (!spec.routed || spec.route_places == 1) return;
+  for (int layer = 0; layer < spec.depth; ++layer) {
+    const std::string name = fmt::format("transformer_layers.{}.attn.route_weights", layer);
+    const std::span<const float> weights = parameters[name];
+    double sum = 0;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      if (i % spec.route_places == 0) sum = 0;
+      sum += weights[i];
+      // Weights that sum to 1 may do so up to their rounding.
+      if (weights[i] < 0 || sum > 1 + 1e-5) {
+        throw bad_file(fmt::format("tensor '{}' holds {} at index {}", name, weights[i], i),
+                       "weights that are not negative and sum to at most 1 in a row");
+      }
+    }
+  }
 }
 
 Parameters<float> read_parameters(const ModelSpec& spec, const SafetensorsFile& file) {
@@ -186,6 +220,10 @@ Parameters<float> read_parameters(const ModelSpec& spec, const SafetensorsFile& 
   Parameters<float> parameters(layout);
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::span<float> values = parameters.slice(layout->tensors()[i]);
+    if (layout->tensors()[i].integers) {
+      read_routes(*tensors[i], spec.nodes(), values);
+      continue;
+    }
     std::memcpy(values.data(), tensors[i]->data.data(), values.size_bytes());
     const auto bad = std::find_if(values.begin(), values.end(),
                                   [](float value) { return !std::isfinite(value); });
@@ -195,6 +233,7 @@ Parameters<float> read_parameters(const ModelSpec& spec, const SafetensorsFile& 
                      "finite numbers");
     }
   }
+  check_route_weights(spec, parameters);
   return parameters;
 }
 
@@ -216,6 +255,9 @@ Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
   // A model saved from a file of unknown task: the user may still name it.
   if (origin.task.empty()) settle_task(origin, spec, hints);
   const Task* task = known_task(origin.task);
+  if (spec.routed && origin.variable_length) {
+    throw bad_file("a routed model of several lengths", "one length: its places are fixed");
+  }
   if (task != nullptr && !fits(spec, *task, origin.length)) {
     throw bad_file(
         fmt::format("the spec does not fit task {} at length {}", origin.task, origin.length));
@@ -226,10 +268,19 @@ Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
 
 }  // namespace
 
+bool is_compiled(const Model& model) { return model.origin.notes.contains("compiled"); }
+
 void save_model(const std::filesystem::path& path, const Model& model) {
   std::vector<TensorView> tensors;
+  std::deque<std::vector<int32_t>> integers;  // views look into them
   for (const TensorInfo& info : model.parameters.layout().tensors()) {
-    tensors.push_back(make_view(info.name, info.shape, model.parameters.slice(info)));
+    const std::span<const float> values = model.parameters.slice(info);
+    if (info.integers) {
+      integers.emplace_back(values.begin(), values.end());
+      tensors.push_back(make_view<int32_t>(info.name, info.shape, integers.back()));
+    } else {
+      tensors.push_back(make_view(info.name, info.shape, values));
+    }
   }
   write_file(path, write_safetensors(metadata_of(model), tensors));
 }

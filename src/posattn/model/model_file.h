@@ -36,6 +36,9 @@ struct ModelHints {
   std::optional<int> length = {}, heads = {};
 };
 
+// Whether the weights are a program's, exact as written: folding products of them could round.
+bool is_compiled(const Model& model);
+
 void save_model(const std::filesystem::path& path, const Model& model);
 Model load_model(const std::filesystem::path& path, const ModelHints& hints = {});
 

@@ -141,6 +141,87 @@ TEST_F(ModelFileTest, DamagedTensorsAreRefused) {
   }
 }
 
+Model routed_model(int places) {
+  ModelSpec spec;
+  spec.width = 4;
+  spec.mlp_width = 6;
+  spec.depth = 2;
+  spec.routed = true;
+  spec.route_places = places;
+  spec = resolve(spec);
+  Model model{spec, Parameters<float>(spec), {}};
+  initialise(model.parameters, 1);
+  model.origin.task = "sort";
+  model.origin.length = 8;
+  model.origin.notes = {{"compiled", "routes"}};
+  int32_t node = 0;
+  for (const TensorInfo& tensor : model.parameters.layout().tensors()) {
+    for (float& value : model.parameters.slice(tensor)) {
+      if (tensor.integers) value = static_cast<float>(node++ * 5 % 9);
+      if (tensor.name.ends_with("route_weights")) value = 1.0f / static_cast<float>(places);
+    }
+  }
+  return model;
+}
+
+TEST_F(ModelFileTest, RoutedModelsRoundTripWithIntegersInTheFile) {
+  for (const int places : {1, 3}) {
+    const Model model = routed_model(places);
+    save_model(path_, model);
+    const Model loaded = load_model(path_);
+    EXPECT_EQ(loaded.spec, model.spec);
+    EXPECT_TRUE(same_values(loaded, model));
+    EXPECT_TRUE(is_compiled(loaded));
+    const std::vector<std::byte> bytes = read_file(path_, 1 << 20);
+    const SafetensorsFile file = parse_safetensors(bytes);
+    const TensorView* routes = file.find("transformer_layers.1.attn.routes");
+    ASSERT_NE(routes, nullptr);
+    EXPECT_EQ(routes->type, DataType::i32);
+    EXPECT_EQ(routes->shape,
+              places == 1 ? std::vector<int64_t>({2, 9}) : std::vector<int64_t>({2, 9, places}));
+    EXPECT_EQ(file.find("transformer_layers.0.attn.route_weights") != nullptr, places > 1);
+    EXPECT_EQ(file.find("transformer_layers.0.attn.qk_proj.weight"), nullptr);
+  }
+  EXPECT_FALSE(is_compiled(model_of("positional")));
+}
+
+TEST_F(ModelFileTest, HostileRoutesAreRefused) {
+  const std::string routes = "transformer_layers.1.attn.routes";
+  for (const float bad : {-1.0f, 9.0f, 2147483520.0f, -2147483648.0f}) {
+    Model model = routed_model(3);
+    model.parameters[routes][17] = bad;
+    save_model(path_, model);
+    EXPECT_HAS(refused(ExitCode::data), "attn.routes' holds");
+    EXPECT_HAS(refused(ExitCode::data), "a node: 0 to 8");
+  }
+  for (const float bad : {-0.1f, 0.5f, 3.0f, std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::infinity()}) {
+    Model model = routed_model(3);
+    model.parameters["transformer_layers.0.attn.route_weights"][7] = bad;
+    save_model(path_, model);
+    EXPECT_HAS(refused(ExitCode::data), "attn.route_weights' holds");
+  }
+  const auto find = [](SafetensorsFile& file, const std::string& part) -> TensorView& {
+    return *std::ranges::find_if(file.tensors, [&](const TensorView& tensor) {
+      return tensor.name.find(part) != std::string::npos;
+    });
+  };
+  save_changed(routed_model(1), [&](auto& file) { find(file, "routes").type = DataType::f32; });
+  EXPECT_HAS(refused(ExitCode::data), "attn.routes' is of type F32");
+  save_changed(routed_model(3),
+               [&](auto& file) { find(file, "route_weights").type = DataType::i32; });
+  EXPECT_HAS(refused(ExitCode::data), "route_weights' is of type I32");
+  save_changed(routed_model(3), [&](auto& file) {
+    std::erase_if(file.tensors,
+                  [](const TensorView& t) { return t.name.ends_with("1.attn.route_weights"); });
+  });
+  EXPECT_HAS(refused(ExitCode::data), "attn.route_weights' is missing");
+  save_changed(routed_model(1), [&](auto& file) { file.metadata["variable_length"] = "true"; });
+  EXPECT_HAS(refused(ExitCode::data), "a routed model of several lengths");
+  save_changed(routed_model(1), [&](auto& file) { file.metadata = {{"format", "pt"}}; });
+  EXPECT_HAS(refused(ExitCode::data), "routes but not what model");
+}
+
 TEST_F(ModelFileTest, BadMetadataIsRefused) {
   const struct {
     const char *key, *value, *part;

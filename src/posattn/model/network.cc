@@ -1,16 +1,19 @@
 #include "posattn/model/network.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <cstring>
 #include <exception>
 
+#include "posattn/base/error.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/end_stages.h"
 #include "posattn/model/engine/folded_stage.h"
 #include "posattn/model/engine/plain_stage.h"
+#include "posattn/model/routed_network.h"
 
 namespace posattn {
 
@@ -61,6 +64,7 @@ class Network::Implementation {
  public:
   Implementation(const ModelSpec& wanted, NetworkOptions options)
       : spec_(resolve(wanted)), options_(options), layout_(spec_) {
+    if (spec_.routed) return;  // no stages: a RoutedNetwork is made of the weights
     // What may be refused is refused here, before any thread needs it.
     blas_info();
     tile_kernels();
@@ -97,6 +101,7 @@ class Network::Implementation {
   bool learns_positions() const {
     return spec_.uses_positions() && spec_.encoding == Encoding::learned;
   }
+  void check_length(const Batch& batch) const;
   int64_t workspace_size(int samples) const;
   int default_tile() const;
   int group_count(int64_t tiles) const;
@@ -120,6 +125,12 @@ class Network::Implementation {
   Buffer<float> group_sums_;               // [groups, gradient_size]
   std::vector<Buffer<float>> dpositions_;  // of each stage, [nodes, encoding_size]
 };
+
+void Network::Implementation::check_length(const Batch& batch) const {
+  if (batch.real_nodes == spec_.real_nodes) return;
+  throw Error(ExitCode::configuration, fmt::format("{} nodes for a routed model", batch.real_nodes),
+              fmt::format("{}: its places are fixed", spec_.real_nodes));
+}
 
 int64_t Network::Implementation::workspace_size(int samples) const {
   int64_t total = 0, scratch = 0;
@@ -259,6 +270,12 @@ double Network::Implementation::run_tile(const Batch& batch, int64_t first, int 
 
 void Network::Implementation::forward(const Parameters<float>& parameters, const Batch& batch,
                                       float* outputs) {
+  if (spec_.routed) {
+    check_length(batch);
+    RoutedNetwork<float>(spec_, parameters)
+        .forward(batch.inputs, batch.samples, outputs, std::max(1, options_.threads));
+    return;
+  }
   begin(parameters, batch);
   const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
   const int64_t columns = spec_.output_columns, stride = padded(columns);
@@ -279,6 +296,10 @@ void Network::Implementation::forward(const Parameters<float>& parameters, const
 double Network::Implementation::gradient(const Parameters<float>& parameters, const Batch& batch,
                                          std::span<const uint8_t> mask,
                                          Parameters<float>& gradient) {
+  if (spec_.routed) {
+    throw Error(ExitCode::configuration, "the gradient of a model whose attention is routed",
+                "queries and keys to train", "compile the program with --dense");
+  }
   begin(parameters, batch);
   const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
   const int groups = group_count(tiles);
@@ -328,6 +349,10 @@ void Network::Implementation::finish(Parameters<float>& gradient) {
 
 std::vector<float> Network::Implementation::attention(const Parameters<float>& parameters,
                                                       const Batch& batch) {
+  if (spec_.routed) {
+    check_length(batch);
+    return routed_attention(spec_, parameters);
+  }
   begin(parameters, batch);
   Workspace& work = workspace();
   run_forward(batch, 0, 1, work);

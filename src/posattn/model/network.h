@@ -7,6 +7,8 @@
 // A *tile* of a few samples goes through the whole network, forward and backward, before the next,
 // so its activations stay in cache. Gradients are summed over a fixed number of groups of tiles,
 // each in order, so the sum does not depend on which thread did which group.
+//
+// Routed models have an engine of their own (routed_network.h), without backward.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +52,7 @@ class Network {
 
   // Mean squared error: sum over outputs with mask != 0, divided by samples x real_nodes x columns.
   // gradient = d loss / d parameters (overwritten). mask [real_nodes, output_columns], empty: all.
+  // Throws Error(configuration) for a routed model.
   double gradient(const Parameters<float>& parameters, const Batch& batch,
                   std::span<const uint8_t> mask, Parameters<float>& gradient);
 
@@ -58,6 +61,7 @@ class Network {
 
   // Multiply-adds of one forward pass: as the architecture is written, and as computed here, each
   // split into the part per sample and the part done once per step (attention from positions).
+  // Zero for a routed model, where it depends on the weights.
   struct Work {
     double nominal_per_sample = 0, nominal_per_step = 0;
     double actual_per_sample = 0, actual_per_step = 0;

@@ -33,7 +33,9 @@ ParameterLayout::ParameterLayout(const ModelSpec& spec) {
   linear("encoding", width, spec.input_size());
   for (int layer = 0; layer < spec.depth; ++layer) {
     const std::string prefix = fmt::format("transformer_layers.{}.", layer);
-    if (spec.direct_attention) {
+    if (spec.routed) {
+      add_routes(prefix + "attn.", spec);
+    } else if (spec.direct_attention) {
       add(prefix + "attn.scores", {heads, spec.nodes(), spec.nodes()}, Initial::xavier_uniform,
           spec.nodes());
     } else {
@@ -51,9 +53,18 @@ ParameterLayout::ParameterLayout(const ModelSpec& spec) {
   linear("decoding", spec.output_columns, width);
 }
 
+void ParameterLayout::add_routes(const std::string& attention, const ModelSpec& spec) {
+  std::vector<int64_t> shape = {spec.heads, spec.nodes()};
+  if (spec.route_places > 1) shape.push_back(spec.route_places);
+  add(attention + "routes", shape, Initial::zero, 0, false);
+  tensors_.back().integers = true;
+  if (spec.route_places > 1) add(attention + "route_weights", shape, Initial::zero, 0, false);
+}
+
 void ParameterLayout::add(std::string name, std::vector<int64_t> shape, Initial initial,
                           int64_t fan_in, bool trained) {
-  TensorInfo tensor{std::move(name), std::move(shape), buffer_size_, 1, initial, fan_in, trained};
+  TensorInfo tensor{std::move(name), std::move(shape), buffer_size_, 1,
+                    initial,         fan_in,           trained,      false};
   for (const int64_t extent : tensor.shape) tensor.size *= extent;
   buffer_size_ += (tensor.size + alignment - 1) / alignment * alignment;
   tensors_.push_back(std::move(tensor));

@@ -1,5 +1,9 @@
 // A model's weights: one contiguous buffer, one named tensor after another (each starting at a
 // multiple of 16 elements), with the names of the authors' state dict. Weights are [out, in].
+//
+// A routed model has no qk_proj but `attn.routes` [heads, nodes], the node that each node reads;
+// or, for several places, `attn.routes` and `attn.route_weights` [heads, nodes, route_places],
+// where the scratch node is read with what the weights of a row leave of 1.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +27,9 @@ struct TensorInfo {
   int64_t offset = 0;  // in elements, into the buffer
   int64_t size = 0;    // product of the shape
   Initial initial = Initial::zero;
-  int64_t fan_in = 0;   // for fan_in_uniform (a bias uses its weight's fan-in)
-  bool trained = true;  // false for a fixed random encoding
+  int64_t fan_in = 0;     // for fan_in_uniform (a bias uses its weight's fan-in)
+  bool trained = true;    // false for a fixed random encoding and for routes
+  bool integers = false;  // whole numbers (below 2^24, so floats hold them); the file has I32
 };
 
 class ParameterLayout {
@@ -39,6 +44,7 @@ class ParameterLayout {
  private:
   void add(std::string name, std::vector<int64_t> shape, Initial initial, int64_t fan_in = 0,
            bool trained = true);
+  void add_routes(const std::string& attention, const ModelSpec& spec);
   std::vector<TensorInfo> tensors_;
   int64_t buffer_size_ = 0;
 };

@@ -1,9 +1,12 @@
 #include "posattn/model/reference_network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "posattn/base/error.h"
 #include "posattn/kernels/reference/operations.h"
 
 namespace posattn {
@@ -44,6 +47,10 @@ class Reference {
     // The active nodes: the first real ones, then the scratch nodes, by their index in P.
     for (int i = 0; i < real_; ++i) index_.push_back(i);
     for (int i = 0; i < spec.scratch_nodes; ++i) index_.push_back(spec.real_nodes + i);
+    if (spec.routed && real_nodes != spec.real_nodes) {
+      throw Error(ExitCode::configuration, fmt::format("{} nodes for a routed model", real_nodes),
+                  fmt::format("{}: its places are fixed", spec.real_nodes));
+    }
     if (!spec.uses_positions()) return;
     const Vector all = positions_of(spec, parameters);
     const int p = spec.encoding_size;
@@ -66,6 +73,8 @@ class Reference {
   void split(const Vector& d, int data_size, bool with_positions, Vector* ddata,
              Parameters<double>& gradient) const;
   void attend(int layer, LayerTrace& t) const;
+  void route(int layer, LayerTrace& t) const;
+  void mix(LayerTrace& t) const;
   void attend_backward(int layer, const LayerTrace& t, const Vector& dmixed, Vector& dx,
                        Parameters<double>& gradient) const;
 
@@ -105,9 +114,40 @@ void Reference::split(const Vector& d, int data_size, bool with_positions, Vecto
   }
 }
 
+// Row i of A_h has its mass on the places that node i reads, and the rest on the scratch node.
+void Reference::route(int layer, LayerTrace& t) const {
+  const int places = spec_.route_places;
+  const double* routes = weight(layer_name(layer, "attn.routes"));
+  const double* weights = places > 1 ? weight(layer_name(layer, "attn.route_weights")) : nullptr;
+  for (int row = 0; row < spec_.heads * n_; ++row) {
+    double* a = &t.attention[int64_t{1} * row * n_];
+    double rest = 1;
+    for (int k = 0; k < places; ++k) {
+      const int64_t at = int64_t{1} * row * places + k;
+      const double mass = weights ? weights[at] : 1.0;
+      a[static_cast<int>(routes[at])] += mass;
+      rest -= mass;
+    }
+    a[spec_.real_nodes] += std::max(0.0, rest);
+  }
+}
+
+void Reference::mix(LayerTrace& t) const {
+  const int d = spec_.width, dh = spec_.head_size();
+  for (int h = 0; h < spec_.heads; ++h) {
+    reference::product(false, false, n_, dh, n_, 1.0, &t.attention[h * n_ * n_], n_,
+                       &t.value[h * dh], d, false, &t.mixed[h * dh], d);
+  }
+}
+
 void Reference::attend(int layer, LayerTrace& t) const {
-  const int h_count = spec_.heads, dk = spec_.key_size(), d = spec_.width, dh = spec_.head_size();
+  const int h_count = spec_.heads, dk = spec_.key_size(), d = spec_.width;
   t.attention.assign(int64_t{1} * h_count * n_ * n_, 0.0);
+  if (spec_.routed) {
+    route(layer, t);
+    mix(t);
+    return;
+  }
   if (spec_.direct_attention) {
     const double* scores = weight(layer_name(layer, "attn.scores"));
     const int all = spec_.nodes();
@@ -139,10 +179,7 @@ void Reference::attend(int layer, LayerTrace& t) const {
     }
   }
   reference::softmax_rows(h_count * n_, n_, t.attention.data());
-  for (int h = 0; h < h_count; ++h) {
-    reference::product(false, false, n_, dh, n_, 1.0, &t.attention[h * n_ * n_], n_,
-                       &t.value[h * dh], d, false, &t.mixed[h * dh], d);
-  }
+  mix(t);
 }
 
 Trace Reference::forward(const double* data) const {
@@ -211,6 +248,7 @@ void Reference::attend_backward(int layer, const LayerTrace& t, const Vector& dm
                              dvalue.data(), dx.data(),
                              gradient[layer_name(layer, "attn.v_proj.weight")].data(),
                              gradient[layer_name(layer, "attn.v_proj.bias")].data());
+  if (spec_.routed) return;  // the places do not change
   if (spec_.direct_attention) {
     auto ds = gradient[layer_name(layer, "attn.scores")];
     const int all = spec_.nodes();

@@ -117,16 +117,37 @@ void check_encoding_size(const ModelSpec& spec) {
 void check_total(const ModelSpec& spec) {
   const int64_t nodes = spec.nodes(), width = spec.width, heads = spec.heads;
   const int64_t key = spec.key_size(), hidden = spec.mlp_width;
-  const int64_t attention =
-      spec.direct_attention ? heads * nodes * nodes : 2 * heads * key * (key + 1);
+  const int64_t attention = spec.routed             ? 2 * heads * nodes * spec.route_places
+                            : spec.direct_attention ? heads * nodes * nodes
+                                                    : 2 * heads * key * (key + 1);
   const int64_t layer = attention + 2 * width * (width + 1) + hidden * (2 * width + 1) +
                         (spec.mlp_depth - 2) * hidden * (hidden + 1) + width * (hidden + 1);
   const int64_t rest = width * (spec.input_size() + 1) + spec.output_columns * (width + 1) +
-                       (spec.uses_positions() ? nodes * spec.encoding_size : 0);
+                       (spec.uses_positions() && !spec.routed ? nodes * spec.encoding_size : 0);
   if (layer > element_limit / spec.depth || layer * spec.depth + rest > element_limit) {
     throw impossible("the model is too large", fmt::format("at most {} parameters", element_limit),
                      "reduce nodes, width, heads or depth, or use a smaller position encoding");
   }
+}
+
+void check_routes(const ModelSpec& spec) {
+  if (!spec.routed) {
+    check_size("route_places (without routes)", spec.route_places, 1, 1);
+    return;
+  }
+  check_size("route_places", spec.route_places, 1, node_limit);
+  const auto expect = [](bool holds, std::string_view found, const char* expected) {
+    if (!holds) throw impossible(fmt::format("routes with {}", found), expected);
+  };
+  expect(spec.attention == AttentionSource::positions,
+         fmt::format("attention from {}", to_string(spec.attention)),
+         "attention = positions: fixed places do not depend on the data");
+  expect(!spec.direct_attention, "direct attention", "one of the two");
+  expect(!spec.rope, "RoPE", "no RoPE: there are no queries and keys to rotate");
+  expect(spec.encoding == Encoding::one_hot, fmt::format("{} positions", to_string(spec.encoding)),
+         "one-hot positions");
+  expect(spec.scratch_nodes == 1, fmt::format("{} scratch nodes", spec.scratch_nodes),
+         "one: it is read where there is nothing to read");
 }
 
 }  // namespace
@@ -139,7 +160,7 @@ int default_depth(int length) {
 ModelSpec resolve(ModelSpec spec) {
   check_size("real_nodes", spec.real_nodes, 1, node_limit);
   check_size("scratch_nodes", spec.scratch_nodes, 0, node_limit);
-  check_size("nodes (real and scratch)", spec.nodes(), 1, node_limit);
+  check_size("nodes (real and scratch)", spec.nodes(), 1, node_limit + (spec.routed ? 1 : 0));
   check_size("data_columns", spec.data_columns, 1, node_limit);
   check_size("output_columns", spec.output_columns, 1, node_limit);
   check_size("width", spec.width, 1, width_limit);
@@ -161,6 +182,7 @@ ModelSpec resolve(ModelSpec spec) {
     throw impossible("direct attention with RoPE",
                      "one of the two: direct attention has no queries and keys to rotate");
   }
+  check_routes(spec);
   if (spec.encoding_size == 0) spec.encoding_size = default_encoding_size(spec);
   check_encoding_size(spec);
   check_total(spec);

@@ -28,6 +28,10 @@ struct ModelSpec {
   int encoding_size = 0;          // columns of P; 0: the encoding's default (see resolve)
   bool rope = false;              // rotate queries and keys by node index (base 10000, over d_k)
   bool direct_attention = false;  // a learned score matrix per head instead of queries and keys
+  // Attention by a table of the places that each node reads, instead of scores: the limit of a
+  // saturated softmax, without its n^2 numbers. Compiled programs are such models.
+  bool routed = false;
+  int route_places = 1;  // nodes that a node reads through a head; above 1 with weights
 
   int width = 64;
   int heads = 2;
@@ -39,7 +43,8 @@ struct ModelSpec {
 
   int nodes() const { return real_nodes + scratch_nodes; }
   bool uses_positions() const {
-    return positions_in_input || (attention != AttentionSource::data && !direct_attention);
+    return positions_in_input ||
+           (attention != AttentionSource::data && !direct_attention && !routed);
   }
   bool stores_positions() const {  // P is a tensor of the model file, not a formula
     return uses_positions() && (encoding == Encoding::random || encoding == Encoding::learned);
@@ -65,7 +70,8 @@ int default_depth(int length);
 
 // Fills in encoding_size (one-hot, random, learned: nodes; binary: ceil(log2 nodes); sinusoidal: 2)
 // and throws Error(configuration) when the spec is impossible (heads that do not divide the width,
-// sizes below 1 or absurdly large, direct attention from data, ...).
+// sizes below 1 or absurdly large, direct attention from data, ...). A routed model has one scratch
+// node, one-hot positions and up to 2^20 real nodes: P is never formed.
 ModelSpec resolve(ModelSpec spec);
 
 // Named presets: positional (M5), standard (M0), m0..m5, positional-direct, standard-rope.

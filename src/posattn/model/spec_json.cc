@@ -13,7 +13,7 @@ namespace {
 
 // No size of a spec may be larger (resolve has tighter limits), so none is cut off on its way to
 // int.
-constexpr uint64_t number_limit = 1 << 20;
+constexpr uint64_t number_limit = (1 << 20) + 1;
 
 // Names every field once; writing and reading JSON both go through it.
 template <class Spec, class Visitor>
@@ -33,6 +33,13 @@ void visit_fields(Spec& spec, Visitor&& visit) {
   visit("depth", spec.depth);
   visit("mlp_width", spec.mlp_width);
   visit("mlp_depth", spec.mlp_depth);
+}
+
+// What only files of routed models have.
+template <class Spec, class Visitor>
+void visit_routes(Spec& spec, Visitor&& visit) {
+  visit("routed", spec.routed);
+  visit("route_places", spec.route_places);
 }
 
 Error bad_field(const char* name, const nlohmann::json& value, const std::string& expected) {
@@ -67,13 +74,15 @@ void read_field(const char* name, const nlohmann::json& value, Encoding& field) 
 
 std::string to_json(const ModelSpec& spec) {
   nlohmann::ordered_json object;
-  visit_fields(spec, [&](const char* name, const auto& field) {
+  const auto write = [&](const char* name, const auto& field) {
     if constexpr (std::is_enum_v<std::decay_t<decltype(field)>>) {
       object[name] = to_string(field);
     } else {
       object[name] = field;
     }
-  });
+  };
+  visit_fields(spec, write);
+  if (spec.routed) visit_routes(spec, write);
   return object.dump();
 }
 
@@ -82,14 +91,19 @@ ModelSpec spec_from_json(std::string_view text) try {
   if (!object.is_object()) throw Error(ExitCode::data, "not a JSON object");
   ModelSpec spec;
   std::vector<std::string> known;
-  visit_fields(spec, [&](const char* name, auto& field) {
+  const auto read = [&](const char* name, auto& field) {
     known.emplace_back(name);
     const auto found = object.find(name);
     if (found == object.end()) {
       throw Error(ExitCode::data, fmt::format("'{}' is missing", name));
     }
     read_field(name, *found, field);
-  });
+  };
+  visit_fields(spec, read);
+  if (object.contains("routed")) {
+    visit_routes(spec, read);
+    if (!spec.routed) throw bad_field("routed", false, "true, or neither routed nor route_places");
+  }
   for (const auto& item : object.items()) {
     if (std::find(known.begin(), known.end(), item.key()) == known.end()) {
       throw unknown_name(ExitCode::data, "key", item.key(), known);

@@ -70,6 +70,18 @@ TEST(Spec, ResolveRefusesTheImpossible) {
       {"direct attention with attention from data",
        [](auto& s) { s.direct_attention = true, s.attention = AttentionSource::data; }},
       {"direct attention with RoPE", [](auto& s) { s.direct_attention = s.rope = true; }},
+      {"route_places (without routes)", [](auto& s) { s.route_places = 2; }},
+      {"route_places = 0", [](auto& s) { s.routed = true, s.route_places = 0; }},
+      {"routes with attention from data",
+       [](auto& s) { s.routed = true, s.attention = AttentionSource::data; }},
+      {"routes with direct attention", [](auto& s) { s.routed = s.direct_attention = true; }},
+      {"routes with RoPE", [](auto& s) { s.routed = s.rope = true; }},
+      {"routes with binary positions",
+       [](auto& s) { s.routed = true, s.encoding = Encoding::binary; }},
+      {"routes with 2 scratch nodes", [](auto& s) { s.routed = true, s.scratch_nodes = 2; }},
+      {"real_nodes = 1048577", [](auto& s) { s.routed = true, s.real_nodes = (1 << 20) + 1; }},
+      {"too large",
+       [](auto& s) { s.routed = true, s.real_nodes = 1 << 20, s.route_places = 1 << 20; }},
       {"too large", [](auto& s) { s.real_nodes = 1 << 19; }},
       {"too large", [](auto& s) { s.width = s.mlp_width = 1 << 16, s.depth = 4096; }},
       {"too large",
@@ -128,6 +140,37 @@ TEST(Spec, JsonRoundTrip) {
       spec = resolve(spec);
       EXPECT_EQ(spec_from_json(to_json(spec)), spec) << preset.name;
     }
+  }
+}
+
+// Files of other models stay as they were.
+TEST(Spec, JsonNamesRoutesOnlyWhereThereAreAny) {
+  ModelSpec spec = resolve(ModelSpec{});
+  const std::string plain = to_json(spec);
+  EXPECT_EQ(plain.find("route"), std::string::npos);
+  for (const int places : {1, 3}) {
+    spec = ModelSpec{};
+    spec.real_nodes = 1 << 20;
+    spec.routed = true;
+    spec.route_places = places;
+    spec = resolve(spec);
+    EXPECT_EQ(spec.encoding_size, (1 << 20) + 1);
+    EXPECT_EQ(spec_from_json(to_json(spec)), spec);
+  }
+  const struct {
+    const char *added, *part;
+  } rows[] = {
+      {"\"routed\":true", "'route_places' is missing"},
+      {"\"route_places\":1", "unknown key 'route_places'"},
+      {"\"routed\":false,\"route_places\":1", "routed = false"},
+      {"\"routed\":1,\"route_places\":1", "routed = 1"},
+      {"\"routed\":true,\"route_places\":0", "route_places = 0"},
+  };
+  for (const auto& row : rows) {
+    std::string text = plain;
+    text.insert(text.size() - 1, std::string(",") + row.added);
+    const std::string message = message_of(ExitCode::data, [&] { spec_from_json(text); });
+    EXPECT_NE(message.find(row.part), std::string::npos) << row.part << " in: " << message;
   }
 }
 

@@ -11,20 +11,14 @@
 namespace posattn {
 namespace {
 
-struct Style {
-  const char* colour;
-  const char* dash;
-  int marker;
-};
-constexpr std::array<Style, 7> styles{{{"#0072B2", "solid", 7},
-                                       {"#D55E00", "'-'", 5},
-                                       {"#009E73", "'-.'", 9},
-                                       {"#CC79A7", "'_ '", 11},
-                                       {"#E69F00", "'. '", 13},
-                                       {"#56B4E9", "'_-'", 6},
-                                       {"#000000", "'_.'", 4}}};
-
-const Style& style_of(int style) { return styles[static_cast<size_t>(style) % styles.size()]; }
+constexpr std::array<LineStyle, 8> styles{{{"#0072B2", "solid", 7, 6},
+                                           {"#D55E00", "'-'", 5, 4},
+                                           {"#009E73", "'-.'", 9, 8},
+                                           {"#CC79A7", "'_ '", 11, 10},
+                                           {"#E69F00", "'. '", 13, 12},
+                                           {"#56B4E9", "'_-'", 15, 14},
+                                           {"#000000", "'_.'", 3, 2},
+                                           {"#777777", "'--.'", 1, 1}}};
 
 bool drawable(double value) { return std::isfinite(value) && value > 0; }
 
@@ -53,7 +47,7 @@ std::string plot_command(const FigureRequest& request) {
   std::vector<std::string> bands, curves;
   for (size_t i = 0; i < request.lines.size(); ++i) {
     const FigureLine& line = request.lines[i];
-    const Style& style = style_of(line.style);
+    const LineStyle& style = line_style(line.style);
     if (has_band(line)) {
       bands.push_back(
           fmt::format("$line{} using 1:3:4 with filledcurves fs transparent solid 0.18 "
@@ -71,22 +65,6 @@ std::string plot_command(const FigureRequest& request) {
   }
   bands.insert(bands.end(), curves.begin(), curves.end());  // curves lie on top of the bands
   return fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
-}
-
-// gnuplot names its markers the same in every drawing; on one page ids must differ. The XML
-// declaration goes: inside a page it would be an error.
-std::string as_element(std::string svg, const std::string& name) {
-  svg.erase(0, svg.find("<svg"));
-  const auto rename = [&](const std::string& before, const std::string& after) {
-    for (size_t at = svg.find(before); at != std::string::npos;
-         at = svg.find(before, at + after.size())) {
-      svg.replace(at, before.size(), after);
-    }
-  };
-  rename("id='", "id='" + name + "_");
-  rename("href='#", "href='#" + name + "_");
-  rename("\"gnuplot_canvas\"", "\"" + name + "_canvas\"");
-  return svg;
 }
 
 }  // namespace
@@ -127,9 +105,13 @@ std::string draw_figure(const FigureRequest& request) {
       std::pow(10, std::ceil(std::log10(highest) + 1e-9)), gnuplot_quote(request.x_label),
       gnuplot_quote(request.y_label));
   script += plot_command(request);
-  return as_element(run_gnuplot(script), request.name);
+  return svg_element(run_gnuplot(script), request.name);
 }
 
-std::string style_colour(int style) { return style_of(style).colour; }
+const LineStyle& line_style(int style) {
+  return styles[static_cast<size_t>(style) % styles.size()];
+}
+
+std::string style_colour(int style) { return line_style(style).colour; }
 
 }  // namespace posattn

@@ -32,6 +32,14 @@ struct FigureRequest {
 // The figure as one <svg> element, or "" when no point can be drawn.
 std::string draw_figure(const FigureRequest& request);
 
+// How a style looks; dash and markers in gnuplot's terms.
+struct LineStyle {
+  const char* colour;  // "#rrggbb"
+  const char* dash;
+  int marker, open_marker;
+};
+const LineStyle& line_style(int style);
+
 // The colour of a style, as "#rrggbb", for text and tables beside a figure.
 std::string style_colour(int style);
 

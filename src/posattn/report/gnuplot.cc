@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "posattn/base/error.h"
+#include "posattn/report/markup.h"
 
 namespace posattn {
 namespace {
@@ -97,6 +98,22 @@ std::string run_gnuplot(std::string_view script) {
   return drawing;
 }
 
+// gnuplot names its markers the same in every drawing; on one page ids must differ. The XML
+// declaration goes: inside a page it would be an error.
+std::string svg_element(std::string drawing, const std::string& name) {
+  drawing.erase(0, drawing.find("<svg"));
+  const auto rename = [&](const std::string& before, const std::string& after) {
+    for (size_t at = drawing.find(before); at != std::string::npos;
+         at = drawing.find(before, at + after.size())) {
+      drawing.replace(at, before.size(), after);
+    }
+  };
+  rename("id='", "id='" + name + "_");
+  rename("href='#", "href='#" + name + "_");
+  rename("\"gnuplot_canvas\"", "\"" + name + "_canvas\"");
+  return drawing;
+}
+
 std::string gnuplot_quote(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -106,7 +123,7 @@ std::string gnuplot_quote(std::string_view text) {
       quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }
-  return quoted + "'";
+  return valid_text(quoted + "'");
 }
 
 }  // namespace posattn

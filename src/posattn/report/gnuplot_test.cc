@@ -24,6 +24,15 @@ TEST(Gnuplot, QuotedTextIsNeverRun) {
             "it's `echo run` $HOME \\n @macro exit\n");
 }
 
+TEST(Gnuplot, QuotedTextFitsIntoXml) {
+  EXPECT_EQ(gnuplot_quote("a\xff\x7f"), "'a\xef\xbf\xbd\xef\xbf\xbd'");
+}
+
+TEST(Gnuplot, ElementsOfOnePageHaveTheirOwnIds) {
+  EXPECT_EQ(svg_element("<?xml?><svg id='gpDot'><use xlink:href='#gpDot'/></svg>", "one"),
+            "<svg id='one_gpDot'><use xlink:href='#one_gpDot'/></svg>");
+}
+
 TEST(Gnuplot, ReportsAFailingScript) {
   try {
     run_gnuplot("plot nothing_of_this_name\n");

@@ -30,12 +30,22 @@ size_t character_size(std::string_view text) {
 
 }  // namespace
 
+std::string valid_text(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const size_t size = character_size(text);
+    valid += size == 0 ? "\xef\xbf\xbd" : text.substr(0, size);
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return valid;
+}
+
 std::string escape_markup(std::string_view text) {
   std::string escaped;
   escaped.reserve(text.size());
-  while (!text.empty()) {
-    const size_t size = character_size(text);
-    switch (size == 1 ? text[0] : '\0') {
+  for (const char c : valid_text(text)) {
+    switch (c) {
       case '&':
         escaped += "&amp;";
         break;
@@ -52,10 +62,9 @@ std::string escape_markup(std::string_view text) {
         escaped += "&#39;";
         break;
       default:
-        escaped += size == 0 ? "\xef\xbf\xbd" : text.substr(0, size);
+        escaped += c;
         break;
     }
-    text.remove_prefix(size == 0 ? 1 : size);
   }
   return escaped;
 }

@@ -27,5 +27,9 @@ TEST(Markup, ReplacesWhatXmlForbids) {
   EXPECT_EQ(escape_markup("\xed\xa0\x80"), std::string(replacement) + replacement + replacement);
 }
 
+TEST(Markup, ValidTextHasNoEntities) {
+  EXPECT_EQ(valid_text("a < b\xff & c"), std::string("a < b") + replacement + " & c");
+}
+
 }  // namespace
 }  // namespace posattn

@@ -10,56 +10,14 @@
 #include "posattn/report/architectures.h"
 #include "posattn/report/attention_svg.h"
 #include "posattn/report/markup.h"
+#include "posattn/report/page_parts.h"
 
 namespace posattn {
 namespace {
 
-constexpr std::string_view style_sheet = R"css(
-:root { color-scheme: light dark; --text: #1b1f24; --soft: #59636e; --page: #ffffff; --line: #d1d9e0; --code: #f3f5f7; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e6e9ec; --soft: #9aa5b1; --page: #15181c; --line: #3a424b; --code: #22272d; }
-}
-body { margin: 0 auto; padding: 2rem 1.5rem 4rem; max-width: 70rem; background: var(--page); color: var(--text);
-  font: 16px/1.55 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.15rem; margin: 2.5rem 0 .75rem; }
-p { max-width: 46rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
-th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-td small { color: var(--soft); margin-left: .6em; }
-.dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .45em; }
-.figures, .maps { display: flex; flex-wrap: wrap; gap: 1.25rem; align-items: flex-start; }
-figure { margin: 0; background: #fff; color: #222; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem; }
-.maps figure { flex: 1 1 19rem; max-width: 31rem; }
-.figures figure { flex: 1 1 28rem; max-width: 46rem; }
-figcaption { color: #59636e; font-size: .9rem; }
-figure svg { display: block; max-width: 100%; height: auto; }
-details { margin: 1rem 0; }
-summary { cursor: pointer; }
-pre { background: var(--code); padding: .75rem 1rem; border-radius: .4rem; overflow-x: auto; font-size: .85rem; }
-)css";
-
-std::string number(double value) {
-  if (!std::isfinite(value)) return std::isnan(value) ? "not a number" : "infinite";
-  const double size = std::abs(value);
-  if (size >= 100 && size < 1e6) return fmt::format("{:.0f}", value);
-  return value == 0 || (size >= 0.01 && size < 100) ? fmt::format("{:.3g}", value)
-                                                    : fmt::format("{:.1e}", value);
-}
-
 // [-2, 2] with a true minus and without a place to break the line.
 std::string interval(double range, std::string_view factor = "") {
   return fmt::format("[\u2212{0:g}{1},\u00a0{0:g}{1}]", range, factor);
-}
-
-std::string paragraph(const std::string& text) { return "<p>" + text + "</p>\n"; }
-
-std::string heading(std::string_view text) { return fmt::format("<h2>{}</h2>\n", text); }
-
-std::string plural(size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 // "At c = 10 the median error of standard is 53 times that of positional.", over the largest scale
@@ -81,7 +39,7 @@ std::string comparison(const std::vector<ArchitectureSummary>& architectures) {
   return fmt::format(" At c = {:g} the {}squared error of {} is {} times that of {}.", c,
                      best->runs.size() + worst->runs.size() > 2 ? "median " : "",
                      escape_markup(worst->name),
-                     number(worst->tests.back().mse.median / best->tests.back().mse.median),
+                     three_digits(worst->tests.back().mse.median / best->tests.back().mse.median),
                      escape_markup(best->name));
 }
 
@@ -110,7 +68,8 @@ std::string introduction(const ReportInput& input,
 
 std::string spread_cell(const Spread& spread, bool percent) {
   const auto show = [percent](double value) {
-    return percent && std::isfinite(value) ? fmt::format("{:.1f} %", 100 * value) : number(value);
+    return percent && std::isfinite(value) ? fmt::format("{:.1f} %", 100 * value)
+                                           : three_digits(value);
   };
   std::string text = "<td>" + show(spread.median);
   if (spread.count > 1) {
@@ -216,8 +175,9 @@ std::string run_table(const std::vector<ArchitectureSummary>& architectures) {
           "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.1f}</td>"
           "</tr>\n",
           escape_markup(architecture.name), run->seed, escape_markup(run->status),
-          trained ? run->curve.back().epoch : 0, trained ? number(run->curve.back().train) : "none",
-          validation ? number(*validation) : "none", run->seconds);
+          trained ? run->curve.back().epoch : 0,
+          trained ? three_digits(run->curve.back().train) : "none",
+          validation ? three_digits(*validation) : "none", run->seconds);
     }
   }
   return text + "</table></div>\n";
@@ -257,15 +217,9 @@ std::string warnings(const std::vector<ArchitectureSummary>& architectures) {
 std::string report_page(const ReportInput& input) {
   if (input.runs.empty()) throw Error(ExitCode::data, "a report needs at least one run");
   const std::vector<ArchitectureSummary> architectures = group_by_architecture(input);
-  const std::string title = escape_markup(input.title);
-  return fmt::format(
-             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-             "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-             title, style_sheet) +
-         introduction(input, architectures) + warnings(architectures) +
-         tests(input, architectures) + figures(architectures) + attention(architectures) +
-         details(input, architectures) + "</body>\n</html>\n";
+  return html_page(input.title, introduction(input, architectures) + warnings(architectures) +
+                                    tests(input, architectures) + figures(architectures) +
+                                    attention(architectures) + details(input, architectures));
 }
 
 }  // namespace posattn

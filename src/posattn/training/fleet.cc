@@ -15,12 +15,16 @@
 namespace posattn {
 namespace {
 
+std::filesystem::path folder_of(const RunConfig& config, const FleetOptions& options) {
+  return options.folder ? options.folder(config) : run_folder_path(options.out, config);
+}
+
 std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
                                     const FleetOptions& options) {
   std::set<std::filesystem::path> paths;
   for (const RunConfig& config : configs) {
     validate(config);
-    if (!paths.insert(run_folder_path(options.out, config)).second) {
+    if (!paths.insert(folder_of(config, options)).second) {
       throw Error(ExitCode::usage,
                   fmt::format("architecture '{}' with seed {} is asked for twice",
                               config.architecture, config.seed),
@@ -30,8 +34,8 @@ std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
   std::vector<RunFolder> folders;
   folders.reserve(configs.size());
   for (const RunConfig& config : configs) {
-    folders.emplace_back(run_folder_path(options.out, config), to_json(config),
-                         result_neutral_keys(), options.resume);
+    folders.emplace_back(folder_of(config, options), to_json(config), result_neutral_keys(),
+                         options.resume);
   }
   return folders;
 }
@@ -114,7 +118,7 @@ std::filesystem::path run_folder_path(const std::filesystem::path& out, const Ru
 }
 
 RunConfig with_device(RunConfig config, const FleetOptions& options) {
-  const std::filesystem::path file = run_folder_path(options.out, config) / "config.toml";
+  const std::filesystem::path file = folder_of(config, options) / "config.toml";
   if (config.device == "auto" && options.resume && std::filesystem::exists(file)) {
     const std::string recorded = read_config_file(file).config.device;
     config.device = recorded == "auto" ? "cpu" : recorded;  // auto: when there was no other
@@ -127,6 +131,7 @@ std::vector<RunOutcome> train_fleet(const std::vector<RunConfig>& wanted,
                                     const FleetOptions& options) {
   blas_info();  // refuses a library that is not thread-safe before anything is written
   std::vector<RunConfig> configs;
+  configs.reserve(wanted.size());
   for (const RunConfig& config : wanted) configs.push_back(with_device(config, options));
   std::vector<RunFolder> folders = take_folders(configs, options);
   const FolderCleaner cleaner(folders);

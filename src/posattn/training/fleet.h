@@ -16,6 +16,8 @@ namespace posattn {
 
 struct FleetOptions {
   std::filesystem::path out;  // runs go to out/ARCHITECTURE-seedS
+  // Where a run goes instead; not by device, which is chosen when its folder is known.
+  std::function<std::filesystem::path(const RunConfig&)> folder;
   bool resume = false;
   int threads = 1;
   int64_t device_memory = 0;                // bytes of the GPU's memory to use; 0: all that is free

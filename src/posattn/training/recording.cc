@@ -104,6 +104,7 @@ void Recording::finish(const RunState& state, const std::string& divergence) {
     outcome_.status = RunStatus::interrupted;
   }
   write_ending();
+  report(outcome_.status);
 }
 
 void Recording::fail(const std::string& message) {
@@ -115,6 +116,7 @@ void Recording::fail(const std::string& message) {
   } catch (const std::exception&) {
     // What kept the run from going on may keep this from being written too; the outcome has it.
   }
+  if (began_) report(RunStatus::failed);
 }
 
 void Recording::write_ending() {
@@ -124,7 +126,6 @@ void Recording::write_ending() {
   manifest_.epoch = outcome_.epoch;
   manifest_.ended = utc_now();
   manifest_.final_metrics = outcome_.last ? to_json(*outcome_.last) : "";
-  if (began_) report(outcome_.status);
   folder_.write_manifest(manifest_);
 }
 

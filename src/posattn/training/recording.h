@@ -21,7 +21,7 @@
 namespace posattn {
 
 // Where one run stands; handed to the progress callback when the run starts, after every epoch and
-// when it ends.
+// when it ends: its files then say so already.
 struct RunProgress {
   std::size_t run = 0;  // its place in the fleet's list
   std::string architecture;

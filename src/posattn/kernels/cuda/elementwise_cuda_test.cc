@@ -64,6 +64,40 @@ TEST(CudaGroupSums, MaskAndAddUp) {
   EXPECT_EQ(x.download()[12 + 2], 3);
 }
 
+// Rows that can be read in fours (a stride of 12) and rows that cannot give the same bits.
+TEST(CudaGroupSums, AddUpManyRowsInOneOrder) {
+  constexpr int groups = 2, group_rows = 330, columns = 12;
+  std::vector<float> sums[2];
+  for (const int stride : {12, 13}) {
+    std::vector<float> values(groups * group_rows * stride), active(values.size());
+    std::vector<double> expected(groups * columns);
+    for (int r = 0; r < groups * group_rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        const int i = r * stride + c;
+        values[i] = static_cast<float>((r * 7 + c * 3) % 101) / 101;
+        active[i] = static_cast<float>((r + c) % 3) - 1;
+        if (active[i] > 0) expected[r / group_rows * columns + c] += values[i];
+      }
+    }
+    const DeviceBuffer<float> mask(active);
+    DeviceBuffer<float> x(values), result(groups * columns);
+    enqueue_group_sums(1, groups, group_rows, columns, {x.data(), 0, stride}, mask.data(),
+                       {result.data(), 0, columns}, false, nullptr, nullptr);
+    const std::vector<float> cut = x.download();
+    for (int r = 0; r < groups * group_rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        const int i = r * stride + c;
+        ASSERT_EQ(cut[i], active[i] > 0 ? values[i] : 0.0f);
+      }
+    }
+    sums[stride - 12] = result.download();
+    for (int i = 0; i < groups * columns; ++i) {
+      EXPECT_NEAR(sums[stride - 12][i], expected[i], 1e-4);
+    }
+  }
+  EXPECT_EQ(sums[0], sums[1]);
+}
+
 TEST(CudaAdam, LeavesRestingSlotsAndUntrainedWeightsAlone) {
   // Without moments before, a step is step_size in the direction of the gradient.
   const AdamNumbers<float> numbers{0, 1, 0, 1, 0, 1, 1, 0, 0.5f};

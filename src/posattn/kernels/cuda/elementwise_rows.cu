@@ -84,46 +84,84 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-constexpr int sum_columns = 32, sum_lanes = 16, sum_threads = sum_columns * sum_lanes;
-constexpr int sum_ahead = 8;  // rows that a thread reads before it adds them up
+constexpr int sum_across = 4, sum_lanes = 64, sum_threads = sum_across * sum_lanes;
+constexpr int sum_ahead = 4;  // rows that a thread reads before it adds them up
 
-// A block sums 32 columns of a group: thread (lane, column) every 16th row, then the lanes in
-// order.
+template <int width>
+__device__ void read_columns(const float* from, float (&values)[width]) {
+  if constexpr (width == 4) {
+    const float4 four = *reinterpret_cast<const float4*>(from);
+    values[0] = four.x;
+    values[1] = four.y;
+    values[2] = four.z;
+    values[3] = four.w;
+  } else {
+    values[0] = *from;
+  }
+}
+template <int width>
+__device__ void write_columns(float* to, const float (&values)[width]) {
+  if constexpr (width == 4) {
+    *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+  } else {
+    *to = values[0];
+  }
+}
+
+// A block sums four times `width` columns of a group: thread (lane, columns) every 64th row, then
+// the lanes of a warp in pairs, then the warps in order.
+template <int width, bool masked>
 __global__ void __launch_bounds__(sum_threads)
     group_sums_kernel(int32_t groups, int32_t group_rows, int32_t columns, Rows<float> x,
                       const float* activation, Rows<float> sums, bool accumulate,
                       const SlotStep* steps) {
-  __shared__ float partial[sum_lanes][sum_columns];
-  const int slot = blockIdx.y, lane = threadIdx.x / sum_columns;
+  constexpr int warps = sum_threads / 32, block_columns = sum_across * width;
+  __shared__ float partial[warps][block_columns];
+  const int slot = blockIdx.y, own = threadIdx.x % sum_across * width;
   if (rests(steps, slot)) return;
-  const int group = blockIdx.x % groups;
-  const int column = blockIdx.x / groups * sum_columns + threadIdx.x % sum_columns;
+  const int group = blockIdx.x % groups, first_column = blockIdx.x / groups * block_columns;
   const int64_t first =
-      slot * x.slot_stride + static_cast<int64_t>(group) * group_rows * x.stride + column;
-  const int rows = column < columns ? group_rows : 0;
-  float sum = 0;
-  for (int begin = lane; begin < rows; begin += sum_ahead * sum_lanes) {
-    float values[sum_ahead];
-    bool cut[sum_ahead];
+      slot * x.slot_stride + static_cast<int64_t>(group) * group_rows * x.stride + first_column;
+  const int rows = first_column + own < columns ? group_rows : 0;
+  float sum[width] = {};
+  for (int begin = threadIdx.x / sum_across; begin < rows; begin += sum_ahead * sum_lanes) {
+    float values[sum_ahead][width] = {}, active[sum_ahead][width];
 #pragma unroll
     for (int i = 0; i < sum_ahead; ++i) {
-      const int r = begin + i * sum_lanes;
-      const int64_t place = first + r * x.stride;
-      values[i] = r < rows ? x.data[place] : 0.0f;
-      cut[i] = activation && r < rows && !(activation[place] > 0);
+      const int row = begin + i * sum_lanes;
+      if (row >= rows) continue;
+      const int64_t place = first + row * x.stride + own;
+      read_columns(x.data + place, values[i]);
+      if constexpr (masked) read_columns(activation + place, active[i]);
     }
 #pragma unroll
     for (int i = 0; i < sum_ahead; ++i) {
-      if (cut[i]) x.data[first + (begin + i * sum_lanes) * x.stride] = values[i] = 0;
-      sum += values[i];
+      const int row = begin + i * sum_lanes;
+      if (masked && row < rows) {
+#pragma unroll
+        for (int c = 0; c < width; ++c) values[i][c] = active[i][c] > 0 ? values[i][c] : 0.0f;
+        write_columns(x.data + first + row * x.stride + own, values[i]);
+      }
+#pragma unroll
+      for (int c = 0; c < width; ++c) sum[c] += values[i][c];
     }
   }
-  partial[lane][threadIdx.x % sum_columns] = sum;
+#pragma unroll
+  for (int c = 0; c < width; ++c) {
+#pragma unroll
+    for (int other = 16; other >= sum_across; other /= 2) {
+      sum[c] += __shfl_xor_sync(all_lanes, sum[c], other);
+    }
+    if (threadIdx.x % 32 < sum_across) partial[threadIdx.x / 32][own + c] = sum[c];
+  }
   __syncthreads();
-  if (lane != 0 || column >= columns) return;
-  for (int other = 1; other < sum_lanes; ++other) sum += partial[other][threadIdx.x];
+  const int column = first_column + static_cast<int>(threadIdx.x);
+  if (threadIdx.x >= block_columns || column >= columns) return;
   float* to = sums.data + slot * sums.slot_stride + group * sums.stride + column;
-  *to = accumulate ? *to + sum : sum;
+  float total = 0;
+#pragma unroll
+  for (int warp = 0; warp < warps; ++warp) total += partial[warp][threadIdx.x];
+  *to = accumulate ? *to + total : total;
 }
 
 __global__ void __launch_bounds__(block_threads)
@@ -188,9 +226,17 @@ void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<con
 void enqueue_group_sums(int slots, int32_t groups, int32_t group_rows, int32_t columns,
                         Rows<float> x, const float* activation, Rows<float> sums, bool accumulate,
                         const SlotStep* steps, cudaStream_t stream) {
-  const int64_t count = ceil_div(columns, sum_columns) * groups;
-  launch(group_sums_kernel, blocks(count, 1, slots), dim3(sum_threads), 0, stream, groups,
-         group_rows, columns, x, activation, sums, accumulate, steps);
+  const auto in_fours = [](const void* data) {
+    return reinterpret_cast<uintptr_t>(data) % sizeof(float4) == 0;
+  };
+  const bool fours = columns % 4 == 0 && x.stride % 4 == 0 && x.slot_stride % 4 == 0 &&
+                     in_fours(x.data) && in_fours(activation);
+  const auto kernel = fours
+                          ? (activation ? group_sums_kernel<4, true> : group_sums_kernel<4, false>)
+                          : (activation ? group_sums_kernel<1, true> : group_sums_kernel<1, false>);
+  const int64_t count = ceil_div(columns, sum_across * (fours ? 4 : 1)) * groups;
+  launch(kernel, blocks(count, 1, slots), dim3(sum_threads), 0, stream, groups, group_rows, columns,
+         x, activation, sums, accumulate, steps);
 }
 
 void enqueue_sum_parts(int slots, int32_t parts, int64_t count, Rows<const float> x, float* sum,

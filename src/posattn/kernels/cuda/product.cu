@@ -8,34 +8,36 @@ namespace posattn::cuda {
 namespace {
 
 // Linear maps of many rows and their gradients; products of which C has few columns (scores, the
-// decoder); products of which C has few rows (mixing the nodes' values).
+// decoder); products of which C has few rows (mixing the nodes' values): for one sample's head, and
+// for all samples at once.
 using LargeTile = Tiling<2, 2, 2, 4, 32>;
 using NarrowTile = Tiling<1, 1, 1, 2, 32>;
 using FlatTile = Tiling<1, 1, 1, 4, 16>;
+using WideTile = Tiling<1, 1, 1, 8, 16>;
 
-// A cut depth has no part shorter than this. Its parts make this many tiles per slot at most, and
-// fit the workspace.
-constexpr int64_t least_part_depth = 256;
+// A cut depth has no part shorter than this, but for the last one. Its parts make this many tiles
+// per slot at most, and fit the workspace.
+constexpr int64_t least_part_depth = 192;
 template <class Tile>
 constexpr int64_t most_tiles = std::min<int64_t>(512,
                                                  product_workspace / (Tile::rows * Tile::columns));
 
 constexpr int part_elements = 32, part_lanes = 8;  // of a block
 
-// Adds the parts of a cut product: thread (lane, element) every eighth part, then the lanes in
-// order.
-__global__ void __launch_bounds__(part_elements* part_lanes) add_parts_kernel(ProductPlan plan) {
+// Adds the parts [part][outer][inner][rows][columns] of a cut product: thread (lane, element) every
+// eighth part, then the lanes in order.
+__global__ void __launch_bounds__(part_elements* part_lanes)
+    add_parts_kernel(Product p, int32_t parts, const SlotStep* steps, const float* workspace) {
   __shared__ float partial[part_lanes][part_elements];
-  const Product& p = plan.product;
   const int slot = blockIdx.y, lane = threadIdx.x / part_elements;
-  if (plan.steps && plan.steps[slot].samples == 0) return;
-  const int size = p.rows * p.columns, count = size * p.outer * p.inner;  // of the workspace
+  if (steps && steps[slot].samples == 0) return;
+  const int size = p.rows * p.columns, count = size * p.outer * p.inner;
   const int i = static_cast<int>(blockIdx.x) * part_elements + threadIdx.x % part_elements;
   float sum = 0;
   if (i < count) {
-    const float* parts = plan.workspace + slot * product_workspace + i;
+    const float* part = workspace + slot * product_workspace + i;
 #pragma unroll 8
-    for (int part = lane; part < plan.parts; part += part_lanes) sum += parts[part * count];
+    for (int k = lane; k < parts; k += part_lanes) sum += part[k * count];
   }
   partial[lane][threadIdx.x % part_elements] = sum;
   __syncthreads();
@@ -44,8 +46,13 @@ __global__ void __launch_bounds__(part_elements* part_lanes) add_parts_kernel(Pr
   const int matrix = i / size, row = i % size / p.columns, column = i % p.columns;
   float* place = p.c.data + slot * p.c.slot + matrix / p.inner * p.c.outer +
                  matrix % p.inner * p.c.inner + p.c.row.offset(row) + p.c.column.offset(column);
-  const float* bias = bias_of(p, slot, row);
-  *place = finished(p, sum, p.accumulate ? *place : 0.0f, bias ? bias + column : nullptr);
+  float value = p.alpha * sum;
+  if (p.accumulate) value += *place;
+  if (p.bias) {
+    const int bias_row = p.bias_rows == 0 ? 0 : row / p.bias_rows;
+    value += p.bias[slot * p.bias_slot + bias_row * p.bias_stride + column];
+  }
+  *place = p.relu ? positive_part(value) : value;
 }
 
 template <class T>
@@ -56,24 +63,29 @@ bool batch_apart(const Product& p, const Matrix<T>& matrix, int elements) {
          (p.inner == 1 || matrix.inner % elements == 0);
 }
 
-// Whether the `count` numbers along `contiguous` are whole aligned groups of `elements` in memory.
+// Whether the numbers along `contiguous`, `elements` at a time, are aligned in memory.
 template <class T>
 bool aligned(const Product& p, const Matrix<T>& matrix, const Axis& contiguous, const Axis& other,
-             int64_t count, int elements) {
-  return count % elements == 0 && batch_apart(p, matrix, elements) && contiguous.stride == 1 &&
+             int elements) {
+  return batch_apart(p, matrix, elements) && contiguous.stride == 1 &&
          (contiguous.group == 0 ||
           (contiguous.group % elements == 0 && contiguous.group_stride % elements == 0)) &&
          other.stride % elements == 0 && (other.group == 0 || other.group_stride % elements == 0);
 }
 
-template <class Tile, bool exact, bool a_along_depth, bool b_along_depth>
-void launch_product(ProductPlan plan, cudaStream_t stream) {
-  const Product& p = plan.product;
-  plan.aligned_a = a_along_depth ? aligned(p, p.a, p.a.column, p.a.row, p.depth, 4)
-                                 : aligned(p, p.a, p.a.row, p.a.column, p.rows, 4);
-  plan.aligned_b = b_along_depth ? aligned(p, p.b, p.b.row, p.b.column, p.depth, 4)
-                                 : aligned(p, p.b, p.b.column, p.b.row, p.columns, 4);
-  const auto kernel = product_kernel<Tile, exact, a_along_depth, b_along_depth>;
+// Whether DirectCopies fit, and how far a stage lies from the next then.
+template <class Operand>
+bool direct(const Axis& axis, const Axis& depth, int64_t& advance) {
+  advance = depth.group == 0 ? Operand::depth * depth.stride
+                             : Operand::depth / depth.group * depth.group_stride;
+  if (!Operand::along_depth) return depth.group == 0;
+  return axis.group % Operand::extent == 0 &&
+         (depth.group == 0 || Operand::depth % depth.group == 0);
+}
+
+template <class Tile, bool exact, bool a_along_depth, bool b_along_depth, bool is_direct>
+void launch_kernel(const ProductPlan& plan, cudaStream_t stream) {
+  const auto kernel = product_kernel<Tile, exact, a_along_depth, b_along_depth, is_direct>;
   constexpr size_t stage_bytes = Tile::teams * sizeof(float) *
                                  (Tile::template OperandA<a_along_depth>::floats +
                                   Tile::template OperandB<b_along_depth>::floats);
@@ -81,50 +93,85 @@ void launch_product(ProductPlan plan, cudaStream_t stream) {
     static const bool allowed = (allow_shared_bytes(kernel, product_stages * stage_bytes), true);
     static_cast<void>(allowed);
   }
-  const dim3 grid(static_cast<unsigned>(ceil_div(plan.tiles, Tile::teams)), p.slots);
+  const dim3 grid(static_cast<unsigned>(ceil_div(plan.tiles, Tile::teams)), plan.product.slots);
   launch(kernel, grid, dim3(product_threads), plan.stages * stage_bytes, stream, plan);
 }
 
-template <class Tile, bool exact>
-void launch_tiles(ProductPlan plan, cudaStream_t stream) {
+template <class Tile, bool exact, bool a_along_depth, bool b_along_depth>
+void launch_layout(ProductPlan plan, cudaStream_t stream) {
   const Product& p = plan.product;
-  plan.row_tiles = static_cast<int32_t>(ceil_div(p.rows, Tile::rows));
-  plan.column_tiles = static_cast<int32_t>(ceil_div(p.columns, Tile::columns));
-  const int64_t tiles = int64_t{1} * plan.row_tiles * plan.column_tiles * p.outer * p.inner;
+  plan.aligned_a = a_along_depth ? aligned(p, p.a, p.a.column, p.a.row, 4)
+                                 : aligned(p, p.a, p.a.row, p.a.column, 4);
+  plan.aligned_b = b_along_depth ? aligned(p, p.b, p.b.row, p.b.column, 4)
+                                 : aligned(p, p.b, p.b.column, p.b.row, 4);
+  using OperandA = typename Tile::template OperandA<a_along_depth>;
+  using OperandB = typename Tile::template OperandB<b_along_depth>;
+  const bool direct_a = direct<OperandA>(p.a.row, p.a.column, plan.advance_a);
+  const bool direct_b = direct<OperandB>(p.b.column, p.b.row, plan.advance_b);
+  if (plan.aligned_a && plan.aligned_b && direct_a && direct_b) {
+    launch_kernel<Tile, exact, a_along_depth, b_along_depth, true>(plan, stream);
+  } else {
+    launch_kernel<Tile, exact, a_along_depth, b_along_depth, false>(plan, stream);
+  }
+}
+
+template <class Tile, bool exact>
+void launch_tiles(ProductPlan plan, float* workspace, cudaStream_t stream) {
+  Product& p = plan.product;
+  const Product whole = p;
+  const int64_t row_tiles = ceil_div(p.rows, Tile::rows);
+  const int64_t column_tiles = ceil_div(p.columns, Tile::columns);
+  const int64_t tiles = row_tiles * column_tiles * p.outer * p.inner;
+  plan.row_tiles = Division(row_tiles);
+  plan.column_tiles = Division(column_tiles);
   const int64_t most_parts = std::max<int64_t>(1, most_tiles<Tile> / tiles);
-  const int64_t parts = std::clamp<int64_t>(p.depth / least_part_depth, 1, most_parts);
-  plan.part_depth =
-      static_cast<int32_t>(ceil_div(ceil_div(p.depth, parts), Tile::depth) * Tile::depth);
+  const int64_t part_depth = p.depth < 2 * least_part_depth
+                                 ? p.depth
+                                 : std::max(least_part_depth, ceil_div(p.depth, most_parts));
+  plan.part_depth = static_cast<int32_t>(ceil_div(part_depth, Tile::depth) * Tile::depth);
   plan.parts = static_cast<int32_t>(std::max<int64_t>(1, ceil_div(p.depth, plan.part_depth)));
   plan.tiles = static_cast<int32_t>(tiles * plan.parts);
   plan.stages = std::min(product_stages, plan.part_depth / Tile::depth);
-  plan.paired =
-      p.columns % 2 == 0 && (plan.parts > 1 || aligned(p, p.c, p.c.column, p.c.row, p.columns, 2));
+  const int64_t size = int64_t{1} * p.rows * p.columns;
+  if (plan.parts > 1) {
+    p.c = row_major(workspace, p.columns, product_workspace, p.inner * size, size);
+    p.alpha = 1;
+    p.accumulate = p.relu = false;
+    p.bias = nullptr;
+    plan.part_stride = p.outer * p.inner * size;
+  }
+  plan.c_row = AxisIndex(p.c.row);
+  plan.c_column = AxisIndex(p.c.column);
+  plan.paired = p.columns % 2 == 0 && aligned(p, p.c, p.c.column, p.c.row, 2);
 
-  // An operand that is contiguous along no axis goes element by element, and so does A if it alone
-  // is contiguous along the rows, which no model has.
+  // An operand that is contiguous along no axis goes element by element, and so does B if it alone
+  // is contiguous along the depth: it has one column where a model has that.
   const bool a_along_depth = p.a.column.stride == 1, b_along_depth = p.b.row.stride == 1;
-  if (b_along_depth) {
-    launch_product<Tile, exact, true, true>(plan, stream);
-  } else if (a_along_depth) {
-    launch_product<Tile, exact, true, false>(plan, stream);
+  if (!a_along_depth) {
+    launch_layout<Tile, exact, false, false>(plan, stream);
+  } else if (b_along_depth) {
+    launch_layout<Tile, exact, true, true>(plan, stream);
   } else {
-    launch_product<Tile, exact, false, false>(plan, stream);
+    launch_layout<Tile, exact, true, false>(plan, stream);
   }
   if (plan.parts == 1) return;
-  const int64_t count = int64_t{1} * p.rows * p.columns * p.outer * p.inner;
+  const int64_t count = p.outer * p.inner * size;
   launch(add_parts_kernel, dim3(static_cast<unsigned>(ceil_div(count, part_elements)), p.slots),
-         dim3(part_elements * part_lanes), 0, stream, plan);
+         dim3(part_elements * part_lanes), 0, stream, whole, plan.parts, plan.steps, workspace);
 }
 
 template <bool exact>
-void launch_precision(const ProductPlan& plan, cudaStream_t stream) {
+void launch_precision(const ProductPlan& plan, float* workspace, cudaStream_t stream) {
   if (plan.product.columns <= NarrowTile::columns) {
-    launch_tiles<NarrowTile, exact>(plan, stream);
+    launch_tiles<NarrowTile, exact>(plan, workspace, stream);
   } else if (plan.product.rows <= 2 * FlatTile::rows) {
-    launch_tiles<FlatTile, exact>(plan, stream);
+    if (plan.product.columns <= FlatTile::columns) {
+      launch_tiles<FlatTile, exact>(plan, workspace, stream);
+    } else {
+      launch_tiles<WideTile, exact>(plan, workspace, stream);
+    }
   } else {
-    launch_tiles<LargeTile, exact>(plan, stream);
+    launch_tiles<LargeTile, exact>(plan, workspace, stream);
   }
 }
 
@@ -146,12 +193,19 @@ void enqueue_product(const Product& product, Precision precision, const SlotStep
   for (Axis* axis : {&plan.product.b.column, &plan.product.c.column}) {
     simplify(*axis, product.columns);
   }
+  const Product& p = plan.product;
+  plan.a_row = AxisIndex(p.a.row);
+  plan.a_column = AxisIndex(p.a.column);
+  plan.b_row = AxisIndex(p.b.row);
+  plan.b_column = AxisIndex(p.b.column);
+  plan.inner = Division(p.inner);
+  plan.outer = Division(p.outer);
+  plan.bias_rows = Division(p.bias_rows);
   plan.steps = steps;
-  plan.workspace = workspace;
   if (precision == Precision::fp32) {
-    launch_precision<true>(plan, stream);
+    launch_precision<true>(plan, workspace, stream);
   } else {
-    launch_precision<false>(plan, stream);
+    launch_precision<false>(plan, workspace, stream);
   }
 }
 

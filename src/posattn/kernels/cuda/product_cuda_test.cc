@@ -16,30 +16,61 @@ int32_t between(RandomStream& random, int low, int high) {
   return low + static_cast<int32_t>(random.below(static_cast<uint32_t>(high - low + 1)));
 }
 
-// Strides of a matrix [rows, columns] per (slot, outer, inner), all apart; contiguous along rows or
-// columns or (seldom) neither, at times with groups and lengths that allow copies of 16 bytes.
+// How a matrix lies in memory.
+struct Layout {
+  bool transposed = false;  // contiguous along the rows
+  int32_t stride = 1;       // of what is contiguous
+  int32_t pad = 0;          // between lines
+  bool fours = true;        // lines are a multiple of four apart
+  int32_t group = 0;        // of what is contiguous, the groups outermost
+  int32_t line_group = 0;   // of lines
+};
+
+// Strides of a matrix [rows, columns] per (slot, outer, inner), all apart.
 template <class T>
-Matrix<T> random_strides(const Product& p, int32_t rows, int32_t columns, RandomStream& random,
-                         int64_t& size) {
+Matrix<T> strides(const Product& p, int32_t rows, int32_t columns, const Layout& layout,
+                  int64_t& size) {
   Matrix<T> matrix;
-  const bool transposed = random.below(2) != 0, fours = random.below(2) != 0;
-  int32_t& inner_extent = transposed ? rows : columns;
-  Axis& contiguous = transposed ? matrix.row : matrix.column;
-  Axis& other = transposed ? matrix.column : matrix.row;
-  contiguous.stride = random.below(6) == 0 ? 2 : 1;
-  other.stride = contiguous.stride * inner_extent + between(random, 0, 3);
-  if (fours) other.stride = (other.stride + 3) / 4 * 4;
-  int64_t total = other.stride * (transposed ? columns : rows);
-  if (random.below(3) == 0) {  // (group, member) with the groups outermost
-    contiguous.group = fours ? 4 * between(random, 1, 4) : between(random, 1, 9);
+  Axis& contiguous = layout.transposed ? matrix.row : matrix.column;
+  Axis& line = layout.transposed ? matrix.column : matrix.row;
+  const int32_t extent = layout.transposed ? rows : columns;
+  const int32_t lines = layout.transposed ? columns : rows;
+  contiguous.stride = layout.stride;
+  const int32_t in_line = layout.group == 0 ? extent : std::min(extent, layout.group);
+  line.stride = int64_t{layout.stride} * in_line + layout.pad;
+  if (layout.fours) line.stride = (line.stride + 3) / 4 * 4;
+  int64_t total = line.stride * lines;
+  if (layout.line_group != 0) {
+    line.group = layout.line_group;
+    line.group_stride = line.stride * line.group + 8;
+    total = line.group_stride * ceil_div(lines, line.group);
+  }
+  if (layout.group != 0) {
+    contiguous.group = layout.group;
     contiguous.group_stride = total;
-    total *= ceil_div(inner_extent, contiguous.group);
+    total *= ceil_div(extent, contiguous.group);
   }
   matrix.inner = total;
   matrix.outer = matrix.inner * p.inner;
   matrix.slot = matrix.outer * p.outer;
   size = matrix.slot * p.slots;
   return matrix;
+}
+
+// Half of these allow copies of 16 bytes.
+Layout random_layout(RandomStream& random) {
+  Layout layout;
+  layout.fours = random.below(2) != 0;
+  const auto group = [&] {
+    if (random.below(3) != 0) return 0;
+    return layout.fours ? 4 << between(random, 0, 4) : between(random, 1, 9);
+  };
+  layout.transposed = random.below(2) != 0;
+  if (random.below(6) == 0) layout.stride = 2;
+  layout.pad = between(random, 0, 3);
+  layout.group = group();
+  layout.line_group = group();
+  return layout;
 }
 
 struct Case {
@@ -59,23 +90,42 @@ struct Case {
     p.alpha = random.uniform(-2, 2);
     p.accumulate = random.below(2) != 0;
     p.relu = random.below(3) == 0;
-    int64_t sizes[3];
-    p.a = random_strides<const float>(p, p.rows, p.depth, random, sizes[0]);
-    p.b = random_strides<const float>(p, p.depth, p.columns, random, sizes[1]);
-    p.c = random_strides<float>(p, p.rows, p.columns, random, sizes[2]);
+    set_layouts(random_layout(random), random_layout(random), random_layout(random));
     if (random.below(2) != 0) {
       p.bias_rows = random.below(2) != 0 ? between(random, 1, p.rows) : 0;
       p.bias_stride = p.columns;
       p.bias_slot = p.rows * p.columns;
       bias.resize(p.slots * p.bias_slot);
     }
+    fill(random);
+  }
+
+  // A plain product of one matrix.
+  Case(int32_t rows, int32_t columns, int32_t depth, const Layout& layout_a,
+       const Layout& layout_b) {
+    RandomStream random(13, Purpose::test_data, 0, rows + columns + depth);
+    product.rows = rows;
+    product.columns = columns;
+    product.depth = depth;
+    set_layouts(layout_a, layout_b, {});
+    fill(random);
+  }
+
+  void set_layouts(const Layout& layout_a, const Layout& layout_b, const Layout& layout_c) {
+    Product& p = product;
+    int64_t sizes[3];
+    p.a = strides<const float>(p, p.rows, p.depth, layout_a, sizes[0]);
+    p.b = strides<const float>(p, p.depth, p.columns, layout_b, sizes[1]);
+    p.c = strides<float>(p, p.rows, p.columns, layout_c, sizes[2]);
     a.resize(sizes[0]);
     b.resize(sizes[1]);
     c.resize(sizes[2]);
+  }
+  void fill(RandomStream& random) {
     for (auto* values : {&a, &b, &c, &bias}) {
       for (float& x : *values) x = random.uniform(-1, 1);
     }
-    steps.assign(slots, {1, 1, 1});
+    steps.assign(product.slots, {1, 1, 1});
   }
 
   std::vector<float> run(Precision precision) const {
@@ -122,21 +172,23 @@ struct Case {
   }
 };
 
+void check_product(const Case& c, Precision precision) {
+  const std::vector<double> expected = c.expected();
+  const std::vector<float> result = c.run(precision);
+  const double tolerance = (precision == Precision::fp32 ? 3e-6 : 2e-3) *
+                           std::sqrt(static_cast<double>(c.product.depth) + 10);
+  for (size_t i = 0; i < result.size(); ++i) {
+    ASSERT_NEAR(result[i], expected[i], tolerance) << "place " << i;
+  }
+}
+
 class ProductOnRandomSizes : public ::testing::TestWithParam<int> {};
 
 TEST_P(ProductOnRandomSizes, AgreesWithPlainLoops) {
   RandomStream random(11, Purpose::test_data, 0, GetParam());
   Case c(random, 3);
   c.steps[1].samples = 0;
-  const std::vector<double> expected = c.expected();
-  for (const Precision precision : {Precision::fp32, Precision::tf32}) {
-    const std::vector<float> result = c.run(precision);
-    const double tolerance = (precision == Precision::fp32 ? 3e-6 : 2e-3) *
-                             std::sqrt(static_cast<double>(c.product.depth) + 10);
-    for (size_t i = 0; i < result.size(); ++i) {
-      ASSERT_NEAR(result[i], expected[i], tolerance) << "place " << i;
-    }
-  }
+  for (const Precision precision : {Precision::fp32, Precision::tf32}) check_product(c, precision);
 }
 
 // A slot alone gives the same bits as in a fleet of three.
@@ -157,7 +209,29 @@ TEST_P(ProductOnRandomSizes, DoesNotDependOnTheFleet) {
   EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + 2 * alone.product.c.slot));
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ProductOnRandomSizes, ::testing::Range(0, 12));
+INSTANTIATE_TEST_SUITE_P(Seeds, ProductOnRandomSizes, ::testing::Range(0, 24));
+
+// What the models ask for, with depths that end anywhere in a stage: each operand contiguous along
+// either axis, in lines that can and that cannot be copied by fours, with and without groups of
+// either axis that end within a tile and that do not.
+TEST(Product, OfEveryLayoutAgreesWithPlainLoops) {
+  const int32_t sizes[][3] = {{68, 64, 64}, {40, 36, 20}, {36, 36, 404}, {12, 68, 9},
+                              {9, 40, 17},  {9, 9, 32},   {12, 12, 400}, {1, 64, 400},
+                              {64, 1, 400}, {70, 33, 1}};
+  const Layout layouts[] = {
+      {}, {.pad = 1, .fours = false}, {.group = 16}, {.line_group = 64}, {.line_group = 12}};
+  for (const auto& [rows, columns, depth] : sizes) {
+    for (const Layout& layout : layouts) {
+      for (int way = 0; way < 4; ++way) {
+        Layout turned = layout;
+        turned.transposed = way / 2 != 0;
+        const Layout other{.transposed = way % 2 != 0};
+        check_product(Case(rows, columns, depth, turned, other), Precision::fp32);
+        check_product(Case(rows, columns, depth, other, turned), Precision::fp32);
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace posattn::cuda

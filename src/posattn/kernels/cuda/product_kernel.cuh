@@ -1,8 +1,10 @@
 // The kernel of a product: tiles of C from tiles of A and B.
 #pragma once
 
+#include <type_traits>
+
 #include "posattn/kernels/cuda/primitives.cuh"
-#include "posattn/kernels/cuda/product.h"
+#include "posattn/kernels/cuda/product_index.cuh"
 #include "posattn/kernels/cuda/product_operand.cuh"
 
 namespace posattn::cuda {
@@ -22,13 +24,15 @@ struct Tiling {
   static constexpr int warps_across = column_warps;
   static constexpr int team = 32 * row_warps * column_warps, teams = product_threads / team;
   static_assert(teams * team == product_threads && (team == 32 || teams == 1));
-  // On one multiprocessor: a warp alone has little to do while it waits.
-  static constexpr int blocks = team == 32 ? 7 : 4;
+  // On one multiprocessor, as many as have registers enough.
+  static constexpr int blocks = row_fragments * column_fragments < 8 ? 6 : 4;
 
   template <bool along_depth>
-  using OperandA = OperandTile<rows, depth, team, along_depth>;
+  using OperandA = OperandTile<rows, depth, along_depth>;
   template <bool along_depth>
-  using OperandB = OperandTile<columns, depth, team, along_depth>;
+  using OperandB = OperandTile<columns, depth, along_depth>;
+  template <class Operand, bool direct>
+  using Copies = std::conditional_t<direct, DirectCopies<Operand, team>, AnyCopies<Operand, team>>;
 
   __device__ static void meet() {
     if constexpr (team == 32) {
@@ -40,115 +44,149 @@ struct Tiling {
 };
 
 struct ProductPlan {
-  Product product;
-  int32_t row_tiles, column_tiles, parts, part_depth;
-  int32_t tiles;   // of one slot, parts counted
-  int32_t stages;  // in shared memory
+  Product product;  // where C is cut into parts: C is the first part, without an epilogue
+  AxisIndex a_row, a_column, b_row, b_column, c_row, c_column;
+  Division column_tiles, row_tiles, inner, outer, bias_rows;
+  int32_t parts, part_depth;
+  int64_t part_stride;
+  int32_t tiles;                 // of one slot, parts counted
+  int32_t stages;                // in shared memory
+  int64_t advance_a, advance_b;  // from a stage to the next, see DirectCopies
   bool aligned_a, aligned_b;
-  bool paired;  // two columns of what is written are one aligned float2
+  bool paired;  // two columns of C are one aligned float2
   const SlotStep* steps;
-  float* workspace;  // parts [slot][part][outer][inner][rows][columns]
 };
 
-// The epilogue of one element.
-__device__ inline float finished(const Product& p, float sum, float before, const float* bias) {
-  float value = p.alpha * sum;
-  if (p.accumulate) value += before;
-  if (bias) value += *bias;
-  return p.relu && value < 0 ? 0 : value;  // keeps a NaN
-}
-// Where a row's bias begins, or null.
-__device__ inline const float* bias_of(const Product& p, int slot, int row) {
-  if (!p.bias) return nullptr;
-  const int64_t bias_row = p.bias_rows == 0 ? 0 : row / p.bias_rows;
-  return p.bias + slot * p.bias_slot + bias_row * p.bias_stride;
-}
+__device__ inline float positive_part(float x) { return x < 0 ? 0 : x; }  // keeps a NaN
 
 // fp32: each operand is the sum of two tf32 numbers, and three of the four products count; the
 // fourth is 2^-22 of the whole at most, since the first number is rounded to nearest. tf32:
 // operands are rounded.
-template <bool exact, int count>
-__device__ inline void split(float (&x)[count], float (&low)[count]) {
-#pragma unroll
-  for (int e = 0; e < count; ++e) {
-    const float high = exact ? tf32_part(round_to_tf32(x[e])) : round_to_tf32(x[e]);
-    low[e] = x[e] - high;
-    x[e] = high;
-  }
-}
-template <int row_fragments, int column_fragments>
-__device__ inline void multiply(float (&c)[row_fragments][column_fragments][4], int n,
-                                const float (&a)[row_fragments][4], const float (&b)[2]) {
-#pragma unroll
-  for (int m = 0; m < row_fragments; ++m) {
-    mma_tf32(c[m][n], a[m][0], a[m][1], a[m][2], a[m][3], b[0], b[1]);
-  }
+template <bool exact>
+__device__ inline void split(float& x, float& low) {
+  const float high = exact ? tf32_part(round_to_tf32(x)) : round_to_tf32(x);
+  low = x - high;
+  x = high;
 }
 
-// Where the matrix C, or a part of it, lies.
-__device__ inline float* destination(const ProductPlan& plan, int part, int slot, int outer,
-                                     int inner) {
-  const Product& p = plan.product;
-  const int64_t matrix = (static_cast<int64_t>(part) * p.outer + outer) * p.inner + inner;
-  return plan.parts == 1 ? p.c.data + slot * p.c.slot + outer * p.c.outer + inner * p.c.inner
-                         : plan.workspace + slot * product_workspace + matrix * p.rows * p.columns;
-}
-
-// Writes the warp's part of a tile, whose first element is (first_row, first_column), to a matrix.
+// A warp's fragments of C.
 template <class Tile>
-__device__ inline void write_tile(
-    const ProductPlan& plan, float* to, int slot, int first_row, int first_column,
-    const float (&c)[Tile::row_fragments][Tile::column_fragments][4]) {
+using Fragments = float[Tile::row_fragments][Tile::column_fragments][4];
+
+// c += a depth of 8, from `k` = 2t of lane t on, of the rows and columns of this lane. Two columns
+// of fragments at once: enough products that do not wait for each other, and few registers.
+template <class Tile, bool exact, class OperandA, class OperandB>
+__device__ inline void multiply_step(Fragments<Tile>& c, const float* a, const float* b, int k) {
+  float a_high[Tile::row_fragments][4], a_low[Tile::row_fragments][4];
+#pragma unroll
+  for (int m = 0; m < Tile::row_fragments; ++m) {
+    const float2 upper = OperandA::pair(a, 16 * m, k), lower = OperandA::pair(a, 16 * m + 8, k);
+    a_high[m][0] = upper.x;
+    a_high[m][1] = lower.x;
+    a_high[m][2] = upper.y;
+    a_high[m][3] = lower.y;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) split<exact>(a_high[m][e], a_low[m][e]);
+  }
+#pragma unroll
+  for (int first = 0; first < Tile::column_fragments; first += 2) {
+    float b_high[2][2], b_low[2][2];
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const float2 both = OperandB::pair(b, 8 * (first + n), k);
+      b_high[n][0] = both.x;
+      b_high[n][1] = both.y;
+#pragma unroll
+      for (int e = 0; e < 2; ++e) split<exact>(b_high[n][e], b_low[n][e]);
+    }
+    const auto multiply = [&](const auto& x, const float(&y)[2][2]) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+#pragma unroll
+        for (int m = 0; m < Tile::row_fragments; ++m) {
+          mma_tf32(c[m][first + n], x[m][0], x[m][1], x[m][2], x[m][3], y[n][0], y[n][1]);
+        }
+      }
+    };
+    if constexpr (exact) {
+      multiply(a_low, b_high);
+      multiply(a_high, b_low);
+    }
+    multiply(a_high, b_high);
+  }
+}
+
+// The epilogue: writes the warp's part of a tile, whose first element is (first_row, first_column),
+// to a matrix. A lane has rows row + 8i and columns column + 8n and column + 8n + 1.
+template <class Tile>
+__device__ inline void write_tile(const ProductPlan& plan, float* to, int slot, int first_row,
+                                  int first_column, const Fragments<Tile>& c) {
   const Product& p = plan.product;
-  const bool whole = plan.parts == 1;
-  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  int64_t offsets[Tile::column_fragments];
+  const int lane = threadIdx.x % 32, row = first_row + lane / 4;
+  const int column = first_column + lane % 4 * 2;
+  const int rows_left = p.rows - row, columns_left = p.columns - column;
+  constexpr int rows = 2 * Tile::row_fragments;
+  float* lines[rows];
+#pragma unroll
+  for (int i = 0; i < rows; ++i) lines[i] = to + plan.c_row.offset(row + 8 * i);
+  const float* const bias_line = p.bias + slot * p.bias_slot + column;
 #pragma unroll
   for (int n = 0; n < Tile::column_fragments; ++n) {
-    const int column = first_column + 8 * n + 2 * t;
-    offsets[n] = whole ? p.c.column.offset(column) : column;
-  }
+    if (8 * n >= columns_left) break;
+    const bool odd = 8 * n + 1 < columns_left;  // exists
+    const int64_t offset = plan.c_column.offset(column + 8 * n);
+    const int64_t step = plan.paired ? 1 : plan.c_column.offset(column + 8 * n + 1) - offset;
+    float2 values[rows];
 #pragma unroll
-  for (int i = 0; i < 2 * Tile::row_fragments; ++i) {
-    const int row = first_row + 8 * i + g;
-    if (row >= p.rows) break;
-    float* line = to + (whole ? p.c.row.offset(row) : static_cast<int64_t>(row) * p.columns);
-    const float* bias = whole ? bias_of(p, slot, row) : nullptr;
-    const auto value = [&](int n, int e, float before) {
-      const float sum = c[i / 2][n][i % 2 * 2 + e];
-      const int column = first_column + 8 * n + 2 * t + e;
-      return whole ? finished(p, sum, before, bias ? bias + column : nullptr) : sum;
-    };
-    if (plan.paired) {
-      float2 values[Tile::column_fragments];  // all reads before the first write
-#pragma unroll
-      for (int n = 0; n < Tile::column_fragments; ++n) {
-        if (first_column + 8 * n + 2 * t >= p.columns) break;
-        const auto* place = reinterpret_cast<const float2*>(line + offsets[n]);
-        const float2 before = whole && p.accumulate ? *place : make_float2(0, 0);
-        values[n] = make_float2(value(n, 0, before.x), value(n, 1, before.y));
-      }
-#pragma unroll
-      for (int n = 0; n < Tile::column_fragments; ++n) {
-        if (first_column + 8 * n + 2 * t >= p.columns) break;
-        *reinterpret_cast<float2*>(line + offsets[n]) = values[n];
-      }
-      continue;
+    for (int i = 0; i < rows; ++i) {
+      const float* sums = c[i / 2][n] + i % 2 * 2;
+      values[i] = make_float2(p.alpha * sums[0], p.alpha * sums[1]);
     }
+    const auto add = [&](int i, const float* place, int64_t to_odd) {
+      if (8 * i < rows_left) values[i].x += place[0];
+      if (8 * i < rows_left && odd) values[i].y += place[to_odd];
+    };
+    if (p.accumulate) {
 #pragma unroll
-    for (int n = 0; n < Tile::column_fragments; ++n) {
+      for (int i = 0; i < rows; ++i) add(i, lines[i] + offset, step);
+    }
+    if (p.bias && p.bias_rows == 0) {
+      const float even_bias = bias_line[8 * n], odd_bias = odd ? bias_line[8 * n + 1] : 0.0f;
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int column = first_column + 8 * n + 2 * t + e;
-        if (column >= p.columns) break;
-        float* place = line + (whole ? p.c.column.offset(column) : column);
-        *place = value(n, e, whole && p.accumulate ? *place : 0.0f);
+      for (int i = 0; i < rows; ++i) {
+        values[i].x += even_bias;
+        values[i].y += odd_bias;
+      }
+    } else if (p.bias) {
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        const int64_t bias_row = plan.bias_rows.quotient(row + 8 * i);
+        add(i, bias_line + 8 * n + bias_row * p.bias_stride, 1);
+      }
+    }
+    if (p.relu) {
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        values[i].x = positive_part(values[i].x);
+        values[i].y = positive_part(values[i].y);
+      }
+    }
+    if (plan.paired) {
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        if (8 * i < rows_left) *reinterpret_cast<float2*>(lines[i] + offset) = values[i];
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        if (8 * i < rows_left) lines[i][offset] = values[i].x;
+        if (8 * i < rows_left && odd) lines[i][offset + step] = values[i].y;
       }
     }
   }
 }
 
-template <class Tile, bool exact, bool a_along_depth, bool b_along_depth>
+template <class Tile, bool exact, bool a_along_depth, bool b_along_depth, bool direct>
 __global__ void __launch_bounds__(product_threads, Tile::blocks) product_kernel(ProductPlan plan) {
   using OperandA = typename Tile::template OperandA<a_along_depth>;
   using OperandB = typename Tile::template OperandB<b_along_depth>;
@@ -157,88 +195,70 @@ __global__ void __launch_bounds__(product_threads, Tile::blocks) product_kernel(
   if (plan.steps && plan.steps[slot].samples == 0) return;
 
   const int team = threadIdx.x / Tile::team, thread = threadIdx.x % Tile::team;
-  int left_over = static_cast<int>(blockIdx.x) * Tile::teams + team;
-  if (left_over >= plan.tiles) return;
-  const auto next = [&](int count) {
-    if (count == 1) return 0;
-    const int index = left_over % count;
-    left_over /= count;
-    return index;
+  uint32_t left_over = blockIdx.x * Tile::teams + team;
+  if (left_over >= static_cast<uint32_t>(plan.tiles)) return;
+  const int column_tile = plan.column_tiles.take_remainder(left_over);
+  const int row_tile = plan.row_tiles.take_remainder(left_over);
+  const int inner = plan.inner.take_remainder(left_over);
+  const int outer = plan.outer.take_remainder(left_over), part = static_cast<int>(left_over);
+  const auto of_batch = [&](const auto& m) {
+    return m.data + slot * m.slot + outer * m.outer + inner * m.inner;
   };
-  const int column_tile = next(plan.column_tiles), row_tile = next(plan.row_tiles);
-  const int inner = next(p.inner), outer = next(p.outer), part = left_over;
-  float* const to = destination(plan, part, slot, outer, inner);
 
   const int first_row = row_tile * Tile::rows, first_column = column_tile * Tile::columns;
-  const int depth_begin = part * plan.part_depth;
-  const int depth_end = min(p.depth, depth_begin + plan.part_depth);
-  const int stages = (depth_end - depth_begin + Tile::depth - 1) / Tile::depth;
-  const OperandA a(p.a.data + slot * p.a.slot + outer * p.a.outer + inner * p.a.inner, p.a.row,
-                   p.a.column, thread, first_row, p.rows, depth_end, plan.aligned_a);
-  const OperandB b(p.b.data + slot * p.b.slot + outer * p.b.outer + inner * p.b.inner, p.b.column,
-                   p.b.row, thread, first_column, p.columns, depth_end, plan.aligned_b);
-
+  const int begin = part * plan.part_depth, end = min(p.depth, begin + plan.part_depth);
   constexpr int stage_floats = OperandA::floats + OperandB::floats;
-  float* shared = reinterpret_cast<float*>(dynamic_shared()) + team * plan.stages * stage_floats;
-  const auto load = [&](int stage) {
-    if (stage < stages) {
-      float* tile = shared + stage % product_stages * stage_floats;
-      a.load(tile, depth_begin + stage * Tile::depth);
-      b.load(tile + OperandA::floats, depth_begin + stage * Tile::depth);
-    }
-    commit_copies();
-  };
+  float* const shared =
+      reinterpret_cast<float*>(dynamic_shared()) + team * plan.stages * stage_floats;
+  typename Tile::template Copies<OperandA, direct> copies_a(
+      {of_batch(p.a), plan.a_row, plan.a_column, first_row, p.rows, begin, end}, plan.advance_a,
+      plan.aligned_a, thread, shared);
+  typename Tile::template Copies<OperandB, direct> copies_b(
+      {of_batch(p.b), plan.b_column, plan.b_row, first_column, p.columns, begin, end},
+      plan.advance_b, plan.aligned_b, thread, shared + OperandA::floats);
 
   const int lane = threadIdx.x % 32, warp = thread / 32, g = lane / 4, t = lane % 4;
   const int warp_row = warp / Tile::warps_across * Tile::warp_rows;
   const int warp_column = warp % Tile::warps_across * Tile::warp_columns;
   // A warp may lie outside of a small C: it only helps to copy.
   const bool idle = first_row + warp_row >= p.rows || first_column + warp_column >= p.columns;
-  float sums[Tile::row_fragments][Tile::column_fragments][4] = {};
-#pragma unroll
-  for (int stage = 0; stage < product_stages - 1; ++stage) load(stage);
+
+  // This lane's first elements of the stage to compute.
+  const float* a = shared + OperandA::place(warp_row + g, 2 * t);
+  const float* b = shared + OperandA::floats + OperandB::place(warp_column + g, 2 * t);
+  // From a stage's place in shared memory to the next one's; `place` counts them.
+  const auto step_from = [](int& place) {
+    place = place == product_stages - 1 ? 0 : place + 1;
+    return place == 0 ? (1 - product_stages) * stage_floats : stage_floats;
+  };
+  int computed = 0, loaded = 0;
+  Fragments<Tile> sums = {};
+  constexpr int ahead = (product_stages - 1) * Tile::depth;
+  // `left`: depth from the stage to compute on; a stage is copied `ahead` of that.
 #pragma unroll 1
-  for (int stage = 0; stage < stages; ++stage) {
+  for (int left = end - begin + ahead; left > 0; left -= Tile::depth) {
     wait_copies<product_stages - 2>();
     Tile::meet();
-    load(stage + product_stages - 1);  // into the buffer that all warps have left
-    if (idle) continue;
-    const float* tile_a = shared + stage % product_stages * stage_floats;
-    const float* tile_b = tile_a + OperandA::floats;
-    const int left = depth_end - depth_begin - stage * Tile::depth;
+    if (left > ahead) {  // into the buffer that all warps have left
+      const int step = step_from(loaded);
+      copies_a.load(left - ahead, step);
+      copies_b.load(left - ahead, step);
+    }
+    commit_copies();
+    if (left > end - begin || idle) continue;
     // The tensor core cuts off what does not fit when it adds, so long sums would be biased: for
     // fp32 it adds up one stage, and ordinary additions the stages.
-    float stage_sums[Tile::row_fragments][Tile::column_fragments][4] = {};
+    Fragments<Tile> stage_sums = {};
     auto& c = exact ? stage_sums : sums;
 #pragma unroll
-    for (int step = 0; step < Tile::depth; step += 8) {
-      if (step >= left) break;
-      const int k = step + 2 * t;
-      float a_high[Tile::row_fragments][4], a_low[Tile::row_fragments][4];
-#pragma unroll
-      for (int m = 0; m < Tile::row_fragments; ++m) {
-        const int row = warp_row + 16 * m + g;
-        const float2 upper = OperandA::pair(tile_a, row, k);
-        const float2 lower = OperandA::pair(tile_a, row + 8, k);
-        a_high[m][0] = upper.x;
-        a_high[m][1] = lower.x;
-        a_high[m][2] = upper.y;
-        a_high[m][3] = lower.y;
-        split<exact>(a_high[m], a_low[m]);
-      }
-#pragma unroll
-      for (int n = 0; n < Tile::column_fragments; ++n) {
-        const float2 both = OperandB::pair(tile_b, warp_column + 8 * n + g, k);
-        float b_high[2] = {both.x, both.y};
-        float b_low[2];
-        split<exact>(b_high, b_low);
-        if constexpr (exact) {
-          multiply(c, n, a_low, b_high);
-          multiply(c, n, a_high, b_low);
-        }
-        multiply(c, n, a_high, b_high);
-      }
+    for (int k = 0; k < Tile::depth; k += 16) {
+      if (k > 0 && k >= left) break;
+      multiply_step<Tile, exact, OperandA, OperandB>(c, a, b, k);
+      multiply_step<Tile, exact, OperandA, OperandB>(c, a, b, k + 8);
     }
+    const int step = step_from(computed);
+    a += step;
+    b += step;
     if constexpr (exact) {
 #pragma unroll
       for (int m = 0; m < Tile::row_fragments; ++m) {
@@ -251,6 +271,7 @@ __global__ void __launch_bounds__(product_threads, Tile::blocks) product_kernel(
     }
   }
   if (idle) return;
+  float* const to = of_batch(p.c) + part * plan.part_stride;
   write_tile<Tile>(plan, to, slot, first_row + warp_row, first_column + warp_column, sums);
 }
 

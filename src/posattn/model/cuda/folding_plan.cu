@@ -4,21 +4,17 @@
 
 namespace posattn::cuda {
 
-FoldingPlan::FoldingPlan(const ModelSpec& spec, bool exact_maps, const float* formula_positions,
-                         float* kept_products)
+FoldedTensors::FoldedTensors(const ModelSpec& spec)
     : depth(spec.depth),
       heads(spec.heads),
       head_size(spec.head_size()),
+      hidden(spec.mlp_width),
       nodes(spec.nodes()),
       real_nodes(spec.real_nodes),
       encoding_size(spec.encoding_size),
       input(spec.input_size()),
       from_data(spec.attention == AttentionSource::data),
-      direct_attention(spec.direct_attention),
-      exact(exact_maps),
-      positions(formula_positions),
-      kept(kept_products),
-      kept_stride(kept_size(spec)) {
+      direct_attention(spec.direct_attention) {
   const ParameterLayout layout(spec);
   const auto tensor = [&](int layer, const std::string& name) {
     return layout.at("transformer_layers." + std::to_string(layer) + "." + name).offset;
@@ -27,7 +23,7 @@ FoldingPlan::FoldingPlan(const ModelSpec& spec, bool exact_maps, const float* fo
     return Map{tensor(0, name + ".weight"), tensor(0, name + ".bias")};
   };
   parameter_stride = layout.buffer_size();
-  layer_stride = tensor(1, "attn.v_proj.weight") - tensor(0, "attn.v_proj.weight");
+  layer_stride = depth == 1 ? 0 : tensor(1, "attn.v_proj.weight") - tensor(0, "attn.v_proj.weight");
   encoder = {layout.at("encoding.weight").offset, layout.at("encoding.bias").offset};
   decoder = {layout.at("decoding.weight").offset, layout.at("decoding.bias").offset};
   value = map("attn.v_proj");
@@ -53,6 +49,14 @@ FoldingPlan::FoldingPlan(const ModelSpec& spec, bool exact_maps, const float* fo
   decoder_bias_place = folded.decoder_bias();
   folded_size = folded.size();
 }
+
+FoldingPlan::FoldingPlan(const ModelSpec& spec, bool exact_maps, const float* formula_positions,
+                         float* kept_products)
+    : FoldedTensors(spec),
+      exact(exact_maps),
+      positions(formula_positions),
+      kept(kept_products),
+      kept_stride(kept_size(spec)) {}
 
 int64_t FoldingPlan::kept_size(const ModelSpec& spec) {
   const int64_t h = spec.heads;

@@ -21,8 +21,10 @@ struct FoldedWeights {
   float* score_backward = nullptr;  // the same shape: (n, k) is G(n, k); attention from data only
 };
 
-struct FoldingPlan {
-  FoldingPlan(const ModelSpec& spec, bool exact, const float* positions, float* kept);
+// What folding needs to know of any model: its sizes, and offsets into its parameters and its
+// folded weights.
+struct FoldedTensors {
+  explicit FoldedTensors(const ModelSpec& spec);
 
   // Offsets of a linear map's weight [out, in] and bias [out].
   struct Map {
@@ -48,7 +50,25 @@ struct FoldingPlan {
             later_places.scores + further, later_places.score_bias + further,
             later_places.attention + further};
   }
-  __host__ __device__ int columns(int layer) const { return layer == 0 ? input : 64; }
+  __host__ __device__ int columns(int layer) const { return layer == 0 ? input : hidden; }
+
+  int depth, heads, head_size, hidden, nodes, real_nodes, encoding_size;
+  int input;  // columns of s in layer 0
+  bool from_data, direct_attention;
+
+  int64_t parameter_stride;
+  int64_t layer_stride;  // from a layer's tensors to the next layer's; offsets below are layer 0's
+  Map encoder, query_key, value, output, first, second, decoder;
+  int64_t direct_scores = 0;
+  int64_t stored_positions = -1;  // the offset of each run's own P
+
+  Places first_places, later_places;
+  int64_t places_stride, decoder_place, decoder_bias_place, folded_size;
+};
+
+// For the kernels of folding.h.
+struct FoldingPlan : FoldedTensors {
+  FoldingPlan(const ModelSpec& spec, bool exact, const float* positions, float* kept);
 
   // What the fold keeps, per slot and layer: W1o Wo, the B_h and, for attention from data and per
   // head, Wq E, Wk E, Wq e + bq and the head's terms of dE (from queries, from keys) and de.
@@ -74,20 +94,9 @@ struct FoldingPlan {
     return kept_query_bias(heads + head);
   }
 
-  int depth, heads, head_size, nodes, real_nodes, encoding_size;
-  int input;  // columns of s in layer 0
-  bool from_data, direct_attention;
   bool exact;  // packed maps are not rounded
 
-  int64_t parameter_stride;
-  int64_t layer_stride;  // from a layer's tensors to the next layer's; offsets below are layer 0's
-  Map encoder, query_key, value, output, first, second, decoder;
-  int64_t direct_scores = 0;
-  const float* positions;         // one P for all runs, or
-  int64_t stored_positions = -1;  // the offset of each run's own
-
-  Places first_places, later_places;
-  int64_t places_stride, decoder_place, decoder_bias_place, folded_size;
+  const float* positions;  // one P for all runs, where they do not store their own
 
   float* kept;
   int64_t kept_stride;

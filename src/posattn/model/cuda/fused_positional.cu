@@ -180,8 +180,8 @@ class FusedPositionalEngine : public StepEngine {
 }  // namespace
 
 bool fused_positional_supports(const ModelSpec& spec) {
-  return spec.attention == AttentionSource::positions && !spec.positions_in_input && !spec.rope &&
-         spec.encoding != Encoding::learned && spec.width == tile_columns &&
+  return spec.attention == AttentionSource::positions && !spec.routed && !spec.positions_in_input &&
+         !spec.rope && spec.encoding != Encoding::learned && spec.width == tile_columns &&
          spec.mlp_width == tile_columns && spec.mlp_depth == 2 && spec.heads == 2 &&
          spec.depth >= 2 && spec.data_columns == 1 && spec.output_columns == 1 &&
          spec.real_nodes <= most_real_nodes && spec.nodes() <= most_nodes;

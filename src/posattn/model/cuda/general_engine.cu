@@ -1,34 +1,10 @@
-#include <cmath>
-
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/general_engine.h"
 #include "posattn/model/cuda/general_step.h"
+#include "posattn/model/cuda/position_tables.h"
 
 namespace posattn::cuda {
 namespace {
-
-// P where it is a formula; what is stored is read from the parameters.
-std::vector<float> positions_table(const ModelSpec& spec) {
-  if (!spec.uses_positions() || spec.stores_positions()) return {};
-  const std::vector<double> positions = formula_positions(spec);
-  return {positions.begin(), positions.end()};
-}
-
-// cos and sin of node x 10000^(-c / d_k) for each pair of columns (c, c + 1), [nodes, d_k].
-std::vector<float> rotation_table(const ModelSpec& spec) {
-  if (!spec.rope) return {};
-  const int64_t nodes = spec.nodes(), size = spec.key_size();
-  std::vector<float> table(nodes * size);
-  for (int64_t node = 0; node < nodes; ++node) {
-    for (int64_t c = 0; c + 1 < size; c += 2) {
-      const double angle = static_cast<double>(node) *
-                           std::pow(10000.0, -static_cast<double>(c) / static_cast<double>(size));
-      table[node * size + c] = static_cast<float>(std::cos(angle));
-      table[node * size + c + 1] = static_cast<float>(std::sin(angle));
-    }
-  }
-  return table;
-}
 
 class GeneralEngine : public StepEngine {
  public:

@@ -2,21 +2,24 @@
 #include "posattn/model/cuda/fused_positional.h"
 #include "posattn/model/cuda/fused_standard.h"
 #include "posattn/model/cuda/general_engine.h"
+#include "posattn/model/cuda/large_engine.h"
 #include "posattn/model/cuda/step_engine.h"
 
 namespace posattn::cuda {
 namespace {
 
-enum class Kind { general, fused_positional, fused_standard };
+enum class Kind { general, fused_positional, fused_standard, fused_large };
 
 Kind engine_kind(const ModelSpec& spec, Path path) {
   if (path == Path::plain) return Kind::general;
   if (fused_positional_supports(spec)) return Kind::fused_positional;
   if (fused_standard_supports(spec)) return Kind::fused_standard;
+  if (fused_large_supports(spec)) return Kind::fused_large;
   if (path == Path::folded) {
     throw Error(ExitCode::configuration, "path 'folded' on the GPU for a model of this shape",
-                "the positional or standard architecture with length up to 8, width and MLP width "
-                "64, two heads and one scratch node or none",
+                "attention from positions, or from data without RoPE; up to 65 nodes, widths up to "
+                "128 and 4 heads; two linear maps in the MLP, one input and one output number per "
+                "node",
                 "leave --path out: the general path takes every model");
   }
   return Kind::general;
@@ -30,6 +33,8 @@ std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path)
       return make_fused_positional(shape);
     case Kind::fused_standard:
       return make_fused_standard(shape);
+    case Kind::fused_large:
+      return make_fused_large(shape);
     case Kind::general:
       break;
   }
@@ -42,6 +47,8 @@ int64_t step_engine_bytes(const FleetShape& shape, Path path) {
       return fused_positional_bytes(shape);
     case Kind::fused_standard:
       return fused_standard_bytes(shape);
+    case Kind::fused_large:
+      return fused_large_bytes(shape);
     case Kind::general:
       break;
   }

@@ -1,5 +1,5 @@
 // One training step's loss and gradient for every run of a fleet at once. Engines: general (any
-// spec), and the fused ones for the paper's shapes. For .cu files.
+// spec), two fused ones for the paper's shapes and one for larger ones. For .cu files.
 //
 // A *slot* is a run's place in the fleet. What a slot computes depends on nothing but its own
 // parameters and data and on the shape's spec, batch and precision: not on the number of slots, and
@@ -53,7 +53,8 @@ class StepEngine {
   virtual void enqueue(const StepData& data, const float* parameters, float* gradients,
                        double* losses, cudaStream_t stream) = 0;
 
-  virtual const char* name() const = 0;  // "general", "fused-positional", "fused-standard"
+  // "general", "fused-positional", "fused-standard", "fused-large"
+  virtual const char* name() const = 0;
 };
 
 // Path::plain: general. Path::folded: a fused engine, or Error(configuration) where none fits.

@@ -1,0 +1,38 @@
+# Embeds the files of experiments/ and programs/ into the library as string literals, so that the
+# program finds them wherever it is installed. Run by the build with
+#   -DFILES=a;b -DOUTPUT=x.cc -DHEADER=posattn/x.h -DTYPE=T -DFUNCTION=f
+# it writes const std::vector<T>& f(), where T is {name, text}.
+if(CMAKE_SCRIPT_MODE_FILE)
+  set(text "// Made by cmake/Embed.cmake.\n#include \"${HEADER}\"\n\n")
+  string(APPEND text "namespace posattn {\n\nconst std::vector<${TYPE}>& ${FUNCTION}() {\n")
+  string(APPEND text "  static const std::vector<${TYPE}> files = {\n")
+  foreach(file IN LISTS FILES)
+    get_filename_component(name "${file}" NAME)
+    # As bytes in hexadecimal: no character of the text can end or change a literal.
+    file(READ ${file} bytes HEX)
+    string(REGEX REPLACE "(................................)" "\\1\"\n     \"" bytes "${bytes}")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${bytes}")
+    string(APPEND text "      {\"${name}\",\n     \"${bytes}\"},\n")
+  endforeach()
+  string(APPEND text "  };\n  return files;\n}\n\n}  // namespace posattn\n")
+  file(WRITE ${OUTPUT} "${text}")
+  return()
+endif()
+
+set(POSATTN_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
+function(posattn_embed output header type function)  # and the files
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${output})
+  add_custom_command(OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${ARGN}" -DOUTPUT=${source} -DHEADER=${header}
+            -DTYPE=${type} -DFUNCTION=${function} -P ${POSATTN_EMBED_SCRIPT}
+    DEPENDS ${ARGN} ${POSATTN_EMBED_SCRIPT} VERBATIM
+    COMMENT "Embedding ${output}")
+  target_sources(posattn_core PRIVATE ${source})
+endfunction()
+
+file(GLOB POSATTN_EXPERIMENTS CONFIGURE_DEPENDS experiments/*.toml experiments/published.csv)
+posattn_embed(embedded.cc posattn/experiments/embedded.h EmbeddedFile embedded_files
+  ${POSATTN_EXPERIMENTS})
+file(GLOB POSATTN_PROGRAMS CONFIGURE_DEPENDS programs/*.par)
+posattn_embed(embedded_programs.cc posattn/programs/embedded_programs.h EmbeddedProgram
+  embedded_programs ${POSATTN_PROGRAMS})

@@ -1,0 +1,126 @@
+// posattn compare
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "posattn/base/error.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/compare_output.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/results/results_database.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::string experiment;
+  std::string results = "results";
+  std::string with;
+  std::string split = "test";
+  bool quick = false, json = false;
+  std::optional<int64_t> epochs;
+  std::string precision;
+};
+
+// What reproduces the experiment as it is meant here, to paste.
+std::string reproduce_command(const Options& options, const std::string& folder) {
+  std::vector<std::string> words = {"posattn", "reproduce", options.experiment};
+  if (options.quick) words.emplace_back("--quick");
+  if (options.epochs) words.insert(words.end(), {"--epochs", std::to_string(*options.epochs)});
+  if (!options.precision.empty()) words.insert(words.end(), {"--precision", options.precision});
+  if (folder != "results") words.insert(words.end(), {"--results", folder});
+  return shell_command(words);
+}
+
+std::vector<Curve> read_curves(const Experiment& experiment, const std::string& folder,
+                               const Options& options) {
+  const ResultsDatabase database(folder, ResultsDatabase::Access::read);
+  std::vector<Curve> curves = curves_of(experiment, database);
+  if (curves.empty()) {
+    throw Error(ExitCode::data,
+                fmt::format("no results of {} in '{}'", experiment.output_name, folder),
+                "a finished run", reproduce_command(options, folder));
+  }
+  if (options.split == "test") {
+    std::erase_if(curves, [](const Curve& curve) { return curve.split != Split::test; });
+  }
+  return curves;
+}
+
+std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Options& options) {
+  std::vector<PublishedPoint> points;
+  if (options.with.empty()) {
+    if (experiment.metric != Metric::mse) return points;  // losses are what was published
+    points = published_points(experiment.name);
+    std::erase_if(points, [&](const PublishedPoint& published) {
+      return options.split == "test" && published.point.split != Split::test;
+    });
+    return points;
+  }
+  const std::vector<Curve> curves = read_curves(experiment, options.with, options);
+  for (PointSummary& point : summarise(experiment, curves)) {
+    points.push_back({std::move(point), ""});
+  }
+  return points;
+}
+
+ExitCode compare_experiment(const Options& options) {
+  const Experiment experiment = load_experiment(
+      options.experiment,
+      {.quick = options.quick, .epochs = options.epochs, .precision = options.precision});
+  ComparedExperiment compared{.experiment = experiment,
+                              .results = options.results,
+                              .published = options.with.empty(),
+                              .curves = read_curves(experiment, options.results, options),
+                              .comparison = {},
+                              .paired = {}};
+  compared.comparison =
+      compare(summarise(experiment, compared.curves), read_theirs(experiment, options),
+              options.with.empty() ? "the published results" : options.with);
+  if (experiment.lines.size() >= 2) {
+    compared.paired =
+        paired_points(compared.curves, experiment.lines[0].name, experiment.lines[1].name);
+  }
+  write_output(options.json ? comparison_json(compared) : comparison_text(compared));
+  return compared.comparison.agrees() ? ExitCode::done : ExitCode::verification;
+}
+
+}  // namespace
+
+void add_compare(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "compare",
+       .description = "Set the results of an experiment beside the published ones",
+       .examples = {"posattn compare value-range",
+                    "posattn compare value-range --quick --split all",
+                    "posattn compare value-range --results here --with there --json"},
+       .details =
+           "A point agrees when our median lies in [min / 2, 2 max] of the published runs or "
+           "within\n"
+           "a factor of 3 of their median. Where less than 90 % of the test points agree the exit\n"
+           "code is 6. Intervals of medians are 95 % bootstrap intervals."},
+      [options] { return compare_experiment(*options); });
+  command.add_option("EXPERIMENT", options->experiment, "Name ('posattn experiments') or file")
+      ->required()
+      ->type_name("");
+  command.add_option("--results", options->results, "Results folder")->option_text("DIR [results]");
+  command.add_option("--with", options->with, "Compare with this results folder instead")
+      ->option_text("DIR");
+  command
+      .add_option("--split", options->split, "Losses to show: test, or all with train, validation")
+      ->check(CLI::IsMember({"test", "all"}))
+      ->option_text("test|all [test]");
+  command.add_flag("--quick", options->quick, "Results of reproduce --quick");
+  command.add_option("--epochs", options->epochs, "Results of reproduce --epochs")
+      ->option_text("INT");
+  command.add_option("--precision", options->precision, "Results of reproduce --precision")
+      ->option_text("TEXT");
+  add_json_flag(command, options->json);
+}
+
+}  // namespace posattn

@@ -1,0 +1,154 @@
+// posattn compile
+#include "posattn/programs/compile.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/program_input.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/programs/rounding.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::string program, output, pad_to;
+  int64_t length = 8;
+  bool dense = false, precision_check = false, json = false;
+  double sharpness = 1024;
+};
+
+// d,H,hidden,L
+PlanSizes parse_sizes(const std::string& text) {
+  if (text.empty()) return {};
+  std::vector<int64_t> numbers;
+  size_t start = 0;
+  while (start <= text.size()) {
+    const size_t comma = std::min(text.find(',', start), text.size());
+    numbers.push_back(parse_integer(text.substr(start, comma - start), "--pad-to"));
+    start = comma + 1;
+  }
+  const auto sensible = [](int64_t x) { return x >= 1 && x <= 1 << 16; };
+  if (numbers.size() != 4 || !std::all_of(numbers.begin(), numbers.end(), sensible)) {
+    throw Error(ExitCode::usage, fmt::format("--pad-to '{}'", text),
+                "width,heads,hidden,layers, as 64,2,64,6");
+  }
+  return {static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2]),
+          static_cast<int>(numbers[3])};
+}
+
+// How exact the network is: of whole numbers wholly, of reals to this part of the largest input.
+std::string precision_text(const NetworkPlan& plan) {
+  if (!plan.program.words[plan.program.output].type.is_real()) {
+    return fmt::format(
+        "whole numbers: the largest sum is {:.0f} of the 16777216 that fp32 holds exactly ({})\n",
+        plan.largest_integer_sum,
+        plan.largest_integer_place.empty() ? "no sums" : plan.largest_integer_place);
+  }
+  const std::vector<double> ones(static_cast<size_t>(plan.program.processors), 1.0);
+  const auto largest = [&](double roundoff) {
+    const BoundedOutputs outputs = bounded_run(plan, ones.data(), roundoff);
+    return *std::max_element(outputs.bounds.begin(), outputs.bounds.end());
+  };
+  return fmt::format(
+      "rounding: for inputs of 1 an output is within {:.2g} (fp32) or {:.2g} (double) of exact, "
+      "and in proportion for larger ones\n",
+      largest(float_roundoff), largest(double_roundoff));
+}
+
+ExitCode compile_program(const Options& options) {
+  const ProgramInput input = read_program(options.program, options.length);
+  if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
+    throw Error(ExitCode::usage, fmt::format("--sharpness {}", options.sharpness),
+                "a number above 0");
+  }
+  const NetworkPlan plan = plan_network(input.program, parse_sizes(options.pad_to));
+  require_exact_integers(plan);
+  CompileOptions how;
+  how.dense = options.dense;
+  how.sharpness = options.sharpness;
+  how.program = input.source.text;
+  Model model = compile(plan, how);
+  model.origin.notes["length"] = std::to_string(options.length);
+  const std::string path =
+      options.output.empty() ? plan.program.name + ".safetensors" : options.output;
+  save_model(path, model);
+  const int64_t parameters = model.parameters.layout().parameter_count();
+  if (options.json) {
+    const nlohmann::ordered_json document = {{"model", path},
+                                             {"program", plan.program.name},
+                                             {"length", options.length},
+                                             {"rounds", plan.program.rounds.size()},
+                                             {"layers", plan.layers.size()},
+                                             {"heads", plan.heads},
+                                             {"words", plan.width},
+                                             {"hidden", plan.hidden},
+                                             {"parameters", parameters},
+                                             {"architecture", plan.constants ? "m1" : "m5"},
+                                             {"attention", options.dense ? "dense" : "routes"},
+                                             {"largest_integer_sum", plan.largest_integer_sum}};
+    write_output(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                 "\n");
+    return ExitCode::done;
+  }
+  std::string text = plan_summary(plan, parameters) + "\n";
+  text +=
+      fmt::format("{}; {}\n\n{}",
+                  plan.constants ? "M1: constants enter through the positions in the input"
+                                 : "M5: zero stays zero, the input is the value alone",
+                  options.dense ? fmt::format("queries and keys, sharpness {}", options.sharpness)
+                                : "attention as routes",
+                  plan_listing(plan));
+  if (options.precision_check) text += "\n" + precision_text(plan);
+  text += fmt::format(
+      "\nwritten to {0}\nnext:  posattn verify {0}\n       posattn evaluate {0} "
+      "--scales 1..10,1000\n",
+      path);
+  write_output(text);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_compile(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "compile",
+       .description = "Turn a parallel program into an exact positional Transformer",
+       .examples = {"posattn compile sort --length 8 -o sort.safetensors",
+                    "posattn compile mine.par --length 16 --precision-check",
+                    "posattn compile sort --length 8 --dense --sharpness 15 --pad-to 64,2,64,6"},
+       .details =
+           "The program's text goes into the model file, for `posattn verify`. What cannot be\n"
+           "exact is refused with the reason. docs/language.md describes the language."},
+      [options] { return compile_program(*options); });
+  command.add_option("PROGRAM", options->program, "A program's name or its .par file")
+      ->required()
+      ->type_name("");
+  command.add_option("--length", options->length, "Numbers per input, n")->option_text("INT [8]");
+  command.add_option("-o,--output", options->output, "The model file")
+      ->option_text("FILE [PROGRAM.safetensors]");
+  command.add_flag("--dense", options->dense,
+                   "Queries and keys instead of routes, as PyTorch loads them (n up to 128)");
+  command
+      .add_option("--sharpness", options->sharpness,
+                  "Of dense attention; from 104 on it is exactly one-hot in fp32")
+      ->option_text("NUMBER [1024]");
+  command
+      .add_option("--pad-to", options->pad_to,
+                  "Embed in an architecture of width,heads,hidden,layers")
+      ->option_text("D,H,M,L");
+  command.add_flag("--precision-check", options->precision_check,
+                   "Say how exact the network's arithmetic is");
+  add_json_flag(command, options->json);
+}
+
+}  // namespace posattn

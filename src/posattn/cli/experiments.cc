@@ -1,0 +1,147 @@
+// posattn experiments
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "posattn/base/error.h"
+#include "posattn/benchmark/estimate.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/progress.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
+#include "posattn/experiments/embedded.h"
+#include "posattn/experiments/experiment.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::string show;
+  std::string device = "auto";
+  int threads = 0;
+  bool json = false;
+};
+
+struct Row {
+  Experiment experiment;
+  size_t runs = 0;
+  double steps = 0, seconds = 0, quick_seconds = 0;
+};
+
+std::vector<RunConfig> distinct_runs(const Experiment& experiment) {
+  std::vector<RunConfig> configs;
+  std::set<std::string> keys;
+  for (const ExperimentRun& run : runs_of(experiment)) {
+    if (keys.insert(run.key).second) configs.push_back(run.config);
+  }
+  return configs;
+}
+
+Row measure(const std::string& name, const MachineSpeed& speed) {
+  Row row{load_experiment(name)};
+  const std::vector<RunConfig> runs = distinct_runs(row.experiment);
+  row.runs = runs.size();
+  for (const RunConfig& run : runs) {
+    row.steps += static_cast<double>((run.samples + run.batch - 1) / run.batch * run.epochs);
+  }
+  row.seconds = estimated_seconds(runs, speed);
+  try {
+    row.quick_seconds =
+        estimated_seconds(distinct_runs(load_experiment(name, {.quick = true})), speed);
+  } catch (const Error&) {  // a file without [quick]
+  }
+  return row;
+}
+
+std::string as_text(const std::vector<Row>& rows, const std::string& device) {
+  TextTable table({"experiment", "reproduces", "tasks", "lines", "runs", "steps",
+                   "time here (" + device + ")", "--quick"},
+                  2);
+  for (const Row& row : rows) {
+    table.add_row({row.experiment.name, row.experiment.paper,
+                   std::to_string(row.experiment.tasks.size()),
+                   std::to_string(row.experiment.lines.size()), std::to_string(row.runs),
+                   fmt::format("{:.1f} M", row.steps / 1e6), "~ " + duration_text(row.seconds),
+                   row.quick_seconds > 0 ? "~ " + duration_text(row.quick_seconds) : "-"});
+  }
+  return table.to_string() +
+         "\nRuns that experiments share are trained once. Times: a measurement of the paper's two\n"
+         "models here, scaled by each run's work.\n"
+         "\nnext:  posattn reproduce value-range --quick\n"
+         "       posattn experiments --show value-range > mine.toml\n";
+}
+
+std::string as_json(const std::vector<Row>& rows, const std::string& device) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Row& row : rows) {
+    nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+    for (const ExperimentLine& line : row.experiment.lines) lines.push_back(line.name);
+    list.push_back({{"name", row.experiment.name},
+                    {"title", row.experiment.title},
+                    {"paper", row.experiment.paper},
+                    {"description", row.experiment.description},
+                    {"tasks", row.experiment.tasks},
+                    {"lines", lines},
+                    {"axis", row.experiment.axis.key},
+                    {"values", row.experiment.axis.values},
+                    {"runs", row.runs},
+                    {"steps", row.steps},
+                    {"device", device},
+                    {"estimated_seconds", row.seconds},
+                    {"estimated_quick_seconds", row.quick_seconds}});
+  }
+  return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+ExitCode show(const std::string& name) {
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (file.name == name + ".toml") {
+      write_output(std::string(file.text));
+      return ExitCode::done;
+    }
+  }
+  throw unknown_name(ExitCode::usage, "experiment", name, experiment_names());
+}
+
+ExitCode list_experiments(const Options& options) {
+  if (!options.show.empty()) return show(options.show);
+  RunConfig config;
+  set_field(config, "device", options.device, "in --device");
+  const std::string device = device_used(config);
+  std::vector<std::string> names = options.files.empty() ? experiment_names() : options.files;
+  for (const std::string& name : names) load_experiment(name);  // errors before the measurement
+  const MachineSpeed speed = measure_speed(device, config.precision, thread_count(options.threads));
+  std::vector<Row> rows;
+  for (const std::string& name : names) rows.push_back(measure(name, speed));
+  write_output(options.json ? as_json(rows, device) : as_text(rows, device));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_experiments(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "experiments",
+       .description = "List the experiments, their size and the time they take on this machine",
+       .examples = {"posattn experiments", "posattn experiments mine.toml",
+                    "posattn experiments --show value-range > mine.toml"}},
+      [options] { return list_experiments(*options); });
+  command.add_option("EXPERIMENTS", options->files, "Names or files; none: the paper's")
+      ->type_name("");
+  command.add_option("--show", options->show, "Print the file of one of them")->option_text("NAME");
+  command.add_option("--device", options->device, "Estimate for this device")
+      ->option_text("TEXT [auto]");
+  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
+      ->option_text("INT [0]");
+  add_json_flag(command, options->json);
+}
+
+}  // namespace posattn

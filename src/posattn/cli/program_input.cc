@@ -1,0 +1,93 @@
+#include "posattn/cli/program_input.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "posattn/cli/text_table.h"
+#include "posattn/programs/describe.h"
+#include "posattn/programs/language/language.h"
+
+namespace posattn {
+namespace {
+
+constexpr int64_t longest = 1 << 20;
+
+std::string count_of(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+ProgramInput read_program(const std::string& name_or_path, int64_t length) {
+  if (length < 1 || length > longest) {
+    throw Error(ExitCode::usage, fmt::format("--length {}", length),
+                fmt::format("1 to {}", longest));
+  }
+  LibraryProgram source = find_program(name_or_path);
+  StaticProgram program = compile_text(source.text, source.file, static_cast<int>(length));
+  return {std::move(source), std::move(program)};
+}
+
+StaticProgram embedded_program(const Model& model, const std::string& path) {
+  const auto text = model.origin.notes.find("program");
+  const auto length = model.origin.notes.find("length");
+  if (text == model.origin.notes.end()) {
+    throw Error(ExitCode::data, fmt::format("{} carries no program", path),
+                "a model that `posattn compile` wrote",
+                "posattn evaluate compares any model with its task's answer");
+  }
+  const int n =
+      length == model.origin.notes.end() ? model.origin.length : std::stoi(length->second);
+  try {
+    return compile_text(text->second, path, n);
+  } catch (const Error& error) {  // the file's fault
+    throw Error(ExitCode::data, error.problem(), error.expected(), error.hint());
+  }
+}
+
+void require_exact_integers(const NetworkPlan& plan) {
+  const double limit = std::ldexp(1.0, 24);
+  if (plan.largest_integer_sum < limit) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("a sum of whole numbers up to {:.4g} in {}", plan.largest_integer_sum,
+                          plan.largest_integer_place),
+              "less than 2^24 = 16777216, up to which fp32 is exact",
+              "declare smaller ranges: int[lo..hi]");
+}
+
+std::string plan_summary(const NetworkPlan& plan, int64_t parameters) {
+  return fmt::format("{}, n = {}: {} -> {}, {}, {}, {}, {}", plan.program.name, plan.program.length,
+                     count_of(static_cast<int64_t>(plan.program.rounds.size()), "round"),
+                     count_of(static_cast<int64_t>(plan.layers.size()), "layer"),
+                     count_of(plan.heads, "head"), count_of(plan.width, "word"),
+                     count_of(plan.hidden, "hidden unit"), count_of(parameters, "parameter"));
+}
+
+std::string plan_listing(const NetworkPlan& plan) {
+  TextTable table({"layer", "round", "lines", "heads", "hidden", "what happens"}, 6);
+  for (size_t k = 0; k < plan.layers.size(); ++k) {
+    const PlannedLayer& layer = plan.layers[k];
+    const bool passing = layer.round >= static_cast<int>(plan.program.rounds.size());
+    const bool goes_on = k > 0 && plan.layers[k - 1].round == layer.round;
+    std::string lines = "-", what = "passes the result on";
+    if (!passing) {
+      const Round& round = plan.program.rounds[layer.round];
+      lines = round.lines.empty() ? "-" : fmt::format("{}", fmt::join(round.lines, ","));
+      const bool continues = k + 1 < plan.layers.size() && plan.layers[k + 1].round == layer.round;
+      const std::vector<std::string> updates = describe_updates(plan.program, round, 58);
+      what = updates.empty() ? "" : updates.front();
+      if (updates.size() > 1) what += fmt::format("; and {} more", updates.size() - 1);
+      if (goes_on) what = "(goes on: nested minima, maxima or comparisons)";
+      if (!goes_on && continues) what += " ...";
+    }
+    table.add_row({std::to_string(k + 1), passing ? "-" : std::to_string(layer.round + 1), lines,
+                   layer.silent ? "silent" : std::to_string(layer.heads.size()),
+                   std::to_string(layer.units.size()), what});
+  }
+  return table.to_string();
+}
+
+}  // namespace posattn

@@ -1,0 +1,31 @@
+// What the commands on parallel programs share.
+#pragma once
+
+#include <string>
+
+#include "posattn/model/model_file.h"
+#include "posattn/programs/library.h"
+#include "posattn/programs/network_plan.h"
+
+namespace posattn {
+
+// A program of the library or of a file, at one length.
+struct ProgramInput {
+  LibraryProgram source;
+  StaticProgram program;
+};
+// Throws Error(usage) for a length below 1 or above a million.
+ProgramInput read_program(const std::string& name_or_path, int64_t length);
+
+// The program that a compiled model carries; throws Error(data) where it has none.
+StaticProgram embedded_program(const Model& model, const std::string& path);
+
+// Refuses a network whose whole numbers would not be exact in fp32.
+void require_exact_integers(const NetworkPlan& plan);
+
+// "sort, n = 8: 6 rounds -> 6 layers, 2 heads, 2 words, 4 hidden units, 185 parameters"
+std::string plan_summary(const NetworkPlan& plan, int64_t parameters);
+// Of every layer: its round and lines, whom it hears, what the words become.
+std::string plan_listing(const NetworkPlan& plan);
+
+}  // namespace posattn

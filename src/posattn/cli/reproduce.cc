@@ -1,0 +1,185 @@
+// posattn reproduce
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <memory>
+
+#include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/grid_display.h"
+#include "posattn/cli/interrupt.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/reproduce_output.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/experiments/comparison.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::string experiment, seeds, values;
+  ExperimentChanges changes;
+  std::string results = "results";
+  int threads = 0;
+  bool fail_fast = false, dry_run = false, json = false;
+};
+
+// The part that is trained.
+Experiment chosen_part(const Options& options) {
+  ExperimentChanges changes = options.changes;
+  if (!options.seeds.empty()) changes.seeds = parse_seeds(options.seeds);
+  if (!options.values.empty()) changes.values = parse_scales(options.values, "--values");
+  return load_experiment(options.experiment, changes);
+}
+
+// What tables and figures show: all tasks, lines, seeds and values.
+Experiment whole_experiment(const Options& options) {
+  ExperimentChanges changes;
+  changes.quick = options.changes.quick;
+  changes.epochs = options.changes.epochs;
+  changes.precision = options.changes.precision;
+  return load_experiment(options.experiment, changes);
+}
+
+GridSummary train(const Options& options, const std::vector<ExperimentRun>& runs,
+                  const std::string& command_line, const std::atomic<bool>& stop) {
+  GridDisplay display;
+  RunnerOptions runner;
+  runner.results = options.results;
+  runner.threads = thread_count(options.threads);
+  runner.command_line = command_line;
+  runner.stop = &stop;
+  runner.fail_fast = options.fail_fast;
+  runner.found = [&](const GridSurvey& found) {
+    display.notice(survey_line(found, options.results));
+  };
+  runner.progress = [&](const GridProgress& progress) { display.update(progress); };
+  runner.notice = [&](const std::string& line) { display.notice(line); };
+  GridSummary summary = run_experiment(runs, runner);
+  display.finish();
+  return summary;
+}
+
+std::string next_command(const Options& options) {
+  std::vector<std::string> words = {"posattn", "compare", options.experiment};
+  if (options.changes.quick) words.emplace_back("--quick");
+  if (options.changes.epochs) {
+    words.insert(words.end(), {"--epochs", std::to_string(*options.changes.epochs)});
+  }
+  if (!options.changes.precision.empty()) {
+    words.insert(words.end(), {"--precision", options.changes.precision});
+  }
+  words.insert(words.end(), {"--results", options.results});
+  return shell_command(words);
+}
+
+Error failed_runs(const GridSummary& summary) {
+  constexpr std::size_t most = 20;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(most, summary.failures.size()); ++i) {
+    const RunFailure& failure = summary.failures[i];
+    list += fmt::format("{}: {}\n        ", failure.folder.string(), failure.message);
+  }
+  if (summary.failures.size() > most) {
+    list += fmt::format("and {} more\n        ", summary.failures.size() - most);
+  }
+  list += "the same command tries again; a folder that stays broken may be removed";
+  return Error(ExitCode::failed,
+               fmt::format("{} of {} runs failed", summary.failures.size(), summary.runs), "",
+               list);
+}
+
+ExitCode reproduce(const Options& options, const std::vector<std::string>& arguments) {
+  const Experiment chosen = chosen_part(options), whole = whole_experiment(options);
+  if (options.dry_run) {
+    write_output(options.json ? survey_json(chosen, options.results)
+                              : survey_table(chosen, options.results));
+    return ExitCode::done;
+  }
+  const std::vector<ExperimentRun> runs = runs_of(chosen);
+  validate(runs.front().config);  // the device, before anything is written
+  const std::string command_line = shell_command(arguments);
+  fmt::print(
+      stderr, "{}\n{}: {}{}\n",
+      machine_line(find_machine(), thread_count(options.threads), device_used(runs.front().config)),
+      whole.output_name, whole.title, whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
+  const std::atomic<bool>& stop = catch_interrupts();
+  const GridSummary summary = train(options, runs, command_line, stop);
+
+  const ResultsDatabase database(options.results, ResultsDatabase::Access::read);
+  const std::vector<Curve> curves = curves_of(whole, database);
+  ExperimentFiles files;
+  if (!curves.empty()) {
+    files = write_experiment_files(options.results, whole, database, command_line);
+  }
+  if (options.json) {
+    write_output(reproduce_json(whole, options.results, summary, files, curves));
+  } else if (!curves.empty()) {
+    write_output(median_table(whole, curves) + "\n" + file_list(files));
+  }
+  if (stop && summary.interrupted > 0) {
+    fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", command_line);
+    return ExitCode::interrupted;
+  }
+  if (!summary.failures.empty()) {
+    flush_output();
+    throw failed_runs(summary);
+  }
+  if (!options.json && !published_points(whole.name).empty()) {
+    write_output(fmt::format("\nnext:  {}\n", next_command(options)));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_reproduce(Program& program) {
+  auto options = std::make_shared<Options>();
+  ExperimentChanges& changes = options->changes;
+  CLI::App& command = add_command(
+      program,
+      {.name = "reproduce",
+       .description = "Train the runs of an experiment that are missing; draw its figure",
+       .examples = {"posattn reproduce value-range --quick",
+                    "posattn reproduce value-range --tasks sort,cumulative-sum --runs 3",
+                    "posattn reproduce sample-count --device cuda --results big",
+                    "posattn reproduce mine.toml --dry-run"},
+       .details =
+           "Results go to DIR/results.db, runs to DIR/runs, table and figure to DIR/EXPERIMENT.\n"
+           "Ctrl-C saves checkpoints; the same command goes on, also after a kill. What is\n"
+           "trained already, by whichever experiment, is not trained again. Table and figure\n"
+           "show the whole experiment, as far as there are results."},
+      [options, &program] { return reproduce(*options, program.arguments); });
+  command.add_option("EXPERIMENT", options->experiment, "Name ('posattn experiments') or file")
+      ->required()
+      ->type_name("");
+  command.add_option("--tasks", changes.tasks, "Only these, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->option_text("LIST");
+  command.add_option("--lines", changes.lines, "Only these lines of the figure")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->option_text("LIST");
+  command.add_option("--runs", changes.runs, "Only the first N seeds")->option_text("N");
+  command.add_option("--seeds", options->seeds, "These seeds, as 0..9 or 1,5,7..9")
+      ->option_text("LIST");
+  command.add_option("--values", options->values, "Only these values of the axis, as 1,2,10")
+      ->option_text("LIST");
+  command.add_option("--epochs", changes.epochs, "Train for this many epochs")->option_text("INT");
+  command.add_option("--device", changes.device, "Where to compute: auto, cpu or cuda")
+      ->option_text("TEXT");
+  command.add_option("--precision", changes.precision, "Of products on the GPU: fp32 or tf32")
+      ->option_text("TEXT");
+  command.add_flag("--quick", changes.quick, "A small version, for a first look");
+  command.add_option("--results", options->results, "Results folder")->option_text("DIR [results]");
+  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
+      ->option_text("INT [0]");
+  command.add_flag("--fail-fast", options->fail_fast, "Stop when a run fails");
+  command.add_flag("--dry-run", options->dry_run,
+                   "Print what is there and what is missing; train nothing");
+  add_json_flag(command, options->json);
+}
+
+}  // namespace posattn

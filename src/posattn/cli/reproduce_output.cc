@@ -1,0 +1,191 @@
+#include "posattn/cli/reproduce_output.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "posattn/cli/text_table.h"
+
+namespace posattn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dumped(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+struct PartSurvey {
+  std::string task, line;
+  GridSurvey found;
+};
+
+std::vector<PartSurvey> survey_parts(const Experiment& chosen,
+                                     const std::filesystem::path& results) {
+  const std::vector<ExperimentRun> runs = runs_of(chosen);
+  std::vector<PartSurvey> parts;
+  for (const std::string& task : chosen.tasks) {
+    for (const ExperimentLine& line : chosen.lines) {
+      std::vector<ExperimentRun> part;
+      for (const ExperimentRun& run : runs) {
+        if (run.task == task && run.line == line.name) part.push_back(run);
+      }
+      parts.push_back({task, line.name, survey(results, part)});
+    }
+  }
+  return parts;
+}
+
+// At most four of the axis' places, with the first and the last.
+std::vector<double> shown_places(const std::vector<double>& values) {
+  constexpr std::size_t most = 4;
+  if (values.size() <= most) return values;
+  std::vector<double> shown;
+  for (std::size_t i = 0; i < most; ++i) {
+    shown.push_back(values[i * (values.size() - 1) / (most - 1)]);
+  }
+  return shown;
+}
+
+const CurvePoint* point_at(const Curve& curve, double x) {
+  for (const CurvePoint& point : curve.points) {
+    if (point.x == x) return &point;
+  }
+  return nullptr;
+}
+
+// "9/10": finished of all runs behind a curve.
+std::string run_count(const Experiment& whole, const Curve& curve) {
+  const bool is_scale = whole.axis.is_scale();  // each run is in every point
+  std::size_t finished = 0;
+  int64_t diverged = 0;
+  for (const CurvePoint& point : curve.points) {
+    finished += point.runs.size();
+    diverged += point.diverged;
+    if (is_scale) break;
+  }
+  const std::size_t all = whole.seeds.size() * (is_scale ? 1 : whole.axis.values.size());
+  const std::string text = fmt::format("{}/{}", finished, all);
+  return diverged == 0 ? text : fmt::format("{} ({} diverged)", text, diverged);
+}
+
+Json path_json(const std::filesystem::path& path) {
+  return path.empty() ? Json() : Json(path.string());
+}
+
+}  // namespace
+
+std::string survey_line(const GridSurvey& found, const std::filesystem::path& results) {
+  std::string text = fmt::format("{} run{} in {}: {} there", found.runs, found.runs == 1 ? "" : "s",
+                                 results.string(), found.done + found.diverged);
+  if (found.diverged > 0) text += fmt::format(" ({} diverged)", found.diverged);
+  text += fmt::format(", {} to train", found.missing());
+  std::vector<std::string> details;
+  if (found.begun > 0) details.push_back(fmt::format("{} begun", found.begun));
+  if (found.failed > 0) details.push_back(fmt::format("{} failed before", found.failed));
+  if (!details.empty()) text += fmt::format(" ({})", fmt::join(details, ", "));
+  return text;
+}
+
+std::string survey_table(const Experiment& chosen, const std::filesystem::path& results) {
+  TextTable table({"task", "line", "runs", "there", "diverged", "begun", "missing"}, 2);
+  for (const auto& [task, line, found] : survey_parts(chosen, results)) {
+    table.add_row({task, line, std::to_string(found.runs),
+                   std::to_string(found.done + found.diverged), std::to_string(found.diverged),
+                   std::to_string(found.begun), std::to_string(found.missing())});
+  }
+  return table.to_string() + "\n" + survey_line(survey(results, runs_of(chosen)), results) + "\n";
+}
+
+std::string survey_json(const Experiment& chosen, const std::filesystem::path& results) {
+  const auto counts = [](const GridSurvey& found) -> Json {
+    return {{"runs", found.runs},     {"done", found.done},   {"diverged", found.diverged},
+            {"failed", found.failed}, {"begun", found.begun}, {"missing", found.missing()}};
+  };
+  Json parts = Json::array();
+  for (const auto& [task, line, found] : survey_parts(chosen, results)) {
+    Json part = {{"task", task}, {"line", line}};
+    part.update(counts(found));
+    parts.push_back(part);
+  }
+  return dumped({{"experiment", chosen.output_name},
+                 {"results", results.string()},
+                 {"all", counts(survey(results, runs_of(chosen)))},
+                 {"parts", parts}});
+}
+
+std::string median_table(const Experiment& whole, const std::vector<Curve>& curves) {
+  const std::vector<double> places = shown_places(whole.axis.values);
+  std::vector<std::string> header = {"task", "line", "runs"};
+  for (const double x : places) {
+    header.push_back(fmt::format("{} = {}", whole.axis.is_scale() ? "c" : whole.axis.key, x));
+  }
+  TextTable table(header, 2);
+  std::string task;
+  for (const Curve& curve : curves) {
+    if (curve.split != Split::test) continue;
+    std::vector<std::string> row = {curve.task == task ? "" : curve.task, curve.line,
+                                    run_count(whole, curve)};
+    for (const double x : places) {
+      const CurvePoint* point = point_at(curve, x);
+      row.push_back(point == nullptr ? "-" : short_number(summarise(whole, curve, *point).median));
+    }
+    table.add_row(row);
+    task = curve.task;
+  }
+  return fmt::format("median test {}\n",
+                     whole.metric == Metric::accuracy ? "accuracy" : "mean squared error") +
+         table.to_string();
+}
+
+std::string file_list(const ExperimentFiles& files) {
+  std::string text = "wrote";
+  for (const auto& path : {files.csv, files.svg, files.png, files.manifest}) {
+    if (!path.empty()) text += fmt::format("  {}\n     ", path.string());
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  if (!files.problem.empty()) text += fmt::format("no figure: {}\n", files.problem);
+  return text;
+}
+
+std::string reproduce_json(const Experiment& whole, const std::filesystem::path& results,
+                           const GridSummary& summary, const ExperimentFiles& files,
+                           const std::vector<Curve>& curves) {
+  Json failures = Json::array();
+  for (const RunFailure& failure : summary.failures) {
+    failures.push_back(
+        {{"key", failure.key}, {"folder", failure.folder.string()}, {"message", failure.message}});
+  }
+  Json points = Json::array();
+  for (const PointSummary& point : summarise(whole, curves)) {
+    points.push_back({{"task", point.task},
+                      {"line", point.line},
+                      {"split", to_string(point.split)},
+                      {"x", point.x ? Json(*point.x) : Json()},
+                      {"runs", point.runs},
+                      {"min", point.minimum},
+                      {"q10", point.q10},
+                      {"median", point.median},
+                      {"q90", point.q90},
+                      {"max", point.maximum}});
+  }
+  return dumped({{"experiment", whole.output_name},
+                 {"results", results.string()},
+                 {"runs",
+                  {{"all", summary.runs},
+                   {"there", summary.there},
+                   {"done", summary.done},
+                   {"diverged", summary.diverged},
+                   {"failed", summary.failures.size()},
+                   {"missing", summary.interrupted}}},
+                 {"failures", failures},
+                 {"files",
+                  {{"csv", path_json(files.csv)},
+                   {"svg", path_json(files.svg)},
+                   {"png", path_json(files.png)},
+                   {"manifest", path_json(files.manifest)}}},
+                 {"points", points}});
+}
+
+}  // namespace posattn

@@ -1,0 +1,30 @@
+// What `posattn reproduce` prints.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "posattn/experiments/curves.h"
+#include "posattn/experiments/runner.h"
+#include "posattn/report/experiment_files.h"
+
+namespace posattn {
+
+// "200 runs in results: 20 there (1 diverged), 180 to train (2 begun, 1 failed before)"
+std::string survey_line(const GridSurvey& found, const std::filesystem::path& results);
+
+// What is there and what is missing, by task and line.
+std::string survey_table(const Experiment& chosen, const std::filesystem::path& results);
+std::string survey_json(const Experiment& chosen, const std::filesystem::path& results);
+
+// The median of the runs at a few places of the axis, one row per task and line.
+std::string median_table(const Experiment& whole, const std::vector<Curve>& curves);
+
+// The files, a line each, and why there is no figure if so.
+std::string file_list(const ExperimentFiles& files);
+
+std::string reproduce_json(const Experiment& whole, const std::filesystem::path& results,
+                           const GridSummary& summary, const ExperimentFiles& files,
+                           const std::vector<Curve>& curves);
+
+}  // namespace posattn

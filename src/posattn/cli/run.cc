@@ -1,0 +1,139 @@
+// posattn run
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/program_input.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
+#include "posattn/evaluation/predict.h"
+#include "posattn/programs/compile.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::string program, input, level = "network";
+  int64_t length = 0;
+  bool trace = false, json = false;
+};
+
+std::vector<double> parse_input(const std::string& text) {
+  std::vector<double> numbers;
+  size_t start = 0;
+  while (start <= text.size()) {
+    const size_t comma = std::min(text.find(',', start), text.size());
+    numbers.push_back(parse_number(text.substr(start, comma - start), "--input"));
+    start = comma + 1;
+  }
+  return numbers;
+}
+
+// The words of every processor after each round.
+std::string trace_text(const StaticProgram& program, const std::vector<double>& input) {
+  const std::vector<double> trace = trace_static(program, input);
+  const size_t words = program.words.size();
+  std::string text;
+  for (size_t r = 0; r <= program.rounds.size(); ++r) {
+    text += r == 0 ? std::string("start\n") : fmt::format("round {}\n", r);
+    for (size_t w = 0; w < words; ++w) {
+      text += fmt::format("  {:<8}", program.words[w].name);
+      for (int i = 0; i < program.processors; ++i) {
+        text +=
+            fmt::format(" {:>9}", short_number(trace[(r * program.processors + i) * words + w]));
+      }
+      text += "\n";
+    }
+  }
+  return text + "\n";
+}
+
+std::vector<double> run_network(const ProgramInput& input, const std::vector<double>& numbers) {
+  const NetworkPlan plan = plan_network(input.program);
+  require_exact_integers(plan);
+  const std::vector<float> row(numbers.begin(), numbers.end());
+  const std::vector<float> outputs = predict_rows(compile(plan), row, 1);
+  return {outputs.begin(), outputs.end()};
+}
+
+ExitCode run_program(const Options& options) {
+  if (options.level != "static" && options.level != "network") {
+    throw unknown_name(ExitCode::usage, "level", options.level, {"static", "network"});
+  }
+  const std::vector<double> numbers = parse_input(options.input);
+  int64_t length = options.length;
+  if (length == 0) length = static_cast<int64_t>(numbers.size());
+  const ProgramInput input = read_program(options.program, length);
+  if (static_cast<int>(numbers.size()) != input.program.processors) {
+    throw Error(ExitCode::usage, fmt::format("{} numbers in --input", numbers.size()),
+                fmt::format("{}, one for each processor of '{}' at length {}",
+                            input.program.processors, input.program.name, length),
+                length == options.length ? "" : "--length says what n is");
+  }
+  const WordType& type = input.program.words[input.program.input].type;
+  for (const double x : numbers) {
+    if (type.is_real() || (x == std::floor(x) && x >= static_cast<double>(type.low) &&
+                           x <= static_cast<double>(type.high))) {
+      continue;
+    }
+    throw Error(ExitCode::usage, fmt::format("{} in --input", x),
+                "numbers of the input's type, " + to_string(type));
+  }
+  const std::vector<double> outputs = options.level == "static"
+                                          ? run_static<double>(input.program, numbers, 1)
+                                          : run_network(input, numbers);
+  if (options.json) {
+    const nlohmann::ordered_json document = {{"program", input.program.name},
+                                             {"length", length},
+                                             {"level", options.level},
+                                             {"input", numbers},
+                                             {"output", outputs}};
+    write_output(document.dump() + "\n");
+    return ExitCode::done;
+  }
+  std::string text = options.trace ? trace_text(input.program, numbers) : "";
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    // As many digits as the level has, so that levels compare.
+    text += (i == 0 ? "" : ",") + (options.level == "static"
+                                       ? fmt::format("{}", outputs[i])
+                                       : fmt::format("{}", static_cast<float>(outputs[i])));
+  }
+  write_output(text + "\n");
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_run(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "run",
+       .description = "Run a parallel program on one input, at a level of the compiler",
+       .examples = {"posattn run sort --input 3,1,2",
+                    "posattn run sort --input 3,1,2 --level static",
+                    "posattn run cumulative-sum --input 1,2,3,4 --level static --trace"}},
+      [options] { return run_program(*options); });
+  command.add_option("PROGRAM", options->program, "A program's name or its .par file")
+      ->required()
+      ->type_name("");
+  command.add_option("--input", options->input, "Numbers separated by commas")
+      ->required()
+      ->option_text("LIST");
+  command.add_option("--length", options->length, "n, where it is not the count of numbers")
+      ->option_text("INT");
+  command
+      .add_option("--level", options->level,
+                  "static: the program's interpreter; network: the compiled Transformer")
+      ->option_text("TEXT [network]");
+  command.add_flag("--trace", options->trace, "Print every word after every round first");
+  add_json_flag(command, options->json);
+}
+
+}  // namespace posattn

@@ -1,0 +1,49 @@
+// posattn show
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "posattn/base/file.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/program_input.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/report/program_svg.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::string program, output;
+  int64_t length = 8;
+};
+
+ExitCode show_program(const Options& options) {
+  const ProgramInput input = read_program(options.program, options.length);
+  const std::string path = options.output.empty() ? input.program.name + ".svg" : options.output;
+  write_file(path, program_svg(input.program));
+  write_output(fmt::format("{} rounds of {} processors in {}\n", input.program.rounds.size(),
+                           input.program.processors, path));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_show(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      add_command(program,
+                  {.name = "show",
+                   .description = "Draw who hears whom in every round of a parallel program",
+                   .examples = {"posattn show sort --length 8 -o sort.svg",
+                                "posattn show mine.par --length 16"}},
+                  [options] { return show_program(*options); });
+  command.add_option("PROGRAM", options->program, "A program's name or its .par file")
+      ->required()
+      ->type_name("");
+  command.add_option("--length", options->length, "Numbers per input, n")->option_text("INT [8]");
+  command.add_option("-o,--output", options->output, "The picture")
+      ->option_text("FILE [PROGRAM.svg]");
+}
+
+}  // namespace posattn

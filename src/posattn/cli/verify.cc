@@ -1,0 +1,133 @@
+// posattn verify
+#include "posattn/programs/verify.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/program_input.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
+
+namespace posattn {
+namespace {
+
+struct Options {
+  std::string model, scales = "1,10,1000";
+  int64_t samples = 10000, seed = 0;
+  int threads = 0;
+  bool json = false;
+};
+
+std::string numbers(const std::vector<double>& values) {
+  std::string text;
+  for (const double x : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", x);
+  return text;
+}
+
+std::string as_text(const Verification& verification, const StaticProgram& program) {
+  TextTable table({"c", "inputs", "mismatches", "largest error", "rounding allows", "MSE / c^2"},
+                  0);
+  for (const ScaleVerification& scale : verification.scales) {
+    table.add_row({fmt::format("{}", scale.c), std::to_string(scale.samples),
+                   std::to_string(scale.mismatches), short_number(scale.largest_error),
+                   short_number(scale.largest_bound), short_number(scale.mse / scale.c / scale.c)});
+  }
+  return fmt::format("{}, n = {}: against the program{}\n{}", program.name, program.length,
+                     program.task.empty() ? "" : " and the exact answer of task " + program.task,
+                     table.to_string());
+}
+
+nlohmann::ordered_json as_json(const Verification& verification, const StaticProgram& program) {
+  nlohmann::ordered_json scales = nlohmann::ordered_json::array();
+  for (const ScaleVerification& scale : verification.scales) {
+    scales.push_back({{"c", scale.c},
+                      {"samples", scale.samples},
+                      {"mismatches", scale.mismatches},
+                      {"largest_error", scale.largest_error},
+                      {"rounding_bound", scale.largest_bound},
+                      {"mse", scale.mse},
+                      {"mse_over_c2", scale.mse / scale.c / scale.c}});
+  }
+  nlohmann::ordered_json document = {{"program", program.name},
+                                     {"length", program.length},
+                                     {"task", program.task},
+                                     {"holds", verification.holds()},
+                                     {"scales", scales}};
+  if (const auto& example = verification.counter_example) {
+    document["counter_example"] = {{"against", example->against},
+                                   {"input", example->input},
+                                   {"expected", example->expected},
+                                   {"found", example->found},
+                                   {"bounds", example->bounds}};
+  }
+  return document;
+}
+
+ExitCode verify_model(const Options& options) {
+  VerifyRequest request;
+  request.scales = parse_scales(options.scales);
+  if (options.samples < 1 || options.samples > 100'000'000) {
+    throw Error(ExitCode::usage, fmt::format("--samples {}", options.samples), "1 to 100000000");
+  }
+  const Model model = load_model(options.model);
+  const StaticProgram program = embedded_program(model, options.model);
+  request.model = &model;
+  request.program = &program;
+  request.samples = options.samples;
+  request.seed = static_cast<uint64_t>(options.seed);
+  request.threads = thread_count(options.threads);
+  const Verification verification = verify(request);
+  if (options.json) {
+    write_output(as_json(verification, program)
+                     .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                 "\n");
+  } else {
+    write_output(as_text(verification, program));
+  }
+  if (verification.holds()) return ExitCode::done;
+  flush_output();
+  const CounterExample& example = *verification.counter_example;
+  throw Error(ExitCode::verification,
+              fmt::format("{} does not compute what {} says", options.model, example.against),
+              fmt::format("outputs {}", numbers(example.expected)),
+              fmt::format("the simplest input found: {}\n        its outputs: {}",
+                          numbers(example.input), numbers(example.found)));
+}
+
+}  // namespace
+
+void add_verify(Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_command(
+      program,
+      {.name = "verify",
+       .description = "Check a compiled model against its program and its task's exact answer",
+       .examples = {"posattn verify sort.safetensors",
+                    "posattn verify sort.safetensors --samples 100000 --scales 1,1000000"},
+       .details =
+           "An output counts as wrong when it is further from the exact one than rounding can\n"
+           "explain (a bound that is computed along with each input); whole numbers must be\n"
+           "equal. Exit code 6, and the simplest input found, when something is wrong."},
+      [options] { return verify_model(*options); });
+  command.add_option("MODEL", options->model, "A model file that `posattn compile` wrote")
+      ->required()
+      ->type_name("");
+  command.add_option("--samples", options->samples, "Random inputs per scale")
+      ->option_text("INT [10000]");
+  command.add_option("--scales", options->scales, "Inputs in [-2c, 2c] for these c")
+      ->option_text("LIST [1,10,1000]");
+  command.add_option("--seed", options->seed, "Of the random inputs")->option_text("INT [0]");
+  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
+      ->option_text("INT [0]");
+  add_json_flag(command, options->json);
+}
+
+}  // namespace posattn

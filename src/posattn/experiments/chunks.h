@@ -1,0 +1,17 @@
+// Which runs of a grid are trained together.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "posattn/training/run_config.h"
+
+namespace posattn {
+
+// Places of `configs` in chunks of at most `most` runs. Runs whose models have one shape, which a
+// GPU trains in lockstep, come together and stay in one chunk, or share as few as they can in equal
+// parts. Otherwise the order is kept.
+std::vector<std::vector<std::size_t>> plan_chunks(const std::vector<RunConfig>& configs,
+                                                  std::size_t most);
+
+}  // namespace posattn

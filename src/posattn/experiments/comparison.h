@@ -1,0 +1,63 @@
+// Our results beside others: the published ones, or another results folder; and two lines of one
+// experiment beside each other.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posattn/experiments/curves.h"
+#include "posattn/experiments/published.h"
+#include "posattn/experiments/statistics.h"
+
+namespace posattn {
+
+struct ComparedPoint {
+  PointSummary ours, theirs;
+  std::string correction;
+  double ratio = 0;            // ours / theirs, of medians; 1 where both are 0
+  bool in_spread = false;      // ours is inside [min / 2, 2 max] of theirs
+  bool within_factor = false;  // or within a factor of 3 of their median
+  bool agrees() const { return in_spread || within_factor; }
+};
+
+struct ComparedCurve {
+  std::string task, line;
+  Split split = Split::test;
+  std::vector<ComparedPoint> points;
+  int64_t agreeing = 0;
+  // Mean over points of log10(ours / theirs), of those that a logarithm can show; NaN for none.
+  double log10_ratio = 0;
+  bool agrees() const;  // at least 90 % of the points
+};
+
+struct Comparison {
+  std::string with;                                 // "the published results", or a folder
+  std::vector<ComparedCurve> curves;                // those with a point, in our order
+  int64_t points = 0, agreeing = 0;                 // test split
+  std::vector<std::string> only_ours, only_theirs;  // "task, line": nothing to compare with
+  // At least 90 % of the test points; also where there are none (`points` tells).
+  bool agrees() const;
+};
+
+// Joins points by task, line, split and x; theirs must all be of one experiment.
+Comparison compare(const std::vector<PointSummary>& ours, const std::vector<PublishedPoint>& theirs,
+                   const std::string& with);
+
+// How the medians of a test curve grow with its scale c, between c = 2 and c = 10 (where grows_at
+// holds); NaN with fewer than two points there.
+bool grows_at(const PointSummary& point);
+Growth growth_in_scale(const std::vector<PointSummary>& curve);
+
+// Two lines of one task at one x of the test split, run by run: those of one seed have the same
+// data. Only where at least five seeds are finished in both.
+struct PairedPoint {
+  std::string task, first, second;
+  std::optional<double> x;
+  double median_ratio = 0;  // median of the first / median of the second
+  SignedRank test;
+};
+std::vector<PairedPoint> paired_points(const std::vector<Curve>& curves, const std::string& first,
+                                       const std::string& second);
+
+}  // namespace posattn

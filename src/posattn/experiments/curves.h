@@ -1,0 +1,62 @@
+// What the runs of an experiment gave, as the curves that figures draw and comparisons read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "posattn/experiments/experiment.h"
+#include "posattn/results/results_database.h"
+
+namespace posattn {
+
+enum class Split { train, validation, test };
+std::string_view to_string(Split split);
+Split split_from(std::string_view name);  // throws Error(data)
+
+// The values of all runs at one x.
+struct CurvePoint {
+  std::optional<double> x;  // absent: train and validation loss where x is the test scale
+  std::vector<std::pair<uint64_t, double>> runs;  // seed and value, by seed; every finished run
+  int64_t missing = 0;                            // runs of the grid that are not finished
+  int64_t diverged = 0;                           // of `runs`: their value is NaN
+};
+
+struct Curve {
+  std::string task, line;
+  Split split = Split::test;
+  std::vector<CurvePoint> points;  // by x
+};
+
+// By task, line and split, in the experiment's order; points without a single run are left out.
+// Where the metric is accuracy there is only the test split. A run that failed is not finished; one
+// that diverged is, with NaN.
+std::vector<Curve> curves_of(const Experiment& experiment, const ResultsDatabase& results);
+
+// The same from anywhere: `find` gives the result of a run by its key, if there is one.
+using FindResult = std::function<std::optional<RunResult>(const std::string& key)>;
+std::vector<Curve> curves_of(const Experiment& experiment, const FindResult& find);
+
+// A summarised point: one line of NAME.csv, with the columns of published.csv. Quantiles are those
+// of spread_of; a run that diverged makes all of them NaN.
+struct PointSummary {
+  std::string experiment, task, line;
+  Split split = Split::test;
+  std::optional<double> x;
+  int64_t runs = 0;
+  double minimum = 0, q10 = 0, median = 0, q90 = 0, maximum = 0;
+};
+PointSummary summarise(const Experiment& experiment, const Curve& curve, const CurvePoint& point);
+std::vector<PointSummary> summarise(const Experiment& experiment, const std::vector<Curve>& curves);
+
+// experiment,task,architecture,split,x,runs,min,q10,median,q90,max
+// Reading is strict: Error(data) that starts with "name:line". Lines that begin with '#' are
+// comments, names with commas are quoted.
+std::string to_csv(const std::vector<PointSummary>& points);
+std::vector<PointSummary> points_from_csv(std::string_view csv, const std::string& name);
+
+}  // namespace posattn

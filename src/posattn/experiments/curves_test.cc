@@ -1,0 +1,192 @@
+#include "posattn/experiments/curves.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "posattn/base/error.h"
+#include "posattn/results/temporary_folder_test.h"
+
+namespace posattn {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+Experiment experiment_over(const std::string& key, const std::vector<double>& values) {
+  Experiment experiment;
+  experiment.name = experiment.output_name = "small";
+  experiment.tasks = {"sort", "cumulative-sum"};
+  experiment.seeds = {0, 1, 2};
+  experiment.axis = {.key = key, .values = values, .label = "x", .test_scale = 3};
+  experiment.lines = {{"positional", {{"architecture", "positional"}}},
+                      {"standard", {{"architecture", "standard"}}}};
+  return experiment;
+}
+
+// Losses that tell run, split and scale apart.
+RunResult result_of(const ExperimentRun& run, const std::vector<double>& scales) {
+  const double base = 100 * run.x.value_or(0) + static_cast<double>(run.config.seed) +
+                      (run.line == "standard" ? 0.5 : 0);
+  RunResult result;
+  result.key = run.key;
+  result.configuration = "{}";
+  result.train_loss = base + 0.1;
+  result.validation_loss = base + 0.2;
+  for (const double c : scales) {
+    result.tests.push_back(
+        {.c = c, .mse = base + 1000 * c, .mse_over_c2 = 0, .accuracy = 1 / (base + c)});
+  }
+  return result;
+}
+
+using Results = std::map<std::string, RunResult>;
+
+Results results_of(const Experiment& experiment, const std::vector<double>& scales) {
+  Results results;
+  for (const ExperimentRun& run : runs_of(experiment)) results[run.key] = result_of(run, scales);
+  return results;
+}
+
+std::vector<Curve> curves(const Experiment& experiment, const Results& results) {
+  return curves_of(experiment, [&](const std::string& key) -> std::optional<RunResult> {
+    const auto at = results.find(key);
+    if (at == results.end()) return std::nullopt;
+    return at->second;
+  });
+}
+
+const ExperimentRun& find_run(const std::vector<ExperimentRun>& runs, const std::string& task,
+                              const std::string& line, int64_t seed) {
+  return *std::find_if(runs.begin(), runs.end(), [&](const ExperimentRun& run) {
+    return run.task == task && run.line == line && run.config.seed == seed;
+  });
+}
+
+TEST(Curves, OverTestScales) {
+  const Experiment experiment = experiment_over("test-scales", {1, 3});
+  const std::vector<Curve> all = curves(experiment, results_of(experiment, {1, 2, 3}));
+  ASSERT_EQ(all.size(), 12u);  // 2 tasks, 2 lines, 3 splits
+  EXPECT_EQ(all[0].task, "sort");
+  EXPECT_EQ(all[3].line, "standard");
+  EXPECT_EQ(all[6].task, "cumulative-sum");
+  EXPECT_EQ(all[0].split, Split::train);
+  ASSERT_EQ(all[0].points.size(), 1u);
+  EXPECT_FALSE(all[0].points[0].x.has_value());
+  EXPECT_THAT(all[0].points[0].runs, ElementsAre(Pair(0, 0.1), Pair(1, 1.1), Pair(2, 2.1)));
+  EXPECT_EQ(all[1].split, Split::validation);
+  EXPECT_THAT(all[1].points[0].runs, ElementsAre(Pair(0, 0.2), Pair(1, 1.2), Pair(2, 2.2)));
+  EXPECT_EQ(all[5].split, Split::test);
+  ASSERT_EQ(all[5].points.size(), 2u);
+  EXPECT_EQ(all[5].points[1].x, 3);
+  EXPECT_THAT(all[5].points[1].runs,
+              ElementsAre(Pair(0, 3000.5), Pair(1, 3001.5), Pair(2, 3002.5)));
+}
+
+TEST(Curves, OverASettingAreTestedAtOneScale) {
+  const Experiment experiment = experiment_over("samples", {2000, 4000});
+  const std::vector<Curve> all = curves(experiment, results_of(experiment, {1, 3}));
+  ASSERT_EQ(all.size(), 12u);
+  for (const Curve& curve : all) {
+    ASSERT_EQ(curve.points.size(), 2u);
+    EXPECT_EQ(curve.points[0].x, 2000);
+    EXPECT_EQ(curve.points[1].x, 4000);
+  }
+  EXPECT_EQ(all[0].points[1].runs[2].second, 400002.1);
+  EXPECT_EQ(all[2].points[1].runs[2].second, 403002);  // 1000 c, c = 3
+}
+
+TEST(Curves, OfAccuracyAreTestsAlone) {
+  Experiment experiment = experiment_over("test-scales", {1, 3});
+  experiment.metric = Metric::accuracy;
+  const std::vector<Curve> all = curves(experiment, results_of(experiment, {1, 3}));
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].split, Split::test);
+  EXPECT_EQ(all[0].points[1].runs[1].second, 0.25);  // 1 / (1 + 3)
+}
+
+TEST(Curves, CountWhatIsMissingFailedOrDiverged) {
+  const Experiment experiment = experiment_over("test-scales", {1, 3});
+  const std::vector<ExperimentRun> runs = runs_of(experiment);
+  Results results = results_of(experiment, {1, 3});
+  results.erase(find_run(runs, "sort", "positional", 1).key);
+  results[find_run(runs, "sort", "positional", 2).key].status = RunStatus::failed;
+  RunResult& diverged = results[find_run(runs, "sort", "standard", 0).key];
+  diverged.status = RunStatus::diverged;
+  diverged.tests.clear();
+  results[find_run(runs, "sort", "standard", 1).key].tests.pop_back();         // no c = 3
+  results[find_run(runs, "sort", "standard", 2).key].validation_loss.reset();  // not measured
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    results.erase(find_run(runs, "cumulative-sum", "positional", seed).key);
+  }
+  const std::vector<Curve> all = curves(experiment, results);
+  ASSERT_EQ(all.size(), 9u);  // nothing of cumulative-sum, positional
+  for (const CurvePoint& point : all[2].points) {
+    EXPECT_EQ(point.runs.size(), 1u);
+    EXPECT_EQ(point.missing, 2);
+    EXPECT_EQ(point.diverged, 0);
+  }
+  EXPECT_EQ(all[4].points[0].missing, 1);  // validation
+  const Curve& tests = all[5];
+  EXPECT_EQ(tests.points[0].missing, 0);
+  EXPECT_EQ(tests.points[0].diverged, 1);
+  EXPECT_TRUE(std::isnan(tests.points[0].runs[0].second));
+  EXPECT_EQ(tests.points[1].missing, 1);
+  EXPECT_EQ(tests.points[1].runs.size(), 2u);
+}
+
+TEST(Curves, FromADatabase) {
+  const TemporaryFolder folder;
+  const Experiment experiment = experiment_over("test-scales", {1, 3});
+  const Results results = results_of(experiment, {1, 3});
+  {
+    ResultsDatabase database(folder.path(), ResultsDatabase::Access::write);
+    for (const auto& [key, result] : results) database.record(result);
+  }
+  const ResultsDatabase database(folder.path(), ResultsDatabase::Access::read);
+  const auto summaries = summarise(experiment, curves_of(experiment, database));
+  EXPECT_EQ(to_csv(summaries), to_csv(summarise(experiment, curves(experiment, results))));
+  EXPECT_EQ(summaries.size(), 2u * 2 * (1 + 1 + 2));
+}
+
+TEST(PointSummaries, HaveTheQuantilesOfNumpy) {
+  // numpy.quantile([0..4, 10], [0.1, 0.5, 0.9]): positions 0.5, 2.5 and 4.5.
+  const Experiment experiment = experiment_over("test-scales", {1});
+  const Curve curve{.task = "sort", .line = "standard", .split = Split::test, .points = {}};
+  const CurvePoint point{.x = 2, .runs = {{0, 10}, {1, 3}, {2, 0}, {3, 4}, {4, 1}, {5, 2}}};
+  const PointSummary summary = summarise(experiment, curve, point);
+  EXPECT_EQ(summary.experiment, "small");
+  EXPECT_EQ(summary.task, "sort");
+  EXPECT_EQ(summary.line, "standard");
+  EXPECT_EQ(summary.x, 2);
+  EXPECT_EQ(summary.runs, 6);
+  EXPECT_EQ(summary.minimum, 0);
+  EXPECT_DOUBLE_EQ(summary.q10, 0.5);
+  EXPECT_DOUBLE_EQ(summary.median, 2.5);
+  EXPECT_DOUBLE_EQ(summary.q90, 7);
+  EXPECT_EQ(summary.maximum, 10);
+}
+
+TEST(PointSummaries, ADivergedRunIsNeverLeftOut) {
+  const Experiment experiment = experiment_over("test-scales", {1});
+  const CurvePoint point{.x = 2, .runs = {{0, 10}, {1, std::nan("")}}, .missing = 0, .diverged = 1};
+  const PointSummary summary = summarise(experiment, Curve{}, point);
+  EXPECT_EQ(summary.runs, 2);
+  for (const double value :
+       {summary.minimum, summary.q10, summary.median, summary.q90, summary.maximum}) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+TEST(Splits, HaveNames) {
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
+    EXPECT_EQ(split_from(to_string(split)), split);
+  }
+  EXPECT_THROW(split_from("tests"), Error);
+}
+
+}  // namespace
+}  // namespace posattn

@@ -1,0 +1,118 @@
+// An experiment as data: a grid of training runs over tasks, lines (architectures and their
+// variants), seeds and one axis, read from a TOML file. Those of the paper are part of the program
+// (experiments/*.toml, embedded by the build); users write their own in the same form.
+//
+//   title = "Loss outside the training range"
+//   paper = "Figure 4"                        # optional: what it reproduces
+//   description = "..."                       # optional, one paragraph
+//   tasks = ["cumulative-sum", "sort"]
+//   seeds = "0..9"
+//   metric = "mse"                            # or "accuracy"
+//
+//   [axis]
+//   key = "test-scales"                       # each run is tested at all values, or a key of
+//   values = [1, 2, 3]                        # [settings] that has one value per run: "samples"
+//   label = "c"                               # under the figure's axis
+//   test-scale = 3                            # where the axis is a setting: c of the test loss
+//
+//   [settings]                                # keys of `posattn train --config`
+//   samples = 30000
+//
+//   [[lines]]
+//   name = "positional"                       # in tables and figures
+//   architecture = "positional"               # and any other key of [settings]
+//
+//   [quick]                                   # --quick: what differs, each optional
+//   tasks = ["cumulative-sum"]
+//   seeds = "0..1"
+//   values = [1, 3, 10]
+//   settings = { epochs = 100 }
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "posattn/training/run_config.h"
+
+namespace posattn {
+
+enum class Metric { mse, accuracy };
+std::string_view to_string(Metric metric);
+
+// A curve of every panel.
+struct ExperimentLine {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> settings;  // key, value as set_field reads it
+};
+
+struct ExperimentAxis {
+  std::string key;             // "test-scales" or another key of RunConfig
+  std::vector<double> values;  // ascending
+  std::string label;
+  double test_scale = 1;  // c of the test loss, where the axis is a setting
+
+  bool is_scale() const { return key == "test-scales"; }
+};
+
+struct Experiment {
+  std::string name;  // of the file: "value-range"
+  std::string title, paper, description;
+  std::vector<std::string> tasks;
+  std::vector<uint64_t> seeds;
+  Metric metric = Metric::mse;
+  ExperimentAxis axis;
+  RunConfig settings;  // device, path, precision: how runs are computed by default
+  std::vector<ExperimentLine> lines;
+  // "value-range"; "value-range-quick" and "value-range-epochs100" where --quick or --epochs change
+  // what is trained: folder and files of its results.
+  std::string output_name;
+  // What --quick and --epochs reduced, in words for the figure: "quick: 100 epochs, 2 runs"; empty
+  // for the whole experiment.
+  std::string reduction;
+};
+
+// One run of the grid. Runs with the same settings are the same run, in whichever experiment.
+struct ExperimentRun {
+  std::string task;
+  std::string line;
+  std::optional<double> x;  // where the axis is a setting
+  RunConfig config;
+  // Identifies the run by what decides its result (not the device or threads): the name of its
+  // folder, "cumulative-sum-positional-seed3-1f0c9a...".
+  std::string key;
+};
+
+// What the command line changes. Empty and absent: as the file says.
+struct ExperimentChanges {
+  bool quick = false;
+  std::vector<std::string> tasks = {};  // a part of the file's
+  std::vector<std::string> lines = {};  // likewise
+  std::optional<int64_t> runs = {};     // the first N seeds
+  std::vector<uint64_t> seeds = {};
+  std::optional<int64_t> epochs = {};
+  std::vector<double> values = {};                     // a part of the axis
+  std::string device = {}, precision = {}, path = {};  // of all runs
+};
+
+// Names of the embedded experiments, in the order of the documentation.
+std::vector<std::string> experiment_names();
+
+// An embedded experiment by name, or a file by its path (anything that ends in .toml or exists).
+// Throws unknown_name(usage) for a name that is neither, Error(configuration) with file and line
+// for what the file says wrong: unknown keys, tasks, settings that cannot work together.
+Experiment load_experiment(const std::string& name_or_file, const ExperimentChanges& changes = {});
+Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
+                           const ExperimentChanges& changes = {});
+
+// Every run of the grid: by task, then x, then line, then seed. Each is valid.
+std::vector<ExperimentRun> runs_of(const Experiment& experiment);
+
+// Of one configuration; see ExperimentRun::key.
+std::string run_key(const RunConfig& config);
+
+}  // namespace posattn

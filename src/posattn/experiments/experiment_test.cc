@@ -1,0 +1,212 @@
+#include "posattn/experiments/experiment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+const std::string small = R"(title = "A small one"
+tasks = ["cumulative-sum", "sort"]
+seeds = "0..2"
+[axis]
+key = "samples"
+values = [100, 200]
+test-scale = 3
+[settings]
+epochs = 2
+batch = 50
+[[lines]]
+name = "ours"
+architecture = "positional"
+[[lines]]
+architecture = "m0"
+depth = 1
+[quick]
+tasks = ["sort"]
+seeds = "0"
+values = [100]
+settings = { epochs = 1 }
+)";
+
+Experiment read(const std::string& toml, const ExperimentChanges& changes = {}) {
+  return read_experiment(toml, "small", "small.toml", changes);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+void expect_refused(const std::string& toml, ExitCode code, const std::string& problem,
+                    const std::string& expected) {
+  SCOPED_TRACE(problem);
+  try {
+    read(toml);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    EXPECT_THAT(error.problem(), HasSubstr(problem));
+    EXPECT_THAT(error.expected(), HasSubstr(expected));
+  }
+}
+
+TEST(Experiment, IsReadWhole) {
+  const Experiment experiment = read(small);
+  EXPECT_EQ(experiment.title, "A small one");
+  EXPECT_THAT(experiment.tasks, ElementsAre("cumulative-sum", "sort"));
+  EXPECT_THAT(experiment.seeds, ElementsAre(0, 1, 2));
+  EXPECT_EQ(experiment.metric, Metric::mse);
+  EXPECT_EQ(experiment.axis.key, "samples");
+  EXPECT_EQ(experiment.axis.label, "samples");
+  EXPECT_EQ(experiment.axis.test_scale, 3);
+  EXPECT_EQ(experiment.settings.epochs, 2);
+  ASSERT_THAT(experiment.lines, SizeIs(2));
+  EXPECT_EQ(experiment.lines[0].name, "ours");
+  EXPECT_EQ(experiment.lines[1].name, "m0");
+  EXPECT_EQ(experiment.output_name, "small");
+  EXPECT_EQ(experiment.reduction, "");
+}
+
+TEST(Experiment, GridIsEveryCombinationOnce) {
+  const std::vector<ExperimentRun> runs = runs_of(read(small));
+  ASSERT_THAT(runs, SizeIs(2 * 2 * 2 * 3));
+  std::set<std::string> keys;
+  for (const ExperimentRun& run : runs) {
+    keys.insert(run.key);
+    EXPECT_EQ(run.config.task, run.task);
+    EXPECT_EQ(run.config.samples, *run.x);
+    EXPECT_EQ(run.config.depth, run.line == "m0" ? 1 : 0);
+  }
+  EXPECT_THAT(keys, SizeIs(runs.size()));
+  EXPECT_EQ(runs.front().task, "cumulative-sum");
+  EXPECT_EQ(runs.front().line, "ours");
+  EXPECT_EQ(runs.back().config.seed, 2);
+}
+
+TEST(Experiment, KeyIsWhatDecidesTheResult) {
+  RunConfig config;
+  const std::string key = run_key(config);
+  EXPECT_THAT(key, HasSubstr("cumulative-sum-positional-seed0-"));
+  RunConfig other = config;
+  other.device = "cuda";
+  other.checkpoint_every = 7;
+  EXPECT_EQ(run_key(other), key);
+  for (const char* field : {"seed", "samples", "epochs", "length", "batch"}) {
+    other = config;
+    set_field(other, field, std::to_string(std::stoll(get_field(config, field)) + 1));
+    EXPECT_NE(run_key(other), key) << field;
+  }
+}
+
+TEST(Experiment, PresetsOfOneArchitectureShareRuns) {
+  const auto key_of = [](const std::string& architecture) {
+    return runs_of(read(replaced(small, "\"m0\"", "\"" + architecture + "\""))).back().key;
+  };
+  EXPECT_EQ(key_of("m0"), key_of("standard"));
+  EXPECT_NE(key_of("m0"), key_of("m2"));
+}
+
+TEST(Experiment, ChangesFromTheCommandLine) {
+  EXPECT_THAT(runs_of(read(small, {.tasks = {"sort"}, .lines = {"m0"}, .runs = 2})), SizeIs(4));
+  EXPECT_THAT(read(small, {.seeds = {7, 9}}).seeds, ElementsAre(7, 9));
+  EXPECT_THAT(read(small, {.values = {200}}).axis.values, ElementsAre(200));
+  const Experiment longer = read(small, {.epochs = 5});
+  EXPECT_EQ(longer.settings.epochs, 5);
+  EXPECT_EQ(longer.output_name, "small-epochs5");
+  EXPECT_THAT(longer.reduction, HasSubstr("5 epochs"));
+  EXPECT_THROW(read(small, {.tasks = {"path"}}), Error);
+  EXPECT_THROW(read(small, {.lines = {"standard"}}), Error);
+  EXPECT_THROW(read(small, {.runs = 4}), Error);
+  EXPECT_THROW(read(small, {.values = {300}}), Error);
+  EXPECT_THROW(read(small, {.device = "tpu"}), Error);
+}
+
+TEST(Experiment, QuickIsReducedAndSaysSo) {
+  const Experiment quick = read(small, {.quick = true});
+  EXPECT_THAT(runs_of(quick), SizeIs(2));
+  EXPECT_EQ(quick.output_name, "small-quick");
+  EXPECT_EQ(quick.reduction, "quick: 1 epochs, 1 runs");
+  const std::string without = small.substr(0, small.find("[quick]"));
+  EXPECT_THROW(read(without, {.quick = true}), Error);
+  EXPECT_NO_THROW(read(without));
+}
+
+TEST(Experiment, MistakesAreNamedWithTheirLine) {
+  const auto code = ExitCode::configuration;
+  expect_refused("title = ", code, "small.toml:1 is not TOML", "experiment");
+  expect_refused(replaced(small, "seeds", "sedes"), code, "unknown key 'sedes' in small.toml:3",
+                 "seeds");
+  expect_refused(replaced(small, "\"sort\"]\nseeds", "\"sorting\"]\nseeds"), code,
+                 "unknown task 'sorting' in small.toml:2", "sort");
+  expect_refused(replaced(small, "\"sort\"]\nseeds", "\"cumulative-sum\"]\nseeds"), code,
+                 "bad 'tasks' in small.toml:2", "once");
+  expect_refused(replaced(small, "key = \"samples\"", "key = \"task\""), code,
+                 "bad 'key' in small.toml:5", "test-scales");
+  expect_refused(replaced(small, "[100, 200]", "[200, 100]"), code, "bad 'values' in small.toml:6",
+                 "ascending");
+  expect_refused(replaced(small, "[100, 200]", "[100.5, 200]"), code, "samples", "integer");
+  expect_refused(replaced(small, "test-scale = 3", "test-scale = 11"), code, "no test at c = 11",
+                 "test-scales");
+  expect_refused(replaced(small, "epochs = 2", "epocs = 2"), code,
+                 "unknown key 'epocs' in small.toml:9", "epochs");
+  expect_refused(replaced(small, "epochs = 2", "epochs = \"2\""), code,
+                 "wrong type of 'epochs' in small.toml:9", "an integer");
+  expect_refused(replaced(small, "epochs = 2", "epochs = 0"), code, "epochs = 0 in small.toml:9",
+                 "at least 1");
+  expect_refused(replaced(small, "epochs = 2", "seed = 2"), code,
+                 "'seed' among the settings in small.toml:9", "");
+  expect_refused(replaced(small, "architecture = \"m0\"", "architecture = \"m9\""), code,
+                 "unknown architecture 'm9'", "m0");
+  expect_refused(replaced(small, "architecture = \"m0\"\ndepth = 1", "architecture = \"m5\""), code,
+                 "repeats the runs", "differ");
+  expect_refused(replaced(small, "name = \"ours\"", "name = \"m0\""), code, "bad 'name'", "own");
+  expect_refused(replaced(small, "batch = 50", "batch = 500"), code, "batch", "");
+  expect_refused(replaced(small, "settings = { epochs = 1 }", "settings = { epoch = 1 }"), code,
+                 "unknown key 'epoch' in small.toml:21", "epochs");
+  expect_refused(replaced(small, "tasks = [\"sort\"]", "tasks = [\"path\"]"), code,
+                 "bad 'tasks' in small.toml:18", "part");
+}
+
+TEST(Experiment, EmbeddedOnesAreWhole) {
+  const std::vector<std::string> names = experiment_names();
+  EXPECT_THAT(names, ElementsAre("value-range", "sample-count", "input-length", "variable-length",
+                                 "small-standard", "encodings", "variants", "accuracy"));
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const Experiment experiment = load_experiment(name);
+    EXPECT_EQ(experiment.seeds.size(), 10u);
+    EXPECT_FALSE(experiment.title.empty());
+    EXPECT_FALSE(runs_of(load_experiment(name, {.quick = true})).empty());
+  }
+  EXPECT_THAT(runs_of(load_experiment("value-range")), SizeIs(100));
+}
+
+// What is trained for one experiment serves the others.
+TEST(Experiment, EmbeddedOnesShareRuns) {
+  std::set<std::string> central;
+  for (const ExperimentRun& run : runs_of(load_experiment("value-range"))) central.insert(run.key);
+  const auto shared = [&](const std::string& name) {
+    int64_t count = 0;
+    for (const ExperimentRun& run : runs_of(load_experiment(name))) count += central.count(run.key);
+    return count;
+  };
+  EXPECT_EQ(shared("accuracy"), 100);
+  EXPECT_EQ(shared("sample-count"), 100);
+  EXPECT_EQ(shared("input-length"), 100);
+  EXPECT_EQ(shared("variants"), 100);
+  EXPECT_EQ(shared("encodings"), 100);
+  EXPECT_EQ(shared("variable-length"), 0);
+}
+
+}  // namespace
+}  // namespace posattn

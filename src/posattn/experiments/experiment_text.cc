@@ -1,0 +1,365 @@
+// An experiment's TOML file.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+#include "posattn/experiments/experiment.h"
+#include "posattn/tasks/task.h"
+
+namespace posattn {
+namespace {
+
+// Reads tables of one file; every error names file and line.
+class Reader {
+ public:
+  explicit Reader(std::string name) : name_(std::move(name)) {}
+
+  std::string where(const toml::node& node) const {
+    return fmt::format("in {}:{}", name_, node.source().begin.line);
+  }
+
+  void only(const toml::table& table, const std::vector<std::string>& known) const {
+    for (const auto& [key, node] : table) {
+      if (std::ranges::find(known, key.str()) == known.end()) {
+        throw unknown_name(ExitCode::configuration, "key", key.str(), known, where(node));
+      }
+    }
+  }
+
+  [[noreturn]] void refuse(const toml::node& node, std::string_view key,
+                           const std::string& expected) const {
+    throw Error(ExitCode::configuration, fmt::format("bad '{}' {}", key, where(node)), expected);
+  }
+
+  const toml::node& required(const toml::table& table, const char* key,
+                             const std::string& expected) const {
+    const toml::node* node = table.get(key);
+    if (node) return *node;
+    throw Error(ExitCode::configuration, fmt::format("no '{}' {}", key, where(table)), expected);
+  }
+
+  std::string text(const toml::table& table, const char* key, const std::string& otherwise) const {
+    const toml::node* node = table.get(key);
+    if (!node) return otherwise;
+    if (!node->is_string()) refuse(*node, key, "text in quotes");
+    return node->as_string()->get();
+  }
+
+  std::vector<std::string> texts(const toml::node& node, const char* key) const {
+    const toml::array* array = node.as_array();
+    std::vector<std::string> found;
+    if (array) {
+      for (const toml::node& element : *array) {
+        if (!element.is_string()) refuse(element, key, "a list of texts, as [\"a\", \"b\"]");
+        found.push_back(element.as_string()->get());
+      }
+    }
+    if (found.empty()) refuse(node, key, "a list of texts, as [\"a\", \"b\"]");
+    return found;
+  }
+
+  std::vector<double> numbers(const toml::node& node, const char* key) const {
+    const toml::array* array = node.as_array();
+    std::vector<double> found;
+    const std::string expected = "a list of ascending numbers above 0, as [1, 2, 10]";
+    if (array) {
+      for (const toml::node& element : *array) {
+        const std::optional<double> number = element.value<double>();
+        if (!element.is_number() || !std::isfinite(*number) || *number <= 0 ||
+            (!found.empty() && *number <= found.back())) {
+          refuse(element, key, expected);
+        }
+        found.push_back(*number);
+      }
+    }
+    if (found.empty()) refuse(node, key, expected);
+    return found;
+  }
+
+  double number(const toml::node& node, const char* key) const {
+    const std::optional<double> value = node.value<double>();
+    if (!node.is_number() || !std::isfinite(*value)) refuse(node, key, "a number");
+    return *value;
+  }
+
+  const toml::table* table(const toml::table& parent, const char* key) const {
+    const toml::node* node = parent.get(key);
+    if (node && !node->is_table()) refuse(*node, key, "a table: [" + std::string(key) + "]");
+    return node ? node->as_table() : nullptr;
+  }
+
+  std::vector<uint64_t> seeds(const toml::node& node) const {
+    if (!node.is_string()) refuse(node, "seeds", "text such as \"0..9\"");
+    return parse_seeds(node.as_string()->get(), fmt::format("seeds {}", where(node)));
+  }
+
+  // Settings of a run, without those that the grid decides.
+  std::vector<std::pair<std::string, std::string>> settings(
+      const toml::table& table, const std::vector<std::string>& others) const {
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const auto& [key, node] : table) {
+      if (std::ranges::find(others, key.str()) != others.end()) continue;
+      for (const char* decided : {"task", "seed", "seeds"}) {
+        if (key.str() == decided) {
+          throw Error(ExitCode::configuration,
+                      fmt::format("'{}' among the settings {}", key.str(), where(node)),
+                      "what the grid does not decide", "tasks and seeds stand at the file's top");
+        }
+      }
+      // The reader of `train --config` knows every key and its type.
+      toml::table one;
+      one.insert(key, node);
+      RunConfig parsed;
+      try {
+        std::ostringstream out;
+        out << one;
+        parsed = read_config_text(out.str(), name_).config;
+      } catch (const Error& error) {
+        std::string problem = error.problem();
+        const size_t place = problem.rfind(" in ");
+        if (place != std::string::npos) problem.erase(place);
+        throw Error(ExitCode::configuration, problem + " " + where(node), error.expected(),
+                    error.hint());
+      }
+      found.emplace_back(key.str(), get_field(parsed, key.str()));
+    }
+    return found;
+  }
+
+ private:
+  std::string name_;
+};
+
+toml::table parse(std::string_view text, const std::string& where) {
+  try {
+    return toml::parse(text, where);
+  } catch (const toml::parse_error& error) {
+    throw Error(
+        ExitCode::configuration,
+        fmt::format("{}:{} is not TOML: {}", where, error.source().begin.line, error.description()),
+        "an experiment; `posattn experiments --show value-range` prints one");
+  }
+}
+
+template <class T>
+bool contains(const std::vector<T>& all, const T& one) {
+  return std::ranges::find(all, one) != all.end();
+}
+
+// The part of `all` that is asked for, in the order of `all`.
+template <class T>
+void keep_part(std::vector<T>& all, const std::vector<T>& wanted, const char* flag) {
+  if (wanted.empty()) return;
+  for (const T& one : wanted) {
+    if (contains(all, one)) continue;
+    throw Error(ExitCode::usage, fmt::format("{} {} is not part of the experiment", flag, one),
+                fmt::format("some of: {}", fmt::join(all, ", ")));
+  }
+  std::erase_if(all, [&](const T& one) { return !contains(wanted, one); });
+}
+
+ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
+  const toml::table* table = reader.table(file, "axis");
+  if (!table) {
+    throw Error(ExitCode::configuration, "no [axis] " + reader.where(file),
+                "[axis] with key and values");
+  }
+  reader.only(*table, {"key", "values", "label", "test-scale"});
+  ExperimentAxis axis;
+  const toml::node& key = reader.required(*table, "key", "\"test-scales\" or a setting");
+  axis.key = reader.text(*table, "key", "");
+  const auto& fields = config_fields();
+  const auto field = std::ranges::find(fields, axis.key, &FieldInfo::name);
+  if (!axis.is_scale() &&
+      (field == fields.end() || (field->type != "integer" && field->type != "number") ||
+       axis.key == "seed")) {
+    reader.refuse(key, "key", "\"test-scales\" or a setting that is a number, as \"samples\"");
+  }
+  axis.values = reader.numbers(reader.required(*table, "values", "a list of numbers"), "values");
+  axis.label = reader.text(*table, "label", axis.is_scale() ? "c" : axis.key);
+  if (const toml::node* scale = table->get("test-scale")) {
+    if (axis.is_scale()) reader.refuse(*scale, "test-scale", "only where the axis is a setting");
+    axis.test_scale = reader.number(*scale, "test-scale");
+  }
+  return axis;
+}
+
+std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& file) {
+  const std::string expected = "[[lines]] with a name and an architecture each";
+  const toml::node& node = reader.required(file, "lines", expected);
+  const toml::array* array = node.as_array();
+  if (!array || array->empty()) reader.refuse(node, "lines", expected);
+  std::vector<ExperimentLine> lines;
+  for (const toml::node& element : *array) {
+    const toml::table* table = element.as_table();
+    if (!table) reader.refuse(element, "lines", expected);
+    ExperimentLine line;
+    line.settings = reader.settings(*table, {"name"});
+    reader.required(*table, "architecture", "a preset; `posattn presets` lists them");
+    line.name = reader.text(*table, "name", reader.text(*table, "architecture", ""));
+    if (line.name.empty() ||
+        std::ranges::any_of(line.name, [](unsigned char c) { return c < ' '; })) {
+      reader.refuse(element, "name", "a line of text");
+    }
+    for (const ExperimentLine& other : lines) {
+      if (other.name == line.name) reader.refuse(element, "name", "a name of its own");
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+void read_quick(const Reader& reader, const toml::table& table, Experiment& experiment) {
+  reader.only(table, {"tasks", "seeds", "values", "settings"});
+  if (const toml::node* tasks = table.get("tasks")) {
+    const std::vector<std::string> part = reader.texts(*tasks, "tasks");
+    for (const std::string& task : part) {
+      if (!contains(experiment.tasks, task)) reader.refuse(*tasks, "tasks", "a part of tasks");
+    }
+    keep_part(experiment.tasks, part, "tasks");
+  }
+  if (const toml::node* seeds = table.get("seeds")) experiment.seeds = reader.seeds(*seeds);
+  if (const toml::node* values = table.get("values")) {
+    experiment.axis.values = reader.numbers(*values, "values");
+  }
+  if (const toml::table* settings = reader.table(table, "settings")) {
+    for (const auto& [key, value] : reader.settings(*settings, {})) {
+      set_field(experiment.settings, key, value);
+    }
+  }
+}
+
+void apply_changes(const ExperimentChanges& changes, Experiment& experiment) {
+  if (changes.epochs) {
+    set_field(experiment.settings, "epochs", std::to_string(*changes.epochs), "in --epochs");
+    experiment.output_name += fmt::format("-epochs{}", *changes.epochs);
+    experiment.reduction +=
+        fmt::format("{}{} epochs", experiment.reduction.empty() ? "" : ", ", *changes.epochs);
+  }
+  keep_part(experiment.tasks, changes.tasks, "--tasks");
+  keep_part(experiment.axis.values, changes.values, "--values");
+  if (!changes.lines.empty()) {
+    std::vector<std::string> names;
+    for (const ExperimentLine& line : experiment.lines) names.push_back(line.name);
+    keep_part(names, changes.lines, "--lines");
+    std::erase_if(experiment.lines,
+                  [&](const ExperimentLine& line) { return !contains(names, line.name); });
+  }
+  if (!changes.seeds.empty()) experiment.seeds = changes.seeds;
+  if (changes.runs) {
+    if (*changes.runs < 1 || static_cast<size_t>(*changes.runs) > experiment.seeds.size()) {
+      throw Error(ExitCode::usage, fmt::format("--runs {}", *changes.runs),
+                  fmt::format("1 to {}, the experiment's seeds", experiment.seeds.size()),
+                  "--seeds names other ones");
+    }
+    experiment.seeds.resize(static_cast<size_t>(*changes.runs));
+  }
+  if (!changes.device.empty())
+    set_field(experiment.settings, "device", changes.device, "in --device");
+  if (!changes.precision.empty()) {
+    set_field(experiment.settings, "precision", changes.precision, "in --precision");
+  }
+  if (!changes.path.empty()) set_field(experiment.settings, "path", changes.path, "in --path");
+}
+
+// Every run must be possible, and be tested where the figure looks.
+void check(const Experiment& experiment, const std::string& where) {
+  try {
+    std::set<std::string> keys;
+    for (const ExperimentRun& run : runs_of(experiment)) {
+      RunConfig config = run.config;
+      // Whether there is a GPU does not make a file wrong.
+      config.device = "cpu";
+      config.precision = "fp32";
+      if (config.seed == static_cast<int64_t>(experiment.seeds.front())) validate(config);
+      if (!keys.insert(run.key).second) {
+        throw Error(ExitCode::configuration,
+                    fmt::format("line '{}' repeats the runs of another line", run.line),
+                    "lines that differ in a setting");
+      }
+    }
+  } catch (const Error& error) {
+    throw Error(ExitCode::configuration, fmt::format("{} (in {})", error.problem(), where),
+                error.expected(), error.hint());
+  }
+  const std::vector<double> scales = parse_scales(experiment.settings.test_scales, "test-scales");
+  std::vector<double> drawn = {experiment.axis.test_scale};
+  if (experiment.axis.is_scale()) drawn = experiment.axis.values;
+  for (const double c : drawn) {
+    if (contains(scales, c)) continue;
+    throw Error(ExitCode::configuration, fmt::format("no test at c = {} (in {})", c, where),
+                fmt::format("c among test-scales = \"{}\"", experiment.settings.test_scales));
+  }
+}
+
+}  // namespace
+
+Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
+                           const ExperimentChanges& changes) {
+  const toml::table file = parse(toml, where);
+  const Reader reader(where);
+  reader.only(file, {"title", "paper", "description", "tasks", "seeds", "metric", "axis",
+                     "settings", "lines", "quick"});
+  Experiment experiment;
+  experiment.name = experiment.output_name = name;
+  experiment.title = reader.text(file, "title", name);
+  experiment.paper = reader.text(file, "paper", "");
+  experiment.description = reader.text(file, "description", "");
+  const toml::node& tasks = reader.required(file, "tasks", "tasks = [\"cumulative-sum\"]");
+  experiment.tasks = reader.texts(tasks, "tasks");
+  for (const std::string& task : experiment.tasks) {
+    if (std::ranges::count(experiment.tasks, task) > 1) {
+      reader.refuse(tasks, "tasks", "each task once");
+    }
+    if (std::ranges::none_of(posattn::tasks(),
+                             [&](const Task* one) { return one->name() == task; })) {
+      std::vector<std::string> known;
+      for (const Task* one : posattn::tasks()) known.emplace_back(one->name());
+      throw unknown_name(ExitCode::configuration, "task", task, known, reader.where(tasks));
+    }
+  }
+  experiment.seeds = reader.seeds(reader.required(file, "seeds", "seeds = \"0..9\""));
+  const std::string metric = reader.text(file, "metric", "mse");
+  if (metric == "accuracy") {
+    experiment.metric = Metric::accuracy;
+  } else if (metric != "mse") {
+    reader.refuse(*file.get("metric"), "metric", "\"mse\" or \"accuracy\"");
+  }
+  experiment.axis = read_axis(reader, file);
+  if (const toml::table* settings = reader.table(file, "settings")) {
+    for (const auto& [key, value] : reader.settings(*settings, {})) {
+      set_field(experiment.settings, key, value);
+    }
+  }
+  experiment.lines = read_lines(reader, file);
+  const toml::table* quick = reader.table(file, "quick");
+  if (changes.quick) {
+    if (!quick) {
+      throw Error(ExitCode::usage, fmt::format("--quick: {} has no [quick]", where),
+                  "a table that says what is reduced", "--runs and --epochs reduce any experiment");
+    }
+    read_quick(reader, *quick, experiment);
+    experiment.output_name += "-quick";
+    experiment.reduction = "quick: ";
+    if (experiment.axis.key != "samples") {
+      experiment.reduction += fmt::format("{} samples, ", experiment.settings.samples);
+    }
+    experiment.reduction +=
+        fmt::format("{} epochs, {} runs", experiment.settings.epochs, experiment.seeds.size());
+  } else if (quick) {
+    Experiment reduced = experiment;  // a mistake there shows at once, too
+    read_quick(reader, *quick, reduced);
+    check(reduced, where);
+  }
+  apply_changes(changes, experiment);
+  check(experiment, where);
+  return experiment;
+}
+
+}  // namespace posattn

@@ -1,0 +1,60 @@
+#include "posattn/experiments/finished_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/training/run.h"
+
+namespace posattn {
+namespace {
+
+constexpr uint64_t largest_manifest = 16 << 20;
+
+// Which build wrote the manifest; `text` is one.
+std::string build_entry(const std::string& text, const char* name) {
+  const nlohmann::json json = nlohmann::json::parse(text);
+  const nlohmann::json build = json.value("build", nlohmann::json::object());
+  return build.is_object() && build.contains(name) && build[name].is_string()
+             ? build[name].get<std::string>()
+             : "";
+}
+
+}  // namespace
+
+RunResult read_result(const std::filesystem::path& run_folder, const std::string& key) {
+  const std::filesystem::path file = run_folder / "manifest.json";
+  const std::string text = read_text_file(file, largest_manifest);
+  const Manifest manifest = manifest_from_json(text, file.string());
+  RunResult result;
+  result.key = key;
+  result.configuration = manifest.configuration;
+  result.status = manifest.status;
+  result.message = manifest.message;
+  result.epochs = manifest.epoch;
+  const auto device = manifest.engine.find("device");
+  if (device != manifest.engine.end()) result.device = device->second;
+  result.version = build_entry(text, "version");
+  result.commit = build_entry(text, "commit");
+  result.ended = manifest.ended;
+  result.train_loss = std::numeric_limits<double>::quiet_NaN();
+  if (manifest.final_metrics.empty()) {
+    if (manifest.status != RunStatus::done) return result;
+    throw Error(ExitCode::data, fmt::format("{} has no final metrics", file.string()));
+  }
+  EpochRecord last = epoch_record_from_json(manifest.final_metrics);
+  result.steps = last.step;
+  result.seconds = last.seconds;
+  if (manifest.status != RunStatus::done) return result;
+  result.train_loss = last.train_loss;
+  result.validation_loss = last.validation_loss;
+  result.tests = std::move(last.tests);
+  std::ranges::sort(result.tests, {}, &ScaleResult::c);
+  return result;
+}
+
+}  // namespace posattn

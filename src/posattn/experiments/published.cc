@@ -1,0 +1,51 @@
+#include "posattn/experiments/published.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "posattn/base/error.h"
+#include "posattn/experiments/embedded.h"
+#include "posattn/experiments/point_csv.h"
+
+namespace posattn {
+namespace {
+
+std::vector<PublishedPoint> read_embedded() {
+  constexpr std::string_view name = "published.csv";
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (file.name == name) return published_from_csv(file.text, std::string(name));
+  }
+  throw std::logic_error("published.csv is not part of the program");
+}
+
+}  // namespace
+
+std::vector<PublishedPoint> published_from_csv(std::string_view csv, const std::string& name) {
+  std::vector<PublishedPoint> points;
+  for (PointRow& row : read_point_rows(csv, name, "correction")) {
+    // The five are in order, or all NaN: the largest speaks for all.
+    if (!std::isfinite(row.point.maximum)) {
+      throw Error(ExitCode::data, fmt::format("{}:{}: max '{}'", name, row.line, row.point.maximum),
+                  "a finite number");
+    }
+    points.push_back({std::move(row.point), std::move(row.text)});
+  }
+  return points;
+}
+
+const std::vector<PublishedPoint>& published_points() {
+  static const std::vector<PublishedPoint> points = read_embedded();
+  return points;
+}
+
+std::vector<PublishedPoint> published_points(const std::string& experiment) {
+  std::vector<PublishedPoint> points;
+  std::copy_if(published_points().begin(), published_points().end(), std::back_inserter(points),
+               [&](const PublishedPoint& point) { return point.point.experiment == experiment; });
+  return points;
+}
+
+}  // namespace posattn

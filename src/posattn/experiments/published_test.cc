@@ -1,0 +1,99 @@
+#include "posattn/experiments/published.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string header =
+    "experiment,task,architecture,split,x,runs,min,q10,median,q90,max,correction\n";
+
+const PublishedPoint& find(const std::string& experiment, const std::string& line, Split split,
+                           std::optional<double> x) {
+  const auto& points = published_points();
+  return *std::find_if(points.begin(), points.end(), [&](const PublishedPoint& published) {
+    const PointSummary& point = published.point;
+    return point.experiment == experiment && point.task == "cumulative-sum" && point.line == line &&
+           point.split == split && point.x == x;
+  });
+}
+
+TEST(Published, EveryPointBelongsToALineOfAnExperiment) {
+  std::map<std::string, Experiment> experiments;
+  for (const PublishedPoint& published : published_points()) {
+    const PointSummary& point = published.point;
+    if (!experiments.contains(point.experiment)) {
+      experiments[point.experiment] = load_experiment(point.experiment);
+    }
+    const Experiment& experiment = experiments[point.experiment];
+    EXPECT_THAT(experiment.tasks, testing::Contains(point.task));
+    EXPECT_TRUE(std::any_of(experiment.lines.begin(), experiment.lines.end(),
+                            [&](const ExperimentLine& line) { return line.name == point.line; }))
+        << point.experiment << " " << point.line;
+    if (experiment.axis.is_scale() && point.split != Split::test) {
+      EXPECT_FALSE(point.x.has_value());
+    } else {
+      ASSERT_TRUE(point.x.has_value());
+      EXPECT_THAT(experiment.axis.values, testing::Contains(*point.x)) << point.experiment;
+    }
+    EXPECT_EQ(point.runs, 10);
+  }
+  EXPECT_EQ(experiments.size(), 6u);
+}
+
+TEST(Published, CurvesAreWhole) {
+  // Figure 4 of three tasks: two lines, ten scales, train and validation.
+  EXPECT_EQ(published_points("value-range").size(), 3u * 2 * 12);
+  EXPECT_EQ(published_points("sample-count").size(), 2u * 2 * 10 * 3);
+  EXPECT_EQ(published_points("input-length").size(), 2u * 5 * 3);
+  EXPECT_EQ(published_points("variable-length").size(), 2u * 12);
+  EXPECT_EQ(published_points("small-standard").size(), 2u * 4 * 3);
+  EXPECT_EQ(published_points("variants").size(), 2u * 12);
+  EXPECT_TRUE(published_points("encodings").empty());
+}
+
+TEST(Published, CorrectionsAreNamed) {
+  const PublishedPoint& plain = find("value-range", "positional", Split::test, 2);
+  EXPECT_EQ(plain.point.median, 3.8855e-4);
+  EXPECT_EQ(plain.correction, "");
+  // Released as 4.4955e-4, the sum over 8 batches.
+  const PublishedPoint& divided = find("variable-length", "positional", Split::test, 2);
+  EXPECT_NEAR(divided.point.median, 4.4955e-4 / 8, 1e-9);
+  EXPECT_EQ(divided.correction, "published sums over 8 batches, divided by 8");
+  EXPECT_EQ(find("variable-length", "positional", Split::validation, {}).correction, "");
+  EXPECT_THAT(find("variants", "m0", Split::test, 10).correction, HasSubstr("so it is m0"));
+  EXPECT_THAT(find("variants", "m5", Split::train, {}).correction, HasSubstr("so it is m5"));
+}
+
+TEST(Published, ReadingIsStrict) {
+  const auto points = published_from_csv(
+      header + "e,t,a,test,1,10,1,2,3,4,5,\"first, second\"\ne,t,a,test,2,10,1,2,3,4,5,\n", "p");
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].correction, "first, second");
+  EXPECT_EQ(points[1].correction, "");
+  const auto problem_of = [](const std::string& csv) -> std::string {
+    try {
+      published_from_csv(csv, "p.csv");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      return error.problem();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(problem_of(header + "\ne,t,a,test,1,10,1,2,3,4,inf,\n"), "p.csv:3: max 'inf'");
+  EXPECT_EQ(problem_of(header + "e,t,a,test,1,10,nan,nan,nan,nan,nan,\n"), "p.csv:2: max 'nan'");
+  EXPECT_EQ(problem_of(header + "e,t,a,test,1,10,1,2,3,4,5\n"), "p.csv:2: 11 fields");
+  EXPECT_THAT(problem_of("experiment,task,architecture,split,x,runs,min,q10,median,q90,max\n"),
+              HasSubstr("p.csv:1: "));
+}
+
+}  // namespace
+}  // namespace posattn

@@ -1,0 +1,261 @@
+#include "posattn/experiments/runner.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <exception>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <thread>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/base/version.h"
+#include "posattn/experiments/chunks.h"
+#include "posattn/experiments/finished_run.h"
+#include "posattn/results/settings_difference.h"
+#include "posattn/training/fleet.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_together = 256;  // each keeps a file open
+constexpr std::chrono::milliseconds watch_interval{20};
+
+bool has_ended(RunStatus status) {
+  return status == RunStatus::done || status == RunStatus::diverged;
+}
+
+std::vector<ExperimentRun> each_once(const std::vector<ExperimentRun>& wanted) {
+  std::set<std::string> seen;
+  std::vector<ExperimentRun> runs;
+  for (const ExperimentRun& run : wanted) {
+    if (seen.insert(run.key).second) runs.push_back(run);
+  }
+  return runs;
+}
+
+fs::path folder_of(const fs::path& results, const std::string& key) {
+  return results / "runs" / key;
+}
+
+// Puts the runs without a result into `missing`.
+GridSurvey survey(const fs::path& results, const std::vector<ExperimentRun>& wanted,
+                  const ResultsDatabase* database, std::vector<ExperimentRun>& missing) {
+  GridSurvey found;
+  for (const ExperimentRun& run : each_once(wanted)) {
+    const auto known = database != nullptr ? database->find(run.key) : std::nullopt;
+    ++found.runs;
+    if (known && has_ended(known->status)) {
+      ++(known->status == RunStatus::done ? found.done : found.diverged);
+      continue;
+    }
+    if (known) ++found.failed;
+    if (fs::exists(folder_of(results, run.key) / "manifest.json")) ++found.begun;
+    missing.push_back(run);
+  }
+  return found;
+}
+
+// The manifest goes last: without it, what a kill leaves would look like something else's folder.
+void remove_run(const fs::path& folder) {
+  const FolderLock lock(folder);
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename() != "manifest.json") fs::remove_all(entry.path());
+  }
+  fs::remove_all(folder);
+}
+
+// The device a run was started on; "auto": when there was no other than the CPU.
+std::string recorded_device(const std::string& configuration, const fs::path& folder) {
+  const std::string device = read_settings(configuration, folder.string()).value("device", "cpu");
+  return device == "auto" ? "cpu" : device;
+}
+
+class Runner {
+ public:
+  Runner(const RunnerOptions& options, ResultsDatabase& database)
+      : options_(options), database_(database) {}
+
+  GridSummary run(const std::vector<ExperimentRun>& wanted) {
+    std::vector<ExperimentRun> missing;
+    const GridSurvey found = survey(options_.results, wanted, &database_, missing);
+    if (options_.found) options_.found(found);
+    summary_.runs = found.runs;
+    summary_.there = found.done + found.diverged;
+    // The flag that fleets look at is also set from within.
+    const std::jthread watcher([this](const std::stop_token& end) { watch(end); });
+    for (ExperimentRun& run : missing) {
+      if (stop_) break;
+      try {
+        if (needs_training(run)) to_train_.push_back(run);
+      } catch (const std::exception& error) {
+        fail(run, error.what());
+      }
+    }
+    std::vector<RunConfig> configs;
+    for (const ExperimentRun& run : to_train_) configs.push_back(run.config);
+    steps_.emplace(configs);
+    statuses_.assign(configs.size(), RunStatus::running);
+    for (const std::vector<std::size_t>& chunk : plan_chunks(configs, most_together)) {
+      if (!stop_) train(chunk);
+    }
+    summary_.interrupted = summary_.runs - ended();
+    return summary_;
+  }
+
+ private:
+  void watch(const std::stop_token& end) {
+    while (!end.stop_requested()) {
+      if (options_.stop != nullptr && *options_.stop) stop_ = true;
+      std::this_thread::sleep_for(watch_interval);
+    }
+  }
+
+  int64_t ended() const {
+    return summary_.there + summary_.done + summary_.diverged +
+           static_cast<int64_t>(summary_.failures.size());
+  }
+
+  // Whether the run is to be trained; from what its folder holds, if that can be gone on with. A
+  // run that ended there is recorded: its process was killed before it could do so.
+  bool needs_training(ExperimentRun& run) {
+    const fs::path folder = folder_of(options_.results, run.key);
+    if (!fs::exists(folder)) return true;
+    if (fs::exists(folder / "manifest.json")) {
+      const RunResult before = read_result(folder, run.key);
+      const std::string device = recorded_device(before.configuration, folder);
+      if (!has_ended(before.status) && !can_use(run.config, device)) {
+        restart(run, folder, device);
+        return true;
+      }
+      run.config.device = device;
+    }
+    // Everything that would keep a fleet from taking the folder shows here, for this run alone.
+    const RunFolder taken(folder, to_json(run.config), result_neutral_keys(), true);
+    if (!taken.previous() || !has_ended(taken.previous()->status)) return true;
+    database_.record(read_result(folder, run.key));
+    ++summary_.there;
+    return false;
+  }
+
+  static bool can_use(const RunConfig& config, const std::string& device) {
+    const std::string wanted = device_used(config);
+    return wanted == device || (config.device == "auto" && device == "cpu");
+  }
+
+  void restart(const ExperimentRun& run, const fs::path& folder, const std::string& device) const {
+    if (options_.notice) {
+      options_.notice(fmt::format(
+          "{} was begun on device {}, which is not used now: it starts anew", run.key, device));
+    }
+    remove_run(folder);
+  }
+
+  void train(const std::vector<std::size_t>& chunk) {
+    FleetOptions fleet;
+    fleet.folder = [this](const RunConfig& config) {
+      return folder_of(options_.results, run_key(config));
+    };
+    fleet.resume = true;
+    fleet.threads = options_.threads;
+    fleet.device_memory = options_.device_memory;
+    fleet.command_line = options_.command_line;
+    fleet.stop = &stop_;
+    fleet.progress = [&](const RunProgress& progress) { follow(chunk[progress.run], progress); };
+    fleet.notice = options_.notice;
+    std::vector<RunConfig> configs;
+    configs.reserve(chunk.size());
+    for (const std::size_t run : chunk) configs.push_back(to_train_[run].config);
+    const std::vector<RunOutcome> outcomes = train_fleet(configs, fleet);
+    if (problem_) std::rethrow_exception(problem_);
+    for (std::size_t i = 0; i < chunk.size(); ++i) end(chunk[i], outcomes[i]);
+    report();
+  }
+
+  // A fleet's progress callback. An exception must not pass for a failure of the run.
+  void follow(std::size_t run, const RunProgress& progress) {
+    try {
+      steps_->update(run, progress);
+      if (has_ended(progress.status)) record(run);
+      if (progress.status == RunStatus::failed && options_.fail_fast) stop_ = true;
+      report();
+    } catch (...) {
+      if (!problem_) problem_ = std::current_exception();
+      stop_ = true;
+    }
+  }
+
+  void end(std::size_t run, const RunOutcome& outcome) {
+    if (outcome.status == RunStatus::failed) fail(to_train_[run], outcome.message);
+    if (has_ended(outcome.status) && !has_ended(statuses_[run])) record(run);
+  }
+
+  void record(std::size_t run) {
+    const std::string& key = to_train_[run].key;
+    const RunResult result = read_result(folder_of(options_.results, key), key);
+    database_.record(result);
+    statuses_[run] = result.status;
+    ++(result.status == RunStatus::done ? summary_.done : summary_.diverged);
+  }
+
+  void fail(const ExperimentRun& run, const std::string& message) {
+    RunResult result;
+    result.key = run.key;
+    result.configuration = to_json(run.config);
+    result.status = RunStatus::failed;
+    result.message = message;
+    result.version = build_info().version;
+    result.commit = build_info().commit;
+    result.ended = utc_now();
+    result.train_loss = std::numeric_limits<double>::quiet_NaN();
+    database_.record(result);
+    summary_.failures.push_back({run.key, folder_of(options_.results, run.key), message});
+    if (options_.fail_fast) stop_ = true;
+  }
+
+  void report() {
+    if (!options_.progress) return;
+    GridProgress progress = steps_->progress();
+    progress.runs = summary_.runs;
+    progress.ended = ended();
+    progress.diverged = summary_.diverged;
+    progress.failed = static_cast<int64_t>(summary_.failures.size());
+    options_.progress(progress);
+  }
+
+  const RunnerOptions& options_;
+  ResultsDatabase& database_;
+  std::atomic<bool> stop_ = false;
+  std::vector<ExperimentRun> to_train_;
+  std::vector<RunStatus> statuses_;  // of to_train_; other than running once recorded
+  std::optional<GridSteps> steps_;   // likewise
+  GridSummary summary_;
+  std::exception_ptr problem_;
+};
+
+}  // namespace
+
+GridSurvey survey(const fs::path& results, const std::vector<ExperimentRun>& wanted) {
+  std::error_code none;
+  std::optional<ResultsDatabase> database;
+  if (fs::file_size(results / "results.db", none) > 0 && !none) {
+    database.emplace(results, ResultsDatabase::Access::read);
+  }
+  std::vector<ExperimentRun> missing;
+  return survey(results, wanted, database ? &*database : nullptr, missing);
+}
+
+GridSummary run_experiment(const std::vector<ExperimentRun>& wanted, const RunnerOptions& options) {
+  create_folder(options.results);
+  const FolderLock lock(options.results);
+  ResultsDatabase database(options.results, ResultsDatabase::Access::write);
+  return Runner(options, database).run(wanted);
+}
+
+}  // namespace posattn

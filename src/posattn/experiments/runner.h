@@ -1,0 +1,61 @@
+// Trains what is missing of a grid in a results folder:
+//   DIR/results.db   the result of every run that ended, recorded at the moment it ends
+//   DIR/runs/KEY/    the run folders
+// Being killed at any moment costs no more than what follows the last checkpoints: the same call
+// goes on, and its results are the same.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "posattn/experiments/experiment.h"
+#include "posattn/experiments/grid_progress.h"
+
+namespace posattn {
+
+// How a grid stands; each key counts once.
+struct GridSurvey {
+  int64_t runs = 0;
+  int64_t done = 0, diverged = 0;  // need nothing more: they would give the same again
+  int64_t failed = 0;              // of the missing ones: tried before
+  int64_t begun = 0;               // likewise: have a folder to go on from
+  int64_t missing() const { return runs - done - diverged; }
+};
+GridSurvey survey(const std::filesystem::path& results, const std::vector<ExperimentRun>& wanted);
+
+struct RunnerOptions {
+  std::filesystem::path results;
+  int threads = 1;
+  int64_t device_memory = 0;                          // as FleetOptions has it
+  std::string command_line;                           // for manifests
+  const std::atomic<bool>* stop = nullptr;            // set: checkpoint every run and return
+  bool fail_fast = false;                             // the first failure does the same
+  std::function<void(const GridSurvey&)> found;       // once, before anything is trained
+  std::function<void(const GridProgress&)> progress;  // called by one thread at a time
+  std::function<void(const std::string&)> notice;     // a line for the user
+};
+
+struct RunFailure {
+  std::string key;
+  std::filesystem::path folder;
+  std::string message;
+};
+
+struct GridSummary {
+  int64_t runs = 0;
+  int64_t there = 0;               // had ended before
+  int64_t done = 0, diverged = 0;  // in this sitting
+  int64_t interrupted = 0;         // still missing
+  std::vector<RunFailure> failures;
+};
+
+// A run that fails, or whose folder is broken, is recorded as failed and the others go on; the next
+// call tries it again. Throws Error(failed) when another process works in the folder, and what
+// stops every run: Error(device), a full disk.
+GridSummary run_experiment(const std::vector<ExperimentRun>& wanted, const RunnerOptions& options);
+
+}  // namespace posattn

@@ -1,0 +1,79 @@
+// Local functions of a static program: what a processor computes from its own words and from what
+// it received. Values are immutable and may be shared.
+//
+// Types decide what is exact in a network of ReLUs. On reals: +, -, constant factors, min, max,
+// abs, relu (continuous, piecewise linear). Comparisons take integers, where [a >= b] has a gap of
+// one to rise in; selection takes a bit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace posattn {
+
+// What a value may be. A bit is an integer of 0..1.
+struct WordType {
+  enum class Kind { real, integer, bit };
+  Kind kind = Kind::real;
+  int64_t low = 0, high = 0;  // of an integer or bit, inclusive
+
+  static WordType real() { return {}; }
+  static WordType integer(int64_t low, int64_t high) { return {Kind::integer, low, high}; }
+  static WordType bit() { return {Kind::bit, 0, 1}; }
+
+  bool is_real() const { return kind == Kind::real; }
+  bool operator==(const WordType&) const = default;
+};
+std::string to_string(const WordType& type);  // "real", "int[0..9]", "bit"
+// The smallest type that holds both.
+WordType hull(const WordType& a, const WordType& b);
+
+class Expression {
+ public:
+  enum class Kind {
+    word,      // own word `index` at the start of the round
+    received,  // receive `index` of the round
+    constant,  // the same number for all real processors
+    add,
+    scale,  // factor x operand
+    minimum,
+    maximum,
+    absolute,
+    relu,
+    at_least,  // the bit [a >= b], a and b integers
+    select,    // bit ? a : b, operands (bit, a, b)
+  };
+
+  Kind kind;
+  int index = 0;
+  double number = 0;  // of a constant; the factor of scale
+  std::vector<std::shared_ptr<const Expression>> operands;
+  WordType type;
+  int depth = 0;  // of operations inside each other
+};
+using Value = std::shared_ptr<const Expression>;
+
+// Throw Error(configuration), with the reason, where the result cannot be exact.
+Value word_value(int index, const WordType& type);
+Value received_value(int index, const WordType& type);
+Value constant_value(double number);  // an integer if it is a whole number below 2^53
+Value add(const Value& a, const Value& b);
+Value subtract(const Value& a, const Value& b);
+Value scale(double factor, const Value& a);
+Value minimum(const Value& a, const Value& b);
+Value maximum(const Value& a, const Value& b);
+Value absolute(const Value& a);
+Value relu(const Value& a);
+Value at_least(const Value& a, const Value& b);
+Value equal(const Value& a, const Value& b);  // the bit [a = b] of integers
+Value negation(const Value& bit);
+// The same value, known to be of this narrower type.
+Value with_type(const Value& a, const WordType& type);
+Value select(const Value& condition, const Value& a, const Value& b);
+
+// Whether the value is zero wherever all words and receipts are.
+bool is_zero_at_zero(const Expression& expression);
+
+}  // namespace posattn

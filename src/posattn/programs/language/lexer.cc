@@ -1,0 +1,207 @@
+#include "posattn/programs/language/lexer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace posattn::language {
+namespace {
+
+constexpr double whole_limit = 9007199254740992.0;  // 2^53
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+class Lexer {
+ public:
+  Lexer(std::string_view text, const Source& source, const Limits& limits)
+      : text_(text), source_(source), limits_(limits) {}
+
+  std::vector<Token> run() {
+    while (at_ < text_.size()) {
+      if (starts_line_ && !indentation()) continue;
+      token();
+    }
+    if (!starts_line_) add(Token::Kind::newline, "");
+    for (; blocks_.size() > 1; blocks_.pop_back()) add(Token::Kind::dedent, "");
+    add(Token::Kind::end, "");
+    return std::move(tokens_);
+  }
+
+ private:
+  char peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  Position here() const { return {line_, static_cast<int>(at_ - line_start_) + 1}; }
+
+  Token& add(Token::Kind kind, std::string text) {
+    Token token;
+    token.kind = kind;
+    token.text = std::move(text);
+    token.position = here();
+    token.touches_previous = at_ == last_end_;
+    tokens_.push_back(std::move(token));
+    return tokens_.back();
+  }
+
+  void next_line() {
+    ++at_;
+    ++line_;
+    line_start_ = at_;
+    starts_line_ = brackets_ == 0;
+  }
+
+  void skip_comment() {
+    while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+  }
+
+  // Of a line's start; false for a line that says nothing.
+  bool indentation() {
+    while (peek() == ' ') ++at_;
+    if (peek() == '#') skip_comment();
+    if (peek() == '\r' && peek(1) == '\n') ++at_;
+    if (at_ == text_.size()) return false;
+    if (peek() == '\n') {
+      next_line();
+      return false;
+    }
+    if (peek() == '\t') {
+      throw source_.error(here(), "a tab in the indentation", "spaces",
+                          "indent every block by the same number of spaces");
+    }
+    const auto depth = static_cast<int>(at_ - line_start_);
+    if (depth > blocks_.back()) {
+      if (static_cast<int>(blocks_.size()) > limits_.term_depth) {
+        throw source_.error(here(), "blocks inside blocks, too deep",
+                            fmt::format("at most {} levels", limits_.term_depth));
+      }
+      blocks_.push_back(depth);
+      add(Token::Kind::indent, "");
+    }
+    while (depth < blocks_.back()) {
+      blocks_.pop_back();
+      add(Token::Kind::dedent, "");
+    }
+    if (depth != blocks_.back()) {
+      throw source_.error(here(), fmt::format("a line indented by {} spaces", depth),
+                          fmt::format("{}, as the block around it", blocks_.back()));
+    }
+    starts_line_ = false;
+    return true;
+  }
+
+  void token() {
+    const char c = peek();
+    if (c == ' ' || c == '\t' || (c == '\r' && peek(1) == '\n')) {
+      ++at_;
+    } else if (c == '#') {
+      skip_comment();
+    } else if (c == '\n') {
+      if (brackets_ == 0) add(Token::Kind::newline, "");
+      next_line();
+    } else if (is_letter(c)) {
+      size_t size = 1;
+      while (is_letter(peek(size)) || is_digit(peek(size))) ++size;
+      add(Token::Kind::name, std::string(text_.substr(at_, size)));
+      advance(size);
+    } else if (is_digit(c) || (c == '.' && is_digit(peek(1)))) {
+      number();
+    } else {
+      symbol();
+    }
+  }
+
+  void advance(size_t size) {
+    at_ += size;
+    last_end_ = at_;
+  }
+
+  void number() {
+    size_t size = 0;
+    bool whole = true;
+    while (is_digit(peek(size))) ++size;
+    if (peek(size) == '.' && peek(size + 1) != '.') {  // 0..9 is a range
+      whole = false;
+      ++size;
+      while (is_digit(peek(size))) ++size;
+    }
+    if (peek(size) == 'e' || peek(size) == 'E') {
+      const size_t sign = peek(size + 1) == '-' || peek(size + 1) == '+' ? 2 : 1;
+      if (is_digit(peek(size + sign))) {
+        whole = false;
+        size += sign;
+        while (is_digit(peek(size))) ++size;
+      }
+    }
+    const std::string_view digits = text_.substr(at_, size);
+    double value = 0;
+    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + size, value);
+    if (problem != std::errc() || !std::isfinite(value) || (whole && value > whole_limit)) {
+      throw source_.error(here(), fmt::format("the number {}", digits.substr(0, 40)),
+                          "a whole number up to 2^53, or a real number a double can hold");
+    }
+    Token& token = add(Token::Kind::number, std::string(digits));
+    token.number = value;
+    token.whole = whole;
+    advance(size);
+  }
+
+  void symbol() {
+    static constexpr std::array<std::string_view, 22> symbols = {
+        "...", "..", "==", "!=", ">=", "<=", "=", "<", ">", "+", "-",
+        "*",   "/",  "%",  "(",  ")",  "[",  "]", ",", ":", "{", "}"};
+    for (const std::string_view known : symbols) {
+      if (text_.substr(at_, known.size()) != known) continue;
+      if (known == "(" || known == "[") ++brackets_;
+      if ((known == ")" || known == "]") && brackets_ > 0) --brackets_;
+      add(Token::Kind::symbol, std::string(known));
+      advance(known.size());
+      return;
+    }
+    const auto byte = static_cast<unsigned char>(peek());
+    throw source_.error(here(),
+                        byte > 32 && byte < 127 ? fmt::format("the character '{}'", peek())
+                                                : fmt::format("the byte {:#04x}", byte),
+                        "names, numbers and + - * / % ( ) [ ] , : = == != >= <= > < .. ...",
+                        "any text may follow a #");
+  }
+
+  std::string_view text_;
+  const Source& source_;
+  const Limits& limits_;
+  size_t at_ = 0, line_start_ = 0, last_end_ = 0;
+  int line_ = 1;
+  int brackets_ = 0;
+  bool starts_line_ = true;
+  std::vector<int> blocks_ = {0};
+  std::vector<Token> tokens_;
+};
+
+}  // namespace
+
+std::string describe(const Token& token) {
+  switch (token.kind) {
+    case Token::Kind::newline:
+      return "the end of the line";
+    case Token::Kind::indent:
+      return "a deeper indentation";
+    case Token::Kind::dedent:
+      return "the end of the block";
+    case Token::Kind::end:
+      return "the end of the program";
+    default:
+      return "'" + token.text.substr(0, 60) + "'";
+  }
+}
+
+std::vector<Token> tokenize(std::string_view text, const Source& source, const Limits& limits) {
+  if (static_cast<int64_t>(text.size()) > limits.text_bytes) {
+    throw source.error({}, fmt::format("a program of {} bytes", text.size()),
+                       fmt::format("at most {}", limits.text_bytes));
+  }
+  return Lexer(text, source, limits).run();
+}
+
+}  // namespace posattn::language

@@ -1,0 +1,49 @@
+// Terms that read words, as values of the builder.
+#pragma once
+
+#include "posattn/programs/language/arithmetic.h"
+#include "posattn/programs/language/local_state.h"
+
+namespace posattn::language {
+
+class LocalTerms {
+ public:
+  LocalTerms(Arithmetic& arithmetic, LocalState& state) : arithmetic_(arithmetic), state_(state) {}
+
+  // On the processors of `active`; elsewhere the value is of no matter. `wants_real`: see Point.
+  Cases evaluate(const Term& term, const Scope& scope, const std::vector<bool>& active,
+                 bool wants_real);
+
+  // The number on each active processor; elsewhere that of the first.
+  Numbers numbers(const Term& term, const Scope& scope, const std::vector<bool>& active,
+                  bool wants_real);
+  // Where a condition by position holds; false on processors that are not active.
+  std::vector<bool> where(const Term& term, const Scope& scope, const std::vector<bool>& active);
+
+  // The words that a name or name[index] stands for.
+  WordGroup words(const Term& term, const Scope& scope);
+  Variable word(const Term& term, const Scope& scope);
+
+ private:
+  struct Context {
+    const Scope& scope;
+    const std::vector<bool>& active;
+    bool wants_real;
+  };
+  Cases evaluate(const Term& term, const Context& context);
+  Cases constant(const Term& term, const Context& context);
+  Cases of_call(const Term& term, const Context& context);
+  Cases of_conditional(const Term& term, const Term& condition, const Term& then,
+                       const Term& otherwise, const Context& context);
+  Cases of_product(const Term& term, const Context& context);
+  Cases pairs(const Term& term, const Term& left, const Term& right, const Context& context,
+              Value (*f)(const Value&, const Value&));
+  Cases each(const Term& term, const Term& operand, const Context& context,
+             Value (*f)(const Value&));
+  Cases limited(const Term& term, Cases cases) const;
+
+  Arithmetic& arithmetic_;
+  LocalState& state_;
+};
+
+}  // namespace posattn::language

@@ -1,0 +1,134 @@
+// The tree of a program's text.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "posattn/programs/language/source.h"
+
+namespace posattn::language {
+
+struct Term {
+  enum class Kind {
+    number,
+    nothing,  // as a place: no processor
+    name,
+    element,  // name[operands]
+    call,     // name(operands)
+    negate,
+    add,
+    subtract,
+    multiply,
+    divide,
+    modulo,
+    exclusive_or,
+    equal,
+    unequal,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    logical_not,
+    logical_and,
+    logical_or,
+    conditional,  // operands (condition, then, otherwise)
+  };
+  Kind kind = Kind::number;
+  Position position;
+  double number = 0;
+  bool whole = false;
+  std::string name;
+  std::vector<Term> operands;
+  int depth = 0;
+};
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+// word NAME[SIZE] : TYPE = INITIAL
+struct WordStatement {
+  enum class Type { real, integer, bit };
+  std::string name;
+  std::optional<Term> size;
+  Type type = Type::real;
+  std::optional<Term> low, high;  // of an integer
+  bool is_input = false;
+  std::optional<Term> initial;
+};
+struct LetStatement {
+  std::string name;
+  Term value;
+};
+// table NAME = [[a, b], [c, d]]  or  edges NAME = (u, v, weight), (u, v, weight)
+struct TableStatement {
+  std::string name;
+  bool edges = false;
+  bool one_row = false;  // without inner brackets
+  std::vector<std::vector<Term>> rows;
+};
+// for VARIABLE in TERMS, ... BOUND: or FIRST .. LAST
+struct ForStatement {
+  enum class Bound { below, up_to, above, down_to, range };
+  std::string variable;
+  std::vector<Term> terms;  // of a range the first alone
+  Bound bound = Bound::range;
+  Term end;
+  Block body;
+};
+struct IfStatement {
+  Term condition;
+  Block then, otherwise;
+};
+// receive TARGET = SOURCE from PLACE else PLACE ...
+struct ReceiveStatement {
+  std::string target;
+  Term source;
+  std::vector<Term> places;
+};
+// receive TARGET = sum of WEIGHT * SOURCE over VARIABLE where CONDITION
+struct SumStatement {
+  std::string target;
+  std::optional<Term> weight;
+  Term source;
+  std::string variable;
+  std::optional<Term> condition;
+};
+struct AssignStatement {
+  Term target;
+  Term value;
+};
+struct CallStatement {
+  std::string procedure;
+  std::vector<Term> arguments;
+};
+struct OutputStatement {
+  Term word;
+};
+
+struct Statement {
+  Position position;
+  std::variant<WordStatement, LetStatement, TableStatement, ForStatement, IfStatement,
+               ReceiveStatement, SumStatement, AssignStatement, CallStatement, OutputStatement>
+      is;
+};
+
+struct Procedure {
+  Position position;
+  std::string name;
+  std::vector<std::string> parameters;
+  Block body;
+};
+
+struct SyntaxTree {
+  std::string name;  // "" where the text does not say
+  std::string task;
+  Position task_position;
+  std::optional<Term> processors;
+  std::vector<Procedure> procedures;
+  Block statements;
+};
+
+}  // namespace posattn::language

@@ -1,0 +1,251 @@
+#include "posattn/programs/language/term_parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace posattn::language {
+namespace {
+
+using Kind = Term::Kind;
+
+constexpr std::array<std::string_view, 32> keywords = {
+    "program", "task",    "processors", "word",      "let",  "table",   "edges", "for",
+    "in",      "if",      "elif",       "else",      "from", "receive", "sum",   "of",
+    "over",    "where",   "output",     "procedure", "and",  "or",      "not",   "xor",
+    "input",   "nothing", "real",       "int",       "bit",  "n",       "i",     "pi"};
+constexpr std::array<std::string_view, 13> functions = {
+    "min",   "max",  "abs", "relu", "choose", "floor_log2", "ceil_log2",
+    "power", "sqrt", "sin", "cos",  "exp",    "rows"};
+
+bool contains(const auto& list, std::string_view name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+}  // namespace
+
+bool is_function(std::string_view name) { return contains(functions, name); }
+
+TermParser::Nesting::Nesting(TermParser& parser) : parser_(parser) {
+  if (++parser_.depth_ > parser_.limits_.term_depth) {
+    --parser_.depth_;
+    throw parser_.source_.error(parser_.peek().position, "brackets or blocks too deep",
+                                fmt::format("at most {} levels", parser_.limits_.term_depth));
+  }
+}
+
+bool TermParser::take_if(std::string_view text) {
+  if (!peek().is(text)) return false;
+  take();
+  return true;
+}
+
+void TermParser::expect(std::string_view text, std::string_view why) {
+  if (take_if(text)) return;
+  throw source_.error(peek().position, describe(peek()), fmt::format("'{}' {}", text, why));
+}
+
+std::string TermParser::new_name(std::string_view what) {
+  const Token& token = peek();
+  if (token.kind != Token::Kind::name) {
+    throw source_.error(token.position, describe(token), std::string(what));
+  }
+  if (contains(keywords, token.text) || is_function(token.text)) {
+    throw source_.error(token.position,
+                        fmt::format("'{}' has a meaning of its own in the language", token.text),
+                        std::string(what), "choose another name");
+  }
+  return take().text;
+}
+
+std::string TermParser::hyphenated_name(std::string_view what) {
+  std::string name;
+  while (true) {
+    const Token& token = peek();
+    const bool joins = name.empty() || token.touches_previous;
+    const bool part = token.kind == Token::Kind::name ||
+                      (!name.empty() && token.kind == Token::Kind::number && token.whole);
+    if (!part || !joins) {
+      throw source_.error(token.position, describe(token), std::string(what));
+    }
+    name += take().text;
+    if (!(peek().is("-") && peek().touches_previous)) return name;
+    name += take().text;
+  }
+}
+
+bool TermParser::at_hyphenated_call() const {
+  if (peek().kind != Token::Kind::name) return false;
+  return peek(1).is("(") || (peek(1).is("-") && peek(1).touches_previous);
+}
+
+Term TermParser::node(Kind kind, Position position, std::vector<Term> operands, std::string name) {
+  Term term;
+  term.kind = kind;
+  term.position = position;
+  term.name = std::move(name);
+  for (const Term& operand : operands) term.depth = std::max(term.depth, operand.depth + 1);
+  term.operands = std::move(operands);
+  if (term.depth > limits_.term_depth) {
+    throw source_.error(position, "a term of too many operators",
+                        fmt::format("at most {} in a chain", limits_.term_depth),
+                        "give a part of it a name of its own");
+  }
+  return term;
+}
+
+Term TermParser::term() {
+  const Nesting nesting(*this);
+  Term then = disjunction();
+  if (!peek().is("if")) return then;
+  const Position position = take().position;
+  Term condition = disjunction();
+  expect("else", "and what holds otherwise");
+  Term otherwise = term();
+  std::vector<Term> operands;
+  operands.push_back(std::move(condition));
+  operands.push_back(std::move(then));
+  operands.push_back(std::move(otherwise));
+  return node(Kind::conditional, position, std::move(operands));
+}
+
+namespace {
+std::vector<Term> pair(Term a, Term b) {
+  std::vector<Term> operands;
+  operands.push_back(std::move(a));
+  operands.push_back(std::move(b));
+  return operands;
+}
+std::vector<Term> single(Term a) {
+  std::vector<Term> operands;
+  operands.push_back(std::move(a));
+  return operands;
+}
+}  // namespace
+
+Term TermParser::disjunction() {
+  Term left = conjunction();
+  while (peek().is("or")) {
+    const Position position = take().position;
+    left = node(Kind::logical_or, position, pair(std::move(left), conjunction()));
+  }
+  return left;
+}
+
+Term TermParser::conjunction() {
+  Term left = negation();
+  while (peek().is("and")) {
+    const Position position = take().position;
+    left = node(Kind::logical_and, position, pair(std::move(left), negation()));
+  }
+  return left;
+}
+
+Term TermParser::negation() {
+  if (!peek().is("not")) return comparison();
+  const Nesting nesting(*this);
+  const Position position = take().position;
+  return node(Kind::logical_not, position, single(negation()));
+}
+
+Term TermParser::comparison() {
+  Term left = exclusive_or();
+  static const std::array<std::pair<std::string_view, Kind>, 6> comparisons = {{
+      {"==", Kind::equal},
+      {"!=", Kind::unequal},
+      {"<", Kind::less},
+      {"<=", Kind::less_equal},
+      {">", Kind::greater},
+      {">=", Kind::greater_equal},
+  }};
+  for (const auto& [symbol, kind] : comparisons) {
+    if (!peek().is(symbol)) continue;
+    const Position position = take().position;
+    left = node(kind, position, pair(std::move(left), exclusive_or()));
+    for (const auto& [again, other] : comparisons) {
+      if (peek().is(again)) {
+        throw source_.error(peek().position, describe(peek()), "one comparison",
+                            "join two with 'and'");
+      }
+    }
+    break;
+  }
+  return left;
+}
+
+Term TermParser::exclusive_or() {
+  Term left = sum();
+  while (peek().is("xor")) {
+    const Position position = take().position;
+    left = node(Kind::exclusive_or, position, pair(std::move(left), sum()));
+  }
+  return left;
+}
+
+Term TermParser::sum() {
+  Term left = product();
+  while (peek().is("+") || peek().is("-")) {
+    const Token sign = take();
+    left = node(sign.is("+") ? Kind::add : Kind::subtract, sign.position,
+                pair(std::move(left), product()));
+  }
+  return left;
+}
+
+Term TermParser::product() {
+  Term left = factor();
+  while (peek().is("*") || peek().is("/") || peek().is("%")) {
+    const Token sign = take();
+    const Kind kind = sign.is("*") ? Kind::multiply : sign.is("/") ? Kind::divide : Kind::modulo;
+    left = node(kind, sign.position, pair(std::move(left), factor()));
+  }
+  return left;
+}
+
+Term TermParser::factor() {
+  if (!peek().is("-")) return primary();
+  const Nesting nesting(*this);
+  const Position position = take().position;
+  return node(Kind::negate, position, single(factor()));
+}
+
+std::vector<Term> TermParser::terms_until(std::string_view close) {
+  std::vector<Term> terms;
+  if (take_if(close)) return terms;
+  do {
+    terms.push_back(term());
+  } while (take_if(","));
+  expect(close, "or another term");
+  return terms;
+}
+
+Term TermParser::primary() {
+  const Token token = take();
+  if (token.kind == Token::Kind::number) {
+    Term term = node(Kind::number, token.position, {});
+    term.number = token.number;
+    term.whole = token.whole;
+    return term;
+  }
+  if (token.is("(")) {
+    Term inner = term();
+    expect(")", "to close the bracket");
+    return inner;
+  }
+  if (token.is("nothing")) return node(Kind::nothing, token.position, {});
+  if (token.kind == Token::Kind::name) {
+    if (peek().is("(")) {
+      take();
+      return node(Kind::call, token.position, terms_until(")"), token.text);
+    }
+    const bool variable = token.text == "n" || token.text == "i" || token.text == "pi";
+    if (!contains(keywords, token.text) || variable) {
+      if (!take_if("[")) return node(Kind::name, token.position, {}, token.text);
+      return node(Kind::element, token.position, terms_until("]"), token.text);
+    }
+  }
+  throw source_.error(token.position, describe(token), "a number, a name or a bracket");
+}
+
+}  // namespace posattn::language

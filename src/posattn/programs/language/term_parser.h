@@ -1,0 +1,69 @@
+// The tokens of a program one after the other, and the terms they spell. From loose to tight:
+//   A if C else B, or, and, not, comparison, xor, + -, * / %, unary -
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posattn/programs/language/lexer.h"
+#include "posattn/programs/language/syntax.h"
+
+namespace posattn::language {
+
+class TermParser {
+ public:
+  TermParser(std::vector<Token> tokens, const Source& source, const Limits& limits)
+      : tokens_(std::move(tokens)), source_(source), limits_(limits) {}
+
+  const Token& peek(size_t ahead = 0) const {
+    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  Token take() { return at_ + 1 < tokens_.size() ? tokens_[at_++] : tokens_.back(); }
+  bool take_if(std::string_view text);
+  void expect(std::string_view text, std::string_view why);
+  // A new name: no keyword, function or n, i, pi.
+  std::string new_name(std::string_view what);
+  // Names of programs, tasks and procedures may have hyphens: scan-min.
+  std::string hyphenated_name(std::string_view what);
+  bool at_hyphenated_call() const;
+
+  Term term();
+  std::vector<Term> terms_until(std::string_view close);
+
+  const Source& source() const { return source_; }
+
+  // Brackets and blocks inside each other.
+  class Nesting {
+   public:
+    explicit Nesting(TermParser& parser);
+    ~Nesting() { --parser_.depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+   private:
+    TermParser& parser_;
+  };
+
+ private:
+  Term disjunction();
+  Term conjunction();
+  Term negation();
+  Term comparison();
+  Term exclusive_or();
+  Term sum();
+  Term product();
+  Term factor();
+  Term primary();
+  Term node(Term::Kind kind, Position position, std::vector<Term> operands, std::string name = {});
+
+  std::vector<Token> tokens_;
+  const Source& source_;
+  const Limits& limits_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
+bool is_function(std::string_view name);
+
+}  // namespace posattn::language

@@ -1,0 +1,240 @@
+#include "posattn/report/experiment_figure.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/report/experiment_panels.h"
+#include "posattn/report/figure.h"
+#include "posattn/report/figure_layout.h"
+#include "posattn/report/gnuplot.h"
+
+namespace posattn {
+namespace {
+
+constexpr double png_width = 1600;
+
+// The colour mixed with white, for what lies behind: bands, the published results.
+std::string tint(const char* colour, double share) {
+  std::string mixed = "#";
+  for (const size_t at : {1, 3, 5}) {
+    const int part = std::stoi(std::string(colour).substr(at, 2), nullptr, 16);
+    mixed += fmt::format("{:02x}", static_cast<int>(std::lround(255 - share * (255 - part))));
+  }
+  return mixed;
+}
+
+// x, median, low, high; a blank line, where a point cannot be drawn, breaks the curve.
+std::string data_block(const std::string& name, const std::vector<BandPoint>& points, Metric metric,
+                       const AxisRange& range) {
+  std::string text = fmt::format("${} << END\n", name);
+  for (const BandPoint& point : points) {
+    if (!drawable(point.median, metric)) {
+      text += "\n";
+      continue;
+    }
+    const double low = drawable(point.low, metric) ? point.low : point.median;
+    // A diverged run's value may be infinite: its band reaches the top.
+    const double high =
+        std::isnan(point.high) ? point.median : std::min(point.high, 10 * range.high);
+    text += fmt::format("{} {} {} {}\n", point.x, point.median, low, high);
+  }
+  return text + "END\n";
+}
+
+bool any_drawable(const std::vector<BandPoint>& points, Metric metric) {
+  return std::ranges::any_of(
+      points, [metric](const BandPoint& point) { return drawable(point.median, metric); });
+}
+
+// A point that has no neighbour has no band either: its spread is drawn as whiskers.
+std::vector<BandPoint> isolated(const std::vector<BandPoint>& points, Metric metric) {
+  std::vector<BandPoint> alone;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const bool before = i > 0 && drawable(points[i - 1].median, metric);
+    const bool after = i + 1 < points.size() && drawable(points[i + 1].median, metric);
+    if (drawable(points[i].median, metric) && !before && !after) alone.push_back(points[i]);
+  }
+  return alone;
+}
+
+// The curves of a panel, from back to front: bands, published, ours.
+std::string plot_panel(const Panel& panel, Metric metric, const AxisRange& range) {
+  std::string data;
+  std::vector<std::string> bands, published, ours;
+  const double opacity = panel.lines.size() > 4 ? 0.12 : 0.2;
+  for (size_t i = 0; i < panel.lines.size(); ++i) {
+    const PanelLine& line = panel.lines[i];
+    const LineStyle& style = line_style(static_cast<int>(i));
+    if (any_drawable(line.ours, metric)) {
+      data += data_block(fmt::format("ours{}", i), line.ours, metric, range);
+      bands.push_back(
+          fmt::format("$ours{} using 1:3:4 with filledcurves fs transparent solid {} "
+                      "noborder lc rgb '{}' notitle",
+                      i, opacity, style.colour));
+      ours.push_back(
+          fmt::format("$ours{} using 1:2 with linespoints dt {} lw 1.8 pt {} ps 0.55 "
+                      "lc rgb '{}' notitle",
+                      i, style.dash, style.marker, style.colour));
+      if (const auto alone = isolated(line.ours, metric); !alone.empty()) {
+        data += data_block(fmt::format("alone{}", i), alone, metric, range);
+        bands.push_back(
+            fmt::format("$alone{} using 1:2:3:4 with yerrorbars lw 1.8 pt 0 lc rgb '{}' "
+                        "notitle",
+                        i, tint(style.colour, 0.5)));
+      }
+    }
+    if (any_drawable(line.published, metric)) {
+      data += data_block(fmt::format("published{}", i), line.published, metric, range);
+      published.push_back(
+          fmt::format("$published{} using 1:2:3:4 with yerrorlines lw 0.8 pt {} ps "
+                      "0.55 lc rgb '{}' notitle",
+                      i, style.open_marker, tint(style.colour, 0.7)));
+    }
+  }
+  bands.insert(bands.end(), published.begin(), published.end());
+  bands.insert(bands.end(), ours.begin(), ours.end());
+  if (bands.empty()) bands.emplace_back("NaN notitle");
+  return data + fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
+}
+
+std::string vertical_axis(const AxisRange& range, Metric metric) {
+  if (metric == Metric::accuracy) {
+    return "unset logscale y\nset format y '%g'\nset ytics 0.25\nunset mytics\n"
+           "set yrange [-0.04:1.04]\n";
+  }
+  const double decades = std::round(std::log10(range.high / range.low));
+  const double step = std::ceil(decades / 5);  // at most six labels
+  return fmt::format(
+      "set logscale y 10\nset format y '10^{{%T}}'\nset ytics {:e}\n{}\n"
+      "set yrange [{:e}:{:e}]\n",
+      std::pow(10, step), step == 1 ? "set mytics 10" : "unset mytics", range.low, range.high);
+}
+
+std::string horizontal_axis(const ExperimentAxis& axis, double width) {
+  const HorizontalAxis shown = horizontal_axis_of(axis, width);
+  std::vector<std::string> tics;
+  for (const auto& [label, x] : shown.tics) {
+    tics.push_back(fmt::format("{} {}", gnuplot_quote(label), x));
+  }
+  return fmt::format("{}set xtics offset 0,0.3 ({})\nset xrange [{}:{}]\n",
+                     shown.logarithmic ? "set logscale x 2\n" : "", fmt::join(tics, ", "),
+                     shown.first, shown.last);
+}
+
+std::string panel_script(const Experiment& experiment, const FigureLayout& layout, size_t index,
+                         const Panel& panel) {
+  const Box& box = layout.panels[index];
+  const bool has_runs = std::ranges::any_of(panel.lines, [&](const PanelLine& line) {
+    return any_drawable(line.ours, experiment.metric);
+  });
+  const double middle = (box.left + box.right) / 2;
+  const auto place = [&](int label, const std::string& text, double x, double y) {
+    return fmt::format("set label {} {} at screen {:.5f},{:.5f} center noenhanced\n", label,
+                       gnuplot_quote(text), layout.x(x), layout.y(y));
+  };
+  const AxisRange range = value_range(panel, experiment.metric).value_or(AxisRange{1e-4, 1});
+  return fmt::format(
+             "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
+             "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n",
+             layout.x(box.left), layout.x(box.right), layout.y(box.top), layout.y(box.bottom)) +
+         place(2, panel.task, middle, box.top - 13) +
+         place(3, layout.lowest_of_column(index) ? experiment.axis.label : "", middle,
+               box.bottom + 33) +
+         fmt::format("set ylabel '{}' offset 1.5,0\n", index % layout.columns != 0 ? ""
+                                                       : experiment.metric == Metric::accuracy
+                                                           ? "accuracy"
+                                                           : "mean squared error") +
+         (has_runs ? "unset label 1\n"
+                   : "set label 1 'no finished run' at graph 0.5,0.94 center front\n") +
+         vertical_axis(range, experiment.metric) + plot_panel(panel, experiment.metric, range);
+}
+
+// Texts and legend, over an invisible plot of the whole canvas.
+std::string text_script(const Experiment& experiment, const FigureLayout& layout,
+                        bool with_published) {
+  std::string script =
+      "unset label\nunset ylabel\nunset border\nunset xtics\n"
+      "unset ytics\nunset logscale\nunset grid\n"
+      "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\n"
+      "set bmargin at screen 0\n";
+  for (const PlacedText& text : layout.texts) {
+    script += fmt::format(
+        "set label {} at screen {:.5f},{:.5f} {} noenhanced font ',{}' tc rgb "
+        "'{}'\n",
+        gnuplot_quote(text.text), layout.x(text.x), layout.y(text.y),
+        text.centred ? "center" : "left", text.size, text.colour);
+  }
+  const auto entry = [&](size_t index, const std::string& label, const std::string& line,
+                         const std::string& marker) {
+    const PlacedText& place = layout.legend[index];
+    const double y = layout.y(place.y);
+    script += fmt::format(
+        "set arrow from screen {0:.5f},{2:.5f} to screen {1:.5f},{2:.5f} nohead {3}\n"
+        "set label '' at screen {4:.5f},{2:.5f} point {5}\n"
+        "set label {6} at screen {7:.5f},{8:.5f} left noenhanced\n",
+        layout.x(place.x), layout.x(place.x + 40), y, line, layout.x(place.x + 20), marker,
+        gnuplot_quote(label), layout.x(place.x + 47), layout.y(place.y));
+  };
+  for (size_t i = 0; i < experiment.lines.size(); ++i) {
+    const LineStyle& style = line_style(static_cast<int>(i));
+    entry(i, experiment.lines[i].name,
+          fmt::format("dt {} lw 1.8 lc rgb '{}'", style.dash, style.colour),
+          fmt::format("pt {} ps 0.55 lc rgb '{}'", style.marker, style.colour));
+  }
+  if (with_published) {
+    entry(experiment.lines.size(), "published", "lw 0.8 lc rgb '#666666'",
+          "pt 6 ps 0.55 lc rgb '#666666'");
+  }
+  return script + "plot [0:1] [0:1] NaN notitle\n";
+}
+
+}  // namespace
+
+std::string draw_experiment(const Experiment& experiment, const std::vector<Curve>& curves,
+                            const std::vector<PublishedPoint>& published, FigureFormat format,
+                            const std::string& name) {
+  const std::vector<Panel> panels = panels_of(experiment, curves, published);
+  bool ours = false, theirs = false;
+  for (const Panel& panel : panels) {
+    for (const PanelLine& line : panel.lines) {
+      ours |= any_drawable(line.ours, experiment.metric);
+      theirs |= any_drawable(line.published, experiment.metric);
+    }
+  }
+  if (!ours) return "";
+
+  const FigureLayout layout =
+      lay_out(experiment, figure_note(experiment, curves, published), theirs);
+  std::string script;
+  if (format == FigureFormat::svg) {
+    script = fmt::format(
+        "set terminal svg size {:.0f},{:.0f} dynamic enhanced font "
+        "'sans-serif,{}' background '#ffffff' name {}\n",
+        layout.width, layout.height, layout.text_size, gnuplot_quote(name));
+  } else {
+    const double scale = png_width / layout.width;
+    script = fmt::format(
+        "set terminal pngcairo size {:.0f},{:.0f} enhanced font 'sans-serif,{}' "
+        "fontscale {:.5f} linewidth {:.5f} pointscale {:.5f} background "
+        "'#ffffff'\n",
+        png_width, std::ceil(layout.height * scale), layout.text_size, 0.75 * scale, scale,
+        scale);  // pngcairo counts text in points, 72 to the inch
+  }
+  script +=
+      "set encoding utf8\nset multiplot\nset border 3 lc rgb '#555555'\nset tics nomirror\n"
+      "set grid ytics lt 1 dt solid lc rgb '#dddddd' lw 0.6\nset errorbars 0.5\nunset key\n"
+      "set tics scale 0.6\n";
+  script +=
+      horizontal_axis(experiment.axis, layout.panels.front().right - layout.panels.front().left);
+  for (size_t i = 0; i < panels.size(); ++i) {
+    script += panel_script(experiment, layout, i, panels[i]);
+  }
+  script += text_script(experiment, layout, theirs) + "unset multiplot\n";
+  const std::string drawing = run_gnuplot(script);
+  return format == FigureFormat::svg ? svg_element(drawing, name) : drawing;
+}
+
+}  // namespace posattn

@@ -1,0 +1,23 @@
+// The figure of an experiment, drawn by gnuplot: a row of up to three panels, one per task, then
+// the next row; loss on a logarithmic axis, or accuracy from 0 to 1. Each line of the experiment
+// has its own colour, dash and marker; the published results lie thin and light behind ours.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "posattn/experiments/comparison.h"
+#include "posattn/experiments/curves.h"
+
+namespace posattn {
+
+enum class FigureFormat { svg, png };
+
+// The text of an <svg> element (7.5 inches wide, no text below 10 points) or the bytes of a PNG
+// file (1600 pixels wide). `name`, of letters and digits, tells the ids of two figures on one page
+// apart. "" when no point of ours can be drawn. Throws Error(failed) when gnuplot cannot draw.
+std::string draw_experiment(const Experiment& experiment, const std::vector<Curve>& curves,
+                            const std::vector<PublishedPoint>& published, FigureFormat format,
+                            const std::string& name = "figure");
+
+}  // namespace posattn

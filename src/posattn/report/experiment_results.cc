@@ -1,0 +1,128 @@
+#include "posattn/report/experiment_results.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/base/text.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As a shell reads it.
+std::string quoted(const std::string& word) {
+  constexpr const char* harmless =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(harmless) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+// Which changes make the output "NAME-quick-epochs100"; nothing when it is not one of NAME's.
+std::optional<ExperimentChanges> changes_of(const std::string& output, const std::string& name) {
+  if (!output.starts_with(name)) return {};
+  std::string_view rest = std::string_view(output).substr(name.size());
+  ExperimentChanges changes;
+  constexpr std::string_view quick = "-quick", epochs = "-epochs";
+  if (rest.starts_with(quick)) {
+    changes.quick = true;
+    rest.remove_prefix(quick.size());
+  }
+  if (rest.starts_with(epochs)) {
+    rest.remove_prefix(epochs.size());
+    if (rest.empty() || rest.size() > 9 ||
+        rest.find_first_not_of("0123456789") != std::string_view::npos) {
+      return {};
+    }
+    changes.epochs = parse_integer(rest, "--epochs");
+    rest = {};
+  }
+  if (!rest.empty()) return {};
+  return changes;
+}
+
+// Names of the folders that experiments wrote their files to.
+std::vector<std::string> output_folders(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code problem;
+  for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end;
+       entry.increment(problem)) {
+    if (fs::exists(entry->path() / "manifest.json", problem)) {
+      names.push_back(entry->path().filename().string());
+    }
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// A file "mine-quick.toml" may have written the folder that looks like a variant of mine.toml's.
+bool can_load(const std::string& source, const ExperimentChanges& changes) {
+  try {
+    load_experiment(source, changes);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+ExperimentResults gather(const fs::path& folder, const ResultsDatabase& database,
+                         const std::string& source, const ExperimentChanges& changes) {
+  constexpr uint64_t largest_manifest = 16 << 20;
+  const FindResult find = [&](const std::string& key) { return database.find(key); };
+  ExperimentResults results;
+  results.experiment = load_experiment(source, changes);
+  results.tally = tally_runs(results.experiment, find);
+  if (!results.tally.any()) return results;
+  results.curves = curves_of(results.experiment, find);
+  results.published = published_points(results.experiment.name);
+  results.command = fmt::format(
+      "posattn reproduce {}{}{} --results {}", quoted(source), changes.quick ? " --quick" : "",
+      changes.epochs ? fmt::format(" --epochs {}", *changes.epochs) : "", quoted(folder.string()));
+  const fs::path manifest = folder / results.experiment.output_name / "manifest.json";
+  std::error_code ignored;
+  if (fs::exists(manifest, ignored)) results.manifest = read_text_file(manifest, largest_manifest);
+  return results;
+}
+
+}  // namespace
+
+std::vector<ExperimentResults> read_results(const fs::path& folder,
+                                            const std::vector<std::string>& experiments) {
+  const ResultsDatabase database(folder, ResultsDatabase::Access::read);
+  const std::vector<std::string> folders = output_folders(folder);
+  std::vector<ExperimentResults> all;
+  for (const std::string& source : experiments.empty() ? experiment_names() : experiments) {
+    const std::string name = load_experiment(source).name;
+    std::vector<ExperimentChanges> variants = {{}};
+    for (const std::string& output : folders) {
+      const auto changes = changes_of(output, name);
+      if (changes && output != name && can_load(source, *changes)) variants.push_back(*changes);
+    }
+    const size_t before = all.size();
+    for (const ExperimentChanges& changes : variants) {
+      ExperimentResults results = gather(folder, database, source, changes);
+      if (results.tally.any()) all.push_back(std::move(results));
+    }
+    if (!experiments.empty() && all.size() == before) {
+      throw Error(ExitCode::data, fmt::format("no result of {} in {}", source, folder.string()),
+                  "at least one finished run",
+                  fmt::format("posattn reproduce {} --results {}", quoted(source),
+                              quoted(folder.string())));
+    }
+  }
+  if (all.empty()) {
+    throw Error(ExitCode::data, fmt::format("no result of an experiment in {}", folder.string()),
+                fmt::format("runs of one of: {}", fmt::join(experiment_names(), ", ")),
+                "posattn reproduce value-range --quick --results " + quoted(folder.string()));
+  }
+  return all;
+}
+
+}  // namespace posattn

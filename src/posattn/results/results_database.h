@@ -1,0 +1,52 @@
+// results.db: the finished runs of a results folder, in SQLite. A run is committed at once, when it
+// ends; the database is only ever opened by one writing process (the folder is locked), by any
+// number of reading ones.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posattn/evaluation/evaluate.h"
+#include "posattn/results/manifest.h"
+
+namespace posattn {
+
+// How one run ended.
+struct RunResult {
+  std::string key;                     // ExperimentRun::key
+  std::string configuration;           // a flat JSON object, as in the manifest
+  RunStatus status = RunStatus::done;  // done, diverged or failed
+  std::string message;                 // why it diverged or failed
+  int64_t epochs = 0, steps = 0;
+  double seconds = 0;  // of training, over all sittings
+  std::string device;  // "cpu" or "cuda"
+  std::string version, commit, ended;
+  double train_loss = 0;  // NaN where there is none
+  std::optional<double> validation_loss;
+  std::vector<ScaleResult> tests;  // c, mse, mse_over_c2 and accuracy; by c
+};
+
+class ResultsDatabase {
+ public:
+  enum class Access { read, write };
+  // Makes an empty database when writing and there is none. Throws Error(data) when the file is
+  // missing (reading), is no such database, or was made by a newer program.
+  ResultsDatabase(const std::filesystem::path& folder, Access access);
+  ~ResultsDatabase();
+  ResultsDatabase(ResultsDatabase&&) noexcept;
+  ResultsDatabase& operator=(ResultsDatabase&&) noexcept;
+
+  void record(const RunResult& result);  // replaces what is there of the key; durable on return
+  std::optional<RunResult> find(const std::string& key) const;
+  std::vector<RunResult> all() const;  // by key
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace posattn

@@ -1,0 +1,266 @@
+#include "posattn/results/results_database.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <random>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/results/sqlite.h"
+#include "posattn/results/temporary_folder_test.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+using Access = ResultsDatabase::Access;
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+RunResult sample(const std::string& key) {
+  RunResult result;
+  result.key = key;
+  result.configuration = R"({"task":"sort","seed":3})";
+  result.epochs = 200;
+  result.steps = 6000;
+  result.seconds = 12.5;
+  result.device = "cpu";
+  result.version = "0.1.0";
+  result.commit = "abc";
+  result.ended = "2025-01-31T12:00:00Z";
+  result.train_loss = 0.1;
+  result.validation_loss = 1.0 / 3;
+  result.tests = {{.c = 1, .mse = 0.1, .mse_over_c2 = 0.1, .accuracy = 0.75},
+                  {.c = 2.5, .mse = 1e300, .mse_over_c2 = 1.6e299, .accuracy = 0}};
+  return result;
+}
+
+void expect_number(double actual, double expected) {
+  EXPECT_TRUE(actual == expected || (std::isnan(actual) && std::isnan(expected)))
+      << actual << " " << expected;
+}
+
+void expect_same(const RunResult& a, const RunResult& b) {
+  EXPECT_EQ(a.key, b.key);
+  EXPECT_EQ(a.configuration, b.configuration);
+  EXPECT_EQ(a.status, b.status);
+  EXPECT_EQ(a.message, b.message);
+  EXPECT_EQ(a.epochs, b.epochs);
+  EXPECT_EQ(a.steps, b.steps);
+  expect_number(a.seconds, b.seconds);
+  EXPECT_EQ(a.device, b.device);
+  EXPECT_EQ(a.version, b.version);
+  EXPECT_EQ(a.commit, b.commit);
+  EXPECT_EQ(a.ended, b.ended);
+  expect_number(a.train_loss, b.train_loss);
+  EXPECT_EQ(a.validation_loss, b.validation_loss);
+  ASSERT_EQ(a.tests.size(), b.tests.size());
+  for (std::size_t i = 0; i < a.tests.size(); ++i) {
+    EXPECT_EQ(a.tests[i].c, b.tests[i].c);
+    expect_number(a.tests[i].mse, b.tests[i].mse);
+    expect_number(a.tests[i].mse_over_c2, b.tests[i].mse_over_c2);
+    expect_number(a.tests[i].accuracy, b.tests[i].accuracy);
+  }
+}
+
+class ResultsDatabaseTest : public testing::Test {
+ protected:
+  ResultsDatabase open(Access access = Access::write) const { return {folder_.path(), access}; }
+  fs::path file() const { return folder_.path() / "results.db"; }
+  void expect_refused(Access access, const std::string& message) const {
+    try {
+      ResultsDatabase database = open(access);
+      (void)database.all();  // damage inside a page shows when it is read
+      ADD_FAILURE() << "not refused: " << message;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data) << error.what();
+      EXPECT_THAT(error.what(), testing::HasSubstr(message));
+      EXPECT_THAT(error.what(), testing::HasSubstr("results.db"));
+    }
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(ResultsDatabaseTest, ReturnsWhatWasRecorded) {
+  RunResult diverged = sample("b");
+  diverged.status = RunStatus::diverged;
+  diverged.message = "loss 'inf' in epoch 3; \xc2\xb5 \n\"quoted\"";
+  diverged.train_loss = nan;
+  diverged.validation_loss = std::nullopt;
+  diverged.tests[0].mse = nan;
+  diverged.tests[1].mse = std::numeric_limits<double>::infinity();
+  {
+    ResultsDatabase database = open();
+    database.record(diverged);
+    database.record(sample("a"));
+    expect_same(database.find("b").value(), diverged);
+  }
+  const ResultsDatabase database = open(Access::read);
+  const std::vector<RunResult> all = database.all();
+  ASSERT_EQ(all.size(), 2u);
+  expect_same(all[0], sample("a"));
+  expect_same(all[1], diverged);
+  EXPECT_FALSE(database.find("c").has_value());
+}
+
+TEST_F(ResultsDatabaseTest, KeepsEveryBitOfANumber) {
+  std::mt19937_64 random(7);
+  ResultsDatabase database = open();
+  for (int i = 0; i < 20; ++i) {
+    RunResult result = sample("run");
+    result.train_loss =
+        std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 1800) - 1000);
+    result.tests[0].mse = std::ldexp(static_cast<double>(random()), -1070);  // also subnormal ones
+    database.record(result);
+    expect_same(database.find("run").value(), result);
+  }
+}
+
+TEST_F(ResultsDatabaseTest, ReplacesTheResultOfAKey) {
+  ResultsDatabase database = open();
+  RunResult failed = sample("a");
+  failed.status = RunStatus::failed;
+  failed.message = "disk full";
+  failed.tests.push_back({.c = 100});
+  database.record(failed);
+  database.record(sample("b"));
+  database.record(sample("a"));
+  expect_same(database.find("a").value(), sample("a"));
+  EXPECT_EQ(database.all().size(), 2u);
+}
+
+TEST_F(ResultsDatabaseTest, TestsComeBackByScale) {
+  RunResult result = sample("a");
+  std::swap(result.tests[0], result.tests[1]);
+  ResultsDatabase database = open();
+  database.record(result);
+  expect_same(database.find("a").value(), sample("a"));
+}
+
+// A result is there whole or not at all.
+TEST_F(ResultsDatabaseTest, AFailedRecordChangesNothing) {
+  ResultsDatabase database = open();
+  database.record(sample("a"));
+  RunResult bad = sample("a");
+  bad.message = "new";
+  bad.tests.push_back(bad.tests.back());  // the same scale twice
+  EXPECT_THROW(database.record(bad), Error);
+  expect_same(database.find("a").value(), sample("a"));
+  database.record(sample("b"));
+  EXPECT_EQ(database.all().size(), 2u);
+}
+
+TEST_F(ResultsDatabaseTest, ReadersSeeEveryCommitAtOnce) {
+  ResultsDatabase writer = open();
+  const ResultsDatabase reader = open(Access::read);
+  for (int i = 0; i < 5; ++i) {
+    writer.record(sample(std::string(1, static_cast<char>('a' + i))));
+    EXPECT_EQ(reader.all().size(), static_cast<std::size_t>(i + 1));
+    EXPECT_TRUE(reader.find("a").has_value());
+  }
+  EXPECT_FALSE(fs::exists(file().string() + "-journal"));
+}
+
+TEST_F(ResultsDatabaseTest, ReadingNeitherMakesNorChangesAFile) {
+  expect_refused(Access::read, "there is no");
+  EXPECT_FALSE(fs::exists(file()));
+  open().record(sample("a"));
+  ResultsDatabase reader = open(Access::read);
+  EXPECT_THROW(reader.record(sample("b")), Error);
+  EXPECT_EQ(reader.all().size(), 1u);
+}
+
+// What a process leaves that is killed while it makes the database.
+TEST_F(ResultsDatabaseTest, AnEmptyFileBecomesADatabase) {
+  write_file(file(), "");
+  expect_refused(Access::read, "is empty");
+  open().record(sample("a"));
+  EXPECT_EQ(open(Access::read).all().size(), 1u);
+}
+
+// What a process leaves that is killed during a commit: a journal that undoes it, also for readers.
+TEST_F(ResultsDatabaseTest, AHalfWrittenCommitIsUndone) {
+  TemporaryFolder copy;
+  {
+    ResultsDatabase database = open();
+    database.record(sample("a"));
+    const SqliteConnection other(file(), false);
+    other.execute("PRAGMA cache_size = 1; PRAGMA cache_spill = 1");
+    const SqliteTransaction transaction(other, true);
+    other.execute(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+        "INSERT INTO tests SELECT 'a', 100 + i, 0, 0, 0 FROM n");
+    for (const char* end : {"", "-journal"}) {  // the pages written so far, and the journal
+      fs::copy_file(file().string() + end, (copy.path() / "results.db").string() + end);
+    }
+  }
+  ASSERT_GT(fs::file_size(copy.path() / "results.db"), 20000u);
+  const ResultsDatabase database(copy.path(), Access::read);
+  expect_same(database.find("a").value(), sample("a"));
+}
+
+TEST_F(ResultsDatabaseTest, RefusesWhatIsNoDatabase) {
+  write_file(file(), std::string(5000, 'x'));
+  expect_refused(Access::read, "not a database");
+  expect_refused(Access::write, "not a database");
+}
+
+TEST_F(ResultsDatabaseTest, RefusesAnotherProgramsDatabase) {
+  SqliteConnection(file(), true).execute("CREATE TABLE runs (a)");
+  expect_refused(Access::read, "something else");
+  expect_refused(Access::write, "something else");
+}
+
+TEST_F(ResultsDatabaseTest, RefusesOtherTables) {
+  open();
+  SqliteConnection(file(), false).execute("DROP TABLE tests; CREATE TABLE tests (key)");
+  expect_refused(Access::read, "no such column");
+}
+
+TEST_F(ResultsDatabaseTest, RefusesAnUnknownStatus) {
+  open().record(sample("a"));
+  SqliteConnection(file(), false).execute("UPDATE runs SET status = 'fine'");
+  EXPECT_THROW((void)open(Access::read).all(), Error);
+}
+
+TEST_F(ResultsDatabaseTest, RefusesANewerFormat) {
+  open();
+  SqliteConnection(file(), false).execute("PRAGMA user_version = 2");
+  expect_refused(Access::read, "newer posattn (format 2)");
+  expect_refused(Access::write, "newer posattn (format 2)");
+}
+
+// Damage anywhere: either it is noticed with one clear error, or the results can still be read.
+TEST_F(ResultsDatabaseTest, DamageIsNeverACrash) {
+  {
+    ResultsDatabase database = open();
+    for (int i = 0; i < 30; ++i) database.record(sample("run" + std::to_string(i)));
+  }
+  const std::string whole = read_text_file(file(), 1 << 20);
+  std::mt19937_64 random(11);
+  int noticed = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::string damaged = whole;
+    if (i % 4 == 0) {
+      damaged.resize(random() % damaged.size());
+    } else {
+      for (int bytes = 0; bytes < 40; ++bytes) {
+        damaged[random() % damaged.size()] = static_cast<char>(random());
+      }
+    }
+    std::ofstream(file(), std::ios::binary) << damaged;  // quicker than write_file
+    try {
+      (void)open(Access::read).all();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data) << error.what();
+      ++noticed;
+    }
+  }
+  EXPECT_GT(noticed, 50);
+}
+
+}  // namespace
+}  // namespace posattn

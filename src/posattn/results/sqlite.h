@@ -1,0 +1,80 @@
+// SQLite as the results database needs it: one connection, prepared statements, transactions. Every
+// problem is an Error: of the machine (a full disk) failed, of the file itself data.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace posattn {
+
+class SqliteConnection {
+ public:
+  // Opens the file for reading and writing, as far as its permissions go; `create`: makes it.
+  SqliteConnection(std::filesystem::path file, bool create);
+  ~SqliteConnection();
+  SqliteConnection(const SqliteConnection&) = delete;
+  SqliteConnection& operator=(const SqliteConnection&) = delete;
+
+  void check(int code) const;  // throws for what is no success
+  void execute(const std::string& sql) const;
+  int64_t ask(const std::string& sql) const;  // the first column of the first row, or 0
+  sqlite3* get() const { return database_; }
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  std::filesystem::path file_;
+  sqlite3* database_ = nullptr;
+};
+
+// Parameters are bound and columns are read in order:
+//   statement.start().bind(key); while (statement.step()) name = statement.text();
+// A statement reads (and keeps a lock) until step() has said false, or start() or finish().
+class SqliteStatement {
+ public:
+  SqliteStatement(const SqliteConnection& connection, const std::string& sql);
+  ~SqliteStatement();
+  SqliteStatement(const SqliteStatement&) = delete;
+  SqliteStatement& operator=(const SqliteStatement&) = delete;
+
+  SqliteStatement& start();
+  SqliteStatement& bind(const std::string& text);
+  SqliteStatement& bind(int64_t value);
+  SqliteStatement& bind(double value);  // NaN is stored as NULL
+  bool step();                          // whether there is a row
+  void finish();                        // steps to the end
+
+  std::string text();
+  int64_t integer();
+  std::optional<double> optional_number();
+  double number();  // NULL is NaN
+
+ private:
+  const SqliteConnection& connection_;
+  sqlite3_stmt* statement_ = nullptr;
+  int parameter_ = 0, column_ = 0;
+};
+
+// Undone unless it is committed.
+class SqliteTransaction {
+ public:
+  explicit SqliteTransaction(const SqliteConnection& connection, bool writing);
+  ~SqliteTransaction();
+  SqliteTransaction(const SqliteTransaction&) = delete;
+  SqliteTransaction& operator=(const SqliteTransaction&) = delete;
+
+  void commit();
+
+ private:
+  const SqliteConnection& connection_;
+  bool committed_ = false;
+};
+
+// The error of a file that is no database of ours.
+[[noreturn]] void refuse_database(const std::filesystem::path& file, const std::string& why);
+
+}  // namespace posattn
