@@ -53,6 +53,8 @@ Value rebuilt(const Expression& e, const std::vector<Value>& operands) {
       return at_least(operands[0], operands[1]);
     case Kind::select:
       return select(operands[0], operands[1], operands[2]);
+    case Kind::exchange:
+      return exchange(operands[0], operands[1], operands[2]);
     default:
       return constant_value(e.number);
   }
@@ -231,9 +233,8 @@ Value ProgramBuilder::redirected(const Value& heard, const std::vector<bool>& wh
 }
 
 // Comparators: min here and max there (or the other way round) of an own word x and a partner's p.
-// With q the partner's where the minimum stays, and x itself elsewhere,
-//   x + relu(p - x) - |x - q|
-// needs two heads where gating needs four. Where one side keeps x, min(x, q) or max(x, q) will do.
+// With q the partner's where the minimum stays, and x itself elsewhere, an exchange needs two heads
+// where gating needs four. Where one side keeps x, min(x, q) or max(x, q) will do.
 Value ProgramBuilder::exchanged(const std::vector<bool>& where, const Value& value,
                                 const Value& otherwise) {
   const auto is_extreme = [](const Value& v) {
@@ -264,8 +265,7 @@ Value ProgramBuilder::exchanged(const std::vector<bool>& where, const Value& val
   if (!alike) return nullptr;
   if (a->kind == Kind::maximum) here.flip();
   const Value q = redirected(p, here);
-  // The interval of a sum does not know that this is one of x and p.
-  return with_type(subtract(add(x, relu(subtract(p, x))), absolute(subtract(x, q))), type);
+  return with_type(exchange(x, p, q), type);
 }
 
 // The value with all that it reads replaced by what is heard only `where`: zero elsewhere.

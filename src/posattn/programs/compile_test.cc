@@ -224,7 +224,7 @@ TEST(Compile, RefusesWhatCannotBe) {
   EXPECT_THAT(message({.dense = true}, 129), HasSubstr("leave out --dense"));
   EXPECT_THAT(message({.sharpness = 0}, 4), HasSubstr("sharpness 0"));
   EXPECT_THAT(message({.sharpness = NAN}, 4), HasSubstr("sharpness nan"));
-  EXPECT_THAT(message({.sizes = {.depth = 1}}, 9), HasSubstr("at least 5"));
+  EXPECT_THAT(message({.sizes = {.depth = 1}}, 9), HasSubstr("at least 4"));
 }
 
 TEST(Compile, TasksThatDoNotFitAreLeftOut) {

@@ -76,6 +76,8 @@ class Describer {
         return {"[" + operand(0).text + " >= " + operand(1).text + "]"};
       case Kind::select:
         return call("choose");
+      case Kind::exchange:
+        return {"min or max(" + operand(0).text + ", " + operand(1).text + ")"};
     }
     return {};
   }

@@ -189,6 +189,10 @@ Value select(const Value& condition, const Value& a, const Value& b) {
   return make(Expression::Kind::select, {condition, a, b}, hull(a->type, b->type));
 }
 
+Value exchange(const Value& x, const Value& p, const Value& q) {
+  return make(Expression::Kind::exchange, {x, p, q}, hull(x->type, p->type));
+}
+
 bool is_zero_at_zero(const Expression& expression) {
   std::map<const Expression*, double> known;
   const auto at_zero = [&known](const auto& self, const Expression& e) -> double {
@@ -218,6 +222,9 @@ bool is_zero_at_zero(const Expression& expression) {
           return operand(0) >= operand(1) ? 1 : 0;
         case Expression::Kind::select:
           return operand(0) == 1 ? operand(1) : operand(2);
+        case Expression::Kind::exchange:
+          return operand(2) == operand(0) ? std::max(operand(0), operand(1))
+                                          : std::min(operand(0), operand(1));
       }
       return 0;
     }();

@@ -44,6 +44,7 @@ class Expression {
     relu,
     at_least,  // the bit [a >= b], a and b integers
     select,    // bit ? a : b, operands (bit, a, b)
+    exchange,  // operands (x, p, q): max(x, p) where q is x itself, min(x, p) where q is p
   };
 
   Kind kind;
@@ -72,6 +73,7 @@ Value negation(const Value& bit);
 // The same value, known to be of this narrower type.
 Value with_type(const Value& a, const WordType& type);
 Value select(const Value& condition, const Value& a, const Value& b);
+Value exchange(const Value& x, const Value& p, const Value& q);
 
 // Whether the value is zero wherever all words and receipts are.
 bool is_zero_at_zero(const Expression& expression);

@@ -199,6 +199,11 @@ class Lowering {
       }
       case Kind::select:
         return selected(operand(0), operand(1), operand(2));
+      case Kind::exchange: {  // x + relu(p - x) - |x - q| = q + relu(p - x) - 2 relu(q - x)
+        const LinearForm &x = operand(0), &p = operand(1), &q = operand(2);
+        return combined(combined(q, 1, relu_of(combined(p, -1, x))), -2,
+                        relu_of(combined(q, -1, x)));
+      }
     }
     return {};
   }

@@ -1,6 +1,7 @@
 // A round's local function as ReLU layers: in each, hidden units are relu(linear form of the
 // layer's inputs) and what goes on is linear in them:
 //   min(a, b) = a - relu(a - b)      max(a, b) = a + relu(b - a)      |a| = 2 relu(-a) + a
+//   min or max(x, p) = q + relu(p - x) - 2 relu(q - x)      with q = p or q = x, as a head delivers
 //   [a >= b] = relu(a - b + 1) - relu(a - b)                          for integers
 //   c ? a : b = relu(a - B c') - relu(-a - B c') + relu(b - B c) - relu(-b - B c),  c' = 1 - c
 // and a value that only passes is x = relu(x) - relu(-x). A function whose ReLUs are nested takes

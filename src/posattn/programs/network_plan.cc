@@ -207,9 +207,11 @@ class Planner {
       }
       layer.columns.resize(plan_.width);
       layer.names.resize(plan_.width);
+      layer.words.assign(plan_.width, -1);
       for (size_t o = 0; o < to.size(); ++o) {
         layer.columns[to[o]] = from.outputs[o];
         layer.names[to[o]] = from.names[o];
+        if (last) layer.words[to[o]] = local.words[o];
       }
       if (last) {
         column_of_.assign(plan_.program.words.size(), -1);
@@ -248,6 +250,8 @@ class Planner {
       layer.units = {{{column, 1.0}}, {{column, -1.0}}};
       layer.columns.resize(plan_.width);
       layer.names.resize(plan_.width);
+      layer.words.assign(plan_.width, -1);
+      layer.words[column] = plan_.program.output;
       layer.columns[column] = {{0, 1.0}, {1, -1.0}};
       layer.names[column] = plan_.program.words[plan_.program.output].name;
       plan_.layers.push_back(std::move(layer));

@@ -26,6 +26,7 @@ struct PlannedLayer {
   std::vector<LinearForm> units;
   std::vector<LinearForm> columns;  // of x after the layer, over units; as many as the width
   std::vector<std::string> names;   // of what the columns hold after the layer; "" unused
+  std::vector<int> words;           // the program's word in each column at a round's end, or -1
 };
 
 struct NetworkPlan {

@@ -1,8 +1,9 @@
-// How far a network's outputs may lie from the program's exact answer: running error analysis
-// (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3). Alongside each value the
-// run carries a bound of its error: a dot product of k terms adds at most
-//   gamma_k sum |w x|,   gamma_k = k u / (1 - k u),   u the unit roundoff,
-// to the errors it inherits, sum |w| e; a ReLU adds nothing.
+// How far a network's outputs may lie from the program's exact answer. A round computes
+// f(x) + rounding: the rounding of its dot products (k terms add at most gamma_k sum |w x|,
+// gamma_k = k u / (1 - k u), u the unit roundoff; Higham, Accuracy and Stability of Numerical
+// Algorithms, section 3.1) and the error that x already has, which f passes on: minima, maxima,
+// |x| and relu do not enlarge it, sums add it up. So the bound follows the program, not the
+// weights, whose cancellations would let a bound grow sevenfold with every comparator.
 #pragma once
 
 #include <vector>
@@ -19,8 +20,9 @@ struct BoundedOutputs {
   std::vector<double> bounds;  // |computed - exact| is at most this
 };
 
-// One input [processors], the network's arithmetic having this unit roundoff. Whatever its order of
-// summation, a network with the plan's weights stays within the bounds.
+// One input [processors], the network's arithmetic having this unit roundoff. A network with the
+// plan's weights stays within the bounds, whatever its order of summation. Comparisons and
+// selections are taken as exact: they are of whole numbers.
 BoundedOutputs bounded_run(const NetworkPlan& plan, const double* input, double roundoff);
 
 }  // namespace posattn

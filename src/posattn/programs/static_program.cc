@@ -35,6 +35,9 @@ T apply(const Instruction& instruction, const std::vector<T>& results, const T* 
       return operand(0) >= operand(1) ? T{1} : T{0};
     case Expression::Kind::select:
       return operand(0) == T{1} ? operand(1) : operand(2);
+    case Expression::Kind::exchange:
+      return operand(2) == operand(0) ? std::max(operand(0), operand(1))
+                                      : std::min(operand(0), operand(1));
   }
   return T{0};
 }
