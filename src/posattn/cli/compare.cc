@@ -10,6 +10,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/compare_output.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/experiments/recorded_runs.h"
 #include "posattn/results/results_database.h"
 
 namespace posattn {
@@ -37,7 +38,7 @@ std::string reproduce_command(const Options& options, const std::string& folder)
 
 std::vector<Curve> read_curves(const Experiment& experiment, const std::string& folder,
                                const Options& options) {
-  const ResultsDatabase database(folder, ResultsDatabase::Access::read);
+  const ResultsDatabase database = open_results(folder);
   std::vector<Curve> curves = curves_of(experiment, database);
   if (curves.empty()) {
     throw Error(ExitCode::data,

@@ -141,7 +141,7 @@ std::string median_table(const Experiment& whole, const std::vector<Curve>& curv
 
 std::string file_list(const ExperimentFiles& files) {
   std::string text = "wrote";
-  for (const auto& path : {files.csv, files.svg, files.png, files.manifest}) {
+  for (const auto& path : {files.csv, files.svg, files.png, files.runs, files.manifest}) {
     if (!path.empty()) text += fmt::format("  {}\n     ", path.string());
   }
   text.erase(text.find_last_not_of(' ') + 1);
@@ -184,6 +184,7 @@ std::string reproduce_json(const Experiment& whole, const std::filesystem::path&
                   {{"csv", path_json(files.csv)},
                    {"svg", path_json(files.svg)},
                    {"png", path_json(files.png)},
+                   {"runs", path_json(files.runs)},
                    {"manifest", path_json(files.manifest)}}},
                  {"points", points}});
 }

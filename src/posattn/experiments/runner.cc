@@ -16,6 +16,7 @@
 #include "posattn/base/version.h"
 #include "posattn/experiments/chunks.h"
 #include "posattn/experiments/finished_run.h"
+#include "posattn/experiments/recorded_runs.h"
 #include "posattn/results/settings_difference.h"
 #include "posattn/training/fleet.h"
 
@@ -242,11 +243,8 @@ class Runner {
 }  // namespace
 
 GridSurvey survey(const fs::path& results, const std::vector<ExperimentRun>& wanted) {
-  std::error_code none;
   std::optional<ResultsDatabase> database;
-  if (fs::file_size(results / "results.db", none) > 0 && !none) {
-    database.emplace(results, ResultsDatabase::Access::read);
-  }
+  if (has_results(results)) database.emplace(open_results(results));
   std::vector<ExperimentRun> missing;
   return survey(results, wanted, database ? &*database : nullptr, missing);
 }
@@ -255,6 +253,7 @@ GridSummary run_experiment(const std::vector<ExperimentRun>& wanted, const Runne
   create_folder(options.results);
   const FolderLock lock(options.results);
   ResultsDatabase database(options.results, ResultsDatabase::Access::write);
+  import_recorded_runs(options.results, database);
   return Runner(options, database).run(wanted);
 }
 

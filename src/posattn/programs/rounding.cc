@@ -10,12 +10,18 @@ struct Bounded {
   double value = 0, error = 0;
 };
 
+// What storing a weight in fp32 leaves.
+double storage_error(double weight) {
+  return std::abs(weight - static_cast<double>(static_cast<float>(weight)));
+}
+
 // A sum of products, its terms added one by one.
 class Dot {
  public:
   void add(double weight, const Bounded& x, double own_error = 0) {
     sum_.value += weight * x.value;
-    sum_.error += std::abs(weight) * (x.error + own_error);
+    sum_.error += std::abs(weight) * (x.error + own_error) +
+                  storage_error(weight) * (std::abs(x.value) + x.error);
     size_ += std::abs(weight) * (std::abs(x.value) + x.error);
     exact_ = exact_ && (weight == 0 || std::abs(weight) == 1);
     ++terms_;
@@ -53,7 +59,7 @@ class Run {
         const bool is_input = static_cast<int>(w) == plan_.program.input;
         const double value = is_input ? input[i] : initial.empty() ? 0 : initial[i];
         at(i, plan_.start[w]) = {value, 0};
-        errors_[i * words_ + w] = is_input ? 0 : roundoff_ * std::abs(value);  // a weight
+        errors_[i * words_ + w] = is_input ? 0 : storage_error(value);  // a constant is a weight
       }
     }
   }
@@ -116,8 +122,8 @@ class Run {
     if (!from.route.is_weighted()) return dot.add(factor, at(from.route.sources[i], column));
     for (const auto& [j, weight] : from.route.weighted[i]) {
       const Bounded& x = at(j, column);
-      // The weight is rounded, its scale too, and so is their product.
-      dot.add(factor * weight, x, 4 * roundoff_ * std::abs(x.value));
+      // Weight and scale are stored, each product with one of them is rounded.
+      dot.add(factor * weight, x, 2 * (float_roundoff + roundoff_) * std::abs(x.value));
     }
   }
 

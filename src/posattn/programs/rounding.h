@@ -3,7 +3,8 @@
 // gamma_k = k u / (1 - k u), u the unit roundoff; Higham, Accuracy and Stability of Numerical
 // Algorithms, section 3.1) and the error that x already has, which f passes on: minima, maxima,
 // |x| and relu do not enlarge it, sums add it up. So the bound follows the program, not the
-// weights, whose cancellations would let a bound grow sevenfold with every comparator.
+// weights, whose cancellations would let a bound grow sevenfold with every comparator. Weights that
+// fp32 does not hold exactly are off by what storing them leaves, in any arithmetic.
 #pragma once
 
 #include <vector>

@@ -19,6 +19,7 @@ struct VerifyRequest {
   int64_t samples = 10000;  // per scale
   uint64_t seed = 0;
   int threads = 1;
+  bool in_double = false;  // the network's arithmetic, instead of fp32; routed models only
 };
 
 struct ScaleVerification {
@@ -27,7 +28,10 @@ struct ScaleVerification {
   int64_t mismatches = 0;    // samples with an output outside its rounding bound
   double largest_error = 0;  // of an output, against the program's exact run
   double largest_bound = 0;  // what rounding allows at most
-  double mse = 0;            // against the task's answer; against the program's where it has none
+  // Against the task's answer; against the program's where it has none, and in double, since the
+  // tasks' answers are fp32.
+  double mse = 0;
+  double seconds = 0;  // in the network, all else left out
 };
 
 // An input on which the model is wrong, made as simple as it could be: few numbers that are not
@@ -45,7 +49,8 @@ struct Verification {
   bool holds() const { return !counter_example; }
 };
 
-// Throws Error(data) where the model's shape is not the program's.
+// Throws Error(data) where the model's shape is not the program's, Error(configuration) for a dense
+// model in double.
 Verification verify(const VerifyRequest& request);
 
 }  // namespace posattn

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/version.h"
 #include "posattn/experiments/comparison.h"
+#include "posattn/experiments/recorded_runs.h"
 #include "posattn/report/experiment_figure.h"
 #include "posattn/results/manifest.h"
 
@@ -31,6 +33,20 @@ Json axis_of(const ExperimentAxis& axis) {
   Json json = {{"key", axis.key}, {"values", axis.values}, {"label", axis.label}};
   if (!axis.is_scale()) json["test_scale"] = axis.test_scale;
   return json;
+}
+
+// The single runs behind the table.
+std::string recorded_runs(const Experiment& experiment, const FindResult& find) {
+  std::string text;
+  std::set<std::string> keys;
+  for (const ExperimentRun& run : runs_of(experiment)) {
+    if (!keys.insert(run.key).second) continue;
+    const std::optional<RunResult> result = find(run.key);
+    const bool ended =
+        result && (result->status == RunStatus::done || result->status == RunStatus::diverged);
+    if (ended) text += to_json_line(*result) + "\n";
+  }
+  return text;
 }
 
 struct Drawings {
@@ -100,8 +116,14 @@ ExperimentFiles write_experiment_files(const std::filesystem::path& results,
   const std::filesystem::path folder = results / whole.output_name;
   create_folder(folder);
   const auto file = [&](const char* ending) { return folder / (whole.output_name + ending); };
-  ExperimentFiles files{file(".csv"), file(".svg"), file(".png"), folder / "manifest.json", ""};
+  ExperimentFiles files{file(".csv"),
+                        file(".svg"),
+                        file(".png"),
+                        folder / "runs.jsonl",
+                        folder / "manifest.json",
+                        ""};
   write_file(files.csv, to_csv(summarise(whole, curves)));
+  write_file(files.runs, recorded_runs(whole, find));
   write_file(files.manifest, experiment_manifest(whole, tally, command_line));
   Drawings drawings;
   try {

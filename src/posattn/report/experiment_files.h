@@ -10,11 +10,12 @@
 namespace posattn {
 
 struct ExperimentFiles {
-  std::filesystem::path csv, svg, png, manifest;  // svg and png are empty where not drawn
-  std::string problem;                            // why there is no figure, or empty
+  std::filesystem::path csv, svg, png, runs, manifest;  // svg and png are empty where not drawn
+  std::string problem;                                  // why there is no figure, or empty
 };
 
-// Writes OUTPUT_NAME.csv, OUTPUT_NAME.svg, OUTPUT_NAME.png and manifest.json to the folder
+// Writes OUTPUT_NAME.csv, OUTPUT_NAME.svg, OUTPUT_NAME.png, runs.jsonl (the single runs behind the
+// table, recorded_runs.h) and manifest.json to the folder
 // `results`/OUTPUT_NAME, each as a whole or not at all. `whole` is the experiment with all its
 // tasks, lines and seeds, also when only a part was trained. Without gnuplot, or when no point can
 // be drawn, there is no figure (`problem`), and one of an earlier time is removed. Throws

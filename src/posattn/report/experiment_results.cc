@@ -9,6 +9,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/text.h"
+#include "posattn/experiments/recorded_runs.h"
 
 namespace posattn {
 namespace {
@@ -95,7 +96,7 @@ ExperimentResults gather(const fs::path& folder, const ResultsDatabase& database
 
 std::vector<ExperimentResults> read_results(const fs::path& folder,
                                             const std::vector<std::string>& experiments) {
-  const ResultsDatabase database(folder, ResultsDatabase::Access::read);
+  const ResultsDatabase database = open_results(folder);
   const std::vector<std::string> folders = output_folders(folder);
   std::vector<ExperimentResults> all;
   for (const std::string& source : experiments.empty() ? experiment_names() : experiments) {

@@ -1,0 +1,30 @@
+// The results of single runs as text, one JSON object a line (OUTPUT_NAME/runs.jsonl beside an
+// experiment's table): small enough to keep with the figures, and enough to make the database
+// again.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posattn/results/results_database.h"
+
+namespace posattn {
+
+// Settings are those that differ from the defaults of `posattn train`.
+std::string to_json_line(const RunResult& result);
+
+// Throws Error(data), with the line, for anything but such lines; a key must be that of its
+// settings.
+std::vector<RunResult> run_results_from_text(std::string_view text, const std::string& name);
+
+// Brings the runs of folder/*/runs.jsonl that the database does not have into it; how many.
+int64_t import_recorded_runs(const std::filesystem::path& folder, ResultsDatabase& database);
+
+// Whether there is a database that holds something, or a file to make it from.
+bool has_results(const std::filesystem::path& folder);
+// For reading: makes the database from recorded runs first where there are only those.
+ResultsDatabase open_results(const std::filesystem::path& folder);
+
+}  // namespace posattn
