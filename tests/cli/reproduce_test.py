@@ -179,7 +179,8 @@ class Reproduce(CliCase):
         self.run_ok("reproduce", "small.toml")
         whole = self.table()
         run = next((self.folder / "results/runs").glob("sort-positional-seed1-*"))
-        (self.folder / "results/results.db").unlink()
+        for file in ["results.db", "small/runs.jsonl"]:
+            (self.folder / "results" / file).unlink()
         manifest = run / "manifest.json"
         manifest.write_text(manifest.read_text().replace('"status": "done"', '"status": "running"'))
         checkpoint = run / "checkpoint.safetensors"

@@ -19,20 +19,4 @@ void add_json_flag(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "Print the result as JSON (shapes: docs/commands.md)");
 }
 
-std::string shell_command(const std::vector<std::string>& arguments) {
-  std::string line;
-  for (const std::string& argument : arguments) {
-    constexpr const char* harmless =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-    const bool plain =
-        !argument.empty() && argument.find_first_not_of(harmless) == std::string::npos;
-    std::string quoted = argument;
-    for (size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4) {
-      quoted.replace(at, 1, "'\\''");
-    }
-    line += (line.empty() ? "" : " ") + (plain ? argument : "'" + quoted + "'");
-  }
-  return line;
-}
-
 }  // namespace posattn

@@ -41,9 +41,6 @@ struct CommandText {
 CLI::App& add_command(Program& program, const CommandText& text, std::function<ExitCode()> action);
 void add_json_flag(CLI::App& command, bool& json);
 
-// The arguments as a shell would need them to be typed.
-std::string shell_command(const std::vector<std::string>& arguments);
-
 void add_bench(Program& program);
 void add_compare(Program& program);
 void add_compile(Program& program);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "posattn/base/error.h"
+#include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/compare_output.h"
 #include "posattn/cli/terminal.h"
@@ -54,8 +55,7 @@ std::vector<Curve> read_curves(const Experiment& experiment, const std::string& 
 std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Options& options) {
   std::vector<PublishedPoint> points;
   if (options.with.empty()) {
-    if (experiment.metric != Metric::mse) return points;  // losses are what was published
-    points = published_points(experiment.name);
+    points = published_points(experiment);
     std::erase_if(points, [&](const PublishedPoint& published) {
       return options.split == "test" && published.point.split != Split::test;
     });

@@ -21,7 +21,7 @@ std::string paragraph(const std::string& text) { return wrapped(text, page_colum
 // So many significant digits, or all of a whole part that is not too long: 118, never 1.2e+02.
 std::string digits(double value, int count) {
   if (std::isnan(value)) return "nan";  // never "-nan"
-  if (value >= 100 && value < 1e5) return fmt::format("{:.0f}", value);
+  if (value >= 99.5 && value < 1e5) return fmt::format("{:.0f}", value);
   return fmt::format("{:.{}g}", value, count);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/programs/describe.h"
 #include "posattn/programs/language/language.h"
@@ -39,10 +40,15 @@ StaticProgram embedded_program(const Model& model, const std::string& path) {
                 "a model that `posattn compile` wrote",
                 "posattn evaluate compares any model with its task's answer");
   }
-  const int n =
-      length == model.origin.notes.end() ? model.origin.length : std::stoi(length->second);
   try {
-    return compile_text(text->second, path, n);
+    const int64_t n = length == model.origin.notes.end()
+                          ? model.origin.length
+                          : parse_integer(length->second, path + ": length");
+    if (n < 1 || n > longest) {
+      throw Error(ExitCode::data, fmt::format("{}: length {}", path, n),
+                  fmt::format("1 to {}", longest));
+    }
+    return compile_text(text->second, path, static_cast<int>(n));
   } catch (const Error& error) {  // the file's fault
     throw Error(ExitCode::data, error.problem(), error.expected(), error.hint());
   }

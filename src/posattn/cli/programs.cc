@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/program_input.h"
@@ -19,20 +21,36 @@ struct Options {
   bool json = false;
 };
 
+// Descriptions to the right of the numbers, from the same column on; wrapped on a terminal.
+std::string with_descriptions(const std::string& table, const std::vector<std::string>& texts) {
+  std::vector<std::string> rows;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) rows.push_back(line);
+  size_t width = 0;
+  for (const std::string& row : rows) width = std::max(width, row.size());
+  const auto indent = static_cast<int>(width) + 2;
+  const int columns = is_terminal(stdout) ? std::max(indent + 24, terminal_columns(stdout)) : 1000;
+  std::string text;
+  for (size_t k = 0; k < rows.size(); ++k) {
+    text += fmt::format("{:<{}}{}\n", rows[k], indent, wrapped(texts[k], columns, indent));
+  }
+  return text;
+}
+
 ExitCode list_programs(const Options& options) {
   if (!options.show.empty()) {
     write_output(find_program(options.show).text);
     return ExitCode::done;
   }
-  TextTable table({"program", "rounds", "layers", "heads", "words", "hidden", "what it computes"},
-                  1);
+  TextTable table({"program", "rounds", "layers", "heads", "words", "hidden"});
+  std::vector<std::string> descriptions = {"what it computes"};
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  std::string descriptions;
   for (const LibraryProgram& entry : library_programs()) {
     const NetworkPlan plan = plan_network(read_program(entry.name, options.length).program);
     table.add_row({entry.name, std::to_string(plan.program.rounds.size()),
                    std::to_string(plan.layers.size()), std::to_string(plan.heads),
-                   std::to_string(plan.width), std::to_string(plan.hidden), entry.description});
+                   std::to_string(plan.width), std::to_string(plan.hidden)});
+    descriptions.push_back(entry.description);
     list.push_back({{"name", entry.name},
                     {"description", entry.description},
                     {"task", plan.program.task},
@@ -49,9 +67,9 @@ ExitCode list_programs(const Options& options) {
     write_output(list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     write_output(
-        fmt::format("length {}\n{}\nnext:  posattn programs --show sort\n"
+        fmt::format("n = {}\n{}\nnext:  posattn programs --show sort\n"
                     "       posattn compile sort --length 8 -o sort.safetensors\n",
-                    options.length, table.to_string()));
+                    options.length, with_descriptions(table.to_string(), descriptions)));
   }
   return ExitCode::done;
 }

@@ -8,6 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/report/experiment_page.h"
@@ -35,7 +36,7 @@ Written report_runs(const Options& options) {
   for (const std::string& source : options.sources) {
     if (std::filesystem::exists(std::filesystem::path(source) / "results.db")) {
       throw Error(ExitCode::usage, fmt::format("'{}' holds experiments", source), "run folders",
-                  fmt::format("posattn report --results {}", source));
+                  shell_command({"posattn", "report", "--results", source}));
     }
   }
   ReportInput input = read_runs({options.sources.begin(), options.sources.end()});

@@ -1,10 +1,14 @@
 // posattn reproduce
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <memory>
 
+#include "posattn/base/shell.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_display.h"
@@ -74,6 +78,19 @@ std::string next_command(const Options& options) {
   return shell_command(words);
 }
 
+// Seeds of --seeds that the file does not have are trained, but no table or figure shows them.
+std::string unseen_seeds(const Experiment& chosen, const Experiment& whole) {
+  std::vector<uint64_t> unseen;
+  std::ranges::copy_if(chosen.seeds, std::back_inserter(unseen), [&](uint64_t seed) {
+    return std::ranges::find(whole.seeds, seed) == whole.seeds.end();
+  });
+  return unseen.empty() ? ""
+                        : fmt::format(
+                              "not among the experiment's seeds, so that its table and "
+                              "figure do not show their runs: {}\n",
+                              fmt::join(unseen, ", "));
+}
+
 Error failed_runs(const GridSummary& summary) {
   constexpr std::size_t most = 20;
   std::string list;
@@ -104,6 +121,7 @@ ExitCode reproduce(const Options& options, const std::vector<std::string>& argum
       stderr, "{}\n{}: {}{}\n",
       machine_line(find_machine(), thread_count(options.threads), device_used(runs.front().config)),
       whole.output_name, whole.title, whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
+  fmt::print(stderr, "{}", unseen_seeds(chosen, whole));
   const std::atomic<bool>& stop = catch_interrupts();
   const GridSummary summary = train(options, runs, command_line, stop);
 
@@ -126,7 +144,7 @@ ExitCode reproduce(const Options& options, const std::vector<std::string>& argum
     flush_output();
     throw failed_runs(summary);
   }
-  if (!options.json && !published_points(whole.name).empty()) {
+  if (!options.json && !published_points(whole).empty()) {
     write_output(fmt::format("\nnext:  {}\n", next_command(options)));
   }
   return ExitCode::done;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"

@@ -39,6 +39,15 @@ std::string plain_architecture(const RunConfig& config) {
   return preset_name(spec);
 }
 
+// An experiment's name becomes a folder among what a results folder holds.
+void check_folder_name(const std::string& name, const std::filesystem::path& file) {
+  constexpr std::string_view taken[] = {"runs", "results.db", "lock", "report.html"};
+  if (!name.starts_with('.') && std::ranges::find(taken, name) == std::end(taken)) return;
+  throw Error(ExitCode::configuration, fmt::format("an experiment named '{}'", name),
+              "a name that a results folder does not use itself",
+              fmt::format("rename {}", file.string()));
+}
+
 }  // namespace
 
 std::string_view to_string(Metric metric) { return metric == Metric::mse ? "mse" : "accuracy"; }
@@ -63,12 +72,14 @@ Experiment load_experiment(const std::string& name_or_file, const ExperimentChan
     return read_experiment(*text, name_or_file, name_or_file + ".toml", changes);
   }
   const std::filesystem::path path(name_or_file);
-  if (path.extension() != ".toml" && !std::filesystem::is_regular_file(path)) {
+  std::error_code ignored;
+  if (path.extension() != ".toml" && !std::filesystem::is_regular_file(path, ignored)) {
     throw unknown_name(ExitCode::usage, "experiment", name_or_file, experiment_names());
   }
+  const std::string name = path.stem().string();
+  check_folder_name(name, path);
   constexpr uint64_t largest = 1 << 20;
-  return read_experiment(read_text_file(path, largest), path.stem().string(), path.string(),
-                         changes);
+  return read_experiment(read_text_file(path, largest), name, path.string(), changes);
 }
 
 std::string run_key(const RunConfig& config) {

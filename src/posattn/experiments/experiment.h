@@ -68,8 +68,8 @@ struct Experiment {
   ExperimentAxis axis;
   RunConfig settings;  // device, path, precision: how runs are computed by default
   std::vector<ExperimentLine> lines;
-  // "value-range"; "value-range-quick" and "value-range-epochs100" where --quick or --epochs change
-  // what is trained: folder and files of its results.
+  // "value-range"; "value-range-quick", "value-range-epochs100" and "value-range-tf32" where
+  // --quick, --epochs or --precision change what is trained: folder and files of its results.
   std::string output_name;
   // What --quick and --epochs reduced, in words for the figure: "quick: 100 epochs, 2 runs"; empty
   // for the whole experiment.

@@ -124,6 +124,8 @@ TEST(Experiment, ChangesFromTheCommandLine) {
   EXPECT_EQ(longer.settings.epochs, 5);
   EXPECT_EQ(longer.output_name, "small-epochs5");
   EXPECT_THAT(longer.reduction, HasSubstr("5 epochs"));
+  EXPECT_EQ(read(small, {.epochs = 5, .precision = "tf32"}).output_name, "small-epochs5-tf32");
+  EXPECT_EQ(read(small, {.precision = "fp32"}).output_name, "small");
   EXPECT_THROW(read(small, {.tasks = {"path"}}), Error);
   EXPECT_THROW(read(small, {.lines = {"standard"}}), Error);
   EXPECT_THROW(read(small, {.runs = 4}), Error);
@@ -131,11 +133,27 @@ TEST(Experiment, ChangesFromTheCommandLine) {
   EXPECT_THROW(read(small, {.device = "tpu"}), Error);
 }
 
+TEST(Experiment, ChangesHoldForLinesWithTheirOwnSetting) {
+  const std::string own = replaced(small, "depth = 1", "depth = 1\nepochs = 7");
+  EXPECT_EQ(runs_of(read(own)).back().config.epochs, 7);
+  for (const ExperimentRun& run : runs_of(read(own, {.epochs = 5}))) {
+    EXPECT_EQ(run.config.epochs, 5) << run.line;
+  }
+  const std::string axis =
+      replaced(replaced(small, "key = \"samples\"", "key = \"epochs\""), "[100, 200]", "[3, 4]");
+  const std::string without = axis.substr(0, axis.find("[quick]"));
+  EXPECT_THAT(runs_of(read(without)), SizeIs(24));
+  EXPECT_THROW(read(without, {.epochs = 5}), Error);
+}
+
 TEST(Experiment, QuickIsReducedAndSaysSo) {
   const Experiment quick = read(small, {.quick = true});
   EXPECT_THAT(runs_of(quick), SizeIs(2));
   EXPECT_EQ(quick.output_name, "small-quick");
   EXPECT_EQ(quick.reduction, "quick: 1 epochs, 1 runs");
+  const Experiment longer = read(small, {.quick = true, .epochs = 5});
+  EXPECT_EQ(longer.output_name, "small-quick-epochs5");
+  EXPECT_EQ(longer.reduction, "quick: 5 epochs, 1 runs");
   const std::string without = small.substr(0, small.find("[quick]"));
   EXPECT_THROW(read(without, {.quick = true}), Error);
   EXPECT_NO_THROW(read(without));
@@ -157,6 +175,9 @@ TEST(Experiment, MistakesAreNamedWithTheirLine) {
   expect_refused(replaced(small, "[100, 200]", "[100.5, 200]"), code, "samples", "integer");
   expect_refused(replaced(small, "test-scale = 3", "test-scale = 11"), code, "no test at c = 11",
                  "test-scales");
+  expect_refused(replaced(small, "depth = 1", "depth = 1\ntest-scales = \"1..2\""), code,
+                 "no test at c = 3 of line 'm0'", "test-scales = \"1..2\"");
+  expect_refused(replaced(small, "\"0..2\"", "\"2..0\""), code, "seeds in small.toml:3", "");
   expect_refused(replaced(small, "epochs = 2", "epocs = 2"), code,
                  "unknown key 'epocs' in small.toml:9", "epochs");
   expect_refused(replaced(small, "epochs = 2", "epochs = \"2\""), code,
@@ -175,6 +196,20 @@ TEST(Experiment, MistakesAreNamedWithTheirLine) {
                  "unknown key 'epoch' in small.toml:21", "epochs");
   expect_refused(replaced(small, "tasks = [\"sort\"]", "tasks = [\"path\"]"), code,
                  "bad 'tasks' in small.toml:18", "part");
+}
+
+TEST(Experiment, NameIsNoPartOfAResultsFolder) {
+  for (const char* file : {"runs.toml", "folder/results.db.toml", "...toml", ".hidden.toml"}) {
+    SCOPED_TRACE(file);
+    try {
+      load_experiment(file);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::configuration);
+      EXPECT_THAT(error.problem(), HasSubstr("an experiment named"));
+    }
+  }
+  EXPECT_THROW(load_experiment(std::string(5000, 'a')), Error);  // no file can have this name
 }
 
 TEST(Experiment, EmbeddedOnesAreWhole) {

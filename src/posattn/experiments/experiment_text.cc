@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <sstream>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -96,7 +97,11 @@ class Reader {
 
   std::vector<uint64_t> seeds(const toml::node& node) const {
     if (!node.is_string()) refuse(node, "seeds", "text such as \"0..9\"");
-    return parse_seeds(node.as_string()->get(), fmt::format("seeds {}", where(node)));
+    try {
+      return parse_seeds(node.as_string()->get(), fmt::format("seeds {}", where(node)));
+    } catch (const Error& error) {
+      throw Error(ExitCode::configuration, error.problem(), error.expected(), error.hint());
+    }
   }
 
   // Settings of a run, without those that the grid decides.
@@ -235,13 +240,38 @@ void read_quick(const Reader& reader, const toml::table& table, Experiment& expe
   }
 }
 
+// "quick: 5000 samples, 100 epochs, 2 runs"
+std::string quick_reduction(const Experiment& experiment) {
+  std::string text = "quick: ";
+  if (experiment.axis.key != "samples") {
+    text += fmt::format("{} samples, ", experiment.settings.samples);
+  }
+  if (experiment.axis.key != "epochs") {
+    text += fmt::format("{} epochs, ", experiment.settings.epochs);
+  }
+  return text + fmt::format("{} runs", experiment.seeds.size());
+}
+
+// A setting of all runs, also of lines that have one of their own.
+void set_everywhere(Experiment& experiment, const std::string& key, const std::string& value) {
+  if (experiment.axis.key == key) {
+    throw Error(ExitCode::usage, fmt::format("--{} {}", key, value),
+                fmt::format("what the axis does not decide: {} is its key", key),
+                "--values chooses a part of the axis");
+  }
+  set_field(experiment.settings, key, value, "in --" + key);
+  for (ExperimentLine& line : experiment.lines) {
+    std::erase_if(line.settings, [&](const auto& setting) { return setting.first == key; });
+  }
+}
+
 void apply_changes(const ExperimentChanges& changes, Experiment& experiment) {
   if (changes.epochs) {
-    set_field(experiment.settings, "epochs", std::to_string(*changes.epochs), "in --epochs");
+    set_everywhere(experiment, "epochs", std::to_string(*changes.epochs));
     experiment.output_name += fmt::format("-epochs{}", *changes.epochs);
-    experiment.reduction +=
-        fmt::format("{}{} epochs", experiment.reduction.empty() ? "" : ", ", *changes.epochs);
+    experiment.reduction = fmt::format("{} epochs", *changes.epochs);
   }
+  if (changes.quick) experiment.reduction = quick_reduction(experiment);
   keep_part(experiment.tasks, changes.tasks, "--tasks");
   keep_part(experiment.axis.values, changes.values, "--values");
   if (!changes.lines.empty()) {
@@ -260,12 +290,15 @@ void apply_changes(const ExperimentChanges& changes, Experiment& experiment) {
     }
     experiment.seeds.resize(static_cast<size_t>(*changes.runs));
   }
-  if (!changes.device.empty())
-    set_field(experiment.settings, "device", changes.device, "in --device");
+  if (!changes.device.empty()) set_everywhere(experiment, "device", changes.device);
   if (!changes.precision.empty()) {
-    set_field(experiment.settings, "precision", changes.precision, "in --precision");
+    // Other runs, which must not overwrite the table of these.
+    if (changes.precision != experiment.settings.precision) {
+      experiment.output_name += "-" + changes.precision;
+    }
+    set_everywhere(experiment, "precision", changes.precision);
   }
-  if (!changes.path.empty()) set_field(experiment.settings, "path", changes.path, "in --path");
+  if (!changes.path.empty()) set_everywhere(experiment, "path", changes.path);
 }
 
 // Every run must be possible, and be tested where the figure looks.
@@ -288,13 +321,18 @@ void check(const Experiment& experiment, const std::string& where) {
     throw Error(ExitCode::configuration, fmt::format("{} (in {})", error.problem(), where),
                 error.expected(), error.hint());
   }
-  const std::vector<double> scales = parse_scales(experiment.settings.test_scales, "test-scales");
   std::vector<double> drawn = {experiment.axis.test_scale};
   if (experiment.axis.is_scale()) drawn = experiment.axis.values;
-  for (const double c : drawn) {
-    if (contains(scales, c)) continue;
-    throw Error(ExitCode::configuration, fmt::format("no test at c = {} (in {})", c, where),
-                fmt::format("c among test-scales = \"{}\"", experiment.settings.test_scales));
+  for (const ExperimentLine& line : experiment.lines) {
+    RunConfig config = experiment.settings;
+    for (const auto& [key, value] : line.settings) set_field(config, key, value);
+    const std::vector<double> scales = parse_scales(config.test_scales, "test-scales");
+    for (const double c : drawn) {
+      if (contains(scales, c)) continue;
+      throw Error(ExitCode::configuration,
+                  fmt::format("no test at c = {} of line '{}' (in {})", c, line.name, where),
+                  fmt::format("c among test-scales = \"{}\"", config.test_scales));
+    }
   }
 }
 
@@ -346,12 +384,6 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
     }
     read_quick(reader, *quick, experiment);
     experiment.output_name += "-quick";
-    experiment.reduction = "quick: ";
-    if (experiment.axis.key != "samples") {
-      experiment.reduction += fmt::format("{} samples, ", experiment.settings.samples);
-    }
-    experiment.reduction +=
-        fmt::format("{} epochs, {} runs", experiment.settings.epochs, experiment.seeds.size());
   } else if (quick) {
     Experiment reduced = experiment;  // a mistake there shows at once, too
     read_quick(reader, *quick, reduced);

@@ -48,4 +48,9 @@ std::vector<PublishedPoint> published_points(const std::string& experiment) {
   return points;
 }
 
+std::vector<PublishedPoint> published_points(const Experiment& experiment) {
+  if (experiment.metric != Metric::mse) return {};
+  return published_points(experiment.name);
+}
+
 }  // namespace posattn

@@ -95,5 +95,13 @@ TEST(Published, ReadingIsStrict) {
               HasSubstr("p.csv:1: "));
 }
 
+TEST(Published, OnlyLossesAreComparedWithLosses) {
+  Experiment experiment;
+  experiment.name = "value-range";
+  EXPECT_FALSE(published_points(experiment).empty());
+  experiment.metric = Metric::accuracy;
+  EXPECT_TRUE(published_points(experiment).empty());
+}
+
 }  // namespace
 }  // namespace posattn

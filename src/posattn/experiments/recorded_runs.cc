@@ -23,11 +23,16 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 double number_from(const Json& json) { return json.is_null() ? not_a_number : json.get<double>(); }
 
-Json differing_settings(const std::string& configuration) {
-  const Json all = Json::parse(configuration), defaults = Json::parse(to_json(RunConfig{}));
+Json differing_settings(const std::string& configuration, const std::string& key) {
+  const Json all = Json::parse(configuration, nullptr, false);
+  if (!all.is_object()) {
+    throw Error(ExitCode::data, fmt::format("the settings of run '{}' cannot be read", key),
+                "a JSON object");
+  }
+  const Json defaults = Json::parse(to_json(RunConfig{}));
   Json differing = Json::object();
-  for (const auto& [key, value] : all.items()) {
-    if (!defaults.contains(key) || defaults[key] != value) differing[key] = value;
+  for (const auto& [name, value] : all.items()) {
+    if (!defaults.contains(name) || defaults[name] != value) differing[name] = value;
   }
   return differing;
 }
@@ -84,6 +89,23 @@ std::vector<std::filesystem::path> recorded_files(const std::filesystem::path& f
   return files;
 }
 
+bool has_database(const std::filesystem::path& folder) {
+  std::error_code none;
+  return std::filesystem::file_size(folder / "results.db", none) > 0 && !none;
+}
+
+// Beside its place first: a database with some of the runs would pass for one with all.
+void make_database(const std::filesystem::path& folder) {
+  const std::filesystem::path aside = folder / "results.db.new";
+  std::filesystem::remove_all(aside);
+  {
+    ResultsDatabase database(aside, ResultsDatabase::Access::write);
+    import_recorded_runs(folder, database);
+  }
+  std::filesystem::rename(aside / "results.db", folder / "results.db");
+  std::filesystem::remove_all(aside);
+}
+
 }  // namespace
 
 std::string to_json_line(const RunResult& result) {
@@ -94,7 +116,7 @@ std::string to_json_line(const RunResult& result) {
   }
   Json line = {
       {"key", result.key},
-      {"settings", differing_settings(result.configuration)},
+      {"settings", differing_settings(result.configuration, result.key)},
       {"status", to_string(result.status)},
       {"epochs", result.epochs},
       {"steps", result.steps},
@@ -146,16 +168,13 @@ int64_t import_recorded_runs(const std::filesystem::path& folder, ResultsDatabas
 }
 
 bool has_results(const std::filesystem::path& folder) {
-  std::error_code none;
-  const bool database = std::filesystem::file_size(folder / "results.db", none) > 0 && !none;
-  return database || !recorded_files(folder).empty();
+  return has_database(folder) || !recorded_files(folder).empty();
 }
 
 ResultsDatabase open_results(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / "results.db") && !recorded_files(folder).empty()) {
+  if (!has_database(folder) && !recorded_files(folder).empty()) {
     const FolderLock lock(folder);
-    ResultsDatabase database(folder, ResultsDatabase::Access::write);
-    import_recorded_runs(folder, database);
+    if (!has_database(folder)) make_database(folder);  // nobody was faster
   }
   return ResultsDatabase(folder, ResultsDatabase::Access::read);
 }

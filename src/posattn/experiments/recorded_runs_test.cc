@@ -70,6 +70,19 @@ TEST(RecordedRuns, MakeTheDatabaseAgain) {
   EXPECT_TRUE(database.find(finished_run(2).key));
 }
 
+TEST(RecordedRuns, ABadLineLeavesNoDatabaseBehind) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b"}) std::filesystem::create_directories(folder.path() / name);
+  const std::string good = to_json_line(finished_run(1)) + "\n";
+  write_file(folder.path() / "a" / "runs.jsonl", good);
+  write_file(folder.path() / "b" / "runs.jsonl", "{}\n");
+  EXPECT_THROW(open_results(folder.path()), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "results.db"));
+  std::filesystem::remove(folder.path() / "b" / "runs.jsonl");
+  EXPECT_EQ(open_results(folder.path()).all().size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "results.db.new"));
+}
+
 TEST(RecordedRuns, WhatTheDatabaseHasStays) {
   const TemporaryFolder folder;
   ResultsDatabase database(folder.path(), ResultsDatabase::Access::write);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "posattn/base/error.h"
@@ -41,6 +42,7 @@ class Compiler {
       write_mlp(l);
     }
     model_.parameters["decoding.weight"][plan_.output] = 1;
+    check_finite();
     return std::move(model_);
   }
 
@@ -93,6 +95,20 @@ class Compiler {
     origin.notes["compiled"] =
         options_.dense ? fmt::format("dense sharpness {}", options_.sharpness) : "routes";
     return origin;
+  }
+
+  // A number of the program that is finite in double need not be in the file.
+  void check_finite() const {
+    for (const TensorInfo& info : model_.parameters.layout().tensors()) {
+      if (std::ranges::all_of(model_.parameters.slice(info),
+                              [](float x) { return std::isfinite(x); })) {
+        continue;
+      }
+      throw Error(ExitCode::configuration,
+                  fmt::format("a factor or constant of program '{}' is beyond fp32 (in {})",
+                              plan_.program.name, info.name),
+                  fmt::format("numbers up to {:.2g}", std::numeric_limits<float>::max()));
+    }
   }
 
   std::span<float> tensor(int layer, const char* name) {

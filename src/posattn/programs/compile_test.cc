@@ -227,6 +227,22 @@ TEST(Compile, RefusesWhatCannotBe) {
   EXPECT_THAT(message({.sizes = {.depth = 1}}, 9), HasSubstr("at least 4"));
 }
 
+TEST(Compile, RefusesNumbersBeyondSinglePrecision) {
+  ProgramBuilder program("huge", 4);
+  const Variable x = program.input("x");
+  program.set(x, scale(1e300, program[x]));
+  EXPECT_THROW(compile(program.finish(x)), Error);
+}
+
+// A large factor of the program must not pass for one that shuts a selection.
+TEST(Compile, LargeFactorsOfWholeNumbersCount) {
+  ProgramBuilder program("large", 4);
+  const Variable x = program.input("x", WordType::integer(0, 3));
+  const Variable y = program.word("y", WordType::integer(0, int64_t{1} << 40));
+  program.set(y, scale(1073741825, program[x]));
+  EXPECT_GE(plan_network(program.finish(y)).largest_integer_sum, 3.0 * 1073741825);
+}
+
 TEST(Compile, TasksThatDoNotFitAreLeftOut) {
   ProgramBuilder program("wide", 4, 6);
   program.set_task("sort");

@@ -36,7 +36,7 @@ struct Atom {
 class Lowering {
  public:
   Lowering(const StaticProgram& program, const Round& round, const std::vector<bool>& live, int one)
-      : program_(program), round_(round), one_(one) {
+      : program_(program), one_(one) {
     for (const Word& word : program.words) add_input(word.type, word.name);
     for (const Receive& receive : round.receives) add_input(receive.type, receive.name);
     for (const Instruction& instruction : round.instructions) {
@@ -348,16 +348,12 @@ class Lowering {
     LayerMaker maker(*this, number, carried);
     for (size_t k = 0; k < wanted.size(); ++k) {
       // In the last layer the results are whole; before it, forms say what is known.
-      maker.add_output(wanted[k],
-                       last ? program_.words[result_words_[k]].name : describe(wanted[k]));
+      maker.add_output(wanted[k], last ? program_.words[result_words_[k]].name : "partial");
     }
     return maker.finish();
   }
 
-  static std::string describe(const LinearForm&) { return "partial"; }
-
   const StaticProgram& program_;
-  const Round& round_;
   int one_;
   std::vector<Atom> atoms_;  // inputs first
   size_t inputs_ = 0;

@@ -258,13 +258,18 @@ class Planner {
     }
   }
 
+  // What shuts a unit is no number to keep: the sum is exact without it, or below zero with it.
+  static bool shuts(double factor, const Bounds& bounds) {
+    return factor <= -std::ldexp(1.0, 30) && bounds.low >= 0 && bounds.high <= 1;
+  }
+
   // Sums of whole numbers are exact while every partial sum is: |w||x| in all bounds them.
   void check_integers(const LinearForm& form, const std::vector<Bounds>& bounds, int round) {
     double sum = 0;
     for (const auto& [input, factor] : form) {
       const double size = std::abs(factor) * bounds[input].magnitude();
       if (!std::isfinite(size) || factor != std::floor(factor)) return;  // reals are rounded
-      if (std::abs(factor) < std::ldexp(1.0, 30)) sum += size;  // what shuts is no number to keep
+      if (!shuts(factor, bounds[input])) sum += size;
     }
     if (sum <= plan_.largest_integer_sum) return;
     plan_.largest_integer_sum = sum;

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/model/network.h"
+#include "posattn/model/routed_network.h"
 #include "posattn/programs/network_plan.h"
 #include "posattn/programs/rounding.h"
 #include "posattn/tasks/task.h"
@@ -32,6 +35,11 @@ class Verifier {
           fmt::format("a model of {} nodes for program '{}'", spec.real_nodes, program_.name),
           fmt::format("{} nodes with one number each", processors_));
     }
+    if (request.in_double && !spec.routed) {
+      throw Error(ExitCode::configuration, "a dense model in double precision",
+                  "attention as routes", "compile the program without --dense");
+    }
+    if (request.in_double) in_double_.emplace(spec, request.model->parameters);
     for (const Task* task : tasks()) {
       if (task->name() == program_.task) task_ = task;
     }
@@ -57,18 +65,32 @@ class Verifier {
     ScaleVerification result;
     result.c = c;
     result.samples = request_.samples;
-    const std::vector<float> inputs = draw(c);
-    const std::vector<float> outputs = forward(inputs);
     double squared = 0;
+    // As many inputs at a time as memory holds easily.
+    const int64_t chunk = std::max<int64_t>(1, most_numbers / processors_);
+    for (int64_t first = 0; first < result.samples; first += chunk) {
+      squared += verify_chunk(c, first, std::min(chunk, result.samples - first), result, example);
+    }
+    result.mse = squared / static_cast<double>(result.samples * processors_);
+    return result;
+  }
+
+  // Returns the sum of squared errors.
+  double verify_chunk(double c, int64_t first, int64_t samples, ScaleVerification& result,
+                      std::optional<CounterExample>& example) {
+    const std::vector<float> inputs = draw(c, first, samples);
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<double> outputs = forward(inputs);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    std::vector<double> squared(samples);  // added in order: the same sum for any threads
     int64_t mismatches = 0;
     double largest_error = 0, largest_bound = 0;
-    int64_t first_wrong = result.samples;
-#pragma omp parallel for num_threads(request_.threads) schedule(static) \
-    reduction(+ : squared, mismatches) reduction(max : largest_error, largest_bound) \
-    reduction(min : first_wrong)
-    for (int64_t s = 0; s < result.samples; ++s) {
+    int64_t first_wrong = samples;
+#pragma omp parallel for num_threads(request_.threads) schedule(static) reduction(+ : mismatches) \
+    reduction(max : largest_error, largest_bound) reduction(min : first_wrong)
+    for (int64_t s = 0; s < samples; ++s) {
       const float* input = inputs.data() + s * processors_;
-      const float* output = outputs.data() + s * processors_;
+      const double* output = outputs.data() + s * processors_;
       const Judgement judgement = judge(input, output);
       for (int i = 0; i < processors_; ++i) {
         const double error = std::abs(output[i] - judgement.expected[i]);
@@ -76,30 +98,32 @@ class Verifier {
         largest_error = error <= largest_error ? largest_error : error;
         largest_bound = std::max(largest_bound, judgement.bounds[i]);
       }
-      squared += squared_error(input, output, judgement.expected);
+      squared[s] = squared_error(input, output, judgement.expected);
       if (judgement.wrong) {
         ++mismatches;
         first_wrong = std::min(first_wrong, s);
       }
     }
-    result.mismatches = mismatches;
-    result.largest_error = largest_error;
-    result.largest_bound = largest_bound;
-    result.mse = squared / static_cast<double>(result.samples * processors_);
+    result.mismatches += mismatches;
+    result.largest_error =
+        largest_error <= result.largest_error ? result.largest_error : largest_error;
+    result.largest_bound = std::max(result.largest_bound, largest_bound);
+    result.seconds += seconds.count();
     if (mismatches > 0 && !example) {
       const float* input = inputs.data() + first_wrong * processors_;
       example = simplified({input, input + processors_}, c);
     }
-    return result;
+    return std::accumulate(squared.begin(), squared.end(), 0.0);
   }
 
-  std::vector<float> draw(double c) const {
-    std::vector<float> inputs(request_.samples * processors_);
+  std::vector<float> draw(double c, int64_t first, int64_t samples) const {
+    std::vector<float> inputs(samples * processors_);
     const WordType& type = program_.words[program_.input].type;
     const double range = request_.model->origin.range;
-    for (int64_t s = 0; s < request_.samples; ++s) {
+    for (int64_t s = 0; s < samples; ++s) {
       RandomStream random(request_.seed, Purpose::evaluation_data,
-                          static_cast<uint32_t>(std::lround(c * 1000)), static_cast<uint32_t>(s));
+                          static_cast<uint32_t>(std::lround(c * 1000)),
+                          static_cast<uint32_t>(first + s));
       float* input = inputs.data() + s * processors_;
       if (type.is_real()) {
         draw_values(random, test_range(range, c, false), processors_, input);
@@ -114,13 +138,19 @@ class Verifier {
     return inputs;
   }
 
-  std::vector<float> forward(const std::vector<float>& inputs) {
+  std::vector<double> forward(const std::vector<float>& inputs) {
+    const auto samples = static_cast<int64_t>(inputs.size()) / processors_;
+    if (in_double_) {
+      const std::vector<double> wide(inputs.begin(), inputs.end());
+      std::vector<double> outputs(inputs.size());
+      in_double_->forward(wide.data(), samples, outputs.data(), request_.threads);
+      return outputs;
+    }
     std::vector<float> outputs(inputs.size());
-    const Batch batch{.inputs = inputs.data(),
-                      .samples = static_cast<int64_t>(inputs.size()) / processors_,
-                      .real_nodes = processors_};
-    network_.forward(request_.model->parameters, batch, outputs.data());
-    return outputs;
+    network_.forward(request_.model->parameters,
+                     {.inputs = inputs.data(), .samples = samples, .real_nodes = processors_},
+                     outputs.data());
+    return {outputs.begin(), outputs.end()};
   }
 
   std::vector<float> answer(const float* input) const {
@@ -129,11 +159,12 @@ class Verifier {
     return target;
   }
 
-  Judgement judge(const float* input, const float* output) const {
+  Judgement judge(const float* input, const double* output) const {
     const std::vector<double> exact(input, input + processors_);
     Judgement judgement;
     judgement.expected = run_static<double>(program_, exact, 1);
-    judgement.bounds = bounded_run(plan_, exact.data(), float_roundoff).bounds;
+    const double roundoff = in_double_ ? double_roundoff : float_roundoff;
+    judgement.bounds = bounded_run(plan_, exact.data(), roundoff).bounds;
     const bool whole = !program_.words[program_.output].type.is_real();
     if (whole) std::ranges::fill(judgement.bounds, 0);
     const auto is_outside = [&](double expected, int i) {
@@ -163,11 +194,11 @@ class Verifier {
     return steps * double_roundoff * std::abs(expected);
   }
 
-  double squared_error(const float* input, const float* output,
+  double squared_error(const float* input, const double* output,
                        const std::vector<double>& expected) const {
     double sum = 0;
     std::vector<double> target = expected;
-    if (task_) {
+    if (task_ && !in_double_) {
       const std::vector<float> exact = answer(input);
       target.assign(exact.begin(), exact.end());
     }
@@ -189,18 +220,30 @@ class Verifier {
       return type.is_real() ||
              (x >= static_cast<float>(type.low) && x <= static_cast<float>(type.high));
     };
-    for (int i = 0; i < processors_; ++i) {
-      for (const float simpler :
-           {0.0f, 1.0f, std::round(input[i]), std::round(input[i] * 10) / 10}) {
-        if (simpler == input[i] || !allowed(simpler)) continue;
-        std::vector<float> candidate = input;
-        candidate[i] = simpler;
-        if (!is_wrong(candidate)) continue;
-        input = std::move(candidate);
-        break;
+    int64_t left = most_tries;
+    // Numbers first to last, in blocks that halve.
+    const auto try_instead = [&](int first, int count, const auto& simpler) {
+      std::vector<float> candidate = input;
+      for (int i = first; i < std::min(first + count, processors_); ++i) {
+        const float x = simpler(input[i]);
+        if (allowed(x)) candidate[i] = x;
+      }
+      if (candidate == input || left-- <= 0 || !is_wrong(candidate)) return;
+      input = std::move(candidate);
+    };
+    for (int block = processors_; block >= 1; block /= 2) {
+      for (int i = 0; i < processors_ && left > 0; i += block) {
+        try_instead(i, block, [](float) { return 0.0f; });
       }
     }
-    const std::vector<float> output = forward(input);
+    for (int i = 0; i < processors_ && left > 0; ++i) {
+      if (input[i] == 0 || input[i] == 1) continue;
+      const float before = input[i];
+      try_instead(i, 1, [](float) { return 1.0f; });
+      if (input[i] == before) try_instead(i, 1, [](float x) { return std::round(x); });
+      if (input[i] == before) try_instead(i, 1, [](float x) { return std::round(x * 10) / 10; });
+    }
+    const std::vector<double> output = forward(input);
     const Judgement judgement = judge(input.data(), output.data());
     CounterExample example;
     example.c = c;
@@ -212,11 +255,15 @@ class Verifier {
     return example;
   }
 
+  static constexpr int64_t most_numbers = 1 << 22;  // of inputs in memory
+  static constexpr int64_t most_tries = 4000;       // at a simpler counter-example
+
   const VerifyRequest& request_;
   const StaticProgram& program_;
   int processors_;
   NetworkPlan plan_;
   Network network_;
+  std::optional<RoutedNetwork<double>> in_double_;
   const Task* task_ = nullptr;
 };
 

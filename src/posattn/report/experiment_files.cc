@@ -54,7 +54,7 @@ struct Drawings {
 };
 
 Drawings draw(const Experiment& experiment, const std::vector<Curve>& curves) {
-  const std::vector<PublishedPoint> published = published_points(experiment.name);
+  const std::vector<PublishedPoint> published = published_points(experiment);
   const std::string svg = draw_experiment(experiment, curves, published, FigureFormat::svg);
   if (svg.empty()) throw Error(ExitCode::failed, "no point can be drawn: no median is a number");
   return {svg, draw_experiment(experiment, curves, published, FigureFormat::png)};

@@ -8,6 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/shell.h"
 #include "posattn/base/text.h"
 #include "posattn/experiments/recorded_runs.h"
 
@@ -16,22 +17,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As a shell reads it.
-std::string quoted(const std::string& word) {
-  constexpr const char* harmless =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-  if (!word.empty() && word.find_first_not_of(harmless) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
-
-// Which changes make the output "NAME-quick-epochs100"; nothing when it is not one of NAME's.
+// Which changes make the output "NAME-quick-epochs100-tf32"; nothing when it is not one of NAME's.
 std::optional<ExperimentChanges> changes_of(const std::string& output, const std::string& name) {
   if (!output.starts_with(name)) return {};
   std::string_view rest = std::string_view(output).substr(name.size());
   ExperimentChanges changes;
   constexpr std::string_view quick = "-quick", epochs = "-epochs";
+  for (const char* precision : {"fp32", "tf32"}) {
+    const std::string suffix = std::string("-") + precision;
+    if (!rest.ends_with(suffix)) continue;
+    changes.precision = precision;
+    rest.remove_suffix(suffix.size());
+    break;
+  }
   if (rest.starts_with(quick)) {
     changes.quick = true;
     rest.remove_prefix(quick.size());
@@ -55,7 +53,8 @@ std::vector<std::string> output_folders(const fs::path& folder) {
   std::error_code problem;
   for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end;
        entry.increment(problem)) {
-    if (fs::exists(entry->path() / "manifest.json", problem)) {
+    std::error_code ignored;  // what cannot be looked into is none of ours
+    if (fs::exists(entry->path() / "manifest.json", ignored)) {
       names.push_back(entry->path().filename().string());
     }
   }
@@ -73,6 +72,16 @@ bool can_load(const std::string& source, const ExperimentChanges& changes) {
   }
 }
 
+std::string reproduce_command(const fs::path& folder, const std::string& source,
+                              const ExperimentChanges& changes) {
+  std::vector<std::string> words = {"posattn", "reproduce", source};
+  if (changes.quick) words.emplace_back("--quick");
+  if (changes.epochs) words.insert(words.end(), {"--epochs", std::to_string(*changes.epochs)});
+  if (!changes.precision.empty()) words.insert(words.end(), {"--precision", changes.precision});
+  words.insert(words.end(), {"--results", folder.string()});
+  return shell_command(words);
+}
+
 ExperimentResults gather(const fs::path& folder, const ResultsDatabase& database,
                          const std::string& source, const ExperimentChanges& changes) {
   constexpr uint64_t largest_manifest = 16 << 20;
@@ -82,10 +91,8 @@ ExperimentResults gather(const fs::path& folder, const ResultsDatabase& database
   results.tally = tally_runs(results.experiment, find);
   if (!results.tally.any()) return results;
   results.curves = curves_of(results.experiment, find);
-  results.published = published_points(results.experiment.name);
-  results.command = fmt::format(
-      "posattn reproduce {}{}{} --results {}", quoted(source), changes.quick ? " --quick" : "",
-      changes.epochs ? fmt::format(" --epochs {}", *changes.epochs) : "", quoted(folder.string()));
+  results.published = published_points(results.experiment);
+  results.command = reproduce_command(folder, source, changes);
   const fs::path manifest = folder / results.experiment.output_name / "manifest.json";
   std::error_code ignored;
   if (fs::exists(manifest, ignored)) results.manifest = read_text_file(manifest, largest_manifest);
@@ -113,15 +120,16 @@ std::vector<ExperimentResults> read_results(const fs::path& folder,
     }
     if (!experiments.empty() && all.size() == before) {
       throw Error(ExitCode::data, fmt::format("no result of {} in {}", source, folder.string()),
-                  "at least one finished run",
-                  fmt::format("posattn reproduce {} --results {}", quoted(source),
-                              quoted(folder.string())));
+                  "at least one finished run", reproduce_command(folder, source, {}));
     }
   }
   if (all.empty()) {
     throw Error(ExitCode::data, fmt::format("no result of an experiment in {}", folder.string()),
                 fmt::format("runs of one of: {}", fmt::join(experiment_names(), ", ")),
-                "posattn reproduce value-range --quick --results " + quoted(folder.string()));
+                folders.empty() ? reproduce_command(folder, "value-range", {.quick = true})
+                                : "name the files of your own experiments: " +
+                                      shell_command({"posattn", "report", "--results",
+                                                     folder.string(), folders.front() + ".toml"}));
   }
   return all;
 }
