@@ -107,10 +107,10 @@ ExitCode compile_program(const Options& options) {
                                 : "attention as routes",
                   plan_listing(plan));
   if (options.precision_check) text += "\n" + precision_text(plan);
-  text += fmt::format(
-      "\nwritten to {0}\nnext:  posattn verify {0}\n       posattn evaluate {0} "
-      "--scales 1..10,1000\n",
-      path);
+  text += fmt::format("\nwritten to {0}\nnext:  posattn verify {0}\n", path);
+  if (!model.origin.task.empty()) {
+    text += fmt::format("       posattn evaluate {} --scales 1..10,1000\n", path);
+  }
   write_output(text);
   return ExitCode::done;
 }
