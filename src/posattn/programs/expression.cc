@@ -7,6 +7,7 @@
 #include <map>
 
 #include "posattn/base/error.h"
+#include "posattn/programs/operation.h"
 
 namespace posattn {
 namespace {
@@ -199,35 +200,8 @@ bool is_zero_at_zero(const Expression& expression) {
     const auto [place, added] = known.try_emplace(&e, 0);
     if (!added) return place->second;
     const auto operand = [&](int k) { return self(self, *e.operands[k]); };
-    const double result = [&]() -> double {
-      switch (e.kind) {
-        case Expression::Kind::word:
-        case Expression::Kind::received:
-          return 0;
-        case Expression::Kind::constant:
-          return e.number;
-        case Expression::Kind::add:
-          return operand(0) + operand(1);
-        case Expression::Kind::scale:
-          return e.number * operand(0);
-        case Expression::Kind::minimum:
-          return std::min(operand(0), operand(1));
-        case Expression::Kind::maximum:
-          return std::max(operand(0), operand(1));
-        case Expression::Kind::absolute:
-          return std::abs(operand(0));
-        case Expression::Kind::relu:
-          return std::max(0.0, operand(0));
-        case Expression::Kind::at_least:
-          return operand(0) >= operand(1) ? 1 : 0;
-        case Expression::Kind::select:
-          return operand(0) == 1 ? operand(1) : operand(2);
-        case Expression::Kind::exchange:
-          return operand(2) == operand(0) ? std::max(operand(0), operand(1))
-                                          : std::min(operand(0), operand(1));
-      }
-      return 0;
-    }();
+    const bool read = e.kind == Expression::Kind::word || e.kind == Expression::Kind::received;
+    const double result = read ? 0 : operation_result<double>(e.kind, e.number, operand);
     return known[&e] = result;
   };
   return at_zero(at_zero, expression) == 0;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "posattn/programs/operation.h"
+
 namespace posattn {
 namespace {
 
@@ -11,35 +13,10 @@ namespace {
 template <class T>
 T apply(const Instruction& instruction, const std::vector<T>& results, const T* words,
         const T* received) {
-  const auto operand = [&](int k) { return results[instruction.operands[k]]; };
-  switch (instruction.kind) {
-    case Expression::Kind::word:
-      return words[instruction.index];
-    case Expression::Kind::received:
-      return received[instruction.index];
-    case Expression::Kind::constant:
-      return static_cast<T>(instruction.number);
-    case Expression::Kind::add:
-      return operand(0) + operand(1);
-    case Expression::Kind::scale:
-      return static_cast<T>(instruction.number) * operand(0);
-    case Expression::Kind::minimum:
-      return std::min(operand(0), operand(1));
-    case Expression::Kind::maximum:
-      return std::max(operand(0), operand(1));
-    case Expression::Kind::absolute:
-      return std::abs(operand(0));
-    case Expression::Kind::relu:
-      return std::max(T{0}, operand(0));
-    case Expression::Kind::at_least:
-      return operand(0) >= operand(1) ? T{1} : T{0};
-    case Expression::Kind::select:
-      return operand(0) == T{1} ? operand(1) : operand(2);
-    case Expression::Kind::exchange:
-      return operand(2) == operand(0) ? std::max(operand(0), operand(1))
-                                      : std::min(operand(0), operand(1));
-  }
-  return T{0};
+  if (instruction.kind == Expression::Kind::word) return words[instruction.index];
+  if (instruction.kind == Expression::Kind::received) return received[instruction.index];
+  return operation_result<T>(instruction.kind, instruction.number,
+                             [&](int k) { return results[instruction.operands[k]]; });
 }
 
 template <class T>
