@@ -1,7 +1,10 @@
-"""docs/commands.md names every command, every option and every default as the program has them."""
+"""docs/commands.md names every command, every option and every default as the program has them; the
+tables of docs/reproduction.md are those of results/."""
 
 import json
 import re
+import subprocess
+import sys
 import unittest
 
 from support import ROOT, CliCase
@@ -53,6 +56,11 @@ class Documentation(CliCase):
     def test_exit_codes(self):
         for code in [0, 1, 2, 3, 4, 5, 6, 130]:
             self.assertRegex(self.page, rf"(?m)^\| {code} \| ")
+
+    def test_tables_of_results(self):
+        script = ROOT / "scripts" / "reproduction_tables.py"
+        done = subprocess.run([sys.executable, "-B", script, "--check"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/reproduction.md from results/*/*.csv, so that no number is typed by hand.
+
+    scripts/reproduction_tables.py            # after new results
+    scripts/reproduction_tables.py --check    # exit 1 if the page differs (part of ./check)
+
+A table stands between the lines <!-- NAME --> and <!-- /NAME -->.
+"""
+
+import csv
+import math
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "reproduction.md"
+SHORT = {"cumulative-sum": "sum", "sort": "sort"}
+
+
+def number(value):
+    """Two digits, as short as they can be written: 7.8e-6, 0.0063, 0.20, 93, 1518."""
+    if value >= 10:
+        return f"{value:.0f}"
+    return f"{value:#.2g}" if value >= 1e-3 else f"{value:.1e}".replace("e-0", "e-")
+
+
+class Results:
+    """Test medians (and numbers of runs) of one table with the columns of published.csv."""
+
+    def __init__(self, file, experiment=None):
+        self.points = {}
+        lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+        for row in csv.DictReader(lines):
+            if row["split"] == "test" and experiment in (None, row["experiment"]):
+                place = row["task"], row["architecture"], float(row["x"])
+                self.points[place] = float(row["median"]), int(row["runs"])
+
+    def cells(self, task, line, places, with_runs=False):
+        found = [self.points.get((task, line, x)) for x in places]
+        return ["" if point is None else
+                number(point[0]) + (f" ({point[1]})" if with_runs else "") for point in found]
+
+    def has(self, task, line):
+        return any(place[:2] == (task, line) for place in self.points)
+
+    def runs(self, line, tasks):
+        counts = sorted({runs for (task, name, _), (_, runs) in self.points.items()
+                         if name == line and task in tasks})
+        return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+    def growth(self, task, line):
+        """Slope of log(median) against log(c) over c = 2..10, by least squares."""
+        points = [(math.log(x), math.log(self.points[task, line, x][0])) for x in range(2, 11)]
+        mean_x = sum(x for x, _ in points) / len(points)
+        mean_y = sum(y for _, y in points) / len(points)
+        slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum(
+            (x - mean_x) ** 2 for x, _ in points)
+        return f"c^{slope:.2f}"
+
+
+def ours(name):
+    return Results(ROOT / "results" / name / f"{name}.csv")
+
+
+def published(experiment):
+    return Results(ROOT / "experiments" / "published.csv", experiment)
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def value_range():
+    own, theirs, places = ours("value-range"), published("value-range"), [1, 2, 5, 10]
+    rows = []
+    for task in ["cumulative-sum", "cumulative-min", "cumulative-median", "sort",
+                 "cumulative-max-subarray"]:
+        for line in ["positional", "standard"]:
+            rows.append([f"{task}, {line}: ours", *own.cells(task, line, places),
+                         own.growth(task, line)])
+            if theirs.has(task, line):
+                rows.append(["published", *theirs.cells(task, line, places),
+                             theirs.growth(task, line)])
+    return table(["test MSE, median of 10 runs", *[f"c = {c}" for c in places],
+                  "growth, c = 2 to 10"], rows)
+
+
+def by_scale(name, lines, tasks, places=(1, 4, 10)):
+    own = ours(name)
+    header = ["test MSE, median", "runs"]
+    header += [f"{SHORT[task]}, c = {c}" for task in tasks for c in places]
+    rows = [[label, own.runs(line, tasks)] +
+            [cell for task in tasks for cell in own.cells(task, line, places)]
+            for line, label in lines.items()]
+    return table(header, rows)
+
+
+def by_axis(name, axis, tasks, places, lines=("positional", "standard")):
+    own, theirs = ours(name), published(name)
+    rows = []
+    for task in tasks:
+        for line in lines:
+            label = f"{task}, {line}" if len(tasks) > 1 else line
+            rows.append([f"{label}: ours (runs)", *own.cells(task, line, places, with_runs=True)])
+            rows.append(["published (10 runs)", *theirs.cells(task, line, places)])
+    return table([axis, *[f"{x:,}" for x in places]], rows)
+
+
+def variable_length():
+    own, theirs, places = ours("variable-length-epochs200"), published("variable-length"), [1, 2, 5, 10]
+    rows = []
+    for line in ["positional", "standard"]:
+        rows.append([f"{line}: ours, 200 epochs, {own.runs(line, ['cumulative-sum'])} runs",
+                     *own.cells("cumulative-sum", line, places), own.growth("cumulative-sum", line)])
+        rows.append(["published, 2001 epochs, 10 runs",
+                     *theirs.cells("cumulative-sum", line, places),
+                     theirs.growth("cumulative-sum", line)])
+    return table(["cumulative-sum, test MSE, median", *[f"c = {c}" for c in places],
+                  "growth, c = 2 to 10"], rows)
+
+
+TABLES = {
+    "value-range": value_range,
+    "variants": lambda: by_scale("variants", {
+        "m5": "m5 (positional)",
+        "direct": "direct: a learned score matrix",
+        "m0": "m0 (standard)",
+        "rope": "rope: m0 with RoPE",
+        "m1": "m1: attention from positions, but positions in the input too",
+        "m3": "m3: attention from values and positions, values alone in the input",
+        "m4": "m4: attention from values with RoPE, values alone in the input",
+        "m2": "m2: no positions at all",
+    }, ["cumulative-sum", "sort"]),
+    "encodings": lambda: by_scale("encodings", {
+        "positional": "positional, one-hot",
+        "positional-binary": "positional, binary (4 columns)",
+        "positional-sinusoidal": "positional, sinusoidal (2 columns)",
+        "standard": "standard, one-hot",
+        "standard-binary": "standard, binary",
+        "standard-sinusoidal": "standard, sinusoidal",
+    }, ["cumulative-sum"], (1, 2, 4, 10)),
+    "sample-count": lambda: by_axis("sample-count", "test MSE at c = 3, training samples",
+                                    ["cumulative-sum", "sort"],
+                                    [5000, 10000, 20000, 30000, 40000, 50000]),
+    "input-length": lambda: by_axis("input-length", "cumulative-min, test MSE at c = 3, n",
+                                    ["cumulative-min"], [2, 4, 8, 16, 32]),
+    "variable-length": variable_length,
+}
+
+
+def main():
+    old = text = PAGE.read_text()
+    for name, make in TABLES.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
+        if not pattern.search(text):
+            sys.exit(f"error: {PAGE.name} has no place <!-- {name} --> ... <!-- /{name} -->")
+        text = pattern.sub(lambda found: f"{found[1]}{make()}\n{found[2]}", text)
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(text)
+    elif text != old:
+        sys.exit(f"error: the tables of docs/{PAGE.name} are not those of results/; "
+                 "run scripts/reproduction_tables.py")
+
+
+if __name__ == "__main__":
+    main()
