@@ -8,7 +8,8 @@ install(TARGETS posattn_cli)
 install(DIRECTORY src/posattn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE PATTERN "cli" EXCLUDE
   PATTERN "cuda" EXCLUDE PATTERN "no_cuda" EXCLUDE  # the CUDA engine's inside
-  PATTERN "strict_json.h" EXCLUDE  # needs the JSON library, which users need not have
+  PATTERN "strict_json.h" EXCLUDE  # these need libraries that users need not have
+  PATTERN "json_number.h" EXCLUDE PATTERN "toml.h" EXCLUDE
   PATTERN "vector.h" EXCLUDE)      # for one source file, compiled once per instruction set
 install(FILES src/posattn/kernels/cuda/device_info.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/posattn/kernels/cuda)

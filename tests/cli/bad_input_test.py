@@ -41,6 +41,13 @@ class Usage(CliCase):
         self.run_error(2, "evaluate", trained_runs(), "--scales", "1..3,2",
                        message="2 appears twice")
         self.run_error(2, "evaluate", trained_runs(), "--threads", -1, message="--threads -1")
+        for command in [["train"], ["reproduce", "value-range"]]:
+            self.run_error(2, *command, "--threads", -1, "--dry-run", message="--threads -1")
+        self.run_error(2, "experiments", "--threads", -1, message="--threads -1")
+        self.run_error(2, "reproduce", "value-range", "--epochs", "1e9", "--dry-run",
+                       message=["--epochs = 1e9", "expected a whole number, written in digits"])
+        self.run_error(2, "reproduce", "value-range", "--threads", 2**40, "--dry-run",
+                       message="expected a number nearer to 0")
         self.run_error(2, "train", *tiny(seeds="5..1"), message="5..1")
         self.run_error(2, "train", *tiny(seeds="1,1"), message="1")
         self.run_error(2, "train", *tiny(seed=1, seeds="1,2"), message="both --seed and --seeds")
@@ -83,6 +90,40 @@ class Configuration(CliCase):
         (self.folder / "b.toml").write_text("epochs = 'three'\n")
         self.run_error(3, "train", "--config", "b.toml", message=["epochs", "b.toml:1", "integer"])
         self.run_error(4, "train", "--config", "none.toml", message="none.toml")
+        (self.folder / "large.toml").write_text("#" * 2**20 + "\n")
+        for command in [["train", "--config"], ["reproduce"]]:
+            self.run_error(3, *command, "large.toml", message=["large.toml", "at most 1048576 bytes"])
+
+    def test_deep_files(self):
+        key = ".".join(["a"] * 40000)
+        for text in [f"{key} = 1\n", f"[{key}]\n", f"x = {{{key} = 1}}\n"]:
+            (self.folder / "deep.toml").write_text("\n" + text)
+            for command in [["train", "--dry-run", "--config"], ["reproduce", "--dry-run"],
+                            ["experiments"]]:
+                self.run_error(3, *command, "deep.toml",
+                               message=["deep.toml:2: a key of too many parts", "at most 16"])
+
+    def test_own_experiments(self):
+        good = ("tasks = ['sort']\nseeds = '0'\n[axis]\nkey = 'samples'\nvalues = [64]\n"
+                "[settings]\nbatch = 16\nepochs = 3\n[[lines]]\narchitecture = 'positional'\n")
+        for change, parts in [
+                (("batch = 16", "batch = 16\nsamples = 64"), ["'samples' among", "e.toml:8"]),
+                (("[[lines]]", "[[lines]]\nname = \"a\\u0007\""), ["bad 'name' in e.toml:10"]),
+                (("tasks", "title = \"a\\u202eb\"\ntasks"), ["bad 'title' in e.toml:1"])]:
+            (self.folder / "e.toml").write_text(good.replace(*change))
+            self.run_error(3, "reproduce", "e.toml", "--dry-run", message=parts)
+        (self.folder / "e.toml").write_text(good)
+        output = self.run_ok("experiments", "e.toml")
+        self.assertRegex(output, r"\ne .* 1 +12 +~ ")  # runs and steps
+        self.assertTrue(output.endswith("next:  posattn reproduce e.toml\n"), output)
+
+    def test_bounds(self):
+        for flags, parts in [
+                (["--epochs", 2**63 - 1], ["epochs = 9223372036854775807", "at most 1000000000"]),
+                (["--lr", "inf"], ["lr = inf", "above 0, at most 1e+30"])]:
+            self.run_error(3, "train", *flags, message=parts)
+        self.run_error(2, "train", "--seeds", 2**64 - 1,
+                       message=["--seeds: '18446744073709551615'", "at most 9000000000000000000"])
 
     def test_impossible_sizes(self):
         for changes, parts in [

@@ -108,18 +108,36 @@ class Reproduce(CliCase):
         self.run_ok("reproduce", "small.toml", "--results", "whole")
         self.assertEqual(self.table(), self.table("whole"))
 
+    def test_interrupt_tells_what_failed(self):
+        self.write_experiment(epochs=100000)
+        with self.background("reproduce", "small.toml") as process:
+            self.wait_for(process, lambda: list(self.folder.glob("results/runs/*/manifest.json")))
+        run = next((self.folder / "results/runs").glob("*/manifest.json")).parent
+        (run / "manifest.json").write_text("{")
+        with self.background("reproduce", "small.toml") as process:
+            self.wait_for_results(process, 1)  # that it failed is one
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, errors.decode())
+        self.assertIn("error: 1 of 8 runs failed\n", errors.decode())
+        self.assertIn(f"results/runs/{run.name}: ", errors.decode())
+        self.assertIn("To go on:\n", errors.decode())
+
     def wait_for_results(self, process, count):
+        def are_there():
+            try:
+                return ((self.folder / "results/results.db").exists() and
+                        len(self.database()[0]) >= count)
+            except sqlite3.OperationalError:  # still without its tables
+                return False
+        self.wait_for(process, are_there)
+
+    def wait_for(self, process, condition):
         deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            if (self.folder / "results/results.db").exists():
-                try:
-                    if len(self.database()[0]) >= count:
-                        return
-                except sqlite3.OperationalError:  # still without its tables
-                    pass
+        while not condition():
             self.assertIsNone(process.poll(), "it ended too early")
+            self.assertLess(time.monotonic(), deadline, "it takes too long")
             time.sleep(0.005)
-        self.fail("no results")
 
     def test_one_process_at_a_time(self):
         self.write_experiment(epochs=100000)
@@ -194,6 +212,15 @@ class Reproduce(CliCase):
             file.unlink()
         self.run_ok("reproduce", "small.toml")
         self.assertEqual(self.table(), whole)
+
+    def test_that_runs_diverge_is_a_result(self):
+        self.write_experiment(tasks=["sort"])
+        file = self.folder / "small.toml"
+        file.write_text(file.read_text().replace("[settings]\n", "[settings]\nlr = 1e30\n"))
+        for there in [0, 4]:
+            result = self.run_json("reproduce", "small.toml")
+            self.assertEqual(result["runs"], {"all": 4, "there": there, "done": 0, "failed": 0,
+                                              "diverged": 4 - there, "missing": 0})
 
     def test_what_is_refused(self):
         self.write_experiment()

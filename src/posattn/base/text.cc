@@ -96,6 +96,9 @@ std::vector<uint64_t> parse_seeds(std::string_view text, std::string_view name) 
   std::vector<uint64_t> seeds;
   std::set<uint64_t> seen;
   const auto add = [&](uint64_t seed) {
+    if (seed > largest_seed) {
+      throw bad_text(name, text, fmt::format("seeds of at most {}", largest_seed));
+    }
     if (!seen.insert(seed).second) {
       throw bad_text(name, text, fmt::format("every seed once ({} appears twice)", seed));
     }
@@ -108,6 +111,24 @@ std::vector<uint64_t> parse_seeds(std::string_view text, std::string_view name) 
   };
   parse_list(text, name, "0..9", add_item, add);
   return seeds;
+}
+
+bool is_plain_line(std::string_view text) {
+  const auto byte = [&](size_t at) -> int {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+  };
+  for (size_t at = 0; at < text.size(); ++at) {
+    const int first = byte(at), second = byte(at + 1), third = byte(at + 2);
+    if (first < 0x20 || first == 0x7f) return false;
+    if (first == 0xc2 && second < 0xa0) return false;   // U+0080 to U+009F
+    if (first == 0xd8 && second == 0x9c) return false;  // U+061C
+    if (first != 0xe2) continue;
+    const bool mark = second == 0x80 && (third == 0x8e || third == 0x8f);     // U+200E, U+200F
+    const bool embedding = second == 0x80 && third >= 0xa8 && third <= 0xae;  // U+2028 to U+202E
+    const bool isolation = second == 0x81 && third >= 0xa6 && third <= 0xa9;  // U+2066 to U+2069
+    if (mark || embedding || isolation) return false;
+  }
+  return true;
 }
 
 }  // namespace posattn

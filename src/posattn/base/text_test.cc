@@ -49,13 +49,29 @@ TEST(Text, ScaleGivenTwice) {
 
 TEST(Text, Seeds) {
   EXPECT_EQ(parse_seeds("0..2,12,7"), (std::vector<uint64_t>{0, 1, 2, 12, 7}));
-  EXPECT_EQ(parse_seeds("18446744073709551614..18446744073709551615").size(), 2u);
+  EXPECT_EQ(parse_seeds("8999999999999999999..9000000000000000000").size(), 2u);
   EXPECT_EQ(parse_seeds("0..9999").size(), 10000u);
-  for (const char* text : {"", "-1", "1.5", "0..1e18", "0..10000", "0..18446744073709551615",
-                           "0..9999,20000", "1,1", "0..3,2", "18446744073709551616"}) {
+  for (const char* text :
+       {"", "-1", "1.5", "0..1e18", "0..10000", "0..18446744073709551615", "0..9999,20000", "1,1",
+        "0..3,2", "18446744073709551616", "18446744073709551615", "9223372036854775807",
+        "9000000000000000000..9000000000000000001"}) {
     EXPECT_NE(message_of([&] { parse_seeds(text); }), "") << text;
   }
   EXPECT_NE(message_of([] { parse_seeds("0..3,2"); }).find("2 appears twice"), std::string::npos);
+  EXPECT_NE(
+      message_of([] { parse_seeds("9223372036854775807"); }).find("at most 9000000000000000000"),
+      std::string::npos);
+}
+
+TEST(Text, PlainLines) {
+  for (const char* text :
+       {"", "a b", "c \u2264 3, Stra\u00dfe \u03b1\u2192\u03b2", "\u00a0", "\u2027\u202f\u2065"}) {
+    EXPECT_TRUE(is_plain_line(text)) << text;
+  }
+  for (const char* text : {"a\n", "\t", "a\a", "\x1b[31m", "\x7f", "\u0085", "\u009b", "a\u202eb",
+                           "\u202a", "\u2066", "\u2069", "\u200f", "\u061c", "\u2028"}) {
+    EXPECT_FALSE(is_plain_line(text)) << text;
+  }
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct BenchFlags {
   std::vector<std::string> architectures = {"positional", "standard"};
   int length = 8;
   int64_t batch = 1000;
@@ -32,23 +32,21 @@ struct Options {
   bool peer = false, inference = false, operations = false, json = false;
 };
 
-double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
-
 Json step_json(const StepResult& step, double peak) {
-  return {
-      {"architecture", step.request.architecture},
-      {"length", step.request.length},
-      {"batch", step.request.batch},
-      {"ms_per_step", rounded(step.timing.median * 1e3)},
-      {"ms_lower_quartile", rounded(step.timing.lower_quartile * 1e3)},
-      {"ms_upper_quartile", rounded(step.timing.upper_quartile * 1e3)},
-      {"repetitions", step.timing.repetitions},
-      {"samples_per_second", rounded(static_cast<double>(step.request.batch) / step.timing.median)},
-      {"nominal_gflop", rounded(step.nominal_flops / 1e9)},
-      {"nominal_gflop_once_a_step", rounded(step.per_step_flops / 1e9)},
-      {"arithmetic_gflop", rounded(step.arithmetic_flops / 1e9)},
-      {"gflops", rounded(step.gflops())},
-      {"share_of_peak", rounded(step.gflops() / peak)}};
+  return {{"architecture", step.request.architecture},
+          {"length", step.request.length},
+          {"batch", step.request.batch},
+          {"ms_per_step", four_digits(step.timing.median * 1e3)},
+          {"ms_lower_quartile", four_digits(step.timing.lower_quartile * 1e3)},
+          {"ms_upper_quartile", four_digits(step.timing.upper_quartile * 1e3)},
+          {"repetitions", step.timing.repetitions},
+          {"samples_per_second",
+           four_digits(static_cast<double>(step.request.batch) / step.timing.median)},
+          {"nominal_gflop", four_digits(step.nominal_flops / 1e9)},
+          {"nominal_gflop_once_a_step", four_digits(step.per_step_flops / 1e9)},
+          {"arithmetic_gflop", four_digits(step.arithmetic_flops / 1e9)},
+          {"gflops", four_digits(step.gflops())},
+          {"share_of_peak", four_digits(step.gflops() / peak)}};
 }
 
 Path path_from(const std::string& name) {
@@ -58,7 +56,7 @@ Path path_from(const std::string& name) {
   throw unknown_name(ExitCode::usage, "path", name, {"auto", "plain", "folded"});
 }
 
-StepRequest request(const Options& options, const std::string& architecture) {
+StepRequest request(const BenchFlags& options, const std::string& architecture) {
   StepRequest r;
   r.architecture = architecture;
   r.length = options.length;
@@ -72,7 +70,7 @@ StepRequest request(const Options& options, const std::string& architecture) {
 }
 
 // Lengths at constant batch x length, each in a fresh process so that its peak memory is its own.
-Json measure_growth(const Options& options) {
+Json measure_growth(const BenchFlags& options) {
   Json rows = Json::array();
   for (const int length : options.growth) {
     for (const std::string& architecture : options.architectures) {
@@ -90,7 +88,7 @@ Json measure_growth(const Options& options) {
   return rows;
 }
 
-Json measure_peers(const Options& options) {
+Json measure_peers(const BenchFlags& options) {
   std::string architectures;
   for (const auto& name : options.architectures)
     architectures += (architectures.empty() ? "" : ",") + name;
@@ -112,7 +110,7 @@ Json measure_peers(const Options& options) {
   return peers;
 }
 
-Json measure(const Options& options) {
+Json measure(const BenchFlags& options) {
   const int threads = thread_count(options.threads);
   const Machine machine = find_machine();
   double peak = measure_peak_gflops(threads, 0.5);
@@ -131,19 +129,19 @@ Json measure(const Options& options) {
   result["peers"] = options.peer ? measure_peers(options) : Json::array();
   // The larger of two measurements, before and after: others may have used the machine meanwhile.
   peak = std::max(peak, measure_peak_gflops(threads, 0.5));
-  result["peak_gflops"] = rounded(peak);
+  result["peak_gflops"] = four_digits(peak);
   for (const StepResult& step : steps) result["steps"].push_back(step_json(step, peak));
   for (const StepResult& step : inference) result["inference"].push_back(step_json(step, peak));
   if (options.operations) {
     for (const OperationResult& row : measure_operations()) {
       result["operations"].push_back({{"name", row.name},
                                       {"direction", row.direction},
-                                      {"microseconds", rounded(row.microseconds)},
-                                      {"gflops", rounded(row.gflops)}});
+                                      {"microseconds", four_digits(row.microseconds)},
+                                      {"gflops", four_digits(row.gflops)}});
     }
   }
   if (!options.growth.empty()) result["growth"] = measure_growth(options);
-  result["peak_memory_mb"] = rounded(memory / 1e6);
+  result["peak_memory_mb"] = four_digits(memory / 1e6);
   result["machine"] = {{"cpu", machine.cpu},           {"instruction_set", machine.instruction_set},
                        {"blas", machine.blas},         {"compiler", build_info().compiler},
                        {"flags", build_info().flags},  {"version", build_info().version},
@@ -151,7 +149,7 @@ Json measure(const Options& options) {
   return result;
 }
 
-Json measure_device(const Options& options) {
+Json measure_device(const BenchFlags& options) {
   if (options.peer || options.inference || options.operations || !options.growth.empty()) {
     throw Error(ExitCode::usage, "--peer, --inference, --operations or --growth with --device cuda",
                 "--device cpu for these");
@@ -165,18 +163,17 @@ Json measure_device(const Options& options) {
                                .seconds = options.seconds});
 }
 
-std::string number(const Json& value) { return fmt::format("{:.4g}", value.get<double>()); }
-
-std::string as_text(const Json& result) {
-  std::string text = fmt::format(
-      "{}, {} thread{}, peak {} GFLOP/s ({})\n\n", result["machine"]["cpu"].get<std::string>(),
-      result["threads"].get<int>(), result["threads"] == 1 ? "" : "s",
-      number(result["peak_gflops"]), result["machine"]["instruction_set"].get<std::string>());
+std::string bench_text(const Json& result) {
+  std::string text =
+      fmt::format("{}, {} thread{}, peak {} GFLOP/s ({})\n\n",
+                  result["machine"]["cpu"].get<std::string>(), result["threads"].get<int>(),
+                  result["threads"] == 1 ? "" : "s", four_digits_text(result["peak_gflops"]),
+                  result["machine"]["instruction_set"].get<std::string>());
   TextTable table({"what", "length", "batch", "ms", "GFLOP/s", "of peak"});
   const auto add = [&](const std::string& what, const Json& row) {
     table.add_row(
-        {what, number(row["length"]), number(row["batch"]), number(row["ms_per_step"]),
-         number(row["gflops"]),
+        {what, four_digits_text(row["length"]), four_digits_text(row["batch"]),
+         four_digits_text(row["ms_per_step"]), four_digits_text(row["gflops"]),
          fmt::format("{:.2f}", row["gflops"].get<double>() / result["peak_gflops"].get<double>())});
   };
   for (const auto& [part, what] :
@@ -196,24 +193,25 @@ std::string as_text(const Json& result) {
                       "GFLOP/s", "peak MB"},
                      3);
     for (const Json& row : result["growth"]) {
-      growth.add_row({row["architecture"], number(row["length"]), number(row["batch"]),
-                      number(row["ms_per_step"]), number(row["nominal_gflop"]),
-                      number(row["nominal_gflop_once_a_step"]), number(row["gflops"]),
-                      number(row["peak_memory_mb"])});
+      growth.add_row({row["architecture"], four_digits_text(row["length"]),
+                      four_digits_text(row["batch"]), four_digits_text(row["ms_per_step"]),
+                      four_digits_text(row["nominal_gflop"]),
+                      four_digits_text(row["nominal_gflop_once_a_step"]),
+                      four_digits_text(row["gflops"]), four_digits_text(row["peak_memory_mb"])});
     }
     text += "\n" + growth.to_string();
   }
   if (result.contains("operations")) {
     TextTable rows({"operation", "direction", "us", "GFLOP/s"});
     for (const Json& row : result["operations"]) {
-      rows.add_row(
-          {row["name"], row["direction"], number(row["microseconds"]), number(row["gflops"])});
+      rows.add_row({row["name"], row["direction"], four_digits_text(row["microseconds"]),
+                    four_digits_text(row["gflops"])});
     }
     text += "\n" + rows.to_string();
   }
   text += "\nGFLOP/s: nominal flops over the median time.";
   if (!result.contains("growth")) {  // whose rows have their own
-    text += fmt::format(" Peak memory {} MB.", number(result["peak_memory_mb"]));
+    text += fmt::format(" Peak memory {} MB.", four_digits_text(result["peak_memory_mb"]));
   }
   return text + "\n";
 }
@@ -221,7 +219,7 @@ std::string as_text(const Json& result) {
 }  // namespace
 
 void add_bench(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "bench",
@@ -237,7 +235,7 @@ void add_bench(Program& program) {
         const Json result = on_device ? measure_device(*options) : measure(*options);
         write_output(options->json ? result.dump(2) + "\n"
                      : on_device   ? device_steps_text(result)
-                                   : as_text(result));
+                                   : bench_text(result));
         return ExitCode::done;
       });
   command.add_option("--architecture", options->architectures, "Presets to measure")

@@ -13,13 +13,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
-std::string number(const Json& value) { return fmt::format("{:.4g}", value.get<double>()); }
-
 // As in the paper: 30000 samples, 1000 a step.
 constexpr int64_t epoch_steps = 30;
 
 }  // namespace
+
+double four_digits(double value) { return std::stod(fmt::format("{:.4g}", value)); }
+
+std::string four_digits_text(const Json& value) {
+  return fmt::format("{:.4g}", value.get<double>());
+}
 
 Json measure_device_steps(const DeviceBenchOptions& options) {
   const Machine machine = find_machine();
@@ -44,20 +47,20 @@ Json measure_device_steps(const DeviceBenchOptions& options) {
                         {"seeds", seeds},
                         {"precision", precision},
                         {"engine", timing.engine},
-                        {"us_per_step_and_seed", rounded(timing.microseconds_per_seed())},
-                        {"us_lower_quartile", rounded(timing.step.lower_quartile * per_seed)},
-                        {"us_upper_quartile", rounded(timing.step.upper_quartile * per_seed)},
+                        {"us_per_step_and_seed", four_digits(timing.microseconds_per_seed())},
+                        {"us_lower_quartile", four_digits(timing.step.lower_quartile * per_seed)},
+                        {"us_upper_quartile", four_digits(timing.step.upper_quartile * per_seed)},
                         {"repetitions", timing.step.repetitions},
-                        {"gflops", rounded(timing.gflops())}});
+                        {"gflops", four_digits(timing.gflops())}});
       }
     }
   }
   const DeviceCeilings ceilings = measure_device_ceilings();  // the GPU is warm now
   return {{"device_steps", rows},
           {"ceilings",
-           {{"copy_terabytes_per_second", rounded(ceilings.copy_bytes / 1e12)},
-            {"tf32_tensor_teraflops", rounded(ceilings.tensor_flops / 1e12)},
-            {"fp32_teraflops", rounded(ceilings.fp32_flops / 1e12)}}},
+           {{"copy_terabytes_per_second", four_digits(ceilings.copy_bytes / 1e12)},
+            {"tf32_tensor_teraflops", four_digits(ceilings.tensor_flops / 1e12)},
+            {"fp32_teraflops", four_digits(ceilings.fp32_flops / 1e12)}}},
           {"device", device_json(machine.gpu)},
           {"machine",
            {{"cpu", machine.cpu},
@@ -76,9 +79,10 @@ std::string device_steps_text(const Json& result) {
                    "us per step and seed", "GFLOP/s"},
                   3);
   for (const Json& row : result["device_steps"]) {
-    table.add_row({row["architecture"], row["precision"], row["engine"], number(row["length"]),
-                   number(row["batch"]), number(row["seeds"]), number(row["us_per_step_and_seed"]),
-                   number(row["gflops"])});
+    table.add_row({row["architecture"], row["precision"], row["engine"],
+                   four_digits_text(row["length"]), four_digits_text(row["batch"]),
+                   four_digits_text(row["seeds"]), four_digits_text(row["us_per_step_and_seed"]),
+                   four_digits_text(row["gflops"])});
   }
   const Json& ceilings = result["ceilings"];
   return text + table.to_string() +
@@ -86,8 +90,9 @@ std::string device_steps_text(const Json& result) {
              "\nGFLOP/s: nominal flops over the median time. Ceilings measured in this run: copy "
              "{} "
              "TB/s (read and written), tensor core {} TFLOP/s (tf32, mma.sync), fp32 {} TFLOP/s.\n",
-             number(ceilings["copy_terabytes_per_second"]),
-             number(ceilings["tf32_tensor_teraflops"]), number(ceilings["fp32_teraflops"]));
+             four_digits_text(ceilings["copy_terabytes_per_second"]),
+             four_digits_text(ceilings["tf32_tensor_teraflops"]),
+             four_digits_text(ceilings["fp32_teraflops"]));
 }
 
 }  // namespace posattn

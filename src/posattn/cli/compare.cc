@@ -17,7 +17,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct CompareFlags {
   std::string experiment;
   std::string results = "results";
   std::string with;
@@ -28,7 +28,7 @@ struct Options {
 };
 
 // What reproduces the experiment as it is meant here, to paste.
-std::string reproduce_command(const Options& options, const std::string& folder) {
+std::string reproduce_command(const CompareFlags& options, const std::string& folder) {
   std::vector<std::string> words = {"posattn", "reproduce", options.experiment};
   if (options.quick) words.emplace_back("--quick");
   if (options.epochs) words.insert(words.end(), {"--epochs", std::to_string(*options.epochs)});
@@ -38,7 +38,7 @@ std::string reproduce_command(const Options& options, const std::string& folder)
 }
 
 std::vector<Curve> read_curves(const Experiment& experiment, const std::string& folder,
-                               const Options& options) {
+                               const CompareFlags& options) {
   const ResultsDatabase database = open_results(folder);
   std::vector<Curve> curves = curves_of(experiment, database);
   if (curves.empty()) {
@@ -52,7 +52,7 @@ std::vector<Curve> read_curves(const Experiment& experiment, const std::string& 
   return curves;
 }
 
-std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Options& options) {
+std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const CompareFlags& options) {
   std::vector<PublishedPoint> points;
   if (options.with.empty()) {
     points = published_points(experiment);
@@ -61,6 +61,11 @@ std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Opti
     });
     return points;
   }
+  if (!has_results(options.with)) {
+    throw Error(ExitCode::data, fmt::format("there are no results in '{}'", options.with),
+                "a folder with results of posattn reproduce",
+                fmt::format("check --with, or run {}", reproduce_command(options, options.with)));
+  }
   const std::vector<Curve> curves = read_curves(experiment, options.with, options);
   for (PointSummary& point : summarise(experiment, curves)) {
     points.push_back({std::move(point), ""});
@@ -68,19 +73,20 @@ std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Opti
   return points;
 }
 
-ExitCode compare_experiment(const Options& options) {
+ExitCode compare_experiment(const CompareFlags& options) {
   const Experiment experiment = load_experiment(
       options.experiment,
       {.quick = options.quick, .epochs = options.epochs, .precision = options.precision});
   ComparedExperiment compared{.experiment = experiment,
+                              .whole_epochs = load_experiment(options.experiment).settings.epochs,
                               .results = options.results,
                               .published = options.with.empty(),
                               .curves = read_curves(experiment, options.results, options),
+                              .theirs = read_theirs(experiment, options),
                               .comparison = {},
                               .paired = {}};
-  compared.comparison =
-      compare(summarise(experiment, compared.curves), read_theirs(experiment, options),
-              options.with.empty() ? "the published results" : options.with);
+  compared.comparison = compare(summarise(experiment, compared.curves), compared.theirs,
+                                options.with.empty() ? "the published results" : options.with);
   if (experiment.lines.size() >= 2) {
     compared.paired =
         paired_points(compared.curves, experiment.lines[0].name, experiment.lines[1].name);
@@ -92,7 +98,7 @@ ExitCode compare_experiment(const Options& options) {
 }  // namespace
 
 void add_compare(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "compare",
@@ -104,7 +110,7 @@ void add_compare(Program& program) {
            "A point agrees when our median lies in [min / 2, 2 max] of the published runs or "
            "within\n"
            "a factor of 3 of their median. Where less than 90 % of the test points agree the exit\n"
-           "code is 6. Intervals of medians are 95 % bootstrap intervals."},
+           "code is 6. Intervals of medians, of at least six runs, are 95 % bootstrap intervals."},
       [options] { return compare_experiment(*options); });
   command.add_option("EXPERIMENT", options->experiment, "Name ('posattn experiments') or file")
       ->required()

@@ -25,8 +25,9 @@ std::string digits(double value, int count) {
   return fmt::format("{:.{}g}", value, count);
 }
 
+// As many digits as a median beside it has, so that it lies inside.
 std::string range(double low, double high) {
-  return fmt::format("[{}, {}]", digits(low, 2), digits(high, 2));
+  return fmt::format("[{}, {}]", digits(low, 3), digits(high, 3));
 }
 
 std::string axis_name(const Experiment& experiment) {
@@ -37,7 +38,9 @@ std::string their_name(const ComparedExperiment& compared) {
   return compared.published ? "published" : "theirs";
 }
 
-Interval interval_of(const CurvePoint& point) {
+// Nothing for so few runs that it would not hold what its name says.
+std::optional<Interval> interval_of(const CurvePoint& point) {
+  if (static_cast<int64_t>(point.runs.size()) < fewest_for_interval) return {};
   std::vector<double> values;
   for (const auto& [seed, value] : point.runs) values.push_back(value);
   return median_interval(values);
@@ -66,33 +69,14 @@ std::string runs_text(const CurvePoint& point) {
 
 struct Exponents {
   Growth ours, theirs;
-  double first = 0, last = 0;  // c that count
 };
 
-// Of the points that both have, or of all of ours where they have none.
-Exponents exponents_of(const ComparedExperiment& compared, const Curve& curve) {
-  std::vector<PointSummary> ours, theirs;
-  if (const ComparedCurve* both = find_compared(compared.comparison, curve)) {
-    for (const ComparedPoint& point : both->points) {
-      ours.push_back(point.ours);
-      theirs.push_back(point.theirs);
-    }
-  } else {
-    ours = summarise(compared.experiment, std::vector<Curve>{curve});
-  }
-  Exponents exponents{.ours = growth_in_scale(ours), .theirs = growth_in_scale(theirs)};
-  for (const PointSummary& point : ours) {
-    if (!grows_at(point)) continue;
-    if (exponents.first == 0) exponents.first = *point.x;
-    exponents.last = *point.x;
-  }
-  return exponents;
-}
-
-// Exponents have a meaning for a loss over scales only.
-bool has_growth(const Experiment& experiment, const Curve& curve) {
-  return experiment.axis.is_scale() && experiment.metric == Metric::mse &&
-         curve.split == Split::test;
+// Nothing where an exponent has no meaning.
+std::optional<Exponents> exponents_of(const ComparedExperiment& compared, const Curve& curve) {
+  if (!has_growth(compared.experiment) || curve.split != Split::test) return {};
+  const std::vector<PointSummary> ours = summarise(compared.experiment, std::vector<Curve>{curve});
+  return Exponents{.ours = growth_in_scale(ours, curve.task, curve.line),
+                   .theirs = growth_in_scale(compared.theirs, curve.task, curve.line)};
 }
 
 std::string curve_table(const ComparedExperiment& compared, const Curve& curve) {
@@ -107,10 +91,10 @@ std::string curve_table(const ComparedExperiment& compared, const Curve& curve) 
   TextTable table(header, 0);
   for (const CurvePoint& point : curve.points) {
     const PointSummary ours = summarise(compared.experiment, curve, point);
-    const Interval interval = interval_of(point);
-    std::vector<std::string> row = {point.x ? short_number(*point.x) : "-", digits(ours.median, 3),
-                                    range(interval.low, interval.high), runs_text(point)};
-    if (point.x && *point.x >= 1e4) row[0] = fmt::format("{}", *point.x);  // not 5e+04 samples
+    const std::optional<Interval> interval = interval_of(point);
+    std::vector<std::string> row = {
+        point.x ? fmt::format("{}", *point.x) : "-", digits(ours.median, 3),
+        interval ? range(interval->low, interval->high) : "-", runs_text(point)};
     if (const ComparedPoint* pair = find_compared(both, point.x)) {
       row.insert(row.end(), {digits(pair->theirs.median, 3) + (pair->correction.empty() ? "" : "*"),
                              range(pair->theirs.minimum, pair->theirs.maximum),
@@ -127,39 +111,59 @@ std::string curve_table(const ComparedExperiment& compared, const Curve& curve) 
 }
 
 std::string growth_note(const ComparedExperiment& compared, const Curve& curve) {
-  if (!has_growth(compared.experiment, curve)) return "";
-  const auto [ours, theirs, first, last] = exponents_of(compared, curve);
-  if (std::isnan(ours.exponent)) return "";
-  std::string note = fmt::format("growth from c = {} to {}: c^{:.2f}", first, last, ours.exponent);
-  if (!std::isnan(theirs.exponent)) {
-    note += fmt::format(", {} c^{:.2f}", their_name(compared), theirs.exponent);
+  const auto exponents = exponents_of(compared, curve);
+  if (!exponents || std::isnan(exponents->ours.exponent)) return "";
+  std::string note = fmt::format("growth from c = {} to {}: c^{:.2f}", growth_first, growth_last,
+                                 exponents->ours.exponent);
+  if (!std::isnan(exponents->theirs.exponent)) {
+    note += fmt::format(", {} c^{:.2f}", their_name(compared), exponents->theirs.exponent);
   }
   return note;
 }
 
-std::string missing_note(const Curve& curve, size_t seeds) {
-  int64_t missing = 0, diverged = 0;
-  for (const CurvePoint& point : curve.points) {
-    missing = std::max(missing, point.missing);
-    diverged = std::max(diverged, point.diverged);
+// Of all runs behind the curve. Where x is the test scale each of them is in every point.
+std::string missing_note(const Experiment& experiment, const Curve& curve) {
+  auto all = static_cast<int64_t>(experiment.seeds.size());
+  int64_t there = 0, diverged = 0;
+  if (!experiment.axis.is_scale()) {
+    all *= static_cast<int64_t>(experiment.axis.values.size());
+    for (const CurvePoint& point : curve.points) {
+      there += static_cast<int64_t>(point.runs.size());
+      diverged += point.diverged;
+    }
+  } else {
+    there = all;
+    for (const CurvePoint& point : curve.points) {
+      there = std::min(there, static_cast<int64_t>(point.runs.size()));
+      diverged = std::max(diverged, point.diverged);
+    }
   }
   std::string note;
-  if (missing > 0) note = fmt::format("{} of {} runs not finished", missing, seeds);
+  if (there < all) note = fmt::format("{} of {} runs are there", there, all);
   if (diverged > 0) {
-    note += fmt::format("{}{} of {} runs diverged, so that there is no median",
-                        missing > 0 ? "; " : "", diverged, seeds);
+    note +=
+        fmt::format("{}{} of {} runs diverged: counted as {}", there < all ? "; " : "", diverged,
+                    there, experiment.metric == Metric::accuracy ? "accuracy 0" : "infinite");
   }
   return note;
+}
+
+// What the rule of agreement leaves open where their runs spread widely.
+std::string closer_counts(const std::string& whose, int64_t within_factor, int64_t in_quantiles) {
+  return fmt::format("{} within a factor of 3 of {} median, {} inside their [q10, q90]",
+                     within_factor, whose, in_quantiles);
 }
 
 // Below a curve's table: verdict, growth, what is missing, corrections.
 std::string curve_notes(const ComparedExperiment& compared, const Curve& curve) {
-  std::string summary = growth_note(compared, curve);
+  std::string summary = growth_note(compared, curve), agreement;
   std::vector<std::string> corrections;
   if (const ComparedCurve* both = find_compared(compared.comparison, curve)) {
-    summary =
-        fmt::format("{} of {} points agree; mean log10 ratio {:+.2f}{}{}", both->agreeing,
-                    both->points.size(), both->log10_ratio, summary.empty() ? "" : "; ", summary);
+    agreement = fmt::format("{} of {} points agree; {}", both->agreeing, both->points.size(),
+                            closer_counts(compared.published ? "the published" : "their",
+                                          both->within_factor, both->in_quantiles));
+    summary = fmt::format("mean log10 ratio {:+.2f}{}{}", both->log10_ratio,
+                          summary.empty() ? "" : "; ", summary);
     for (const ComparedPoint& point : both->points) {
       const std::string note = "* " + point.correction;
       const bool is_new =
@@ -168,7 +172,7 @@ std::string curve_notes(const ComparedExperiment& compared, const Curve& curve) 
     }
   }
   std::string text;
-  std::vector<std::string> notes = {summary, missing_note(curve, compared.experiment.seeds.size())};
+  std::vector<std::string> notes = {agreement, summary, missing_note(compared.experiment, curve)};
   notes.insert(notes.end(), corrections.begin(), corrections.end());
   for (const std::string& note : notes) {
     if (!note.empty()) text += paragraph(note);
@@ -183,7 +187,8 @@ std::string paired_table(const ComparedExperiment& compared, const std::string& 
     if (point.task != task) continue;
     if (first == nullptr) first = &point;
     table.add_row({point.x ? fmt::format("{}", *point.x) : "-", std::to_string(point.test.pairs),
-                   digits(point.median_ratio, 3), digits(point.test.p_value, 2)});
+                   digits(point.median_ratio, 3),
+                   std::isnan(point.test.p_value) ? "-" : digits(point.test.p_value, 2)});
   }
   if (first == nullptr) return "";
   return "\n" +
@@ -199,11 +204,13 @@ std::string verdict(const ComparedExperiment& compared) {
     if (!names.empty()) text += paragraph(fmt::format("{}: {}", what, fmt::join(names, "; ")));
   };
   if (comparison.curves.empty()) {
-    text += compared.published
-                ? paragraph(
-                      "No published numbers to compare with. --with DIR compares with another "
-                      "results folder.")
-                : paragraph(fmt::format("No point in common with {}.", comparison.with));
+    text +=
+        !compared.published
+            ? paragraph(fmt::format("No point in common with {}.", comparison.with))
+            : paragraph(fmt::format("No published results of {}. --with DIR compares with "
+                                    "another results folder.",
+                                    compared.experiment.is_embedded ? "this experiment"
+                                                                    : "an experiment of your own"));
   } else {
     list(compared.published ? "No published numbers of" : "Not in " + comparison.with,
          comparison.only_ours);
@@ -213,9 +220,18 @@ std::string verdict(const ComparedExperiment& compared) {
        comparison.only_theirs);
   if (comparison.points > 0) {
     text += paragraph(fmt::format(
-        "{} of {} test points agree ({:.0f} %) with {}{}.", comparison.agreeing, comparison.points,
+        "{} of {} test points agree ({:.0f} %) with {}{}; {}.", comparison.agreeing,
+        comparison.points,
         100 * static_cast<double>(comparison.agreeing) / static_cast<double>(comparison.points),
-        comparison.with, comparison.agrees() ? "" : ": less than 90 %"));
+        comparison.with, comparison.agrees() ? "" : ": less than 90 %",
+        closer_counts("their", comparison.within_factor, comparison.in_quantiles)));
+  }
+  const int64_t epochs = compared.experiment.settings.epochs;
+  if (compared.published && !comparison.agrees() && epochs < compared.whole_epochs) {
+    text += paragraph(
+        fmt::format("The published runs trained for {} epochs: a training of {} is not expected to "
+                    "agree.",
+                    compared.whole_epochs, epochs));
   }
   return text;
 }
@@ -231,16 +247,18 @@ Json summary_json(const PointSummary& point) {
 
 Json point_json(const ComparedExperiment& compared, const Curve& curve, const CurvePoint& point,
                 const ComparedPoint* pair) {
-  const Interval interval = interval_of(point);
+  const std::optional<Interval> interval = interval_of(point);
   Json ours = summary_json(summarise(compared.experiment, curve, point));
   ours["missing"] = point.missing;
   ours["diverged"] = point.diverged;
-  ours["median_interval"] = {interval.low, interval.high};
+  ours["median_interval"] = interval ? Json::array({interval->low, interval->high}) : Json();
   Json object = {{"x", point.x ? Json(*point.x) : Json()}, {"ours", ours}};
   if (pair == nullptr) return object;
   object["theirs"] = summary_json(pair->theirs);
   object["ratio"] = pair->ratio;
   object["agrees"] = pair->agrees();
+  object["within_factor"] = pair->within_factor;
+  object["in_quantiles"] = pair->in_quantiles;
   if (!pair->correction.empty()) object["correction"] = pair->correction;
   return object;
 }
@@ -255,12 +273,13 @@ Json curve_json(const ComparedExperiment& compared, const Curve& curve) {
   if (both != nullptr) {
     object["compared"] = both->points.size();
     object["agreeing"] = both->agreeing;
+    object["within_factor"] = both->within_factor;
+    object["in_quantiles"] = both->in_quantiles;
     object["log10_ratio"] = both->log10_ratio;
   }
-  if (has_growth(compared.experiment, curve)) {
-    const Exponents exponents = exponents_of(compared, curve);
-    object["growth"] = growth_json(exponents.ours);
-    if (both != nullptr) object["their_growth"] = growth_json(exponents.theirs);
+  if (const auto exponents = exponents_of(compared, curve)) {
+    object["growth"] = growth_json(exponents->ours);
+    if (both != nullptr) object["their_growth"] = growth_json(exponents->theirs);
   }
   object["points"] = points;
   return object;
@@ -316,6 +335,8 @@ std::string comparison_json(const ComparedExperiment& compared) {
                          {"axis", compared.experiment.axis.key},
                          {"points", comparison.points},
                          {"agreeing", comparison.agreeing},
+                         {"within_factor", comparison.within_factor},
+                         {"in_quantiles", comparison.in_quantiles},
                          {"agrees", comparison.agrees()},
                          {"curves", curves},
                          {"paired", paired},

@@ -10,11 +10,13 @@ namespace posattn {
 
 struct ComparedExperiment {
   Experiment experiment;
-  std::string results;              // our folder
-  bool published = true;            // compared with the published results, not with a folder
-  std::vector<Curve> curves;        // ours, of the splits to show
-  Comparison comparison;            // of these
-  std::vector<PairedPoint> paired;  // the experiment's first two lines
+  int64_t whole_epochs = 0;            // of the experiment without --quick and --epochs
+  std::string results;                 // our folder
+  bool published = true;               // compared with the published results, not with a folder
+  std::vector<Curve> curves;           // ours, of the splits to show
+  std::vector<PublishedPoint> theirs;  // what they are compared with
+  Comparison comparison;               // of both
+  std::vector<PairedPoint> paired;     // the experiment's first two lines
 };
 
 std::string comparison_text(const ComparedExperiment& compared);

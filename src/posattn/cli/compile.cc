@@ -18,7 +18,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct CompileFlags {
   std::string program, output, pad_to;
   int64_t length = 8;
   bool dense = false, precision_check = false, json = false;
@@ -63,7 +63,7 @@ std::string precision_text(const NetworkPlan& plan) {
       largest(float_roundoff), largest(double_roundoff));
 }
 
-ExitCode compile_program(const Options& options) {
+ExitCode compile_program(const CompileFlags& options) {
   const ProgramInput input = read_program(options.program, options.length);
   if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
     throw Error(ExitCode::usage, fmt::format("--sharpness {}", options.sharpness),
@@ -118,7 +118,7 @@ ExitCode compile_program(const Options& options) {
 }  // namespace
 
 void add_compile(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompileFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "compile",

@@ -13,12 +13,12 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct CompletionFlags {
   std::string shell;
   bool json = false;
 };
 
-ExitCode completion(const Options& options, const CLI::App& app) {
+ExitCode completion(const CompletionFlags& options, const CLI::App& app) {
   const std::string script = completion_script(options.shell, describe_commands(app));
   write_output(options.json
                    ? nlohmann::ordered_json{{"shell", options.shell}, {"script", script}}.dump(2) +
@@ -30,7 +30,7 @@ ExitCode completion(const Options& options, const CLI::App& app) {
 }  // namespace
 
 void add_completion(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompletionFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "completion",

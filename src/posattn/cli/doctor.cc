@@ -63,7 +63,7 @@ std::string cuda_text(const Json& cuda) {
                      cuda["driver"].get<std::string>(), cuda["toolkit"].get<std::string>());
 }
 
-std::string as_text(const Json& found) {
+std::string doctor_text(const Json& found) {
   std::string text;
   const auto line = [&text](std::string_view name, const std::string& value) {
     text += fmt::format("{:<16}{}\n", name, value);
@@ -101,7 +101,7 @@ std::string as_text(const Json& found) {
 
 ExitCode doctor(bool json) {
   const Json found = findings(find_machine());
-  write_output(json ? found.dump(2) + "\n" : as_text(found));
+  write_output(json ? found.dump(2) + "\n" : doctor_text(found));
   return found["problems"].empty() ? ExitCode::done : ExitCode::failed;
 }
 

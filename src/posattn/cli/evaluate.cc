@@ -18,7 +18,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct EvaluateFlags {
   std::vector<std::string> models;
   std::string scales = "1..10";
   int64_t samples = 1000;
@@ -28,7 +28,7 @@ struct Options {
   ModelHints hints;
 };
 
-EvaluatedModel evaluate_file(const std::filesystem::path& path, const Options& options,
+EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFlags& options,
                              const std::vector<double>& scales, int threads) {
   const Model model = load_model(path, options.hints);
   if (model.origin.task.empty()) {
@@ -59,7 +59,7 @@ void note_unfinished(const std::string& folder, const FoundModels& found) {
              names.size() == 1 ? "has" : "have", fmt::join(names, ", "));
 }
 
-ExitCode evaluate_models(const Options& options) {
+ExitCode evaluate_models(const EvaluateFlags& options) {
   const std::vector<double> scales = parse_scales(options.scales);
   constexpr int64_t most_samples = 1'000'000'000;
   if (options.samples < 1 || options.samples > most_samples) {
@@ -91,7 +91,7 @@ ExitCode evaluate_models(const Options& options) {
 }  // namespace
 
 void add_evaluate(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvaluateFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "evaluate",

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "posattn/base/error.h"
+#include "posattn/base/shell.h"
 #include "posattn/benchmark/estimate.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
@@ -20,7 +21,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct ExperimentsFlags {
   std::vector<std::string> files;
   std::string show;
   std::string device = "auto";
@@ -28,7 +29,7 @@ struct Options {
   bool json = false;
 };
 
-struct Row {
+struct ExperimentRow {
   Experiment experiment;
   size_t runs = 0;
   double steps = 0, seconds = 0, quick_seconds = 0;
@@ -43,8 +44,8 @@ std::vector<RunConfig> distinct_runs(const Experiment& experiment) {
   return configs;
 }
 
-Row measure(const std::string& name, const MachineSpeed& speed) {
-  Row row{load_experiment(name)};
+ExperimentRow measure(const std::string& name, const MachineSpeed& speed) {
+  ExperimentRow row{load_experiment(name)};
   const std::vector<RunConfig> runs = distinct_runs(row.experiment);
   row.runs = runs.size();
   for (const RunConfig& run : runs) {
@@ -59,27 +60,40 @@ Row measure(const std::string& name, const MachineSpeed& speed) {
   return row;
 }
 
-std::string as_text(const std::vector<Row>& rows, const std::string& device) {
+std::string steps_text(double steps) {
+  return steps < 1e5 ? fmt::format("{:.0f}", steps) : fmt::format("{:.1f} M", steps / 1e6);
+}
+
+// `first`: as it was named on the command line; "" where all are listed.
+std::string next_steps(const std::string& first, bool has_quick) {
+  if (first.empty()) {
+    return "\nnext:  posattn reproduce value-range --quick\n"
+           "       posattn experiments --show value-range > mine.toml\n";
+  }
+  std::vector<std::string> words = {"posattn", "reproduce", first};
+  if (has_quick) words.emplace_back("--quick");
+  return fmt::format("\nnext:  {}\n", shell_command(words));
+}
+
+std::string as_text(const std::vector<ExperimentRow>& rows, const std::string& device) {
   TextTable table({"experiment", "reproduces", "tasks", "lines", "runs", "steps",
                    "time here (" + device + ")", "--quick"},
                   2);
-  for (const Row& row : rows) {
+  for (const ExperimentRow& row : rows) {
     table.add_row({row.experiment.name, row.experiment.paper,
                    std::to_string(row.experiment.tasks.size()),
                    std::to_string(row.experiment.lines.size()), std::to_string(row.runs),
-                   fmt::format("{:.1f} M", row.steps / 1e6), "~ " + duration_text(row.seconds),
+                   steps_text(row.steps), "~ " + duration_text(row.seconds),
                    row.quick_seconds > 0 ? "~ " + duration_text(row.quick_seconds) : "-"});
   }
   return table.to_string() +
          "\nRuns that experiments share are trained once. Times: a measurement of the paper's two\n"
-         "models here, scaled by each run's work.\n"
-         "\nnext:  posattn reproduce value-range --quick\n"
-         "       posattn experiments --show value-range > mine.toml\n";
+         "models here, scaled by each run's work.\n";
 }
 
-std::string as_json(const std::vector<Row>& rows, const std::string& device) {
+std::string as_json(const std::vector<ExperimentRow>& rows, const std::string& device) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Row& row : rows) {
+  for (const ExperimentRow& row : rows) {
     nlohmann::ordered_json lines = nlohmann::ordered_json::array();
     for (const ExperimentLine& line : row.experiment.lines) lines.push_back(line.name);
     list.push_back({{"name", row.experiment.name},
@@ -109,24 +123,30 @@ ExitCode show(const std::string& name) {
   throw unknown_name(ExitCode::usage, "experiment", name, experiment_names());
 }
 
-ExitCode list_experiments(const Options& options) {
+ExitCode list_experiments(const ExperimentsFlags& options) {
+  const int threads = thread_count(options.threads);
   if (!options.show.empty()) return show(options.show);
   RunConfig config;
   set_field(config, "device", options.device, "in --device");
   const std::string device = device_used(config);
   std::vector<std::string> names = options.files.empty() ? experiment_names() : options.files;
   for (const std::string& name : names) load_experiment(name);  // errors before the measurement
-  const MachineSpeed speed = measure_speed(device, config.precision, thread_count(options.threads));
-  std::vector<Row> rows;
+  const MachineSpeed speed = measure_speed(device, config.precision, threads);
+  std::vector<ExperimentRow> rows;
   for (const std::string& name : names) rows.push_back(measure(name, speed));
-  write_output(options.json ? as_json(rows, device) : as_text(rows, device));
+  if (options.json) {
+    write_output(as_json(rows, device));
+  } else {
+    const std::string first = options.files.empty() ? "" : options.files.front();
+    write_output(as_text(rows, device) + next_steps(first, rows.front().quick_seconds > 0));
+  }
   return ExitCode::done;
 }
 
 }  // namespace
 
 void add_experiments(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExperimentsFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "experiments",

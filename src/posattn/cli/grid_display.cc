@@ -8,8 +8,6 @@
 namespace posattn {
 namespace {
 
-constexpr std::chrono::milliseconds live_interval{100};
-constexpr std::chrono::seconds plain_interval{5};
 constexpr int plain_columns = 120;
 
 // Progress is a courtesy: a standard error that cannot be written to is no reason to stop.
@@ -51,7 +49,7 @@ GridDisplay::GridDisplay() : live_(is_terminal(stderr)), drawn_(Clock::now()) {}
 void GridDisplay::update(const GridProgress& progress) {
   latest_ = progress;
   const Clock::time_point now = Clock::now();
-  if (now - drawn_ < (live_ ? Clock::duration(live_interval) : Clock::duration(plain_interval))) {
+  if (now - drawn_ < redraw_interval(live_)) {
     return;
   }
   drawn_ = now;

@@ -19,13 +19,13 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct InspectFlags {
   std::string model, attention, input;
   bool json = false;
   ModelHints hints;
 };
 
-struct Row {
+struct InputRow {
   std::vector<float> values;
   int real_nodes = 0;
   std::string note;
@@ -43,7 +43,7 @@ Table read_input(const std::string& input, int64_t columns) {
 }
 
 // The input to show the attention for; empty when there is none.
-Row attention_input(const Model& model, const std::string& input) {
+InputRow attention_input(const Model& model, const std::string& input) {
   const int64_t size = int64_t{1} * model.spec.real_nodes * model.spec.data_columns;
   const bool depends_on_input = model.spec.attention != AttentionSource::positions;
   const std::string any_input = model.origin.variable_length
@@ -70,7 +70,7 @@ Row attention_input(const Model& model, const std::string& input) {
 }
 
 std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& input) {
-  Row row = attention_input(model, input);
+  InputRow row = attention_input(model, input);
   if (row.values.empty() || !shows_attention(model.spec)) return std::nullopt;
   const Batch batch{.inputs = row.values.data(), .samples = 1, .real_nodes = row.real_nodes};
   return AttentionMaps{.caption = std::move(row.note),
@@ -81,7 +81,7 @@ std::optional<AttentionMaps> attention_maps(const Model& model, const std::strin
                        .weights = Network(model.spec).attention(model.parameters, batch)};
 }
 
-ExitCode inspect(const Options& options) {
+ExitCode inspect(const InspectFlags& options) {
   if (!options.attention.empty() && !options.attention.ends_with(".svg")) {
     throw Error(ExitCode::usage, fmt::format("--attention '{}'", options.attention),
                 "a name that ends in .svg");
@@ -114,7 +114,7 @@ ExitCode inspect(const Options& options) {
 }  // namespace
 
 void add_inspect(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "inspect",

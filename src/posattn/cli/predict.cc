@@ -20,7 +20,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct PredictFlags {
   std::string model, input, output, format;
   int threads = 0;
   bool json = false;
@@ -38,16 +38,16 @@ std::string rows_as_json(const Table& table) {
          "\n";
 }
 
-bool wants_npy(const Options& options) {
+bool wants_npy(const PredictFlags& options) {
   return options.format.empty() ? options.output.ends_with(".npy") : options.format == "npy";
 }
 
-std::string formatted(const Table& table, const Options& options) {
+std::string formatted(const Table& table, const PredictFlags& options) {
   if (options.json) return rows_as_json(table);
   return wants_npy(options) ? to_npy(table) : to_csv(table);
 }
 
-ExitCode predict(const Options& options) {
+ExitCode predict(const PredictFlags& options) {
   const std::vector<std::string> formats = {"csv", "npy"};
   if (!options.format.empty() && options.format != "csv" && options.format != "npy") {
     throw unknown_name(ExitCode::usage, "format", options.format, formats);
@@ -76,7 +76,7 @@ ExitCode predict(const Options& options) {
 }  // namespace
 
 void add_predict(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "predict",

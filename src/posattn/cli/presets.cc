@@ -11,7 +11,7 @@
 namespace posattn {
 namespace {
 
-std::string list_as_json() {
+std::string presets_json() {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Preset& preset : presets()) {
     ModelSpec spec;
@@ -27,7 +27,7 @@ std::string list_as_json() {
   return list.dump(2) + "\n";
 }
 
-std::string list_as_text() {
+std::string presets_text() {
   TextTable table({"architecture", "description"}, 2);
   for (const Preset& preset : presets()) table.add_row({preset.name, preset.description});
   return table.to_string();
@@ -44,7 +44,7 @@ void add_presets(Program& program) {
                    .examples = {"posattn presets", "posattn presets --json",
                                 "posattn train --task sort --architecture m1,m3 --seeds 0..4"}},
                   [json] {
-                    write_output(*json ? list_as_json() : list_as_text());
+                    write_output(*json ? presets_json() : presets_text());
                     return ExitCode::done;
                   });
   add_json_flag(command, *json);

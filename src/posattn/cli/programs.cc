@@ -15,7 +15,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct ProgramsFlags {
   int64_t length = 8;
   std::string show;
   bool json = false;
@@ -37,7 +37,7 @@ std::string with_descriptions(const std::string& table, const std::vector<std::s
   return text;
 }
 
-ExitCode list_programs(const Options& options) {
+ExitCode list_programs(const ProgramsFlags& options) {
   if (!options.show.empty()) {
     write_output(find_program(options.show).text);
     return ExitCode::done;
@@ -77,7 +77,7 @@ ExitCode list_programs(const Options& options) {
 }  // namespace
 
 void add_programs(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProgramsFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "programs",

@@ -12,8 +12,6 @@
 namespace posattn {
 namespace {
 
-constexpr std::chrono::milliseconds live_interval{100};
-constexpr std::chrono::seconds plain_interval{5};
 constexpr int bar_width = 20;
 
 double seconds_between(std::chrono::steady_clock::time_point from,
@@ -70,7 +68,7 @@ void ProgressDisplay::update(const RunProgress& progress) {
   group.ended = now;
   group.first_step.try_emplace(progress.run, progress.step);
   group.latest[progress.run] = progress;
-  if (now - drawn_ >= (live_ ? Clock::duration(live_interval) : Clock::duration(plain_interval))) {
+  if (now - drawn_ >= redraw_interval(live_)) {
     draw(false);
     drawn_ = now;
   }

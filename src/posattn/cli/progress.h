@@ -49,6 +49,11 @@ std::string duration_text(double seconds);
 
 std::string progress_bar(double share);
 
+// Between two drawings, on a terminal (live) and elsewhere.
+constexpr std::chrono::milliseconds redraw_interval(bool live) {
+  return std::chrono::milliseconds(live ? 100 : 5000);
+}
+
 // The first `columns` characters of UTF-8 text: a live line must not wrap.
 std::string cut_to(const std::string& text, int columns);
 

@@ -11,6 +11,7 @@
 #include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/experiments/recorded_runs.h"
 #include "posattn/report/experiment_page.h"
 #include "posattn/report/experiment_results.h"
 #include "posattn/report/page.h"
@@ -20,7 +21,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct ReportFlags {
   std::vector<std::string> sources;  // runs, or with --results experiments
   std::string results, output, title;
   bool json = false;
@@ -32,9 +33,11 @@ struct Written {
   std::string line;
 };
 
-Written report_runs(const Options& options) {
+Written report_runs(const ReportFlags& options) {
   for (const std::string& source : options.sources) {
-    if (std::filesystem::exists(std::filesystem::path(source) / "results.db")) {
+    // A database without a single result is still no run.
+    if (has_results(source) ||
+        std::filesystem::exists(std::filesystem::path(source) / "results.db")) {
       throw Error(ExitCode::usage, fmt::format("'{}' holds experiments", source), "run folders",
                   shell_command({"posattn", "report", "--results", source}));
     }
@@ -49,19 +52,20 @@ Written report_runs(const Options& options) {
           fmt::format("{} in {}\n", plural(input.runs.size(), "run"), page.string())};
 }
 
-Written report_experiments(const Options& options) {
+Written report_experiments(const ReportFlags& options) {
   const std::vector<ExperimentResults> all = read_results(options.results, options.sources);
   const std::filesystem::path page = options.output.empty()
                                          ? std::filesystem::path(options.results) / "report.html"
                                          : std::filesystem::path(options.output);
   write_file(page, experiment_page(options.title.empty() ? "Experiments" : options.title, all));
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const ExperimentResults& results : all) names.push_back(results.experiment.output_name);
   return {{{"page", page.string()}, {"experiments", names}},
           fmt::format("{} in {}\n", plural(all.size(), "experiment"), page.string())};
 }
 
-ExitCode report(const Options& options) {
+ExitCode report(const ReportFlags& options) {
   if (options.sources.empty() && options.results.empty()) {
     throw Error(ExitCode::usage, "nothing to report on", "run folders, or --results",
                 "posattn report --results results");
@@ -81,7 +85,7 @@ ExitCode report(const Options& options) {
 }  // namespace
 
 void add_report(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportFlags>();
   CLI::App& command =
       add_command(program,
                   {.name = "report",
@@ -100,7 +104,7 @@ void add_report(Program& program) {
       .add_option("--results", options->results,
                   "Folder of `posattn reproduce`: draw its experiments")
       ->option_text("DIR");
-  command.add_option("--output", options->output, "The page")
+  command.add_option("-o,--output", options->output, "The page")
       ->option_text("FILE [report.html in DIR or the first of RUNS]");
   command.add_option("--title", options->title, "Its title")
       ->option_text("TEXT [task and length, or Experiments]");

@@ -16,12 +16,13 @@
 #include "posattn/cli/machine.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
 
 namespace posattn {
 namespace {
 
-struct Options {
+struct ReproduceFlags {
   std::string experiment, seeds, values;
   ExperimentChanges changes;
   std::string results = "results";
@@ -30,7 +31,7 @@ struct Options {
 };
 
 // The part that is trained.
-Experiment chosen_part(const Options& options) {
+Experiment chosen_part(const ReproduceFlags& options) {
   ExperimentChanges changes = options.changes;
   if (!options.seeds.empty()) changes.seeds = parse_seeds(options.seeds);
   if (!options.values.empty()) changes.values = parse_scales(options.values, "--values");
@@ -38,7 +39,7 @@ Experiment chosen_part(const Options& options) {
 }
 
 // What tables and figures show: all tasks, lines, seeds and values.
-Experiment whole_experiment(const Options& options) {
+Experiment whole_experiment(const ReproduceFlags& options) {
   ExperimentChanges changes;
   changes.quick = options.changes.quick;
   changes.epochs = options.changes.epochs;
@@ -46,7 +47,7 @@ Experiment whole_experiment(const Options& options) {
   return load_experiment(options.experiment, changes);
 }
 
-GridSummary train(const Options& options, const std::vector<ExperimentRun>& runs,
+GridSummary train(const ReproduceFlags& options, const std::vector<ExperimentRun>& runs,
                   const std::string& command_line, const std::atomic<bool>& stop) {
   GridDisplay display;
   RunnerOptions runner;
@@ -65,7 +66,7 @@ GridSummary train(const Options& options, const std::vector<ExperimentRun>& runs
   return summary;
 }
 
-std::string next_command(const Options& options) {
+std::string next_command(const ReproduceFlags& options) {
   std::vector<std::string> words = {"posattn", "compare", options.experiment};
   if (options.changes.quick) words.emplace_back("--quick");
   if (options.changes.epochs) {
@@ -107,7 +108,8 @@ Error failed_runs(const GridSummary& summary) {
                list);
 }
 
-ExitCode reproduce(const Options& options, const std::vector<std::string>& arguments) {
+ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>& arguments) {
+  const int threads = thread_count(options.threads);
   const Experiment chosen = chosen_part(options), whole = whole_experiment(options);
   if (options.dry_run) {
     write_output(options.json ? survey_json(chosen, options.results)
@@ -117,10 +119,10 @@ ExitCode reproduce(const Options& options, const std::vector<std::string>& argum
   const std::vector<ExperimentRun> runs = runs_of(chosen);
   validate(runs.front().config);  // the device, before anything is written
   const std::string command_line = shell_command(arguments);
-  fmt::print(
-      stderr, "{}\n{}: {}{}\n",
-      machine_line(find_machine(), thread_count(options.threads), device_used(runs.front().config)),
-      whole.output_name, whole.title, whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
+  fmt::print(stderr, "{}\n{}: {}{}\n",
+             machine_line(find_machine(), threads, device_used(runs.front().config)),
+             whole.output_name, whole.title,
+             whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
   fmt::print(stderr, "{}", unseen_seeds(chosen, whole));
   const std::atomic<bool>& stop = catch_interrupts();
   const GridSummary summary = train(options, runs, command_line, stop);
@@ -137,6 +139,10 @@ ExitCode reproduce(const Options& options, const std::vector<std::string>& argum
     write_output(median_table(whole, curves) + "\n" + file_list(files));
   }
   if (stop && summary.interrupted > 0) {
+    if (!summary.failures.empty()) {
+      flush_output();
+      print_error(failed_runs(summary));
+    }
     fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", command_line);
     return ExitCode::interrupted;
   }
@@ -153,7 +159,7 @@ ExitCode reproduce(const Options& options, const std::vector<std::string>& argum
 }  // namespace
 
 void add_reproduce(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReproduceFlags>();
   ExperimentChanges& changes = options->changes;
   CLI::App& command = add_command(
       program,

@@ -16,27 +16,6 @@ std::string dumped(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-struct PartSurvey {
-  std::string task, line;
-  GridSurvey found;
-};
-
-std::vector<PartSurvey> survey_parts(const Experiment& chosen,
-                                     const std::filesystem::path& results) {
-  const std::vector<ExperimentRun> runs = runs_of(chosen);
-  std::vector<PartSurvey> parts;
-  for (const std::string& task : chosen.tasks) {
-    for (const ExperimentLine& line : chosen.lines) {
-      std::vector<ExperimentRun> part;
-      for (const ExperimentRun& run : runs) {
-        if (run.task == task && run.line == line.name) part.push_back(run);
-      }
-      parts.push_back({task, line.name, survey(results, part)});
-    }
-  }
-  return parts;
-}
-
 // At most four of the axis' places, with the first and the last.
 std::vector<double> shown_places(const std::vector<double>& values) {
   constexpr std::size_t most = 4;
@@ -90,12 +69,13 @@ std::string survey_line(const GridSurvey& found, const std::filesystem::path& re
 
 std::string survey_table(const Experiment& chosen, const std::filesystem::path& results) {
   TextTable table({"task", "line", "runs", "there", "diverged", "begun", "missing"}, 2);
-  for (const auto& [task, line, found] : survey_parts(chosen, results)) {
+  const std::vector<PartSurvey> surveyed = survey(results, runs_of(chosen));
+  for (const auto& [task, line, found] : surveyed) {
     table.add_row({task, line, std::to_string(found.runs),
                    std::to_string(found.done + found.diverged), std::to_string(found.diverged),
                    std::to_string(found.begun), std::to_string(found.missing())});
   }
-  return table.to_string() + "\n" + survey_line(survey(results, runs_of(chosen)), results) + "\n";
+  return table.to_string() + "\n" + survey_line(whole_of(surveyed), results) + "\n";
 }
 
 std::string survey_json(const Experiment& chosen, const std::filesystem::path& results) {
@@ -103,15 +83,16 @@ std::string survey_json(const Experiment& chosen, const std::filesystem::path& r
     return {{"runs", found.runs},     {"done", found.done},   {"diverged", found.diverged},
             {"failed", found.failed}, {"begun", found.begun}, {"missing", found.missing()}};
   };
+  const std::vector<PartSurvey> surveyed = survey(results, runs_of(chosen));
   Json parts = Json::array();
-  for (const auto& [task, line, found] : survey_parts(chosen, results)) {
+  for (const auto& [task, line, found] : surveyed) {
     Json part = {{"task", task}, {"line", line}};
     part.update(counts(found));
     parts.push_back(part);
   }
   return dumped({{"experiment", chosen.output_name},
                  {"results", results.string()},
-                 {"all", counts(survey(results, runs_of(chosen)))},
+                 {"all", counts(whole_of(surveyed))},
                  {"parts", parts}});
 }
 

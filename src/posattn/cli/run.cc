@@ -18,7 +18,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct RunFlags {
   std::string program, input, level = "network";
   int64_t length = 0;
   bool trace = false, json = false;
@@ -62,7 +62,7 @@ std::vector<double> run_network(const ProgramInput& input, const std::vector<dou
   return {outputs.begin(), outputs.end()};
 }
 
-ExitCode run_program(const Options& options) {
+ExitCode run_program(const RunFlags& options) {
   if (options.level != "static" && options.level != "network") {
     throw unknown_name(ExitCode::usage, "level", options.level, {"static", "network"});
   }
@@ -111,7 +111,7 @@ ExitCode run_program(const Options& options) {
 }  // namespace
 
 void add_run(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "run",

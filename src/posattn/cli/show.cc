@@ -13,12 +13,12 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct ShowFlags {
   std::string program, output;
   int64_t length = 8;
 };
 
-ExitCode show_program(const Options& options) {
+ExitCode show_program(const ShowFlags& options) {
   const ProgramInput input = read_program(options.program, options.length);
   const std::string path = options.output.empty() ? input.program.name + ".svg" : options.output;
   write_file(path, program_svg(input.program));
@@ -30,7 +30,7 @@ ExitCode show_program(const Options& options) {
 }  // namespace
 
 void add_show(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowFlags>();
   CLI::App& command =
       add_command(program,
                   {.name = "show",

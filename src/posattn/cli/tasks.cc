@@ -13,7 +13,7 @@ namespace {
 
 constexpr int shown_length = 8;  // the paper's length, for the shapes in the listing
 
-std::string list_as_json() {
+std::string tasks_json() {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Task* task : tasks()) {
     const TaskShape shape = task->shape(shown_length);
@@ -28,7 +28,7 @@ std::string list_as_json() {
   return list.dump(2) + "\n";
 }
 
-std::string list_as_text() {
+std::string tasks_text() {
   TextTable table({"task", "description"}, 2);
   for (const Task* task : tasks()) {
     table.add_row({std::string(task->name()), std::string(task->description())});
@@ -48,7 +48,7 @@ void add_tasks(Program& program) {
                                 "posattn train --task sort --architecture positional"},
                    .details = "A new task is one file and one line: docs/adding-a-task.md."},
                   [json] {
-                    write_output(*json ? list_as_json() : list_as_text());
+                    write_output(*json ? tasks_json() : tasks_text());
                     return ExitCode::done;
                   });
   add_json_flag(command, *json);

@@ -49,12 +49,12 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
 ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
   std::vector<RunConfig> configs = collect_configs(settings);
   for (const RunConfig& config : configs) validate(config);
+  const int threads = thread_count(settings.threads);
   const std::filesystem::path out = output_folder(settings, configs);
   if (settings.dry_run) {
     print_dry_run(configs, out, settings.json);
     return ExitCode::done;
   }
-  const int threads = thread_count(settings.threads);
   FleetOptions options;
   options.out = out;
   options.resume = settings.resume;

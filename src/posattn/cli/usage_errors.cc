@@ -49,6 +49,21 @@ Error unknown_argument(const CLI::App& app, const CLI::App* command, const std::
       fmt::format("posattn {} --help", command->get_name()));
 }
 
+// "Could not convert: --epochs = 1e9" in words; only numbers can fail so.
+Error no_number(const CLI::App& command, std::string text) {
+  text.erase(0, text.find(": ") + 2);
+  const std::string flag = text.substr(0, text.find(" = "));
+  const CLI::Option* option = command.get_option_no_throw(flag);
+  std::string expected = "a whole number, written in digits";
+  if (option != nullptr && option->get_type_name() == "FLOAT") expected = "a number";
+  const std::string value = option == nullptr ? "" : option->results().back();
+  if (!value.empty() && value.find_first_not_of("-0123456789") == std::string::npos) {
+    expected = "a number nearer to 0";
+  }
+  return Error(ExitCode::usage, text, expected,
+               fmt::format("'posattn {} --help' shows the options", command.get_name()));
+}
+
 }  // namespace
 
 Error usage_error(const CLI::App& app, const CLI::Error& error) {
@@ -56,6 +71,9 @@ Error usage_error(const CLI::App& app, const CLI::Error& error) {
   const CLI::App* command = selected.empty() ? nullptr : selected.front();
   const std::vector<std::string> left_over = app.remaining(true);
   if (!left_over.empty()) return unknown_argument(app, command, left_over.front());
+  if (command != nullptr && std::string_view(error.what()).starts_with("Could not convert: ")) {
+    return no_number(*command, error.what());
+  }
   const std::string name = command == nullptr ? "" : " " + command->get_name();
   return Error(ExitCode::usage, error.what(), "",
                fmt::format("'posattn{} --help' shows the options and examples", name));

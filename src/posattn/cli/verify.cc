@@ -21,7 +21,7 @@
 namespace posattn {
 namespace {
 
-struct Options {
+struct VerifyFlags {
   std::string model, scales = "1,10,1000";
   int64_t samples = 10000, seed = 0;
   int threads = 0;
@@ -109,7 +109,7 @@ nlohmann::ordered_json as_json(const Verification& verification, const StaticPro
   return document;
 }
 
-ExitCode verify_model(const Options& options) {
+ExitCode verify_model(const VerifyFlags& options) {
   VerifyRequest request;
   request.scales = parse_scales(options.scales);
   if (options.samples < 1 || options.samples > 100'000'000) {
@@ -139,7 +139,7 @@ ExitCode verify_model(const Options& options) {
 }  // namespace
 
 void add_verify(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyFlags>();
   CLI::App& command = add_command(
       program,
       {.name = "verify",

@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <sstream>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/evaluation/npy.h"
 
 namespace posattn {
@@ -18,14 +18,8 @@ using testing::HasSubstr;
 
 class TableIo : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "posattn-table-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path& folder_ = temporary_.path();
   const Table table_{.rows = 2, .columns = 2, .values = {1, 0.1f, -2.5f, 1e-20f}};
 };
 

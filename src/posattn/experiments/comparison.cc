@@ -21,14 +21,18 @@ std::string pair_of(const PointSummary& point) { return point.task + ", " + poin
 
 bool nine_in_ten(int64_t agreeing, int64_t points) { return 10 * agreeing >= 9 * points; }
 
-double ratio_of(double a, double b) { return a == b ? 1 : a / b; }
+double ratio_of(double a, double b) { return a == 0 && b == 0 ? 1 : a / b; }
 
 ComparedPoint compare(const PointSummary& ours, const PublishedPoint& published) {
   const PointSummary& theirs = published.point;
   ComparedPoint point{.ours = ours, .theirs = theirs, .correction = published.correction};
   point.ratio = ratio_of(ours.median, theirs.median);
-  point.in_spread = ours.median >= theirs.minimum / 2 && ours.median <= 2 * theirs.maximum;
-  point.within_factor = ours.median >= theirs.median / 3 && ours.median <= 3 * theirs.median;
+  const auto inside = [&](double low, double high) {
+    return std::isfinite(ours.median) && ours.median >= low && ours.median <= high;
+  };
+  point.in_spread = inside(theirs.minimum / 2, 2 * theirs.maximum);
+  point.within_factor = inside(theirs.median / 3, 3 * theirs.median);
+  point.in_quantiles = inside(theirs.q10, theirs.q90);
   return point;
 }
 
@@ -37,6 +41,8 @@ void add_verdict(ComparedCurve& curve) {
   int64_t shown = 0;
   for (const ComparedPoint& point : curve.points) {
     curve.agreeing += point.agrees() ? 1 : 0;
+    curve.within_factor += point.within_factor ? 1 : 0;
+    curve.in_quantiles += point.in_quantiles ? 1 : 0;
     const double logarithm = std::log10(point.ratio);
     if (!std::isfinite(logarithm)) continue;
     sum += logarithm;
@@ -44,6 +50,13 @@ void add_verdict(ComparedCurve& curve) {
   }
   curve.log10_ratio =
       shown > 0 ? sum / static_cast<double>(shown) : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::vector<PointSummary> summaries_of(const std::vector<PublishedPoint>& points) {
+  std::vector<PointSummary> summaries;
+  summaries.reserve(points.size());
+  for (const PublishedPoint& point : points) summaries.push_back(point.point);
+  return summaries;
 }
 
 // "task, line" of all points, once each in their order, but those in `compared`.
@@ -113,30 +126,44 @@ Comparison compare(const std::vector<PointSummary>& ours, const std::vector<Publ
     if (curve.split != Split::test) continue;
     comparison.points += static_cast<int64_t>(curve.points.size());
     comparison.agreeing += curve.agreeing;
+    comparison.within_factor += curve.within_factor;
+    comparison.in_quantiles += curve.in_quantiles;
   }
-  std::vector<PointSummary> their_points;
-  their_points.reserve(theirs.size());
-  for (const PublishedPoint& point : theirs) their_points.push_back(point.point);
   comparison.only_ours = not_compared(ours, compared);
-  comparison.only_theirs = not_compared(their_points, compared);
+  comparison.only_theirs = not_compared(summaries_of(theirs), compared);
   return comparison;
 }
 
-bool grows_at(const PointSummary& point) { return point.x && *point.x >= 2 && *point.x <= 10; }
+bool has_growth(const Experiment& experiment) {
+  return experiment.axis.is_scale() && experiment.metric == Metric::mse;
+}
 
-Growth growth_in_scale(const std::vector<PointSummary>& curve) {
+Growth growth_in_scale(const std::vector<PointSummary>& points, const std::string& task,
+                       const std::string& line) {
   std::vector<double> scales, medians;
-  for (const PointSummary& point : curve) {
-    if (!grows_at(point)) continue;
+  for (const PointSummary& point : points) {
+    if (point.task != task || point.line != line || point.split != Split::test || !point.x)
+      continue;
+    // What a logarithm cannot show is as good as missing.
+    const bool shown = point.median > 0 && std::isfinite(point.median);
+    if (!shown || *point.x < growth_first || *point.x > growth_last) continue;
     scales.push_back(*point.x);
     medians.push_back(point.median);
   }
-  return growth(scales, medians);
+  const auto has = [&](double end) {
+    return std::find(scales.begin(), scales.end(), end) != scales.end();
+  };
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  return has(growth_first) && has(growth_last) ? growth(scales, medians) : Growth{nan, nan};
+}
+
+Growth growth_in_scale(const std::vector<PublishedPoint>& points, const std::string& task,
+                       const std::string& line) {
+  return growth_in_scale(summaries_of(points), task, line);
 }
 
 std::vector<PairedPoint> paired_points(const std::vector<Curve>& curves, const std::string& first,
                                        const std::string& second) {
-  constexpr size_t fewest_pairs = 5;
   std::vector<PairedPoint> paired;
   for (const Curve& curve : curves) {
     if (curve.line != first || curve.split != Split::test) continue;
@@ -147,13 +174,15 @@ std::vector<PairedPoint> paired_points(const std::vector<Curve>& curves, const s
                                       [&](const CurvePoint& at) { return at.x == point.x; });
       if (match == other->points.end()) continue;
       const auto [a, b] = common_runs(point, *match);
-      if (a.size() < fewest_pairs) continue;
+      if (static_cast<int64_t>(a.size()) < fewest_pairs) continue;
+      SignedRank test = signed_rank_test(a, b);
+      if (test.pairs < fewest_pairs) test.p_value = std::numeric_limits<double>::quiet_NaN();
       paired.push_back({.task = curve.task,
                         .first = first,
                         .second = second,
                         .x = point.x,
                         .median_ratio = ratio_of(spread_of(a).median, spread_of(b).median),
-                        .test = signed_rank_test(a, b)});
+                        .test = test});
     }
   }
   return paired;

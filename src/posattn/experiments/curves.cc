@@ -37,13 +37,19 @@ std::optional<double> value_of(const std::optional<RunResult>& result, Split spl
   return test_value(*result, c, metric);
 }
 
-void add_run(CurvePoint& point, uint64_t seed, std::optional<double> value) {
+// What a run that diverged counts as: in an order it is the worst of all.
+double worst_value(Metric metric) {
+  return metric == Metric::accuracy ? 0 : std::numeric_limits<double>::infinity();
+}
+
+void add_run(CurvePoint& point, uint64_t seed, std::optional<double> value, Metric metric) {
   if (!value) {
     ++point.missing;
     return;
   }
-  point.runs.emplace_back(seed, *value);
-  if (std::isnan(*value)) ++point.diverged;
+  const bool diverged = std::isnan(*value);
+  point.runs.emplace_back(seed, diverged ? worst_value(metric) : *value);
+  if (diverged) ++point.diverged;
 }
 
 // The points of one curve by x; std::nullopt comes first.
@@ -56,7 +62,7 @@ void add_run(Points& points, const Experiment& experiment, Split split, const Ex
     CurvePoint& point = points[x];
     point.x = x;
     add_run(point, static_cast<uint64_t>(run.config.seed),
-            value_of(result, split, c, experiment.metric));
+            value_of(result, split, c, experiment.metric), experiment.metric);
   };
   if (!axis.is_scale()) {
     add(run.x, axis.test_scale);

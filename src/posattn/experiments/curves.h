@@ -23,7 +23,7 @@ struct CurvePoint {
   std::optional<double> x;  // absent: train and validation loss where x is the test scale
   std::vector<std::pair<uint64_t, double>> runs;  // seed and value, by seed; every finished run
   int64_t missing = 0;                            // runs of the grid that are not finished
-  int64_t diverged = 0;                           // of `runs`: their value is NaN
+  int64_t diverged = 0;                           // of `runs`: infinite loss, accuracy 0
 };
 
 struct Curve {
@@ -34,7 +34,7 @@ struct Curve {
 
 // By task, line and split, in the experiment's order; points without a single run are left out.
 // Where the metric is accuracy there is only the test split. A run that failed is not finished; one
-// that diverged is, with NaN.
+// that diverged is, as the worst of all.
 std::vector<Curve> curves_of(const Experiment& experiment, const ResultsDatabase& results);
 
 // The same from anywhere: `find` gives the result of a run by its key, if there is one.
@@ -42,7 +42,8 @@ using FindResult = std::function<std::optional<RunResult>(const std::string& key
 std::vector<Curve> curves_of(const Experiment& experiment, const FindResult& find);
 
 // A summarised point: one line of NAME.csv, with the columns of published.csv. Quantiles are those
-// of spread_of; a run that diverged makes all of them NaN.
+// of spread_of: runs that diverged are at the far end, so that the largest loss is infinite, and
+// the median too once half of the runs did.
 struct PointSummary {
   std::string experiment, task, line;
   Split split = Split::test;

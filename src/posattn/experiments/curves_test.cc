@@ -4,17 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <map>
 
 #include "posattn/base/error.h"
-#include "posattn/results/temporary_folder_test.h"
+#include "posattn/base/temporary_folder_test.h"
 
 namespace posattn {
 namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
+
+const double infinity = std::numeric_limits<double>::infinity();
 
 Experiment experiment_over(const std::string& key, const std::vector<double>& values) {
   Experiment experiment;
@@ -133,7 +135,7 @@ TEST(Curves, CountWhatIsMissingFailedOrDiverged) {
   const Curve& tests = all[5];
   EXPECT_EQ(tests.points[0].missing, 0);
   EXPECT_EQ(tests.points[0].diverged, 1);
-  EXPECT_TRUE(std::isnan(tests.points[0].runs[0].second));
+  EXPECT_EQ(tests.points[0].runs[0].second, infinity);
   EXPECT_EQ(tests.points[1].missing, 1);
   EXPECT_EQ(tests.points[1].runs.size(), 2u);
 }
@@ -170,15 +172,49 @@ TEST(PointSummaries, HaveTheQuantilesOfNumpy) {
   EXPECT_EQ(summary.maximum, 10);
 }
 
-TEST(PointSummaries, ADivergedRunIsNeverLeftOut) {
-  const Experiment experiment = experiment_over("test-scales", {1});
-  const CurvePoint point{.x = 2, .runs = {{0, 10}, {1, std::nan("")}}, .missing = 0, .diverged = 1};
-  const PointSummary summary = summarise(experiment, Curve{}, point);
-  EXPECT_EQ(summary.runs, 2);
-  for (const double value :
-       {summary.minimum, summary.q10, summary.median, summary.q90, summary.maximum}) {
-    EXPECT_TRUE(std::isnan(value));
+// The summary of runs with losses 1, 2, ..., the last `diverged` of which diverged.
+PointSummary summary_with(size_t runs, size_t diverged, Metric metric) {
+  Experiment experiment = experiment_over("test-scales", {3});
+  experiment.metric = metric;
+  experiment.tasks = {"sort"};
+  experiment.lines.resize(1);
+  experiment.seeds.clear();
+  for (size_t seed = 0; seed < runs; ++seed) experiment.seeds.push_back(seed);
+  Results results;
+  for (const ExperimentRun& run : runs_of(experiment)) {
+    RunResult& result = results[run.key] = result_of(run, {3});
+    result.tests[0].mse = static_cast<double>(run.config.seed) + 1;
+    const bool ended = run.config.seed < static_cast<int64_t>(runs - diverged);
+    if (!ended) result.status = RunStatus::diverged;
   }
+  const Curve curve = curves(experiment, results).back();
+  EXPECT_EQ(curve.points.at(0).diverged, static_cast<int64_t>(diverged));
+  return summarise(experiment, curve, curve.points[0]);
+}
+
+TEST(PointSummaries, ADivergedRunIsTheWorst) {
+  const PointSummary one = summary_with(10, 1, Metric::mse);
+  EXPECT_EQ(one.runs, 10);
+  EXPECT_EQ(one.minimum, 1);
+  EXPECT_DOUBLE_EQ(one.q10, 1.9);
+  EXPECT_DOUBLE_EQ(one.median, 5.5);
+  EXPECT_EQ(one.q90, infinity);  // a tenth of the way from the ninth run to the tenth
+  EXPECT_EQ(one.maximum, infinity);
+  EXPECT_EQ(summary_with(11, 1, Metric::mse).q90, 10);
+  const PointSummary most = summary_with(10, 6, Metric::mse);
+  EXPECT_EQ(most.minimum, 1);
+  EXPECT_EQ(most.median, infinity);
+  EXPECT_EQ(summary_with(3, 3, Metric::mse).minimum, infinity);
+  const std::vector<PointSummary> read = points_from_csv(to_csv({one}), "x.csv");
+  EXPECT_EQ(to_csv(read), to_csv({one}));
+  EXPECT_EQ(read[0].maximum, infinity);
+}
+
+TEST(PointSummaries, ADivergedRunIsWrongEverywhere) {
+  const PointSummary accuracy = summary_with(5, 1, Metric::accuracy);
+  EXPECT_EQ(accuracy.minimum, 0);
+  EXPECT_GT(accuracy.median, 0);
+  EXPECT_EQ(accuracy.maximum, 1 / 3.0);
 }
 
 TEST(Splits, HaveNames) {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
-#include "posattn/base/file.h"
 #include "posattn/base/text.h"
+#include "posattn/base/toml.h"
 #include "posattn/experiments/embedded.h"
 
 namespace posattn {
@@ -26,11 +26,37 @@ std::optional<std::string_view> embedded_text(const std::string& name) {
 }
 
 // FNV-1a: keys must be the same on every machine.
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
+uint64_t hash_of(std::string_view text, uint64_t hash = 0xcbf29ce484222325u) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
 }
+
+// The keys of runs that differ in nothing but their seed. A grid may have thousands of those, and
+// writing the settings as text is most of a key's cost: it is done once, the seed put in between.
+class SeedKeys {
+ public:
+  explicit SeedKeys(const RunConfig& config) : name_(config.task + "-" + config.architecture) {
+    nlohmann::json settings = nlohmann::json::parse(to_json(config));
+    for (const std::string& key : result_neutral_keys()) settings.erase(key);
+    settings.erase("device");
+    const std::string text = settings.dump();
+    constexpr std::string_view name = "\"seed\":";  // no value has this: its quotes are escaped
+    const std::size_t seed = text.find(name) + name.size();
+    before_ = hash_of(std::string_view(text).substr(0, seed));
+    after_ = text.substr(text.find_first_of(",}", seed));
+  }
+
+  std::string key(int64_t seed) const {
+    const std::string digits = std::to_string(seed);
+    return fmt::format("{}-seed{}-{:016x}", name_, digits,
+                       hash_of(after_, hash_of(digits, before_)));
+  }
+
+ private:
+  std::string name_;
+  uint64_t before_ = 0;  // hash of the settings as JSON up to the seed
+  std::string after_;    // the settings after it
+};
 
 // "m0" and "standard" are one architecture: their runs are the same.
 std::string plain_architecture(const RunConfig& config) {
@@ -41,11 +67,44 @@ std::string plain_architecture(const RunConfig& config) {
 
 // An experiment's name becomes a folder among what a results folder holds.
 void check_folder_name(const std::string& name, const std::filesystem::path& file) {
-  constexpr std::string_view taken[] = {"runs", "results.db", "lock", "report.html"};
-  if (!name.starts_with('.') && std::ranges::find(taken, name) == std::end(taken)) return;
+  constexpr std::string_view taken[] = {"runs", "lock", "report.html"};
+  // Beside results.db SQLite keeps results.db-journal and the like.
+  const bool is_taken = name.starts_with('.') || name.starts_with("results.db") ||
+                        std::ranges::find(taken, name) != std::end(taken);
+  if (!is_plain_line(name)) {
+    throw Error(ExitCode::configuration, "an experiment's name with control characters",
+                "a file name that can be shown on one line");
+  }
+  if (!is_taken) return;
   throw Error(ExitCode::configuration, fmt::format("an experiment named '{}'", name),
               "a name that a results folder does not use itself",
               fmt::format("rename {}", file.string()));
+}
+
+// Somebody's own results must not replace those of an embedded experiment, also of its variants.
+void check_own_name(const std::string& name, const std::filesystem::path& file) {
+  for (const std::string& embedded : experiment_names()) {
+    if (!changes_of_output(name, embedded)) continue;
+    throw Error(ExitCode::configuration,
+                fmt::format("'{}' would take the results folder of '{}', an experiment of the "
+                            "program",
+                            file.string(), embedded),
+                "another file name", fmt::format("rename it, as my-{}.toml", name));
+  }
+}
+
+constexpr std::size_t most_runs = 100'000;
+
+void check_size(const Experiment& experiment, std::size_t places) {
+  const std::size_t runs =
+      experiment.tasks.size() * places * experiment.lines.size() * experiment.seeds.size();
+  if (runs <= most_runs) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("a grid of {} runs: {} tasks, {} lines, {} seeds{}", runs,
+                          experiment.tasks.size(), experiment.lines.size(), experiment.seeds.size(),
+                          places > 1 ? fmt::format(", {} values", places) : ""),
+              fmt::format("at most {} runs", most_runs),
+              "split the experiment, or take fewer seeds");
 }
 
 }  // namespace
@@ -69,7 +128,9 @@ std::vector<std::string> experiment_names() {
 
 Experiment load_experiment(const std::string& name_or_file, const ExperimentChanges& changes) {
   if (const auto text = embedded_text(name_or_file)) {
-    return read_experiment(*text, name_or_file, name_or_file + ".toml", changes);
+    Experiment experiment = read_experiment(*text, name_or_file, name_or_file + ".toml", changes);
+    experiment.is_embedded = true;
+    return experiment;
   }
   const std::filesystem::path path(name_or_file);
   std::error_code ignored;
@@ -78,24 +139,54 @@ Experiment load_experiment(const std::string& name_or_file, const ExperimentChan
   }
   const std::string name = path.stem().string();
   check_folder_name(name, path);
-  constexpr uint64_t largest = 1 << 20;
-  return read_experiment(read_text_file(path, largest), name, path.string(), changes);
+  const std::string text = read_toml_file(path);
+  Experiment experiment = read_experiment(text, name, path.string(), changes);
+  experiment.is_embedded = embedded_text(name) == text;
+  if (!experiment.is_embedded) check_own_name(name, path);
+  return experiment;
 }
 
-std::string run_key(const RunConfig& config) {
-  nlohmann::json settings = nlohmann::json::parse(to_json(config));
-  for (const std::string& key : result_neutral_keys()) settings.erase(key);
-  settings.erase("device");
-  return fmt::format("{}-{}-seed{}-{:016x}", config.task, config.architecture, config.seed,
-                     hash_of(settings.dump()));
+std::optional<ExperimentChanges> changes_of_output(const std::string& output,
+                                                   const std::string& name) {
+  if (!output.starts_with(name)) return {};
+  std::string_view rest = std::string_view(output).substr(name.size());
+  ExperimentChanges changes;
+  constexpr std::string_view quick = "-quick", epochs = "-epochs";
+  for (const char* precision : {"fp32", "tf32"}) {
+    const std::string suffix = std::string("-") + precision;
+    if (!rest.ends_with(suffix)) continue;
+    changes.precision = precision;
+    rest.remove_suffix(suffix.size());
+    break;
+  }
+  if (rest.starts_with(quick)) {
+    changes.quick = true;
+    rest.remove_prefix(quick.size());
+  }
+  if (rest.starts_with(epochs)) {
+    rest.remove_prefix(epochs.size());
+    if (rest.empty() || rest.size() > 9 ||
+        rest.find_first_not_of("0123456789") != std::string_view::npos) {
+      return {};
+    }
+    changes.epochs = parse_integer(rest, "--epochs");
+    rest = {};
+  }
+  if (!rest.empty()) return {};
+  return changes;
 }
+
+std::string run_key(const RunConfig& config) { return SeedKeys(config).key(config.seed); }
 
 std::vector<ExperimentRun> runs_of(const Experiment& experiment) {
   std::vector<std::optional<double>> places = {std::nullopt};
   if (!experiment.axis.is_scale()) {
     places.assign(experiment.axis.values.begin(), experiment.axis.values.end());
   }
+  check_size(experiment, places.size());
   std::vector<ExperimentRun> runs;
+  runs.reserve(experiment.tasks.size() * places.size() * experiment.lines.size() *
+               experiment.seeds.size());
   for (const std::string& task : experiment.tasks) {
     for (const std::optional<double> x : places) {
       for (const ExperimentLine& line : experiment.lines) {
@@ -104,9 +195,10 @@ std::vector<ExperimentRun> runs_of(const Experiment& experiment) {
         for (const auto& [key, value] : line.settings) set_field(run.config, key, value);
         if (x) set_field(run.config, experiment.axis.key, fmt::format("{}", *x));
         run.config.architecture = plain_architecture(run.config);
+        const SeedKeys keys(run.config);
         for (const uint64_t seed : experiment.seeds) {
           run.config.seed = static_cast<int64_t>(seed);
-          run.key = run_key(run.config);
+          run.key = keys.key(run.config.seed);
           runs.push_back(run);
         }
       }

@@ -61,6 +61,9 @@ struct ExperimentAxis {
 
 struct Experiment {
   std::string name;  // of the file: "value-range"
+  // Part of the program, or a file with the very text: only then are the published results of this
+  // name about it.
+  bool is_embedded = false;
   std::string title, paper, description;
   std::vector<std::string> tasks;
   std::vector<uint64_t> seeds;
@@ -104,12 +107,19 @@ std::vector<std::string> experiment_names();
 
 // An embedded experiment by name, or a file by its path (anything that ends in .toml or exists).
 // Throws unknown_name(usage) for a name that is neither, Error(configuration) with file and line
-// for what the file says wrong: unknown keys, tasks, settings that cannot work together.
+// for what the file says wrong: unknown keys, tasks, settings that cannot work together; also for a
+// file whose results would take the folder of an embedded experiment.
 Experiment load_experiment(const std::string& name_or_file, const ExperimentChanges& changes = {});
 Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
                            const ExperimentChanges& changes = {});
 
-// Every run of the grid: by task, then x, then line, then seed. Each is valid.
+// Which changes make the output name "NAME-quick-epochs100-tf32"; nothing when it is not one of
+// NAME's.
+std::optional<ExperimentChanges> changes_of_output(const std::string& output,
+                                                   const std::string& name);
+
+// Every run of the grid: by task, then x, then line, then seed. Each is valid. Throws
+// Error(configuration) for more than 100,000.
 std::vector<ExperimentRun> runs_of(const Experiment& experiment);
 
 // Of one configuration; see ExperimentRun::key.

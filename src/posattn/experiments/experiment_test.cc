@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
+#include "posattn/experiments/embedded.h"
 
 namespace posattn {
 namespace {
@@ -108,6 +112,17 @@ TEST(Experiment, KeyIsWhatDecidesTheResult) {
   }
 }
 
+// Folders and recorded runs are found by their keys.
+TEST(Experiment, KeysStayWhatTheyWere) {
+  RunConfig config;
+  config.validate_every = 100;
+  config.test_every = 0;
+  EXPECT_EQ(run_key(config), "cumulative-sum-positional-seed0-0e78fe04bda17e40");
+  for (const ExperimentRun& run : runs_of(read(replaced(small, "\"0..2\"", "\"0,9,10,123456\"")))) {
+    EXPECT_EQ(run.key, run_key(run.config));
+  }
+}
+
 TEST(Experiment, PresetsOfOneArchitectureShareRuns) {
   const auto key_of = [](const std::string& architecture) {
     return runs_of(read(replaced(small, "\"m0\"", "\"" + architecture + "\""))).back().key;
@@ -141,7 +156,7 @@ TEST(Experiment, ChangesHoldForLinesWithTheirOwnSetting) {
   }
   const std::string axis =
       replaced(replaced(small, "key = \"samples\"", "key = \"epochs\""), "[100, 200]", "[3, 4]");
-  const std::string without = axis.substr(0, axis.find("[quick]"));
+  const std::string without = replaced(axis.substr(0, axis.find("[quick]")), "epochs = 2\n", "");
   EXPECT_THAT(runs_of(read(without)), SizeIs(24));
   EXPECT_THROW(read(without, {.epochs = 5}), Error);
 }
@@ -198,8 +213,53 @@ TEST(Experiment, MistakesAreNamedWithTheirLine) {
                  "bad 'tasks' in small.toml:18", "part");
 }
 
+TEST(Experiment, WhatTheGridDecidesIsNoSetting) {
+  const auto code = ExitCode::configuration;
+  expect_refused(replaced(small, "epochs = 2", "samples = 300"), code,
+                 "'samples' among the settings in small.toml:9", "does not decide");
+  expect_refused(replaced(small, "depth = 1", "samples = 300"), code,
+                 "'samples' among the settings in small.toml:16", "does not decide");
+  expect_refused(replaced(small, "{ epochs = 1 }", "{ samples = 300 }"), code,
+                 "'samples' among the settings in small.toml:21", "does not decide");
+  try {  // what is offered instead is accepted
+    read(replaced(small, "epochs = 2", "sede = 2"));
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    const std::string offered = ", " + error.expected() + ",";
+    for (const char* key : {"task", "seed", "seeds", "samples"}) {
+      EXPECT_THAT(offered, ::testing::Not(HasSubstr(std::string(", ") + key + ",")));
+    }
+    EXPECT_THAT(offered, HasSubstr(", test-scales,"));
+  }
+}
+
+TEST(Experiment, TextsArePlainLines) {
+  const auto code = ExitCode::configuration;
+  const std::string expected = "control characters";
+  for (const char* mark : {"\\u0007", "\\u202e", "\\n", "\\u001b[31m"}) {
+    const std::string text = std::string("\"a") + mark + "b\"";
+    expect_refused(replaced(small, "\"A small one\"", text), code, "bad 'title' in small.toml:1",
+                   expected);
+    expect_refused(replaced(small, "\"ours\"", text), code, "bad 'name' in small.toml:12",
+                   expected);
+    expect_refused(replaced(small, "test-scale", "label = " + text + "\ntest-scale"), code,
+                   "bad 'label' in small.toml:7", expected);
+  }
+  EXPECT_THROW(load_experiment("a\a.toml"), Error);
+  const std::string described = "description = \"\"\"\nTwo\nlines\"\"\"\n" + small;
+  EXPECT_EQ(read(described).description, "Two\nlines");
+}
+
+TEST(Experiment, SeedsHaveABound) {
+  for (const char* seed : {"18446744073709551615", "9223372036854775807"}) {
+    expect_refused(replaced(small, "0..2", seed), ExitCode::configuration, "seeds in small.toml:3",
+                   "at most 9000000000000000000");
+  }
+}
+
 TEST(Experiment, NameIsNoPartOfAResultsFolder) {
-  for (const char* file : {"runs.toml", "folder/results.db.toml", "...toml", ".hidden.toml"}) {
+  for (const char* file : {"runs.toml", "folder/results.db.toml", "results.db-journal.toml",
+                           "results.db.new.toml", "...toml", ".hidden.toml"}) {
     SCOPED_TRACE(file);
     try {
       load_experiment(file);
@@ -210,6 +270,60 @@ TEST(Experiment, NameIsNoPartOfAResultsFolder) {
     }
   }
   EXPECT_THROW(load_experiment(std::string(5000, 'a')), Error);  // no file can have this name
+}
+
+// Results of a file must not replace those of an experiment of the program.
+TEST(Experiment, OwnFilesDoNotTakeAnEmbeddedOnesFolder) {
+  const TemporaryFolder folder;
+  const auto load = [&](const std::string& name, const std::string& text,
+                        const ExperimentChanges& changes = {}) {
+    const std::filesystem::path file = folder.path() / (name + ".toml");
+    write_file(file, text);
+    return load_experiment(file.string(), changes);
+  };
+  for (const char* name : {"value-range", "value-range-quick", "accuracy-epochs20",
+                           "encodings-tf32", "variants-fp32", "sample-count-quick-epochs3-tf32"}) {
+    SCOPED_TRACE(name);
+    for (const bool quick : {false, true}) {
+      try {
+        load(name, small, {.quick = quick});
+        ADD_FAILURE() << "accepted";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::configuration);
+        EXPECT_THAT(error.problem(), HasSubstr(std::string(name) + ".toml"));
+        EXPECT_THAT(error.hint(), HasSubstr("rename"));
+      }
+    }
+  }
+  for (const char* name :
+       {"my-value-range", "value-ranges", "value-range-epochs", "value-range-2"}) {
+    EXPECT_EQ(load(name, small).output_name, name);
+  }
+  // The very text is the same experiment.
+  const auto& embedded = embedded_files();
+  const std::string text(
+      std::ranges::find(embedded, "value-range.toml", &EmbeddedFile::name)->text);
+  EXPECT_TRUE(load("value-range", text).is_embedded);
+  EXPECT_THROW(load("value-range-quick", text), Error);
+}
+
+TEST(Experiment, OutputNamesTellTheirChanges) {
+  const auto changes = changes_of_output("mine-quick-epochs12-tf32", "mine");
+  ASSERT_TRUE(changes);
+  EXPECT_TRUE(changes->quick);
+  EXPECT_EQ(changes->epochs, 12);
+  EXPECT_EQ(changes->precision, "tf32");
+  EXPECT_TRUE(changes_of_output("mine", "mine"));
+  for (const char* other : {"min", "mine2", "mine-epochs", "mine-epochs1x", "mine-tf32-quick"}) {
+    EXPECT_FALSE(changes_of_output(other, "mine")) << other;
+  }
+}
+
+TEST(Experiment, AGridHasALimit) {
+  const std::string most = replaced(small, "\"0..2\"", "\"0..9999\"");
+  EXPECT_THAT(runs_of(read(most)), SizeIs(80000));
+  expect_refused(replaced(most, "[100, 200]", "[100, 200, 300]"), ExitCode::configuration,
+                 "a grid of 120000 runs", "at most 100000 runs");
 }
 
 TEST(Experiment, EmbeddedOnesAreWhole) {

@@ -1,7 +1,6 @@
 // An experiment's TOML file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/base/toml.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/tasks/task.h"
 
@@ -45,11 +45,19 @@ class Reader {
     throw Error(ExitCode::configuration, fmt::format("no '{}' {}", key, where(table)), expected);
   }
 
-  std::string text(const toml::table& table, const char* key, const std::string& otherwise) const {
+  // One line; several where line breaks are just spaces.
+  std::string text(const toml::table& table, const char* key, const std::string& otherwise,
+                   bool several_lines = false) const {
     const toml::node* node = table.get(key);
     if (!node) return otherwise;
     if (!node->is_string()) refuse(*node, key, "text in quotes");
-    return node->as_string()->get();
+    const std::string& found = node->as_string()->get();
+    std::string line = found;
+    if (several_lines) std::ranges::replace(line, '\n', ' ');
+    if (!is_plain_line(line)) {
+      refuse(*node, key, "text without control characters and marks of writing direction");
+    }
+    return found;
   }
 
   std::vector<std::string> texts(const toml::node& node, const char* key) const {
@@ -104,9 +112,15 @@ class Reader {
     }
   }
 
-  // Settings of a run, without those that the grid decides.
+  // Settings of a run, without those that the grid decides; `others` are keys with other meanings.
   std::vector<std::pair<std::string, std::string>> settings(
-      const toml::table& table, const std::vector<std::string>& others) const {
+      const toml::table& table, const ExperimentAxis& axis,
+      const std::vector<std::string>& others = {}) const {
+    std::vector<std::string> known = others;
+    for (const FieldInfo& field : config_fields()) {
+      const bool on_axis = field.name == axis.key && !axis.is_scale();
+      if (field.name != "task" && field.name != "seed" && !on_axis) known.push_back(field.name);
+    }
     std::vector<std::pair<std::string, std::string>> found;
     for (const auto& [key, node] : table) {
       if (std::ranges::find(others, key.str()) != others.end()) continue;
@@ -116,6 +130,14 @@ class Reader {
                       fmt::format("'{}' among the settings {}", key.str(), where(node)),
                       "what the grid does not decide", "tasks and seeds stand at the file's top");
         }
+      }
+      if (key.str() == axis.key && !axis.is_scale()) {
+        throw Error(ExitCode::configuration,
+                    fmt::format("'{}' among the settings {}", key.str(), where(node)),
+                    "what the grid does not decide", "it is the key of [axis], with its values");
+      }
+      if (std::ranges::find(known, key.str()) == known.end()) {
+        throw unknown_name(ExitCode::configuration, "key", key.str(), known, where(node));
       }
       // The reader of `train --config` knows every key and its type.
       toml::table one;
@@ -140,17 +162,6 @@ class Reader {
  private:
   std::string name_;
 };
-
-toml::table parse(std::string_view text, const std::string& where) {
-  try {
-    return toml::parse(text, where);
-  } catch (const toml::parse_error& error) {
-    throw Error(
-        ExitCode::configuration,
-        fmt::format("{}:{} is not TOML: {}", where, error.source().begin.line, error.description()),
-        "an experiment; `posattn experiments --show value-range` prints one");
-  }
-}
 
 template <class T>
 bool contains(const std::vector<T>& all, const T& one) {
@@ -195,7 +206,8 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
   return axis;
 }
 
-std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& file) {
+std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& file,
+                                       const ExperimentAxis& axis) {
   const std::string expected = "[[lines]] with a name and an architecture each";
   const toml::node& node = reader.required(file, "lines", expected);
   const toml::array* array = node.as_array();
@@ -205,13 +217,10 @@ std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& 
     const toml::table* table = element.as_table();
     if (!table) reader.refuse(element, "lines", expected);
     ExperimentLine line;
-    line.settings = reader.settings(*table, {"name"});
+    line.settings = reader.settings(*table, axis, {"name"});
     reader.required(*table, "architecture", "a preset; `posattn presets` lists them");
     line.name = reader.text(*table, "name", reader.text(*table, "architecture", ""));
-    if (line.name.empty() ||
-        std::ranges::any_of(line.name, [](unsigned char c) { return c < ' '; })) {
-      reader.refuse(element, "name", "a line of text");
-    }
+    if (line.name.empty()) reader.refuse(element, "name", "a line of text");
     for (const ExperimentLine& other : lines) {
       if (other.name == line.name) reader.refuse(element, "name", "a name of its own");
     }
@@ -234,7 +243,7 @@ void read_quick(const Reader& reader, const toml::table& table, Experiment& expe
     experiment.axis.values = reader.numbers(*values, "values");
   }
   if (const toml::table* settings = reader.table(table, "settings")) {
-    for (const auto& [key, value] : reader.settings(*settings, {})) {
+    for (const auto& [key, value] : reader.settings(*settings, experiment.axis)) {
       set_field(experiment.settings, key, value);
     }
   }
@@ -340,7 +349,8 @@ void check(const Experiment& experiment, const std::string& where) {
 
 Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
                            const ExperimentChanges& changes) {
-  const toml::table file = parse(toml, where);
+  const toml::table file =
+      parse_toml(toml, where, "an experiment; `posattn experiments --show value-range` prints one");
   const Reader reader(where);
   reader.only(file, {"title", "paper", "description", "tasks", "seeds", "metric", "axis",
                      "settings", "lines", "quick"});
@@ -348,7 +358,7 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
   experiment.name = experiment.output_name = name;
   experiment.title = reader.text(file, "title", name);
   experiment.paper = reader.text(file, "paper", "");
-  experiment.description = reader.text(file, "description", "");
+  experiment.description = reader.text(file, "description", "", true);
   const toml::node& tasks = reader.required(file, "tasks", "tasks = [\"cumulative-sum\"]");
   experiment.tasks = reader.texts(tasks, "tasks");
   for (const std::string& task : experiment.tasks) {
@@ -371,11 +381,11 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
   }
   experiment.axis = read_axis(reader, file);
   if (const toml::table* settings = reader.table(file, "settings")) {
-    for (const auto& [key, value] : reader.settings(*settings, {})) {
+    for (const auto& [key, value] : reader.settings(*settings, experiment.axis)) {
       set_field(experiment.settings, key, value);
     }
   }
-  experiment.lines = read_lines(reader, file);
+  experiment.lines = read_lines(reader, file, experiment.axis);
   const toml::table* quick = reader.table(file, "quick");
   if (changes.quick) {
     if (!quick) {

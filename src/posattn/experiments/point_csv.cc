@@ -162,7 +162,7 @@ class PointReader {
     return x;
   }
 
-  // A diverged run makes all five NaN.
+  // Nothing is known of a point: all five are NaN.
   void check_order(const PointSummary& point) const {
     const auto values = {point.minimum, point.q10, point.median, point.q90, point.maximum};
     const auto missing = std::count_if(values.begin(), values.end(),

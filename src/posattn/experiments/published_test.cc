@@ -7,6 +7,9 @@
 #include <map>
 
 #include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
+#include "posattn/experiments/embedded.h"
 
 namespace posattn {
 namespace {
@@ -96,11 +99,25 @@ TEST(Published, ReadingIsStrict) {
 }
 
 TEST(Published, OnlyLossesAreComparedWithLosses) {
-  Experiment experiment;
-  experiment.name = "value-range";
+  Experiment experiment = load_experiment("value-range");
   EXPECT_FALSE(published_points(experiment).empty());
+  EXPECT_FALSE(published_points(load_experiment("value-range", {.quick = true})).empty());
   experiment.metric = Metric::accuracy;
   EXPECT_TRUE(published_points(experiment).empty());
+}
+
+// Only the same text is the same experiment.
+TEST(Published, AreAboutTheExperimentsOfTheProgram) {
+  const TemporaryFolder folder;
+  const auto& embedded = embedded_files();
+  const std::string text(
+      std::ranges::find(embedded, "value-range.toml", &EmbeddedFile::name)->text);
+  for (const char* name : {"value-range.toml", "mine.toml"}) write_file(folder.path() / name, text);
+  const auto load = [&](const char* name) {
+    return load_experiment((folder.path() / name).string());
+  };
+  EXPECT_FALSE(published_points(load("value-range.toml")).empty());
+  EXPECT_TRUE(published_points(load("mine.toml")).empty());
 }
 
 }  // namespace

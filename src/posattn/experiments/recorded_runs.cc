@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/json_number.h"
+#include "posattn/base/strict_json.h"
 #include "posattn/experiments/experiment.h"
 
 namespace posattn {
@@ -17,11 +18,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t largest_file = 256 << 20;
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-// A number as JSON can hold it.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-double number_from(const Json& json) { return json.is_null() ? not_a_number : json.get<double>(); }
+bool has_ended(RunStatus status) {
+  return status == RunStatus::done || status == RunStatus::diverged;
+}
 
 Json differing_settings(const std::string& configuration, const std::string& key) {
   const Json all = Json::parse(configuration, nullptr, false);
@@ -37,15 +37,40 @@ Json differing_settings(const std::string& configuration, const std::string& key
   return differing;
 }
 
-RunConfig config_from(const Json& settings) {
+void expect(bool right, const std::string& problem, const std::string& expected) {
+  if (!right) throw Error(ExitCode::data, problem, expected);
+}
+
+RunConfig config_from(const nlohmann::json& settings) {
   RunConfig config;
   for (const auto& [key, value] : settings.items()) {
+    expect(value.is_string() || value.is_number() || value.is_boolean(),
+           fmt::format("setting '{}'", key), "text, a number, true or false");
     set_field(config, key, value.is_string() ? value.get<std::string>() : value.dump());
   }
   return config;
 }
 
-RunResult result_from(const Json& line) {
+std::vector<ScaleResult> tests_from(const nlohmann::json& tests) {
+  std::vector<ScaleResult> results;
+  for (const nlohmann::json& test : tests) {
+    ScaleResult scale;
+    scale.c = test.at("c").get<double>();
+    expect(scale.c > 0, fmt::format("test at c = {}", scale.c), "a scale above 0");
+    expect(std::ranges::find(results, scale.c, &ScaleResult::c) == results.end(),
+           fmt::format("two tests at c = {}", scale.c), "each c once");
+    scale.mse = number_from_json(test.at("mse"));
+    expect(!(scale.mse < 0), fmt::format("mse {} at c = {}", scale.mse, scale.c), "at least 0");
+    scale.mse_over_c2 = scale.mse / (scale.c * scale.c);
+    scale.accuracy = number_from_json(test.at("accuracy"));
+    expect(!(scale.accuracy < 0 || scale.accuracy > 1),
+           fmt::format("accuracy {} at c = {}", scale.accuracy, scale.c), "0 to 1");
+    results.push_back(scale);
+  }
+  return results;
+}
+
+RunResult result_from(const nlohmann::json& line) {
   RunResult result;
   result.key = line.at("key").get<std::string>();
   const RunConfig config = config_from(line.at("settings"));
@@ -55,26 +80,23 @@ RunResult result_from(const Json& line) {
   }
   result.configuration = to_json(config);
   result.status = run_status_from(line.at("status").get<std::string>());
+  expect(has_ended(result.status), fmt::format("status '{}'", to_string(result.status)),
+         "done or diverged");
   result.message = line.value("message", "");
   result.epochs = line.at("epochs").get<int64_t>();
   result.steps = line.at("steps").get<int64_t>();
   result.seconds = line.at("seconds").get<double>();
+  expect(result.epochs >= 0 && result.steps >= 0 && result.seconds >= 0,
+         "negative epochs, steps or seconds", "at least 0");
   result.device = line.at("device").get<std::string>();
   result.version = line.at("version").get<std::string>();
   result.commit = line.at("commit").get<std::string>();
   result.ended = line.at("ended").get<std::string>();
-  result.train_loss = number_from(line.at("train_loss"));
+  result.train_loss = number_from_json(line.at("train_loss"));
   if (!line.at("validation_loss").is_null()) {
-    result.validation_loss = line.at("validation_loss").get<double>();
+    result.validation_loss = number_from_json(line.at("validation_loss"));
   }
-  for (const Json& test : line.at("tests")) {
-    ScaleResult scale;
-    scale.c = test.at("c").get<double>();
-    scale.mse = number_from(test.at("mse"));
-    scale.mse_over_c2 = scale.mse / (scale.c * scale.c);
-    scale.accuracy = number_from(test.at("accuracy"));
-    result.tests.push_back(scale);
-  }
+  result.tests = tests_from(line.at("tests"));
   return result;
 }
 
@@ -90,49 +112,15 @@ std::vector<std::filesystem::path> recorded_files(const std::filesystem::path& f
 }
 
 bool has_database(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "results.db";
   std::error_code none;
-  return std::filesystem::file_size(folder / "results.db", none) > 0 && !none;
+  return std::filesystem::is_directory(file, none) ||  // which opening it refuses
+         (std::filesystem::file_size(file, none) > 0 && !none);
 }
 
-// Beside its place first: a database with some of the runs would pass for one with all.
-void make_database(const std::filesystem::path& folder) {
-  const std::filesystem::path aside = folder / "results.db.new";
-  std::filesystem::remove_all(aside);
-  {
-    ResultsDatabase database(aside, ResultsDatabase::Access::write);
-    import_recorded_runs(folder, database);
-  }
-  std::filesystem::rename(aside / "results.db", folder / "results.db");
-  std::filesystem::remove_all(aside);
-}
-
-}  // namespace
-
-std::string to_json_line(const RunResult& result) {
-  Json tests = Json::array();
-  for (const ScaleResult& test : result.tests) {
-    tests.push_back(
-        {{"c", test.c}, {"mse", number(test.mse)}, {"accuracy", number(test.accuracy)}});
-  }
-  Json line = {
-      {"key", result.key},
-      {"settings", differing_settings(result.configuration, result.key)},
-      {"status", to_string(result.status)},
-      {"epochs", result.epochs},
-      {"steps", result.steps},
-      {"seconds", result.seconds},
-      {"device", result.device},
-      {"version", result.version},
-      {"commit", result.commit},
-      {"ended", result.ended},
-      {"train_loss", number(result.train_loss)},
-      {"validation_loss", result.validation_loss ? number(*result.validation_loss) : Json(nullptr)},
-      {"tests", tests}};
-  if (!result.message.empty()) line["message"] = result.message;
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::vector<RunResult> run_results_from_text(std::string_view text, const std::string& name) {
+// Those of the text that `known` does not know to have ended; only these are read whole.
+std::vector<RunResult> unknown_runs(std::string_view text, const std::string& name,
+                                    const std::unordered_map<std::string, RunStatus>& known) {
   std::vector<RunResult> results;
   int number_of_line = 0;
   for (size_t start = 0; start < text.size();) {
@@ -142,7 +130,9 @@ std::vector<RunResult> run_results_from_text(std::string_view text, const std::s
     ++number_of_line;
     if (line.empty()) continue;
     try {
-      results.push_back(result_from(Json::parse(line)));
+      const nlohmann::json parsed = parse_strict_json(line, "a recorded run");
+      const auto there = known.find(parsed.at("key").get<std::string>());
+      if (there == known.end() || !has_ended(there->second)) results.push_back(result_from(parsed));
     } catch (const Error& error) {
       throw Error(ExitCode::data, fmt::format("{}:{}: {}", name, number_of_line, error.problem()),
                   error.expected(), error.hint());
@@ -154,17 +144,54 @@ std::vector<RunResult> run_results_from_text(std::string_view text, const std::s
   return results;
 }
 
-int64_t import_recorded_runs(const std::filesystem::path& folder, ResultsDatabase& database) {
-  int64_t imported = 0;
+// Of folder/*/runs.jsonl; each once.
+std::vector<RunResult> unknown_runs(const std::filesystem::path& folder,
+                                    std::unordered_map<std::string, RunStatus> known) {
+  std::vector<RunResult> results;
   for (const std::filesystem::path& file : recorded_files(folder)) {
     const std::string text = read_text_file(file, largest_file);
-    for (const RunResult& result : run_results_from_text(text, file.string())) {
-      if (database.find(result.key)) continue;
-      database.record(result);
-      ++imported;
+    for (RunResult& result : unknown_runs(text, file.string(), known)) {
+      known.insert_or_assign(result.key, result.status);
+      results.push_back(std::move(result));
     }
   }
-  return imported;
+  return results;
+}
+
+}  // namespace
+
+std::string to_json_line(const RunResult& result) {
+  Json tests = Json::array();
+  for (const ScaleResult& test : result.tests) {
+    tests.push_back(
+        {{"c", test.c}, {"mse", json_number(test.mse)}, {"accuracy", json_number(test.accuracy)}});
+  }
+  Json line = {{"key", result.key},
+               {"settings", differing_settings(result.configuration, result.key)},
+               {"status", to_string(result.status)},
+               {"epochs", result.epochs},
+               {"steps", result.steps},
+               {"seconds", result.seconds},
+               {"device", result.device},
+               {"version", result.version},
+               {"commit", result.commit},
+               {"ended", result.ended},
+               {"train_loss", json_number(result.train_loss)},
+               {"validation_loss",
+                result.validation_loss ? json_number(*result.validation_loss) : Json(nullptr)},
+               {"tests", tests}};
+  if (!result.message.empty()) line["message"] = result.message;
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<RunResult> run_results_from_text(std::string_view text, const std::string& name) {
+  return unknown_runs(text, name, {});
+}
+
+int64_t import_recorded_runs(const std::filesystem::path& folder, ResultsDatabase& database) {
+  const std::vector<RunResult> results = unknown_runs(folder, database.statuses());
+  for (const RunResult& result : results) database.record(result);
+  return static_cast<int64_t>(results.size());
 }
 
 bool has_results(const std::filesystem::path& folder) {
@@ -173,10 +200,17 @@ bool has_results(const std::filesystem::path& folder) {
 
 ResultsDatabase open_results(const std::filesystem::path& folder) {
   if (!has_database(folder) && !recorded_files(folder).empty()) {
-    const FolderLock lock(folder);
-    if (!has_database(folder)) make_database(folder);  // nobody was faster
+    ResultsDatabase recorded;
+    import_recorded_runs(folder, recorded);
+    return recorded;
   }
-  return ResultsDatabase(folder, ResultsDatabase::Access::read);
+  ResultsDatabase stored(folder, ResultsDatabase::Access::read);
+  const std::vector<RunResult> newer = unknown_runs(folder, stored.statuses());
+  if (newer.empty()) return stored;
+  ResultsDatabase all;
+  for (const RunResult& result : stored.all()) all.record(result);
+  for (const RunResult& result : newer) all.record(result);
+  return all;
 }
 
 }  // namespace posattn

@@ -15,16 +15,18 @@ namespace posattn {
 // Settings are those that differ from the defaults of `posattn train`.
 std::string to_json_line(const RunResult& result);
 
-// Throws Error(data), with the line, for anything but such lines; a key must be that of its
-// settings.
+// Throws Error(data), with the line, for anything but such lines: a key must be that of its
+// settings, the run must have ended, its losses and accuracies must be possible.
 std::vector<RunResult> run_results_from_text(std::string_view text, const std::string& name);
 
-// Brings the runs of folder/*/runs.jsonl that the database does not have into it; how many.
+// Brings the runs of folder/*/runs.jsonl that the database does not have, or only as failed, into
+// it; how many.
 int64_t import_recorded_runs(const std::filesystem::path& folder, ResultsDatabase& database);
 
 // Whether there is a database that holds something, or a file to make it from.
 bool has_results(const std::filesystem::path& folder);
-// For reading: makes the database from recorded runs first where there are only those.
+// For reading, which never writes to the folder: the database with what recorded runs add to it (as
+// files of others do that come into the folder), in memory where there is such.
 ResultsDatabase open_results(const std::filesystem::path& folder);
 
 }  // namespace posattn

@@ -1,5 +1,6 @@
 #include "posattn/experiments/recorded_runs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +9,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/experiments/experiment.h"
-#include "posattn/results/temporary_folder_test.h"
 
 namespace posattn {
 namespace {
@@ -60,7 +61,24 @@ TEST(RecordedRuns, ComeBackAsTheyWere) {
   EXPECT_TRUE(std::isnan(read[0].tests[1].mse));
 }
 
-TEST(RecordedRuns, MakeTheDatabaseAgain) {
+TEST(RecordedRuns, InfiniteStaysInfinite) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  RunResult result = finished_run(3);
+  result.train_loss = infinity;
+  result.validation_loss = -infinity;
+  result.tests[0].mse = infinity;
+  const auto read = run_results_from_text(to_json_line(result) + "\n", "runs.jsonl");
+  ResultsDatabase database;
+  database.record(read.at(0));
+  const RunResult found = database.find(result.key).value();
+  EXPECT_EQ(found.train_loss, infinity);
+  EXPECT_EQ(found.validation_loss, -infinity);
+  EXPECT_EQ(found.tests[0].mse, infinity);
+  EXPECT_EQ(found.tests[0].mse_over_c2, infinity);
+  EXPECT_TRUE(std::isnan(found.tests[1].mse));
+}
+
+TEST(RecordedRuns, AreReadWithoutADatabase) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "mine");
   write_file(folder.path() / "mine" / "runs.jsonl",
@@ -68,19 +86,20 @@ TEST(RecordedRuns, MakeTheDatabaseAgain) {
   const ResultsDatabase database = open_results(folder.path());
   EXPECT_THAT(database.all(), SizeIs(2));
   EXPECT_TRUE(database.find(finished_run(2).key));
+  // Reading must work where nothing can be written.
+  const std::filesystem::directory_iterator entries(folder.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
 }
 
-TEST(RecordedRuns, ABadLineLeavesNoDatabaseBehind) {
+TEST(RecordedRuns, ABadLineIsNotPassedOver) {
   const TemporaryFolder folder;
   for (const char* name : {"a", "b"}) std::filesystem::create_directories(folder.path() / name);
   const std::string good = to_json_line(finished_run(1)) + "\n";
   write_file(folder.path() / "a" / "runs.jsonl", good);
   write_file(folder.path() / "b" / "runs.jsonl", "{}\n");
   EXPECT_THROW(open_results(folder.path()), Error);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "results.db"));
   std::filesystem::remove(folder.path() / "b" / "runs.jsonl");
   EXPECT_EQ(open_results(folder.path()).all().size(), 1u);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "results.db.new"));
 }
 
 TEST(RecordedRuns, WhatTheDatabaseHasStays) {
@@ -96,14 +115,93 @@ TEST(RecordedRuns, WhatTheDatabaseHasStays) {
   EXPECT_EQ(database.find(here.key)->train_loss, 5);
 }
 
+// Files that come into the folder later, as those of somebody else.
+TEST(RecordedRuns, AddToTheDatabaseForReaders) {
+  const TemporaryFolder folder;
+  RunResult here = finished_run(1), failed = finished_run(2);
+  here.train_loss = 5;
+  failed.status = RunStatus::failed;
+  {
+    ResultsDatabase database(folder.path(), ResultsDatabase::Access::write);
+    database.record(here);
+    database.record(failed);
+  }
+  EXPECT_EQ(open_results(folder.path()).all().size(), 2u);
+  std::filesystem::create_directories(folder.path() / "theirs");
+  write_file(folder.path() / "theirs" / "runs.jsonl", to_json_line(finished_run(1)) + "\n" +
+                                                          to_json_line(finished_run(2)) + "\n" +
+                                                          to_json_line(finished_run(3)) + "\n");
+  const ResultsDatabase all = open_results(folder.path());
+  EXPECT_THAT(all.all(), SizeIs(3));
+  EXPECT_EQ(all.find(here.key)->train_loss, 5);
+  EXPECT_EQ(all.find(failed.key)->status, RunStatus::done);
+  EXPECT_THAT(all.find(finished_run(3).key)->tests, SizeIs(2));
+  const ResultsDatabase stored(folder.path(), ResultsDatabase::Access::read);
+  EXPECT_THAT(stored.all(), SizeIs(2));  // reading writes nothing
+  EXPECT_EQ(stored.find(failed.key)->status, RunStatus::failed);
+}
+
+TEST(RecordedRuns, AFolderIsNoDatabase) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "results.db");
+  EXPECT_TRUE(has_results(folder.path()));
+  for (const bool reading : {true, false}) {
+    try {
+      if (reading)
+        open_results(folder.path());
+      else
+        ResultsDatabase(folder.path(), ResultsDatabase::Access::write);
+      ADD_FAILURE() << "opened";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      EXPECT_THAT(error.problem(), HasSubstr("results.db' cannot be used: it is a folder"));
+    }
+  }
+}
+
+TEST(RecordedRuns, RefusesImpossibleResults) {
+  const std::string good = to_json_line(finished_run(1));
+  ASSERT_THAT(run_results_from_text(good, "runs.jsonl"), SizeIs(1));
+  const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+  const std::pair<std::string, std::string> changes[] = {
+      {R"("mse":0.3333333333333333)", R"("mse":-1)"},
+      {R"("mse":0.3333333333333333)", R"("mse":"-inf")"},
+      {R"("accuracy":0.5)", R"("accuracy":1.5)"},
+      {R"("accuracy":0.5)", R"("accuracy":-0.1)"},
+      {R"("status":"done")", R"("status":"running")"},
+      {R"("status":"done")", R"("status":"good")"},
+      {R"("c":10.0)", R"("c":1.0)"},
+      {R"("c":10.0)", R"("c":0)"},
+      {R"("seconds":1.25)", R"("seconds":-1)"},
+      {R"("lr":0.00037)", R"("lr":[0.00037])"},
+      {R"("lr":0.00037)", R"("lr":)" + deep},
+      {R"("epochs":7)", R"("epochs":7,"epochs":7)"}};
+  for (const auto& [from, to] : changes) {
+    SCOPED_TRACE(to.substr(0, 40));
+    std::string text = good;
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), from.size(), to);
+    try {
+      run_results_from_text(fmt::format("{}\n{}\n", good, text), "runs.jsonl");
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      EXPECT_THAT(error.problem(), HasSubstr("runs.jsonl:2"));
+    }
+  }
+}
+
 TEST(RecordedRuns, RefusesWhatIsNoRun) {
   const std::string good = to_json_line(finished_run(1));
   std::string other = good;
   other.replace(other.find("\"sort\""), 6, "\"path\"");
   for (const std::string& text :
-       {std::string("{}"), std::string("nonsense"), other, good.substr(0, good.size() / 2)}) {
+       {std::string("{}"), std::string("nonsense"), std::string(100000, '['),
+        "{\"key\": \"x\", \"settings\": {\"a\": " + std::string(100000, '[') +
+            std::string(100000, ']') + "}}",
+        other, good.substr(0, good.size() / 2)}) {
     try {
-      run_results_from_text(good + "\n" + text + "\n", "runs.jsonl");
+      run_results_from_text(fmt::format("{}\n{}\n", good, text), "runs.jsonl");
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::data);

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <stop_token>
 #include <thread>
+#include <unordered_map>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -45,22 +47,20 @@ fs::path folder_of(const fs::path& results, const std::string& key) {
   return results / "runs" / key;
 }
 
-// Puts the runs without a result into `missing`.
-GridSurvey survey(const fs::path& results, const std::vector<ExperimentRun>& wanted,
-                  const ResultsDatabase* database, std::vector<ExperimentRun>& missing) {
-  GridSurvey found;
-  for (const ExperimentRun& run : each_once(wanted)) {
-    const auto known = database != nullptr ? database->find(run.key) : std::nullopt;
-    ++found.runs;
-    if (known && has_ended(known->status)) {
-      ++(known->status == RunStatus::done ? found.done : found.diverged);
-      continue;
-    }
-    if (known) ++found.failed;
-    if (fs::exists(folder_of(results, run.key) / "manifest.json")) ++found.begun;
-    missing.push_back(run);
+using Statuses = std::unordered_map<std::string, RunStatus>;
+
+// Adds the run to `found`; whether it is missing.
+bool count(GridSurvey& found, const fs::path& results, const Statuses& statuses,
+           const std::string& key) {
+  ++found.runs;
+  const auto known = statuses.find(key);
+  if (known != statuses.end() && has_ended(known->second)) {
+    ++(known->second == RunStatus::done ? found.done : found.diverged);
+    return false;
   }
-  return found;
+  if (known != statuses.end()) ++found.failed;
+  if (fs::exists(folder_of(results, key) / "manifest.json")) ++found.begun;
+  return true;
 }
 
 // The manifest goes last: without it, what a kill leaves would look like something else's folder.
@@ -85,7 +85,11 @@ class Runner {
 
   GridSummary run(const std::vector<ExperimentRun>& wanted) {
     std::vector<ExperimentRun> missing;
-    const GridSurvey found = survey(options_.results, wanted, &database_, missing);
+    const Statuses statuses = database_.statuses();
+    GridSurvey found;
+    for (const ExperimentRun& run : each_once(wanted)) {
+      if (count(found, options_.results, statuses, run.key)) missing.push_back(run);
+    }
     if (options_.found) options_.found(found);
     summary_.runs = found.runs;
     summary_.there = found.done + found.diverged;
@@ -95,6 +99,8 @@ class Runner {
       if (stop_) break;
       try {
         if (needs_training(run)) to_train_.push_back(run);
+      } catch (const Error& error) {
+        fail(run, error.problem());  // its hint is about other commands
       } catch (const std::exception& error) {
         fail(run, error.what());
       }
@@ -242,11 +248,31 @@ class Runner {
 
 }  // namespace
 
-GridSurvey survey(const fs::path& results, const std::vector<ExperimentRun>& wanted) {
-  std::optional<ResultsDatabase> database;
-  if (has_results(results)) database.emplace(open_results(results));
-  std::vector<ExperimentRun> missing;
-  return survey(results, wanted, database ? &*database : nullptr, missing);
+GridSurvey& GridSurvey::operator+=(const GridSurvey& other) {
+  runs += other.runs;
+  done += other.done;
+  diverged += other.diverged;
+  failed += other.failed;
+  begun += other.begun;
+  return *this;
+}
+
+std::vector<PartSurvey> survey(const fs::path& results, const std::vector<ExperimentRun>& wanted) {
+  const Statuses statuses = has_results(results) ? open_results(results).statuses() : Statuses{};
+  std::vector<PartSurvey> parts;
+  std::map<std::pair<std::string, std::string>, std::size_t> places;  // in `parts`
+  for (const ExperimentRun& run : each_once(wanted)) {
+    const auto [place, is_new] = places.try_emplace({run.task, run.line}, parts.size());
+    if (is_new) parts.push_back({run.task, run.line, {}});
+    count(parts[place->second].found, results, statuses, run.key);
+  }
+  return parts;
+}
+
+GridSurvey whole_of(const std::vector<PartSurvey>& parts) {
+  GridSurvey whole;
+  for (const PartSurvey& part : parts) whole += part.found;
+  return whole;
 }
 
 GridSummary run_experiment(const std::vector<ExperimentRun>& wanted, const RunnerOptions& options) {

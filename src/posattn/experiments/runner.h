@@ -17,15 +17,25 @@
 
 namespace posattn {
 
-// How a grid stands; each key counts once.
+// How a grid, or a part of it, stands; each key counts once.
 struct GridSurvey {
   int64_t runs = 0;
   int64_t done = 0, diverged = 0;  // need nothing more: they would give the same again
   int64_t failed = 0;              // of the missing ones: tried before
   int64_t begun = 0;               // likewise: have a folder to go on from
   int64_t missing() const { return runs - done - diverged; }
+  GridSurvey& operator+=(const GridSurvey& other);
 };
-GridSurvey survey(const std::filesystem::path& results, const std::vector<ExperimentRun>& wanted);
+
+// The runs of one task and line.
+struct PartSurvey {
+  std::string task, line;
+  GridSurvey found;
+};
+// By task and line, in the order in which these come first.
+std::vector<PartSurvey> survey(const std::filesystem::path& results,
+                               const std::vector<ExperimentRun>& wanted);
+GridSurvey whole_of(const std::vector<PartSurvey>& parts);
 
 struct RunnerOptions {
   std::filesystem::path results;

@@ -9,8 +9,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/results/results_database.h"
-#include "posattn/results/temporary_folder_test.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 
@@ -188,7 +188,7 @@ TEST_F(RunnerTest, ADivergedRunIsAResult) {
   EXPECT_TRUE(std::isnan(result.train_loss));
   EXPECT_TRUE(result.tests.empty());
   EXPECT_EQ(run_experiment(runs, options()).there, 8);
-  const GridSurvey found = survey(options().results, runs);
+  const GridSurvey found = whole_of(survey(options().results, runs));
   EXPECT_EQ(found.done, 7);
   EXPECT_EQ(found.diverged, 1);
   fs::remove(folder_.path() / "results" / "results.db");
@@ -226,9 +226,10 @@ TEST_F(RunnerTest, ABrokenFolderFailsAloneAndIsTriedAgain) {
     EXPECT_EQ(summary.failures[0].folder, folder_of(runs[3]));
     EXPECT_THAT(summary.failures[0].message, HasSubstr("manifest.json"));
     EXPECT_THAT(summary.failures[1].message, HasSubstr("something else"));
+    EXPECT_THAT(summary.failures[1].message, testing::Not(HasSubstr("--out")));
     EXPECT_THAT(summary.failures[2].message, HasSubstr("checkpoint.safetensors"));
     EXPECT_EQ(result_of(runs[0]).status, RunStatus::failed);
-    EXPECT_EQ(survey(options().results, runs).failed, 3);
+    EXPECT_EQ(whole_of(survey(options().results, runs)).failed, 3);
   }
   write_file(checkpoint, whole);
   for (const int run : {3, 5}) fs::remove_all(folder_of(runs[static_cast<std::size_t>(run)]));
@@ -330,9 +331,13 @@ TEST_F(RunnerTest, ProgressCountsRunsAndSteps) {
 }
 
 TEST_F(RunnerTest, ASurveyChangesNothing) {
-  const GridSurvey found = survey(folder_.path() / "nowhere", grid());
-  EXPECT_EQ(found.runs, 8);
-  EXPECT_EQ(found.missing(), 8);
+  const std::vector<PartSurvey> parts = survey(folder_.path() / "nowhere", grid());
+  EXPECT_EQ(whole_of(parts).runs, 8);
+  EXPECT_EQ(whole_of(parts).missing(), 8);
+  ASSERT_EQ(parts.size(), 4u);
+  EXPECT_EQ(parts[1].task, "cumulative-sum");
+  EXPECT_EQ(parts[1].line, "standard");
+  EXPECT_EQ(parts[1].found.runs, 2);
   EXPECT_FALSE(fs::exists(folder_.path() / "nowhere"));
 }
 

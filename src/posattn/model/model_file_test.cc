@@ -1,7 +1,6 @@
 #include "posattn/model/model_file.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/random.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/model/safetensors.h"
 
 namespace posattn {
@@ -20,14 +20,6 @@ namespace fs = std::filesystem;
 
 class ModelFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "posattn-model-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    path_ = folder_ / "m.safetensors";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // Saves without our metadata, as a converted state dict is.
   void save_bare(const Model& model) {
     std::vector<TensorView> tensors;
@@ -58,7 +50,8 @@ class ModelFileTest : public ::testing::Test {
     return "no error";
   }
 
-  fs::path folder_, path_;
+  const TemporaryFolder folder_;
+  const fs::path path_ = folder_.path() / "m.safetensors";
 };
 
 Model model_of(const char* preset, int length = 8, int width = 16,

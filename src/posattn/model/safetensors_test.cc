@@ -111,6 +111,7 @@ TEST(Safetensors, RefusesWhatIsWrong) {
       {" {}", 0, "does not begin with '{'"},
       {"{", 0, "not valid JSON"},
       {"{} x", 0, "not valid JSON"},
+      {one(std::string(100000, '[') + std::string(100000, ']')), 0, "nested too deeply"},
       {"{}", 1, "1 bytes of data"},
       {R"({"__metadata__":3})", 0, "metadata is not an object"},
       {R"({"__metadata__":{"a":1}})", 0, "metadata 'a' is not a string"},

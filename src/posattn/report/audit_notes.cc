@@ -1,6 +1,7 @@
 #include "posattn/report/audit_notes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +12,12 @@
 namespace posattn {
 namespace {
 
-// The whole experiment, not what --quick or --epochs made of it.
+// The paper's experiment as a whole, not what --quick or --epochs made of it.
 const ExperimentResults* find_whole(const std::vector<ExperimentResults>& all,
                                     const std::string& name) {
   const auto found = std::ranges::find_if(all, [&](const ExperimentResults& results) {
-    return results.experiment.name == name && results.experiment.reduction.empty();
+    const Experiment& experiment = results.experiment;
+    return experiment.is_embedded && experiment.name == name && experiment.reduction.empty();
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -38,22 +40,38 @@ std::string measured_growth(const ExperimentResults* results) {
                      least, most, tasks);
 }
 
-// The medians at c = 1 of both architectures on cumulative-min.
-std::string measured_minimum(const ExperimentResults* results) {
-  if (!results) return "";
+// The medians at c = 1 of both architectures on a task, and whether they differ: "" without both.
+std::string measured_inside(const ExperimentResults& results, const std::string& task) {
   double positional = NAN, standard = NAN;
-  for (const Curve& curve : results->curves) {
-    if (curve.task != "cumulative-min" || curve.split != Split::test) continue;
+  for (const Curve& curve : results.curves) {
+    if (curve.task != task || curve.split != Split::test) continue;
     for (const CurvePoint& point : curve.points) {
       if (point.x != 1) continue;
-      const double median = summarise(results->experiment, curve, point).median;
+      const double median = summarise(results.experiment, curve, point).median;
       if (curve.line == "positional") positional = median;
       if (curve.line == "standard") standard = median;
     }
   }
   if (!std::isfinite(positional) || !std::isfinite(standard)) return "";
-  return fmt::format(" Measured here at c = 1: standard {}, positional {} (medians).",
-                     three_digits(standard), three_digits(positional));
+  std::string test;
+  for (const PairedPoint& point : paired_points(results.curves, "positional", "standard")) {
+    if (point.task != task || point.x != 1 || std::isnan(point.test.p_value)) continue;
+    test = fmt::format(" (p = {:.2g}, paired by seed)", point.test.p_value);
+  }
+  return fmt::format("{}: standard {}, positional {}{}", task, three_digits(standard),
+                     three_digits(positional), test);
+}
+
+// On the tasks where the standard model may be the better one there.
+std::string measured_inside(const ExperimentResults* results) {
+  if (!results) return "";
+  std::vector<std::string> parts;
+  for (const char* task : {"cumulative-min", "cumulative-max-subarray"}) {
+    std::string part = measured_inside(*results, task);
+    if (!part.empty()) parts.push_back(std::move(part));
+  }
+  if (parts.empty()) return "";
+  return fmt::format(" Measured here at c = 1, medians: {}.", fmt::join(parts, "; "));
 }
 
 std::string note(std::string_view title, const std::string& text) {
@@ -74,7 +92,7 @@ std::string audit_notes(const std::vector<ExperimentResults>& all) {
          note("Inside the training range, standard wins on cumulative-min.",
               "There the published standard Transformer has the lower loss; the advantage of "
               "positional attention begins outside." +
-                  measured_minimum(value_range)) +
+                  measured_inside(value_range)) +
          note("The released RoPE baseline does nothing.",
               "It turns the queries and the keys of a head by the same angle, whatever their "
               "position, so their products and the attention stay what they were: its results are "

@@ -49,6 +49,11 @@ bool any_drawable(const std::vector<BandPoint>& points, Metric metric) {
       points, [metric](const BandPoint& point) { return drawable(point.median, metric); });
 }
 
+bool has_finished_run(const Panel& panel, Metric metric) {
+  return std::ranges::any_of(
+      panel.lines, [metric](const PanelLine& line) { return any_drawable(line.ours, metric); });
+}
+
 // A point that has no neighbour has no band either: its spread is drawn as whiskers.
 std::vector<BandPoint> isolated(const std::vector<BandPoint>& points, Metric metric) {
   std::vector<BandPoint> alone;
@@ -61,13 +66,14 @@ std::vector<BandPoint> isolated(const std::vector<BandPoint>& points, Metric met
 }
 
 // The curves of a panel, from back to front: bands, published, ours.
-std::string plot_panel(const Panel& panel, Metric metric, const AxisRange& range) {
+std::string plot_panel(const Panel& panel, const std::vector<int>& styles, Metric metric,
+                       const AxisRange& range) {
   std::string data;
   std::vector<std::string> bands, published, ours;
   const double opacity = panel.lines.size() > 4 ? 0.12 : 0.2;
   for (size_t i = 0; i < panel.lines.size(); ++i) {
     const PanelLine& line = panel.lines[i];
-    const LineStyle& style = line_style(static_cast<int>(i));
+    const LineStyle& style = line_style(styles[i]);
     if (any_drawable(line.ours, metric)) {
       data += data_block(fmt::format("ours{}", i), line.ours, metric, range);
       bands.push_back(
@@ -127,9 +133,7 @@ std::string horizontal_axis(const ExperimentAxis& axis, double width) {
 std::string panel_script(const Experiment& experiment, const FigureLayout& layout, size_t index,
                          const Panel& panel) {
   const Box& box = layout.panels[index];
-  const bool has_runs = std::ranges::any_of(panel.lines, [&](const PanelLine& line) {
-    return any_drawable(line.ours, experiment.metric);
-  });
+  const bool has_runs = has_finished_run(panel, experiment.metric);
   const double middle = (box.left + box.right) / 2;
   const auto place = [&](int label, const std::string& text, double x, double y) {
     return fmt::format("set label {} {} at screen {:.5f},{:.5f} center noenhanced\n", label,
@@ -149,12 +153,42 @@ std::string panel_script(const Experiment& experiment, const FigureLayout& layou
                                                            : "mean squared error") +
          (has_runs ? "unset label 1\n"
                    : "set label 1 'no finished run' at graph 0.5,0.94 center front\n") +
-         vertical_axis(range, experiment.metric) + plot_panel(panel, experiment.metric, range);
+         vertical_axis(range, experiment.metric) +
+         plot_panel(panel, line_styles(experiment), experiment.metric, range);
+}
+
+// In gnuplot's terms.
+struct LegendEntry {
+  std::string label, line, marker;
+};
+
+// Of the lines that have something to show in a panel, and the published results if any of them do.
+std::vector<LegendEntry> legend_of(const Experiment& experiment, const std::vector<Panel>& panels) {
+  const auto any = [&](size_t line, auto member) {
+    return std::ranges::any_of(panels, [&](const Panel& panel) {
+      return any_drawable(panel.lines[line].*member, experiment.metric);
+    });
+  };
+  const std::vector<int> styles = line_styles(experiment);
+  std::vector<LegendEntry> entries;
+  bool with_published = false;
+  for (size_t i = 0; i < experiment.lines.size(); ++i) {
+    const LineStyle& style = line_style(styles[i]);
+    const bool published = any(i, &PanelLine::published);
+    with_published |= published;
+    if (!published && !any(i, &PanelLine::ours)) continue;
+    entries.push_back({experiment.lines[i].name,
+                       fmt::format("dt {} lw 1.8 lc rgb '{}'", style.dash, style.colour),
+                       fmt::format("pt {} ps 0.55 lc rgb '{}'", style.marker, style.colour)});
+  }
+  if (with_published) {
+    entries.push_back({"published", "lw 0.8 lc rgb '#666666'", "pt 6 ps 0.55 lc rgb '#666666'"});
+  }
+  return entries;
 }
 
 // Texts and legend, over an invisible plot of the whole canvas.
-std::string text_script(const Experiment& experiment, const FigureLayout& layout,
-                        bool with_published) {
+std::string text_script(const FigureLayout& layout, const std::vector<LegendEntry>& legend) {
   std::string script =
       "unset label\nunset ylabel\nunset border\nunset xtics\n"
       "unset ytics\nunset logscale\nunset grid\n"
@@ -167,26 +201,15 @@ std::string text_script(const Experiment& experiment, const FigureLayout& layout
         gnuplot_quote(text.text), layout.x(text.x), layout.y(text.y),
         text.centred ? "center" : "left", text.size, text.colour);
   }
-  const auto entry = [&](size_t index, const std::string& label, const std::string& line,
-                         const std::string& marker) {
-    const PlacedText& place = layout.legend[index];
+  for (size_t i = 0; i < legend.size(); ++i) {
+    const PlacedText& place = layout.legend[i];
     const double y = layout.y(place.y);
     script += fmt::format(
         "set arrow from screen {0:.5f},{2:.5f} to screen {1:.5f},{2:.5f} nohead {3}\n"
         "set label '' at screen {4:.5f},{2:.5f} point {5}\n"
         "set label {6} at screen {7:.5f},{8:.5f} left noenhanced\n",
-        layout.x(place.x), layout.x(place.x + 40), y, line, layout.x(place.x + 20), marker,
-        gnuplot_quote(label), layout.x(place.x + 47), layout.y(place.y));
-  };
-  for (size_t i = 0; i < experiment.lines.size(); ++i) {
-    const LineStyle& style = line_style(static_cast<int>(i));
-    entry(i, experiment.lines[i].name,
-          fmt::format("dt {} lw 1.8 lc rgb '{}'", style.dash, style.colour),
-          fmt::format("pt {} ps 0.55 lc rgb '{}'", style.marker, style.colour));
-  }
-  if (with_published) {
-    entry(experiment.lines.size(), "published", "lw 0.8 lc rgb '#666666'",
-          "pt 6 ps 0.55 lc rgb '#666666'");
+        layout.x(place.x), layout.x(place.x + 40), y, legend[i].line, layout.x(place.x + 20),
+        legend[i].marker, gnuplot_quote(place.text), layout.x(place.x + 47), layout.y(place.y));
   }
   return script + "plot [0:1] [0:1] NaN notitle\n";
 }
@@ -197,17 +220,16 @@ std::string draw_experiment(const Experiment& experiment, const std::vector<Curv
                             const std::vector<PublishedPoint>& published, FigureFormat format,
                             const std::string& name) {
   const std::vector<Panel> panels = panels_of(experiment, curves, published);
-  bool ours = false, theirs = false;
-  for (const Panel& panel : panels) {
-    for (const PanelLine& line : panel.lines) {
-      ours |= any_drawable(line.ours, experiment.metric);
-      theirs |= any_drawable(line.published, experiment.metric);
-    }
-  }
-  if (!ours) return "";
+  const bool has_runs = std::ranges::any_of(
+      panels, [&](const Panel& panel) { return has_finished_run(panel, experiment.metric); });
+  if (!has_runs) return "";
 
+  const std::vector<LegendEntry> legend = legend_of(experiment, panels);
+  std::vector<std::string> labels;
+  labels.reserve(legend.size());
+  for (const LegendEntry& entry : legend) labels.push_back(entry.label);
   const FigureLayout layout =
-      lay_out(experiment, figure_note(experiment, curves, published), theirs);
+      lay_out(experiment, figure_note(experiment, curves, published), labels);
   std::string script;
   if (format == FigureFormat::svg) {
     script = fmt::format(
@@ -232,7 +254,7 @@ std::string draw_experiment(const Experiment& experiment, const std::vector<Curv
   for (size_t i = 0; i < panels.size(); ++i) {
     script += panel_script(experiment, layout, i, panels[i]);
   }
-  script += text_script(experiment, layout, theirs) + "unset multiplot\n";
+  script += text_script(layout, legend) + "unset multiplot\n";
   const std::string drawing = run_gnuplot(script);
   return format == FigureFormat::svg ? svg_element(drawing, name) : drawing;
 }

@@ -51,6 +51,21 @@ TEST(ExperimentFigure, NamesReductionAndPublishedResults) {
   EXPECT_THAT(svg, HasSubstr(">published<"));
 }
 
+TEST(ExperimentFigure, LegendNamesWhatIsDrawn) {
+  const Experiment experiment = sample_experiment();
+  std::vector<Curve> curves = sample_curves(experiment);
+  std::erase_if(curves, [](const Curve& curve) { return curve.line == "standard"; });
+  std::vector<PublishedPoint> published = sample_published(experiment, 2);
+  std::erase_if(published, [](const PublishedPoint& point) {
+    return point.point.line != "standard" || point.point.task != "cumulative-min";
+  });
+  EXPECT_THAT(draw(experiment, curves, published), HasSubstr(">standard<"));
+  const std::string svg = draw(experiment, curves);
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_THAT(svg, HasSubstr(">positional<"));
+  EXPECT_THAT(svg, Not(HasSubstr("standard")));
+}
+
 TEST(ExperimentFigure, PngIsAboutAThousandSixHundredWide) {
   const Experiment experiment = sample_experiment();
   const std::string png =
@@ -86,7 +101,9 @@ TEST(ExperimentFigure, MissingPointsLeaveGaps) {
   const size_t whole = segments();
   std::vector<CurvePoint>& points = curves.back().points;
   ASSERT_EQ(curves.back().split, Split::test);
-  points[2].runs[0].second = NAN;  // diverged
+  points[2].runs[2].second = INFINITY;  // diverged: the band reaches the top
+  EXPECT_EQ(segments(), whole);
+  points[2].runs[1].second = INFINITY;  // the median too
   const size_t diverged = segments();
   EXPECT_LT(diverged, whole);
   points.erase(points.begin() + 2);
@@ -135,7 +152,9 @@ TEST(ExperimentFigure, NothingToDraw) {
   EXPECT_EQ(draw(experiment, {}, sample_published(experiment, 1)), "");
   std::vector<Curve> curves = sample_curves(experiment);
   for (Curve& curve : curves) {
-    for (CurvePoint& point : curve.points) point.runs[0].second = NAN;
+    for (CurvePoint& point : curve.points) {
+      for (auto& [seed, value] : point.runs) value = INFINITY;
+    }
   }
   EXPECT_EQ(draw(experiment, curves), "");
 }

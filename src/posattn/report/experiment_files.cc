@@ -96,7 +96,7 @@ std::string experiment_manifest(const Experiment& experiment, const RunTally& ta
         {"diverged", tally.diverged},
         {"failed", tally.failed},
         {"missing", tally.missing}}},
-      {"training_seconds", tally.seconds},
+      {"training_wall_clock_seconds", tally.seconds},
       {"computed", execution},
       {"builds", builds}};
   return manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -9,9 +9,9 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/report/sample_experiment_test.h"
 #include "posattn/report/well_formed_test.h"
-#include "posattn/results/temporary_folder_test.h"
 
 namespace posattn {
 namespace {
@@ -59,7 +59,7 @@ TEST_F(ExperimentFilesTest, WritesTableFigureAndManifest) {
   EXPECT_FALSE(manifest["experiment"]["settings"].contains("task"));
   EXPECT_EQ(manifest["runs"]["done"], 12);
   EXPECT_EQ(manifest["runs"]["missing"], 0);
-  EXPECT_EQ(manifest["training_seconds"], 120);
+  EXPECT_EQ(manifest["training_wall_clock_seconds"], 120);
   EXPECT_EQ(manifest["computed"],
             nlohmann::json({{{"device", "cuda"}, {"precision", "fp32"}, {"runs", 12}}}));
   EXPECT_TRUE(manifest["posattn"].contains("commit"));

@@ -38,8 +38,10 @@ std::string time_text(double seconds) {
 
 std::string agreement_text(const Comparison& comparison) {
   if (comparison.points == 0) return "not published";
-  return fmt::format("{} of {} points{}", comparison.agreeing, comparison.points,
-                     comparison.agrees() ? "" : " (<b>differs</b>)");
+  return fmt::format(
+      "{} of {} points{}<small>{} within a factor of 3 of the median, {} in [q10, q90]</small>",
+      comparison.agreeing, comparison.points, comparison.agrees() ? "" : " (<b>differs</b>)",
+      comparison.within_factor, comparison.in_quantiles);
 }
 
 std::string overview(const std::vector<Section>& sections) {
@@ -59,8 +61,9 @@ std::string overview(const std::vector<Section>& sections) {
          paragraph(
              "A point agrees when our median lies between half the smallest and twice the largest "
              "published run, or within a factor of 3 of the published median; a curve, or an "
-             "experiment, when nine of ten of its points do. Training: the time of all "
-             "runs together.");
+             "experiment, when nine of ten of its points do. [q10, q90]: between the 10 % and 90 % "
+             "quantiles of the published runs. Training: the wall-clock time in "
+             "which these runs were trained.");
 }
 
 std::string introduction(const Experiment& experiment) {
@@ -110,8 +113,9 @@ std::string medians(const ExperimentResults& results) {
                          ? ""
                          : fmt::format(" at c = {:g}", experiment.axis.test_scale)) +
          paragraph(fmt::format(
-             "Medians over the runs, by {}. A run that diverged makes its point diverge.",
-             escape_markup(axis_name(experiment.axis)))) +
+             "Medians over the runs, by {}. A run that diverged counts as {}.",
+             escape_markup(axis_name(experiment.axis)),
+             experiment.metric == Metric::accuracy ? "0 %" : "larger than any number")) +
          median_table(results);
 }
 
@@ -122,14 +126,18 @@ std::string beside_published(const ExperimentResults& results, const Comparison&
                                            : "<h3>Growth with c</h3>\n";
   if (comparison.points > 0) {
     text += paragraph(fmt::format(
-        "Of {} published points, {} agree. Ours / published: geometric mean of the ratios of "
-        "medians along the curve.",
-        comparison.points, comparison.agreeing));
+        "Of {} published points, {} agree; {} lie within a factor of 3 of the published median, {} "
+        "inside the 10 % to 90 % quantiles [q10, q90] of the published runs. Ours / published: "
+        "geometric mean of the ratios of medians along the curve.",
+        comparison.points, comparison.agreeing, comparison.within_factor, comparison.in_quantiles));
   }
-  if (results.experiment.axis.is_scale() && results.experiment.metric == Metric::mse) {
-    text += paragraph(
-        "Exponents: least-squares slope of log loss against log c between c = 2 and c = 10, with "
-        "its standard error. A model that scales with its input has 2.");
+  if (has_growth(results.experiment)) {
+    text += paragraph(fmt::format(
+        "Exponents: least-squares slope of log loss against log c between c = {} and c = {}, with "
+        "the standard error of the fit; the variation between runs is not in it and mostly larger. "
+        "A model that "
+        "scales with its input has 2.",
+        growth_first, growth_last));
   }
   text += table;
   std::set<std::string> corrections;

@@ -58,9 +58,9 @@ TEST(ExperimentPage, NamesPointsThatDiffer) {
   }
   const std::string page = page_of(results);
   EXPECT_EQ(markup_problem(page), "");
-  EXPECT_THAT(page, HasSubstr("12 of 16 points (<b>differs</b>)"));
+  EXPECT_THAT(page, HasSubstr("12 of 16 points (<b>differs</b>)<small>12 within a factor of 3"));
   EXPECT_THAT(page, HasSubstr("The 4 points that differ"));
-  EXPECT_THAT(page, HasSubstr("<td>0 of 4</td><td><b>differs</b></td>"));
+  EXPECT_THAT(page, HasSubstr("<td>0 of 4</td><td>0</td><td>4</td><td><b>differs</b></td>"));
   EXPECT_THAT(page, HasSubstr("divided by &lt;8&gt;"));
 }
 
@@ -75,14 +75,21 @@ TEST(ExperimentPage, ShowsDivergence) {
   ExperimentResults results = sample_experiment_results();
   for (Curve& curve : results.curves) {
     if (curve.line == "standard") {
-      for (CurvePoint& point : curve.points) point.runs[0].second = NAN;
+      for (CurvePoint& point : curve.points) point.runs[0].second = INFINITY;
     }
   }
   std::string page = page_of(results);
   EXPECT_EQ(markup_problem(page), "");
-  EXPECT_THAT(page, HasSubstr("<td>diverged</td>"));
+  EXPECT_THAT(page, Not(HasSubstr("<td>diverged</td>")));  // two of three runs did not
+  EXPECT_THAT(page, HasSubstr("<td>300</td>"));            // at c = 10: 200 and 300 are left
   for (Curve& curve : results.curves) {
-    for (CurvePoint& point : curve.points) point.runs[0].second = NAN;
+    if (curve.line == "standard") curve.points[0].runs[1].second = INFINITY;
+  }
+  EXPECT_THAT(page_of(results), HasSubstr("<td>diverged</td>"));
+  for (Curve& curve : results.curves) {
+    for (CurvePoint& point : curve.points) {
+      for (auto& [seed, value] : point.runs) value = INFINITY;
+    }
   }
   page = page_of(results);
   EXPECT_EQ(markup_problem(page), "");
@@ -124,11 +131,22 @@ TEST(ExperimentPage, NotesGiveOurNumbersForTheWholeExperimentOnly) {
   ExperimentResults results = sample_experiment_results();
   std::string page = page_of(results);
   EXPECT_THAT(page, HasSubstr("Measured here: c<sup>3.00</sup> to c<sup>3.00</sup>, over 2 tasks"));
-  EXPECT_THAT(page, HasSubstr("at c = 1: standard 0.02, positional 2.0e-04"));
+  EXPECT_THAT(page, HasSubstr("medians: cumulative-min: standard 0.02, positional 2.0e-04.</li>"));
+  results.experiment.is_embedded = false;  // somebody's own
+  EXPECT_THAT(page_of(results), Not(HasSubstr("Measured here")));
+  results.experiment.is_embedded = true;
   results.experiment.reduction = "quick";
   page = page_of(results);
   EXPECT_THAT(page, Not(HasSubstr("Measured here")));
   EXPECT_THAT(page, HasSubstr("What to know about the published results"));
+}
+
+TEST(ExperimentPage, NotesTestWhatTheyMeasured) {
+  ExperimentResults results = sample_experiment_results();
+  results.experiment.seeds = {0, 1, 2, 3, 4, 5};
+  results.curves = sample_curves(results.experiment);
+  // Positional is better with every seed: 2 of 2^6 choices of signs.
+  EXPECT_THAT(page_of(results), HasSubstr("positional 3.5e-04 (p = 0.031, paired by seed)"));
 }
 
 TEST(ExperimentPage, RefusesNothing) { EXPECT_THROW(experiment_page("Results", {}), Error); }

@@ -56,6 +56,25 @@ std::string runs(const std::string& count) { return count + (count == "1" ? " ru
 
 }  // namespace
 
+std::vector<int> line_styles(const Experiment& experiment) {
+  std::vector<int> styles(experiment.lines.size(), -1);
+  const auto taken = [&](int style) { return std::ranges::find(styles, style) != styles.end(); };
+  for (size_t i = 0; i < styles.size(); ++i) {
+    const std::string& name = experiment.lines[i].name;
+    const int style = name == "positional" || name == "m5" ? 0
+                      : name == "standard" || name == "m0" ? 1
+                                                           : -1;
+    if (!taken(style)) styles[i] = style;
+  }
+  int next = 0;
+  for (int& style : styles) {
+    if (style >= 0) continue;
+    while (taken(next)) ++next;
+    style = next;
+  }
+  return styles;
+}
+
 bool drawable(double value, Metric metric) {
   return std::isfinite(value) && (metric == Metric::accuracy || value > 0);
 }
@@ -122,7 +141,7 @@ std::string figure_note(const Experiment& experiment, const std::vector<Curve>& 
     note = ours.least < seeds
                ? fmt::format("{} of {} a point", ours.text(), runs(fmt::format("{}", seeds)))
                : runs(ours.text()) + " a point";
-    note += ours.most > 1 ? ": median, in a band from the smallest to the largest." : ".";
+    note += ours.most > 1 ? ": median, with a band or bar from the smallest to the largest." : ".";
   }
   if (diverged > 0) {
     note += fmt::format(" Runs diverged at {} point{}.", diverged, diverged == 1 ? "" : "s");

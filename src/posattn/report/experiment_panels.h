@@ -26,6 +26,10 @@ struct Panel {
 std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Curve>& curves,
                              const std::vector<PublishedPoint>& published);
 
+// The style (report/figure.h) of each line. The paper's two architectures, by whichever of their
+// names, look the same in every figure; the other lines take what is left, in their order.
+std::vector<int> line_styles(const Experiment& experiment);
+
 // Can the figure's axis (logarithmic, or 0 to 1 for an accuracy) show the value?
 bool drawable(double value, Metric metric);
 

@@ -11,6 +11,7 @@
 namespace posattn {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -87,6 +88,22 @@ TEST(ExperimentPanels, NoteCountsRuns) {
     for (CurvePoint& point : curve.points) point.runs.resize(1);
   }
   EXPECT_THAT(figure_note(experiment, curves, {}), HasSubstr("1 of 3 runs a point."));
+}
+
+std::vector<int> styles_of(const std::vector<std::string>& names) {
+  Experiment experiment;
+  for (const std::string& name : names) experiment.lines.push_back({name, {}});
+  return line_styles(experiment);
+}
+
+TEST(ExperimentPanels, ThePapersArchitecturesLookTheSameEverywhere) {
+  EXPECT_THAT(styles_of({"positional", "standard"}), ElementsAre(0, 1));
+  EXPECT_THAT(styles_of({"positional", "positional-binary", "standard", "standard-binary"}),
+              ElementsAre(0, 2, 1, 3));
+  EXPECT_THAT(styles_of({"m5", "m0", "m1"}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(styles_of({"mine", "standard", "positional"}), ElementsAre(2, 1, 0));
+  EXPECT_THAT(styles_of({"1-layer", "4-layers"}), ElementsAre(0, 1));
+  EXPECT_THAT(styles_of({"m5", "positional"}), ElementsAre(0, 1));  // but never two the same
 }
 
 TEST(ExperimentPanels, NoteTellsOfDivergence) {

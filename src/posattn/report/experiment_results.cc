@@ -9,43 +9,12 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/shell.h"
-#include "posattn/base/text.h"
 #include "posattn/experiments/recorded_runs.h"
 
 namespace posattn {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Which changes make the output "NAME-quick-epochs100-tf32"; nothing when it is not one of NAME's.
-std::optional<ExperimentChanges> changes_of(const std::string& output, const std::string& name) {
-  if (!output.starts_with(name)) return {};
-  std::string_view rest = std::string_view(output).substr(name.size());
-  ExperimentChanges changes;
-  constexpr std::string_view quick = "-quick", epochs = "-epochs";
-  for (const char* precision : {"fp32", "tf32"}) {
-    const std::string suffix = std::string("-") + precision;
-    if (!rest.ends_with(suffix)) continue;
-    changes.precision = precision;
-    rest.remove_suffix(suffix.size());
-    break;
-  }
-  if (rest.starts_with(quick)) {
-    changes.quick = true;
-    rest.remove_prefix(quick.size());
-  }
-  if (rest.starts_with(epochs)) {
-    rest.remove_prefix(epochs.size());
-    if (rest.empty() || rest.size() > 9 ||
-        rest.find_first_not_of("0123456789") != std::string_view::npos) {
-      return {};
-    }
-    changes.epochs = parse_integer(rest, "--epochs");
-    rest = {};
-  }
-  if (!rest.empty()) return {};
-  return changes;
-}
 
 // Names of the folders that experiments wrote their files to.
 std::vector<std::string> output_folders(const fs::path& folder) {
@@ -110,7 +79,7 @@ std::vector<ExperimentResults> read_results(const fs::path& folder,
     const std::string name = load_experiment(source).name;
     std::vector<ExperimentChanges> variants = {{}};
     for (const std::string& output : folders) {
-      const auto changes = changes_of(output, name);
+      const auto changes = changes_of_output(output, name);
       if (changes && output != name && can_load(source, *changes)) variants.push_back(*changes);
     }
     const size_t before = all.size();

@@ -5,8 +5,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/report/sample_experiment_test.h"
-#include "posattn/results/temporary_folder_test.h"
 
 namespace posattn {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "posattn/report/experiment_panels.h"
 #include "posattn/report/figure.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page_parts.h"
@@ -46,8 +47,8 @@ const Curve* test_curve(const ExperimentResults& results, const std::string& tas
 std::string name_cells(const Experiment& experiment, size_t task, size_t line, bool first) {
   return fmt::format(
       "<td>{}</td><td class=\"name\"><span class=\"dot\" style=\"background:{}\"></span>{}</td>",
-      first ? escape_markup(experiment.tasks[task]) : "", style_colour(static_cast<int>(line)),
-      escape_markup(experiment.lines[line].name));
+      first ? escape_markup(experiment.tasks[task]) : "",
+      style_colour(line_styles(experiment)[line]), escape_markup(experiment.lines[line].name));
 }
 
 std::string table(const std::string& rows, std::string_view style = "wide") {
@@ -63,17 +64,6 @@ std::string run_count(const Curve& curve) {
   return least == most ? fmt::format("{}", most) : fmt::format("{} \u2013 {}", least, most);
 }
 
-Growth published_growth(const ExperimentResults& results, const std::string& task,
-                        const std::string& line) {
-  std::vector<PointSummary> points;
-  for (const auto& [point, correction] : results.published) {
-    if (point.task == task && point.line == line && point.split == Split::test) {
-      points.push_back(point);
-    }
-  }
-  return growth_in_scale(points);
-}
-
 const ComparedCurve* compared_curve(const Comparison& comparison, const std::string& task,
                                     const std::string& line) {
   for (const ComparedCurve& curve : comparison.curves) {
@@ -84,12 +74,13 @@ const ComparedCurve* compared_curve(const Comparison& comparison, const std::str
 
 std::string verdict_cells(const ComparedCurve* curve) {
   if (!curve) {
-    return fmt::format("{0}{0}<td>not published</td>", nothing);
+    return fmt::format("{0}{0}{0}{0}<td>not published</td>", nothing);
   }
   const std::string ratio =
       std::isfinite(curve->log10_ratio) ? three_digits(std::pow(10, curve->log10_ratio)) : "\u2013";
-  return fmt::format("<td>{}</td><td>{} of {}</td><td>{}</td>", ratio, curve->agreeing,
-                     curve->points.size(), curve->agrees() ? "agrees" : "<b>differs</b>");
+  return fmt::format("<td>{}</td><td>{} of {}</td><td>{}</td><td>{}</td><td>{}</td>", ratio,
+                     curve->agreeing, curve->points.size(), curve->within_factor,
+                     curve->in_quantiles, curve->agrees() ? "agrees" : "<b>differs</b>");
 }
 
 }  // namespace
@@ -102,7 +93,7 @@ Growth our_growth(const ExperimentResults& results, const std::string& task,
   if (const Curve* curve = test_curve(results, task, line)) {
     points = summarise(results.experiment, {*curve});
   }
-  return growth_in_scale(points);
+  return growth_in_scale(points, task, line);
 }
 
 std::string median_table(const ExperimentResults& results) {
@@ -135,13 +126,17 @@ std::string median_table(const ExperimentResults& results) {
 
 std::string curve_table(const ExperimentResults& results, const Comparison& comparison) {
   const Experiment& experiment = results.experiment;
-  const bool grows = experiment.axis.is_scale() && experiment.metric == Metric::mse;
+  const bool grows = has_growth(experiment);
   const bool compares = comparison.points > 0;
   if (!grows && !compares) return "";
   std::string rows = "<tr><th>task</th><th class=\"name\">line</th>";
   if (grows) rows += "<th>grows like c to the power</th>";
   if (grows && compares) rows += "<th>published</th>";
-  if (compares) rows += "<th>ours / published</th><th>points that agree</th><th>curve</th>";
+  if (compares) {
+    rows +=
+        "<th>ours / published</th><th>points that agree</th><th>within a factor of 3</th>"
+        "<th>in [q10, q90]</th><th>curve</th>";
+  }
   rows += "</tr>\n";
   for (size_t task = 0; task < experiment.tasks.size(); ++task) {
     bool first = true;
@@ -152,7 +147,7 @@ std::string curve_table(const ExperimentResults& results, const Comparison& comp
       rows += "<tr>" + name_cells(experiment, task, line, first);
       first = false;
       if (grows) rows += growth_cell(our_growth(results, of, name));
-      if (grows && compares) rows += growth_cell(published_growth(results, of, name));
+      if (grows && compares) rows += growth_cell(growth_in_scale(results.published, of, name));
       if (compares) rows += verdict_cells(compared);
       rows += "</tr>\n";
     }

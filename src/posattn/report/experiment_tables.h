@@ -22,7 +22,7 @@ std::string disagreement_table(const Experiment& experiment, const Comparison& c
 // What the axis is called in a table's heading: "c", or the setting's key.
 std::string axis_name(const ExperimentAxis& axis);
 
-// Of the experiment's test points of one curve; NaN where there are too few.
+// growth_in_scale of one of our curves.
 Growth our_growth(const ExperimentResults& results, const std::string& task,
                   const std::string& line);
 

@@ -21,12 +21,13 @@ constexpr std::array<LineStyle, 8> styles{{{"#0072B2", "solid", 7, 6},
                                            {"#777777", "'--.'", 1, 1}}};
 
 bool drawable(double value) { return std::isfinite(value) && value > 0; }
+bool is_shown(const BandPoint& point) { return drawable(point.median) && std::isfinite(point.x); }
 
 // One data block per line, in the order x, median, low, high; a blank line breaks the curve.
 std::string data_block(size_t index, const FigureLine& line) {
   std::string text = fmt::format("$line{} << END\n", index);
   for (const BandPoint& point : line.points) {
-    if (!drawable(point.median) || !std::isfinite(point.x)) {
+    if (!is_shown(point)) {
       text += "\n";
       continue;
     }
@@ -48,6 +49,7 @@ std::string plot_command(const FigureRequest& request) {
   for (size_t i = 0; i < request.lines.size(); ++i) {
     const FigureLine& line = request.lines[i];
     const LineStyle& style = line_style(line.style);
+    if (std::ranges::none_of(line.points, is_shown)) continue;  // nor has it a place in the legend
     if (has_band(line)) {
       bands.push_back(
           fmt::format("$line{} using 1:3:4 with filledcurves fs transparent solid 0.18 "
@@ -75,7 +77,7 @@ std::string draw_figure(const FigureRequest& request) {
   for (size_t i = 0; i < request.lines.size(); ++i) {
     script += data_block(i, request.lines[i]);
     for (const BandPoint& point : request.lines[i].points) {
-      if (!drawable(point.median) || !std::isfinite(point.x)) continue;
+      if (!is_shown(point)) continue;
       first = std::min(first, point.x);
       last = std::max(last, point.x);
       lowest = std::min(lowest, drawable(point.low) ? point.low : point.median);

@@ -62,7 +62,7 @@ double place_legend(FigureLayout& layout, const std::vector<std::string>& labels
   if (free_cell && entry <= free_cell->right - free_cell->left + 18 &&
       count * line_height <= free_cell->bottom - free_cell->top) {
     for (size_t i = 0; i < labels.size(); ++i) {
-      layout.legend.push_back({"", free_cell->left,
+      layout.legend.push_back({labels[i], free_cell->left,
                                free_cell->top + (static_cast<double>(i) + 0.5) * line_height, false,
                                text_size});
     }
@@ -75,7 +75,7 @@ double place_legend(FigureLayout& layout, const std::vector<std::string>& labels
     const double column = static_cast<double>(i) - row * columns;
     const double left = (layout.width - columns * entry + 18) / 2;
     layout.legend.push_back(
-        {"", left + column * entry, y + (row + 0.5) * line_height, false, text_size});
+        {labels[i], left + column * entry, y + (row + 0.5) * line_height, false, text_size});
   }
   return y + rows * line_height + 6;
 }
@@ -93,7 +93,8 @@ bool is_geometric(const std::vector<double>& values) {
 
 }  // namespace
 
-FigureLayout lay_out(const Experiment& experiment, const std::string& note, bool with_published) {
+FigureLayout lay_out(const Experiment& experiment, const std::string& note,
+                     const std::vector<std::string>& labels) {
   constexpr double axis_labels = 46, axis_title = 16, gap = 12, heading = 24, below = 46;
   FigureLayout layout;
   layout.width = canvas_width;
@@ -117,9 +118,6 @@ FigureLayout lay_out(const Experiment& experiment, const std::string& note, bool
   const bool has_free_cell = panels % layout.columns != 0;
   const Box free_cell = cell(panels);
 
-  std::vector<std::string> labels;
-  for (const ExperimentLine& line : experiment.lines) labels.push_back(line.name);
-  if (with_published) labels.emplace_back("published");
   y = layout.panels.back().bottom + below;
   y = place_legend(layout, labels, y, has_free_cell ? &free_cell : nullptr);
   layout.height = std::ceil(place_lines(layout, note, y + 3, text_size, "#444444") + margin);

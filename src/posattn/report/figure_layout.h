@@ -28,7 +28,7 @@ struct FigureLayout {
   size_t columns = 1;
   std::vector<Box> panels;         // the plots inside their axes
   std::vector<PlacedText> texts;   // title, reduction, note
-  std::vector<PlacedText> legend;  // one per line, and one for the published results; no text
+  std::vector<PlacedText> legend;  // one per label
 
   // As shares of the canvas, y from below.
   double x(double pixels) const { return pixels / width; }
@@ -36,7 +36,9 @@ struct FigureLayout {
   bool lowest_of_column(size_t panel) const { return panel + columns >= panels.size(); }
 };
 
-FigureLayout lay_out(const Experiment& experiment, const std::string& note, bool with_published);
+// `labels`: of the legend.
+FigureLayout lay_out(const Experiment& experiment, const std::string& note,
+                     const std::vector<std::string>& labels);
 
 // Logarithmic where the values are spaced so; labels at as many values as have room in `width`.
 struct HorizontalAxis {

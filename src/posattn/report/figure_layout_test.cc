@@ -1,5 +1,6 @@
 #include "posattn/report/figure_layout.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,10 +20,17 @@ Experiment experiment_of(size_t tasks, size_t lines) {
   return experiment;
 }
 
+std::vector<std::string> labels_of(const Experiment& experiment) {
+  std::vector<std::string> labels;
+  labels.reserve(experiment.lines.size());
+  for (const ExperimentLine& line : experiment.lines) labels.push_back(line.name);
+  return labels;
+}
+
 TEST(FigureLayout, RowsOfUpToThree) {
   const size_t columns[] = {1, 2, 3, 2, 3, 3, 3};
   for (size_t tasks = 1; tasks <= 7; ++tasks) {
-    EXPECT_EQ(lay_out(experiment_of(tasks, 2), "note", false).columns, columns[tasks - 1]);
+    EXPECT_EQ(lay_out(experiment_of(tasks, 2), "note", {"a", "b"}).columns, columns[tasks - 1]);
   }
 }
 
@@ -32,7 +40,11 @@ TEST(FigureLayout, NothingOverlapsOrLeavesTheCanvas) {
     Experiment experiment = experiment_of(1 + random() % 9, 1 + random() % 12);
     if (random() % 2) experiment.reduction = "quick: 100 epochs, 2 runs";
     const std::string note(random() % 300, 'x');
-    const FigureLayout layout = lay_out(experiment, note + " words " + note, random() % 2);
+    std::vector<std::string> labels = labels_of(experiment);
+    if (random() % 2) labels.emplace_back("published");
+    const FigureLayout layout = lay_out(experiment, fmt::format("{0} words {0}", note), labels);
+    ASSERT_EQ(layout.legend.size(), labels.size());
+    EXPECT_EQ(layout.legend.back().text, labels.back());
     ASSERT_EQ(layout.panels.size(), experiment.tasks.size());
     double lowest_panel = 0;
     for (size_t i = 0; i < layout.panels.size(); ++i) {
@@ -60,12 +72,11 @@ TEST(FigureLayout, NothingOverlapsOrLeavesTheCanvas) {
 }
 
 TEST(FigureLayout, LegendTakesAFreeCell) {
-  Experiment experiment = experiment_of(5, 1);
-  const FigureLayout below = lay_out(experiment, "", true);
+  const Experiment experiment = experiment_of(5, 1);
+  const FigureLayout below = lay_out(experiment, "", {experiment.lines[0].name, "published"});
   ASSERT_EQ(below.legend.size(), 2u);
   EXPECT_GT(below.legend[0].y, below.panels[4].bottom);  // the name is too long for the cell
-  experiment.lines[0].name = "positional";
-  const FigureLayout beside = lay_out(experiment, "", true);
+  const FigureLayout beside = lay_out(experiment, "", {"positional", "published"});
   EXPECT_GT(beside.legend[0].y, beside.panels[4].top);
   EXPECT_LT(beside.legend[1].y, beside.panels[4].bottom);
 }

@@ -74,6 +74,14 @@ TEST(Figure, LeavesOutWhatALogarithmCannotShow) {
   EXPECT_EQ(draw_figure(request), "");
 }
 
+TEST(Figure, LegendNamesWhatIsDrawn) {
+  FigureRequest request = two_lines();
+  for (BandPoint& point : request.lines[1].points) point.median = NAN;
+  const std::string svg = draw_figure(request);
+  EXPECT_THAT(svg, HasSubstr("positional"));
+  EXPECT_THAT(svg, Not(HasSubstr("standard")));
+}
+
 TEST(Figure, OnePointIsEnough) {
   FigureRequest request = two_lines();
   request.lines.resize(1);

@@ -2,14 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/model/model_file.h"
 #include "posattn/results/manifest.h"
 #include "posattn/training/run.h"
@@ -22,12 +21,6 @@ using testing::HasSubstr;
 
 class ReadRuns : public testing::Test {
  protected:
-  ReadRuns() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "read_runs_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~ReadRuns() override { std::filesystem::remove_all(folder_); }
-
   // A run of two epochs at length 4, as training leaves it.
   std::filesystem::path write_run(const std::string& architecture, int64_t seed,
                                   const std::string& task = "cumulative-sum", int64_t epochs = 2) {
@@ -77,7 +70,8 @@ class ReadRuns : public testing::Test {
     return run;
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path& folder_ = temporary_.path();
 };
 
 TEST_F(ReadRuns, FindsEveryRunBelowAFolder) {

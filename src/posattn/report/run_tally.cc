@@ -1,6 +1,11 @@
 #include "posattn/report/run_tally.h"
 
+#include <time.h>
+
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 namespace posattn {
@@ -15,11 +20,40 @@ std::string precision_of(const RunResult& result) {
   return known ? settings["precision"].get<std::string>() : "unknown";
 }
 
+std::optional<double> seconds_since_1970(const std::string& utc) {
+  std::tm time{};
+  const char* end = strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
+  if (end == nullptr || *end != '\0') return {};
+  return static_cast<double>(timegm(&time));
+}
+
 }  // namespace
+
+double wall_clock_seconds(const std::vector<TrainingTime>& runs) {
+  double seconds = 0;
+  std::vector<std::pair<double, double>> spans;  // begin, end
+  for (const TrainingTime& run : runs) {
+    if (!(run.seconds > 0)) continue;
+    if (const auto end = seconds_since_1970(run.ended)) {
+      spans.emplace_back(*end - run.seconds, *end);
+    } else {
+      seconds += run.seconds;
+    }
+  }
+  std::ranges::sort(spans);
+  double covered = -std::numeric_limits<double>::infinity();  // all before it is counted
+  for (const auto& [begin, end] : spans) {
+    if (end <= covered) continue;
+    seconds += end - std::max(begin, covered);
+    covered = end;
+  }
+  return seconds;
+}
 
 RunTally tally_runs(const Experiment& experiment, const FindResult& find) {
   RunTally tally;
   std::set<std::string> keys;
+  std::vector<TrainingTime> times;
   for (const ExperimentRun& run : runs_of(experiment)) {
     if (!keys.insert(run.key).second) continue;
     ++tally.runs;
@@ -41,10 +75,11 @@ RunTally tally_runs(const Experiment& experiment, const FindResult& find) {
         ++tally.failed;
         break;
     }
-    tally.seconds += result->seconds;
+    times.push_back({result->ended, result->seconds});
     ++tally.execution[{result->device, precision_of(*result)}];
     ++tally.builds[{result->version, result->commit}];
   }
+  tally.seconds = wall_clock_seconds(times);
   return tally;
 }
 

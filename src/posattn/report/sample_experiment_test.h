@@ -10,7 +10,7 @@
 namespace posattn {
 
 inline Experiment sample_experiment() {
-  return read_experiment(R"toml(
+  Experiment experiment = read_experiment(R"toml(
 title = "Loss by range"
 paper = "Figure 4"
 description = "Trained on [-2, 2]."
@@ -32,7 +32,9 @@ architecture = "standard"
 seeds = "0..1"
 settings = { epochs = 20 }
 )toml",
-                         "value-range", "sample.toml");
+                                          "value-range", "sample.toml");
+  experiment.is_embedded = true;
+  return experiment;
 }
 
 // Grows like c^3 (positional) or c^4; runs differ by a factor 1 to 3.

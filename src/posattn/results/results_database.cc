@@ -99,16 +99,20 @@ fs::path database_file(const fs::path& folder, ResultsDatabase::Access access) {
   fs::path file = folder / "results.db";
   if (access == ResultsDatabase::Access::write) {
     create_folder(folder);
-  } else if (!fs::exists(file)) {
+  } else if (std::error_code ignored; !fs::exists(file, ignored)) {
     throw Error(ExitCode::data, fmt::format("there is no '{}'", file.string()),
                 "a folder with results of posattn reproduce",
                 "check --results, or run posattn reproduce first");
   }
+  if (std::error_code ignored; fs::is_directory(file, ignored)) {
+    refuse_database(file, "it is a folder");
+  }
   return file;
 }
 
-// A connection to a file that is known to be ours.
+// A connection to a file that is known to be ours, or to a database in memory.
 struct ResultsConnection : SqliteConnection {
+  ResultsConnection() : SqliteConnection(":memory:", true) { make_tables(*this); }
   ResultsConnection(const fs::path& folder, ResultsDatabase::Access access)
       : SqliteConnection(database_file(folder, access), access == ResultsDatabase::Access::write) {
     prepare(*this, access);
@@ -118,6 +122,7 @@ struct ResultsConnection : SqliteConnection {
 }  // namespace
 
 struct ResultsDatabase::Implementation {
+  Implementation() = default;
   Implementation(const fs::path& folder, Access access) : connection(folder, access) {}
 
   RunResult result(SqliteStatement& row) {
@@ -161,6 +166,7 @@ struct ResultsDatabase::Implementation {
                            "VALUES (?, ?, ?, ?, ?)"};
 };
 
+ResultsDatabase::ResultsDatabase() : implementation_(std::make_unique<Implementation>()) {}
 ResultsDatabase::ResultsDatabase(const fs::path& folder, Access access)
     : implementation_(std::make_unique<Implementation>(folder, access)) {}
 ResultsDatabase::~ResultsDatabase() = default;
@@ -214,6 +220,16 @@ std::vector<RunResult> ResultsDatabase::all() const {
   std::vector<RunResult> results;
   while (of.every.step()) results.push_back(of.result(of.every));
   return results;
+}
+
+std::unordered_map<std::string, RunStatus> ResultsDatabase::statuses() const {
+  SqliteStatement every(implementation_->connection, "SELECT key, status FROM runs");
+  std::unordered_map<std::string, RunStatus> statuses;
+  while (every.step()) {
+    std::string key = every.text();
+    statuses.emplace(std::move(key), run_status_from(every.text()));
+  }
+  return statuses;
 }
 
 }  // namespace posattn

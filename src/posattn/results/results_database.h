@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "posattn/evaluation/evaluate.h"
@@ -32,6 +33,8 @@ struct RunResult {
 
 class ResultsDatabase {
  public:
+  ResultsDatabase();  // an empty one in memory, without a file
+
   enum class Access { read, write };
   // Makes an empty database when writing and there is none. Throws Error(data) when the file is
   // missing (reading), is no such database, or was made by a newer program.
@@ -42,7 +45,8 @@ class ResultsDatabase {
 
   void record(const RunResult& result);  // replaces what is there of the key; durable on return
   std::optional<RunResult> find(const std::string& key) const;
-  std::vector<RunResult> all() const;  // by key
+  std::vector<RunResult> all() const;                           // by key
+  std::unordered_map<std::string, RunStatus> statuses() const;  // of every run, by key
 
  private:
   struct Implementation;

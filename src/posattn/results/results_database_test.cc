@@ -10,8 +10,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/results/sqlite.h"
-#include "posattn/results/temporary_folder_test.h"
 
 namespace posattn {
 namespace {
@@ -260,6 +260,21 @@ TEST_F(ResultsDatabaseTest, DamageIsNeverACrash) {
     }
   }
   EXPECT_GT(noticed, 50);
+}
+
+TEST(ResultsDatabaseInMemory, KeepsResultsAndStatuses) {
+  ResultsDatabase database;
+  EXPECT_TRUE(database.all().empty());
+  RunResult diverged = sample("b");
+  diverged.status = RunStatus::diverged;
+  database.record(sample("a"));
+  database.record(diverged);
+  expect_same(database.find("a").value(), sample("a"));
+  EXPECT_THAT(database.statuses(),
+              testing::UnorderedElementsAre(testing::Pair("a", RunStatus::done),
+                                            testing::Pair("b", RunStatus::diverged)));
+  EXPECT_TRUE(ResultsDatabase().all().empty());  // each its own
+  EXPECT_FALSE(fs::exists(":memory:"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "posattn/base/error.h"
-#include "posattn/results/temporary_folder_test.h"
+#include "posattn/base/temporary_folder_test.h"
 
 namespace posattn {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/results/temporary_folder_test.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/device_training.h"
 #include "posattn/training/run_files_test.h"

@@ -10,7 +10,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/results/temporary_folder_test.h"
+#include "posattn/base/temporary_folder_test.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 

@@ -23,7 +23,10 @@ const char* type_of(bool) { return "flag"; }
 const char* type_of(int64_t) { return "integer"; }
 const char* type_of(double) { return "number"; }
 
-std::string accepts(const FieldLimits& limits) {
+// Help leaves out what nobody reaches; an error says all.
+enum class Detail { help, error };
+
+std::string accepts(const FieldLimits& limits, Detail detail) {
   if (!limits.choices.empty()) {
     std::vector<std::string> shown;
     for (const std::string& choice : limits.choices)
@@ -33,7 +36,8 @@ std::string accepts(const FieldLimits& limits) {
   if (std::isinf(limits.least)) return {};
   const std::string low = limits.above_least ? fmt::format("above {}", limits.least)
                                              : fmt::format("at least {}", limits.least);
-  return limits.most >= 1e9 ? low : fmt::format("{}, at most {}", low, limits.most);
+  if (detail == Detail::help && limits.most >= 1e9) return low;
+  return fmt::format("{}, at most {}", low, limits.most);
 }
 
 struct Lister {
@@ -43,7 +47,8 @@ struct Lister {
   void section(const char* name) { current = name; }
   template <class T>
   void field(const char* name, const T& value, const char* help, const FieldLimits& limits) {
-    fields.push_back({name, current, type_of(value), text_of(value), help, accepts(limits)});
+    fields.push_back(
+        {name, current, type_of(value), text_of(value), help, accepts(limits, Detail::help)});
   }
 };
 
@@ -87,6 +92,11 @@ struct Setter {
   bool parse(T& value) const {
     const char* end = text.data() + text.size();
     const auto result = std::from_chars(text.data(), end, value);
+    if (result.ec == std::errc::result_out_of_range && result.ptr == end) {
+      using Limits = std::numeric_limits<T>;
+      value = text.starts_with('-') ? Limits::lowest() : Limits::max();  // check refuses both
+      return true;
+    }
     return result.ec == std::errc{} && result.ptr == end;
   }
 
@@ -102,7 +112,7 @@ struct Setter {
   void check(T value, const FieldLimits& limits) const {
     const auto number = static_cast<double>(value);
     const bool high_enough = limits.above_least ? number > limits.least : number >= limits.least;
-    if (!(high_enough && number <= limits.most)) refuse(accepts(limits));
+    if (!(high_enough && number <= limits.most)) refuse(accepts(limits, Detail::error));
   }
 
   static const char* type_name(bool) { return "true or false"; }

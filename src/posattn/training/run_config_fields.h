@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "posattn/base/text.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {
@@ -28,7 +29,8 @@ inline FieldLimits one_of(std::vector<std::string> choices) {
 
 template <class Config, class Visitor>
 void visit_fields(Config& c, Visitor&& v) {
-  constexpr double most_nodes = 65536, most_size = 65536, most_count = 1e9, most_seed = 9e18;
+  constexpr double most_nodes = 65536, most_size = 65536, most_count = 1e9;
+  constexpr double most_seed = largest_seed;
   constexpr double most_value = 1e30;
 
   v.section("run");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -151,6 +152,20 @@ TEST(RunConfig, SetFieldChecksTypeAndRange) {
         error_of([&, &k = key, &v = value] { set_field(config, k, v, "in --set"); });
     EXPECT_EQ(code, ExitCode::configuration) << key;
     EXPECT_THAT(text, HasSubstr("in --set")) << key;
+  }
+}
+
+TEST(RunConfig, ErrorsNameTheBoundThatIsPassed) {
+  RunConfig config;
+  for (const auto& [key, value, expected] : std::vector<std::array<std::string, 3>>{
+           {"epochs", "9223372036854775807", "at least 1, at most 1000000000"},
+           {"samples", "99999999999999999999", "at most 1000000000"},
+           {"lr", "inf", "above 0, at most 1e+30"},
+           {"lr", "1e999", "above 0, at most 1e+30"},
+           {"seed", "9223372036854775807", "at most 9e+18"}}) {
+    const auto [code, text] = error_of([&, &k = key, &v = value] { set_field(config, k, v); });
+    EXPECT_EQ(code, ExitCode::configuration) << key;
+    EXPECT_THAT(text, HasSubstr(expected)) << key;
   }
 }
 

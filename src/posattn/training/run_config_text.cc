@@ -1,12 +1,11 @@
 // A run's configuration as TOML and JSON.
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
-#include "posattn/base/file.h"
+#include "posattn/base/toml.h"
 #include "posattn/training/run_config.h"
 #include "posattn/training/run_config_fields.h"
 
@@ -82,15 +81,7 @@ struct JsonWriter {
 
 ConfigFile read_config_text(std::string_view text, const std::string& name,
                             const RunConfig& defaults) {
-  toml::table table;
-  try {
-    table = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    throw Error(
-        ExitCode::configuration,
-        fmt::format("{}:{} is not TOML: {}", name, error.source().begin.line, error.description()),
-        "lines of the form key = value");
-  }
+  const toml::table table = parse_toml(text, name, "lines of the form key = value");
   ConfigFile file{defaults, {}};
   std::vector<std::string> known;
   for (const FieldInfo& field : config_fields()) known.push_back(field.name);
@@ -112,8 +103,7 @@ ConfigFile read_config_text(std::string_view text, const std::string& name,
 }
 
 ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& defaults) {
-  constexpr uint64_t largest = 1 << 20;
-  return read_config_text(read_text_file(path, largest), path.string(), defaults);
+  return read_config_text(read_toml_file(path), path.string(), defaults);
 }
 
 std::string to_toml(const ConfigFile& file) {

@@ -211,6 +211,15 @@ TEST(EpochRecord, OneLineOfJsonAndBack) {
   ASSERT_EQ(back.tests.size(), 1u);
   EXPECT_EQ(back.tests[0].mse, 0.25);
   EXPECT_TRUE(std::isnan(back.tests[0].accuracy));
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  record.train_loss = infinity;
+  record.validation_loss = -infinity;
+  record.tests[0].mse = infinity;
+  EXPECT_THAT(to_json(record), testing::HasSubstr("\"train_loss\":\"inf\""));
+  const EpochRecord infinite = epoch_record_from_json(to_json(record));
+  EXPECT_EQ(infinite.train_loss, infinity);
+  EXPECT_EQ(infinite.validation_loss, -infinity);
+  EXPECT_EQ(infinite.tests[0].mse, infinity);
   EXPECT_THROW(epoch_record_from_json("{}"), Error);
   EXPECT_THROW(epoch_record_from_json("{\"epoch\": \"x\"}"), Error);
 }
