@@ -74,6 +74,10 @@ class Usage(CliCase):
         self.assertTrue(errors.startswith("error: "), errors)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_no_escape_sequence_reaches_the_terminal(self):
+        errors = self.run_error(2, "train", "--task", "\x1b[2Jsort\x7f", message=r"\x1b[2Jsort\x7f")
+        self.assertNotIn("\x1b", errors)
+
 
 class Configuration(CliCase):
     def test_unknown_key(self):

@@ -80,13 +80,24 @@ Error usage_error(const CLI::App& app, const CLI::Error& error) {
 }
 
 void print_error(const Error& error) {
+  // Names from files and flags stand in messages: no escape sequence of theirs reaches the
+  // terminal.
+  const auto printable = [](const std::string& message) {
+    std::string shown;
+    for (const char c : message) {
+      const bool control = (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f;
+      shown += control ? fmt::format("\\x{:02x}", c) : std::string(1, c);
+    }
+    return shown;
+  };
   // Long lists of names are wrapped; hints are not, as they may hold commands to paste.
   constexpr int columns = 100;
-  std::string text = coloured("error:", Colour::red, stderr) + " " + error.problem() + "\n";
+  std::string text =
+      coloured("error:", Colour::red, stderr) + " " + printable(error.problem()) + "\n";
   if (!error.expected().empty()) {
-    text += "  " + wrapped("expected " + error.expected(), columns, 4) + "\n";
+    text += "  " + wrapped("expected " + printable(error.expected()), columns, 4) + "\n";
   }
-  if (!error.hint().empty()) text += "  HINT: " + error.hint() + "\n";
+  if (!error.hint().empty()) text += "  HINT: " + printable(error.hint()) + "\n";
   // Nothing can be done when standard error itself cannot be written to.
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }

@@ -102,7 +102,6 @@ std::string plot_panel(const Panel& panel, const std::vector<int>& styles, Metri
   }
   bands.insert(bands.end(), published.begin(), published.end());
   bands.insert(bands.end(), ours.begin(), ours.end());
-  if (bands.empty()) bands.emplace_back("NaN notitle");
   return data + fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
 }
 
@@ -133,13 +132,12 @@ std::string horizontal_axis(const ExperimentAxis& axis, double width) {
 std::string panel_script(const Experiment& experiment, const FigureLayout& layout, size_t index,
                          const Panel& panel) {
   const Box& box = layout.panels[index];
-  const bool has_runs = has_finished_run(panel, experiment.metric);
   const double middle = (box.left + box.right) / 2;
   const auto place = [&](int label, const std::string& text, double x, double y) {
     return fmt::format("set label {} {} at screen {:.5f},{:.5f} center noenhanced\n", label,
                        gnuplot_quote(text), layout.x(x), layout.y(y));
   };
-  const AxisRange range = value_range(panel, experiment.metric).value_or(AxisRange{1e-4, 1});
+  const AxisRange range = value_range(panel, experiment.metric).value();
   return fmt::format(
              "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
              "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n",
@@ -151,8 +149,6 @@ std::string panel_script(const Experiment& experiment, const FigureLayout& layou
                                                        : experiment.metric == Metric::accuracy
                                                            ? "accuracy"
                                                            : "mean squared error") +
-         (has_runs ? "unset label 1\n"
-                   : "set label 1 'no finished run' at graph 0.5,0.94 center front\n") +
          vertical_axis(range, experiment.metric) +
          plot_panel(panel, line_styles(experiment), experiment.metric, range);
 }
@@ -216,20 +212,28 @@ std::string text_script(const FigureLayout& layout, const std::vector<LegendEntr
 
 }  // namespace
 
-std::string draw_experiment(const Experiment& experiment, const std::vector<Curve>& curves,
+std::string draw_experiment(const Experiment& whole, const std::vector<Curve>& curves,
                             const std::vector<PublishedPoint>& published, FigureFormat format,
                             const std::string& name) {
+  // A panel for each task that has results; the others are named below.
+  Experiment experiment = whole;
+  std::vector<std::string> without;
+  for (const Panel& panel : panels_of(whole, curves, published)) {
+    if (!has_finished_run(panel, whole.metric)) without.push_back(panel.task);
+  }
+  std::erase_if(experiment.tasks, [&](const std::string& task) {
+    return std::ranges::find(without, task) != without.end();
+  });
+  if (experiment.tasks.empty()) return "";
   const std::vector<Panel> panels = panels_of(experiment, curves, published);
-  const bool has_runs = std::ranges::any_of(
-      panels, [&](const Panel& panel) { return has_finished_run(panel, experiment.metric); });
-  if (!has_runs) return "";
+  std::string note = figure_note(experiment, curves, published);
+  if (!without.empty()) note += fmt::format(" No finished run of {}.", fmt::join(without, ", "));
 
   const std::vector<LegendEntry> legend = legend_of(experiment, panels);
   std::vector<std::string> labels;
   labels.reserve(legend.size());
   for (const LegendEntry& entry : legend) labels.push_back(entry.label);
-  const FigureLayout layout =
-      lay_out(experiment, figure_note(experiment, curves, published), labels);
+  const FigureLayout layout = lay_out(experiment, note, labels);
   std::string script;
   if (format == FigureFormat::svg) {
     script = fmt::format(

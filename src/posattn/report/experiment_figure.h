@@ -1,6 +1,7 @@
-// The figure of an experiment, drawn by gnuplot: a row of up to three panels, one per task, then
-// the next row; loss on a logarithmic axis, or accuracy from 0 to 1. Each line of the experiment
-// has its own colour, dash and marker; the published results lie thin and light behind ours.
+// The figure of an experiment, drawn by gnuplot: a row of up to three panels, one per task that has
+// finished runs, then the next row; loss on a logarithmic axis, or accuracy from 0 to 1. Each line
+// of the experiment has its own colour, dash and marker; the published results lie thin and light
+// behind ours.
 #pragma once
 
 #include <string>

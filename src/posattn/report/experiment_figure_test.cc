@@ -38,7 +38,7 @@ TEST(ExperimentFigure, ShowsTasksLinesAndNote) {
     EXPECT_THAT(svg, HasSubstr(text));
   }
   EXPECT_THAT(svg, Not(HasSubstr("published")));
-  EXPECT_THAT(svg, Not(HasSubstr("no finished run")));
+  EXPECT_THAT(svg, Not(HasSubstr("No finished run")));
 }
 
 TEST(ExperimentFigure, NamesReductionAndPublishedResults) {
@@ -137,13 +137,17 @@ TEST(ExperimentFigure, TwoFitOnOnePage) {
       "");
 }
 
-TEST(ExperimentFigure, SaysWhereNothingIsFinished) {
+TEST(ExperimentFigure, NamesTasksWithoutResults) {
   const Experiment experiment = sample_experiment();
   std::vector<Curve> curves = sample_curves(experiment);
   std::erase_if(curves, [](const Curve& curve) { return curve.task == "cumulative-min"; });
-  const std::string svg = draw(experiment, curves);
-  EXPECT_EQ(markup_problem(svg), "");
-  EXPECT_EQ(count(svg, "no finished run"), 1u);
+  // With published results, but none of ours, there is no panel either.
+  for (const auto& published : {std::vector<PublishedPoint>(), sample_published(experiment, 2)}) {
+    const std::string svg = draw(experiment, curves, published);
+    EXPECT_EQ(markup_problem(svg), "");
+    EXPECT_THAT(svg, HasSubstr("cumulative-min.<"));  // the end of the note
+    EXPECT_EQ(count(svg, "cumulative-min"), 1u);
+  }
 }
 
 TEST(ExperimentFigure, NothingToDraw) {
