@@ -36,34 +36,34 @@ std::string time_text(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-std::string agreement_text(const Comparison& comparison) {
-  if (comparison.points == 0) return "not published";
-  return fmt::format(
-      "{} of {} points{}<small>{} within a factor of 3 of the median, {} in [q10, q90]</small>",
-      comparison.agreeing, comparison.points, comparison.agrees() ? "" : " (<b>differs</b>)",
-      comparison.within_factor, comparison.in_quantiles);
+std::string agreement_cells(const Comparison& comparison) {
+  if (comparison.points == 0) return "<td>not published</td><td></td><td></td>";
+  return fmt::format("<td>{} of {}{}</td><td>{}</td><td>{}</td>", comparison.agreeing,
+                     comparison.points, comparison.agrees() ? "" : " (<b>differs</b>)",
+                     comparison.within_factor, comparison.in_quantiles);
 }
 
 std::string overview(const std::vector<Section>& sections) {
   std::string text =
       "<div class=\"wide\"><table>\n<tr><th>experiment</th><th class=\"name\">reproduces</th>"
-      "<th>finished runs</th><th>agrees with the published results</th><th>training</th></tr>\n";
+      "<th>finished runs</th><th>training</th><th>points that agree</th><th>within × 3</th>"
+      "<th>in [q10, q90]</th></tr>\n";
   for (const auto& [results, comparison, number] : sections) {
     const RunTally& tally = results.tally;
     text += fmt::format(
         "<tr><td><a href=\"#experiment{}\">{}</a></td><td class=\"name\">{}</td><td>{} of {}</td>"
-        "<td>{}</td><td>{}</td></tr>\n",
+        "<td>{}</td>{}</tr>\n",
         number, escape_markup(results.experiment.output_name),
         escape_markup(results.experiment.paper), tally.done + tally.diverged, tally.runs,
-        agreement_text(comparison), time_text(tally.seconds));
+        time_text(tally.seconds), agreement_cells(comparison));
   }
   return text + "</table></div>\n" +
          paragraph(
              "A point agrees when our median lies between half the smallest and twice the largest "
              "published run, or within a factor of 3 of the published median; a curve, or an "
-             "experiment, when nine of ten of its points do. [q10, q90]: between the 10 % and 90 % "
-             "quantiles of the published runs. Training: the wall-clock time in "
-             "which these runs were trained.");
+             "experiment, when nine of ten of its points do. Beside it: how many lie within that "
+             "factor of 3, and how many between the 10 % and 90 % quantiles of the published runs. "
+             "Training: the wall-clock time in which these runs were trained.");
 }
 
 std::string introduction(const Experiment& experiment) {

@@ -130,11 +130,11 @@ std::string curve_table(const ExperimentResults& results, const Comparison& comp
   const bool compares = comparison.points > 0;
   if (!grows && !compares) return "";
   std::string rows = "<tr><th>task</th><th class=\"name\">line</th>";
-  if (grows) rows += "<th>grows like c to the power</th>";
+  if (grows) rows += "<th>exponent of c</th>";
   if (grows && compares) rows += "<th>published</th>";
   if (compares) {
     rows +=
-        "<th>ours / published</th><th>points that agree</th><th>within a factor of 3</th>"
+        "<th>ours / published</th><th>agree</th><th>within × 3</th>"
         "<th>in [q10, q90]</th><th>curve</th>";
   }
   rows += "</tr>\n";
