@@ -49,7 +49,8 @@ ExperimentRow measure(const std::string& name, const MachineSpeed& speed) {
   const std::vector<RunConfig> runs = distinct_runs(row.experiment);
   row.runs = runs.size();
   for (const RunConfig& run : runs) {
-    row.steps += static_cast<double>((run.samples + run.batch - 1) / run.batch * run.epochs);
+    const int64_t epoch_steps = (run.samples + run.batch - 1) / run.batch;
+    row.steps += static_cast<double>(epoch_steps * run.epochs);
   }
   row.seconds = estimated_seconds(runs, speed);
   try {
@@ -133,6 +134,7 @@ ExitCode list_experiments(const ExperimentsFlags& options) {
   for (const std::string& name : names) load_experiment(name);  // errors before the measurement
   const MachineSpeed speed = measure_speed(device, config.precision, threads);
   std::vector<ExperimentRow> rows;
+  rows.reserve(names.size());
   for (const std::string& name : names) rows.push_back(measure(name, speed));
   if (options.json) {
     write_output(as_json(rows, device));

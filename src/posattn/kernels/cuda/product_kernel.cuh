@@ -129,7 +129,7 @@ __device__ inline void write_tile(const ProductPlan& plan, float* to, int slot, 
   float* lines[rows];
 #pragma unroll
   for (int i = 0; i < rows; ++i) lines[i] = to + plan.c_row.offset(row + 8 * i);
-  const float* const bias_line = p.bias + slot * p.bias_slot + column;
+  const float* const bias_line = p.bias == nullptr ? nullptr : p.bias + slot * p.bias_slot + column;
 #pragma unroll
   for (int n = 0; n < Tile::column_fragments; ++n) {
     if (8 * n >= columns_left) break;
