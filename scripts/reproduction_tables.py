@@ -147,6 +147,9 @@ TABLES = {
     "input-length": lambda: by_axis("input-length", "cumulative-min, test MSE at c = 3, n",
                                     ["cumulative-min"], [2, 4, 8, 16, 32]),
     "variable-length": variable_length,
+    "small-standard": lambda: by_axis("small-standard",
+                                      "cumulative-sum, test MSE at c = 10, hidden units",
+                                      ["cumulative-sum"], [2, 4, 8, 16], ("1-layer", "4-layers")),
 }
 
 
