@@ -34,5 +34,5 @@ file(GLOB POSATTN_EXPERIMENTS CONFIGURE_DEPENDS experiments/*.toml experiments/p
 posattn_embed(embedded.cc posattn/experiments/embedded.h EmbeddedFile embedded_files
   ${POSATTN_EXPERIMENTS})
 file(GLOB POSATTN_PROGRAMS CONFIGURE_DEPENDS programs/*.par)
-posattn_embed(embedded_programs.cc posattn/programs/embedded_programs.h EmbeddedProgram
+posattn_embed(embedded_programs.cc posattn/programs/language/embedded_programs.h EmbeddedProgram
   embedded_programs ${POSATTN_PROGRAMS})

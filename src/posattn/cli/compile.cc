@@ -1,5 +1,5 @@
 // posattn compile
-#include "posattn/programs/compile.h"
+#include "posattn/programs/lowering/compile.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/programs/rounding.h"
+#include "posattn/programs/checking/rounding.h"
 
 namespace posattn {
 namespace {

@@ -13,7 +13,7 @@
 #include "posattn/evaluation/predict.h"
 #include "posattn/evaluation/table_io.h"
 #include "posattn/model/network.h"
-#include "posattn/report/attention_svg.h"
+#include "posattn/report/svg/attention_svg.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {

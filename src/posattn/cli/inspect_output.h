@@ -5,7 +5,7 @@
 #include <string>
 
 #include "posattn/model/model_file.h"
-#include "posattn/report/report_input.h"
+#include "posattn/report/page/report_input.h"
 
 namespace posattn {
 

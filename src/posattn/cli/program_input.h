@@ -4,8 +4,8 @@
 #include <string>
 
 #include "posattn/model/model_file.h"
-#include "posattn/programs/library.h"
-#include "posattn/programs/network_plan.h"
+#include "posattn/programs/language/library.h"
+#include "posattn/programs/lowering/network_plan.h"
 
 namespace posattn {
 

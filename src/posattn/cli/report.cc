@@ -12,11 +12,11 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/experiments/recorded_runs.h"
-#include "posattn/report/experiment_page.h"
-#include "posattn/report/experiment_results.h"
-#include "posattn/report/page.h"
-#include "posattn/report/page_parts.h"
-#include "posattn/report/read_runs.h"
+#include "posattn/report/experiment/page.h"
+#include "posattn/report/experiment/results.h"
+#include "posattn/report/page/page.h"
+#include "posattn/report/page/page_parts.h"
+#include "posattn/report/page/read_runs.h"
 
 namespace posattn {
 namespace {

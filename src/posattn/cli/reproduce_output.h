@@ -6,7 +6,7 @@
 
 #include "posattn/experiments/curves.h"
 #include "posattn/experiments/runner.h"
-#include "posattn/report/experiment_files.h"
+#include "posattn/report/experiment/files.h"
 
 namespace posattn {
 

@@ -13,7 +13,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/programs/compile.h"
+#include "posattn/programs/lowering/compile.h"
 
 namespace posattn {
 namespace {

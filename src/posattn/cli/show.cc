@@ -8,7 +8,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/report/program_svg.h"
+#include "posattn/report/svg/program_svg.h"
 
 namespace posattn {
 namespace {

@@ -1,5 +1,5 @@
 // posattn verify
-#include "posattn/programs/verify.h"
+#include "posattn/programs/checking/verify.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "posattn/evaluation/summary.h"
-#include "posattn/report/figure.h"
-#include "posattn/report/report_input.h"
+#include "posattn/report/page/report_input.h"
+#include "posattn/report/plot/figure.h"
 
 namespace posattn {
 

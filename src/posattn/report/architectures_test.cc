@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "posattn/report/sample_report_test.h"
+#include "posattn/report/page/sample_report_test.h"
 
 namespace posattn {
 namespace {

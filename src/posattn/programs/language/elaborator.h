@@ -1,8 +1,8 @@
 // Runs a program's statements for one n, which builds the static program.
 #pragma once
 
+#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/syntax.h"
-#include "posattn/programs/static_program.h"
 
 namespace posattn::language {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/source.h"
-#include "posattn/programs/static_program.h"
 
 namespace posattn {
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "posattn/programs/network_plan.h"
+#include "posattn/programs/lowering/network_plan.h"
 
 namespace posattn {
 namespace {

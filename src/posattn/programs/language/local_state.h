@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "posattn/programs/builder.h"
+#include "posattn/programs/form/builder.h"
 
 namespace posattn::language {
 

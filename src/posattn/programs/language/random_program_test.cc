@@ -10,7 +10,7 @@
 
 #include "posattn/base/random.h"
 #include "posattn/programs/language/language.h"
-#include "posattn/programs/run_plan_test.h"
+#include "posattn/programs/lowering/run_plan_test.h"
 
 namespace posattn {
 namespace {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "posattn/programs/builder.h"
+#include "posattn/programs/form/builder.h"
 #include "posattn/programs/language/source.h"
 
 namespace posattn::language {

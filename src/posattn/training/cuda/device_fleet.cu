@@ -4,7 +4,7 @@
 #include <span>
 
 #include "posattn/kernels/cuda/graph.h"
-#include "posattn/model/cuda/step_engine.h"
+#include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/training/cuda/fleet_data.h"
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"

@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <vector>
+
+#include "posattn/model/cuda/folding/attention.cuh"
+#include "posattn/model/cuda/folding/folding.h"
+#include "posattn/model/cuda/folding/maps.cuh"
+#include "posattn/model/cuda/folding/scores.cuh"
+
+namespace posattn::cuda {
+namespace {
+
+constexpr int vector_floats = 512;  // behind the matrices
+
+// Tasks of a layer: M_0 (with c), M_1, ..., then each head's attention or scores. One more layer
+// stands for the decoder. Blocks are (task, layer, slot).
+__global__ void __launch_bounds__(folding_threads, 2)
+    fold_kernel(FoldingPlan plan, const SlotStep* slots, const float* parameters,
+                FoldedWeights out) {
+  const int task = blockIdx.x, layer = blockIdx.y, slot = blockIdx.z;
+  const SlotStep step = slots[slot];
+  if (step.samples == 0) return;
+  float* shared = reinterpret_cast<float*>(dynamic_shared());
+  const FoldingRun run = {parameters + slot * plan.parameter_stride,
+                          out.natural + slot * plan.folded_size,
+                          nullptr,
+                          nullptr,
+                          slot,
+                          layer};
+  if (layer == plan.depth) {
+    if (task == 0) fold_decoder(plan, run, shared);
+  } else if (task <= plan.heads) {
+    fold_map(plan, run, task, out, shared);
+  } else if (plan.from_data) {
+    fold_scores(plan, run, task - plan.heads - 1, out, shared);
+  } else {
+    fold_attention(plan, run, task - plan.heads - 1, step.real_nodes, shared);
+  }
+}
+
+// Tasks of a layer: the values' factors; the attention's, by head (and side: queries, keys); last
+// the map into the layer, which for attention from data must follow the others.
+__device__ inline int attention_tasks(const FoldingPlan& plan) {
+  return plan.from_data ? 2 * plan.heads : plan.heads;
+}
+
+__global__ void __launch_bounds__(folding_threads, 2)
+    unfold_kernel(FoldingPlan plan, int first_task, const SlotStep* slots, const float* parameters,
+                  float* natural, const float* folded_gradients, float* gradients) {
+  const int task = first_task + blockIdx.x, layer = blockIdx.y, slot = blockIdx.z;
+  const SlotStep step = slots[slot];
+  if (step.samples == 0) return;
+  float* shared = reinterpret_cast<float*>(dynamic_shared());
+  const FoldingRun run = {parameters + slot * plan.parameter_stride,
+                          natural + slot * plan.folded_size,
+                          folded_gradients + slot * plan.folded_size,
+                          gradients + slot * plan.parameter_stride,
+                          slot,
+                          layer};
+  const bool entering = task == 1 + attention_tasks(plan);
+  if (layer == plan.depth) {
+    if (entering) unfold_decoder(plan, run, shared);
+  } else if (task == 0) {
+    unfold_values(plan, run, shared);
+  } else if (entering) {
+    unfold_entering(plan, run, shared);
+  } else if (plan.from_data) {
+    unfold_scores(plan, run, (task - 1) / 2, (task - 1) % 2, shared);
+  } else {
+    unfold_attention(plan, run, task - 1, step.real_nodes, shared);
+  }
+}
+
+__device__ inline float4 add4(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+// losses[slot], by the first warp of the slot's first block.
+__device__ inline void sum_losses(const SlotStep& step, const TileLosses& losses) {
+  if (losses.parts == nullptr || blockIdx.x > 0 || threadIdx.x >= 32 || threadIdx.y > 0) return;
+  double sum = 0;
+  for (int k = threadIdx.x; k < losses.count; k += 32) {
+    sum += losses.parts[blockIdx.y * losses.count + k];
+  }
+  for (int step_size = 16; step_size > 0; step_size /= 2) {
+    sum += __shfl_xor_sync(0xffffffffu, sum, step_size);
+  }
+  if (threadIdx.x == 0) losses.out[blockIdx.y] = sum * step.loss_scale;
+}
+
+__global__ void sum_groups_kernel(const SlotStep* slots, const float* partials, float* out,
+                                  int count, int group, int64_t size, TileLosses losses) {
+  const int64_t i = 4 * (int64_t{1} * blockIdx.x * blockDim.x + threadIdx.x);
+  const int slot = blockIdx.y;
+  const SlotStep step = slots[slot];
+  if (step.samples == 0) return;
+  sum_losses(step, losses);
+  if (i >= size) return;
+  const float* from = partials + slot * count * size + i;
+  float4 sum = make_float4(0, 0, 0, 0), group_sum = sum;
+  constexpr int batch = 8;  // loads under way together
+  for (int first = 0, in_group = 0; first < count; first += batch) {
+    float4 x[batch];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      x[k] = first + k < count ? load4(from + (first + k) * size) : make_float4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      group_sum = add4(group_sum, x[k]);
+      if (++in_group < group && first + k + 1 < count) continue;
+      sum = add4(sum, group_sum);
+      group_sum = make_float4(0, 0, 0, 0);
+      in_group = 0;
+    }
+  }
+  store4(out + slot * size + i, sum.x, sum.y, sum.z, sum.w);
+}
+
+// The same for a few slots, with more loads under way: a warp takes a group, the first warp adds
+// the groups.
+constexpr int side_groups = 24;
+__global__ void sum_groups_side_by_side(const SlotStep* slots, const float* partials, float* out,
+                                        int count, int group, int64_t size, TileLosses losses) {
+  __shared__ float4 sums[side_groups][32];
+  const int64_t i = 4 * (int64_t{1} * blockIdx.x * 32 + threadIdx.x);
+  const int slot = blockIdx.y;
+  const SlotStep step = slots[slot];
+  if (step.samples == 0) return;
+  const float* from = partials + slot * count * size + i;
+  float4 sum = make_float4(0, 0, 0, 0);
+  for (int first = 0; first * group < count; first += side_groups) {
+    float4 group_sum = make_float4(0, 0, 0, 0);
+    if (i < size) {
+      const int begin = (first + static_cast<int>(threadIdx.y)) * group;
+      const int end = min(begin + group, count);
+#pragma unroll 3
+      for (int k = begin; k < end; ++k) group_sum = add4(group_sum, load4(from + k * size));
+    }
+    sums[threadIdx.y][threadIdx.x] = group_sum;
+    __syncthreads();
+    if (threadIdx.y == 0) {
+#pragma unroll
+      for (int k = 0; k < side_groups; ++k) sum = add4(sum, sums[k][threadIdx.x]);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.y == 0 && i < size) store4(out + slot * size + i, sum.x, sum.y, sum.z, sum.w);
+  sum_losses(step, losses);
+}
+
+constexpr size_t shared_bytes(int matrices) {
+  return (matrices * matrix_floats + vector_floats) * sizeof(float);
+}
+static_assert(attention_shared_floats <= 5 * matrix_floats);
+
+}  // namespace
+
+Folding::Folding(const FleetShape& shape)
+    : slots_(shape.slots),
+      kept_(FoldingPlan::kept_size(shape.spec) * shape.spec.depth * shape.slots),
+      plan_(shape.spec, shape.precision == Precision::fp32, nullptr, kept_.data()) {
+  if (shape.spec.uses_positions() && !shape.spec.stores_positions()) {
+    const std::vector<double> positions = formula_positions(shape.spec);
+    positions_ = DeviceBuffer<float>(std::vector<float>(positions.begin(), positions.end()));
+    plan_.positions = positions_.data();
+  }
+  allow_shared_bytes(fold_kernel, shared_bytes(5));
+  allow_shared_bytes(unfold_kernel, shared_bytes(4 + most_heads));
+}
+
+bool Folding::supports(const ModelSpec& spec) {
+  const bool positional = spec.attention == AttentionSource::positions && !spec.positions_in_input;
+  const bool standard = spec.attention == AttentionSource::data && spec.positions_in_input;
+  const bool learned = spec.uses_positions() && spec.encoding == Encoding::learned;
+  return (positional || standard) && !learned && !spec.rope && spec.width == 64 &&
+         spec.mlp_width == 64 && spec.mlp_depth == 2 && spec.heads <= most_heads &&
+         64 % spec.heads == 0 && spec.depth >= 2 && spec.data_columns == 1 &&
+         spec.output_columns == 1 && spec.nodes() <= most_nodes &&
+         (!spec.uses_positions() || spec.encoding_size <= most_encoding);
+}
+
+int64_t Folding::bytes(const FleetShape& shape) {
+  return FoldingPlan::kept_size(shape.spec) * shape.spec.depth * shape.slots *
+         static_cast<int64_t>(sizeof(float));
+}
+
+void Folding::enqueue_fold(const SlotStep* slots, const float* parameters, const FoldedWeights& out,
+                           cudaStream_t stream) {
+  launch(fold_kernel, dim3(1 + 2 * plan_.heads, plan_.depth + 1, slots_), dim3(folding_threads),
+         shared_bytes(5), stream, plan_, slots, parameters, out);
+}
+
+void Folding::enqueue_unfold(const SlotStep* slots, const float* parameters,
+                             const FoldedWeights& folded, const float* folded_gradients,
+                             float* gradients, cudaStream_t stream) {
+  const int tasks = 2 + (plan_.from_data ? 2 : 1) * plan_.heads;
+  const auto enqueue = [&](int first_task, int count) {
+    launch(unfold_kernel, dim3(count, plan_.depth + 1, slots_), dim3(folding_threads),
+           shared_bytes(std::max(5, 4 + plan_.heads)), stream, plan_, first_task, slots, parameters,
+           folded.natural, folded_gradients, gradients);
+  };
+  if (plan_.from_data) {
+    enqueue(0, tasks - 1);
+    enqueue(tasks - 1, 1);
+  } else {
+    enqueue(0, tasks);
+  }
+}
+
+void enqueue_sum_groups(const SlotStep* slots, int slot_count, const float* partials, float* out,
+                        int count, int group, int64_t size, cudaStream_t stream,
+                        const TileLosses& losses) {
+  constexpr int threads = 128, few_slots = 4;
+  if (slot_count <= few_slots) {
+    launch(sum_groups_side_by_side, dim3(ceil_div(size / 4, 32), slot_count), dim3(32, side_groups),
+           0, stream, slots, partials, out, count, group, size, losses);
+  } else {
+    launch(sum_groups_kernel, dim3(ceil_div(size / 4, threads), slot_count), dim3(threads), 0,
+           stream, slots, partials, out, count, group, size, losses);
+  }
+}
+
+}  // namespace posattn::cuda

@@ -1,0 +1,59 @@
+// Folding on the device: weights -> folded weights before a step, gradients of the folded weights
+// -> gradients of the weights after it. The algebra is that of model/engine/folded_stage.h; where
+// the folded weights lie, FoldedLayout says. Attention from positions, which does not depend on the
+// data, is part of the folding: A lies among the folded weights, dA among their gradients.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "posattn/kernels/cuda/runtime.h"
+#include "posattn/model/cuda/folding/plan.h"
+#include "posattn/model/cuda/step/step_engine.h"
+
+namespace posattn::cuda {
+
+class Folding {
+ public:
+  explicit Folding(const FleetShape& shape);
+
+  // Widths of 64, two maps in the MLP, one data and one output column, at most 16 nodes, and either
+  // attention from positions with the values alone in the input, or the standard model; no RoPE, no
+  // learned encoding.
+  static bool supports(const ModelSpec& spec);
+  // Device memory of a Folding for this shape.
+  static int64_t bytes(const FleetShape& shape);
+
+  // Slots that rest are not touched. parameters and gradients are [slots, buffer_size()].
+  void enqueue_fold(const SlotStep* slots, const float* parameters, const FoldedWeights& out,
+                    cudaStream_t stream);
+  // folded_gradients [slots, FoldedLayout::size()], summed over groups. Overwrites the gradient of
+  // every trained tensor. Reads what the last fold kept: it must have seen the same parameters.
+  void enqueue_unfold(const SlotStep* slots, const float* parameters, const FoldedWeights& folded,
+                      const float* folded_gradients, float* gradients, cudaStream_t stream);
+
+ private:
+  int slots_;
+  DeviceBuffer<float> positions_;  // P [nodes, encoding_size], where it is a formula
+  DeviceBuffer<float> kept_;       // products of weights that the unfold needs again
+  FoldingPlan plan_;
+};
+
+// What an engine's blocks leave of the loss, before loss_scale.
+struct TileLosses {
+  const double* parts = nullptr;  // [slots, count]
+  int count = 0;
+  double* out = nullptr;  // [slots]
+};
+
+// out[slot] = the sum of partials[slot, 0 .. count - 1]: first within each run of `group` of them,
+// then over the groups, both in order. A block that adds up a whole group itself (group = 1 here)
+// and blocks that take a tile each give the same bits. For slots that do not rest; partials
+// [slots, count, size], out [slots, size], size a multiple of four. Adds
+// up losses as well, where given.
+void enqueue_sum_groups(const SlotStep* slots, int slot_count, const float* partials, float* out,
+                        int count, int group, int64_t size, cudaStream_t stream,
+                        const TileLosses& losses = {});
+
+}  // namespace posattn::cuda

@@ -1,8 +1,0 @@
-#include "posattn/model/cuda/fused_standard_engine.cuh"
-
-namespace posattn::cuda::standard {
-
-template std::unique_ptr<StepEngine> make_engine<9>(const FleetShape&, const BlockTiles&);
-template int64_t engine_bytes<9>(const FleetShape&, const BlockTiles&);
-
-}  // namespace posattn::cuda::standard

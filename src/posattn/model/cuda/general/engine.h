@@ -1,0 +1,19 @@
+// The engine for any ModelSpec: the network as it is written (nothing folded), every map one
+// batched product over all slots. For .cu files.
+#pragma once
+
+#include <memory>
+
+#include "posattn/model/cuda/step/step_engine.h"
+
+namespace posattn::cuda {
+
+// Floats of a slot's queries, keys and scores from data (64 MB): the engine keeps them from forward
+// to backward if all fit, and otherwise computes them twice, in chunks of samples that fit.
+constexpr int64_t general_attention_budget = 16 << 20;
+
+std::unique_ptr<StepEngine> make_general(const FleetShape& shape,
+                                         int64_t attention_budget = general_attention_budget);
+int64_t general_bytes(const FleetShape& shape);
+
+}  // namespace posattn::cuda

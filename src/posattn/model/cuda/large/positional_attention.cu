@@ -1,0 +1,344 @@
+#include <cmath>
+
+#include "posattn/model/cuda/large/positional_attention.h"
+#include "posattn/model/cuda/step/position_tables.h"
+
+namespace posattn::cuda {
+namespace {
+
+constexpr unsigned all_lanes = 0xffffffffu;
+constexpr int warps = 8;  // of a block
+
+// Matrices [heads * nodes, nodes] of every slot and layer.
+template <class T>
+struct Scores {
+  T* data = nullptr;
+  int64_t slot = 0, layer = 0;
+};
+
+// Of what absent nodes there are: steps[slot].real_nodes .. end - 1.
+struct ScoreShape {
+  int layers, heads, nodes, absent_end;
+};
+
+__device__ inline float warp_sum(float x) {
+  for (int other = 16; other > 0; other /= 2) x += __shfl_xor_sync(all_lanes, x, other);
+  return x;
+}
+__device__ inline float warp_maximum(float x) {
+  for (int other = 16; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(all_lanes, x, other));
+  return x;
+}
+
+// A warp's row: which one, and what is present in it. Whole warps are surplus, and return.
+struct ScoreRow {
+  __device__ ScoreRow(const ScoreShape& shape, const SlotStep* steps)
+      : slot(blockIdx.y), first_absent(steps[slot].real_nodes), absent_end(shape.absent_end) {
+    const int rows = shape.heads * shape.nodes, index = blockIdx.x * warps + threadIdx.y;
+    surplus = index >= shape.layers * rows;
+    layer = index / rows;
+    offset = int64_t{1} * (index % rows) * shape.nodes;
+  }
+  template <class T>
+  __device__ T* of(const Scores<T>& scores) const {
+    return scores.data + slot * scores.slot + layer * scores.layer + offset;
+  }
+  __device__ bool present(int column) const {
+    return column < first_absent || column >= absent_end;
+  }
+  int slot, layer, first_absent, absent_end;
+  int64_t offset;
+  bool surplus;
+};
+
+// to = softmax over the present columns, zero in absent ones; in place when `to` is `from`.
+__global__ void large_softmax_kernel(ScoreShape shape, const SlotStep* steps,
+                                     Scores<const float> from_scores, Scores<float> to_scores) {
+  if (steps[blockIdx.y].samples == 0) return;
+  const ScoreRow row(shape, steps);
+  if (row.surplus) return;
+  const float* from = row.of(from_scores);
+  float* to = row.of(to_scores);
+  float largest = -INFINITY;
+  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
+    if (row.present(c)) largest = fmaxf(largest, from[c]);
+  }
+  largest = warp_maximum(largest);
+  const auto weight = [&](int c) { return row.present(c) ? expf(from[c] - largest) : 0.0f; };
+  float sum = 0;
+  for (int c = threadIdx.x; c < shape.nodes; c += 32) sum += weight(c);
+  const float scale = 1 / warp_sum(sum);
+  for (int c = threadIdx.x; c < shape.nodes; c += 32) to[c] = weight(c) * scale;
+}
+
+// to = A (dA - <A, dA>) per row.
+__global__ void large_softmax_gradient_kernel(ScoreShape shape, const SlotStep* steps,
+                                              Scores<const float> attention,
+                                              Scores<const float> dattention, Scores<float> to) {
+  if (steps[blockIdx.y].samples == 0) return;
+  const ScoreRow row(shape, steps);
+  if (row.surplus) return;
+  const float *a = row.of(attention), *da = row.of(dattention);
+  float* out = row.of(to);
+  float dot = 0;
+  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
+    if (row.present(c)) dot += a[c] * da[c];
+  }
+  dot = warp_sum(dot);
+  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
+    out[c] = row.present(c) ? a[c] * (da[c] - dot) : 0.0f;
+  }
+}
+
+// Queries and keys [slots, layers, nodes, vectors, size]; biases [layers (layer_stride apart),
+// vectors, size]; table as in rotation_table, or null.
+struct QueryKeyShape {
+  int layers, nodes, vectors, size;
+  int64_t bias_slot, bias_layer;
+  const float* table;
+
+  __host__ __device__ int pairs() const { return (size + 1) / 2; }
+};
+
+// A thread's pair of columns (column, column + 1) of a layer; the last one may be alone.
+struct ColumnPair {
+  __device__ ColumnPair(const QueryKeyShape& shape, int index) {
+    const int pair = index % shape.pairs(), vector = index / shape.pairs() % shape.vectors;
+    layer = index / (shape.pairs() * shape.vectors);
+    in_vector = 2 * pair;
+    column = vector * shape.size + in_vector;
+    alone = in_vector + 1 == shape.size;
+  }
+  __device__ int64_t place(const QueryKeyShape& shape, int node) const {
+    const int64_t columns = int64_t{1} * shape.vectors * shape.size;
+    return ((int64_t{1} * blockIdx.y * shape.layers + layer) * shape.nodes + node) * columns +
+           column;
+  }
+  // Turns (x, y) by the node's angle, or back.
+  __device__ void rotate(const QueryKeyShape& shape, int node, float sign, float& x,
+                         float& y) const {
+    if (shape.table == nullptr || alone) return;
+    const float* turn = shape.table + node * shape.size + in_vector;
+    const float cosine = turn[0], sine = sign * turn[1], before = x;
+    x = before * cosine - y * sine;
+    y = before * sine + y * cosine;
+  }
+  int layer, in_vector, column;
+  bool alone;
+};
+
+constexpr int pair_threads = 32, node_threads = 8;
+
+// Adds the biases and rotates. Blocks of (pairs, nodes).
+__global__ void finish_queries_kernel(QueryKeyShape shape, const SlotStep* steps,
+                                      const float* biases, float* query_key) {
+  if (steps[blockIdx.y].samples == 0) return;
+  const int index = blockIdx.x * pair_threads + threadIdx.x;
+  if (index >= shape.layers * shape.vectors * shape.pairs()) return;
+  const ColumnPair pair(shape, index);
+  const float* bias =
+      biases + blockIdx.y * shape.bias_slot + pair.layer * shape.bias_layer + pair.column;
+  const float bias_x = bias[0], bias_y = pair.alone ? 0.0f : bias[1];
+  for (int node = threadIdx.y; node < shape.nodes; node += node_threads) {
+    float* place = query_key + pair.place(shape, node);
+    float x = place[0] + bias_x, y = pair.alone ? 0.0f : place[1] + bias_y;
+    pair.rotate(shape, node, 1, x, y);
+    place[0] = x;
+    if (!pair.alone) place[1] = y;
+  }
+}
+
+// Rotates the gradient back and adds up its nodes: the gradient of the biases.
+__global__ void finish_queries_gradient_kernel(QueryKeyShape shape, const SlotStep* steps,
+                                               float* dquery_key, float* dbiases) {
+  __shared__ float2 sums[node_threads][pair_threads];
+  if (steps[blockIdx.y].samples == 0) return;
+  const int index = blockIdx.x * pair_threads + threadIdx.x;
+  const bool inside = index < shape.layers * shape.vectors * shape.pairs();
+  const ColumnPair pair(shape, inside ? index : 0);
+  float2 sum = make_float2(0, 0);
+  for (int node = threadIdx.y; inside && node < shape.nodes; node += node_threads) {
+    float* place = dquery_key + pair.place(shape, node);
+    float x = place[0], y = pair.alone ? 0.0f : place[1];
+    if (shape.table != nullptr && !pair.alone) {
+      pair.rotate(shape, node, -1, x, y);
+      place[0] = x;
+      place[1] = y;
+    }
+    sum.x += x;
+    sum.y += y;
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || !inside) return;
+  for (int other = 1; other < node_threads; ++other) {
+    sum.x += sums[other][threadIdx.x].x;
+    sum.y += sums[other][threadIdx.x].y;
+  }
+  float* place =
+      dbiases + blockIdx.y * shape.bias_slot + pair.layer * shape.bias_layer + pair.column;
+  place[0] = sum.x;
+  if (!pair.alone) place[1] = sum.y;
+}
+
+ScoreShape score_shape(const FoldedTensors& t) { return {t.depth, t.heads, t.nodes, t.real_nodes}; }
+dim3 row_blocks(const ScoreShape& shape, int slots) {
+  const int64_t rows = int64_t{1} * shape.layers * shape.heads * shape.nodes;
+  return dim3(static_cast<unsigned>(ceil_div(rows, warps)), slots);
+}
+QueryKeyShape query_key_shape(const FoldedTensors& t, const float* rotation) {
+  return {t.depth,        t.nodes, 2 * t.heads, t.encoding_size, t.parameter_stride,
+          t.layer_stride, rotation};
+}
+dim3 pair_blocks(const QueryKeyShape& shape, int slots) {
+  const int64_t pairs = int64_t{1} * shape.layers * shape.vectors * shape.pairs();
+  return dim3(static_cast<unsigned>(ceil_div(pairs, pair_threads)), slots);
+}
+
+int64_t query_key_floats(const FleetShape& shape) {
+  const ModelSpec& spec = shape.spec;
+  if (spec.direct_attention) return 0;
+  return int64_t{2} * shape.slots * spec.depth * spec.nodes() * spec.heads * spec.key_size();
+}
+int64_t score_floats(const FleetShape& shape) {
+  const ModelSpec& spec = shape.spec;
+  if (spec.direct_attention) return 0;
+  return int64_t{1} * shape.slots * spec.depth * spec.heads * spec.nodes() * spec.nodes();
+}
+
+}  // namespace
+
+LargePositionalAttention::LargePositionalAttention(const FleetShape& shape, const float* positions)
+    : t_(shape.spec),
+      slots_(shape.slots),
+      learned_(shape.spec.encoding == Encoding::learned),
+      scale_(1 / std::sqrt(static_cast<float>(shape.spec.key_size()))),
+      attention_layer_(t_.later_places.attention - t_.first_places.attention),
+      positions_(positions),
+      rotation_(rotation_table(shape.spec)),
+      query_key_(query_key_floats(shape)),
+      dquery_key_(query_key_floats(shape)),
+      dscores_(score_floats(shape)) {}
+
+int64_t LargePositionalAttention::bytes(const FleetShape& shape) {
+  return (2 * query_key_floats(shape) + score_floats(shape)) * static_cast<int64_t>(sizeof(float));
+}
+
+Matrix<float> LargePositionalAttention::query_key_heads(float* base, bool keys) const {
+  const int64_t columns = query_key_columns(), size = t_.encoding_size;
+  const int64_t layer = t_.nodes * columns;
+  return row_major(base + (keys ? size : 0), columns, t_.depth * layer, layer, 2 * size);
+}
+
+Matrix<const float> LargePositionalAttention::positions(const FoldingStep& step) const {
+  if (t_.stored_positions < 0) return row_major(positions_, t_.encoding_size);
+  return row_major(step.parameters + t_.stored_positions, t_.encoding_size, t_.parameter_stride);
+}
+
+// In fp32 whatever the engine's precision: operands are weights, and it is done once a step.
+void LargePositionalAttention::multiply(Product product, const FoldingStep& step) const {
+  product.slots = slots_;
+  product.outer = t_.depth;
+  enqueue_product(product, Precision::fp32, step.slots, step.workspace, step.stream);
+}
+
+void LargePositionalAttention::enqueue(const FoldingStep& step) {
+  const Scores<float> attention{step.folded + t_.first_places.attention, t_.folded_size,
+                                attention_layer_};
+  Scores<const float> scores{attention.data, attention.slot, attention.layer};
+  if (t_.direct_attention) {
+    scores = {step.parameters + t_.direct_scores, t_.parameter_stride, t_.layer_stride};
+  } else {
+    Product map;  // P [Wq; Wk]^T
+    map.rows = t_.nodes;
+    map.columns = static_cast<int32_t>(query_key_columns());
+    map.depth = t_.encoding_size;
+    map.a = positions(step);
+    map.b = transpose(row_major(step.parameters + t_.query_key.weight, t_.encoding_size,
+                                t_.parameter_stride, t_.layer_stride));
+    map.c = query_key_heads(query_key_.data(), false);
+    multiply(map, step);
+    const QueryKeyShape shape = query_key_shape(t_, rotation_.data());
+    launch(finish_queries_kernel, pair_blocks(shape, slots_), dim3(pair_threads, node_threads), 0,
+           step.stream, shape, step.slots, step.parameters + t_.query_key.bias, query_key_.data());
+    Product product;  // Q K^T / sqrt(d_k)
+    product.rows = product.columns = t_.nodes;
+    product.depth = t_.encoding_size;
+    product.inner = t_.heads;
+    product.a = query_key_heads(query_key_.data(), false);
+    product.b = transpose(query_key_heads(query_key_.data(), true));
+    product.c = row_major(attention.data, t_.nodes, attention.slot, attention.layer,
+                          int64_t{1} * t_.nodes * t_.nodes);
+    product.alpha = scale_;
+    multiply(product, step);
+  }
+  const ScoreShape shape = score_shape(t_);
+  launch(large_softmax_kernel, row_blocks(shape, slots_), dim3(32, warps), 0, step.stream, shape,
+         step.slots, scores, attention);
+}
+
+void LargePositionalAttention::enqueue_gradient(const FoldingStep& step) {
+  const int64_t matrix = int64_t{1} * t_.nodes * t_.nodes, layer = t_.heads * matrix;
+  const Scores<float> dscores =
+      t_.direct_attention
+          ? Scores<float>{step.gradients + t_.direct_scores, t_.parameter_stride, t_.layer_stride}
+          : Scores<float>{dscores_.data(), t_.depth * layer, layer};
+  const ScoreShape shape = score_shape(t_);
+  const int64_t place = t_.first_places.attention;
+  launch(large_softmax_gradient_kernel, row_blocks(shape, slots_), dim3(32, warps), 0, step.stream,
+         shape, step.slots,
+         Scores<const float>{step.folded + place, t_.folded_size, attention_layer_},
+         Scores<const float>{step.folded_gradients + place, t_.folded_size, attention_layer_},
+         dscores);
+  if (t_.direct_attention) return;
+
+  Product product;  // dQ = dS K / sqrt(d_k), dK = dS^T Q / sqrt(d_k)
+  product.rows = product.depth = t_.nodes;
+  product.columns = t_.encoding_size;
+  product.inner = t_.heads;
+  product.alpha = scale_;
+  const Matrix<const float> ds =
+      row_major(dscores.data, t_.nodes, dscores.slot, dscores.layer, matrix);
+  for (const bool keys : {false, true}) {
+    product.a = keys ? transpose(ds) : ds;
+    product.b = query_key_heads(query_key_.data(), !keys);
+    product.c = query_key_heads(dquery_key_.data(), keys);
+    multiply(product, step);
+  }
+  const QueryKeyShape query_key = query_key_shape(t_, rotation_.data());
+  launch(finish_queries_gradient_kernel, pair_blocks(query_key, slots_),
+         dim3(pair_threads, node_threads), 0, step.stream, query_key, step.slots,
+         dquery_key_.data(), step.gradients + t_.query_key.bias);
+  Product dweight;  // [dQ | dK]^T P
+  dweight.rows = static_cast<int32_t>(query_key_columns());
+  dweight.columns = t_.encoding_size;
+  dweight.depth = t_.nodes;
+  dweight.a = transpose(query_key_heads(dquery_key_.data(), false));
+  dweight.b = positions(step);
+  dweight.c = row_major(step.gradients + t_.query_key.weight, t_.encoding_size, t_.parameter_stride,
+                        t_.layer_stride);
+  multiply(dweight, step);
+  if (learned_) learned_positions_gradient(step);
+}
+
+// dP = the sum over layers of [dQ | dK] [Wq; Wk]: one product, whose inner index is (layer,
+// column).
+void LargePositionalAttention::learned_positions_gradient(const FoldingStep& step) {
+  const int64_t columns = query_key_columns();
+  const auto group = static_cast<int32_t>(columns);
+  Product product;
+  product.slots = slots_;
+  product.rows = t_.nodes;
+  product.columns = t_.encoding_size;
+  product.depth = t_.depth * group;
+  product.a = query_key_heads(dquery_key_.data(), false);
+  product.a.column = {1, group, t_.nodes * columns};
+  product.b =
+      row_major(step.parameters + t_.query_key.weight, t_.encoding_size, t_.parameter_stride);
+  product.b.row = {t_.encoding_size, group, t_.layer_stride};
+  product.c =
+      row_major(step.gradients + t_.stored_positions, t_.encoding_size, t_.parameter_stride);
+  enqueue_product(product, Precision::fp32, step.slots, step.workspace, step.stream);
+}
+
+}  // namespace posattn::cuda

@@ -1,0 +1,44 @@
+// Attention from positions of all layers at once, for the large engine: A = softmax(Q K^T /
+// sqrt(d_k)) with queries and keys from P (rotated with RoPE), or softmax of learned scores; and
+// the way from dA back to the parameters. A lies among the folded weights, dA among their
+// gradients (FoldedLayout).
+#pragma once
+
+#include "posattn/kernels/cuda/product.h"
+#include "posattn/kernels/cuda/runtime.h"
+#include "posattn/model/cuda/folding/plan.h"
+#include "posattn/model/cuda/large/folding.h"
+
+namespace posattn::cuda {
+
+class LargePositionalAttention {
+ public:
+  // `positions`: P by formula, or null.
+  LargePositionalAttention(const FleetShape& shape, const float* positions);
+  static int64_t bytes(const FleetShape& shape);
+
+  void enqueue(const FoldingStep& step);
+  // Overwrites the gradients of queries', keys' and learned scores' parameters and of a learned P.
+  void enqueue_gradient(const FoldingStep& step);
+
+ private:
+  int64_t query_key_columns() const { return int64_t{2} * t_.heads * t_.encoding_size; }
+  Matrix<float> query_key_heads(float* base, bool keys) const;
+  Matrix<const float> positions(const FoldingStep& step) const;
+  // A product for each layer.
+  void multiply(Product product, const FoldingStep& step) const;
+  void learned_positions_gradient(const FoldingStep& step);
+
+  FoldedTensors t_;
+  int slots_;
+  bool learned_;
+  float scale_;              // 1 / sqrt(d_k)
+  int64_t attention_layer_;  // from a layer's A to the next one's
+  const float* positions_;
+  DeviceBuffer<float> rotation_;  // RoPE's table [nodes, d_k]
+  // [slots, depth, nodes, query_key_columns]: of each head queries, then keys
+  DeviceBuffer<float> query_key_, dquery_key_;
+  DeviceBuffer<float> dscores_;  // [slots, depth, heads, nodes, nodes]
+};
+
+}  // namespace posattn::cuda

@@ -1,0 +1,67 @@
+#include "posattn/kernels/cuda/runtime.h"
+#include "posattn/model/cuda/folding/folding.h"
+#include "posattn/model/cuda/small_standard/engine.h"
+#include "posattn/model/cuda/small_standard/nodes.h"
+#include "posattn/model/cuda/step/tile.cuh"
+
+namespace posattn::cuda {
+namespace standard {
+
+// The time of the kernels in tiles, one after the other on each multiprocessor.
+BlockTiles choose_block_tiles(const FleetShape& shape, int64_t multiprocessors) {
+  constexpr double start = 0.2;      // of a block, until its first tile is there
+  constexpr double part = 1 / 500.;  // to write and read a block's sums, for the whole device
+  const int64_t tiles = shape.sample_stride() / tile_samples;
+  const auto better = [&](double of_block) {
+    const auto time = [&](int block_tiles) {
+      const int64_t blocks = shape.slots * ceil_div(tiles, block_tiles);
+      return ceil_div(blocks, multiprocessors) * (block_tiles + start) + blocks * of_block;
+    };
+    return time(1) < time(tiles_per_group) ? 1 : tiles_per_group;
+  };
+  return {better(0), better(part)};
+}
+
+}  // namespace standard
+
+namespace {
+
+standard::BlockTiles block_tiles_here(const FleetShape& shape) {
+  int device = 0;
+  cudaDeviceProp properties;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  return standard::choose_block_tiles(shape, properties.multiProcessorCount);
+}
+
+}  // namespace
+
+bool fused_standard_supports(const ModelSpec& spec) {
+  return spec.attention == AttentionSource::data && spec.positions_in_input &&
+         spec.encoding != Encoding::learned && !spec.rope && !spec.direct_attention &&
+         spec.width == 64 && spec.mlp_width == 64 && spec.mlp_depth == 2 && spec.heads == 2 &&
+         spec.depth >= 2 && spec.data_columns == 1 && spec.output_columns == 1 &&
+         spec.nodes() <= 9 && Folding::supports(spec);
+}
+
+std::unique_ptr<StepEngine> standard::make_engine_with(const FleetShape& shape,
+                                                       const BlockTiles& block_tiles) {
+  const int nodes = shape.spec.nodes();
+  if (nodes <= 3) return make_engine<3>(shape, block_tiles);
+  if (nodes <= 5) return make_engine<5>(shape, block_tiles);
+  return make_engine<9>(shape, block_tiles);
+}
+
+std::unique_ptr<StepEngine> make_fused_standard(const FleetShape& shape) {
+  return standard::make_engine_with(shape, block_tiles_here(shape));
+}
+
+int64_t fused_standard_bytes(const FleetShape& shape) {
+  const int nodes = shape.spec.nodes();
+  const standard::BlockTiles block_tiles = block_tiles_here(shape);
+  if (nodes <= 3) return standard::engine_bytes<3>(shape, block_tiles);
+  if (nodes <= 5) return standard::engine_bytes<5>(shape, block_tiles);
+  return standard::engine_bytes<9>(shape, block_tiles);
+}
+
+}  // namespace posattn::cuda

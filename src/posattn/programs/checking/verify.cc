@@ -1,0 +1,274 @@
+#include "posattn/programs/checking/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "posattn/base/error.h"
+#include "posattn/base/random.h"
+#include "posattn/evaluation/predict.h"
+#include "posattn/model/network.h"
+#include "posattn/model/routed_network.h"
+#include "posattn/programs/checking/rounding.h"
+#include "posattn/programs/lowering/network_plan.h"
+#include "posattn/tasks/task.h"
+
+namespace posattn {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const VerifyRequest& request)
+      : request_(request),
+        program_(*request.program),
+        processors_(request.program->processors),
+        plan_(plan_network(*request.program)),
+        network_(request.model->spec,
+                 {.path = path_for(*request.model), .threads = request.threads}) {
+    const ModelSpec& spec = request.model->spec;
+    if (spec.real_nodes != processors_ || spec.data_columns != 1 || spec.output_columns != 1) {
+      throw Error(
+          ExitCode::data,
+          fmt::format("a model of {} nodes for program '{}'", spec.real_nodes, program_.name),
+          fmt::format("{} nodes with one number each", processors_));
+    }
+    if (request.in_double && !spec.routed) {
+      throw Error(ExitCode::configuration, "a dense model in double precision",
+                  "attention as routes", "compile the program without --dense");
+    }
+    if (request.in_double) in_double_.emplace(spec, request.model->parameters);
+    for (const Task* task : tasks()) {
+      if (task->name() == program_.task) task_ = task;
+    }
+  }
+
+  Verification run() {
+    Verification result;
+    for (const double c : request_.scales) {
+      result.scales.push_back(verify_scale(c, result.counter_example));
+    }
+    return result;
+  }
+
+ private:
+  // What one input shows.
+  struct Judgement {
+    bool wrong = false;
+    bool by_task = false;  // wrong against the task's answer
+    std::vector<double> expected, bounds;
+  };
+
+  ScaleVerification verify_scale(double c, std::optional<CounterExample>& example) {
+    ScaleVerification result;
+    result.c = c;
+    result.samples = request_.samples;
+    double squared = 0;
+    // As many inputs at a time as memory holds easily.
+    const int64_t chunk = std::max<int64_t>(1, most_numbers / processors_);
+    for (int64_t first = 0; first < result.samples; first += chunk) {
+      squared += verify_chunk(c, first, std::min(chunk, result.samples - first), result, example);
+    }
+    result.mse = squared / static_cast<double>(result.samples * processors_);
+    return result;
+  }
+
+  // Returns the sum of squared errors.
+  double verify_chunk(double c, int64_t first, int64_t samples, ScaleVerification& result,
+                      std::optional<CounterExample>& example) {
+    const std::vector<float> inputs = draw(c, first, samples);
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<double> outputs = forward(inputs);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    std::vector<double> squared(samples);  // added in order: the same sum for any threads
+    int64_t mismatches = 0;
+    double largest_error = 0, largest_bound = 0;
+    int64_t first_wrong = samples;
+#pragma omp parallel for num_threads(request_.threads) schedule(static) reduction(+ : mismatches) \
+    reduction(max : largest_error, largest_bound) reduction(min : first_wrong)
+    for (int64_t s = 0; s < samples; ++s) {
+      const float* input = inputs.data() + s * processors_;
+      const double* output = outputs.data() + s * processors_;
+      const Judgement judgement = judge(input, output);
+      for (int i = 0; i < processors_; ++i) {
+        const double error = std::abs(output[i] - judgement.expected[i]);
+        // Written so that a NaN counts as the worst.
+        largest_error = error <= largest_error ? largest_error : error;
+        largest_bound = std::max(largest_bound, judgement.bounds[i]);
+      }
+      squared[s] = squared_error(input, output, judgement.expected);
+      if (judgement.wrong) {
+        ++mismatches;
+        first_wrong = std::min(first_wrong, s);
+      }
+    }
+    result.mismatches += mismatches;
+    result.largest_error =
+        largest_error <= result.largest_error ? result.largest_error : largest_error;
+    result.largest_bound = std::max(result.largest_bound, largest_bound);
+    result.seconds += seconds.count();
+    if (mismatches > 0 && !example) {
+      const float* input = inputs.data() + first_wrong * processors_;
+      example = simplified({input, input + processors_}, c);
+    }
+    return std::accumulate(squared.begin(), squared.end(), 0.0);
+  }
+
+  std::vector<float> draw(double c, int64_t first, int64_t samples) const {
+    std::vector<float> inputs(samples * processors_);
+    const WordType& type = program_.words[program_.input].type;
+    const double range = request_.model->origin.range;
+    for (int64_t s = 0; s < samples; ++s) {
+      RandomStream random(request_.seed, Purpose::evaluation_data,
+                          static_cast<uint32_t>(std::lround(c * 1000)),
+                          static_cast<uint32_t>(first + s));
+      float* input = inputs.data() + s * processors_;
+      if (type.is_real()) {
+        draw_values(random, test_range(range, c, false), processors_, input);
+      } else {  // integers know no scale
+        for (int i = 0; i < processors_; ++i) {
+          const double width = static_cast<double>(type.high - type.low) + 1;
+          const double drawn = static_cast<double>(type.low) + std::floor(random.uniform() * width);
+          input[i] = static_cast<float>(std::min(drawn, static_cast<double>(type.high)));
+        }
+      }
+    }
+    return inputs;
+  }
+
+  std::vector<double> forward(const std::vector<float>& inputs) {
+    const auto samples = static_cast<int64_t>(inputs.size()) / processors_;
+    if (in_double_) {
+      const std::vector<double> wide(inputs.begin(), inputs.end());
+      std::vector<double> outputs(inputs.size());
+      in_double_->forward(wide.data(), samples, outputs.data(), request_.threads);
+      return outputs;
+    }
+    std::vector<float> outputs(inputs.size());
+    network_.forward(request_.model->parameters,
+                     {.inputs = inputs.data(), .samples = samples, .real_nodes = processors_},
+                     outputs.data());
+    return {outputs.begin(), outputs.end()};
+  }
+
+  std::vector<float> answer(const float* input) const {
+    std::vector<float> target(processors_);
+    task_->solve(program_.length, input, target.data());
+    return target;
+  }
+
+  Judgement judge(const float* input, const double* output) const {
+    const std::vector<double> exact(input, input + processors_);
+    Judgement judgement;
+    judgement.expected = run_static<double>(program_, exact, 1);
+    const double roundoff = in_double_ ? double_roundoff : float_roundoff;
+    judgement.bounds = bounded_run(plan_, exact.data(), roundoff).bounds;
+    const bool whole = !program_.words[program_.output].type.is_real();
+    if (whole) std::ranges::fill(judgement.bounds, 0);
+    const auto is_outside = [&](double expected, int i) {
+      return !(std::abs(output[i] - expected) <= judgement.bounds[i] + interpreter_slack(expected));
+    };
+    for (int i = 0; i < processors_; ++i) {
+      if (is_outside(judgement.expected[i], i)) judgement.wrong = true;
+    }
+    if (judgement.wrong || !task_) return judgement;
+    const std::vector<float> target = answer(input);
+    for (int i = 0; i < processors_; ++i) {
+      const double half_digit = float_roundoff * std::abs(target[i]);  // the answer is rounded once
+      if (!task_->counts(program_.length, i, 0)) continue;
+      if (std::abs(output[i] - target[i]) <=
+          judgement.bounds[i] + half_digit + interpreter_slack(target[i])) {
+        continue;
+      }
+      judgement.wrong = judgement.by_task = true;
+    }
+    if (judgement.by_task) judgement.expected.assign(target.begin(), target.end());
+    return judgement;
+  }
+
+  // The interpreter itself rounds, in double.
+  static double interpreter_slack(double expected) {
+    constexpr double steps = 4096;
+    return steps * double_roundoff * std::abs(expected);
+  }
+
+  double squared_error(const float* input, const double* output,
+                       const std::vector<double>& expected) const {
+    double sum = 0;
+    std::vector<double> target = expected;
+    if (task_ && !in_double_) {
+      const std::vector<float> exact = answer(input);
+      target.assign(exact.begin(), exact.end());
+    }
+    for (int i = 0; i < processors_; ++i) {
+      if (task_ && !task_->counts(program_.length, i, 0)) continue;
+      sum += (output[i] - target[i]) * (output[i] - target[i]);
+    }
+    return sum;
+  }
+
+  bool is_wrong(const std::vector<float>& input) {
+    return judge(input.data(), forward(input).data()).wrong;
+  }
+
+  // Takes away numbers and digits as long as the model stays wrong.
+  CounterExample simplified(std::vector<float> input, double c) {
+    const WordType& type = program_.words[program_.input].type;
+    const auto allowed = [&](float x) {
+      return type.is_real() ||
+             (x >= static_cast<float>(type.low) && x <= static_cast<float>(type.high));
+    };
+    int64_t left = most_tries;
+    // Numbers first to last, in blocks that halve.
+    const auto try_instead = [&](int first, int count, const auto& simpler) {
+      std::vector<float> candidate = input;
+      for (int i = first; i < std::min(first + count, processors_); ++i) {
+        const float x = simpler(input[i]);
+        if (allowed(x)) candidate[i] = x;
+      }
+      if (candidate == input || left-- <= 0 || !is_wrong(candidate)) return;
+      input = std::move(candidate);
+    };
+    for (int block = processors_; block >= 1; block /= 2) {
+      for (int i = 0; i < processors_ && left > 0; i += block) {
+        try_instead(i, block, [](float) { return 0.0f; });
+      }
+    }
+    for (int i = 0; i < processors_ && left > 0; ++i) {
+      if (input[i] == 0 || input[i] == 1) continue;
+      const float before = input[i];
+      try_instead(i, 1, [](float) { return 1.0f; });
+      if (input[i] == before) try_instead(i, 1, [](float x) { return std::round(x); });
+      if (input[i] == before) try_instead(i, 1, [](float x) { return std::round(x * 10) / 10; });
+    }
+    const std::vector<double> output = forward(input);
+    const Judgement judgement = judge(input.data(), output.data());
+    CounterExample example;
+    example.c = c;
+    example.input.assign(input.begin(), input.end());
+    example.found.assign(output.begin(), output.end());
+    example.expected = judgement.expected;
+    example.bounds = judgement.bounds;
+    example.against = judgement.by_task ? "task " + program_.task : "the program";
+    return example;
+  }
+
+  static constexpr int64_t most_numbers = 1 << 22;  // of inputs in memory
+  static constexpr int64_t most_tries = 4000;       // at a simpler counter-example
+
+  const VerifyRequest& request_;
+  const StaticProgram& program_;
+  int processors_;
+  NetworkPlan plan_;
+  Network network_;
+  std::optional<RoutedNetwork<double>> in_double_;
+  const Task* task_ = nullptr;
+};
+
+}  // namespace
+
+Verification verify(const VerifyRequest& request) { return Verifier(request).run(); }
+
+}  // namespace posattn

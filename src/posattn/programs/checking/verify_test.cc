@@ -1,0 +1,138 @@
+#include "posattn/programs/checking/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "posattn/programs/form/sample_programs_test.h"
+#include "posattn/programs/language/library.h"
+#include "posattn/programs/lowering/compile.h"
+
+namespace posattn {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+Verification verify_model(const Model& model, const StaticProgram& program,
+                          VerifyRequest how = {}) {
+  how.model = &model;
+  how.program = &program;
+  how.samples = std::min<int64_t>(how.samples, 200);
+  return verify(how);
+}
+
+// fp32: MSE / c^2 of at most 1e-13 where values only move, 1e-10 where they are added up.
+TEST(Verify, TheLibraryIsAsExactAsItShouldBe) {
+  for (const int n : {8, 32, 128}) {
+    for (const char* name : {"cumulative-min", "cumulative-max", "sort", "sort-odd-even",
+                             "cumulative-median", "cumulative-sum", "cumulative-max-subarray"}) {
+      if (n == 128 && std::string_view(name) == "cumulative-median") continue;  // seconds
+      SCOPED_TRACE(std::string(name) + " n = " + std::to_string(n));
+      const StaticProgram program = library_program(name, n);
+      const Model model = compile(program);
+      const bool sums =
+          std::string_view(name).ends_with("sum") || std::string_view(name).ends_with("subarray");
+      const Verification in_float = verify_model(model, program, {.samples = 50, .threads = 2});
+      EXPECT_TRUE(in_float.holds());
+      for (const ScaleVerification& scale : in_float.scales) {
+        EXPECT_LE(scale.mse, (sums ? 1e-10 : 1e-13) * scale.c * scale.c);
+      }
+      const Verification in_double =
+          verify_model(model, program, {.samples = 50, .threads = 2, .in_double = true});
+      EXPECT_TRUE(in_double.holds());
+      for (const ScaleVerification& scale : in_double.scales) {
+        EXPECT_LE(scale.mse, 1e-26 * scale.c * scale.c);
+        EXPECT_LT(scale.largest_bound, 1e-8 * scale.c);
+      }
+    }
+  }
+}
+
+TEST(Verify, WholeNumbersMustBeEqual) {
+  RandomStream random(2, Purpose::test_data, 0, 0);
+  const StaticProgram program = testing::integer_program(7, random);
+  const Verification verification = verify_model(compile(program), program);
+  EXPECT_TRUE(verification.holds());
+  for (const ScaleVerification& scale : verification.scales) {
+    EXPECT_EQ(scale.largest_error, 0);
+    EXPECT_EQ(scale.largest_bound, 0);
+    EXPECT_EQ(scale.mismatches, 0);
+  }
+}
+
+TEST(Verify, AWrongWeightHasASimpleCounterExample) {
+  const StaticProgram program = library_program("cumulative-sum", 8);
+  Model model = compile(program);
+  model.parameters["transformer_layers.1.attn.routes"][5] = 2;  // reads 2 instead of 3
+  const Verification verification = verify_model(model, program);
+  ASSERT_FALSE(verification.holds());
+  const CounterExample& example = *verification.counter_example;
+  EXPECT_EQ(example.against, "the program");
+  // One number is enough to show it.
+  EXPECT_EQ(std::ranges::count_if(example.input, [](double x) { return x != 0; }), 1);
+  EXPECT_EQ(std::ranges::count(example.input, 1.0), 1);
+  EXPECT_NE(example.found[5], example.expected[5]);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(example.found[i], example.expected[i]);
+  for (const ScaleVerification& scale : verification.scales) EXPECT_GT(scale.mismatches, 150);
+}
+
+// Differences far below what training could reach, yet above rounding.
+TEST(Verify, SmallDifferencesAreFound) {
+  const StaticProgram program = library_program("sort", 8);
+  Model model = compile(program);
+  model.parameters["decoding.weight"][0] = 1.0001f;
+  EXPECT_FALSE(verify_model(model, program).holds());
+  EXPECT_FALSE(verify_model(model, program, {.in_double = true}).holds());
+}
+
+TEST(Verify, OutputsThatAreNoNumbersAreWrong) {
+  const StaticProgram program = library_program("sort", 4);
+  Model model = compile(program);
+  model.parameters["decoding.weight"][0] = NAN;
+  const Verification verification = verify_model(model, program);
+  EXPECT_FALSE(verification.holds());
+  EXPECT_EQ(verification.scales[0].mismatches, 200);
+}
+
+TEST(Verify, TheProgramIsHeldAgainstItsTask) {
+  StaticProgram program = library_program("cumulative-max", 6);
+  program.task = "cumulative-min";
+  const Verification verification = verify_model(compile(program), program);
+  ASSERT_FALSE(verification.holds());
+  EXPECT_EQ(verification.counter_example->against, "task cumulative-min");
+}
+
+TEST(Verify, ThreadsChangeNothing) {
+  const StaticProgram program = library_program("cumulative-max-subarray", 9);
+  const Model model = compile(program);
+  const Verification one = verify_model(model, program),
+                     two = verify_model(model, program, {.threads = 2});
+  for (size_t k = 0; k < one.scales.size(); ++k) {
+    EXPECT_EQ(one.scales[k].mse, two.scales[k].mse);
+    EXPECT_EQ(one.scales[k].largest_error, two.scales[k].largest_error);
+    EXPECT_EQ(one.scales[k].largest_bound, two.scales[k].largest_bound);
+  }
+}
+
+TEST(Verify, RefusesWhatDoesNotFit) {
+  const auto message = [](const Model& model, int n, bool in_double, ExitCode code) -> std::string {
+    try {
+      verify_model(model, library_program("sort", n), {.in_double = in_double});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      return error.what();
+    }
+    return "";
+  };
+  const Model dense = compile(library_program("sort", 4), {.dense = true});
+  EXPECT_EQ(message(dense, 4, false, ExitCode::data), "");
+  EXPECT_THAT(message(dense, 5, false, ExitCode::data), HasSubstr("a model of 4 nodes"));
+  EXPECT_THAT(message(dense, 4, true, ExitCode::configuration), HasSubstr("without --dense"));
+}
+
+}  // namespace
+}  // namespace posattn

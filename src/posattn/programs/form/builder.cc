@@ -1,0 +1,355 @@
+#include "posattn/programs/form/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "posattn/base/error.h"
+#include "posattn/programs/form/simplify.h"
+
+namespace posattn {
+namespace {
+
+using Kind = Expression::Kind;
+
+// Against programs that no network could hold.
+constexpr size_t most_words = 8192;
+constexpr size_t most_receives = 4096;
+constexpr int64_t most_route_numbers = int64_t{1} << 28;
+
+bool fits(const WordType& value, const WordType& word) {
+  if (word.is_real()) return true;
+  return !value.is_real() && value.low >= word.low && value.high <= word.high;
+}
+
+// The value of a type whose words may also be heard as zero.
+WordType with_zero(const WordType& type) {
+  WordType wider = type;
+  wider.low = std::min<int64_t>(wider.low, 0);
+  wider.high = std::max<int64_t>(wider.high, 0);
+  return wider;
+}
+
+bool is_own(const Value& value) { return value->kind == Kind::word; }
+bool is_heard(const Value& value) { return value->kind == Kind::received; }
+
+Value rebuilt(const Expression& e, const std::vector<Value>& operands) {
+  switch (e.kind) {
+    case Kind::add:
+      return add(operands[0], operands[1]);
+    case Kind::scale:
+      return scale(e.number, operands[0]);
+    case Kind::minimum:
+      return minimum(operands[0], operands[1]);
+    case Kind::maximum:
+      return maximum(operands[0], operands[1]);
+    case Kind::absolute:
+      return absolute(operands[0]);
+    case Kind::relu:
+      return relu(operands[0]);
+    case Kind::at_least:
+      return at_least(operands[0], operands[1]);
+    case Kind::select:
+      return select(operands[0], operands[1], operands[2]);
+    case Kind::exchange:
+      return exchange(operands[0], operands[1], operands[2]);
+    default:
+      return constant_value(e.number);
+  }
+}
+
+}  // namespace
+
+ProgramBuilder::ProgramBuilder(std::string name, int length, int processors) {
+  program_.name = std::move(name);
+  program_.length = length;
+  program_.processors = processors == 0 ? length : processors;
+}
+
+Variable ProgramBuilder::word(const std::string& name, const WordType& type,
+                              std::vector<double> initial) {
+  if (program_.words.size() == most_words) {
+    throw Error(ExitCode::configuration, "too many words", fmt::format("at most {}", most_words));
+  }
+  for (const double x : initial) {
+    const bool whole = x == std::floor(x);
+    if (!type.is_real() &&
+        (!whole || x < static_cast<double>(type.low) || x > static_cast<double>(type.high))) {
+      throw Error(ExitCode::configuration, fmt::format("word '{}' starts with {}", name, x),
+                  "a value of its type, " + to_string(type));
+    }
+  }
+  if (initial.empty() && !fits(WordType::integer(0, 0), type)) {
+    throw Error(ExitCode::configuration, fmt::format("word '{}' starts with 0", name),
+                "a value of its type, " + to_string(type));
+  }
+  program_.words.push_back({name, type, std::move(initial)});
+  const int index = static_cast<int>(program_.words.size()) - 1;
+  current_.push_back(word_value(index, type));
+  return {index};
+}
+
+Variable ProgramBuilder::input(const std::string& name, const WordType& type) {
+  if (has_input_) {
+    throw Error(ExitCode::configuration, fmt::format("a second input '{}'", name),
+                "one input word");
+  }
+  has_input_ = true;
+  // The input's type may leave out zero: the word never holds the initial value.
+  program_.words.push_back({name, type, {}});
+  program_.input = static_cast<int>(program_.words.size()) - 1;
+  current_.push_back(word_value(program_.input, type));
+  return {program_.input};
+}
+
+Value ProgramBuilder::received(int index) const {
+  return received_value(index, round_.receives[index].type);
+}
+
+int ProgramBuilder::add_receive(int word, Route route, const std::string& name) {
+  WordType type = program_.words[word].type;
+  if (route.is_weighted()) {
+    type = WordType::real();
+  } else if (std::ranges::find(route.sources, program_.processors) != route.sources.end()) {
+    type = with_zero(type);
+  }
+  for (size_t r = 0; r < round_.receives.size(); ++r) {  // heard already
+    if (round_.receives[r].word == word && round_.receives[r].route == route) {
+      return static_cast<int>(r);
+    }
+  }
+  route_numbers_ += program_.processors;
+  for (const auto& row : route.weighted) route_numbers_ += 4 * static_cast<int64_t>(row.size());
+  if (round_.receives.size() == most_receives || route_numbers_ > most_route_numbers) {
+    throw Error(ExitCode::configuration, "too many receives",
+                fmt::format("at most {} in a round, and {} places in all", most_receives,
+                            most_route_numbers));
+  }
+  round_.receives.push_back({name, word, std::move(route), type});
+  return static_cast<int>(round_.receives.size()) - 1;
+}
+
+void ProgramBuilder::note_line(int line) {
+  if (line <= 0) return;
+  const auto place = std::ranges::lower_bound(round_.lines, line);
+  if (place == round_.lines.end() || *place != line) round_.lines.insert(place, line);
+}
+
+Variable ProgramBuilder::receive(const std::string& name, Variable from, const Place& place,
+                                 int line) {
+  Route route;
+  for (int i = 0; i < program_.processors; ++i) {
+    const int64_t j = place(i);
+    const bool outside = j < 0 || j >= program_.processors;
+    route.sources.push_back(outside ? program_.processors : static_cast<int32_t>(j));
+  }
+  return receive(name, from, std::move(route), line);
+}
+
+Variable ProgramBuilder::receive(const std::string& name, Variable from, Route route, int line) {
+  // A round's receives come before its local function: what has changed is only there to be read
+  // in the next round. A word that holds another's old value is read there.
+  if (!is_own(current_[from.word])) close_round();
+  note_line(line);
+  const int index = add_receive(current_[from.word]->index, std::move(route), name);
+  const WordType type = round_.receives[index].type;
+  const auto [place, added] = received_words_.try_emplace(name, 0);
+  if (added) place->second = word(name, with_zero(type)).word;
+  Word& target = program_.words[place->second];
+  target.type = hull(target.type, with_zero(type));
+  current_[place->second] = received(index);
+  return {place->second};
+}
+
+void ProgramBuilder::check_fits(Variable variable, const Value& value) const {
+  const Word& target = program_.words[variable.word];
+  if (fits(value->type, target.type)) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("a value of type {} for word '{}'", to_string(value->type), target.name),
+              to_string(target.type), "widen the word's type, or bound the value with min and max");
+}
+
+void ProgramBuilder::set(Variable variable, const Value& value, int line) {
+  check_fits(variable, value);
+  note_line(line);
+  current_[variable.word] = value;
+}
+
+void ProgramBuilder::set(Variable variable, const std::vector<bool>& where, const Value& value,
+                         const Value& otherwise, int line) {
+  std::vector<bool> elsewhere = where;
+  elsewhere.flip();
+  set(variable, {{where, value}, {elsewhere, otherwise}}, line);
+}
+
+void ProgramBuilder::set(Variable variable, std::vector<Piece> pieces, int line) {
+  set(variable, by_position(std::move(pieces)), line);
+}
+
+Value ProgramBuilder::by_position(std::vector<Piece> pieces) {
+  std::erase_if(pieces, [](const Piece& piece) {
+    return std::ranges::none_of(piece.where, [](bool here) { return here; });
+  });
+  if (pieces.size() == 1) return pieces[0].value;
+  if (pieces.size() == 2) {
+    Value result = exchanged(pieces[0].where, pieces[0].value, pieces[1].value);
+    if (result) return result;
+  }
+  WordType type = pieces[0].value->type;
+  for (const Piece& piece : pieces) type = hull(type, piece.value->type);
+  if (std::ranges::all_of(pieces, [](const Piece& p) { return is_zero_at_zero(*p.value); })) {
+    Value sum = constant_value(0);
+    for (const Piece& piece : pieces) {
+      std::map<const Expression*, Value> done;
+      sum = add(sum, gated(piece.value, piece.where, done));
+    }
+    // The interval of a sum does not know that all but one of its terms are zero.
+    return with_type(sum, type);
+  }
+  Value result = pieces.back().value;
+  for (size_t k = pieces.size() - 1; k-- > 0;) {
+    result = select(current_[position_bit(pieces[k].where).word], pieces[k].value, result);
+  }
+  return result;
+}
+
+// Whether the second is the own word of somebody else.
+bool ProgramBuilder::is_partner(const Value& own, const Value& heard) const {
+  if (!is_own(own) || !is_heard(heard)) return false;
+  const Receive& receive = round_.receives[heard->index];
+  return receive.word == own->index && !receive.route.is_weighted();
+}
+
+// What is heard `where`, the processor's own elsewhere.
+Value ProgramBuilder::redirected(const Value& heard, const std::vector<bool>& where) {
+  const Receive& receive = round_.receives[heard->index];
+  Route route = receive.route;
+  for (int i = 0; i < program_.processors; ++i) {
+    if (!where[i]) route.sources[i] = i;
+  }
+  return received(add_receive(receive.word, std::move(route), std::string(receive.name)));
+}
+
+// Comparators: min here and max there (or the other way round) of an own word x and a partner's p.
+// With q the partner's where the minimum stays, and x itself elsewhere, an exchange needs two heads
+// where gating needs four. Where one side keeps x, min(x, q) or max(x, q) will do.
+Value ProgramBuilder::exchanged(const std::vector<bool>& where, const Value& value,
+                                const Value& otherwise) {
+  const auto is_extreme = [](const Value& v) {
+    return v->kind == Kind::minimum || v->kind == Kind::maximum;
+  };
+  std::vector<bool> here = where;
+  Value a = value, b = otherwise;
+  if (!is_extreme(a)) {
+    std::swap(a, b);
+    here.flip();
+  }
+  if (!is_extreme(a)) return nullptr;
+  Value x = a->operands[0], p = a->operands[1];
+  if (!is_own(x)) std::swap(x, p);
+  if (!is_partner(x, p)) return nullptr;
+  const auto same = [](const Value& u, const Value& v) {
+    return u->kind == v->kind && u->index == v->index && (is_own(u) || is_heard(u));
+  };
+  const WordType type = hull(a->type, b->type);
+  if (same(b, x)) {
+    const Value q = redirected(p, here);
+    return with_type(a->kind == Kind::minimum ? minimum(x, q) : maximum(x, q), type);
+  }
+  if (!is_extreme(b) || a->kind == b->kind) return nullptr;
+  const auto& others = b->operands;
+  const bool alike =
+      (same(x, others[0]) && same(p, others[1])) || (same(x, others[1]) && same(p, others[0]));
+  if (!alike) return nullptr;
+  if (a->kind == Kind::maximum) here.flip();
+  const Value q = redirected(p, here);
+  return with_type(exchange(x, p, q), type);
+}
+
+// The value with all that it reads replaced by what is heard only `where`: zero elsewhere.
+Value ProgramBuilder::gated(const Value& value, const std::vector<bool>& where,
+                            std::map<const Expression*, Value>& done) {
+  const auto [place, added] = done.try_emplace(value.get(), nullptr);
+  if (!added) return place->second;
+  Value result;
+  if (is_own(value) || is_heard(value)) {
+    const int n = program_.processors;
+    Route route;
+    int word = value->index;
+    if (is_own(value)) {
+      for (int i = 0; i < n; ++i) route.sources.push_back(where[i] ? i : n);
+    } else {
+      word = round_.receives[value->index].word;
+      route = round_.receives[value->index].route;
+      for (int i = 0; i < n; ++i) {
+        if (where[i]) continue;
+        if (route.is_weighted()) {
+          route.weighted[i].clear();
+        } else {
+          route.sources[i] = n;
+        }
+      }
+    }
+    result = received(add_receive(word, std::move(route), program_.words[word].name));
+  } else {
+    std::vector<Value> operands;
+    for (const Value& operand : value->operands) operands.push_back(gated(operand, where, done));
+    result = rebuilt(*value, operands);
+    // What the value is known to be beyond what its operands say (all such are zero at zero, or
+    // bits).
+    if (!(rebuilt(*value, value->operands)->type == value->type)) {
+      result = with_type(result, with_zero(value->type));
+    }
+  }
+  done[value.get()] = result;
+  return result;
+}
+
+Variable ProgramBuilder::position_bit(const std::vector<bool>& where) {
+  const auto [place, added] = position_bits_.try_emplace(where, 0);
+  if (added) {
+    place->second = word(fmt::format("position{}", position_bits_.size()), WordType::bit(),
+                         std::vector<double>(where.begin(), where.end()))
+                        .word;
+  }
+  return {place->second};
+}
+
+void ProgramBuilder::close_round() {
+  std::map<const Expression*, int> known;
+  const auto flatten = [&](const auto& self, const Value& value) -> int {
+    const auto found = known.find(value.get());
+    if (found != known.end()) return found->second;
+    Instruction instruction{value->kind, value->index, value->number, {}, value->type};
+    for (const Value& operand : value->operands) {
+      instruction.operands.push_back(self(self, operand));
+    }
+    round_.instructions.push_back(std::move(instruction));
+    return known[value.get()] = static_cast<int>(round_.instructions.size()) - 1;
+  };
+  for (size_t w = 0; w < current_.size(); ++w) {
+    const Value& value = current_[w];
+    if (is_own(value) && value->index == static_cast<int>(w)) continue;
+    round_.updates.push_back({static_cast<int>(w), flatten(flatten, value)});
+  }
+  if (!round_.updates.empty()) program_.rounds.push_back(std::move(round_));
+  round_ = {};
+  for (size_t w = 0; w < current_.size(); ++w) {
+    current_[w] = word_value(static_cast<int>(w), program_.words[w].type);
+  }
+}
+
+StaticProgram ProgramBuilder::finish(Variable output) {
+  if (!has_input_) {
+    throw Error(ExitCode::configuration, "a program without input", "word x : real = input");
+  }
+  close_round();
+  program_.output = output.word;
+  simplify(program_);
+  check(program_);
+  return std::move(program_);
+}
+
+}  // namespace posattn

@@ -1,0 +1,95 @@
+// Builds static programs from C++, statement by statement, as a textbook writes them:
+//
+//   ProgramBuilder program("cumulative-sum", n);
+//   const Variable x = program.input("x");
+//   for (int d = 1; d < n; d *= 2) {
+//     const Variable y = program.receive("y", x, [&](int i) { return i - d; });
+//     program.set(x, add(program[x], program[y]));
+//   }
+//   StaticProgram scan = program.finish(x);
+//
+// Statements are gathered into rounds: a receive joins the current round unless what it reads has
+// changed in it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posattn/programs/form/static_program.h"
+
+namespace posattn {
+
+struct Variable {
+  int word = -1;
+};
+
+// What a word becomes on some of the processors.
+struct Piece {
+  std::vector<bool> where;
+  Value value;
+};
+
+class ProgramBuilder {
+ public:
+  // processors 0: as many as `length`
+  explicit ProgramBuilder(std::string name, int length, int processors = 0);
+
+  int processors() const { return program_.processors; }
+  void set_task(std::string task) { program_.task = std::move(task); }
+
+  Variable input(const std::string& name, const WordType& type = {});
+  // A word with these values by processor; none: zero.
+  Variable word(const std::string& name, const WordType& type, std::vector<double> initial = {});
+
+  int word_count() const { return static_cast<int>(program_.words.size()); }
+  const WordType& type_of(Variable variable) const { return program_.words[variable.word].type; }
+  Value operator[](Variable variable) const { return current_[variable.word]; }
+
+  // A word of that name, made at its first receive, gets what each processor hears: the source's
+  // word, or zero where the place is outside 0 .. processors - 1.
+  using Place = std::function<int64_t(int processor)>;
+  Variable receive(const std::string& name, Variable from, const Place& place, int line = 0);
+  Variable receive(const std::string& name, Variable from, Route route, int line = 0);
+
+  // Throws Error(configuration) where the value does not fit the word's type.
+  void check_fits(Variable variable, const Value& value) const;
+  // All processors.
+  void set(Variable variable, const Value& value, int line = 0);
+  // By position: `value` where `where` says so, `otherwise` elsewhere. Becomes routing: what a
+  // processor must not see, it does not hear.
+  void set(Variable variable, const std::vector<bool>& where, const Value& value,
+           const Value& otherwise, int line = 0);
+  // The same with several cases, which cover every processor once.
+  void set(Variable variable, std::vector<Piece> pieces, int line = 0);
+
+  // That a line of the program's text belongs to the round being built.
+  void note_line(int line);
+
+  // Removes what the output does not need.
+  StaticProgram finish(Variable output);
+
+ private:
+  int add_receive(int word, Route route, const std::string& name);
+  Value received(int index) const;
+  void close_round();
+  Value by_position(std::vector<Piece> pieces);
+  bool is_partner(const Value& own, const Value& heard) const;
+  Value redirected(const Value& heard, const std::vector<bool>& where);
+  Value exchanged(const std::vector<bool>& where, const Value& value, const Value& otherwise);
+  Value gated(const Value& value, const std::vector<bool>& where,
+              std::map<const Expression*, Value>& done);
+  Variable position_bit(const std::vector<bool>& where);
+
+  StaticProgram program_;
+  std::vector<Value> current_;  // of each word, over the words at the start of the round
+  std::map<std::string, int> received_words_;
+  std::map<std::vector<bool>, int> position_bits_;
+  Round round_;  // being built; its updates are what changed in current_
+  bool has_input_ = false;
+  int64_t route_numbers_ = 0;
+};
+
+}  // namespace posattn

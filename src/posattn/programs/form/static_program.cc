@@ -1,0 +1,189 @@
+#include "posattn/programs/form/static_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "posattn/programs/form/operation.h"
+
+namespace posattn {
+namespace {
+
+// One instruction's result from those of its operands.
+template <class T>
+T apply(const Instruction& instruction, const std::vector<T>& results, const T* words,
+        const T* received) {
+  if (instruction.kind == Expression::Kind::word) return words[instruction.index];
+  if (instruction.kind == Expression::Kind::received) return received[instruction.index];
+  return operation_result<T>(instruction.kind, instruction.number,
+                             [&](int k) { return results[instruction.operands[k]]; });
+}
+
+template <class T>
+void run_local(const Round& round, const T* words, const T* received, std::vector<T>& results,
+               T* out) {
+  results.resize(round.instructions.size());
+  for (size_t k = 0; k < round.instructions.size(); ++k) {
+    results[k] = apply(round.instructions[k], results, words, received);
+  }
+  for (const Update& update : round.updates) out[update.word] = results[update.instruction];
+}
+
+// The state [processors, words] of one sample, stepped round by round.
+template <class T>
+class Machine {
+ public:
+  explicit Machine(const StaticProgram& program)
+      : program_(program),
+        words_(program.words.size()),
+        state_(program.processors * words_),
+        next_(state_.size()) {}
+
+  void start(const T* input) {
+    for (int i = 0; i < program_.processors; ++i) {
+      for (size_t w = 0; w < words_; ++w) {
+        const auto& initial = program_.words[w].initial;
+        state_[i * words_ + w] = initial.empty() ? T{0} : static_cast<T>(initial[i]);
+      }
+      state_[i * words_ + program_.input] = input[i];
+    }
+  }
+
+  void step(const Round& round) {
+    next_ = state_;
+    received_.resize(round.receives.size());
+    for (int i = 0; i < program_.processors; ++i) {
+      for (size_t r = 0; r < round.receives.size(); ++r) received_[r] = heard(round.receives[r], i);
+      run_local(round, &state_[i * words_], received_.data(), results_, &next_[i * words_]);
+    }
+    std::swap(state_, next_);
+  }
+
+  const std::vector<T>& state() const { return state_; }
+
+ private:
+  T heard(const Receive& receive, int i) const {
+    const auto word_of = [&](int32_t j) { return state_[j * words_ + receive.word]; };
+    if (!receive.route.is_weighted()) {
+      const int32_t j = receive.route.sources[i];
+      return j == program_.processors ? T{0} : word_of(j);
+    }
+    T sum = 0;
+    for (const auto& [j, weight] : receive.route.weighted[i]) {
+      sum += static_cast<T>(weight) * word_of(j);
+    }
+    return sum;
+  }
+
+  const StaticProgram& program_;
+  size_t words_;
+  std::vector<T> state_, next_, received_, results_;
+};
+
+void expect(bool holds, const char* what) {
+  if (!holds) throw std::logic_error(std::string("static program: ") + what);
+}
+
+void check(const StaticProgram& program, const Round& round) {
+  const auto words = static_cast<int>(program.words.size());
+  const auto is_place = [&](int32_t j, bool scratch) {
+    return j >= 0 && j < program.processors + (scratch ? 1 : 0);
+  };
+  for (const Receive& receive : round.receives) {
+    expect(receive.word >= 0 && receive.word < words, "a receive of no word");
+    const Route& route = receive.route;
+    if (route.is_weighted()) {
+      expect(static_cast<int>(route.weighted.size()) == program.processors, "a short route");
+      for (const auto& row : route.weighted) {
+        for (const auto& [j, weight] : row) {
+          expect(is_place(j, false) && std::isfinite(weight), "a bad weighted read");
+        }
+      }
+    } else {
+      expect(static_cast<int>(route.sources.size()) == program.processors, "a short route");
+      for (const int32_t j : route.sources) expect(is_place(j, true), "a route to nowhere");
+    }
+  }
+  for (size_t k = 0; k < round.instructions.size(); ++k) {
+    const Instruction& instruction = round.instructions[k];
+    for (const int operand : instruction.operands) {
+      expect(operand >= 0 && operand < static_cast<int>(k), "an operand that comes later");
+    }
+    if (instruction.kind == Expression::Kind::word) {
+      expect(instruction.index >= 0 && instruction.index < words, "no such word");
+    }
+    if (instruction.kind == Expression::Kind::received) {
+      expect(instruction.index >= 0 && instruction.index < static_cast<int>(round.receives.size()),
+             "nothing received");
+    }
+  }
+  for (const Update& update : round.updates) {
+    expect(update.word >= 0 && update.word < words, "an update of no word");
+    expect(
+        update.instruction >= 0 && update.instruction < static_cast<int>(round.instructions.size()),
+        "an update by nothing");
+  }
+}
+
+}  // namespace
+
+bool StaticProgram::zero_stays_zero() const {
+  for (const Word& word : words) {
+    if (std::ranges::any_of(word.initial, [](double x) { return x != 0; })) return false;
+  }
+  const std::vector<double> zeros(words.size());
+  std::vector<double> results, out(words.size());
+  for (const Round& round : rounds) {
+    const std::vector<double> nothing(round.receives.size());
+    run_local(round, zeros.data(), nothing.data(), results, out.data());
+    for (const Update& update : round.updates) {
+      if (out[update.word] != 0) return false;
+    }
+  }
+  return true;
+}
+
+void check(const StaticProgram& program) {
+  expect(program.processors >= 1, "no processors");
+  const auto words = static_cast<int>(program.words.size());
+  expect(program.input >= 0 && program.input < words, "no input");
+  expect(program.output >= 0 && program.output < words, "no output");
+  for (const Word& word : program.words) {
+    expect(word.initial.empty() || static_cast<int>(word.initial.size()) == program.processors,
+           "initial values for other processors");
+  }
+  for (const Round& round : program.rounds) check(program, round);
+}
+
+template <class T>
+std::vector<T> run_static(const StaticProgram& program, std::span<const T> inputs,
+                          int64_t samples) {
+  const int64_t n = program.processors;
+  std::vector<T> outputs(samples * n);
+  Machine<T> machine(program);
+  for (int64_t s = 0; s < samples; ++s) {
+    machine.start(inputs.data() + s * n);
+    for (const Round& round : program.rounds) machine.step(round);
+    for (int64_t i = 0; i < n; ++i) {
+      outputs[s * n + i] = machine.state()[i * program.words.size() + program.output];
+    }
+  }
+  return outputs;
+}
+template std::vector<float> run_static<float>(const StaticProgram&, std::span<const float>,
+                                              int64_t);
+template std::vector<double> run_static<double>(const StaticProgram&, std::span<const double>,
+                                                int64_t);
+
+std::vector<double> trace_static(const StaticProgram& program, std::span<const double> input) {
+  Machine<double> machine(program);
+  machine.start(input.data());
+  std::vector<double> trace = machine.state();
+  for (const Round& round : program.rounds) {
+    machine.step(round);
+    trace.insert(trace.end(), machine.state().begin(), machine.state().end());
+  }
+  return trace;
+}
+
+}  // namespace posattn

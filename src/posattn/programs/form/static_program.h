@@ -1,0 +1,87 @@
+// A parallel program in which who hears whom is fixed (the paper's PCOC, parallel computation with
+// oracle communication): n processors and a scratch processor that holds zeros, each with the same
+// words. In a round every processor receives words from places that its index alone decides, then
+// all apply the same local function.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "posattn/programs/form/expression.h"
+
+namespace posattn {
+
+// Where each processor reads: one place, or a weighted sum of places.
+struct Route {
+  // sources[i] of processor i; `processors` (the scratch processor): nothing, a zero
+  std::vector<int32_t> sources;
+  // Not empty: processor i receives sum_k weight x word of processor; nothing else is read.
+  std::vector<std::vector<std::pair<int32_t, double>>> weighted;
+
+  bool is_weighted() const { return !weighted.empty(); }
+  bool operator==(const Route&) const = default;
+};
+
+struct Receive {
+  std::string name;
+  int word = 0;  // read from the others as it was at the start of the round
+  Route route;
+  WordType type;
+};
+
+// A local function as a list of instructions, each after its operands.
+struct Instruction {
+  Expression::Kind kind = Expression::Kind::constant;
+  int index = 0;
+  double number = 0;
+  std::vector<int> operands;  // earlier instructions
+  WordType type;
+};
+
+struct Update {
+  int word = 0;
+  int instruction = 0;
+};
+
+struct Round {
+  std::vector<Receive> receives;
+  std::vector<Instruction> instructions;
+  std::vector<Update> updates;  // all at once; other words stay
+  std::vector<int> lines;       // of the program's text, ascending
+};
+
+struct Word {
+  std::string name;
+  WordType type;
+  std::vector<double> initial;  // by processor; empty: zero everywhere
+};
+
+struct StaticProgram {
+  std::string name;
+  std::string task;    // whose answer it computes, or ""
+  int length = 0;      // the task's n
+  int processors = 0;  // n, or as many as the program asks for; the scratch processor not counted
+  std::vector<Word> words;
+  int input = 0, output = 0;  // words
+  std::vector<Round> rounds;
+
+  // Whether all words are zero for ever where the input is: such programs need no constants.
+  bool zero_stays_zero() const;
+};
+
+// Throws std::logic_error for a program that no builder makes (an index out of range).
+void check(const StaticProgram& program);
+
+// What the program computes, in T's arithmetic, for inputs [samples, processors]: outputs in the
+// same shape. Integers of 2^24 and more need double.
+template <class T>
+std::vector<T> run_static(const StaticProgram& program, std::span<const T> inputs, int64_t samples);
+
+// The words of every processor after each round (and before the first) for one input:
+// [rounds + 1][processors][words].
+std::vector<double> trace_static(const StaticProgram& program, std::span<const double> input);
+
+}  // namespace posattn

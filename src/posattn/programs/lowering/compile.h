@@ -1,0 +1,28 @@
+// A planned network as a model file's weights. Biases are zero, so that the scratch node, which
+// starts at zero and reads itself, stays exactly zero.
+#pragma once
+
+#include <string>
+
+#include "posattn/model/model_file.h"
+#include "posattn/programs/lowering/network_plan.h"
+
+namespace posattn {
+
+struct CompileOptions {
+  // Routes (ModelSpec::routed), or queries and keys as PyTorch loads them: 2 H (n + 1)^2 numbers a
+  // layer, for n up to 128.
+  bool dense = false;
+  // Of dense attention: by how much the score of the place to read is above the others. From 104 on
+  // the softmax is exactly one-hot in fp32; below, an error remains that grows with depth.
+  double sharpness = 1024;
+  PlanSizes sizes = {};
+  std::string program = {};  // its text, kept in the file as note "program"
+};
+
+// Throws Error(configuration) for what cannot be (dense for n above 128).
+Model compile(const NetworkPlan& plan, const CompileOptions& options = {});
+// Plans it with options.sizes first.
+Model compile(StaticProgram program, const CompileOptions& options = {});
+
+}  // namespace posattn

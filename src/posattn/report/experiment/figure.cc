@@ -1,0 +1,266 @@
+#include "posattn/report/experiment/figure.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/report/experiment/panels.h"
+#include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/figure_layout.h"
+#include "posattn/report/plot/gnuplot.h"
+
+namespace posattn {
+namespace {
+
+constexpr double png_width = 1600;
+
+// The colour mixed with white, for what lies behind: bands, the published results.
+std::string tint(const char* colour, double share) {
+  std::string mixed = "#";
+  for (const size_t at : {1, 3, 5}) {
+    const int part = std::stoi(std::string(colour).substr(at, 2), nullptr, 16);
+    mixed += fmt::format("{:02x}", static_cast<int>(std::lround(255 - share * (255 - part))));
+  }
+  return mixed;
+}
+
+// x, median, low, high; a blank line, where a point cannot be drawn, breaks the curve.
+std::string data_block(const std::string& name, const std::vector<BandPoint>& points, Metric metric,
+                       const AxisRange& range) {
+  std::string text = fmt::format("${} << END\n", name);
+  for (const BandPoint& point : points) {
+    if (!drawable(point.median, metric)) {
+      text += "\n";
+      continue;
+    }
+    const double low = drawable(point.low, metric) ? point.low : point.median;
+    // A diverged run's value may be infinite: its band reaches the top.
+    const double high =
+        std::isnan(point.high) ? point.median : std::min(point.high, 10 * range.high);
+    text += fmt::format("{} {} {} {}\n", point.x, point.median, low, high);
+  }
+  return text + "END\n";
+}
+
+bool any_drawable(const std::vector<BandPoint>& points, Metric metric) {
+  return std::ranges::any_of(
+      points, [metric](const BandPoint& point) { return drawable(point.median, metric); });
+}
+
+bool has_finished_run(const Panel& panel, Metric metric) {
+  return std::ranges::any_of(
+      panel.lines, [metric](const PanelLine& line) { return any_drawable(line.ours, metric); });
+}
+
+// A point that has no neighbour has no band either: its spread is drawn as whiskers.
+std::vector<BandPoint> isolated(const std::vector<BandPoint>& points, Metric metric) {
+  std::vector<BandPoint> alone;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const bool before = i > 0 && drawable(points[i - 1].median, metric);
+    const bool after = i + 1 < points.size() && drawable(points[i + 1].median, metric);
+    if (drawable(points[i].median, metric) && !before && !after) alone.push_back(points[i]);
+  }
+  return alone;
+}
+
+// The curves of a panel, from back to front: bands, published, ours.
+std::string plot_panel(const Panel& panel, const std::vector<int>& styles, Metric metric,
+                       const AxisRange& range) {
+  std::string data;
+  std::vector<std::string> bands, published, ours;
+  const double opacity = panel.lines.size() > 4 ? 0.12 : 0.2;
+  for (size_t i = 0; i < panel.lines.size(); ++i) {
+    const PanelLine& line = panel.lines[i];
+    const LineStyle& style = line_style(styles[i]);
+    if (any_drawable(line.ours, metric)) {
+      data += data_block(fmt::format("ours{}", i), line.ours, metric, range);
+      bands.push_back(
+          fmt::format("$ours{} using 1:3:4 with filledcurves fs transparent solid {} "
+                      "noborder lc rgb '{}' notitle",
+                      i, opacity, style.colour));
+      ours.push_back(
+          fmt::format("$ours{} using 1:2 with linespoints dt {} lw 1.8 pt {} ps 0.55 "
+                      "lc rgb '{}' notitle",
+                      i, style.dash, style.marker, style.colour));
+      if (const auto alone = isolated(line.ours, metric); !alone.empty()) {
+        data += data_block(fmt::format("alone{}", i), alone, metric, range);
+        bands.push_back(
+            fmt::format("$alone{} using 1:2:3:4 with yerrorbars lw 1.8 pt 0 lc rgb '{}' "
+                        "notitle",
+                        i, tint(style.colour, 0.5)));
+      }
+    }
+    if (any_drawable(line.published, metric)) {
+      data += data_block(fmt::format("published{}", i), line.published, metric, range);
+      published.push_back(
+          fmt::format("$published{} using 1:2:3:4 with yerrorlines lw 0.8 pt {} ps "
+                      "0.55 lc rgb '{}' notitle",
+                      i, style.open_marker, tint(style.colour, 0.7)));
+    }
+  }
+  bands.insert(bands.end(), published.begin(), published.end());
+  bands.insert(bands.end(), ours.begin(), ours.end());
+  return data + fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
+}
+
+std::string vertical_axis(const AxisRange& range, Metric metric) {
+  if (metric == Metric::accuracy) {
+    return "unset logscale y\nset format y '%g'\nset ytics 0.25\nunset mytics\n"
+           "set yrange [-0.04:1.04]\n";
+  }
+  const double decades = std::round(std::log10(range.high / range.low));
+  const double step = std::ceil(decades / 5);  // at most six labels
+  return fmt::format(
+      "set logscale y 10\nset format y '10^{{%T}}'\nset ytics {:e}\n{}\n"
+      "set yrange [{:e}:{:e}]\n",
+      std::pow(10, step), step == 1 ? "set mytics 10" : "unset mytics", range.low, range.high);
+}
+
+std::string horizontal_axis(const ExperimentAxis& axis, double width) {
+  const HorizontalAxis shown = horizontal_axis_of(axis, width);
+  std::vector<std::string> tics;
+  for (const auto& [label, x] : shown.tics) {
+    tics.push_back(fmt::format("{} {}", gnuplot_quote(label), x));
+  }
+  return fmt::format("{}set xtics offset 0,0.3 ({})\nset xrange [{}:{}]\n",
+                     shown.logarithmic ? "set logscale x 2\n" : "", fmt::join(tics, ", "),
+                     shown.first, shown.last);
+}
+
+std::string panel_script(const Experiment& experiment, const FigureLayout& layout, size_t index,
+                         const Panel& panel) {
+  const Box& box = layout.panels[index];
+  const double middle = (box.left + box.right) / 2;
+  const auto place = [&](int label, const std::string& text, double x, double y) {
+    return fmt::format("set label {} {} at screen {:.5f},{:.5f} center noenhanced\n", label,
+                       gnuplot_quote(text), layout.x(x), layout.y(y));
+  };
+  const AxisRange range = value_range(panel, experiment.metric).value();
+  return fmt::format(
+             "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
+             "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n",
+             layout.x(box.left), layout.x(box.right), layout.y(box.top), layout.y(box.bottom)) +
+         place(2, panel.task, middle, box.top - 13) +
+         place(3, layout.lowest_of_column(index) ? experiment.axis.label : "", middle,
+               box.bottom + 33) +
+         fmt::format("set ylabel '{}' offset 1.5,0\n", index % layout.columns != 0 ? ""
+                                                       : experiment.metric == Metric::accuracy
+                                                           ? "accuracy"
+                                                           : "mean squared error") +
+         vertical_axis(range, experiment.metric) +
+         plot_panel(panel, line_styles(experiment), experiment.metric, range);
+}
+
+// In gnuplot's terms.
+struct LegendEntry {
+  std::string label, line, marker;
+};
+
+// Of the lines that have something to show in a panel, and the published results if any of them do.
+std::vector<LegendEntry> legend_of(const Experiment& experiment, const std::vector<Panel>& panels) {
+  const auto any = [&](size_t line, auto member) {
+    return std::ranges::any_of(panels, [&](const Panel& panel) {
+      return any_drawable(panel.lines[line].*member, experiment.metric);
+    });
+  };
+  const std::vector<int> styles = line_styles(experiment);
+  std::vector<LegendEntry> entries;
+  bool with_published = false;
+  for (size_t i = 0; i < experiment.lines.size(); ++i) {
+    const LineStyle& style = line_style(styles[i]);
+    const bool published = any(i, &PanelLine::published);
+    with_published |= published;
+    if (!published && !any(i, &PanelLine::ours)) continue;
+    entries.push_back({experiment.lines[i].name,
+                       fmt::format("dt {} lw 1.8 lc rgb '{}'", style.dash, style.colour),
+                       fmt::format("pt {} ps 0.55 lc rgb '{}'", style.marker, style.colour)});
+  }
+  if (with_published) {
+    entries.push_back({"published", "lw 0.8 lc rgb '#666666'", "pt 6 ps 0.55 lc rgb '#666666'"});
+  }
+  return entries;
+}
+
+// Texts and legend, over an invisible plot of the whole canvas.
+std::string text_script(const FigureLayout& layout, const std::vector<LegendEntry>& legend) {
+  std::string script =
+      "unset label\nunset ylabel\nunset border\nunset xtics\n"
+      "unset ytics\nunset logscale\nunset grid\n"
+      "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\n"
+      "set bmargin at screen 0\n";
+  for (const PlacedText& text : layout.texts) {
+    script += fmt::format(
+        "set label {} at screen {:.5f},{:.5f} {} noenhanced font ',{}' tc rgb "
+        "'{}'\n",
+        gnuplot_quote(text.text), layout.x(text.x), layout.y(text.y),
+        text.centred ? "center" : "left", text.size, text.colour);
+  }
+  for (size_t i = 0; i < legend.size(); ++i) {
+    const PlacedText& place = layout.legend[i];
+    const double y = layout.y(place.y);
+    script += fmt::format(
+        "set arrow from screen {0:.5f},{2:.5f} to screen {1:.5f},{2:.5f} nohead {3}\n"
+        "set label '' at screen {4:.5f},{2:.5f} point {5}\n"
+        "set label {6} at screen {7:.5f},{8:.5f} left noenhanced\n",
+        layout.x(place.x), layout.x(place.x + 40), y, legend[i].line, layout.x(place.x + 20),
+        legend[i].marker, gnuplot_quote(place.text), layout.x(place.x + 47), layout.y(place.y));
+  }
+  return script + "plot [0:1] [0:1] NaN notitle\n";
+}
+
+}  // namespace
+
+std::string draw_experiment(const Experiment& whole, const std::vector<Curve>& curves,
+                            const std::vector<PublishedPoint>& published, FigureFormat format,
+                            const std::string& name) {
+  // A panel for each task that has results; the others are named below.
+  Experiment experiment = whole;
+  std::vector<std::string> without;
+  for (const Panel& panel : panels_of(whole, curves, published)) {
+    if (!has_finished_run(panel, whole.metric)) without.push_back(panel.task);
+  }
+  std::erase_if(experiment.tasks, [&](const std::string& task) {
+    return std::ranges::find(without, task) != without.end();
+  });
+  if (experiment.tasks.empty()) return "";
+  const std::vector<Panel> panels = panels_of(experiment, curves, published);
+  std::string note = figure_note(experiment, curves, published);
+  if (!without.empty()) note += fmt::format(" No finished run of {}.", fmt::join(without, ", "));
+
+  const std::vector<LegendEntry> legend = legend_of(experiment, panels);
+  std::vector<std::string> labels;
+  labels.reserve(legend.size());
+  for (const LegendEntry& entry : legend) labels.push_back(entry.label);
+  const FigureLayout layout = lay_out(experiment, note, labels);
+  std::string script;
+  if (format == FigureFormat::svg) {
+    script = fmt::format(
+        "set terminal svg size {:.0f},{:.0f} dynamic enhanced font "
+        "'sans-serif,{}' background '#ffffff' name {}\n",
+        layout.width, layout.height, layout.text_size, gnuplot_quote(name));
+  } else {
+    const double scale = png_width / layout.width;
+    script = fmt::format(
+        "set terminal pngcairo size {:.0f},{:.0f} enhanced font 'sans-serif,{}' "
+        "fontscale {:.5f} linewidth {:.5f} pointscale {:.5f} background "
+        "'#ffffff'\n",
+        png_width, std::ceil(layout.height * scale), layout.text_size, 0.75 * scale, scale,
+        scale);  // pngcairo counts text in points, 72 to the inch
+  }
+  script +=
+      "set encoding utf8\nset multiplot\nset border 3 lc rgb '#555555'\nset tics nomirror\n"
+      "set grid ytics lt 1 dt solid lc rgb '#dddddd' lw 0.6\nset errorbars 0.5\nunset key\n"
+      "set tics scale 0.6\n";
+  script +=
+      horizontal_axis(experiment.axis, layout.panels.front().right - layout.panels.front().left);
+  for (size_t i = 0; i < panels.size(); ++i) {
+    script += panel_script(experiment, layout, i, panels[i]);
+  }
+  script += text_script(layout, legend) + "unset multiplot\n";
+  const std::string drawing = run_gnuplot(script);
+  return format == FigureFormat::svg ? svg_element(drawing, name) : drawing;
+}
+
+}  // namespace posattn

@@ -1,0 +1,155 @@
+#include "posattn/report/experiment/panels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace posattn {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+BandPoint band(const PointSummary& point, double x) {
+  return {x, point.median, point.minimum, point.maximum};
+}
+
+std::vector<BandPoint> our_points(const Experiment& experiment, const std::vector<Curve>& curves,
+                                  const std::string& task, const std::string& line) {
+  std::vector<BandPoint> points;
+  for (const double x : experiment.axis.values) points.push_back({x, none, none, none});
+  for (const Curve& curve : curves) {
+    if (curve.task != task || curve.line != line || curve.split != Split::test) continue;
+    for (const CurvePoint& point : curve.points) {
+      const auto place = std::ranges::find_if(
+          points, [&](const BandPoint& other) { return point.x && other.x == *point.x; });
+      if (place != points.end()) *place = band(summarise(experiment, curve, point), place->x);
+    }
+  }
+  return points;
+}
+
+// Published points of the figure: those of the experiment's tasks, lines and axis.
+bool is_shown(const Experiment& experiment, const PointSummary& point) {
+  const auto& lines = experiment.lines;
+  return point.split == Split::test && point.x && *point.x >= experiment.axis.values.front() &&
+         *point.x <= experiment.axis.values.back() &&
+         std::ranges::find(experiment.tasks, point.task) != experiment.tasks.end() &&
+         std::ranges::find(lines, point.line, &ExperimentLine::name) != lines.end();
+}
+
+// "10", "5 to 10"
+struct Count {
+  int64_t least = std::numeric_limits<int64_t>::max(), most = 0;
+
+  void add(int64_t count) {
+    least = std::min(least, count);
+    most = std::max(most, count);
+  }
+  std::string text() const {
+    return least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+  }
+};
+
+std::string runs(const std::string& count) { return count + (count == "1" ? " run" : " runs"); }
+
+}  // namespace
+
+std::vector<int> line_styles(const Experiment& experiment) {
+  std::vector<int> styles(experiment.lines.size(), -1);
+  const auto taken = [&](int style) { return std::ranges::find(styles, style) != styles.end(); };
+  for (size_t i = 0; i < styles.size(); ++i) {
+    const std::string& name = experiment.lines[i].name;
+    const int style = name == "positional" || name == "m5" ? 0
+                      : name == "standard" || name == "m0" ? 1
+                                                           : -1;
+    if (!taken(style)) styles[i] = style;
+  }
+  int next = 0;
+  for (int& style : styles) {
+    if (style >= 0) continue;
+    while (taken(next)) ++next;
+    style = next;
+  }
+  return styles;
+}
+
+bool drawable(double value, Metric metric) {
+  return std::isfinite(value) && (metric == Metric::accuracy || value > 0);
+}
+
+std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Curve>& curves,
+                             const std::vector<PublishedPoint>& published) {
+  std::vector<Panel> panels;
+  for (const std::string& task : experiment.tasks) {
+    Panel panel{task, {}};
+    for (const ExperimentLine& line : experiment.lines) {
+      PanelLine shown{our_points(experiment, curves, task, line.name), {}};
+      for (const auto& [point, correction] : published) {
+        if (point.task == task && point.line == line.name && is_shown(experiment, point)) {
+          shown.published.push_back(band(point, *point.x));
+        }
+      }
+      std::ranges::sort(shown.published, {}, &BandPoint::x);
+      panel.lines.push_back(std::move(shown));
+    }
+    panels.push_back(std::move(panel));
+  }
+  return panels;
+}
+
+std::optional<AxisRange> value_range(const Panel& panel, Metric metric) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const PanelLine& line : panel.lines) {
+    for (const auto* points : {&line.ours, &line.published}) {
+      for (const BandPoint& point : *points) {
+        if (!drawable(point.median, metric)) continue;
+        low = std::min(low, point.median);
+        high = std::max(high, point.median);
+        if (metric == Metric::accuracy) continue;
+        if (drawable(point.low, metric))
+          low = std::min(low, std::max(point.low, point.median / 100));
+        if (point.high > 0) high = std::max(high, std::min(point.high, point.median * 100));
+      }
+    }
+  }
+  if (low > high) return {};
+  if (metric == Metric::accuracy) return AxisRange{0, 1};
+  const double first = std::floor(std::log10(low));
+  return AxisRange{std::pow(10, first),
+                   std::pow(10, std::max(first + 1, std::ceil(std::log10(high) - 1e-9)))};
+}
+
+std::string figure_note(const Experiment& experiment, const std::vector<Curve>& curves,
+                        const std::vector<PublishedPoint>& published) {
+  Count ours, theirs;
+  int64_t diverged = 0;  // points
+  for (const Curve& curve : curves) {
+    if (curve.split != Split::test) continue;
+    for (const CurvePoint& point : curve.points) {
+      ours.add(static_cast<int64_t>(point.runs.size()));
+      diverged += point.diverged > 0;
+    }
+  }
+  for (const PublishedPoint& point : published) {
+    if (is_shown(experiment, point.point)) theirs.add(point.point.runs);
+  }
+  std::string note = "No finished run.";
+  if (ours.most > 0) {
+    const auto seeds = static_cast<int64_t>(experiment.seeds.size());
+    note = ours.least < seeds
+               ? fmt::format("{} of {} a point", ours.text(), runs(fmt::format("{}", seeds)))
+               : runs(ours.text()) + " a point";
+    note += ours.most > 1 ? ": median, with a band or bar from the smallest to the largest." : ".";
+  }
+  if (diverged > 0) {
+    note += fmt::format(" Runs diverged at {} point{}.", diverged, diverged == 1 ? "" : "s");
+  }
+  if (theirs.most > 0) {
+    note += " Thin, with open markers: the published results (" + runs(theirs.text()) + ").";
+  }
+  return note;
+}
+
+}  // namespace posattn

@@ -1,0 +1,49 @@
+// What the figure of an experiment shows, as plain data: one panel per task, in each a curve per
+// line of the experiment and the published one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posattn/experiments/comparison.h"
+#include "posattn/experiments/curves.h"
+#include "posattn/report/plot/figure.h"
+
+namespace posattn {
+
+struct PanelLine {
+  std::vector<BandPoint> ours;       // one per value of the axis; the median is NaN where none is
+  std::vector<BandPoint> published;  // by x, inside the axis
+};
+
+struct Panel {
+  std::string task;
+  std::vector<PanelLine> lines;  // as experiment.lines
+};
+
+// One per task of the experiment, of the test split.
+std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Curve>& curves,
+                             const std::vector<PublishedPoint>& published);
+
+// The style (report/plot/figure.h) of each line. The paper's two architectures, by whichever of
+// their names, look the same in every figure; the other lines take what is left, in their order.
+std::vector<int> line_styles(const Experiment& experiment);
+
+// Can the figure's axis (logarithmic, or 0 to 1 for an accuracy) show the value?
+bool drawable(double value, Metric metric);
+
+// [lowest, highest] for the vertical axis: whole decades around every median, and as much of the
+// bands as lies within a factor of 100 of a median, so that one run that went astray does not
+// flatten the rest. Nothing where no point can be drawn.
+struct AxisRange {
+  double low = 0, high = 0;
+};
+std::optional<AxisRange> value_range(const Panel& panel, Metric metric);
+
+// Sentences under the figure: how many runs a point stands for, what diverged, what is missing,
+// what bands and thin lines are.
+std::string figure_note(const Experiment& experiment, const std::vector<Curve>& curves,
+                        const std::vector<PublishedPoint>& published);
+
+}  // namespace posattn

@@ -1,0 +1,122 @@
+#include "posattn/report/experiment/panels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "posattn/report/experiment/sample_experiment_test.h"
+
+namespace posattn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(ExperimentPanels, OnePerTaskWithEveryLineAndValue) {
+  const Experiment experiment = sample_experiment();
+  const auto panels =
+      panels_of(experiment, sample_curves(experiment), sample_published(experiment, 2));
+  ASSERT_EQ(panels.size(), 2u);
+  EXPECT_EQ(panels[1].task, "cumulative-min");
+  ASSERT_EQ(panels[1].lines.size(), 2u);
+  const BandPoint& last = panels[1].lines[0].ours.back();
+  EXPECT_DOUBLE_EQ(last.x, 10);
+  EXPECT_DOUBLE_EQ(last.low, 0.1);
+  EXPECT_DOUBLE_EQ(last.median, 0.2);
+  EXPECT_DOUBLE_EQ(last.high, 0.3);
+  ASSERT_EQ(panels[1].lines[0].published.size(), 4u);  // of the test split alone
+  EXPECT_DOUBLE_EQ(panels[1].lines[0].published.back().median, 0.4);
+}
+
+TEST(ExperimentPanels, WhatIsMissingIsNotANumber) {
+  const Experiment experiment = sample_experiment();
+  std::vector<Curve> curves = sample_curves(experiment);
+  for (Curve& curve : curves) {
+    if (curve.task == "cumulative-sum" && curve.line == "positional" &&
+        curve.split == Split::test) {
+      curve.points.erase(curve.points.begin() + 1);
+    }
+  }
+  const auto points = panels_of(experiment, curves, {})[0].lines[0].ours;
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_TRUE(std::isnan(points[1].median));
+  EXPECT_DOUBLE_EQ(points[1].x, 2);
+  EXPECT_FALSE(std::isnan(points[2].median));
+}
+
+TEST(ExperimentPanels, LeavesOutPublishedPointsBeyondTheAxis) {
+  const Experiment experiment = sample_experiment();
+  auto published = sample_published(experiment, 2);
+  for (PublishedPoint& point : published) point.point.x = 11;
+  EXPECT_TRUE(panels_of(experiment, {}, published)[0].lines[0].published.empty());
+  EXPECT_EQ(figure_note(experiment, {}, published), "No finished run.");
+}
+
+TEST(ExperimentPanels, RangeIsWholeDecadesAndIgnoresOneWildRun) {
+  Panel panel{"t", {{{{1, 0.02, 0.015, 1e30}}, {}}}};
+  auto range = value_range(panel, Metric::mse);
+  ASSERT_TRUE(range);
+  EXPECT_DOUBLE_EQ(range->low, 0.01);
+  EXPECT_NEAR(range->high, 10, 1e-9);
+  panel.lines[0].ours[0].high = std::numeric_limits<double>::infinity();
+  EXPECT_NEAR(value_range(panel, Metric::mse)->high, 10, 1e-9);
+  EXPECT_DOUBLE_EQ(value_range(panel, Metric::accuracy)->high, 1);
+  panel.lines[0].ours[0].median = NAN;
+  EXPECT_FALSE(value_range(panel, Metric::mse));
+  panel.lines[0].ours[0].median = 0;
+  EXPECT_FALSE(value_range(panel, Metric::mse));
+  EXPECT_TRUE(value_range(panel, Metric::accuracy));
+}
+
+TEST(ExperimentPanels, NoteCountsRuns) {
+  const Experiment experiment = sample_experiment();
+  std::vector<Curve> curves = sample_curves(experiment);
+  EXPECT_THAT(figure_note(experiment, curves, {}), HasSubstr("3 runs a point: median"));
+  EXPECT_THAT(figure_note(experiment, curves, {}), Not(HasSubstr("published")));
+  EXPECT_THAT(figure_note(experiment, curves, sample_published(experiment, 1)),
+              HasSubstr("published results (10 runs)"));
+  for (Curve& curve : curves) {
+    if (curve.line == "standard") {
+      for (CurvePoint& point : curve.points) point.runs.resize(2);
+    }
+  }
+  EXPECT_THAT(figure_note(experiment, curves, {}), HasSubstr("2 to 3 of 3 runs a point"));
+  for (Curve& curve : curves) {
+    for (CurvePoint& point : curve.points) point.runs.resize(1);
+  }
+  EXPECT_THAT(figure_note(experiment, curves, {}), HasSubstr("1 of 3 runs a point."));
+}
+
+std::vector<int> styles_of(const std::vector<std::string>& names) {
+  Experiment experiment;
+  for (const std::string& name : names) experiment.lines.push_back({name, {}});
+  return line_styles(experiment);
+}
+
+TEST(ExperimentPanels, ThePapersArchitecturesLookTheSameEverywhere) {
+  EXPECT_THAT(styles_of({"positional", "standard"}), ElementsAre(0, 1));
+  EXPECT_THAT(styles_of({"positional", "positional-binary", "standard", "standard-binary"}),
+              ElementsAre(0, 2, 1, 3));
+  EXPECT_THAT(styles_of({"m5", "m0", "m1"}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(styles_of({"mine", "standard", "positional"}), ElementsAre(2, 1, 0));
+  EXPECT_THAT(styles_of({"1-layer", "4-layers"}), ElementsAre(0, 1));
+  EXPECT_THAT(styles_of({"m5", "positional"}), ElementsAre(0, 1));  // but never two the same
+}
+
+TEST(ExperimentPanels, NoteTellsOfDivergence) {
+  const Experiment experiment = sample_experiment();
+  std::vector<Curve> curves = sample_curves(experiment);
+  for (Curve& curve : curves) {
+    if (curve.split == Split::test) {
+      curve.points[0].diverged = 1;
+      break;
+    }
+  }
+  EXPECT_THAT(figure_note(experiment, curves, {}), HasSubstr("Runs diverged at 1 point."));
+}
+
+}  // namespace
+}  // namespace posattn

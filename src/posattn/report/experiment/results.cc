@@ -1,0 +1,106 @@
+#include "posattn/report/experiment/results.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/base/shell.h"
+#include "posattn/experiments/recorded_runs.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Names of the folders that experiments wrote their files to.
+std::vector<std::string> output_folders(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code problem;
+  for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end;
+       entry.increment(problem)) {
+    std::error_code ignored;  // what cannot be looked into is none of ours
+    if (fs::exists(entry->path() / "manifest.json", ignored)) {
+      names.push_back(entry->path().filename().string());
+    }
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// A file "mine-quick.toml" may have written the folder that looks like a variant of mine.toml's.
+bool can_load(const std::string& source, const ExperimentChanges& changes) {
+  try {
+    load_experiment(source, changes);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string reproduce_command(const fs::path& folder, const std::string& source,
+                              const ExperimentChanges& changes) {
+  std::vector<std::string> words = {"posattn", "reproduce", source};
+  if (changes.quick) words.emplace_back("--quick");
+  if (changes.epochs) words.insert(words.end(), {"--epochs", std::to_string(*changes.epochs)});
+  if (!changes.precision.empty()) words.insert(words.end(), {"--precision", changes.precision});
+  words.insert(words.end(), {"--results", folder.string()});
+  return shell_command(words);
+}
+
+ExperimentResults gather(const fs::path& folder, const ResultsDatabase& database,
+                         const std::string& source, const ExperimentChanges& changes) {
+  constexpr uint64_t largest_manifest = 16 << 20;
+  const FindResult find = [&](const std::string& key) { return database.find(key); };
+  ExperimentResults results;
+  results.experiment = load_experiment(source, changes);
+  results.tally = tally_runs(results.experiment, find);
+  if (!results.tally.any()) return results;
+  results.curves = curves_of(results.experiment, find);
+  results.published = published_points(results.experiment);
+  results.command = reproduce_command(folder, source, changes);
+  const fs::path manifest = folder / results.experiment.output_name / "manifest.json";
+  std::error_code ignored;
+  if (fs::exists(manifest, ignored)) results.manifest = read_text_file(manifest, largest_manifest);
+  return results;
+}
+
+}  // namespace
+
+std::vector<ExperimentResults> read_results(const fs::path& folder,
+                                            const std::vector<std::string>& experiments) {
+  const ResultsDatabase database = open_results(folder);
+  const std::vector<std::string> folders = output_folders(folder);
+  std::vector<ExperimentResults> all;
+  for (const std::string& source : experiments.empty() ? experiment_names() : experiments) {
+    const std::string name = load_experiment(source).name;
+    std::vector<ExperimentChanges> variants = {{}};
+    for (const std::string& output : folders) {
+      const auto changes = changes_of_output(output, name);
+      if (changes && output != name && can_load(source, *changes)) variants.push_back(*changes);
+    }
+    const size_t before = all.size();
+    for (const ExperimentChanges& changes : variants) {
+      ExperimentResults results = gather(folder, database, source, changes);
+      if (results.tally.any()) all.push_back(std::move(results));
+    }
+    if (!experiments.empty() && all.size() == before) {
+      throw Error(ExitCode::data, fmt::format("no result of {} in {}", source, folder.string()),
+                  "at least one finished run", reproduce_command(folder, source, {}));
+    }
+  }
+  if (all.empty()) {
+    throw Error(ExitCode::data, fmt::format("no result of an experiment in {}", folder.string()),
+                fmt::format("runs of one of: {}", fmt::join(experiment_names(), ", ")),
+                folders.empty() ? reproduce_command(folder, "value-range", {.quick = true})
+                                : "name the files of your own experiments: " +
+                                      shell_command({"posattn", "report", "--results",
+                                                     folder.string(), folders.front() + ".toml"}));
+  }
+  return all;
+}
+
+}  // namespace posattn

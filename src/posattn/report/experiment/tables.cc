@@ -1,0 +1,180 @@
+#include "posattn/report/experiment/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/report/experiment/panels.h"
+#include "posattn/report/markup.h"
+#include "posattn/report/page/page_parts.h"
+#include "posattn/report/plot/figure.h"
+
+namespace posattn {
+namespace {
+
+constexpr std::string_view nothing = "<td>\u2013</td>";
+
+std::string value_text(double value, Metric metric) {
+  if (!std::isfinite(value)) return "diverged";
+  return metric == Metric::accuracy ? fmt::format("{:.1f} %", 100 * value) : three_digits(value);
+}
+
+std::string spread_text(const PointSummary& point, Metric metric) {
+  std::string text = value_text(point.median, metric);
+  if (point.runs > 1 && std::isfinite(point.median)) {
+    text += fmt::format("<small>{} \u2013 {}</small>", value_text(point.minimum, metric),
+                        value_text(point.maximum, metric));
+  }
+  return text;
+}
+
+std::string growth_cell(const Growth& growth) {
+  if (!std::isfinite(growth.exponent)) return std::string(nothing);
+  if (!std::isfinite(growth.error)) return fmt::format("<td>{:.2f}</td>", growth.exponent);
+  return fmt::format("<td>{:.2f}<small>\u00b1 {:.2f}</small></td>", growth.exponent, growth.error);
+}
+
+const Curve* test_curve(const ExperimentResults& results, const std::string& task,
+                        const std::string& line) {
+  for (const Curve& curve : results.curves) {
+    if (curve.task == task && curve.line == line && curve.split == Split::test) return &curve;
+  }
+  return nullptr;
+}
+
+// The name of the task stands in the first of its rows only.
+std::string name_cells(const Experiment& experiment, size_t task, size_t line, bool first) {
+  return fmt::format(
+      "<td>{}</td><td class=\"name\"><span class=\"dot\" style=\"background:{}\"></span>{}</td>",
+      first ? escape_markup(experiment.tasks[task]) : "",
+      style_colour(line_styles(experiment)[line]), escape_markup(experiment.lines[line].name));
+}
+
+std::string table(const std::string& rows, std::string_view style = "wide") {
+  return fmt::format("<div class=\"{}\"><table>\n{}</table></div>\n", style, rows);
+}
+
+std::string run_count(const Curve& curve) {
+  size_t least = curve.points.front().runs.size(), most = least;
+  for (const CurvePoint& point : curve.points) {
+    least = std::min(least, point.runs.size());
+    most = std::max(most, point.runs.size());
+  }
+  return least == most ? fmt::format("{}", most) : fmt::format("{} \u2013 {}", least, most);
+}
+
+const ComparedCurve* compared_curve(const Comparison& comparison, const std::string& task,
+                                    const std::string& line) {
+  for (const ComparedCurve& curve : comparison.curves) {
+    if (curve.task == task && curve.line == line && curve.split == Split::test) return &curve;
+  }
+  return nullptr;
+}
+
+std::string verdict_cells(const ComparedCurve* curve) {
+  if (!curve) {
+    return fmt::format("{0}{0}{0}{0}<td>not published</td>", nothing);
+  }
+  const std::string ratio =
+      std::isfinite(curve->log10_ratio) ? three_digits(std::pow(10, curve->log10_ratio)) : "\u2013";
+  return fmt::format("<td>{}</td><td>{} of {}</td><td>{}</td><td>{}</td><td>{}</td>", ratio,
+                     curve->agreeing, curve->points.size(), curve->within_factor,
+                     curve->in_quantiles, curve->agrees() ? "agrees" : "<b>differs</b>");
+}
+
+}  // namespace
+
+std::string axis_name(const ExperimentAxis& axis) { return axis.is_scale() ? "c" : axis.key; }
+
+Growth our_growth(const ExperimentResults& results, const std::string& task,
+                  const std::string& line) {
+  std::vector<PointSummary> points;
+  if (const Curve* curve = test_curve(results, task, line)) {
+    points = summarise(results.experiment, {*curve});
+  }
+  return growth_in_scale(points, task, line);
+}
+
+std::string median_table(const ExperimentResults& results) {
+  const Experiment& experiment = results.experiment;
+  std::string rows = "<tr><th>task</th><th class=\"name\">line</th><th>runs</th>";
+  for (const double x : experiment.axis.values) rows += fmt::format("<th>{:g}</th>", x);
+  rows += "</tr>\n";
+  for (size_t task = 0; task < experiment.tasks.size(); ++task) {
+    bool first = true;
+    for (size_t line = 0; line < experiment.lines.size(); ++line) {
+      const Curve* curve = test_curve(results, experiment.tasks[task], experiment.lines[line].name);
+      if (!curve) continue;
+      rows += fmt::format("<tr>{}<td>{}</td>", name_cells(experiment, task, line, first),
+                          run_count(*curve));
+      first = false;
+      for (const double x : experiment.axis.values) {
+        const auto point =
+            std::ranges::find(curve->points, std::optional<double>(x), &CurvePoint::x);
+        rows += point == curve->points.end()
+                    ? std::string(nothing)
+                    : fmt::format("<td>{}</td>",
+                                  value_text(summarise(experiment, *curve, *point).median,
+                                             experiment.metric));
+      }
+      rows += "</tr>\n";
+    }
+  }
+  return table(rows, "wide dense");
+}
+
+std::string curve_table(const ExperimentResults& results, const Comparison& comparison) {
+  const Experiment& experiment = results.experiment;
+  const bool grows = has_growth(experiment);
+  const bool compares = comparison.points > 0;
+  if (!grows && !compares) return "";
+  std::string rows = "<tr><th>task</th><th class=\"name\">line</th>";
+  if (grows) rows += "<th>exponent of c</th>";
+  if (grows && compares) rows += "<th>published</th>";
+  if (compares) {
+    rows +=
+        "<th>ours / published</th><th>agree</th><th>within × 3</th>"
+        "<th>in [q10, q90]</th><th>curve</th>";
+  }
+  rows += "</tr>\n";
+  for (size_t task = 0; task < experiment.tasks.size(); ++task) {
+    bool first = true;
+    for (size_t line = 0; line < experiment.lines.size(); ++line) {
+      const std::string &of = experiment.tasks[task], &name = experiment.lines[line].name;
+      const ComparedCurve* compared = compared_curve(comparison, of, name);
+      if (!compared && (!grows || !test_curve(results, of, name))) continue;
+      rows += "<tr>" + name_cells(experiment, task, line, first);
+      first = false;
+      if (grows) rows += growth_cell(our_growth(results, of, name));
+      if (grows && compares) rows += growth_cell(growth_in_scale(results.published, of, name));
+      if (compares) rows += verdict_cells(compared);
+      rows += "</tr>\n";
+    }
+  }
+  return table(rows, "wide dense");
+}
+
+std::string disagreement_table(const Experiment& experiment, const Comparison& comparison) {
+  std::string rows;
+  for (const ComparedCurve& curve : comparison.curves) {
+    if (curve.split != Split::test) continue;
+    for (const ComparedPoint& point : curve.points) {
+      if (point.agrees()) continue;
+      rows += fmt::format(
+          "<tr><td>{}</td><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
+          "</tr>\n",
+          escape_markup(curve.task), escape_markup(curve.line),
+          point.ours.x ? fmt::format("{:g}", *point.ours.x) : "",
+          spread_text(point.ours, experiment.metric), spread_text(point.theirs, experiment.metric),
+          std::isfinite(point.ratio) ? three_digits(point.ratio) : "\u2013");
+    }
+  }
+  if (rows.empty()) return "";
+  return table(fmt::format("<tr><th>task</th><th class=\"name\">line</th><th>{}</th><th>ours</th>"
+                           "<th>published</th><th>ratio</th></tr>\n",
+                           escape_markup(axis_name(experiment.axis))) +
+               rows);
+}
+
+}  // namespace posattn

@@ -1,0 +1,73 @@
+#include "posattn/report/page/page_parts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "posattn/report/markup.h"
+
+namespace posattn {
+namespace {
+
+constexpr std::string_view style_sheet = R"css(
+:root { color-scheme: light dark; --text: #1b1f24; --soft: #59636e; --page: #ffffff; --line: #d1d9e0; --code: #f3f5f7; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e6e9ec; --soft: #9aa5b1; --page: #15181c; --line: #3a424b; --code: #22272d; }
+}
+body { margin: 0 auto; padding: 2rem 1.5rem 4rem; max-width: 70rem; background: var(--page); color: var(--text);
+  font: 16px/1.55 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
+h2 { font-size: 1.15rem; margin: 2.5rem 0 .75rem; }
+h3 { font-size: 1rem; margin: 1.75rem 0 .5rem; }
+p, .notes { max-width: 46rem; }
+.notes li { margin: .6rem 0; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
+th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th:first-child, td:first-child, .name { text-align: left; }
+.dense th, .dense td { padding: .25rem .4rem; font-size: .8125rem; }
+td small { color: var(--soft); margin-left: .6em; }
+.dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .45em; }
+.figures, .maps { display: flex; flex-wrap: wrap; gap: 1.25rem; align-items: flex-start; }
+figure { margin: 0; background: #fff; color: #222; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem; }
+.maps figure { flex: 1 1 19rem; max-width: 31rem; }
+.figures figure { flex: 1 1 28rem; max-width: 46rem; }
+figcaption { color: #59636e; font-size: .9rem; }
+figure svg { display: block; max-width: 100%; height: auto; }
+details { margin: 1rem 0; }
+summary { cursor: pointer; }
+pre { background: var(--code); padding: .75rem 1rem; border-radius: .4rem; overflow-x: auto; font-size: .85rem; }
+)css";
+
+}  // namespace
+
+std::string three_digits(double value) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "not a number" : "infinite";
+  const double size = std::abs(value);
+  if (size >= 100 && size < 1e6) return fmt::format("{:.0f}", value);
+  return value == 0 || (size >= 0.01 && size < 100) ? fmt::format("{:.3g}", value)
+                                                    : fmt::format("{:.1e}", value);
+}
+
+std::string paragraph(std::string_view text) { return fmt::format("<p>{}</p>\n", text); }
+
+std::string heading(std::string_view text) { return fmt::format("<h2>{}</h2>\n", text); }
+
+std::string details_element(std::string_view summary, std::string_view content) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", summary, content);
+}
+
+std::string plural(size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string html_page(std::string_view title, std::string_view body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+      "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n{2}</body>\n"
+      "</html>\n",
+      escape_markup(title), style_sheet, body);
+}
+
+}  // namespace posattn

@@ -1,0 +1,83 @@
+#include "posattn/report/page/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "posattn/base/error.h"
+#include "posattn/report/page/sample_report_test.h"
+#include "posattn/report/well_formed_test.h"
+
+namespace posattn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Page, IsWellFormedAndSelfContained) {
+  const std::string page = report_page(sample_report());
+  EXPECT_EQ(markup_problem(page), "");
+  for (const char* outside : {"src=", "<script", "@import", "<link", "url("}) {
+    EXPECT_THAT(page, Not(HasSubstr(outside))) << outside;
+  }
+}
+
+TEST(Page, SaysWhatTheReaderSees) {
+  const std::string page = report_page(sample_report());
+  // 20 against 0.02 at c = 10.
+  EXPECT_THAT(page, HasSubstr("At c = 10 the median squared error of standard is 1000 times that "
+                              "of positional."));
+  EXPECT_THAT(page, HasSubstr("<td>0.02<small>0.01 \u2013 0.03</small></td>"));
+  EXPECT_THAT(page, HasSubstr("[\u221220,\u00a020]"));
+  EXPECT_THAT(page, HasSubstr("Make it again"));
+  EXPECT_THAT(page, HasSubstr("layer 4, head 2"));
+  EXPECT_THAT(page, Not(HasSubstr("did not finish")));
+}
+
+TEST(Page, EscapesWhateverComesFromOutside) {
+  const std::string hostile = "</pre></style><script>alert(1)</script>&\"'";
+  ReportInput input = sample_report();
+  input.title = input.task = hostile;
+  input.commands = {hostile};
+  for (RunReport& run : input.runs) {
+    run.architecture = run.execution = run.manifest = run.status = hostile;
+    for (AttentionMaps& maps : run.attention) maps.caption = hostile;
+  }
+  const std::string page = report_page(input);
+  EXPECT_EQ(markup_problem(page), "");
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+}
+
+TEST(Page, NamesRunsThatDidNotFinish) {
+  ReportInput input = sample_report();
+  input.runs[4].status = "diverged";
+  EXPECT_THAT(report_page(input), HasSubstr("1 of 3 runs of standard did not finish"));
+}
+
+TEST(Page, WorksWithoutTestsCurvesOrMaps) {
+  ReportInput input = sample_report();
+  input.runs.resize(1);
+  input.runs[0].curve.clear();
+  input.runs[0].tests.clear();
+  input.runs[0].attention.clear();
+  const std::string page = report_page(input);
+  EXPECT_EQ(markup_problem(page), "");
+  EXPECT_THAT(page, HasSubstr("no test results"));
+  EXPECT_THAT(page, Not(HasSubstr("Learned attention")));
+}
+
+TEST(Page, ShowsErrorsThatAreNotNumbers) {
+  ReportInput input = sample_report();
+  for (RunReport& run : input.runs) run.tests.back().mse = NAN;
+  const std::string page = report_page(input);
+  EXPECT_EQ(markup_problem(page), "");
+  EXPECT_THAT(page, HasSubstr("not a number"));
+  EXPECT_THAT(page, Not(HasSubstr("At c = 10")));
+}
+
+TEST(Page, RefusesAnEmptyReport) { EXPECT_THROW(report_page(ReportInput{}), Error); }
+
+}  // namespace
+}  // namespace posattn

@@ -1,0 +1,207 @@
+#include "posattn/report/page/read_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+#include <tuple>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/model/model_file.h"
+#include "posattn/model/network.h"
+#include "posattn/results/manifest.h"
+#include "posattn/results/settings_difference.h"
+#include "posattn/tasks/dataset.h"
+#include "posattn/training/run.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t most_manifest_bytes = 16 << 20;
+constexpr uint64_t most_metrics_bytes = 1 << 30;
+
+// How a run was computed: it may round differently, but is the same experiment.
+constexpr std::array execution_keys = {"device", "precision", "path"};
+
+struct FoundRun {
+  fs::path folder;
+  RunReport report;
+  std::string task, command_line, configuration;
+  std::map<std::string, std::string> execution;  // by key
+  int length = 0;
+  double range = 0;
+};
+
+std::vector<fs::path> run_folders(const fs::path& path) {
+  std::error_code problem;
+  if (fs::exists(path / "manifest.json", problem)) return {path};
+  std::vector<fs::path> folders;
+  for (auto entry = fs::recursive_directory_iterator(path, problem);
+       !problem && entry != fs::recursive_directory_iterator(); entry.increment(problem)) {
+    if (entry->path().filename() == "manifest.json") folders.push_back(entry->path().parent_path());
+  }
+  if (folders.empty()) {
+    throw Error(ExitCode::data, fmt::format("no run in {}", path.string()),
+                "a folder written by posattn train", problem ? problem.message() : "");
+  }
+  return folders;
+}
+
+void read_metrics(const fs::path& file, RunReport& report) {
+  const std::string text = read_text_file(file, most_metrics_bytes);
+  size_t begin = 0;
+  // A last line without its end is still being written.
+  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    const EpochRecord record = epoch_record_from_json(text.substr(begin, end - begin));
+    begin = end + 1;
+    report.curve.push_back({record.epoch, record.train_loss, record.validation_loss});
+    report.seconds = record.seconds;
+    if (!record.tests.empty()) report.tests = record.tests;
+  }
+}
+
+FoundRun read_run(const fs::path& folder) {
+  const std::string name = (folder / "manifest.json").string();
+  FoundRun run;
+  run.folder = folder;
+  run.report.manifest = read_text_file(name, most_manifest_bytes);
+  const Manifest manifest = manifest_from_json(run.report.manifest, name);
+  run.report.status = to_string(manifest.status);
+  run.command_line = manifest.command_line;
+  run.configuration = manifest.configuration;
+  const nlohmann::json settings = read_settings(manifest.configuration, name);
+  try {
+    run.report.architecture = settings.at("architecture").get<std::string>();
+    run.report.seed = settings.at("seed").get<int64_t>();
+    run.task = settings.at("task").get<std::string>();
+    run.length = settings.at("length").get<int>();
+    run.range = settings.at("range").get<double>();
+    for (const char* key : execution_keys) {
+      run.execution[key] = settings.value(key, "");
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ExitCode::data, fmt::format("{}: {}", name, error.what()),
+                "the configuration of a run");
+  }
+  std::error_code ignored;
+  if (fs::exists(folder / "metrics.jsonl", ignored)) {
+    read_metrics(folder / "metrics.jsonl", run.report);
+  }
+  return run;
+}
+
+std::vector<AttentionMaps> attention_of(const FoundRun& run) {
+  const Model model = load_model(run.folder / "model.safetensors");
+  const ModelSpec& spec = model.spec;
+  const Task& task = find_task(run.task);
+  // Checked before anything of this size is made: the length comes from a file.
+  const TaskShape shape =
+      run.length >= 1 && run.length <= spec.real_nodes ? task.shape(run.length) : TaskShape{};
+  if (shape.real_nodes != spec.real_nodes || shape.data_columns != spec.data_columns) {
+    throw Error(ExitCode::data,
+                fmt::format("{} is not a model of {} at length {}",
+                            (run.folder / "model.safetensors").string(), run.task, run.length));
+  }
+  Dataset sample = make_dataset({.task = &task,
+                                 .length = run.length,
+                                 .samples = 1,
+                                 .range = training_range(run.range, model.origin.integers),
+                                 .seed = 0,
+                                 .purpose = Purpose::evaluation_data,
+                                 .scale = 1,
+                                 .threads = 1});
+  Network network(spec);
+  const auto maps_on_sample = [&](std::string caption) {
+    const Batch batch{sample.inputs.data(), sample.targets.data(), 1, spec.real_nodes};
+    return AttentionMaps{std::move(caption), spec.depth,
+                         spec.heads,         spec.nodes(),
+                         spec.scratch_nodes, network.attention(model.parameters, batch)};
+  };
+  if (spec.attention == AttentionSource::positions)
+    return {maps_on_sample("The same for every input.")};
+  std::vector<AttentionMaps> maps{
+      maps_on_sample(fmt::format("On one input with values in [-{0:g}, {0:g}].", run.range))};
+  double largest = 1;
+  for (const ScaleResult& test : run.report.tests) largest = std::max(largest, test.c);
+  if (largest > 1) {
+    for (float& value : sample.inputs) value *= static_cast<float>(largest);
+    maps.push_back(maps_on_sample(fmt::format("On the same input times {:g}.", largest)));
+  }
+  return maps;
+}
+
+void check_comparable(const FoundRun& first, const FoundRun& other) {
+  std::vector<std::string> may_differ = result_neutral_keys();
+  may_differ.insert(may_differ.end(), {"architecture", "seed", "data-seed", "weight-seed"});
+  may_differ.insert(may_differ.end(), execution_keys.begin(), execution_keys.end());
+  const std::string difference =
+      settings_difference(first.configuration, other.configuration, may_differ);
+  if (difference.empty()) return;
+  throw Error(ExitCode::data,
+              fmt::format("the runs do not compare: {} (there: {}, here: {})", difference,
+                          first.folder.string(), other.folder.string()),
+              "runs that differ in architecture, seed, device, precision and path alone",
+              "make one report for each setting");
+}
+
+// Says of every run how it was computed, as far as the runs differ in that.
+void name_executions(std::vector<FoundRun>& runs) {
+  for (const char* key : execution_keys) {
+    const auto value = [key](const FoundRun& run) { return run.execution.at(key); };
+    const std::string first = value(runs.front());
+    if (std::ranges::all_of(runs, [&](const FoundRun& run) { return value(run) == first; })) {
+      continue;
+    }
+    for (FoundRun& run : runs) {
+      std::string& text = run.report.execution;
+      text += (text.empty() ? "" : ", ") + value(run);
+    }
+  }
+}
+
+}  // namespace
+
+ReportInput read_runs(const std::vector<fs::path>& paths) {
+  std::vector<FoundRun> runs;
+  std::set<fs::path> seen;
+  for (const fs::path& path : paths) {
+    for (const fs::path& folder : run_folders(path)) {
+      if (seen.insert(fs::weakly_canonical(folder)).second) runs.push_back(read_run(folder));
+    }
+  }
+  if (runs.empty()) throw Error(ExitCode::data, "no run to report on");
+  name_executions(runs);
+  std::ranges::sort(runs, {}, [](const FoundRun& run) {
+    return std::tuple(run.report.architecture, run.report.execution, run.report.seed, run.folder);
+  });
+
+  ReportInput input;
+  input.task = runs.front().task;
+  input.length = runs.front().length;
+  input.range = runs.front().range;
+  input.title = fmt::format("{}, length {}", input.task, input.length);
+  std::set<std::string> shown;
+  for (FoundRun& run : runs) {
+    check_comparable(runs.front(), run);
+    std::error_code ignored;
+    if (!shown.contains(run.report.architecture) &&
+        fs::exists(run.folder / "model.safetensors", ignored)) {
+      run.report.attention = attention_of(run);
+      shown.insert(run.report.architecture);
+    }
+    if (std::ranges::find(input.commands, run.command_line) == input.commands.end()) {
+      input.commands.push_back(run.command_line);
+    }
+  }
+  for (FoundRun& run : runs) input.runs.push_back(std::move(run.report));
+  return input;
+}
+
+}  // namespace posattn

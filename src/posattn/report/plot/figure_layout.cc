@@ -1,0 +1,157 @@
+#include "posattn/report/plot/figure_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace posattn {
+namespace {
+
+constexpr double canvas_width = 720;  // 7.5 inches of 96 pixels
+constexpr double text_size = 13.5;    // pixels: 10.1 points
+constexpr double title_size = 16;
+constexpr double line_height = 18;
+constexpr double margin = 10;
+constexpr double letter = 0.53;  // mean width of a letter, as a share of the size
+
+double text_width(std::string_view text, double size) {
+  const auto letters = std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; });
+  return letter * size * static_cast<double>(letters);
+}
+
+// At spaces, into lines that fit; a longer word has a line of its own.
+std::vector<std::string> wrapped(const std::string& text, double size, double width) {
+  std::vector<std::string> lines;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (lines.empty() || text_width(lines.back() + " " + word, size) > width) {
+      lines.push_back(word);
+    } else {
+      lines.back() += " " + word;
+    }
+  }
+  return lines;
+}
+
+// Four panels look better as a square than as three and one.
+size_t columns_for(size_t panels) { return panels == 4 ? 2 : std::min<size_t>(panels, 3); }
+
+double plot_height(size_t columns) { return columns == 3 ? 165 : columns == 2 ? 205 : 265; }
+
+// Adds centred lines below `y`, and returns where they end.
+double place_lines(FigureLayout& layout, const std::string& text, double y, double size,
+                   const std::string& colour) {
+  for (const std::string& line : wrapped(text, size, layout.width - 2 * margin)) {
+    const double height = line_height * size / text_size;
+    layout.texts.push_back({line, layout.width / 2, y + height / 2, true, size, colour});
+    y += height;
+  }
+  return y;
+}
+
+// In a box of its own (an empty cell) as one column, or centred below the panels in rows.
+double place_legend(FigureLayout& layout, const std::vector<std::string>& labels, double y,
+                    const Box* free_cell) {
+  double widest = 0;
+  for (const std::string& label : labels) widest = std::max(widest, text_width(label, text_size));
+  const double entry = 47 + widest + 18;
+  const auto count = static_cast<double>(labels.size());
+  if (free_cell && entry <= free_cell->right - free_cell->left + 18 &&
+      count * line_height <= free_cell->bottom - free_cell->top) {
+    for (size_t i = 0; i < labels.size(); ++i) {
+      layout.legend.push_back({labels[i], free_cell->left,
+                               free_cell->top + (static_cast<double>(i) + 0.5) * line_height, false,
+                               text_size});
+    }
+    return y;
+  }
+  const double fit = std::max(1.0, std::floor((layout.width - 2 * margin) / entry));
+  const double rows = std::ceil(count / fit), columns = std::ceil(count / rows);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const double row = std::floor(static_cast<double>(i) / columns);
+    const double column = static_cast<double>(i) - row * columns;
+    const double left = (layout.width - columns * entry + 18) / 2;
+    layout.legend.push_back(
+        {labels[i], left + column * entry, y + (row + 0.5) * line_height, false, text_size});
+  }
+  return y + rows * line_height + 6;
+}
+
+// Each value nearly the same multiple of the one before it: 2, 4, 8 or 1e-4, 3e-4, 1e-3.
+bool is_geometric(const std::vector<double>& values) {
+  if (values.size() < 3) return false;
+  double least = values[1] / values[0], most = least;
+  for (size_t i = 2; i < values.size(); ++i) {
+    least = std::min(least, values[i] / values[i - 1]);
+    most = std::max(most, values[i] / values[i - 1]);
+  }
+  return least >= 1.5 && most <= 1.25 * least;
+}
+
+}  // namespace
+
+FigureLayout lay_out(const Experiment& experiment, const std::string& note,
+                     const std::vector<std::string>& labels) {
+  constexpr double axis_labels = 46, axis_title = 16, gap = 12, heading = 24, below = 46;
+  FigureLayout layout;
+  layout.width = canvas_width;
+  layout.text_size = text_size;
+  double y = place_lines(layout, experiment.title, margin, title_size, "#222222");
+  y = place_lines(layout, experiment.reduction, y, text_size, "#b03a00") + 6;
+
+  const size_t panels = experiment.tasks.size();
+  layout.columns = columns_for(panels);
+  const auto columns = static_cast<double>(layout.columns);
+  const double width = (canvas_width - axis_title - columns * (axis_labels + gap)) / columns;
+  const double height = plot_height(layout.columns);
+  const auto cell = [&](size_t index) {
+    const size_t row = index / layout.columns, column = index % layout.columns;
+    const double left =
+        axis_title + axis_labels + static_cast<double>(column) * (width + axis_labels + gap);
+    const double top = y + heading + static_cast<double>(row) * (height + heading + below);
+    return Box{left, top, left + width, top + height};
+  };
+  for (size_t i = 0; i < panels; ++i) layout.panels.push_back(cell(i));
+  const bool has_free_cell = panels % layout.columns != 0;
+  const Box free_cell = cell(panels);
+
+  y = layout.panels.back().bottom + below;
+  y = place_legend(layout, labels, y, has_free_cell ? &free_cell : nullptr);
+  layout.height = std::ceil(place_lines(layout, note, y + 3, text_size, "#444444") + margin);
+  return layout;
+}
+
+HorizontalAxis horizontal_axis_of(const ExperimentAxis& axis, double width) {
+  HorizontalAxis shown;
+  const double first = axis.values.front(), last = axis.values.back();
+  shown.logarithmic = !axis.is_scale() && is_geometric(axis.values);
+  if (shown.logarithmic) {
+    const double space = std::pow(last / first, 0.05);
+    shown.first = first / space;
+    shown.last = last * space;
+  } else {
+    const double space = last > first ? 0.04 * (last - first) : 1;
+    shown.first = first - space;
+    shown.last = last + space;
+  }
+  std::vector<std::string> labels;
+  double widest = 0;
+  for (const double value : axis.values) {
+    const bool thousands = last >= 10000 && std::fmod(value, 1000) == 0;
+    labels.push_back(thousands ? fmt::format("{:g}k", value / 1000) : fmt::format("{:g}", value));
+    widest = std::max(widest, text_width(labels.back(), text_size) + 14);
+  }
+  // From the last value back, so that the largest has its label.
+  const auto room = static_cast<size_t>(std::max(2.0, width / widest));
+  const size_t step = (labels.size() + room - 1) / room;
+  for (size_t i = labels.size(); i > 0; i -= std::min(i, step)) {
+    shown.tics.emplace_back(labels[i - 1], axis.values[i - 1]);
+  }
+  std::ranges::reverse(shown.tics);
+  return shown;
+}
+
+}  // namespace posattn

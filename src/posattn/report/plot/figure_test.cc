@@ -1,0 +1,93 @@
+#include "posattn/report/plot/figure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "posattn/report/well_formed_test.h"
+
+namespace posattn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+FigureRequest two_lines() {
+  FigureRequest request{
+      .name = "ood", .x_label = "c", .y_label = "MSE", .markers = true, .lines = {}};
+  FigureLine positional{.label = "positional", .style = 0, .points = {}};
+  FigureLine standard{.label = "standard", .style = 1, .points = {}};
+  for (int c = 1; c <= 10; ++c) {
+    positional.points.push_back({double(c), 1e-4 * c, 5e-5 * c, 2e-4 * c});
+    standard.points.push_back({double(c), 0.1 * c * c, 0.05 * c * c, 0.2 * c * c});
+  }
+  request.lines = {positional, standard};
+  return request;
+}
+
+TEST(Figure, IsOneSvgElement) {
+  const std::string svg = draw_figure(two_lines());
+  EXPECT_THAT(svg, StartsWith("<svg"));
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_THAT(svg, HasSubstr("positional"));
+  EXPECT_THAT(svg, HasSubstr("standard"));
+  EXPECT_THAT(svg, HasSubstr("rgb(  0, 114, 178)"));  // the two styles differ
+  EXPECT_THAT(svg, HasSubstr("rgb(213,  94,   0)"));
+  EXPECT_THAT(svg, HasSubstr("polygon"));  // the bands
+}
+
+TEST(Figure, TwoFiguresFitOnOnePage) {
+  FigureRequest request = two_lines();
+  const std::string first = draw_figure(request);
+  request.name = "loss";
+  EXPECT_EQ(markup_problem("<div>" + first + draw_figure(request) + "</div>"), "");
+}
+
+TEST(Figure, OneRunHasNoBand) {
+  FigureRequest request = two_lines();
+  for (FigureLine& line : request.lines) {
+    for (BandPoint& point : line.points) point.low = point.high = point.median;
+  }
+  EXPECT_THAT(draw_figure(request), Not(HasSubstr("polygon")));
+}
+
+TEST(Figure, LabelsAreTextWhateverTheyHold) {
+  FigureRequest request = two_lines();
+  request.lines[0].label = "a_b^{c} <i> & it's `id`";
+  const std::string svg = draw_figure(request);
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_THAT(svg, HasSubstr("a_b^{c} &lt;i> &amp; it's `id`"));
+}
+
+TEST(Figure, LeavesOutWhatALogarithmCannotShow) {
+  FigureRequest request = two_lines();
+  request.lines[0].points[2].median = 0;
+  request.lines[0].points[3].median = NAN;
+  request.lines[1].points[4].low = -1;
+  EXPECT_EQ(markup_problem(draw_figure(request)), "");
+  for (FigureLine& line : request.lines) {
+    for (BandPoint& point : line.points) point.median = NAN;
+  }
+  EXPECT_EQ(draw_figure(request), "");
+}
+
+TEST(Figure, LegendNamesWhatIsDrawn) {
+  FigureRequest request = two_lines();
+  for (BandPoint& point : request.lines[1].points) point.median = NAN;
+  const std::string svg = draw_figure(request);
+  EXPECT_THAT(svg, HasSubstr("positional"));
+  EXPECT_THAT(svg, Not(HasSubstr("standard")));
+}
+
+TEST(Figure, OnePointIsEnough) {
+  FigureRequest request = two_lines();
+  request.lines.resize(1);
+  request.lines[0].points.resize(1);
+  EXPECT_EQ(markup_problem(draw_figure(request)), "");
+}
+
+}  // namespace
+}  // namespace posattn

@@ -1,0 +1,129 @@
+#include "posattn/report/plot/gnuplot.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "posattn/base/error.h"
+#include "posattn/report/markup.h"
+
+namespace posattn {
+namespace {
+
+// Script, drawing and messages live in a folder of their own that goes when the work is done. Files
+// instead of pipes: a script and a drawing larger than a pipe's buffer cannot block each other.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::path place = std::filesystem::temp_directory_path(ignored);
+    std::string pattern = (place / "posattn-figure-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      throw Error(ExitCode::failed, "cannot make a folder for gnuplot's files in " + place.string(),
+                  std::strerror(errno), "set TMPDIR to a folder you can write to");
+    }
+    path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  std::string file(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_all(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// The exit status as waitpid gives it; throws when the program cannot be started.
+int run_and_wait(const ScratchFolder& folder) {
+  const std::string script = folder.file("script"), drawing = folder.file("drawing"),
+                    messages = folder.file("messages");
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, drawing.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&files, 2, messages.c_str(), O_WRONLY | O_CREAT, 0600);
+
+  std::string program = "gnuplot", defaults = "-d", argument = script;  // -d: no ~/.gnuplot
+  char* arguments[] = {program.data(), defaults.data(), argument.data(), nullptr};
+  pid_t child = 0;
+  const int problem = posix_spawnp(&child, "gnuplot", &files, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (problem != 0) {
+    throw Error(ExitCode::failed, "cannot run gnuplot, which draws the figures",
+                std::strerror(problem), "install it: sudo apt-get install gnuplot-nox");
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) {
+      throw Error(ExitCode::failed, "lost track of gnuplot", std::strerror(errno));
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+std::string run_gnuplot(std::string_view script) {
+  const ScratchFolder folder;
+  std::ofstream stream(folder.file("script"), std::ios::binary);
+  stream << script;
+  stream.close();
+  if (!stream) {
+    throw Error(ExitCode::failed, "cannot write gnuplot's script to " + folder.file("script"), "",
+                "is the disk full? TMPDIR chooses another place");
+  }
+  const int status = run_and_wait(folder);
+  std::string drawing = read_all(folder.file("drawing"));
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || drawing.empty()) {
+    throw Error(ExitCode::failed, "gnuplot failed", read_all(folder.file("messages")));
+  }
+  return drawing;
+}
+
+// gnuplot names its markers the same in every drawing; on one page ids must differ. The XML
+// declaration goes: inside a page it would be an error.
+std::string svg_element(std::string drawing, const std::string& name) {
+  drawing.erase(0, drawing.find("<svg"));
+  const auto rename = [&](const std::string& before, const std::string& after) {
+    for (size_t at = drawing.find(before); at != std::string::npos;
+         at = drawing.find(before, at + after.size())) {
+      drawing.replace(at, before.size(), after);
+    }
+  };
+  rename("id='", "id='" + name + "_");
+  rename("href='#", "href='#" + name + "_");
+  rename("\"gnuplot_canvas\"", "\"" + name + "_canvas\"");
+  return drawing;
+}
+
+std::string gnuplot_quote(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "''";
+    } else {
+      quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return valid_text(quoted + "'");
+}
+
+}  // namespace posattn

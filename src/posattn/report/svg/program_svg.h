@@ -1,0 +1,15 @@
+// Who hears whom in a static program: a line per processor, a column per round, an arrow from the
+// processor that is read to the one that reads it.
+#pragma once
+
+#include <string>
+
+#include "posattn/programs/form/static_program.h"
+
+namespace posattn {
+
+// One <svg> element. Throws Error(usage) for more than 128 processors or 200 rounds: nobody could
+// read it.
+std::string program_svg(const StaticProgram& program);
+
+}  // namespace posattn
