@@ -46,8 +46,9 @@ int train_and_predict() {
   double first = 0, loss = 0;
   for (int step = 0; step < steps; ++step) {
     const int64_t row = int64_t{step} % 40 * batch_size * length;
-    const posattn::Batch batch{data.inputs.data() + row, data.targets.data() + row, batch_size,
-                               length};
+    const posattn::Batch batch{std::span(data.inputs).subspan(row, batch_size * length),
+                               std::span(data.targets).subspan(row, batch_size * length),
+                               batch_size, length};
     loss = network.gradient(model.parameters, batch, {}, gradient);
     posattn::optimiser_step({}, 2e-3, gradient, state, model.parameters);
     if (step == 0) first = loss;

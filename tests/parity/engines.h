@@ -20,6 +20,12 @@ struct Samples {
   std::vector<T> inputs, targets;
   int64_t samples = 0;
   int real_nodes = 0;
+
+  BatchOf<T> batch() const { return {inputs, targets, samples, real_nodes}; }
+  Samples first() const {  // the first sample alone
+    const auto count = static_cast<std::ptrdiff_t>(inputs.size()) / samples;
+    return {{inputs.begin(), inputs.begin() + count}, {}, 1, real_nodes};
+  }
 };
 
 class ReferenceEngine {
@@ -28,22 +34,17 @@ class ReferenceEngine {
   explicit ReferenceEngine(const ModelSpec& spec) : spec_(spec) {}
 
   std::vector<double> forward(const Parameters<double>& parameters, const Samples<double>& s) {
-    return reference_forward(spec_, parameters, batch(s));
+    return reference_forward(spec_, parameters, s.batch());
   }
   double gradient(const Parameters<double>& parameters, const Samples<double>& s,
                   std::span<const uint8_t> mask, Parameters<double>& gradient) {
-    return reference_gradient(spec_, parameters, batch(s), mask, gradient);
+    return reference_gradient(spec_, parameters, s.batch(), mask, gradient);
   }
   std::vector<double> attention(const Parameters<double>& parameters, const Samples<double>& s) {
-    ReferenceBatch first = batch(s);
-    first.samples = 1;
-    return reference_attention(spec_, parameters, first);
+    return reference_attention(spec_, parameters, s.first().batch());
   }
 
  private:
-  static ReferenceBatch batch(const Samples<double>& s) {
-    return {s.inputs.data(), s.targets.data(), s.samples, s.real_nodes};
-  }
   ModelSpec spec_;
 };
 
@@ -55,23 +56,18 @@ class FloatEngine {
 
   std::vector<float> forward(const Parameters<float>& parameters, const Samples<float>& s) {
     std::vector<float> outputs(s.samples * s.real_nodes * spec_.output_columns);
-    network_.forward(parameters, batch(s), outputs.data());
+    network_.forward(parameters, s.batch(), outputs);
     return outputs;
   }
   double gradient(const Parameters<float>& parameters, const Samples<float>& s,
                   std::span<const uint8_t> mask, Parameters<float>& gradient) {
-    return network_.gradient(parameters, batch(s), mask, gradient);
+    return network_.gradient(parameters, s.batch(), mask, gradient);
   }
   std::vector<float> attention(const Parameters<float>& parameters, const Samples<float>& s) {
-    Batch first = batch(s);
-    first.samples = 1;
-    return network_.attention(parameters, first);
+    return network_.attention(parameters, s.first().batch());
   }
 
  private:
-  static Batch batch(const Samples<float>& s) {
-    return {s.inputs.data(), s.targets.data(), s.samples, s.real_nodes};
-  }
   ModelSpec spec_;
   Network network_;
 };

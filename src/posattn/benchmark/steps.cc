@@ -37,7 +37,7 @@ struct Setting {
     return make_dataset(wanted);
   }
   Batch batch() const {
-    return {data.inputs.data(), data.targets.data(), data.samples, spec.real_nodes};
+    return {data.inputs, data.targets, data.samples, spec.real_nodes};
   }
   StepResult result(const StepRequest& request, double flops_each, Timing timing) const {
     const Network::Work work = network.work();
@@ -72,7 +72,7 @@ StepResult measure_inference(const StepRequest& request) {
   Setting setting(request);
   std::vector<float> outputs(setting.data.targets.size());
   const Timing timing = time_repeated(
-      [&] { setting.network.forward(setting.parameters, setting.batch(), outputs.data()); },
+      [&] { setting.network.forward(setting.parameters, setting.batch(), outputs); },
       request.repetitions, request.seconds);
   return setting.result(request, 2, timing);
 }

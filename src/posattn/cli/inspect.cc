@@ -72,7 +72,7 @@ InputRow attention_input(const Model& model, const std::string& input) {
 std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& input) {
   InputRow row = attention_input(model, input);
   if (row.values.empty() || !shows_attention(model.spec)) return std::nullopt;
-  const Batch batch{.inputs = row.values.data(), .samples = 1, .real_nodes = row.real_nodes};
+  const Batch batch{.inputs = row.values, .samples = 1, .real_nodes = row.real_nodes};
   return AttentionMaps{.caption = std::move(row.note),
                        .depth = model.spec.depth,
                        .heads = model.spec.heads,

@@ -80,11 +80,11 @@ ErrorSums compare(const Dataset& set, std::span<const float> outputs,
 ErrorSums measure(Network& network, const Parameters<float>& parameters, const Dataset& set,
                   std::span<const uint8_t> mask) {
   std::vector<float> outputs(set.targets.size());
-  const Batch batch{.inputs = set.inputs.data(),
-                    .targets = set.targets.data(),
+  const Batch batch{.inputs = set.inputs,
+                    .targets = set.targets,
                     .samples = set.samples,
                     .real_nodes = set.shape.real_nodes};
-  if (set.samples > 0) network.forward(parameters, batch, outputs.data());
+  if (set.samples > 0) network.forward(parameters, batch, outputs);
   return compare(set, outputs, mask);
 }
 

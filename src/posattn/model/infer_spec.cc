@@ -6,6 +6,7 @@
 #include <string>
 
 #include "posattn/base/error.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn {
 namespace {
@@ -43,36 +44,35 @@ const std::vector<int64_t>& shape_of(const SafetensorsFile& file, const std::str
 }
 
 Sizes sizes_of(const SafetensorsFile& file) {
-  if (file.find("positions.weight") != nullptr) {
+  if (file.find(names::positions) != nullptr) {
     throw Error(ExitCode::data, "the file holds its own positions but not what kind they are",
                 "metadata that tells random from learned positions", where_spec_comes_from);
   }
-  if (file.find("transformer_layers.0.attn.routes") != nullptr) {
+  if (file.find(names::of_layer(0, names::routes)) != nullptr) {
     throw Error(ExitCode::data, "the file holds routes but not what model they belong to",
                 "the metadata of a routed model", where_spec_comes_from);
   }
   Sizes sizes;
-  const auto& encoding = shape_of(file, "encoding.weight", 2);
+  const auto& encoding = shape_of(file, names::weight(names::encoding), 2);
   sizes.width = encoding[0];
   sizes.inputs = encoding[1];
-  sizes.outputs = shape_of(file, "decoding.weight", 2)[0];
+  sizes.outputs = shape_of(file, names::weight(names::decoding), 2)[0];
   const auto count = [&](auto&& name) {
     int found = 0;
     while (found <= layer_limit && file.find(name(found)) != nullptr) ++found;
     return found;
   };
-  sizes.depth =
-      count([](int i) { return fmt::format("transformer_layers.{}.attn.v_proj.weight", i); });
+  sizes.depth = count([](int i) { return names::of_layer(i, names::weight(names::value)); });
   sizes.mlp_depth =
-      count([](int i) { return fmt::format("transformer_layers.0.mlp.mlp.{}.weight", 2 * i); });
-  sizes.mlp_width = shape_of(file, "transformer_layers.0.mlp.mlp.0.weight", 2)[0];
-  if (file.find("transformer_layers.0.attn.scores") != nullptr) {
-    const auto& scores = shape_of(file, "transformer_layers.0.attn.scores", 3);
+      count([](int i) { return names::of_layer(0, names::weight(names::mlp_map(i))); });
+  sizes.mlp_width = shape_of(file, names::of_layer(0, names::weight(names::mlp_map(0))), 2)[0];
+  if (file.find(names::of_layer(0, names::scores)) != nullptr) {
+    const auto& scores = shape_of(file, names::of_layer(0, names::scores), 3);
     sizes.heads = scores[0];
     sizes.score_nodes = scores[1];
     return sizes;
   }
-  const auto& qk = shape_of(file, "transformer_layers.0.attn.qk_proj.weight", 2);
+  const auto& qk = shape_of(file, names::of_layer(0, names::weight(names::query_key)), 2);
   sizes.key = qk[1];
   sizes.heads = qk[0] / (2 * sizes.key);
   if (sizes.heads * 2 * sizes.key != qk[0]) {
@@ -92,7 +92,7 @@ std::optional<Fit> fit(const std::string& preset, const Sizes& sizes) {
   ModelSpec spec;
   apply_preset(preset, spec);
   std::vector<int64_t> claims;  // of the number of nodes; they must agree
-  if (spec.direct_attention != (sizes.score_nodes > 0)) return {};
+  if (spec.direct_attention != (sizes.score_nodes > 0) || spec.relative_attention) return {};
   if (spec.positions_in_input) {
     claims.push_back(sizes.inputs - sizes.outputs);
   } else if (sizes.inputs != sizes.outputs) {
@@ -125,11 +125,8 @@ std::string describe(const std::vector<Fit>& fits) {
 std::vector<Fit> all_fits(const Sizes& sizes, const std::optional<std::string>& architecture) {
   std::vector<Fit> fits;
   for (const Preset& preset : presets()) {
-    // m0 and m5 are second names. RoPE leaves no trace in the shapes and the authors' standard
-    // model has none, so standard-rope must be asked for.
     const bool named = architecture == preset.name;
-    const bool plain = preset.name != "m0" && preset.name != "m5" && preset.name != "standard-rope";
-    if (!named && (architecture || !plain)) continue;
+    if (!named && (architecture || !preset.shown_by_shapes)) continue;
     if (const std::optional<Fit> found = fit(preset.name, sizes)) fits.push_back(*found);
   }
   return fits;

@@ -14,6 +14,7 @@
 #include "posattn/base/text.h"
 #include "posattn/model/infer_spec.h"
 #include "posattn/model/safetensors.h"
+#include "posattn/model/tensor_names.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -195,7 +196,7 @@ void read_routes(const TensorView& tensor, int nodes, std::span<float> routes) {
 void check_route_weights(const ModelSpec& spec, const Parameters<float>& parameters) {
   if (!spec.routed || spec.route_places == 1) return;
   for (int layer = 0; layer < spec.depth; ++layer) {
-    const std::string name = fmt::format("transformer_layers.{}.attn.route_weights", layer);
+    const std::string name = names::of_layer(layer, names::route_weights);
     const std::span<const float> weights = parameters[name];
     double sum = 0;
     for (size_t i = 0; i < weights.size(); ++i) {

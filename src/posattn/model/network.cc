@@ -1,404 +1,74 @@
 #include "posattn/model/network.h"
 
 #include <fmt/format.h>
-#include <omp.h>
-
-#include <algorithm>
-#include <cstring>
-#include <exception>
 
 #include "posattn/base/error.h"
-#include "posattn/kernels/cpu/blas.h"
-#include "posattn/kernels/cpu/tile_kernels.h"
-#include "posattn/model/engine/end_stages.h"
-#include "posattn/model/engine/folded_stage.h"
-#include "posattn/model/engine/plain_stage.h"
-#include "posattn/model/routed_network.h"
+#include "posattn/model/check_batch.h"
+#include "posattn/model/engine/tile_network.h"
 
 namespace posattn {
-
-using engine::ActiveNodes;
-using engine::padded;
-using engine::Stage;
-
 namespace {
 
-std::unique_ptr<Stage> attention_stage(const ModelSpec& spec, const ParameterLayout& layout,
-                                       int layer, Path path) {
-  auto plain = std::make_unique<engine::PlainStage>(spec, layout, layer);
-  if (path == Path::plain || !engine::FoldedStage::supports(spec)) return plain;
-  auto folded = std::make_unique<engine::FoldedStage>(spec, layout, layer);
-  const bool fewer = folded->actual_work().per_sample < plain->actual_work().per_sample;
-  if (path == Path::folded || fewer) return folded;
-  return plain;
-}
-
-// body(0) .. body(count - 1) on `threads` threads, the next free one taking the next. An exception
-// (out of memory) must not leave a parallel region: the first one is thrown again behind it.
-template <class Body>
-void parallel_for(int64_t count, int threads, const Body& body) {
-  std::exception_ptr problem;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t i = 0; i < count; ++i) {
-    try {
-      body(i);
-    } catch (...) {
-#pragma omp critical(posattn_parallel_for)
-      if (!problem) problem = std::current_exception();
-    }
+std::unique_ptr<engine::NetworkEngine> make_engine(const ModelSpec& spec,
+                                                   const NetworkOptions& options) {
+  if (spec.routed) return engine::make_routed_engine(spec, options);
+  if (engine::TileNetwork::supports(spec)) {
+    return std::make_unique<engine::TileNetwork>(spec, options);
   }
-  if (problem) std::rethrow_exception(problem);
+  return engine::make_plan_engine(spec, options);
 }
-
-// One thread's memory for a tile.
-struct Workspace {
-  Buffer<float> memory;
-  std::vector<float*> tapes;
-  float *output = nullptr, *doutput = nullptr;
-  float* scratch[2] = {};  // stages alternate, since one's dinput is the next one's doutput
-};
 
 }  // namespace
 
-class Network::Implementation {
- public:
-  Implementation(const ModelSpec& wanted, NetworkOptions options)
-      : spec_(resolve(wanted)), options_(options), layout_(spec_) {
-    if (spec_.routed) return;  // no stages: a RoutedNetwork is made of the weights
-    // What may be refused is refused here, before any thread needs it.
-    blas_info();
-    tile_kernels();
-    for (int l = 0; l < spec_.depth; ++l) {
-      stages_.push_back(attention_stage(spec_, layout_, l, options.path));
-      for (int m = 1; m + 1 < spec_.mlp_depth; ++m) {
-        stages_.push_back(std::make_unique<engine::MiddleStage>(spec_, layout_, l, m));
-      }
-    }
-    stages_.push_back(std::make_unique<engine::DecoderStage>(spec_, layout_));
-    for (const auto& stage : stages_) {
-      offsets_.push_back(gradient_size_);
-      gradient_size_ += padded(stage->gradient_size());
-    }
-    input_positions_ = gradient_size_;
-    if (learns_input_positions())
-      gradient_size_ += padded(int64_t{1} * spec_.nodes() * spec_.encoding_size);
-    tile_ = options.tile > 0 ? options.tile : default_tile();
-    workspaces_.resize(std::max(1, options.threads));
-  }
-
-  void forward(const Parameters<float>& parameters, const Batch& batch, float* outputs);
-  double gradient(const Parameters<float>& parameters, const Batch& batch,
-                  std::span<const uint8_t> mask, Parameters<float>& gradient);
-  std::vector<float> attention(const Parameters<float>& parameters, const Batch& batch);
-  Work work() const;
-
-  const ModelSpec spec_;
-
- private:
-  bool learns_input_positions() const {
-    return spec_.positions_in_input && spec_.encoding == Encoding::learned;
-  }
-  bool learns_positions() const {
-    return spec_.uses_positions() && spec_.encoding == Encoding::learned;
-  }
-  void check_length(const Batch& batch) const;
-  int64_t workspace_size(int samples) const;
-  int default_tile() const;
-  int group_count(int64_t tiles) const;
-  void begin(const Parameters<float>& parameters, const Batch& batch);
-  Workspace& workspace();
-  void load_inputs(const Batch& batch, int64_t first, int samples, float* tape) const;
-  void run_forward(const Batch& batch, int64_t first, int samples, Workspace& work) const;
-  double run_tile(const Batch& batch, int64_t first, int samples, std::span<const uint8_t> mask,
-                  Workspace& work, float* sums) const;
-  void finish(Parameters<float>& gradient);
-
-  NetworkOptions options_;
-  ParameterLayout layout_;
-  std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<int64_t> offsets_;  // of each stage's accumulators in a group's
-  int64_t gradient_size_ = 0, input_positions_ = 0;
-  int tile_ = 1;
-  ActiveNodes active_;
-  Buffer<float> positions_;  // [active nodes, encoding_size] when they are part of the input
-  std::vector<Workspace> workspaces_;
-  Buffer<float> group_sums_;               // [groups, gradient_size]
-  std::vector<Buffer<float>> dpositions_;  // of each stage, [nodes, encoding_size]
-};
-
-void Network::Implementation::check_length(const Batch& batch) const {
-  if (batch.real_nodes == spec_.real_nodes) return;
-  throw Error(ExitCode::configuration, fmt::format("{} nodes for a routed model", batch.real_nodes),
-              fmt::format("{}: its places are fixed", spec_.real_nodes));
-}
-
-int64_t Network::Implementation::workspace_size(int samples) const {
-  int64_t total = 0, scratch = 0;
-  for (const auto& stage : stages_) {
-    total += padded(stage->tape_size(samples));
-    scratch = std::max(scratch, padded(stage->scratch_size(samples)));
-  }
-  return total + 2 * scratch + int64_t{2} * samples * spec_.nodes() * padded(spec_.output_columns);
-}
-
-int Network::Implementation::default_tile() const {
-  // About 144 rows keep the kernels busy; a tile should fit the second-level cache.
-  constexpr int rows = 144;
-  constexpr int64_t cache = 1 << 20;  // bytes
-  int samples = std::clamp(rows / spec_.nodes(), 1, 64);
-  while (samples > 1 && workspace_size(samples) * int64_t{sizeof(float)} > cache) --samples;
-  return samples;
-}
-
-int Network::Implementation::group_count(int64_t tiles) const {
-  // A function of the model and the batch, never of the threads, so that sums have one order.
-  // Enough groups for many threads, few enough that adding them up stays cheap.
-  int64_t groups = std::clamp<int64_t>((tiles + 3) / 4, std::min<int64_t>(tiles, 8), 32);
-  constexpr int64_t most_bytes = int64_t{256} << 20;
-  while (groups > 2 && groups * gradient_size_ * int64_t{sizeof(float)} > most_bytes) groups /= 2;
-  return static_cast<int>(groups);
-}
-
-void Network::Implementation::begin(const Parameters<float>& parameters, const Batch& batch) {
-  active_.index.clear();
-  for (int i = 0; i < batch.real_nodes; ++i) active_.index.push_back(i);
-  for (int i = 0; i < spec_.scratch_nodes; ++i) active_.index.push_back(spec_.real_nodes + i);
-  if (spec_.positions_in_input) {
-    const std::vector<float> all = positions_of(spec_, parameters);
-    const int64_t p = spec_.encoding_size;
-    positions_.resize(active_.count() * p);
-    for (int i = 0; i < active_.count(); ++i) {
-      std::copy_n(&all[active_.index[i] * p], p, &positions_[i * p]);
-    }
-  }
-  parallel_for(static_cast<int64_t>(stages_.size()), options_.threads,
-               [&](int64_t i) { stages_[i]->prepare(parameters, active_); });
-}
-
-Workspace& Network::Implementation::workspace() {
-  Workspace& work = workspaces_[omp_get_thread_num()];
-  if (!work.memory.empty()) return work;
-  work.memory.resize(workspace_size(tile_));
-  float* next = work.memory.data();
-  int64_t scratch = 0;
-  for (const auto& stage : stages_) {
-    work.tapes.push_back(next);
-    next += padded(stage->tape_size(tile_));
-    scratch = std::max(scratch, padded(stage->scratch_size(tile_)));
-  }
-  const int64_t output_size = int64_t{tile_} * spec_.nodes() * padded(spec_.output_columns);
-  work.output = next;
-  work.doutput = next + output_size;
-  work.scratch[0] = work.doutput + output_size;
-  work.scratch[1] = work.scratch[0] + scratch;
-  return work;
-}
-
-void Network::Implementation::load_inputs(const Batch& batch, int64_t first, int samples,
-                                          float* tape) const {
-  const int64_t stride = stages_[0]->input_stride(), columns = spec_.data_columns;
-  const int64_t p = spec_.positions_in_input ? spec_.encoding_size : 0;
-  const float* data = batch.inputs + first * batch.real_nodes * columns;
-  const int nodes = active_.count();
-  for (int s = 0; s < samples; ++s) {
-    for (int i = 0; i < nodes; ++i, tape += stride) {
-      if (i < batch.real_nodes) {
-        std::copy_n(data, columns, tape);
-        data += columns;
-      } else {
-        std::fill_n(tape, columns, 0.0f);
-      }
-      std::copy_n(positions_.data() + i * p, p, tape + columns);
-    }
-  }
-}
-
-void Network::Implementation::run_forward(const Batch& batch, int64_t first, int samples,
-                                          Workspace& work) const {
-  load_inputs(batch, first, samples, work.tapes[0]);
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    const bool last = i + 1 == stages_.size();
-    stages_[i]->forward(samples, work.tapes[i], work.scratch[0],
-                        last ? work.output : work.tapes[i + 1],
-                        last ? padded(spec_.output_columns) : stages_[i + 1]->input_stride());
-  }
-}
-
-double Network::Implementation::run_tile(const Batch& batch, int64_t first, int samples,
-                                         std::span<const uint8_t> mask, Workspace& work,
-                                         float* sums) const {
-  run_forward(batch, first, samples, work);
-  const int64_t columns = spec_.output_columns, stride = padded(columns);
-  const int nodes = active_.count();
-  const int64_t per_sample = batch.real_nodes * columns;
-  const auto scale = static_cast<float>(2.0 / static_cast<double>(batch.samples * per_sample));
-  double loss = 0;
-  for (int s = 0; s < samples; ++s) {
-    const float* targets = batch.targets + (first + s) * per_sample;
-    for (int i = 0; i < nodes; ++i) {
-      const float* y = work.output + (s * nodes + i) * stride;
-      float* dy = work.doutput + (s * nodes + i) * stride;
-      for (int64_t c = 0; c < columns; ++c) {
-        dy[c] = 0;
-        if (i >= batch.real_nodes || (!mask.empty() && !mask[i * columns + c])) continue;
-        const float error = y[c] - targets[i * columns + c];
-        loss += static_cast<double>(error) * error;
-        dy[c] = scale * error;
-      }
-    }
-  }
-  float* doutput = work.doutput;
-  int64_t doutput_stride = stride;
-  for (int i = static_cast<int>(stages_.size()) - 1; i >= 0; --i) {
-    const bool last = i + 1 == static_cast<int>(stages_.size());
-    const bool wants = i > 0 || learns_input_positions();
-    doutput = stages_[i]->backward(samples, work.tapes[i], last ? work.output : work.tapes[i + 1],
-                                   last ? stride : stages_[i + 1]->input_stride(), doutput,
-                                   doutput_stride, wants, work.scratch[i % 2], sums + offsets_[i]);
-    doutput_stride = stages_[i]->input_stride();
-  }
-  if (learns_input_positions()) {
-    const int64_t p = spec_.encoding_size;
-    for (int64_t r = 0; r < int64_t{samples} * nodes; ++r) {
-      float* row = sums + input_positions_ + active_.index[r % nodes] * p;
-      const float* d = doutput + r * doutput_stride + spec_.data_columns;
-      for (int64_t c = 0; c < p; ++c) row[c] += d[c];
-    }
-  }
-  return loss;
-}
-
-void Network::Implementation::forward(const Parameters<float>& parameters, const Batch& batch,
-                                      float* outputs) {
-  if (spec_.routed) {
-    check_length(batch);
-    RoutedNetwork<float>(spec_, parameters)
-        .forward(batch.inputs, batch.samples, outputs, std::max(1, options_.threads));
-    return;
-  }
-  begin(parameters, batch);
-  const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
-  const int64_t columns = spec_.output_columns, stride = padded(columns);
-  parallel_for(tiles, options_.threads, [&](int64_t t) {
-    Workspace& work = workspace();
-    const int64_t first = t * tile_;
-    const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
-    run_forward(batch, first, samples, work);
-    float* out = outputs + first * batch.real_nodes * columns;
-    for (int s = 0; s < samples; ++s) {
-      for (int i = 0; i < batch.real_nodes; ++i, out += columns) {
-        std::copy_n(work.output + (s * active_.count() + i) * stride, columns, out);
-      }
-    }
-  });
-}
-
-double Network::Implementation::gradient(const Parameters<float>& parameters, const Batch& batch,
-                                         std::span<const uint8_t> mask,
-                                         Parameters<float>& gradient) {
-  if (spec_.routed) {
-    throw Error(ExitCode::configuration, "the gradient of a model whose attention is routed",
-                "queries and keys to train", "compile the program with --dense");
-  }
-  begin(parameters, batch);
-  const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
-  const int groups = group_count(tiles);
-  group_sums_.resize(groups * gradient_size_);
-  std::vector<double> losses(groups, 0.0);
-  constexpr int64_t block = 16384;
-  const int64_t blocks = (gradient_size_ + block - 1) / block;
-  parallel_for(groups, options_.threads, [&](int64_t g) {
-    float* sums = &group_sums_[g * gradient_size_];
-    std::memset(sums, 0, gradient_size_ * sizeof(float));
-    Workspace& work = workspace();
-    for (int64_t t = tiles * g / groups; t < tiles * (g + 1) / groups; ++t) {
-      const int64_t first = t * tile_;
-      const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
-      losses[g] += run_tile(batch, first, samples, mask, work, sums);
-    }
-  });
-  parallel_for(blocks, options_.threads, [&](int64_t b) {
-    const int64_t count = std::min(block, gradient_size_ - b * block);
-    tile_kernels().sum_parts(count, groups, gradient_size_, &group_sums_[b * block],
-                             &group_sums_[b * block]);
-  });
-  finish(gradient);
-  double loss = 0;
-  for (double part : losses) loss += part;
-  return loss / static_cast<double>(batch.samples * batch.real_nodes * spec_.output_columns);
-}
-
-void Network::Implementation::finish(Parameters<float>& gradient) {
-  const int count = static_cast<int>(stages_.size());
-  const int64_t position_count = int64_t{1} * spec_.nodes() * spec_.encoding_size;
-  if (learns_positions()) dpositions_.assign(count, Buffer<float>(position_count));
-  parallel_for(count, options_.threads, [&](int64_t i) {
-    stages_[i]->finish(&group_sums_[offsets_[i]], gradient,
-                       learns_positions() ? dpositions_[i].data() : nullptr);
-  });
-  if (!learns_positions()) return;
-  auto out = gradient["positions.weight"];
-  std::ranges::fill(out, 0.0f);
-  for (const Buffer<float>& part : dpositions_) {
-    for (int64_t i = 0; i < position_count; ++i) out[i] += part[i];
-  }
-  if (learns_input_positions()) {
-    for (int64_t i = 0; i < position_count; ++i) out[i] += group_sums_[input_positions_ + i];
-  }
-}
-
-std::vector<float> Network::Implementation::attention(const Parameters<float>& parameters,
-                                                      const Batch& batch) {
-  if (spec_.routed) {
-    check_length(batch);
-    return routed_attention(spec_, parameters);
-  }
-  begin(parameters, batch);
-  Workspace& work = workspace();
-  run_forward(batch, 0, 1, work);
-  const int64_t size = int64_t{1} * spec_.heads * active_.count() * active_.count();
-  std::vector<float> all(spec_.depth * size);
-  float* next = all.data();
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    if (stages_[i]->attention(work.tapes[i], work.scratch[0], next)) next += size;
-  }
-  return all;
-}
-
-Network::Work Network::Implementation::work() const {
-  Work work;
-  for (const auto& stage : stages_) {
-    const engine::StageWork nominal = stage->nominal_work(), actual = stage->actual_work();
-    work.nominal_per_sample += nominal.per_sample;
-    work.nominal_per_step += nominal.per_step;
-    work.actual_per_sample += actual.per_sample;
-    work.actual_per_step += actual.per_step;
-  }
-  return work;
-}
-
 Network::Network(const ModelSpec& spec, NetworkOptions options)
-    : implementation_(std::make_unique<Implementation>(spec, options)) {}
+    : spec_(resolve(spec)), engine_(make_engine(spec_, options)) {}
 Network::~Network() = default;
 Network::Network(Network&&) noexcept = default;
 Network& Network::operator=(Network&&) noexcept = default;
 
-const ModelSpec& Network::spec() const { return implementation_->spec_; }
+void Network::prepare(const Parameters<float>& parameters, int real_nodes) {
+  engine_->prepare(parameters, real_nodes);
+  prepared_nodes_ = real_nodes;
+}
 
-void Network::forward(const Parameters<float>& parameters, const Batch& batch, float* outputs) {
-  implementation_->forward(parameters, batch, outputs);
+void Network::run(const Batch& batch, std::span<float> outputs) {
+  check_batch(spec_, batch);
+  if (batch.real_nodes != prepared_nodes_) {
+    throw Error(ExitCode::configuration,
+                fmt::format("a batch of {} nodes for a network prepared for {}", batch.real_nodes,
+                            prepared_nodes_),
+                "the length that it was prepared for");
+  }
+  const int64_t count = batch.samples * batch.real_nodes * spec_.output_columns;
+  if (static_cast<int64_t>(outputs.size()) != count) {
+    throw Error(ExitCode::data, fmt::format("room for {} outputs", outputs.size()),
+                fmt::format("{}: samples x nodes x columns", count));
+  }
+  engine_->run(batch, outputs);
+}
+
+void Network::forward(const Parameters<float>& parameters, const Batch& batch,
+                      std::span<float> outputs) {
+  check_batch(spec_, batch);
+  prepare(parameters, batch.real_nodes);
+  run(batch, outputs);
 }
 
 double Network::gradient(const Parameters<float>& parameters, const Batch& batch,
                          std::span<const uint8_t> mask, Parameters<float>& gradient) {
-  return implementation_->gradient(parameters, batch, mask, gradient);
+  check_batch(spec_, batch);
+  check_targets(spec_, batch);
+  prepared_nodes_ = 0;  // the weights will change
+  return engine_->gradient(parameters, batch, mask, gradient);
 }
 
 std::vector<float> Network::attention(const Parameters<float>& parameters,
                                       const Batch& one_sample) {
-  return implementation_->attention(parameters, one_sample);
+  check_batch(spec_, one_sample);
+  prepared_nodes_ = 0;
+  return engine_->attention(parameters, one_sample);
 }
 
-Network::Work Network::work() const { return implementation_->work(); }
+Network::Work Network::work() const { return engine_->work(); }
 
 }  // namespace posattn

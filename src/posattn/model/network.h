@@ -1,14 +1,10 @@
 // The fp32 engine on the CPU: forward and backward of any ModelSpec.
 //
 // Design goals: near the machine's arithmetic peak on the paper's small models; the same bits for
-// any number of threads; any spec on one plain path, the common ones on a folded path that does
-// about half the arithmetic (docs/performance.md). Non-goals: autograd, mixed precision.
-//
-// A *tile* of a few samples goes through the whole network, forward and backward, before the next,
-// so its activations stay in cache. Gradients are summed over a fixed number of groups of tiles,
-// each in order, so the sum does not depend on which thread did which group.
-//
-// Routed models have an engine of their own (routed_network.h), without backward.
+// any number of threads; the paper's models by tiles (engine/tile_network.h), on a folded path that
+// does about half the arithmetic where it pays (docs/performance.md); compiled programs by routes
+// (routed_network.h), without backward; every other model by a plain executor of its plan
+// (plan/plan_network.h). Non-goals: autograd, mixed precision.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +12,14 @@
 #include <span>
 #include <vector>
 
+#include "posattn/model/batch.h"
 #include "posattn/model/parameters.h"
 #include "posattn/model/spec.h"
 
 namespace posattn {
-
-// Samples of one length. `real_nodes` may be below the spec's (variable length): the model then
-// uses the first real_nodes rows of P and the scratch rows.
-struct Batch {
-  const float* inputs = nullptr;   // [samples, real_nodes, data_columns]
-  const float* targets = nullptr;  // [samples, real_nodes, output_columns]; forward ignores it
-  int64_t samples = 0;
-  int real_nodes = 0;
-};
+namespace engine {
+class NetworkEngine;
+}
 
 enum class Path { automatic, plain, folded };
 
@@ -45,12 +36,18 @@ class Network {
   Network(Network&&) noexcept;
   Network& operator=(Network&&) noexcept;
 
-  const ModelSpec& spec() const;
+  const ModelSpec& spec() const { return spec_; }
 
   // outputs [samples, real_nodes, output_columns]
-  void forward(const Parameters<float>& parameters, const Batch& batch, float* outputs);
+  void forward(const Parameters<float>& parameters, const Batch& batch, std::span<float> outputs);
+  // The same in two steps: what follows from the weights alone is done once for many batches of one
+  // length. The parameters must outlive the calls of run.
+  void prepare(const Parameters<float>& parameters, int real_nodes);
+  void run(const Batch& batch, std::span<float> outputs);
 
-  // Mean squared error: sum over outputs with mask != 0, divided by samples x real_nodes x columns.
+  // The spec's loss. Mean squared error: sum over outputs with mask != 0, divided by samples x
+  // real_nodes x columns. Cross-entropy: mean over the nodes that count: label >= 0, and mask != 0
+  // in the node's first column.
   // gradient = d loss / d parameters (overwritten). mask [real_nodes, output_columns], empty: all.
   // Throws Error(configuration) for a routed model.
   double gradient(const Parameters<float>& parameters, const Batch& batch,
@@ -69,8 +66,9 @@ class Network {
   Work work() const;
 
  private:
-  class Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  ModelSpec spec_;
+  std::unique_ptr<engine::NetworkEngine> engine_;
+  int prepared_nodes_ = 0;
 };
 
 }  // namespace posattn

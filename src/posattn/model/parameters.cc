@@ -7,73 +7,15 @@
 #include <stdexcept>
 
 #include "posattn/base/random.h"
+#include "posattn/model/plan/plan.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn {
-namespace {
-
-constexpr int64_t alignment = 16;  // elements: one 64-byte line of floats
-
-}  // namespace
-
-ParameterLayout::ParameterLayout(const ModelSpec& spec) {
-  const int64_t width = spec.width, heads = spec.heads, key = spec.key_size();
-  const auto linear = [&](const std::string& name, int64_t out, int64_t in) {
-    add(name + ".weight", {out, in}, Initial::fan_in_uniform, in);
-    add(name + ".bias", {out}, Initial::fan_in_uniform, in);
-  };
-  const auto projection = [&](const std::string& name, int64_t out, int64_t in) {
-    add(name + ".weight", {out, in}, Initial::xavier_uniform, in);
-    add(name + ".bias", {out}, Initial::zero);
-  };
-
-  if (spec.stores_positions()) {
-    add("positions.weight", {spec.nodes(), spec.encoding_size}, Initial::unit_normal_rows, 0,
-        spec.encoding == Encoding::learned);
-  }
-  linear("encoding", width, spec.input_size());
-  for (int layer = 0; layer < spec.depth; ++layer) {
-    const std::string prefix = fmt::format("transformer_layers.{}.", layer);
-    if (spec.routed) {
-      add_routes(prefix + "attn.", spec);
-    } else if (spec.direct_attention) {
-      add(prefix + "attn.scores", {heads, spec.nodes(), spec.nodes()}, Initial::xavier_uniform,
-          spec.nodes());
-    } else {
-      projection(prefix + "attn.qk_proj", 2 * key * heads, key);
-    }
-    projection(prefix + "attn.v_proj", width, width);
-    projection(prefix + "attn.o_proj", width, width);
-    for (int map = 0; map < spec.mlp_depth; ++map) {
-      // Odd indices of the authors' Sequential are the ReLUs.
-      linear(fmt::format("{}mlp.mlp.{}", prefix, 2 * map),
-             map == spec.mlp_depth - 1 ? width : spec.mlp_width,
-             map == 0 ? 2 * width : spec.mlp_width);
-    }
-  }
-  linear("decoding", spec.output_columns, width);
-}
-
-void ParameterLayout::add_routes(const std::string& attention, const ModelSpec& spec) {
-  std::vector<int64_t> shape = {spec.heads, spec.nodes()};
-  if (spec.route_places > 1) shape.push_back(spec.route_places);
-  add(attention + "routes", shape, Initial::zero, 0, false);
-  tensors_.back().integers = true;
-  if (spec.route_places > 1) add(attention + "route_weights", shape, Initial::zero, 0, false);
-}
-
-void ParameterLayout::add(std::string name, std::vector<int64_t> shape, Initial initial,
-                          int64_t fan_in, bool trained) {
-  TensorInfo tensor{std::move(name), std::move(shape), buffer_size_, 1,
-                    initial,         fan_in,           trained,      false};
-  for (const int64_t extent : tensor.shape) tensor.size *= extent;
-  buffer_size_ += (tensor.size + alignment - 1) / alignment * alignment;
-  tensors_.push_back(std::move(tensor));
-}
+ParameterLayout::ParameterLayout(const ModelSpec& spec) : list_(plan_of(spec).tensors) {}
 
 const TensorInfo& ParameterLayout::at(std::string_view name) const {
-  const auto found = std::find_if(tensors_.begin(), tensors_.end(),
-                                  [&](const TensorInfo& tensor) { return tensor.name == name; });
-  if (found == tensors_.end()) {
+  const auto found = std::ranges::find(tensors(), name, &TensorInfo::name);
+  if (found == tensors().end()) {
     throw std::out_of_range(fmt::format("the model has no tensor '{}'", name));
   }
   return *found;
@@ -81,7 +23,7 @@ const TensorInfo& ParameterLayout::at(std::string_view name) const {
 
 int64_t ParameterLayout::parameter_count() const {
   int64_t count = 0;
-  for (const TensorInfo& tensor : tensors_) count += tensor.trained ? tensor.size : 0;
+  for (const TensorInfo& tensor : tensors()) count += tensor.trained ? tensor.size : 0;
   return count;
 }
 
@@ -99,6 +41,9 @@ void initialise(Parameters<float>& parameters, uint64_t seed) {
     switch (tensor.initial) {
       case Initial::zero:
         std::fill(values.begin(), values.end(), 0.0f);
+        break;
+      case Initial::one:
+        std::fill(values.begin(), values.end(), 1.0f);
         break;
       case Initial::xavier_uniform: {
         const int64_t fan_out = tensor.shape[tensor.shape.size() - 2];
@@ -126,7 +71,7 @@ Parameters<double> to_double(const Parameters<float>& parameters) {
 template <class T>
 std::vector<T> positions_of(const ModelSpec& spec, const Parameters<T>& parameters) {
   if (spec.stores_positions()) {
-    const auto stored = parameters["positions.weight"];
+    const auto stored = parameters[names::positions];
     return {stored.begin(), stored.end()};
   }
   const std::vector<double> positions = formula_positions(spec);

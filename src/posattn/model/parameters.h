@@ -13,40 +13,23 @@
 #include <string_view>
 #include <vector>
 
+#include "posattn/model/plan/tensors.h"
 #include "posattn/model/spec.h"
 #include "posattn/tensor/buffer.h"
 
 namespace posattn {
 
-// How a tensor is drawn at the start of training (see initialise).
-enum class Initial { zero, xavier_uniform, fan_in_uniform, unit_normal_rows };
-
-struct TensorInfo {
-  std::string name;
-  std::vector<int64_t> shape;
-  int64_t offset = 0;  // in elements, into the buffer
-  int64_t size = 0;    // product of the shape
-  Initial initial = Initial::zero;
-  int64_t fan_in = 0;     // for fan_in_uniform (a bias uses its weight's fan-in)
-  bool trained = true;    // false for a fixed random encoding and for routes
-  bool integers = false;  // whole numbers (below 2^24, so floats hold them); the file has I32
-};
-
 class ParameterLayout {
  public:
   explicit ParameterLayout(const ModelSpec& spec);  // spec must be resolved
 
-  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  const std::vector<TensorInfo>& tensors() const { return list_.all(); }
   const TensorInfo& at(std::string_view name) const;  // throws std::out_of_range
-  int64_t buffer_size() const { return buffer_size_; }
+  int64_t buffer_size() const { return list_.buffer_size(); }
   int64_t parameter_count() const;  // trained numbers, padding left out
 
  private:
-  void add(std::string name, std::vector<int64_t> shape, Initial initial, int64_t fan_in = 0,
-           bool trained = true);
-  void add_routes(const std::string& attention, const ModelSpec& spec);
-  std::vector<TensorInfo> tensors_;
-  int64_t buffer_size_ = 0;
+  TensorList list_;
 };
 
 template <class T>
@@ -76,7 +59,8 @@ class Parameters {
 };
 
 // The authors' initial values: Xavier-uniform on qk_proj (the stacked matrix counts as one), v_proj
-// and o_proj with zero biases; every other linear map U(-1/sqrt(fan_in), 1/sqrt(fan_in)).
+// and o_proj with zero biases; every other linear map U(-1/sqrt(fan_in), 1/sqrt(fan_in)). Relative
+// scores start at zero, tokens and stored positions as normal rows of expected squared norm 1.
 void initialise(Parameters<float>& parameters, uint64_t seed);
 
 // The same weights in another precision.

@@ -27,13 +27,44 @@ inline ModelSpec random_spec(RandomStream& random) {
   return resolve(spec);
 }
 
-// Weights of ordinary size everywhere, biases included (initial values have zero ones).
+// Any combination of blocks that a spec allows.
+inline ModelSpec random_open_spec(RandomStream& random) {
+  const auto flip = [&] { return random.below(2) == 0; };
+  ModelSpec spec = random_spec(random);
+  spec.causal = flip();
+  spec.split_heads = spec.has_query_key() && flip();
+  spec.join = flip() ? Join::add : Join::concatenate;
+  spec.normalisation = static_cast<Normalisation>(random.below(3));
+  spec.activation = static_cast<Activation>(random.below(3));
+  spec.biases = flip() ? Biases::all : Biases::none;
+  if (flip()) {
+    spec.vocabulary = 2 + static_cast<int>(random.below(6));
+    if (flip() && !spec.positions_in_input) spec.data_columns = 0;
+    if (flip()) spec.tied_output = true;
+    if (spec.tied_output) spec.output_columns = spec.vocabulary;
+  }
+  if (flip()) spec.loss = Loss::cross_entropy;
+  if (!spec.positions_in_input && flip()) {
+    spec.positions_added = true;
+    spec.encoding = flip() ? Encoding::learned : Encoding::random;
+    spec.encoding_size = spec.width;
+  }
+  spec.split_heads = spec.split_heads && spec.source_size() % spec.heads == 0;
+  return resolve(spec);
+}
+
+// Weights of ordinary size everywhere, biases included (initial values have zero ones); what is
+// absent stays zero.
 inline Parameters<float> random_parameters(const ModelSpec& spec, uint64_t seed) {
   Parameters<float> parameters(spec);
   initialise(parameters, seed);
   RandomStream random(seed, Purpose::initial_values, 1, 0);
   for (const TensorInfo& t : parameters.layout().tensors()) {
-    for (float& value : parameters.slice(t)) value += random.uniform(-0.2f, 0.2f);
+    const bool absent_bias = !t.trained && t.initial == Initial::zero;
+    for (float& value : parameters.slice(t)) {
+      const float change = random.uniform(-0.2f, 0.2f);
+      if (!absent_bias) value += change;
+    }
   }
   return parameters;
 }
@@ -41,6 +72,7 @@ inline Parameters<float> random_parameters(const ModelSpec& spec, uint64_t seed)
 struct RandomBatch {
   std::vector<float> inputs, targets;
   std::vector<double> inputs64, targets64;
+  std::vector<int32_t> tokens, labels;
   std::vector<uint8_t> mask;
   int64_t samples;
   int real_nodes;
@@ -55,10 +87,21 @@ struct RandomBatch {
     targets64.assign(targets.begin(), targets.end());
     mask.resize(real_nodes * spec.output_columns);
     for (auto& m : mask) m = random.below(4) != 0;
+    // Where nodes hold either, some hold numbers; some labels do not count.
+    const auto classes = [&](int count, bool negative) {
+      std::vector<int32_t> values(samples * real_nodes);
+      for (auto& v : values) {
+        v = static_cast<int32_t>(random.below(static_cast<uint32_t>(count + (negative ? 1 : 0))));
+        v -= negative ? 1 : 0;
+      }
+      return values;
+    };
+    if (spec.vocabulary > 0) tokens = classes(spec.vocabulary, spec.data_columns > 0);
+    if (spec.loss == Loss::cross_entropy) labels = classes(spec.output_columns, true);
   }
-  Batch batch() const { return {inputs.data(), targets.data(), samples, real_nodes}; }
+  Batch batch() const { return {inputs, targets, samples, real_nodes, tokens, labels}; }
   ReferenceBatch reference() const {
-    return {inputs64.data(), targets64.data(), samples, real_nodes};
+    return {inputs64, targets64, samples, real_nodes, tokens, labels};
   }
 };
 

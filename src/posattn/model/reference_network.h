@@ -1,22 +1,16 @@
-// The oracle: the same model in plain double loops, written to be read beside the paper's formulas
-// and compared with (never used for speed).
+// The oracle: the plan in plain double loops (plan/plan_network.h), compared with and never used
+// for speed.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "posattn/model/batch.h"
 #include "posattn/model/parameters.h"
 #include "posattn/model/spec.h"
 
 namespace posattn {
-
-struct ReferenceBatch {
-  const double* inputs = nullptr;   // [samples, real_nodes, data_columns]
-  const double* targets = nullptr;  // [samples, real_nodes, output_columns]
-  int64_t samples = 0;
-  int real_nodes = 0;
-};
 
 std::vector<double> reference_forward(const ModelSpec& spec, const Parameters<double>& parameters,
                                       const ReferenceBatch& batch);

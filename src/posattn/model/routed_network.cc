@@ -6,13 +6,10 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn {
 namespace {
-
-std::string layer_tensor(int layer, const char* name) {
-  return fmt::format("transformer_layers.{}.{}", layer, name);
-}
 
 // A weight [out, in] of a model by its columns that are not zero.
 class SparseRows {
@@ -72,9 +69,10 @@ struct StoredRoutes {
   int64_t nodes;
 
   StoredRoutes(const ModelSpec& spec, const Parameters<float>& parameters, int layer)
-      : routes(parameters[layer_tensor(layer, "attn.routes")].data()),
-        weights(spec.route_places > 1 ? parameters[layer_tensor(layer, "attn.route_weights")].data()
-                                      : nullptr),
+      : routes(parameters[names::of_layer(layer, names::routes)].data()),
+        weights(spec.route_places > 1
+                    ? parameters[names::of_layer(layer, names::route_weights)].data()
+                    : nullptr),
         places(spec.route_places),
         scratch(spec.real_nodes),
         nodes(spec.nodes()) {}
@@ -91,9 +89,10 @@ struct StoredRoutes {
 template <class T>
 RoutedNetwork<T>::RoutedNetwork(const ModelSpec& spec, const Parameters<float>& parameters)
     : spec_(spec) {
-  const std::span<const float> encoding = parameters["encoding.weight"];
+  const std::span<const float> encoding = parameters[names::weight(names::encoding)];
   const int64_t inputs = spec.input_size(), width = spec.width;
-  encoder_ = make_map<T>(encoding, parameters["encoding.bias"], inputs, spec.data_columns);
+  encoder_ =
+      make_map<T>(encoding, parameters[names::bias(names::encoding)], inputs, spec.data_columns);
   if (spec.positions_in_input) {
     // One-hot P picks a column of the encoder's.
     positions_.resize(spec.nodes() * width);
@@ -104,19 +103,23 @@ RoutedNetwork<T>::RoutedNetwork(const ModelSpec& spec, const Parameters<float>& 
     }
   }
   for (int l = 0; l < spec.depth; ++l) layers_.push_back(make_layer(parameters, l));
-  decoder_ = make_map<T>(parameters["decoding.weight"], parameters["decoding.bias"], width, width);
+  decoder_ = make_map<T>(parameters[names::weight(names::decoding)],
+                         parameters[names::bias(names::decoding)], width, width);
 }
 
 template <class T>
 typename RoutedNetwork<T>::Layer RoutedNetwork<T>::make_layer(const Parameters<float>& parameters,
                                                               int index) const {
-  const auto tensor = [&](const char* name) { return parameters[layer_tensor(index, name)]; };
+  const auto tensor = [&](std::string_view name) {
+    return parameters[names::of_layer(index, name)];
+  };
   const int width = spec_.width, head_size = spec_.head_size();
-  const SparseRows first(tensor("mlp.mlp.0.weight"), int64_t{2} * width);
-  const SparseRows out(tensor("attn.o_proj.weight"), width);
-  const SparseRows value(tensor("attn.v_proj.weight"), width);
-  const auto first_bias = tensor("mlp.mlp.0.bias");
-  const auto out_bias = tensor("attn.o_proj.bias"), value_bias = tensor("attn.v_proj.bias");
+  const SparseRows first(tensor(names::weight(names::mlp_map(0))), int64_t{2} * width);
+  const SparseRows out(tensor(names::weight(names::output)), width);
+  const SparseRows value(tensor(names::weight(names::value)), width);
+  const auto first_bias = tensor(names::bias(names::mlp_map(0)));
+  const auto out_bias = tensor(names::bias(names::output)),
+             value_bias = tensor(names::bias(names::value));
 
   Layer layer;
   std::vector<int> source_of(spec_.heads);  // 0: the head is not used so far
@@ -154,10 +157,9 @@ typename RoutedNetwork<T>::Layer RoutedNetwork<T>::make_layer(const Parameters<f
   }
   layer.maps.push_back(std::move(units));
   for (int m = 1; m < spec_.mlp_depth; ++m) {
-    const std::string name = fmt::format("mlp.mlp.{}.", 2 * m);
-    layer.maps.push_back(make_map<T>(tensor((name + "weight").c_str()),
-                                     tensor((name + "bias").c_str()), spec_.mlp_width,
-                                     spec_.mlp_width));
+    const std::string name = names::mlp_map(m);
+    layer.maps.push_back(make_map<T>(tensor(names::weight(name)), tensor(names::bias(name)),
+                                     spec_.mlp_width, spec_.mlp_width));
   }
   return layer;
 }

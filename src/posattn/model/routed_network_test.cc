@@ -17,6 +17,7 @@ using testing::RandomBatch;
 ModelSpec random_routed_spec(RandomStream& random) {
   ModelSpec spec = testing::random_spec(random);
   apply_preset(random.below(2) == 0 ? "positional" : "m1", spec);
+  spec.reach = 0;
   spec.encoding = Encoding::one_hot;
   spec.encoding_size = 0;
   spec.scratch_nodes = 1;
@@ -77,7 +78,7 @@ TEST(RoutedNetwork, AgreesWithTheReference) {
 
     Network network(spec, {.threads = 1 + static_cast<int>(random.below(3))});
     std::vector<float> outputs(expected.size());
-    network.forward(parameters, data.batch(), outputs.data());
+    network.forward(parameters, data.batch(), outputs);
     EXPECT_LT(difference(outputs, expected), 1e-5);
     const auto attention = network.attention(parameters, data.batch());
     EXPECT_LT(difference(attention, reference_attention(spec, parameters64, data.reference())),
@@ -135,12 +136,12 @@ TEST(RoutedNetwork, RefusesWhatItCannotDo) {
     }
     return "";
   };
-  const Batch batch{numbers.data(), numbers.data(), 1, 8};
+  const Batch batch{numbers, numbers, 1, 8};
   Network network(spec);
   EXPECT_THAT(message([&] { network.gradient(parameters, batch, {}, gradient); }),
               HasSubstr("--dense"));
-  const Batch shorter{numbers.data(), nullptr, 1, 7};
-  EXPECT_THAT(message([&] { network.forward(parameters, shorter, outputs.data()); }),
+  const Batch shorter{std::span(numbers).first(7), {}, 1, 7};
+  EXPECT_THAT(message([&] { network.forward(parameters, shorter, outputs); }),
               HasSubstr("7 nodes for a routed model"));
   for (const float bad : {-1.0f, 9.0f, NAN}) {
     parameters["transformer_layers.2.attn.routes"][3] = bad;
@@ -148,7 +149,7 @@ TEST(RoutedNetwork, RefusesWhatItCannotDo) {
     for (const char* name : {"attn.v_proj.weight", "attn.o_proj.weight", "mlp.mlp.0.weight"}) {
       std::ranges::fill(parameters["transformer_layers.2." + std::string(name)], 1.0f);
     }
-    EXPECT_THAT(message([&] { network.forward(parameters, batch, outputs.data()); }),
+    EXPECT_THAT(message([&] { network.forward(parameters, batch, outputs); }),
                 HasSubstr("a route to node"));
   }
   spec.real_nodes = 1 << 20;

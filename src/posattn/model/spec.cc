@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "posattn/base/error.h"
+#include "posattn/model/spec_fields.h"
 
 namespace posattn {
 namespace {
@@ -18,50 +19,6 @@ constexpr int width_limit = 1 << 16;
 constexpr int depth_limit = 1 << 12;
 constexpr int mlp_depth_limit = 64;
 constexpr int64_t element_limit = int64_t{1} << 33;
-
-struct PresetRow {
-  const char* name;
-  const char* description;
-  AttentionSource attention;
-  bool positions_in_input, rope, direct_attention;
-};
-
-// The plain names stand before their m-numbers, so that preset_name finds them first.
-constexpr PresetRow preset_rows[] = {
-    {"positional", "attention from positions only, values alone in the input (M5)",
-     AttentionSource::positions, false, false, false},
-    {"standard", "attention from the data, [values | positions] in the input (M0)",
-     AttentionSource::data, true, false, false},
-    {"positional-direct", "a learned score matrix per head, values alone in the input",
-     AttentionSource::positions, false, false, true},
-    {"standard-rope", "the standard model with queries and keys rotated by node index",
-     AttentionSource::data, true, true, false},
-    {"m0", "the same as standard", AttentionSource::data, true, false, false},
-    {"m1", "attention from positions, [values | positions] in the input",
-     AttentionSource::positions, true, false, false},
-    {"m2", "attention from the data, values alone in the input: no positions at all",
-     AttentionSource::data, false, false, false},
-    {"m3", "attention from [data | positions] in every layer, values alone in the input",
-     AttentionSource::data_and_positions, false, false, false},
-    {"m4", "attention from the data with RoPE, values alone in the input", AttentionSource::data,
-     false, true, false},
-    {"m5", "the same as positional", AttentionSource::positions, false, false, false},
-};
-
-constexpr AttentionSource attention_sources[] = {AttentionSource::positions, AttentionSource::data,
-                                                 AttentionSource::data_and_positions};
-constexpr Encoding encodings[] = {Encoding::one_hot, Encoding::binary, Encoding::sinusoidal,
-                                  Encoding::random, Encoding::learned};
-
-template <class Enumeration, size_t count>
-Enumeration from_name(const Enumeration (&all)[count], const char* kind, std::string_view name) {
-  std::vector<std::string> known;
-  for (const Enumeration value : all) {
-    if (to_string(value) == name) return value;
-    known.emplace_back(to_string(value));
-  }
-  throw unknown_name(ExitCode::usage, kind, name, known);
-}
 
 Error impossible(std::string what, std::string expected, std::string hint = {}) {
   return Error(ExitCode::configuration, std::move(what), std::move(expected), std::move(hint));
@@ -78,6 +35,7 @@ int bits_for(int nodes) {
 }
 
 int default_encoding_size(const ModelSpec& spec) {
+  if (spec.positions_added) return spec.width;
   switch (spec.encoding) {
     case Encoding::binary:
       return bits_for(spec.nodes());
@@ -117,12 +75,15 @@ void check_encoding_size(const ModelSpec& spec) {
 void check_total(const ModelSpec& spec) {
   const int64_t nodes = spec.nodes(), width = spec.width, heads = spec.heads;
   const int64_t key = spec.key_size(), hidden = spec.mlp_width;
-  const int64_t attention = spec.routed             ? 2 * heads * nodes * spec.route_places
-                            : spec.direct_attention ? heads * nodes * nodes
-                                                    : 2 * heads * key * (key + 1);
-  const int64_t layer = attention + 2 * width * (width + 1) + hidden * (2 * width + 1) +
-                        (spec.mlp_depth - 2) * hidden * (hidden + 1) + width * (hidden + 1);
+  const int64_t attention = spec.routed               ? 2 * heads * nodes * spec.route_places
+                            : spec.direct_attention   ? heads * nodes * nodes
+                            : spec.relative_attention ? 2 * heads * spec.reach
+                                                      : 2 * heads * key * (key + 1);
+  const int64_t norms = spec.normalisation == Normalisation::none ? 0 : 4 * width;
+  const int64_t layer = attention + 2 * width * (width + 1) + hidden * (spec.joined_size() + 1) +
+                        (spec.mlp_depth - 2) * hidden * (hidden + 1) + width * (hidden + 1) + norms;
   const int64_t rest = width * (spec.input_size() + 1) + spec.output_columns * (width + 1) +
+                       width * spec.vocabulary +
                        (spec.uses_positions() && !spec.routed ? nodes * spec.encoding_size : 0);
   if (layer > element_limit / spec.depth || layer * spec.depth + rest > element_limit) {
     throw impossible("the model is too large", fmt::format("at most {} parameters", element_limit),
@@ -148,6 +109,60 @@ void check_routes(const ModelSpec& spec) {
          "one-hot positions");
   expect(spec.scratch_nodes == 1, fmt::format("{} scratch nodes", spec.scratch_nodes),
          "one: it is read where there is nothing to read");
+  using S = ModelSpec;
+  expect(knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
+                    &S::positions_in_input, &S::encoding_size, &S::routed, &S::route_places,
+                    &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth),
+         "a layer that is not the paper's",
+         "concatenation, ReLU, numbers in and out, all biases: what compiled programs are made of");
+}
+
+// What is said in place of queries and keys.
+void check_scores(const ModelSpec& spec, const char* name) {
+  if (spec.attention != AttentionSource::positions) {
+    throw impossible(
+        fmt::format("{} attention with attention from {}", name, to_string(spec.attention)),
+        "attention = positions: learned scores do not depend on the data");
+  }
+  if (spec.rope) {
+    throw impossible(fmt::format("{} attention with RoPE", name),
+                     "one of the two: there are no queries and keys to rotate");
+  }
+  if (spec.split_heads) {
+    throw impossible(fmt::format("{} attention with split heads", name),
+                     "one of the two: there are no queries and keys to split");
+  }
+}
+
+void check_heads(const ModelSpec& spec) {
+  if (spec.width % spec.heads != 0) {
+    throw impossible(fmt::format("{} heads do not divide the width {}", spec.heads, spec.width),
+                     "heads that divide the width",
+                     "every head carries width / heads columns of the values");
+  }
+  if (spec.split_heads && spec.source_size() % spec.heads != 0) {
+    throw impossible(
+        fmt::format("split heads: {} heads do not divide the {} columns of queries and keys",
+                    spec.heads, spec.source_size()),
+        "heads that divide both");
+  }
+}
+
+void check_tokens(const ModelSpec& spec) {
+  check_size("vocabulary", spec.vocabulary, 0, node_limit);
+  if (spec.tied_output && (spec.vocabulary == 0 || spec.vocabulary != spec.output_columns)) {
+    throw impossible(fmt::format("a tied output with {} tokens and {} output columns",
+                                 spec.vocabulary, spec.output_columns),
+                     "as many outputs as tokens, at least 1");
+  }
+  if (!spec.positions_added) return;
+  if (spec.positions_in_input) {
+    throw impossible("positions both added to the input and part of it", "one of the two");
+  }
+  if (spec.encoding_size != spec.width) {
+    throw impossible(fmt::format("encoding_size = {} for added positions", spec.encoding_size),
+                     fmt::format("the width, {}", spec.width));
+  }
 }
 
 }  // namespace
@@ -161,101 +176,44 @@ ModelSpec resolve(ModelSpec spec) {
   check_size("real_nodes", spec.real_nodes, 1, node_limit);
   check_size("scratch_nodes", spec.scratch_nodes, 0, node_limit);
   check_size("nodes (real and scratch)", spec.nodes(), 1, node_limit + (spec.routed ? 1 : 0));
-  check_size("data_columns", spec.data_columns, 1, node_limit);
+  check_size("data_columns", spec.data_columns, spec.vocabulary > 0 ? 0 : 1, node_limit);
   check_size("output_columns", spec.output_columns, 1, node_limit);
   check_size("width", spec.width, 1, width_limit);
   check_size("heads", spec.heads, 1, width_limit);
   check_size("depth", spec.depth, 1, depth_limit);
   check_size("mlp_width", spec.mlp_width, 1, width_limit);
   check_size("mlp_depth", spec.mlp_depth, 2, mlp_depth_limit);
-  if (spec.width % spec.heads != 0) {
-    throw impossible(fmt::format("{} heads do not divide the width {}", spec.heads, spec.width),
-                     "heads that divide the width",
-                     "every head carries width / heads columns of the values");
+  if (spec.direct_attention && spec.relative_attention) {
+    throw impossible("direct and relative attention", "one of the two");
   }
-  if (spec.direct_attention && spec.attention != AttentionSource::positions) {
-    throw impossible(
-        fmt::format("direct attention with attention from {}", to_string(spec.attention)),
-        "attention = positions: a learned score matrix does not depend on the data");
-  }
-  if (spec.direct_attention && spec.rope) {
-    throw impossible("direct attention with RoPE",
-                     "one of the two: direct attention has no queries and keys to rotate");
-  }
+  if (spec.direct_attention) check_scores(spec, "direct");
+  if (spec.relative_attention) check_scores(spec, "relative");
+  if (spec.relative_attention && spec.reach == 0) spec.reach = spec.real_nodes;
+  check_size(spec.relative_attention ? "reach" : "reach (without relative attention)", spec.reach,
+             spec.relative_attention ? 1 : 0, spec.relative_attention ? node_limit : 0);
   check_routes(spec);
   if (spec.encoding_size == 0) spec.encoding_size = default_encoding_size(spec);
   check_encoding_size(spec);
+  check_heads(spec);
+  check_tokens(spec);
   check_total(spec);
   return spec;
 }
 
-const std::vector<Preset>& presets() {
-  static const std::vector<Preset> all = [] {
-    std::vector<Preset> list;
-    for (const PresetRow& row : preset_rows) list.push_back({row.name, row.description});
-    return list;
-  }();
-  return all;
-}
-
-void apply_preset(std::string_view name, ModelSpec& spec) {
-  std::vector<std::string> known;
-  for (const PresetRow& row : preset_rows) {
-    if (row.name == name) {
-      spec.attention = row.attention;
-      spec.positions_in_input = row.positions_in_input;
-      spec.rope = row.rope;
-      spec.direct_attention = row.direct_attention;
-      return;
-    }
-    known.emplace_back(row.name);
+std::optional<ModelSpec> at_length(const ModelSpec& spec, int real_nodes) {
+  if (real_nodes == spec.real_nodes) return spec;
+  const bool tied_to_nodes = spec.stores_positions() || spec.direct_attention || spec.routed ||
+                             (spec.uses_positions() && spec.encoding == Encoding::one_hot);
+  if (tied_to_nodes) return std::nullopt;
+  ModelSpec other = spec;
+  other.real_nodes = real_nodes;
+  if (!spec.uses_positions()) other.encoding_size = 0;  // of no meaning: its default again
+  try {
+    return resolve(other);
+  } catch (const Error&) {  // more nodes than binary positions can tell apart
+    return std::nullopt;
   }
-  throw unknown_name(ExitCode::usage, "architecture", name, known);
 }
-
-std::string preset_name(const ModelSpec& spec) {
-  for (const PresetRow& row : preset_rows) {
-    if (row.attention == spec.attention && row.positions_in_input == spec.positions_in_input &&
-        row.rope == spec.rope && row.direct_attention == spec.direct_attention) {
-      return row.name;
-    }
-  }
-  return "custom";
-}
-
-std::string_view to_string(AttentionSource source) {
-  switch (source) {
-    case AttentionSource::positions:
-      return "positions";
-    case AttentionSource::data:
-      return "data";
-    case AttentionSource::data_and_positions:
-      return "data_and_positions";
-  }
-  return "?";
-}
-
-std::string_view to_string(Encoding encoding) {
-  switch (encoding) {
-    case Encoding::one_hot:
-      return "one_hot";
-    case Encoding::binary:
-      return "binary";
-    case Encoding::sinusoidal:
-      return "sinusoidal";
-    case Encoding::random:
-      return "random";
-    case Encoding::learned:
-      return "learned";
-  }
-  return "?";
-}
-
-AttentionSource attention_source_from(std::string_view name) {
-  return from_name(attention_sources, "attention source", name);
-}
-
-Encoding encoding_from(std::string_view name) { return from_name(encodings, "encoding", name); }
 
 std::vector<double> formula_positions(const ModelSpec& spec) {
   const int nodes = spec.nodes(), size = spec.encoding_size;

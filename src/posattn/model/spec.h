@@ -1,20 +1,34 @@
-// What a model is: the positional and the standard Transformer of arXiv 2410.01686 and every
-// variant between them, as one struct. Nothing here computes; network.h and reference_network.h do.
+// What a model is: the positional and the standard Transformer of arXiv 2410.01686, every variant
+// between them and models of tokens, as one struct of settings. Nothing here computes: plan_of
+// (plan/plan.h) makes it a list of blocks, which the engines carry out.
 //
-// One layer, with x [nodes, width] (paper, section 4):
+// One layer of the paper, with x [nodes, width] (section 4):
 //   A_h = softmax(Q_h K_h^T / sqrt(d_k))          Q_h, K_h linear in the attention source
 //   x'  = MLP([x | concat_h(A_h V_h) W_O + b_O])  no residual, no normalisation, no mask
+//
+// A field is named once more, in spec_fields.h, with the version it came with.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "posattn/tasks/loss.h"
 
 namespace posattn {
 
 enum class AttentionSource { positions, data, data_and_positions };
 enum class Encoding { one_hot, binary, sinusoidal, random, learned };
+// none: no map has a bias but those of queries and keys, and no normalisation a shift. A positional
+// model is then homogeneous: f(c x) = c f(x) for c > 0.
+enum class Biases { all, none };
+// How attention's output o meets x: MLP([x | o]), as in the paper, or y = x + o and then y +
+// MLP(y).
+enum class Join { concatenate, add };
+enum class Normalisation { none, before, after };  // LayerNorm before or after each part of a layer
+enum class Activation { relu, gelu, gelu_tanh };
 
 struct ModelSpec {
   int real_nodes = 8;     // nodes that carry input and count in the loss (n; 2n for min-sum)
@@ -37,21 +51,42 @@ struct ModelSpec {
   int heads = 2;
   int depth = 4;
   int mlp_width = 64;
-  int mlp_depth = 2;  // linear maps in the MLP, a ReLU between each two
+  int mlp_depth = 2;  // linear maps in the MLP, an activation between each two
+
+  // Since 0.2.0
+  Biases biases = Biases::all;
+  // A learned score per head and distance i - j instead of queries and keys, for distances below
+  // `reach` (farther ones count as reach - 1; 0: real_nodes); scratch nodes have scores of their
+  // own. Such a model works at any length.
+  bool relative_attention = false;
+  int reach = 0;
+  bool causal = false;       // node i hears nodes 0..i only
+  bool split_heads = false;  // queries and keys of size source / heads, as in GPT
+  Join join = Join::concatenate;
+  Normalisation normalisation = Normalisation::none;
+  Activation activation = Activation::relu;
+  // Tokens that the input may hold, 0: numbers only. With data_columns > 0 a node holds either: its
+  // token, or, where that is negative, its numbers. Scratch nodes hold the number 0, or nothing.
+  int vocabulary = 0;
+  bool positions_added = false;  // P is added to the encoded input (encoding_size = width)
+  bool tied_output = false;      // the decoder is the table of tokens
+  Loss loss = Loss::squared_error;
 
   bool operator==(const ModelSpec&) const = default;
 
   int nodes() const { return real_nodes + scratch_nodes; }
+  // Whether scores come from queries and keys (of whatever source).
+  bool has_query_key() const { return !direct_attention && !routed && !relative_attention; }
   bool uses_positions() const {
-    return positions_in_input ||
-           (attention != AttentionSource::data && !direct_attention && !routed);
+    return positions_in_input || positions_added ||
+           (attention != AttentionSource::data && has_query_key());
   }
   bool stores_positions() const {  // P is a tensor of the model file, not a formula
     return uses_positions() && (encoding == Encoding::random || encoding == Encoding::learned);
   }
   int input_size() const { return data_columns + (positions_in_input ? encoding_size : 0); }
-  // d_k: full width per head, as in the paper (queries and keys are not split over heads).
-  int key_size() const {
+  // Columns of what queries and keys are made of.
+  int source_size() const {
     switch (attention) {
       case AttentionSource::positions:
         return encoding_size;
@@ -62,22 +97,35 @@ struct ModelSpec {
     }
     return 0;
   }
+  // d_k: full width per head, as in the paper, unless heads are split.
+  int key_size() const { return split_heads ? source_size() / heads : source_size(); }
+  // Input columns of the MLP.
+  int joined_size() const { return join == Join::concatenate ? 2 * width : width; }
   int head_size() const { return width / heads; }
 };
 
 // floor(log2 n) + 1, the paper's depth for length n.
 int default_depth(int length);
 
-// Fills in encoding_size (one-hot, random, learned: nodes; binary: ceil(log2 nodes); sinusoidal: 2)
-// and throws Error(configuration) when the spec is impossible (heads that do not divide the width,
-// sizes below 1 or absurdly large, direct attention from data, ...). A routed model has one scratch
-// node, one-hot positions and up to 2^20 real nodes: P is never formed.
+// Fills in encoding_size (one-hot, random, learned: nodes; binary: ceil(log2 nodes); sinusoidal: 2;
+// the width where positions are added) and reach, and throws Error(configuration) when the spec is
+// impossible (heads that do not divide the width, sizes below 1 or absurdly large, direct attention
+// from data, ...). A routed model has one scratch node, one-hot positions and up to 2^20 real
+// nodes: P is never formed.
 ModelSpec resolve(ModelSpec spec);
 
-// Named presets: positional (M5), standard (M0), m0..m5, positional-direct, standard-rope.
+// The same model for another number of real nodes, where its weights mean something there: relative
+// attention, attention from data, formula encodings of a fixed size. Nothing otherwise.
+std::optional<ModelSpec> at_length(const ModelSpec& spec, int real_nodes);
+
+// Named presets: positional (M5), standard (M0), m0..m5, positional-direct, standard-rope,
+// relative, homogeneous, standard-no-bias.
 struct Preset {
   std::string name;
   std::string description;
+  // Whether shapes alone may mean this preset; others must be named, as RoPE and absent biases
+  // leave no trace in a file.
+  bool shown_by_shapes = true;
 };
 const std::vector<Preset>& presets();
 // Sets the fields that the preset decides and leaves sizes alone. Throws unknown_name(usage).
@@ -88,10 +136,18 @@ std::string preset_name(const ModelSpec& spec);
 
 std::string_view to_string(AttentionSource source);
 std::string_view to_string(Encoding encoding);
-AttentionSource attention_source_from(std::string_view name);
-Encoding encoding_from(std::string_view name);
+std::string_view to_string(Biases biases);
+std::string_view to_string(Join join);
+std::string_view to_string(Normalisation normalisation);
+std::string_view to_string(Activation activation);
+std::string_view to_string(Loss loss);
+// Throws unknown_name(usage) that lists what exists.
+template <class Enumeration>
+Enumeration from_name(std::string_view name);
+inline Encoding encoding_from(std::string_view name) { return from_name<Encoding>(name); }
 
-// The spec as one JSON object and back; parsing refuses unknown keys and impossible values.
+// The spec as one JSON object and back; parsing refuses unknown keys and impossible values. A field
+// newer than the file has the default that it came with.
 std::string to_json(const ModelSpec& spec);
 ModelSpec spec_from_json(std::string_view json);
 

@@ -6,7 +6,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/strict_json.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec_fields.h"
 
 namespace posattn {
 namespace {
@@ -14,33 +14,6 @@ namespace {
 // No size of a spec may be larger (resolve has tighter limits), so none is cut off on its way to
 // int.
 constexpr uint64_t number_limit = (1 << 20) + 1;
-
-// Names every field once; writing and reading JSON both go through it.
-template <class Spec, class Visitor>
-void visit_fields(Spec& spec, Visitor&& visit) {
-  visit("real_nodes", spec.real_nodes);
-  visit("scratch_nodes", spec.scratch_nodes);
-  visit("data_columns", spec.data_columns);
-  visit("output_columns", spec.output_columns);
-  visit("attention", spec.attention);
-  visit("positions_in_input", spec.positions_in_input);
-  visit("encoding", spec.encoding);
-  visit("encoding_size", spec.encoding_size);
-  visit("rope", spec.rope);
-  visit("direct_attention", spec.direct_attention);
-  visit("width", spec.width);
-  visit("heads", spec.heads);
-  visit("depth", spec.depth);
-  visit("mlp_width", spec.mlp_width);
-  visit("mlp_depth", spec.mlp_depth);
-}
-
-// What only files of routed models have.
-template <class Spec, class Visitor>
-void visit_routes(Spec& spec, Visitor&& visit) {
-  visit("routed", spec.routed);
-  visit("route_places", spec.route_places);
-}
 
 Error bad_field(const char* name, const nlohmann::json& value, const std::string& expected) {
   constexpr auto replace = nlohmann::json::error_handler_t::replace;
@@ -60,14 +33,11 @@ void read_field(const char* name, const nlohmann::json& value, bool& field) {
   field = value.get<bool>();
 }
 
-void read_field(const char* name, const nlohmann::json& value, AttentionSource& field) {
+template <class Enumeration>
+requires std::is_enum_v<Enumeration>
+void read_field(const char* name, const nlohmann::json& value, Enumeration& field) {
   if (!value.is_string()) throw bad_field(name, value, "a name");
-  field = attention_source_from(value.get<std::string>());
-}
-
-void read_field(const char* name, const nlohmann::json& value, Encoding& field) {
-  if (!value.is_string()) throw bad_field(name, value, "a name");
-  field = encoding_from(value.get<std::string>());
+  field = from_name<Enumeration>(value.get<std::string>());
 }
 
 }  // namespace
@@ -81,8 +51,17 @@ std::string to_json(const ModelSpec& spec) {
       object[name] = field;
     }
   };
-  visit_fields(spec, write);
-  if (spec.routed) visit_routes(spec, write);
+  const auto visit = [&](const char* name, const auto& field, auto origin) {
+    using Origin = decltype(origin);
+    if constexpr (std::is_same_v<Origin, SinceFirst>) {
+      write(name, field);
+    } else if constexpr (std::is_same_v<Origin, SinceRouted>) {
+      if (spec.routed) write(name, field);
+    } else {
+      if (field != origin.came_with) write(name, field);
+    }
+  };
+  visit_fields(spec, visit);
   return object.dump();
 }
 
@@ -91,18 +70,24 @@ ModelSpec spec_from_json(std::string_view text) try {
   if (!object.is_object()) throw Error(ExitCode::data, "not a JSON object");
   ModelSpec spec;
   std::vector<std::string> known;
-  const auto read = [&](const char* name, auto& field) {
+  const bool routed = object.contains("routed");
+  const auto visit = [&](const char* name, auto& field, auto origin) {
+    using Origin = decltype(origin);
+    if constexpr (std::is_same_v<Origin, SinceRouted>) {
+      if (!routed) return;
+    }
     known.emplace_back(name);
     const auto found = object.find(name);
-    if (found == object.end()) {
+    if (found != object.end()) return read_field(name, *found, field);
+    if constexpr (requires { origin.came_with; }) {
+      field = origin.came_with;
+    } else {
       throw Error(ExitCode::data, fmt::format("'{}' is missing", name));
     }
-    read_field(name, *found, field);
   };
-  visit_fields(spec, read);
-  if (object.contains("routed")) {
-    visit_routes(spec, read);
-    if (!spec.routed) throw bad_field("routed", false, "true, or neither routed nor route_places");
+  visit_fields(spec, visit);
+  if (routed && !spec.routed) {
+    throw bad_field("routed", false, "true, or neither routed nor route_places");
   }
   for (const auto& item : object.items()) {
     if (std::find(known.begin(), known.end(), item.key()) == known.end()) {

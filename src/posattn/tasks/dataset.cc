@@ -18,9 +18,14 @@ constexpr double most_numbers = 0x1p36;
 // number 0x9e3779b9, modulo 2^32. Being odd it maps lengths below 2^k to words that differ in their
 // low k bits, and the bits of a scale with few digits (1..1000, halves, ...) end in 13 zeros: no
 // two of the (scale, length) pairs people use share their samples.
-uint32_t key_variant(double scale, int length) {
+// Another axis than "c" adds a word made of its name.
+uint32_t key_variant(std::string_view axis, double scale, int length) {
+  uint32_t word = 0;
+  if (axis != "c") {
+    for (const char c : axis) word = (word ^ static_cast<unsigned char>(c)) * 0x01000193u;
+  }
   return std::bit_cast<uint32_t>(static_cast<float>(scale)) +
-         static_cast<uint32_t>(length) * 0x9e3779b9u;
+         static_cast<uint32_t>(length) * 0x9e3779b9u + word;
 }
 
 void check_length(const Task& task, int length) {
@@ -39,10 +44,14 @@ Dataset make_dataset(const DatasetRequest& request) {
   set.length = request.length;
   set.shape = task.shape(request.length);
   set.samples = request.samples;
+  const bool classes = task.loss() == Loss::cross_entropy;
   const int64_t inputs = set.shape.input_count();
-  const int64_t targets = set.shape.target_count();
+  const int64_t targets = classes ? 0 : set.shape.target_count();
+  const int64_t tokens = set.shape.vocabulary > 0 ? set.shape.real_nodes : 0;
+  const int64_t labels = classes ? set.shape.real_nodes : 0;
   if (set.samples < 0 || set.samples > most_samples ||
-      static_cast<double>(set.samples) * static_cast<double>(inputs + targets) > most_numbers) {
+      static_cast<double>(set.samples) * static_cast<double>(inputs + targets + tokens + labels) >
+          most_numbers) {
     throw Error(
         ExitCode::configuration,
         fmt::format("{} samples of task {} at length {}", set.samples, task.name(), request.length),
@@ -51,13 +60,18 @@ Dataset make_dataset(const DatasetRequest& request) {
   }
   set.inputs.resize(set.samples * inputs);
   set.targets.resize(set.samples * targets);
-  const uint32_t variant = key_variant(request.scale, request.length);
+  set.tokens.resize(set.samples * tokens);
+  set.labels.resize(set.samples * labels);
+  const uint32_t variant = key_variant(request.axis, request.scale, request.length);
+  const Sampling sampling{request.range, request.axis, request.scale};
 #pragma omp parallel for num_threads(std::max(1, request.threads)) schedule(static)
   for (int64_t i = 0; i < set.samples; ++i) {
     RandomStream random(request.seed, request.purpose, variant, static_cast<uint32_t>(i));
-    float* input = set.inputs.data() + i * inputs;
-    task.draw(random, request.range, request.length, input);
-    task.solve(request.length, input, set.targets.data() + i * targets);
+    task.make_sample(random, sampling, request.length,
+                     {.values = std::span(set.inputs).subspan(i * inputs, inputs),
+                      .tokens = std::span(set.tokens).subspan(i * tokens, tokens),
+                      .targets = std::span(set.targets).subspan(i * targets, targets),
+                      .labels = std::span(set.labels).subspan(i * labels, labels)});
   }
   return set;
 }

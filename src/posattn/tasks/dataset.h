@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "posattn/tasks/task.h"
@@ -14,8 +15,10 @@ struct Dataset {
   int length = 0;  // the task's n
   TaskShape shape;
   int64_t samples = 0;
-  Buffer<float> inputs;   // [samples, real_nodes, data_columns]
-  Buffer<float> targets;  // [samples, real_nodes, output_columns]
+  Buffer<float> inputs = {};    // [samples, real_nodes, data_columns]
+  Buffer<float> targets = {};   // [samples, real_nodes, output_columns]; empty with labels
+  Buffer<int32_t> tokens = {};  // [samples, real_nodes], for tasks with a vocabulary
+  Buffer<int32_t> labels = {};  // [samples, real_nodes], for tasks with classes
 };
 
 struct DatasetRequest {
@@ -25,8 +28,10 @@ struct DatasetRequest {
   ValueRange range;
   uint64_t seed = 0;
   Purpose purpose = Purpose::train_data;
-  double scale = 1;  // part of the random key, so each test scale has samples of its own
+  // Where on which axis of the task: part of the random key, so each test has samples of its own.
+  double scale = 1;
   int threads = 1;
+  std::string axis = "c";
 };
 
 Dataset make_dataset(const DatasetRequest& request);

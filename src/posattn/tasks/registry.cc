@@ -1,4 +1,7 @@
 // The list of tasks. Adding one is adding its line here.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 
 #include "posattn/base/error.h"
@@ -23,11 +26,36 @@ namespace posattn {
 POSATTN_EACH_TASK(POSATTN_DECLARE)
 #undef POSATTN_DECLARE
 
-const std::vector<const Task*>& tasks() {
+namespace {
+
+std::vector<const Task*>& list() {
 #define POSATTN_ADDRESS(name) &name##_task(),
-  static const std::vector<const Task*> list = {POSATTN_EACH_TASK(POSATTN_ADDRESS)};
+  static std::vector<const Task*> all = {POSATTN_EACH_TASK(POSATTN_ADDRESS)};
 #undef POSATTN_ADDRESS
-  return list;
+  return all;
+}
+
+}  // namespace
+
+const std::vector<const Task*>& tasks() { return list(); }
+
+void register_task(std::unique_ptr<const Task> task) {
+  const std::string name(task->name());
+  const bool spelled = !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (!spelled) {
+    throw Error(ExitCode::configuration, fmt::format("a task named '{}'", name),
+                "a-z, 0-9 and hyphens: files and folders are named after it");
+  }
+  for (const Task* other : list()) {
+    if (other->name() != name) continue;
+    throw Error(ExitCode::configuration, fmt::format("a second task named '{}'", name),
+                "a name of its own");
+  }
+  static std::vector<std::unique_ptr<const Task>> owned;  // for as long as the program runs
+  list().push_back(task.get());
+  owned.push_back(std::move(task));
 }
 
 const Task& find_task(std::string_view name) {

@@ -1,11 +1,29 @@
 #include "posattn/tasks/task.h"
 
+#include <fmt/format.h>
+
+#include "posattn/base/error.h"
+
 namespace posattn {
 
 TaskShape Task::shape(int length) const { return {.real_nodes = length}; }
 
+std::vector<TestAxis> Task::test_axes() const { return {{"c", "values in [-range c, range c]"}}; }
+
+void Task::make_sample(RandomStream& random, const Sampling& sampling, int length,
+                       const SampleRoom& room) const {
+  draw(random, sampling.range, length, room.values.data());
+  solve(length, room.values.data(), room.targets.data());
+}
+
 void Task::draw(RandomStream& random, const ValueRange& range, int length, float* input) const {
   draw_values(random, range, shape(length).input_count(), input);
+}
+
+void Task::solve(int /*length*/, const float* /*input*/, float* /*target*/) const {
+  throw Error(ExitCode::configuration,
+              fmt::format("the answer of task '{}' to given numbers", name()),
+              "a task whose answer follows from numbers alone");
 }
 
 }  // namespace posattn

@@ -1,13 +1,17 @@
 // An algorithmic task: how a sample is drawn and what its exact answer is.
-// A new task is one file that derives from Task and one line in registry.cc.
+// A new task is one file that derives from Task and one line in registry.cc; a program that uses
+// the library registers its own with register_task.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "posattn/base/random.h"
+#include "posattn/tasks/loss.h"
 
 namespace posattn {
 
@@ -26,12 +30,36 @@ ValueRange training_range(double range, bool integers);
 // [-range c, range c], for c > 1 rejecting what lies inside [-range, range].
 ValueRange test_range(double range, double scale, bool integers);
 
+// Under which condition a sample is drawn. Training: the training range, x = 1. A test: x on one of
+// the task's axes; on the axis "c" the range says all.
+struct Sampling {
+  ValueRange range = {};
+  std::string_view axis = "c";
+  double x = 1;
+};
+
+// The columns of a sample: numbers and tokens in, numbers or classes out.
 struct TaskShape {
-  int real_nodes = 0;  // of the network, scratch nodes left out
-  int data_columns = 1;
-  int output_columns = 1;
+  int real_nodes = 0;      // of the network, scratch nodes left out
+  int data_columns = 1;    // numbers of a node; may be 0 where nodes hold tokens
+  int output_columns = 1;  // numbers of a node, or classes
+  int vocabulary = 0;      // tokens that a node may hold; 0: numbers only
   int64_t input_count() const { return int64_t{1} * real_nodes * data_columns; }
   int64_t target_count() const { return int64_t{1} * real_nodes * output_columns; }
+};
+
+// Room for one sample; what the task does not have is empty.
+struct SampleRoom {
+  std::span<float> values;    // [real_nodes, data_columns]
+  std::span<int32_t> tokens;  // [real_nodes]; negative: the node holds numbers
+  std::span<float> targets;   // [real_nodes, output_columns], for squared errors
+  std::span<int32_t> labels;  // [real_nodes], for cross-entropy; negative: does not count
+};
+
+// An axis that a task can be tested along.
+struct TestAxis {
+  std::string name;         // "c"
+  std::string description;  // "values in [-range c, range c]"
 };
 
 class Task {
@@ -46,11 +74,22 @@ class Task {
   // Whether samples of several lengths can share one model.
   virtual bool supports_variable_length() const { return true; }
 
+  virtual Loss loss() const { return Loss::squared_error; }
+  // How it can be tested; the default is the value range alone. A task with an axis of its own
+  // reads Sampling in make_sample.
+  virtual std::vector<TestAxis> test_axes() const;
+
+  // One sample; the default draws numbers and solves for them. A task of tokens or classes has its
+  // own, and needs neither of the two functions below.
+  virtual void make_sample(RandomStream& random, const Sampling& sampling, int length,
+                           const SampleRoom& room) const;
+
   // Fills one input row [real_nodes, data_columns]; the default draws every number from `range`.
   virtual void draw(RandomStream& random, const ValueRange& range, int length, float* input) const;
 
-  // The exact answer [real_nodes, output_columns], computed in double and rounded once.
-  virtual void solve(int length, const float* input, float* target) const = 0;
+  // The exact answer [real_nodes, output_columns], computed in double and rounded once. The default
+  // throws Error(configuration): the task has no answer to numbers alone.
+  virtual void solve(int length, const float* input, float* target) const;
 
   // Whether this output counts in loss and accuracy (path: only the strict upper triangle).
   virtual bool counts(int /*length*/, int /*node*/, int /*column*/) const { return true; }
@@ -59,7 +98,12 @@ class Task {
 // Draws `count` values by the rule of ValueRange (for tasks with a draw of their own).
 void draw_values(RandomStream& random, const ValueRange& range, int64_t count, float* values);
 
+// The built-in tasks, then the registered ones in their order.
 const std::vector<const Task*>& tasks();
 const Task& find_task(std::string_view name);  // throws unknown_name(usage)
+
+// From now on the task works wherever a built-in one does. Before other threads ask for tasks.
+// Throws Error(configuration) for a name that is taken, empty or not made of a-z, 0-9 and hyphens.
+void register_task(std::unique_ptr<const Task> task);
 
 }  // namespace posattn

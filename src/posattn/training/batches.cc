@@ -7,9 +7,11 @@
 namespace posattn {
 namespace {
 
-// out = the given rows of `source`, `row_size` numbers each.
-void gather_rows(const Buffer<float>& source, int64_t row_size, const uint32_t* rows, int64_t count,
-                 Buffer<float>& out) {
+// out = the given rows of `source`, one for each of `samples`.
+template <class T>
+void gather_rows(const Buffer<T>& source, int64_t samples, const uint32_t* rows, int64_t count,
+                 Buffer<T>& out) {
+  const int64_t row_size = samples == 0 ? 0 : static_cast<int64_t>(source.size()) / samples;
   out.resize(count * row_size);
   for (int64_t i = 0; i < count; ++i) {
     std::copy_n(source.data() + int64_t{rows[i]} * row_size, row_size, out.data() + i * row_size);
@@ -81,9 +83,11 @@ Batch EpochBatches::gather(int64_t batch) {
   const Dataset& set = sets_[slice.set];
   const uint32_t* rows = order_[slice.set].data() + slice.begin;
   const int64_t samples = slice.end - slice.begin;
-  gather_rows(set.inputs, set.shape.input_count(), rows, samples, inputs_);
-  gather_rows(set.targets, set.shape.target_count(), rows, samples, targets_);
-  return {inputs_.data(), targets_.data(), samples, set.shape.real_nodes};
+  gather_rows(set.inputs, set.samples, rows, samples, inputs_);
+  gather_rows(set.targets, set.samples, rows, samples, targets_);
+  gather_rows(set.tokens, set.samples, rows, samples, tokens_);
+  gather_rows(set.labels, set.samples, rows, samples, labels_);
+  return {inputs_, targets_, samples, set.shape.real_nodes, tokens_, labels_};
 }
 
 }  // namespace posattn

@@ -45,6 +45,7 @@ class EpochBatches {
   std::vector<std::vector<uint32_t>> order_;
   std::vector<BatchSlice> batches_;
   Buffer<float> inputs_, targets_;
+  Buffer<int32_t> tokens_, labels_;
 };
 
 }  // namespace posattn

@@ -63,8 +63,7 @@ std::vector<float> outputs(const RunConfig& config, const Parameters<float>& par
   const Dataset set = std::move(validation_data(config, 1).back());
   std::vector<float> values(set.targets.size());
   Network(model_spec(config))
-      .forward(parameters, {set.inputs.data(), nullptr, set.samples, set.shape.real_nodes},
-               values.data());
+      .forward(parameters, {set.inputs, {}, set.samples, set.shape.real_nodes}, values);
   return values;
 }
 

@@ -119,11 +119,14 @@ std::string device_used(const RunConfig& config) {
 
 ModelSpec model_spec(const RunConfig& config) {
   const int length = static_cast<int>(config.length);
-  const TaskShape shape = find_task(config.task).shape(length);
+  const Task& task = find_task(config.task);
+  const TaskShape shape = task.shape(length);
   ModelSpec spec;
   spec.real_nodes = shape.real_nodes;
   spec.data_columns = shape.data_columns;
   spec.output_columns = shape.output_columns;
+  spec.vocabulary = shape.vocabulary;
+  spec.loss = task.loss();
   spec.scratch_nodes = static_cast<int>(config.scratch_nodes);
   spec.width = static_cast<int>(config.width);
   spec.heads = static_cast<int>(config.heads);

@@ -5,11 +5,12 @@
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/layer_maps.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::engine {
 
 MiddleStage::MiddleStage(const ModelSpec& spec, const ParameterLayout& layout, int layer, int index)
-    : map_(LinearMap::find(layout, layer_tensor(layer, "mlp.mlp." + std::to_string(2 * index)))),
+    : map_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(index)))),
       most_nodes_(spec.nodes()),
       nodes_(spec.nodes()) {}
 
@@ -47,7 +48,7 @@ void MiddleStage::finish(float* gradient, Parameters<float>& out, float* /*dposi
 
 DecoderStage::DecoderStage(const ModelSpec& spec, const ParameterLayout& layout)
     : last_(entering_map(spec, layout, spec.depth)),
-      decoder_(LinearMap::find(layout, "decoding")),
+      decoder_(LinearMap::find(layout, names::decoding)),
       hidden_(last_.in),
       width_(last_.out),
       out_(decoder_.out),

@@ -4,20 +4,21 @@
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/layer_maps.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::engine {
 
 bool FoldedStage::supports(const ModelSpec& spec) {
-  return spec.attention == AttentionSource::positions ||
-         (spec.attention == AttentionSource::data && !spec.rope);
+  return known_to_stages(spec) && (spec.attention == AttentionSource::positions ||
+                                   (spec.attention == AttentionSource::data && !spec.rope));
 }
 
 FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
     : spec_(spec),
       enter_(entering_map(spec, layout, layer)),
-      value_(LinearMap::find(layout, layer_tensor(layer, "attn.v_proj"))),
-      output_(LinearMap::find(layout, layer_tensor(layer, "attn.o_proj"))),
-      first_(LinearMap::find(layout, layer_tensor(layer, "mlp.mlp.0"))),
+      value_(LinearMap::find(layout, names::of_layer(layer, names::value))),
+      output_(LinearMap::find(layout, names::of_layer(layer, names::output))),
+      first_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(0)))),
       k_(enter_.in),
       inputs_((1 + spec.heads) * enter_.in),
       heads_(spec.heads),
@@ -29,7 +30,7 @@ FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, i
     positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
     return;
   }
-  query_key_ = LinearMap::find(layout, layer_tensor(layer, "attn.qk_proj"));
+  query_key_ = LinearMap::find(layout, names::of_layer(layer, names::query_key));
   data_ = std::make_unique<DataAttention>(most_nodes_, heads_, k_, k_);
   stride_t_ = padded(heads_ * k_);
 }

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::engine {
 
 LinearMap entering_map(const ModelSpec& spec, const ParameterLayout& layout, int layer) {
   if (layer == 0) return LinearMap::find(layout, "encoding");
-  const std::string last = "mlp.mlp." + std::to_string(2 * (spec.mlp_depth - 1));
-  return LinearMap::find(layout, layer_tensor(layer - 1, last));
+  return LinearMap::find(layout, names::of_layer(layer - 1, names::mlp_map(spec.mlp_depth - 1)));
 }
 
 void mix_samples(const PositionalAttention& attention, int samples, int64_t width, const float* x,

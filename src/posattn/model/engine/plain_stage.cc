@@ -6,15 +6,16 @@
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/layer_maps.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::engine {
 
 PlainStage::PlainStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
     : spec_(spec),
       enter_(entering_map(spec, layout, layer)),
-      value_(LinearMap::find(layout, layer_tensor(layer, "attn.v_proj"))),
-      output_(LinearMap::find(layout, layer_tensor(layer, "attn.o_proj"))),
-      first_(LinearMap::find(layout, layer_tensor(layer, "mlp.mlp.0"))),
+      value_(LinearMap::find(layout, names::of_layer(layer, names::value))),
+      output_(LinearMap::find(layout, names::of_layer(layer, names::output))),
+      first_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(0)))),
       most_nodes_(spec.nodes()),
       nodes_(spec.nodes()),
       stride_s_(padded(enter_.in())),
@@ -24,7 +25,7 @@ PlainStage::PlainStage(const ModelSpec& spec, const ParameterLayout& layout, int
     positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
     return;
   }
-  query_key_layout_ = LinearMap::find(layout, layer_tensor(layer, "attn.qk_proj"));
+  query_key_layout_ = LinearMap::find(layout, names::of_layer(layer, names::query_key));
   query_key_ = DenseMap(query_key_layout_, spec.width);
   stride_qk_ = padded(query_key_layout_.out);
   scale_ = 1.0f / std::sqrt(static_cast<float>(spec.key_size()));

@@ -5,6 +5,7 @@
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::engine {
 
@@ -38,9 +39,14 @@ PositionalAttention::PositionalAttention(const ModelSpec& spec, const ParameterL
                                          int layer)
     : spec_(spec) {
   if (spec.direct_attention) {
-    scores_ = layout.at(layer_tensor(layer, "attn.scores")).offset;
+    scores_ = layout.at(names::of_layer(layer, names::scores)).offset;
+  } else if (spec.relative_attention) {
+    scores_ = layout.at(names::of_layer(layer, names::relative_scores)).offset;
+    if (spec.scratch_nodes > 0) {
+      scratch_scores_ = layout.at(names::of_layer(layer, names::scratch_scores)).offset;
+    }
   } else {
-    query_key_ = LinearMap::find(layout, layer_tensor(layer, "attn.qk_proj"));
+    query_key_ = LinearMap::find(layout, names::of_layer(layer, names::query_key));
   }
 }
 
@@ -58,6 +64,13 @@ void PositionalAttention::compute(const Parameters<float>& parameters, const Act
         float* out = &attention_[h * head_stride() + i * ld];
         for (int j = 0; j < nodes_; ++j) out[j] = row[active.index[j]];
       }
+    }
+  } else if (spec_.relative_attention) {
+    const plain::RelativeShape shape = relative_shape();
+    for (int h = 0; h < spec_.heads; ++h) {
+      plain::relative_scores(shape, weights_ + scores_ + h * shape.distances(),
+                             weights_ + scratch_scores_ + h * shape.scratch_size(),
+                             &attention_[h * head_stride()], ld);
     }
   } else {
     const int64_t p = spec_.encoding_size, total = query_key_.out;
@@ -113,6 +126,17 @@ void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpo
     }
     return;
   }
+  if (spec_.relative_attention) {
+    const plain::RelativeShape shape = relative_shape();
+    std::fill_n(values + scores_, spec_.heads * shape.distances(), 0.0f);
+    std::fill_n(values + scratch_scores_, spec_.heads * shape.scratch_size(), 0.0f);
+    for (int h = 0; h < spec_.heads; ++h) {
+      plain::relative_scores_gradient(shape, da + h * head_stride(), ld,
+                                      values + scores_ + h * shape.distances(),
+                                      values + scratch_scores_ + h * shape.scratch_size());
+    }
+    return;
+  }
   const int64_t p = spec_.encoding_size, total = query_key_.out;
   const float scale = 1.0f / std::sqrt(static_cast<float>(dk));
   Buffer<float> dqk(nodes_ * total);
@@ -150,7 +174,7 @@ void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpo
 }
 
 double PositionalAttention::work() const {
-  if (spec_.direct_attention) return 0;
+  if (!spec_.has_query_key()) return 0;
   const double n = spec_.nodes(), dk = spec_.key_size(), h = spec_.heads;
   return n * spec_.encoding_size * 2 * dk * h + h * n * n * dk;
 }

@@ -1,8 +1,9 @@
 // Attention that does not depend on the data: A_h = softmax(Q_h K_h^T / sqrt(d_k)) with queries and
-// keys from positions, or softmax of a learned score matrix. Computed once a step; its gradient is
-// taken once a step from the sum of dA over all samples.
+// keys from positions, or softmax of learned scores by node or by distance. Computed once a step;
+// its gradient is taken once a step from the sum of dA over all samples.
 #pragma once
 
+#include "posattn/kernels/plain/relative.h"
 #include "posattn/model/engine/stage.h"
 #include "posattn/tensor/buffer.h"
 
@@ -30,9 +31,13 @@ class PositionalAttention {
   double work() const;  // multiply-adds of compute, as the architecture is written
 
  private:
+  plain::RelativeShape relative_shape() const {
+    return {nodes_ - spec_.scratch_nodes, spec_.scratch_nodes, spec_.reach};
+  }
+
   const ModelSpec spec_;
   LinearMap query_key_;
-  int64_t scores_ = 0;  // of direct attention
+  int64_t scores_ = 0, scratch_scores_ = 0;  // of direct or relative attention
   int nodes_ = 0;
   ActiveNodes active_;
   Buffer<float> attention_;         // [heads, nodes, stride]

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "posattn/model/parameters.h"
@@ -69,13 +69,13 @@ class Stage {
   virtual StageWork actual_work() const = 0;
 };
 
+// Whether stages know all that the spec says. Biases that are absent are zeros here.
+bool known_to_stages(const ModelSpec& spec);
+
 // A linear map's place in the parameter buffer, weight [out, in].
 struct LinearMap {
   int64_t weight = 0, bias = 0, out = 0, in = 0;
-  static LinearMap find(const ParameterLayout& layout, const std::string& name);
+  static LinearMap find(const ParameterLayout& layout, std::string_view name);
 };
-
-// Names "transformer_layers.K.rest".
-std::string layer_tensor(int layer, const std::string& rest);
 
 }  // namespace posattn::engine

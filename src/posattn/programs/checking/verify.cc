@@ -148,8 +148,7 @@ class Verifier {
     }
     std::vector<float> outputs(inputs.size());
     network_.forward(request_.model->parameters,
-                     {.inputs = inputs.data(), .samples = samples, .real_nodes = processors_},
-                     outputs.data());
+                     {.inputs = inputs, .samples = samples, .real_nodes = processors_}, outputs);
     return {outputs.begin(), outputs.end()};
   }
 

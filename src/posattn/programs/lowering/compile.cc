@@ -8,6 +8,7 @@
 #include <map>
 
 #include "posattn/base/error.h"
+#include "posattn/model/tensor_names.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -41,7 +42,7 @@ class Compiler {
       }
       write_mlp(l);
     }
-    model_.parameters["decoding.weight"][plan_.output] = 1;
+    model_.parameters[names::weight(names::decoding)][plan_.output] = 1;
     check_finite();
     return std::move(model_);
   }
@@ -111,14 +112,14 @@ class Compiler {
     }
   }
 
-  std::span<float> tensor(int layer, const char* name) {
-    return model_.parameters[fmt::format("transformer_layers.{}.{}", layer, name)];
+  std::span<float> tensor(int layer, std::string_view name) {
+    return model_.parameters[names::of_layer(layer, name)];
   }
 
   // Columns [x | P]: the input's value, and with P what words start with by position.
   void write_encoder() {
     const StaticProgram& program = plan_.program;
-    const std::span<float> encoder = model_.parameters["encoding.weight"];
+    const std::span<float> encoder = model_.parameters[names::weight(names::encoding)];
     const int64_t inputs = spec_.input_size();
     for (size_t w = 0; w < program.words.size(); ++w) {
       if (plan_.start[w] < 0) continue;
@@ -134,8 +135,8 @@ class Compiler {
 
   // V selects the columns of each head, O is the identity.
   void write_values(int l) {
-    const std::span<float> value = tensor(l, "attn.v_proj.weight");
-    const std::span<float> out = tensor(l, "attn.o_proj.weight");
+    const std::span<float> value = tensor(l, names::weight(names::value));
+    const std::span<float> out = tensor(l, names::weight(names::output));
     const int64_t width = spec_.width;
     for (int64_t c = 0; c < width; ++c) out[c * width + c] = 1;
     const auto& heads = plan_.layers[l].heads;
@@ -157,8 +158,8 @@ class Compiler {
         }
       }
     };
-    write(tensor(l, "mlp.mlp.0.weight"), int64_t{2} * spec_.width, layer.units);
-    write(tensor(l, "mlp.mlp.2.weight"), spec_.mlp_width, layer.columns);
+    write(tensor(l, names::weight(names::mlp_map(0))), int64_t{2} * spec_.width, layer.units);
+    write(tensor(l, names::weight(names::mlp_map(1))), spec_.mlp_width, layer.columns);
   }
 
   // The only place that a node reads, or -1. The scratch node reads itself, and all nodes read it
@@ -186,7 +187,7 @@ class Compiler {
   }
 
   void write_routes(int l, int h) {
-    const std::span<float> routes = tensor(l, "attn.routes");
+    const std::span<float> routes = tensor(l, names::routes);
     const int places = spec_.route_places;
     if (places == 1) {
       for (int i = 0; i < nodes_; ++i) {
@@ -194,7 +195,7 @@ class Compiler {
       }
       return;
     }
-    const std::span<float> weights = tensor(l, "attn.route_weights");
+    const std::span<float> weights = tensor(l, names::route_weights);
     for (int i = 0; i < nodes_; ++i) {
       int64_t at = (int64_t{1} * h * nodes_ + i) * places;
       const int64_t end = at + places;
@@ -209,7 +210,7 @@ class Compiler {
 
   // One-hot keys K = I, so that column i of W_Q, times 1 / sqrt(d_k), is node i's row of scores.
   void write_scores(int l, int h) {
-    const std::span<float> projection = tensor(l, "attn.qk_proj.weight");
+    const std::span<float> projection = tensor(l, names::weight(names::query_key));
     const int64_t key = spec_.key_size();
     float* query = &projection[2 * h * key * key];
     float* keys = query + key * key;

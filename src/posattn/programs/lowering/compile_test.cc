@@ -39,8 +39,8 @@ std::vector<double> widened(const std::vector<float>& values) {
 std::vector<float> outputs_of(const Model& model, const std::vector<float>& rows, int64_t count,
                               NetworkOptions options) {
   std::vector<float> outputs(rows.size());
-  const Batch batch{.inputs = rows.data(), .samples = count, .real_nodes = model.spec.real_nodes};
-  Network(model.spec, options).forward(model.parameters, batch, outputs.data());
+  const Batch batch{.inputs = rows, .samples = count, .real_nodes = model.spec.real_nodes};
+  Network(model.spec, options).forward(model.parameters, batch, outputs);
   return outputs;
 }
 
@@ -77,7 +77,8 @@ TEST(Compile, RoutesDenseWeightsAndTheReferenceComputeTheProgram) {
           .forward(rows64.data(), count, outputs.data());
       EXPECT_LE(difference(outputs, expected), in_double);
       for (const Model& model : {routed, dense}) {
-        const ReferenceBatch batch{.inputs = rows64.data(), .samples = 2, .real_nodes = n};
+        const ReferenceBatch batch{
+            .inputs = std::span(rows64).first(2 * n), .samples = 2, .real_nodes = n};
         const auto reference = reference_forward(model.spec, to_double(model.parameters), batch);
         EXPECT_LE(difference(reference, {expected.begin(), expected.begin() + 2 * n}), in_double);
       }
@@ -147,7 +148,7 @@ TEST(Compile, AttentionIsTheSameBothWays) {
   for (const SampleProgram& sample : sample_programs(7, 5)) {
     SCOPED_TRACE(sample.program.name);
     const std::vector<float> zeros(7);
-    const Batch batch{.inputs = zeros.data(), .samples = 1, .real_nodes = 7};
+    const Batch batch{.inputs = zeros, .samples = 1, .real_nodes = 7};
     const Model routed = compile(sample.program), dense = compile(sample.program, {.dense = true});
     const auto by_routes = Network(routed.spec).attention(routed.parameters, batch);
     const auto by_scores = Network(dense.spec).attention(dense.parameters, batch);

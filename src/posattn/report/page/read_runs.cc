@@ -119,7 +119,7 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
                                  .threads = 1});
   Network network(spec);
   const auto maps_on_sample = [&](std::string caption) {
-    const Batch batch{sample.inputs.data(), sample.targets.data(), 1, spec.real_nodes};
+    const Batch batch{sample.inputs, sample.targets, 1, spec.real_nodes};
     return AttentionMaps{std::move(caption), spec.depth,
                          spec.heads,         spec.nodes(),
                          spec.scratch_nodes, network.attention(model.parameters, batch)};

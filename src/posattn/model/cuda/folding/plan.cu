@@ -1,6 +1,7 @@
 #include <string>
 
 #include "posattn/model/cuda/folding/plan.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::cuda {
 
@@ -16,26 +17,30 @@ FoldedTensors::FoldedTensors(const ModelSpec& spec)
       from_data(spec.attention == AttentionSource::data),
       direct_attention(spec.direct_attention) {
   const ParameterLayout layout(spec);
-  const auto tensor = [&](int layer, const std::string& name) {
-    return layout.at("transformer_layers." + std::to_string(layer) + "." + name).offset;
+  const auto tensor = [&](int layer, std::string_view name) {
+    return layout.at(names::of_layer(layer, name)).offset;
   };
-  const auto map = [&](const std::string& name) {
-    return Map{tensor(0, name + ".weight"), tensor(0, name + ".bias")};
+  const auto map = [&](std::string_view name) {
+    return Map{tensor(0, names::weight(name)), tensor(0, names::bias(name))};
   };
   parameter_stride = layout.buffer_size();
-  layer_stride = depth == 1 ? 0 : tensor(1, "attn.v_proj.weight") - tensor(0, "attn.v_proj.weight");
-  encoder = {layout.at("encoding.weight").offset, layout.at("encoding.bias").offset};
-  decoder = {layout.at("decoding.weight").offset, layout.at("decoding.bias").offset};
-  value = map("attn.v_proj");
-  output = map("attn.o_proj");
-  first = map("mlp.mlp.0");
-  second = map("mlp.mlp.2");
+  layer_stride =
+      depth == 1 ? 0
+                 : tensor(1, names::weight(names::value)) - tensor(0, names::weight(names::value));
+  encoder = {layout.at(names::weight(names::encoding)).offset,
+             layout.at(names::bias(names::encoding)).offset};
+  decoder = {layout.at(names::weight(names::decoding)).offset,
+             layout.at(names::bias(names::decoding)).offset};
+  value = map(names::value);
+  output = map(names::output);
+  first = map(names::mlp_map(0));
+  second = map(names::mlp_map(1));
   if (direct_attention) {
-    direct_scores = tensor(0, "attn.scores");
+    direct_scores = tensor(0, names::scores);
   } else {
-    query_key = map("attn.qk_proj");
+    query_key = map(names::query_key);
   }
-  if (spec.stores_positions()) stored_positions = layout.at("positions.weight").offset;
+  if (spec.stores_positions()) stored_positions = layout.at(names::positions).offset;
 
   const FoldedLayout folded(spec);
   const auto places_of = [&](int layer) {

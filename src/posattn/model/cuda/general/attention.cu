@@ -5,11 +5,9 @@
 #include <cmath>
 
 #include "posattn/model/cuda/general/step.h"
-#include "posattn/model/engine/stage.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::cuda {
-
-using engine::layer_tensor;
 
 Matrix<float> GeneralStep::query_key_heads(int64_t offset, int64_t count, bool keys) const {
   const int64_t columns = layout_.query_key_columns, size = spec_.key_size();
@@ -113,10 +111,10 @@ void GeneralStep::softmax_backward(int layer, int64_t count, Rows<float> dscores
 void GeneralStep::attend_from_positions(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   if (spec_.direct_attention) {
-    const int64_t offset = parameter_layout_.at(layer_tensor(layer, "attn.scores")).offset;
+    const int64_t offset = parameter_layout_.at(names::of_layer(layer, names::scores)).offset;
     softmax(layer, 1, {parameters_ + offset, parameter_layout_.buffer_size(), layout_.nodes});
   } else {
-    linear(whole(layer_tensor(layer, "attn.qk_proj")), layout_.nodes, positions(),
+    linear(whole(names::of_layer(layer, names::query_key)), layout_.nodes, positions(),
            matrix_at(l.query_key, layout_.query_key_columns), Bias::parameter);
     scores(layer, 1);
   }
@@ -140,20 +138,20 @@ void GeneralStep::attend_from_positions_backward(int layer) {
   dattention.c = attention_matrices(layout_.dattention);
   enqueue(dattention);
   if (spec_.direct_attention) {
-    const int64_t offset = parameter_layout_.at(layer_tensor(layer, "attn.scores")).offset;
+    const int64_t offset = parameter_layout_.at(names::of_layer(layer, names::scores)).offset;
     softmax_backward(layer, 1,
                      {gradients_ + offset, parameter_layout_.buffer_size(), layout_.nodes});
     return;
   }
   scores_backward(layer, 1);
-  const LinearPart map = whole(layer_tensor(layer, "attn.qk_proj"));
+  const LinearPart map = whole(names::of_layer(layer, names::query_key));
   sum_samples(rows_at(layout_.dquery_key, map.out), map.out, 1);
   map_positions_gradient(map);
 }
 
 void GeneralStep::attend_from_data(int layer, int64_t first, int64_t count) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
-  linear(part(layer_tensor(layer, "attn.qk_proj"), 0, spec_.width), layout_.nodes * count,
+  linear(part(names::of_layer(layer, names::query_key), 0, spec_.width), layout_.nodes * count,
          layer_input(layer, first, count), matrix_at(l.query_key, layout_.query_key_columns),
          spec_.attention == AttentionSource::data ? Bias::parameter : Bias::node_table);
   scores(layer, count);
@@ -175,7 +173,7 @@ void GeneralStep::attend_from_data_backward(int layer, Rows<float> dx, int64_t f
   dattention.c = attention_matrices(layout_.dattention);
   enqueue(dattention);
   scores_backward(layer, count);
-  const LinearPart map = part(layer_tensor(layer, "attn.qk_proj"), 0, spec_.width);
+  const LinearPart map = part(names::of_layer(layer, names::query_key), 0, spec_.width);
   const Rows<float> dquery_key = rows_at(layout_.dquery_key, map.out);
   weight_gradient(map, layout_.nodes * count, layer_input(layer, first, count), matrix(dquery_key),
                   first > 0);
@@ -189,7 +187,7 @@ void GeneralStep::attend(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   if (spec_.attention == AttentionSource::positions) return attend_from_positions(layer);
   if (spec_.attention == AttentionSource::data_and_positions) {
-    map_positions(part(layer_tensor(layer, "attn.qk_proj"), spec_.width, spec_.encoding_size));
+    map_positions(part(names::of_layer(layer, names::query_key), spec_.width, spec_.encoding_size));
   }
   for (int64_t first = 0; first < layout_.samples; first += layout_.chunk) {
     const int64_t count = std::min(layout_.chunk, layout_.samples - first);
@@ -205,7 +203,7 @@ void GeneralStep::attend(int layer) {
 
 void GeneralStep::attend_backward(int layer, Rows<float> dx) {
   if (spec_.attention == AttentionSource::positions) return attend_from_positions_backward(layer);
-  const std::string name = layer_tensor(layer, "attn.qk_proj");
+  const std::string name = names::of_layer(layer, names::query_key);
   const bool with_positions = spec_.attention == AttentionSource::data_and_positions;
   const LinearPart of_positions = part(name, spec_.width, spec_.encoding_size);
   if (with_positions && !layout_.kept) map_positions(of_positions);

@@ -1,17 +1,18 @@
 // Linear maps of the general engine.
 #include "posattn/model/cuda/general/step.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::cuda {
 
-LinearPart GeneralStep::part(const std::string& name, int64_t first_column, int64_t in) const {
-  const TensorInfo& weight = parameter_layout_.at(name + ".weight");
-  const TensorInfo& bias = parameter_layout_.at(name + ".bias");
+LinearPart GeneralStep::part(std::string_view name, int64_t first_column, int64_t in) const {
+  const TensorInfo& weight = parameter_layout_.at(names::weight(name));
+  const TensorInfo& bias = parameter_layout_.at(names::bias(name));
   return {weight.offset + first_column, bias.offset, weight.shape[1], static_cast<int32_t>(in),
           static_cast<int32_t>(weight.shape[0])};
 }
 
-LinearPart GeneralStep::whole(const std::string& name) const {
-  return part(name, 0, parameter_layout_.at(name + ".weight").shape[1]);
+LinearPart GeneralStep::whole(std::string_view name) const {
+  return part(name, 0, parameter_layout_.at(names::weight(name)).shape[1]);
 }
 
 void GeneralStep::enqueue(Product product) {
@@ -83,8 +84,8 @@ void GeneralStep::bias_gradient(const LinearPart& map) {
 
 Matrix<const float> GeneralStep::positions() const {
   if (!spec_.stores_positions()) return row_major(memory_.positions, spec_.encoding_size);
-  return row_major(parameters_ + parameter_layout_.at("positions.weight").offset,
-                   spec_.encoding_size, parameter_layout_.buffer_size());
+  return row_major(parameters_ + parameter_layout_.at(names::positions).offset, spec_.encoding_size,
+                   parameter_layout_.buffer_size());
 }
 
 void GeneralStep::map_positions(const LinearPart& map) {
@@ -96,7 +97,7 @@ void GeneralStep::map_positions_gradient(const LinearPart& map) {
   const Matrix<const float> dtable = matrix_at(layout_.node_sums, map.out);
   weight_gradient(map, layout_.nodes, positions(), dtable);
   if (!spec_.stores_positions() || spec_.encoding != Encoding::learned) return;
-  const int64_t offset = parameter_layout_.at("positions.weight").offset;
+  const int64_t offset = parameter_layout_.at(names::positions).offset;
   input_gradient(
       map, layout_.nodes, dtable,
       row_major(gradients_ + offset, spec_.encoding_size, parameter_layout_.buffer_size()),

@@ -1,16 +1,12 @@
 #include "posattn/kernels/cuda/elementwise_training.h"
 #include "posattn/model/cuda/general/step.h"
-#include "posattn/model/engine/stage.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::cuda {
 
-using engine::layer_tensor;
-
 namespace {
 
-std::string mlp_tensor(int layer, int map) {  // odd indices are the ReLUs
-  return layer_tensor(layer, "mlp.mlp." + std::to_string(2 * map));
-}
+std::string mlp_tensor(int layer, int map) { return names::of_layer(layer, names::mlp_map(map)); }
 
 }  // namespace
 
@@ -39,21 +35,21 @@ void GeneralStep::forward() {
   const auto inputs = row_major(data_.inputs, columns, layout_.rows * columns);
   const Matrix<float> x = matrix_at(layout_.layers[0].joined, 2 * spec_.width);
   const bool with_positions = spec_.positions_in_input;
-  if (with_positions) map_positions(part("encoding", columns, spec_.encoding_size));
-  linear(part("encoding", 0, columns), layout_.rows, inputs, x,
+  if (with_positions) map_positions(part(names::encoding, columns, spec_.encoding_size));
+  linear(part(names::encoding, 0, columns), layout_.rows, inputs, x,
          with_positions ? Bias::node_table : Bias::parameter);
   for (int layer = 0; layer < spec_.depth; ++layer) forward_layer(layer);
-  linear(whole("decoding"), layout_.rows, matrix_at(layout_.decoder_input, spec_.width),
+  linear(whole(names::decoding), layout_.rows, matrix_at(layout_.decoder_input, spec_.width),
          matrix_at(layout_.output, spec_.output_columns), Bias::parameter);
 }
 
 void GeneralStep::forward_layer(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const int64_t width = spec_.width, rows = layout_.rows;
-  linear(whole(layer_tensor(layer, "attn.v_proj")), rows, matrix_at(l.joined, 2 * width),
+  linear(whole(names::of_layer(layer, names::value)), rows, matrix_at(l.joined, 2 * width),
          matrix_at(l.value, width), Bias::parameter);
   attend(layer);
-  linear(whole(layer_tensor(layer, "attn.o_proj")), rows, matrix_at(l.mixed, width),
+  linear(whole(names::of_layer(layer, names::output)), rows, matrix_at(l.mixed, width),
          matrix_at(l.joined + width, 2 * width), Bias::parameter);
   Matrix<float> in = matrix_at(l.joined, 2 * width);
   for (int k = 0; k < spec_.mlp_depth; ++k) {
@@ -80,7 +76,7 @@ void GeneralStep::squared_error(double* losses) {
 
 void GeneralStep::backward() {
   const int64_t width = spec_.width, rows = layout_.rows;
-  const LinearPart decoding = whole("decoding");
+  const LinearPart decoding = whole(names::decoding);
   const Rows<float> dy = rows_at(layout_.output, spec_.output_columns);
   sum_samples(dy, decoding.out, layout_.samples);
   bias_gradient(decoding);
@@ -91,12 +87,12 @@ void GeneralStep::backward() {
   for (int layer = spec_.depth - 1; layer >= 0; --layer) backward_layer(layer);
 
   const int64_t columns = spec_.data_columns;
-  const LinearPart encoding = part("encoding", 0, columns);
+  const LinearPart encoding = part(names::encoding, 0, columns);
   const Rows<float> dx = rows_at(layout_.djoined[0], 2 * width);
   weight_gradient(encoding, rows, row_major(data_.inputs, columns, rows * columns), matrix(dx));
   sum_samples(dx, width, layout_.samples);
   if (spec_.positions_in_input) {
-    map_positions_gradient(part("encoding", columns, spec_.encoding_size));
+    map_positions_gradient(part(names::encoding, columns, spec_.encoding_size));
   } else {
     bias_gradient(encoding);
   }
@@ -121,7 +117,7 @@ void GeneralStep::backward_layer(int layer) {
   }
 
   const Rows<float> dattention_output = rows_at(layout_.djoined[layer % 2] + width, 2 * width);
-  const LinearPart output = whole(layer_tensor(layer, "attn.o_proj"));
+  const LinearPart output = whole(names::of_layer(layer, names::output));
   sum_samples(dattention_output, width, layout_.samples);
   bias_gradient(output);
   weight_gradient(output, rows, matrix_at(l.mixed, width), matrix(dattention_output));
@@ -129,7 +125,7 @@ void GeneralStep::backward_layer(int layer) {
 
   attend_backward(layer, djoined);  // djoined begins with dx
 
-  const LinearPart value = whole(layer_tensor(layer, "attn.v_proj"));
+  const LinearPart value = whole(names::of_layer(layer, names::value));
   const Rows<float> dvalue = rows_at(layout_.dvalue, width);
   sum_samples(dvalue, width, layout_.samples);
   bias_gradient(value);

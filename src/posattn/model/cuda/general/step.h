@@ -64,8 +64,8 @@ class GeneralStep {
   Matrix<const float> layer_input(int layer, int64_t first, int64_t count) const;
 
   // general/dense.cu
-  LinearPart part(const std::string& name, int64_t first_column, int64_t in) const;
-  LinearPart whole(const std::string& name) const;
+  LinearPart part(std::string_view name, int64_t first_column, int64_t in) const;
+  LinearPart whole(std::string_view name) const;
   void linear(const LinearPart& map, int64_t rows, Matrix<const float> x, Matrix<float> y,
               Bias bias, bool relu = false);
   // dW = or += dy^T x

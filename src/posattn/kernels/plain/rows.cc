@@ -1,0 +1,201 @@
+#include "posattn/kernels/plain/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace posattn::plain {
+namespace {
+
+constexpr double norm_epsilon = 1e-5;
+constexpr double inverse_sqrt_2 = 1 / std::numbers::sqrt2;
+constexpr double inverse_sqrt_2pi = inverse_sqrt_2 * std::numbers::inv_sqrtpi;
+// gelu_tanh: 0.5 x (1 + tanh(root (x + cubic x^3))).
+constexpr double root = 2 * inverse_sqrt_2 * std::numbers::inv_sqrtpi;
+constexpr double cubic = 0.044715;
+
+// Lower than any score, and finite: differences of scores stay numbers.
+constexpr double unheard = -1e30;
+
+}  // namespace
+
+template <class T>
+void layer_norm(int64_t rows, int64_t columns, const T* x, const T* gain, const T* shift, T* y,
+                T* kept) {
+  for (int64_t r = 0; r < rows; ++r, x += columns, y += columns, kept += 2) {
+    double mean = 0, square = 0;
+    for (int64_t c = 0; c < columns; ++c) mean += x[c];
+    mean /= static_cast<double>(columns);
+    for (int64_t c = 0; c < columns; ++c) square += (x[c] - mean) * (x[c] - mean);
+    kept[0] = static_cast<T>(mean);
+    kept[1] = static_cast<T>(1 / std::sqrt(square / static_cast<double>(columns) + norm_epsilon));
+    for (int64_t c = 0; c < columns; ++c) y[c] = gain[c] * (x[c] - kept[0]) * kept[1] + shift[c];
+  }
+}
+
+template <class T>
+void layer_norm_gradient(int64_t rows, int64_t columns, const T* x, const T* gain, const T* kept,
+                         const T* dy, T* dx, T* dgain, T* dshift) {
+  for (int64_t r = 0; r < rows; ++r, x += columns, dy += columns, dx += columns, kept += 2) {
+    double sum = 0, product = 0;  // of g = gain dy, and of g with the normalised x
+    for (int64_t c = 0; c < columns; ++c) {
+      const T normalised = (x[c] - kept[0]) * kept[1];
+      dgain[c] += dy[c] * normalised;
+      dshift[c] += dy[c];
+      sum += static_cast<double>(gain[c]) * dy[c];
+      product += static_cast<double>(gain[c]) * dy[c] * normalised;
+    }
+    const T mean = static_cast<T>(sum / static_cast<double>(columns));
+    const T slope = static_cast<T>(product / static_cast<double>(columns));
+    for (int64_t c = 0; c < columns; ++c) {
+      const T normalised = (x[c] - kept[0]) * kept[1];
+      dx[c] = kept[1] * (gain[c] * dy[c] - mean - normalised * slope);
+    }
+  }
+}
+
+template <class T>
+void relu(int64_t count, const T* x, T* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] = x[i] < 0 ? T(0) : x[i];  // keeps a NaN
+}
+
+template <class T>
+void relu_gradient(int64_t count, const T* x, const T* dy, T* dx) {
+  for (int64_t i = 0; i < count; ++i) dx[i] = x[i] > 0 ? dy[i] : T(0);
+}
+
+template <class T>
+void gelu(int64_t count, const T* x, T* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = x[i] * T(0.5) * (1 + std::erf(x[i] * T(inverse_sqrt_2)));
+  }
+}
+
+template <class T>
+void gelu_gradient(int64_t count, const T* x, const T* dy, T* dx) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T area = T(0.5) * (1 + std::erf(x[i] * T(inverse_sqrt_2)));
+    dx[i] = dy[i] * (area + x[i] * T(inverse_sqrt_2pi) * std::exp(T(-0.5) * x[i] * x[i]));
+  }
+}
+
+template <class T>
+void gelu_tanh(int64_t count, const T* x, T* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T inner = T(root) * (x[i] + T(cubic) * x[i] * x[i] * x[i]);
+    y[i] = T(0.5) * x[i] * (1 + std::tanh(inner));
+  }
+}
+
+template <class T>
+void gelu_tanh_gradient(int64_t count, const T* x, const T* dy, T* dx) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T t = std::tanh(T(root) * (x[i] + T(cubic) * x[i] * x[i] * x[i]));
+    const T inner = T(root) * (1 + 3 * T(cubic) * x[i] * x[i]);
+    dx[i] = dy[i] * (T(0.5) * (1 + t) + T(0.5) * x[i] * (1 - t * t) * inner);
+  }
+}
+
+template <class T>
+void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, T* y) {
+  for (int64_t r = 0; r < rows; ++r) {
+    if (tokens[r] >= 0) std::copy_n(table + tokens[r] * columns, columns, y + r * columns);
+  }
+}
+
+template <class T>
+void embed_gradient(int64_t rows, int64_t columns, const int32_t* tokens, const T* dy, T* dtable) {
+  for (int64_t r = 0; r < rows; ++r) {
+    if (tokens[r] < 0) continue;
+    T* row = dtable + tokens[r] * columns;
+    for (int64_t c = 0; c < columns; ++c) row[c] += dy[r * columns + c];
+  }
+}
+
+template <class T>
+void mask_causal(int64_t nodes, T* scores) {
+  for (int64_t i = 0; i < nodes; ++i) {
+    std::fill(scores + i * nodes + i + 1, scores + (i + 1) * nodes, T(unheard));
+  }
+}
+
+template <class T>
+void rotate(int64_t rows, int64_t vectors, int64_t size, std::span<const int> positions, int sign,
+            T* x) {
+  // Angles depend on position and pair only: one table for all rows.
+  std::vector<T> table(positions.size() * size);
+  for (size_t p = 0; p < positions.size(); ++p) {
+    for (int64_t c = 0; c + 1 < size; c += 2) {
+      const double angle = sign * positions[p] *
+                           std::pow(10000.0, -static_cast<double>(c) / static_cast<double>(size));
+      table[p * size + c] = static_cast<T>(std::cos(angle));
+      table[p * size + c + 1] = static_cast<T>(std::sin(angle));
+    }
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* turn = &table[r % static_cast<int64_t>(positions.size()) * size];
+    for (int64_t v = 0; v < vectors; ++v, x += size) {
+      for (int64_t c = 0; c + 1 < size; c += 2) {
+        const T first = x[c], second = x[c + 1];
+        x[c] = first * turn[c] - second * turn[c + 1];
+        x[c + 1] = first * turn[c + 1] + second * turn[c];
+      }
+    }
+  }
+}
+
+template <class T>
+void squared_error(int64_t count, T scale, const T* y, const T* target, const uint8_t* mask, T* dy,
+                   double& loss) {
+  for (int64_t i = 0; i < count; ++i) {
+    dy[i] = 0;
+    if (mask && !mask[i]) continue;
+    const T error = y[i] - target[i];
+    loss += static_cast<double>(error) * error;
+    dy[i] = 2 * scale * error;
+  }
+}
+
+template <class T>
+void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int32_t* labels, T* dy,
+                   double& loss) {
+  for (int64_t r = 0; r < rows; ++r, y += classes, dy += classes) {
+    if (labels[r] < 0) {
+      std::fill_n(dy, classes, T(0));
+      continue;
+    }
+    const T largest = *std::max_element(y, y + classes);
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) {
+      dy[c] = std::exp(y[c] - largest);
+      sum += dy[c];
+    }
+    loss += std::log(sum) - (y[labels[r]] - largest);
+    const T factor = static_cast<T>(scale / sum);
+    for (int64_t c = 0; c < classes; ++c) dy[c] *= factor;
+    dy[labels[r]] -= scale;
+  }
+}
+
+#define POSATTN_INSTANTIATE(T)                                                                    \
+  template void layer_norm(int64_t, int64_t, const T*, const T*, const T*, T*, T*);               \
+  template void layer_norm_gradient(int64_t, int64_t, const T*, const T*, const T*, const T*, T*, \
+                                    T*, T*);                                                      \
+  template void relu(int64_t, const T*, T*);                                                      \
+  template void relu_gradient(int64_t, const T*, const T*, T*);                                   \
+  template void gelu(int64_t, const T*, T*);                                                      \
+  template void gelu_gradient(int64_t, const T*, const T*, T*);                                   \
+  template void gelu_tanh(int64_t, const T*, T*);                                                 \
+  template void gelu_tanh_gradient(int64_t, const T*, const T*, T*);                              \
+  template void embed(int64_t, int64_t, const int32_t*, const T*, T*);                            \
+  template void embed_gradient(int64_t, int64_t, const int32_t*, const T*, T*);                   \
+  template void mask_causal(int64_t, T*);                                                         \
+  template void rotate(int64_t, int64_t, int64_t, std::span<const int>, int, T*);                 \
+  template void squared_error(int64_t, T, const T*, const T*, const uint8_t*, T*, double&);       \
+  template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&);
+POSATTN_INSTANTIATE(float)
+POSATTN_INSTANTIATE(double)
+#undef POSATTN_INSTANTIATE
+
+}  // namespace posattn::plain

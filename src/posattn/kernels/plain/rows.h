@@ -1,0 +1,65 @@
+// Operations on the rows of matrices, written once for float (the plain executor on the CPU) and
+// double (the reference): what is neither a product nor hot in the paper's models. Matrices are
+// row-major without gaps. The table of operations checks each against finite differences, PyTorch
+// (tests/parity) and CUDA.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace posattn::plain {
+
+// LayerNorm of each row: y = gain (x - mean) / sqrt(variance + 1e-5) + shift. kept [rows, 2]: mean
+// and 1 / deviation, for the gradient.
+template <class T>
+void layer_norm(int64_t rows, int64_t columns, const T* x, const T* gain, const T* shift, T* y,
+                T* kept);
+// dx =, dgain +=, dshift +=
+template <class T>
+void layer_norm_gradient(int64_t rows, int64_t columns, const T* x, const T* gain, const T* kept,
+                         const T* dy, T* dx, T* dgain, T* dshift);
+
+// y = activation of x; dx = dy times its derivative at x. y may be x, dx may be dy.
+template <class T>
+void relu(int64_t count, const T* x, T* y);
+template <class T>
+void relu_gradient(int64_t count, const T* x, const T* dy, T* dx);
+template <class T>
+void gelu(int64_t count, const T* x, T* y);  // x Phi(x), exact
+template <class T>
+void gelu_gradient(int64_t count, const T* x, const T* dy, T* dx);
+template <class T>
+void gelu_tanh(int64_t count, const T* x, T* y);  // its approximation by tanh, as in GPT-2
+template <class T>
+void gelu_tanh_gradient(int64_t count, const T* x, const T* dy, T* dx);
+
+// y [rows, columns]: row r is row token[r] of the table; rows of negative tokens stay.
+template <class T>
+void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, T* y);
+template <class T>
+void embed_gradient(int64_t rows, int64_t columns, const int32_t* tokens, const T* dy, T* dtable);
+
+// scores [nodes, nodes]: what node i must not hear, the nodes behind it, gets no weight in a
+// softmax.
+template <class T>
+void mask_causal(int64_t nodes, T* scores);
+
+// Rotates the pairs (2i, 2i + 1) of every vector of `size` elements, `vectors` of them in a row, by
+// sign x position x 10000^(-2i / size); rows repeat the positions. sign -1 undoes +1, and is its
+// gradient. The last element stays when size is odd.
+template <class T>
+void rotate(int64_t rows, int64_t vectors, int64_t size, std::span<const int> positions, int sign,
+            T* x);
+
+// loss += (y - target)^2 for elements with mask != 0 (null: all); dy = 2 scale (y - target), else
+// 0.
+template <class T>
+void squared_error(int64_t count, T scale, const T* y, const T* target, const uint8_t* mask, T* dy,
+                   double& loss);
+// loss += -log softmax(y)[label] for rows with label >= 0; dy = scale (softmax(y) - [label]), else
+// 0.
+template <class T>
+void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int32_t* labels, T* dy,
+                   double& loss);
+
+}  // namespace posattn::plain

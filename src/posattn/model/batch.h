@@ -1,0 +1,24 @@
+// Samples of one length, as a model reads them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace posattn {
+
+// `real_nodes` may be below the spec's (variable length): the model then uses the first real_nodes
+// rows of P and the scratch rows. What a model does not read may be empty.
+template <class T>
+struct BatchOf {
+  std::span<const T> inputs = {};   // [samples, real_nodes, data_columns]
+  std::span<const T> targets = {};  // [samples, real_nodes, output_columns], for squared errors
+  int64_t samples = 0;
+  int real_nodes = 0;
+  std::span<const int32_t> tokens = {};  // [samples, real_nodes]; negative: the node holds numbers
+  std::span<const int32_t> labels = {};  // [samples, real_nodes]: classes; negative: does not count
+};
+
+using Batch = BatchOf<float>;
+using ReferenceBatch = BatchOf<double>;
+
+}  // namespace posattn

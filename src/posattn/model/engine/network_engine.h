@@ -1,0 +1,52 @@
+// What carries out a model on the CPU: the tile engine for the paper's models, routes for compiled
+// programs, the plain executor for everything else. Batches are checked before they come here.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "posattn/model/network.h"
+
+namespace posattn::engine {
+
+class NetworkEngine {
+ public:
+  virtual ~NetworkEngine() = default;
+
+  // What follows from the weights alone; run then answers batches of this length.
+  virtual void prepare(const Parameters<float>& parameters, int real_nodes) = 0;
+  virtual void run(const Batch& batch, std::span<float> outputs) = 0;
+
+  virtual double gradient(const Parameters<float>& parameters, const Batch& batch,
+                          std::span<const uint8_t> mask, Parameters<float>& gradient) = 0;
+  virtual std::vector<float> attention(const Parameters<float>& parameters,
+                                       const Batch& one_sample) = 0;
+  virtual Network::Work work() const { return {}; }
+};
+
+// The plain executor (plan/plan_engine.cc) and the one of routes (routed_engine.cc).
+std::unique_ptr<NetworkEngine> make_plan_engine(const ModelSpec& spec,
+                                                const NetworkOptions& options);
+std::unique_ptr<NetworkEngine> make_routed_engine(const ModelSpec& spec,
+                                                  const NetworkOptions& options);
+
+// body(0) .. body(count - 1) on `threads` threads, the next free one taking the next. An exception
+// (out of memory) must not leave a parallel region: the first one is thrown again behind it.
+template <class Body>
+void parallel_for(int64_t count, int threads, const Body& body) {
+  std::exception_ptr problem;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (int64_t i = 0; i < count; ++i) {
+    try {
+      body(i);
+    } catch (...) {
+#pragma omp critical(posattn_parallel_for)
+      if (!problem) problem = std::current_exception();
+    }
+  }
+  if (problem) std::rethrow_exception(problem);
+}
+
+}  // namespace posattn::engine

@@ -1,0 +1,107 @@
+// The plain executor on the CPU: a PlanNetwork in float over tiles of samples, on threads. As in
+// the tile engine, gradients are summed per group of samples, and groups in order: the same bits
+// for any number of threads.
+#include <omp.h>
+
+#include <algorithm>
+
+#include "posattn/kernels/cpu/blas.h"
+#include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/model/engine/network_engine.h"
+#include "posattn/model/plan/plan_network.h"
+#include "posattn/tensor/buffer.h"
+
+namespace posattn::engine {
+namespace {
+
+class PlanEngine : public NetworkEngine {
+ public:
+  PlanEngine(const ModelSpec& spec, const NetworkOptions& options)
+      : network_(spec), threads_(std::max(1, options.threads)), tapes_(threads_) {
+    blas_info();  // what may be refused is refused here, before any thread needs it
+    // A few hundred rows keep the products busy; larger models take fewer samples at a time.
+    constexpr int rows = 512;
+    tile_ = options.tile > 0 ? options.tile : std::clamp(rows / spec.nodes(), 1, 64);
+  }
+
+  void prepare(const Parameters<float>& parameters, int real_nodes) override {
+    network_.prepare(parameters, real_nodes);
+  }
+
+  void run(const Batch& batch, std::span<float> outputs) override {
+    const int64_t columns = network_.spec().output_columns, nodes = network_.nodes();
+    const int64_t count = batch.real_nodes * columns;
+    parallel_for(tiles(batch), threads_, [&](int64_t t) {
+      PlanTape<float>& tape = tapes_[omp_get_thread_num()];
+      const auto [first, samples] = tile(batch, t);
+      network_.forward(batch, first, samples, tape);
+      for (int64_t s = 0; s < samples; ++s) {
+        std::copy_n(tape.output.data() + s * nodes * columns, count,
+                    outputs.data() + (first + s) * count);
+      }
+    });
+  }
+
+  double gradient(const Parameters<float>& parameters, const Batch& batch,
+                  std::span<const uint8_t> mask, Parameters<float>& gradient) override {
+    prepare(parameters, batch.real_nodes);
+    const int64_t size = network_.sums_size(), count = tiles(batch);
+    const int groups = group_count(count, size);
+    const double scale = loss_scale(network_.spec(), batch, mask);
+    sums_.resize(groups * size);
+    std::vector<double> losses(groups, 0.0);
+    parallel_for(groups, threads_, [&](int64_t g) {
+      const std::span<float> sums(&sums_[g * size], size);
+      std::ranges::fill(sums, 0.0f);
+      PlanTape<float>& tape = tapes_[omp_get_thread_num()];
+      for (int64_t t = count * g / groups; t < count * (g + 1) / groups; ++t) {
+        const auto [first, samples] = tile(batch, t);
+        network_.forward(batch, first, samples, tape);
+        losses[g] += network_.backward(batch, first, samples, mask, scale, tape, sums);
+      }
+    });
+    tile_kernels().sum_parts(size, groups, size, sums_.data(), sums_.data());
+    network_.finish({sums_.data(), static_cast<size_t>(size)}, gradient);
+    double loss = 0;
+    for (const double part : losses) loss += part;
+    return loss;
+  }
+
+  std::vector<float> attention(const Parameters<float>& parameters, const Batch& batch) override {
+    prepare(parameters, batch.real_nodes);
+    network_.forward(batch, 0, 1, tapes_.front());
+    return network_.attention(tapes_.front());
+  }
+
+ private:
+  int64_t tiles(const Batch& batch) const { return (batch.samples + tile_ - 1) / tile_; }
+  struct Tile {
+    int64_t first;
+    int samples;
+  };
+  Tile tile(const Batch& batch, int64_t t) const {
+    const int64_t first = t * tile_;
+    return {first, static_cast<int>(std::min<int64_t>(tile_, batch.samples - first))};
+  }
+  // A function of the model and the batch, never of the threads.
+  static int group_count(int64_t tiles, int64_t size) {
+    constexpr int64_t most_bytes = int64_t{256} << 20;
+    int64_t groups = std::clamp<int64_t>(tiles, 1, 16);
+    while (groups > 2 && groups * size * int64_t{sizeof(float)} > most_bytes) groups /= 2;
+    return static_cast<int>(groups);
+  }
+
+  PlanNetwork<float> network_;
+  int threads_, tile_ = 1;
+  std::vector<PlanTape<float>> tapes_;  // of each thread
+  Buffer<float> sums_;                  // [groups, sums_size]
+};
+
+}  // namespace
+
+std::unique_ptr<NetworkEngine> make_plan_engine(const ModelSpec& spec,
+                                                const NetworkOptions& options) {
+  return std::make_unique<PlanEngine>(spec, options);
+}
+
+}  // namespace posattn::engine

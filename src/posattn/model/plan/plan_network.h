@@ -1,0 +1,128 @@
+// Carries out a plan as it is written, layer by layer, forward and backward: in double it is the
+// reference, the oracle of every engine; in float the plain executor on the CPU for what the tile
+// engine does not know. Small and slow beside that engine, but right for every spec.
+//
+//   PlanNetwork<T> network(spec);
+//   network.prepare(parameters, real_nodes);          once a step
+//   network.forward(batch, first, samples, tape);     some samples of the batch
+//   loss += network.backward(batch, ..., tape, sums); adds to sums
+//   network.finish(sums, gradient);                   once a step
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "posattn/model/batch.h"
+#include "posattn/model/plan/scores.h"
+
+namespace posattn {
+
+// 1 / what the sum over a batch is divided by: all outputs (squared error), or the rows whose label
+// counts (cross-entropy).
+template <class T>
+double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<const uint8_t> mask);
+
+// What forward leaves for backward, of one tile of samples; reused from tile to tile.
+template <class T>
+struct PlanTape {
+  struct Layer {
+    std::vector<T> x;                  // [rows, width], the layer's input
+    std::vector<T> heard;              // what attention reads, where it is not x itself
+    std::vector<T> source;             // [rows, source], what queries and keys are made of
+    std::vector<T> query_key;          // [rows, heads, 2 d_k]
+    std::vector<T> attention;          // [samples, heads, nodes, nodes], from data
+    std::vector<T> value, mixed;       // [rows, width]
+    std::vector<T> sum, joined;        // x + o before and after its norm; or [x | o]
+    std::vector<T> mlp_input;          // where it is not joined itself
+    std::vector<std::vector<T>> maps;  // of the MLP, before the activation
+    std::vector<std::vector<T>> hidden;
+    std::vector<T> output;                    // before the norm behind the layer
+    std::vector<T> attention_kept, mlp_kept;  // of the norms
+  };
+  std::vector<Layer> layers;
+  std::vector<T> input;  // [rows, input_size]
+  std::vector<T> decoder_input, head_input, head_kept;
+  std::vector<T> output;                // [rows, output_columns]
+  std::vector<int32_t> tokens, labels;  // of all rows; negative where there is none
+};
+
+template <class T>
+class PlanNetwork {
+ public:
+  explicit PlanNetwork(const ModelSpec& spec);  // resolved
+  ~PlanNetwork();
+
+  const ModelSpec& spec() const { return spec_; }
+  const Plan& plan() const { return plan_; }
+
+  // Keeps a reference to the parameters until the next call.
+  void prepare(const Parameters<T>& parameters, int real_nodes);
+
+  // Samples first .. first + samples - 1; the output lies in the tape, [samples, nodes, columns].
+  void forward(const BatchOf<T>& batch, int64_t first, int samples, PlanTape<T>& tape) const;
+
+  // Right after forward of the same samples. Returns their share of the loss and adds to sums.
+  // mask [real_nodes, output_columns], empty: all outputs count; `scale` is the batch's loss_scale.
+  double backward(const BatchOf<T>& batch, int64_t first, int samples,
+                  std::span<const uint8_t> mask, double scale, PlanTape<T>& tape,
+                  std::span<T> sums) const;
+
+  // Gradients as the parameters lie, then d attention of each layer that does not depend on the
+  // data, then dP.
+  int64_t sums_size() const;
+  void finish(std::span<const T> sums, Parameters<T>& gradient) const;
+
+  int nodes() const { return nodes_->count(); }
+  // Attention of the tape's first sample, [depth, heads, nodes, nodes].
+  std::vector<T> attention(const PlanTape<T>& tape) const;
+
+ private:
+  void forward_input(const BatchOf<T>& batch, int64_t first, int samples, PlanTape<T>& tape) const;
+  void backward_input(const PlanTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+                      std::span<T> sums) const;
+  void forward_layer(int layer, int samples, PlanTape<T>& tape) const;
+  void backward_layer(int layer, int samples, PlanTape<T>& tape, std::vector<T>& dx,
+                      std::span<T> sums) const;
+  void attend(int layer, int samples, const T* heard, typename PlanTape<T>::Layer& t) const;
+  // From dmixed: adds to dheard.
+  void attend_backward(int layer, int samples, const T* heard, typename PlanTape<T>::Layer& t,
+                       const std::vector<T>& dmixed, std::vector<T>& dheard,
+                       std::span<T> sums) const;
+  void score_data(const DataScores& kind, int layer, int samples, const T* heard,
+                  typename PlanTape<T>::Layer& t) const;
+  void score_data_backward(const DataScores& kind, int layer, int samples,
+                           typename PlanTape<T>::Layer& t, std::vector<T>& dscores,
+                           std::vector<T>& dheard, std::span<T> sums) const;
+  void forward_mlp(const MlpBlock& block, int64_t rows, const T* x, typename PlanTape<T>::Layer& t,
+                   std::vector<T>& out) const;
+  std::vector<T> backward_mlp(const MlpBlock& block, int64_t rows, const T* x,
+                              typename PlanTape<T>::Layer& t, std::vector<T> dout,
+                              std::span<T> sums) const;
+  void normalise(const NormalisationBlock& block, int64_t rows, const std::vector<T>& x,
+                 std::vector<T>& y, std::vector<T>& kept) const;
+  std::vector<T> normalise_backward(const NormalisationBlock& block, int64_t rows,
+                                    const std::vector<T>& x, const std::vector<T>& kept,
+                                    const std::vector<T>& dy, std::span<T> sums) const;
+
+  const T* tensor(TensorId id) const { return nodes_->tensor(id); }
+  T* gradient(std::span<T> sums, TensorId id) const {
+    return sums.data() + plan_.tensors.all()[id].offset;
+  }
+  // [data | P] of every row, whichever of the two is wanted; and back.
+  void join(int64_t rows, const T* data, int data_size, bool with_positions,
+            std::vector<T>& out) const;
+  void split(int64_t rows, const std::vector<T>& d, int data_size, bool with_positions, T* ddata,
+             std::span<T> sums) const;
+  int64_t attention_offset(int layer) const;  // in sums
+  int64_t positions_offset() const { return attention_offset(spec_.depth); }
+
+  const ModelSpec spec_;
+  const Plan plan_;
+  std::unique_ptr<PlanNodes<T>> nodes_;
+  std::vector<std::vector<T>>
+      shared_;  // attention of each layer, [heads, nodes, nodes], not from data
+};
+
+}  // namespace posattn

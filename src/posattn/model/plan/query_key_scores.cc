@@ -1,0 +1,87 @@
+// Scores from queries and keys, and those whose source is P.
+#include <cmath>
+
+#include "posattn/kernels/plain/product.h"
+#include "posattn/kernels/plain/rows.h"
+#include "posattn/model/plan/linear.h"
+#include "posattn/model/plan/scores.h"
+
+namespace posattn {
+
+template <class T>
+void query_key_scores(int heads, int key_size, int nodes, const T* query_key, T* out) {
+  const int64_t stride = int64_t{2} * heads * key_size;
+  const T scale = 1 / std::sqrt(T(key_size));
+  for (int h = 0; h < heads; ++h) {
+    const T* query = query_key + h * 2 * key_size;
+    plain::product(false, true, nodes, nodes, key_size, scale, query, stride, query + key_size,
+                   stride, false, out + int64_t{1} * h * nodes * nodes, nodes);
+  }
+}
+
+template <class T>
+void query_key_scores_gradient(int heads, int key_size, int nodes, const T* query_key,
+                               const T* dscores, T* dquery_key) {
+  const int64_t stride = int64_t{2} * heads * key_size;
+  const T scale = 1 / std::sqrt(T(key_size));
+  for (int h = 0; h < heads; ++h) {
+    const T *query = query_key + h * 2 * key_size, *key = query + key_size;
+    T *dquery = dquery_key + h * 2 * key_size, *dkey = dquery + key_size;
+    const T* ds = dscores + int64_t{1} * h * nodes * nodes;
+    plain::product(false, false, nodes, key_size, nodes, scale, ds, nodes, key, stride, false,
+                   dquery, stride);
+    plain::product(true, false, nodes, key_size, nodes, scale, ds, nodes, query, stride, false,
+                   dkey, stride);
+  }
+}
+
+namespace {
+
+template <class T>
+std::vector<T> query_key_of_positions(const PositionScores& kind, const AttentionBlock& block,
+                                      const PlanNodes<T>& nodes) {
+  std::vector<T> query_key(int64_t{1} * nodes.count() * kind.query_key.out);
+  linear(kind.query_key, nodes.parameters, nodes.count(), nodes.positions.data(), query_key.data());
+  if (kind.rope) {
+    plain::rotate<T>(nodes.count(), 2 * block.heads, block.key_size, nodes.index, 1,
+                     query_key.data());
+  }
+  return query_key;
+}
+
+}  // namespace
+
+template <class T>
+void scores(const PositionScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+            T* out) {
+  const std::vector<T> query_key = query_key_of_positions(kind, block, nodes);
+  query_key_scores(block.heads, block.key_size, nodes.count(), query_key.data(), out);
+}
+
+template <class T>
+void scores_gradient(const PositionScores& kind, const AttentionBlock& block,
+                     const PlanNodes<T>& nodes, const T* dscores,
+                     const PlanGradients<T>& gradients) {
+  const std::vector<T> query_key = query_key_of_positions(kind, block, nodes);
+  std::vector<T> dquery_key(query_key.size());
+  query_key_scores_gradient(block.heads, block.key_size, nodes.count(), query_key.data(), dscores,
+                            dquery_key.data());
+  if (kind.rope) {
+    plain::rotate<T>(nodes.count(), 2 * block.heads, block.key_size, nodes.index, -1,
+                     dquery_key.data());
+  }
+  linear_gradient(kind.query_key, nodes.parameters, nodes.count(), nodes.positions.data(),
+                  dquery_key.data(), gradients.positions, gradients.parameters.values().data());
+}
+
+#define POSATTN_INSTANTIATE(T)                                                                     \
+  template void query_key_scores(int, int, int, const T*, T*);                                     \
+  template void query_key_scores_gradient(int, int, int, const T*, const T*, T*);                  \
+  template void scores(const PositionScores&, const AttentionBlock&, const PlanNodes<T>&, T*);     \
+  template void scores_gradient(const PositionScores&, const AttentionBlock&, const PlanNodes<T>&, \
+                                const T*, const PlanGradients<T>&);
+POSATTN_INSTANTIATE(float)
+POSATTN_INSTANTIATE(double)
+#undef POSATTN_INSTANTIATE
+
+}  // namespace posattn

@@ -1,0 +1,78 @@
+// Scores of attention for the reference (double) and the plain executor (float), one file for each
+// kind. scores(kind, ...) fills [heads, nodes, nodes]; scores_gradient(kind, ...) adds to the
+// gradients of the kind's tensors, and to dpositions [nodes, encoding_size] where it reads P.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "posattn/model/parameters.h"
+#include "posattn/model/plan/plan.h"
+
+namespace posattn {
+
+// The nodes that take part, and what the model knows of them whatever the data.
+template <class T>
+struct PlanNodes {
+  PlanNodes(const ModelSpec& spec, const Parameters<T>& parameters, int real_nodes);
+
+  int count() const { return static_cast<int>(index.size()); }
+  const T* tensor(TensorId id) const {
+    return parameters.slice(parameters.layout().tensors()[id]).data();
+  }
+
+  const ModelSpec& spec;
+  const Parameters<T>& parameters;
+  int real_nodes;
+  std::vector<int> index;    // by row of P: the first real ones, then the scratch nodes
+  std::vector<T> positions;  // [count, encoding_size]; empty without positions
+};
+
+// Gradients that do not depend on single samples.
+template <class T>
+struct PlanGradients {
+  T* tensor(TensorId id) const {
+    return parameters.slice(parameters.layout().tensors()[id]).data();
+  }
+  Parameters<T>& parameters;
+  T* positions;  // [count, encoding_size]
+};
+
+template <class T>
+void scores(const PositionScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+            T* out);
+template <class T>
+void scores_gradient(const PositionScores& kind, const AttentionBlock& block,
+                     const PlanNodes<T>& nodes, const T* dscores,
+                     const PlanGradients<T>& gradients);
+
+template <class T>
+void scores(const DirectScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+            T* out);
+template <class T>
+void scores_gradient(const DirectScores& kind, const AttentionBlock& block,
+                     const PlanNodes<T>& nodes, const T* dscores,
+                     const PlanGradients<T>& gradients);
+
+template <class T>
+void scores(const RelativeScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+            T* out);
+template <class T>
+void scores_gradient(const RelativeScores& kind, const AttentionBlock& block,
+                     const PlanNodes<T>& nodes, const T* dscores,
+                     const PlanGradients<T>& gradients);
+
+// Routes are attention itself, without a softmax and without a gradient.
+template <class T>
+void routed_attention_matrix(const RouteScores& kind, const AttentionBlock& block,
+                             const PlanNodes<T>& nodes, T* out);
+
+// Q_h K_h^T / sqrt(d_k) of one set of nodes: query_key [nodes, heads, 2 d_k] -> [heads, nodes,
+// nodes]; and dquery_key (overwritten) from dscores.
+template <class T>
+void query_key_scores(int heads, int key_size, int nodes, const T* query_key, T* out);
+template <class T>
+void query_key_scores_gradient(int heads, int key_size, int nodes, const T* query_key,
+                               const T* dscores, T* dquery_key);
+
+}  // namespace posattn

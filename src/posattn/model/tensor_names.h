@@ -1,0 +1,40 @@
+// The names of a model's tensors, those of the authors' state dict where they have one, spelled
+// here and nowhere else. A linear map's name stands for its NAME.weight [out, in] and NAME.bias.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace posattn::names {
+
+inline constexpr std::string_view positions = "positions.weight";  // P [nodes, encoding_size]
+inline constexpr std::string_view tokens = "tokens.weight";        // [vocabulary, width]
+inline constexpr std::string_view encoding = "encoding";           // linear map
+inline constexpr std::string_view decoding = "decoding";           // linear map
+inline constexpr std::string_view last_norm = "norm";              // gain and shift
+
+// Of a layer.
+inline constexpr std::string_view query_key = "attn.qk_proj";  // linear map
+inline constexpr std::string_view value = "attn.v_proj";       // linear map
+inline constexpr std::string_view output = "attn.o_proj";      // linear map
+inline constexpr std::string_view scores = "attn.scores";      // [heads, nodes, nodes]
+// [heads, 2 reach - 1]: the score of distance i - j at column i - j + reach - 1.
+inline constexpr std::string_view relative_scores = "attn.relative";
+// [heads, scratch, scratch + 2]: of a real node that hears it, of itself hearing a real node, of
+// itself hearing each scratch node.
+inline constexpr std::string_view scratch_scores = "attn.relative_scratch";
+inline constexpr std::string_view routes = "attn.routes";  // see parameters.h
+inline constexpr std::string_view route_weights = "attn.route_weights";
+inline constexpr std::string_view attention_norm = "attn_norm";  // gain and shift
+inline constexpr std::string_view mlp_norm = "mlp_norm";         // gain and shift
+
+// Linear map `index` of a layer's MLP; odd places of the authors' Sequential are the ReLUs.
+inline std::string mlp_map(int index) { return "mlp.mlp." + std::to_string(2 * index); }
+
+inline std::string of_layer(int layer, std::string_view name) {
+  return "transformer_layers." + std::to_string(layer) + "." + std::string(name);
+}
+inline std::string weight(std::string_view map) { return std::string(map) + ".weight"; }
+inline std::string bias(std::string_view map) { return std::string(map) + ".bias"; }
+
+}  // namespace posattn::names
