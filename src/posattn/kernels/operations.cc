@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "posattn/kernels/plain/table.h"
 #include "posattn/kernels/reference/operations.h"
 
 namespace posattn {
@@ -281,7 +282,11 @@ std::vector<Operation> make_operations() {
 }  // namespace
 
 const std::vector<Operation>& operations() {
-  static const std::vector<Operation> table = make_operations();
+  static const std::vector<Operation> table = [] {
+    std::vector<Operation> all = make_operations();
+    std::ranges::move(plain_operations(), std::back_inserter(all));
+    return all;
+  }();
   return table;
 }
 

@@ -9,15 +9,13 @@
 
 namespace posattn::plain {
 
-// LayerNorm of each row: y = gain (x - mean) / sqrt(variance + 1e-5) + shift. kept [rows, 2]: mean
-// and 1 / deviation, for the gradient.
+// LayerNorm of each row: y = gain (x - mean) / sqrt(variance + 1e-5) + shift.
 template <class T>
-void layer_norm(int64_t rows, int64_t columns, const T* x, const T* gain, const T* shift, T* y,
-                T* kept);
+void layer_norm(int64_t rows, int64_t columns, const T* x, const T* gain, const T* shift, T* y);
 // dx =, dgain +=, dshift +=
 template <class T>
-void layer_norm_gradient(int64_t rows, int64_t columns, const T* x, const T* gain, const T* kept,
-                         const T* dy, T* dx, T* dgain, T* dshift);
+void layer_norm_gradient(int64_t rows, int64_t columns, const T* x, const T* gain, const T* dy,
+                         T* dx, T* dgain, T* dshift);
 
 // y = activation of x; dx = dy times its derivative at x. y may be x, dx may be dy.
 template <class T>

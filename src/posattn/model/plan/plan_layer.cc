@@ -45,24 +45,18 @@ void add_to(const std::vector<T>& from, std::vector<T>& to) {
 
 template <class T>
 void PlanNetwork<T>::normalise(const NormalisationBlock& block, int64_t rows,
-                               const std::vector<T>& x, std::vector<T>& y,
-                               std::vector<T>& kept) const {
+                               const std::vector<T>& x, std::vector<T>& y) const {
   y.resize(x.size());
-  kept.resize(rows * 2);
-  plain::layer_norm(rows, spec_.width, x.data(), tensor(block.gain), tensor(block.shift), y.data(),
-                    kept.data());
+  plain::layer_norm(rows, spec_.width, x.data(), tensor(block.gain), tensor(block.shift), y.data());
 }
 
 template <class T>
 std::vector<T> PlanNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_t rows,
-                                                  const std::vector<T>& x,
-                                                  const std::vector<T>& kept,
-                                                  const std::vector<T>& dy,
+                                                  const std::vector<T>& x, const std::vector<T>& dy,
                                                   std::span<T> sums) const {
   std::vector<T> dx(x.size());
-  plain::layer_norm_gradient(rows, spec_.width, x.data(), tensor(block.gain), kept.data(),
-                             dy.data(), dx.data(), gradient(sums, block.gain),
-                             gradient(sums, block.shift));
+  plain::layer_norm_gradient(rows, spec_.width, x.data(), tensor(block.gain), dy.data(), dx.data(),
+                             gradient(sums, block.gain), gradient(sums, block.shift));
   return dx;
 }
 
@@ -188,7 +182,7 @@ void PlanNetwork<T>::forward_layer(int layer, int samples, PlanTape<T>& tape) co
   const bool before = block.when == Normalisation::before,
              after = block.when == Normalisation::after;
   std::vector<T>& next = layer + 1 < spec_.depth ? tape.layers[layer + 1].x : tape.decoder_input;
-  if (before) normalise(*block.attention_norm, rows, t.x, t.heard, t.attention_kept);
+  if (before) normalise(*block.attention_norm, rows, t.x, t.heard);
   const std::vector<T>& heard = before ? t.heard : t.x;
   attend(layer, samples, heard.data(), t);
   std::vector<T> o(rows * d);
@@ -201,18 +195,18 @@ void PlanNetwork<T>::forward_layer(int layer, int samples, PlanTape<T>& tape) co
       std::copy_n(&o[r * d], d, &t.joined[r * 2 * d + d]);
     }
     forward_mlp(block.mlp, rows, t.joined.data(), t, after ? t.output : next);
-    if (after) normalise(*block.attention_norm, rows, t.output, next, t.attention_kept);
+    if (after) normalise(*block.attention_norm, rows, t.output, next);
     return;
   }
   std::vector<T>& sum = after ? t.sum : t.joined;
   sum = t.x;
   add_to(o, sum);
-  if (after) normalise(*block.attention_norm, rows, t.sum, t.joined, t.attention_kept);
-  if (before) normalise(*block.mlp_norm, rows, t.joined, t.mlp_input, t.mlp_kept);
+  if (after) normalise(*block.attention_norm, rows, t.sum, t.joined);
+  if (before) normalise(*block.mlp_norm, rows, t.joined, t.mlp_input);
   std::vector<T>& out = after ? t.output : next;
   forward_mlp(block.mlp, rows, (before ? t.mlp_input : t.joined).data(), t, out);
   add_to(t.joined, out);
-  if (after) normalise(*block.mlp_norm, rows, t.output, next, t.mlp_kept);
+  if (after) normalise(*block.mlp_norm, rows, t.output, next);
 }
 
 template <class T>
@@ -227,18 +221,17 @@ void PlanNetwork<T>::backward_layer(int layer, int samples, PlanTape<T>& tape, s
   std::vector<T> d_o(rows * d), dheard(rows * d), dcarried;
 
   if (added) {
-    if (after) dx = normalise_backward(*block.mlp_norm, rows, t.output, t.mlp_kept, dx, sums);
+    if (after) dx = normalise_backward(*block.mlp_norm, rows, t.output, dx, sums);
     std::vector<T> dmlp =
         backward_mlp(block.mlp, rows, (before ? t.mlp_input : t.joined).data(), t, dx, sums);
-    if (before) dmlp = normalise_backward(*block.mlp_norm, rows, t.joined, t.mlp_kept, dmlp, sums);
+    if (before) dmlp = normalise_backward(*block.mlp_norm, rows, t.joined, dmlp, sums);
     add_to(dmlp, dx);  // d joined
-    if (after)
-      dx = normalise_backward(*block.attention_norm, rows, t.sum, t.attention_kept, dx, sums);
+    if (after) dx = normalise_backward(*block.attention_norm, rows, t.sum, dx, sums);
     d_o = dx;
     dcarried = dx;  // what goes past attention to x
   } else {
     if (after) {
-      dx = normalise_backward(*block.attention_norm, rows, t.output, t.attention_kept, dx, sums);
+      dx = normalise_backward(*block.attention_norm, rows, t.output, dx, sums);
     }
     const std::vector<T> djoined = backward_mlp(block.mlp, rows, t.joined.data(), t, dx, sums);
     for (int64_t r = 0; r < rows; ++r) {
@@ -250,7 +243,7 @@ void PlanNetwork<T>::backward_layer(int layer, int samples, PlanTape<T>& tape, s
   linear_gradient(block.attention.output, nodes_->parameters, rows, t.mixed.data(), d_o.data(),
                   dmixed.data(), sums.data());
   attend_backward(layer, samples, heard.data(), t, dmixed, dheard, sums);
-  dx = before ? normalise_backward(*block.attention_norm, rows, t.x, t.attention_kept, dheard, sums)
+  dx = before ? normalise_backward(*block.attention_norm, rows, t.x, dheard, sums)
               : std::move(dheard);
   if (added) add_to(dcarried, dx);
 }

@@ -197,7 +197,7 @@ void PlanNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int samples
   for (int l = 0; l < spec_.depth; ++l) forward_layer(l, samples, tape);
   const HeadBlock& head = plan_.head;
   if (head.norm) {
-    normalise(*head.norm, rows, tape.decoder_input, tape.head_input, tape.head_kept);
+    normalise(*head.norm, rows, tape.decoder_input, tape.head_input);
   }
   tape.output.resize(rows * spec_.output_columns);
   linear(head.map, nodes_->parameters, rows,
@@ -234,7 +234,7 @@ double PlanNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samp
                   (head.norm ? tape.head_input : tape.decoder_input).data(), dy.data(), dx.data(),
                   sums.data());
   if (head.norm) {
-    dx = normalise_backward(*head.norm, rows, tape.decoder_input, tape.head_kept, dx, sums);
+    dx = normalise_backward(*head.norm, rows, tape.decoder_input, dx, sums);
   }
   for (int l = spec_.depth - 1; l >= 0; --l) backward_layer(l, samples, tape, dx, sums);
   backward_input(tape, rows, dx, sums);

@@ -38,12 +38,11 @@ struct PlanTape {
     std::vector<T> mlp_input;          // where it is not joined itself
     std::vector<std::vector<T>> maps;  // of the MLP, before the activation
     std::vector<std::vector<T>> hidden;
-    std::vector<T> output;                    // before the norm behind the layer
-    std::vector<T> attention_kept, mlp_kept;  // of the norms
+    std::vector<T> output;  // before the norm behind the layer
   };
   std::vector<Layer> layers;
   std::vector<T> input;  // [rows, input_size]
-  std::vector<T> decoder_input, head_input, head_kept;
+  std::vector<T> decoder_input, head_input;
   std::vector<T> output;                // [rows, output_columns]
   std::vector<int32_t> tokens, labels;  // of all rows; negative where there is none
 };
@@ -101,10 +100,10 @@ class PlanNetwork {
                               typename PlanTape<T>::Layer& t, std::vector<T> dout,
                               std::span<T> sums) const;
   void normalise(const NormalisationBlock& block, int64_t rows, const std::vector<T>& x,
-                 std::vector<T>& y, std::vector<T>& kept) const;
+                 std::vector<T>& y) const;
   std::vector<T> normalise_backward(const NormalisationBlock& block, int64_t rows,
-                                    const std::vector<T>& x, const std::vector<T>& kept,
-                                    const std::vector<T>& dy, std::span<T> sums) const;
+                                    const std::vector<T>& x, const std::vector<T>& dy,
+                                    std::span<T> sums) const;
 
   const T* tensor(TensorId id) const { return nodes_->tensor(id); }
   T* gradient(std::span<T> sums, TensorId id) const {
