@@ -11,6 +11,7 @@
 #include "posattn/base/json_number.h"
 #include "posattn/base/strict_json.h"
 #include "posattn/experiments/experiment.h"
+#include "posattn/training/run_config_origin.h"
 
 namespace posattn {
 namespace {
@@ -29,7 +30,7 @@ Json differing_settings(const std::string& configuration, const std::string& key
     throw Error(ExitCode::data, fmt::format("the settings of run '{}' cannot be read", key),
                 "a JSON object");
   }
-  const Json defaults = Json::parse(to_json(RunConfig{}));
+  const Json defaults = Json::parse(to_json(settings_of_files()));
   Json differing = Json::object();
   for (const auto& [name, value] : all.items()) {
     if (!defaults.contains(name) || defaults[name] != value) differing[name] = value;
@@ -42,7 +43,7 @@ void expect(bool right, const std::string& problem, const std::string& expected)
 }
 
 RunConfig config_from(const nlohmann::json& settings) {
-  RunConfig config;
+  RunConfig config = settings_of_files();
   for (const auto& [key, value] : settings.items()) {
     expect(value.is_string() || value.is_number() || value.is_boolean(),
            fmt::format("setting '{}'", key), "text, a number, true or false");

@@ -6,22 +6,13 @@
 // later.
 #pragma once
 
-#include <type_traits>
-
+#include "posattn/base/since.h"
 #include "posattn/model/spec.h"
 
 namespace posattn {
 
 struct SinceFirst {};   // in every file
 struct SinceRouted {};  // in every file of a routed model, and only there (0.1.0)
-template <class T>
-struct Since {
-  const char* version;
-  T came_with;
-};
-template <class T>
-Since(const char*, T) -> Since<T>;
-
 template <class Spec, class Visitor>
 void visit_fields(Spec& spec, Visitor&& visit) {
   constexpr SinceFirst first;

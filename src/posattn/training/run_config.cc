@@ -46,7 +46,8 @@ struct Lister {
 
   void section(const char* name) { current = name; }
   template <class T>
-  void field(const char* name, const T& value, const char* help, const FieldLimits& limits) {
+  void field(const char* name, const T& value, const char* help, const FieldLimits& limits,
+             const Since<T>& = {}) {
     fields.push_back(
         {name, current, type_of(value), text_of(value), help, accepts(limits, Detail::help)});
   }
@@ -58,7 +59,8 @@ struct Getter {
 
   void section(const char*) {}
   template <class T>
-  void field(const char* name, const T& value, const char*, const FieldLimits&) {
+  void field(const char* name, const T& value, const char*, const FieldLimits&,
+             const Since<T>& = {}) {
     if (key == name) found = text_of(value);
   }
 };
@@ -70,7 +72,8 @@ struct Setter {
 
   void section(const char*) {}
   template <class T>
-  void field(const char* name, T& value, const char*, const FieldLimits& limits) {
+  void field(const char* name, T& value, const char*, const FieldLimits& limits,
+             const Since<T>& = {}) {
     if (key != name) return;
     found = true;
     T parsed{};

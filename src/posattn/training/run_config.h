@@ -50,6 +50,7 @@ struct RunConfig {
   // Evaluation, in epochs; 0: only at the end
   int64_t validate_every = 10, test_every = 100;
   std::string test_scales = "1..10";
+  std::string test_lengths;  // since 0.2.0
 
   double checkpoint_every = 30;  // seconds; 0: after every epoch
   std::string path = "auto";
@@ -84,7 +85,9 @@ void set_field(RunConfig& config, std::string_view key, std::string_view value,
 std::string get_field(const RunConfig& config, std::string_view key);
 
 // A TOML file of flat keys: those of RunConfig, and `seeds` ("0..9", or one integer), which the
-// command line spreads over runs. Keys that are absent keep their value in `defaults`.
+// command line spreads over runs. Keys that are absent keep their value in `defaults`; in a file
+// that names all settings of 0.1.0, which the program wrote, newer ones have the default that they
+// came with.
 struct ConfigFile {
   RunConfig config;
   std::optional<std::string> seeds;
@@ -93,9 +96,11 @@ ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& 
 ConfigFile read_config_text(std::string_view toml, const std::string& name,
                             const RunConfig& defaults = {});
 
-std::string to_toml(const RunConfig& config);  // every field, with its section as a comment
-std::string to_json(const RunConfig& config);  // one flat object
-std::string to_toml(const ConfigFile& file);   // `seeds`, if any, in the place of `seed`
+// Every field of 0.1.0, and newer ones unless at the default they came with: with its section as a
+// comment, and as one flat object.
+std::string to_toml(const RunConfig& config);
+std::string to_json(const RunConfig& config);
+std::string to_toml(const ConfigFile& file);  // `seeds`, if any, in the place of `seed`
 std::string to_json(const ConfigFile& file);
 
 // Throws Error(configuration) where the settings cannot work together (batch larger than the data,

@@ -1,13 +1,16 @@
 // The one list of a run's settings: visit_fields calls
 //   visitor.section("data")                        before each group
 //   visitor.field("batch", value, "help", limits)  once per field
-// for a RunConfig or a const RunConfig. A value is std::string, bool, int64_t or double.
+// for a RunConfig or a const RunConfig. A value is std::string, bool, int64_t or double. A field
+// newer than 0.1.0 has one more argument, Since{"0.2.0", default}: it is left out of files and keys
+// while at that default (run_config_origin.h).
 #pragma once
 
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "posattn/base/since.h"
 #include "posattn/base/text.h"
 #include "posattn/training/run_config.h"
 
@@ -95,6 +98,10 @@ void visit_fields(Config& c, Visitor&& v) {
           between(0, most_count));
   v.field("test-scales", c.test_scales, "test on [-range c, range c] for these c, as 1..10,100",
           FieldLimits{});
+
+  v.field("test-lengths", c.test_lengths,
+          "test at these lengths too, as 4,8,16; empty: at the trained one only", FieldLimits{},
+          Since{"0.2.0", std::string()});
 
   v.section("execution");
   v.field("checkpoint-every", c.checkpoint_every, "seconds between checkpoints; 0: every epoch",

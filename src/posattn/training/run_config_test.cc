@@ -10,6 +10,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/kernels/cuda/device_info.h"
+#include "posattn/training/run_config_origin.h"
 
 namespace posattn {
 namespace {
@@ -83,11 +84,28 @@ TEST(RunConfig, SeedsStandInThePlaceOfTheSeed) {
 
 TEST(RunConfig, JsonHasEveryFieldWithItsType) {
   const nlohmann::json json = nlohmann::json::parse(to_json(RunConfig{}));
-  EXPECT_EQ(json.size(), config_fields().size());
+  EXPECT_EQ(json.size(), nlohmann::json::parse(first_settings()).size());
+  EXPECT_EQ(nlohmann::json::parse(to_json(unusual_config())).size(), config_fields().size());
   EXPECT_EQ(json["epochs"], 2001);
   EXPECT_EQ(json["lr"], 5e-4);
   EXPECT_EQ(json["task"], "cumulative-sum");
   EXPECT_EQ(json["integers"], false);
+}
+
+// What 0.1.0 wrote stays byte for byte, so that keys of recorded runs stay; and settings that came
+// later mean, in its files, the default that they came with.
+TEST(RunConfig, NewerSettingsChangeNoOlderFile) {
+  std::string first(first_settings());
+  std::erase(first, '\n');
+  EXPECT_EQ(to_json(settings_of_files()), first);
+  RunConfig other;
+  other.test_lengths = "4,8";
+  EXPECT_EQ(nlohmann::json::parse(to_json(other)).at("test-lengths"), "4,8");
+  EXPECT_THAT(to_toml(other), ::testing::HasSubstr("test-lengths = \"4,8\""));
+  EXPECT_EQ(to_toml(RunConfig{}).find("test-lengths"), std::string::npos);
+  // A file that the program wrote does not take today's defaults, a person's does.
+  EXPECT_EQ(read_config_text(to_toml(RunConfig{}), "config.toml", other).config, RunConfig{});
+  EXPECT_EQ(read_config_text("epochs = 5\n", "mine.toml", other).config.test_lengths, "4,8");
 }
 
 TEST(RunConfig, FileKeepsDefaultsAndReadsSeeds) {

@@ -8,6 +8,7 @@
 #include "posattn/base/toml.h"
 #include "posattn/training/run_config.h"
 #include "posattn/training/run_config_fields.h"
+#include "posattn/training/run_config_origin.h"
 
 namespace posattn {
 namespace {
@@ -40,10 +41,21 @@ std::string seeds_text(const toml::node& node, const std::string& where) {
 
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
-struct TomlWriter {
+// Leaves a field out while it has the default that it came with, if that was after 0.1.0.
+template <class Writer>
+struct Newer {
+  template <class T>
+  void field(const char* name, const T& value, const char* help, const FieldLimits& limits,
+             const Since<T>& since) {
+    if (value != since.came_with) static_cast<Writer*>(this)->field(name, value, help, limits);
+  }
+};
+
+struct TomlWriter : Newer<TomlWriter> {
   std::string seeds;  // stands in the place of `seed` when not empty
   std::string text;
 
+  using Newer<TomlWriter>::field;
   void section(const char* name) { text += fmt::format("\n# {}\n", name); }
   template <class T>
   void field(const char* name, const T& value, const char*, const FieldLimits&) {
@@ -62,10 +74,11 @@ struct TomlWriter {
   static std::string literal(double value) { return fmt::format("{}", value); }
 };
 
-struct JsonWriter {
+struct JsonWriter : Newer<JsonWriter> {
   std::string seeds;  // as in TomlWriter
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
 
+  using Newer<JsonWriter>::field;
   void section(const char*) {}
   template <class T>
   void field(const char* name, const T& value, const char*, const FieldLimits&) {
@@ -77,12 +90,20 @@ struct JsonWriter {
   }
 };
 
+// Whether the program wrote the file, rather than a person.
+bool names_all_first_settings(const toml::table& table) {
+  const auto first = nlohmann::json::parse(first_settings());
+  return std::ranges::all_of(first.items(), [&](const auto& setting) {
+    return table.contains(setting.key()) || (setting.key() == "seed" && table.contains("seeds"));
+  });
+}
+
 }  // namespace
 
 ConfigFile read_config_text(std::string_view text, const std::string& name,
                             const RunConfig& defaults) {
   const toml::table table = parse_toml(text, name, "lines of the form key = value");
-  ConfigFile file{defaults, {}};
+  ConfigFile file{names_all_first_settings(table) ? settings_of_files() : defaults, {}};
   std::vector<std::string> known;
   for (const FieldInfo& field : config_fields()) known.push_back(field.name);
   known.emplace_back("seeds");
@@ -107,15 +128,17 @@ ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& 
 }
 
 std::string to_toml(const ConfigFile& file) {
-  TomlWriter writer{.seeds = file.seeds.value_or(""),
-                    .text = fmt::format("# posattn train --config FILE repeats {}\n",
-                                        file.seeds ? "these runs" : "this run")};
+  TomlWriter writer;
+  writer.seeds = file.seeds.value_or("");
+  writer.text = fmt::format("# posattn train --config FILE repeats {}\n",
+                            file.seeds ? "these runs" : "this run");
   visit_fields(file.config, writer);
   return writer.text;
 }
 
 std::string to_json(const ConfigFile& file) {
-  JsonWriter writer{.seeds = file.seeds.value_or("")};
+  JsonWriter writer;
+  writer.seeds = file.seeds.value_or("");
   visit_fields(file.config, writer);
   return writer.object.dump();
 }
