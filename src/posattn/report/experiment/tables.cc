@@ -8,7 +8,6 @@
 #include "posattn/report/experiment/panels.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/plot/figure.h"
 
 namespace posattn {
 namespace {
@@ -46,13 +45,8 @@ const Curve* test_curve(const ExperimentResults& results, const std::string& tas
 // The name of the task stands in the first of its rows only.
 std::string name_cells(const Experiment& experiment, size_t task, size_t line, bool first) {
   return fmt::format(
-      "<td>{}</td><td class=\"name\"><span class=\"dot\" style=\"background:{}\"></span>{}</td>",
-      first ? escape_markup(experiment.tasks[task]) : "",
-      style_colour(line_styles(experiment)[line]), escape_markup(experiment.lines[line].name));
-}
-
-std::string table(const std::string& rows, std::string_view style = "wide") {
-  return fmt::format("<div class=\"{}\"><table>\n{}</table></div>\n", style, rows);
+      "<td>{}</td><td class=\"name\">{}{}</td>", first ? escape_markup(experiment.tasks[task]) : "",
+      style_dot(line_styles(experiment)[line]), escape_markup(experiment.lines[line].name));
 }
 
 std::string run_count(const Curve& curve) {
@@ -72,7 +66,7 @@ const ComparedCurve* compared_curve(const Comparison& comparison, const std::str
   return nullptr;
 }
 
-std::string verdict_cells(const ComparedCurve* curve) {
+std::string verdict_cells(const ComparedCurve* curve, const Experiment& experiment) {
   if (!curve) {
     return fmt::format("{0}{0}{0}{0}<td>not published</td>", nothing);
   }
@@ -80,10 +74,15 @@ std::string verdict_cells(const ComparedCurve* curve) {
       std::isfinite(curve->log10_ratio) ? three_digits(std::pow(10, curve->log10_ratio)) : "\u2013";
   return fmt::format("<td>{}</td><td>{} of {}</td><td>{}</td><td>{}</td><td>{}</td>", ratio,
                      curve->agreeing, curve->points.size(), curve->within_factor,
-                     curve->in_quantiles, curve->agrees() ? "agrees" : "<b>differs</b>");
+                     curve->in_quantiles, verdict_text(curve->agrees(), experiment));
 }
 
 }  // namespace
+
+std::string verdict_text(bool agrees, const Experiment& experiment) {
+  if (agrees) return "agrees";
+  return experiment.reduction.empty() ? "<b>differs</b>" : "reduced";
+}
 
 std::string axis_name(const ExperimentAxis& axis) { return axis.is_scale() ? "c" : axis.key; }
 
@@ -121,7 +120,7 @@ std::string median_table(const ExperimentResults& results) {
       rows += "</tr>\n";
     }
   }
-  return table(rows, "wide dense");
+  return table_element("medians by " + axis_name(experiment.axis), rows, true);
 }
 
 std::string curve_table(const ExperimentResults& results, const Comparison& comparison) {
@@ -148,11 +147,11 @@ std::string curve_table(const ExperimentResults& results, const Comparison& comp
       first = false;
       if (grows) rows += growth_cell(our_growth(results, of, name));
       if (grows && compares) rows += growth_cell(growth_in_scale(results.published, of, name));
-      if (compares) rows += verdict_cells(compared);
+      if (compares) rows += verdict_cells(compared, experiment);
       rows += "</tr>\n";
     }
   }
-  return table(rows, "wide dense");
+  return table_element("curves", rows, true);
 }
 
 std::string disagreement_table(const Experiment& experiment, const Comparison& comparison) {
@@ -171,10 +170,12 @@ std::string disagreement_table(const Experiment& experiment, const Comparison& c
     }
   }
   if (rows.empty()) return "";
-  return table(fmt::format("<tr><th>task</th><th class=\"name\">line</th><th>{}</th><th>ours</th>"
-                           "<th>published</th><th>ratio</th></tr>\n",
-                           escape_markup(axis_name(experiment.axis))) +
-               rows);
+  return table_element(
+      "points that do not agree",
+      fmt::format("<tr><th>task</th><th class=\"name\">line</th><th>{}</th><th>ours</th>"
+                  "<th>published</th><th>ratio</th></tr>\n",
+                  escape_markup(axis_name(experiment.axis))) +
+          rows);
 }
 
 }  // namespace posattn

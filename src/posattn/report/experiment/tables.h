@@ -19,6 +19,10 @@ std::string curve_table(const ExperimentResults& results, const Comparison& comp
 // The points of the test split that do not agree; "" for none.
 std::string disagreement_table(const Experiment& experiment, const Comparison& comparison);
 
+// "agrees", "differs", or "reduced": a training shorter than the published one is not expected to
+// agree, and says nothing about the results when it does not.
+std::string verdict_text(bool agrees, const Experiment& experiment);
+
 // What the axis is called in a table's heading: "c", or the setting's key.
 std::string axis_name(const ExperimentAxis& axis);
 
