@@ -52,7 +52,8 @@ std::string overview(const std::vector<Section>& sections) {
   for (const auto& [results, comparison, number] : sections) {
     const RunTally& tally = results.tally;
     text += fmt::format(
-        "<tr><td><a href=\"#experiment{}\">{}</a></td><td class=\"name\">{}</td><td>{} of {}</td>"
+        "<tr><td><a href=\"#experiment{}\">{}</a></td><td class=\"name words\">{}</td><td>{} of "
+        "{}</td>"
         "<td>{}</td>{}</tr>\n",
         number, escape_markup(results.experiment.output_name),
         escape_markup(results.experiment.paper), tally.done + tally.diverged, tally.runs,

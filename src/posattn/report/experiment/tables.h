@@ -8,11 +8,10 @@
 
 namespace posattn {
 
-// Median over the runs of the test split: a row per task and line that has runs, a
-// column per x.
+// Median over the runs of the test split: by task a row per line that has runs, a column per x.
 std::string median_table(const ExperimentResults& results);
 
-// A row per task and line that has something to show: how the loss grows with c, and how the curve
+// By task a row per line that has something to show: how the loss grows with c, and how the curve
 // lies beside the published one. "" where there is neither.
 std::string curve_table(const ExperimentResults& results, const Comparison& comparison);
 

@@ -30,7 +30,13 @@ p, .notes { max-width: 46rem; }
     linear-gradient(to left, var(--line), transparent) right / .8rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child, .name { text-align: left; }
+th:has(.dot) { white-space: nowrap; }
+td:first-child, th:first-child { position: sticky; left: 0; background: var(--page); }
+.group th { padding-top: .75rem; }
+.group span { position: sticky; left: .4rem; }
+.words { white-space: normal; min-width: 9rem; }
 .dense th, .dense td { padding: .25rem .4rem; }
 td small { color: var(--soft); margin-left: .6em; font-size: inherit; }
 .dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .45em; }
@@ -49,7 +55,6 @@ pre { background: var(--code); padding: .75rem 1rem; border-radius: .4rem; overf
   .narrow { display: block; }
   figure { border: 0; padding: 0; }
   th, td { padding: .35rem .45rem; }
-  th { white-space: normal; vertical-align: bottom; }
   td small { display: block; margin: 0; }
 }
 @media (max-width: 22rem) { figure svg { max-width: 100%; height: auto; } }

@@ -105,7 +105,7 @@ std::string draw_figure(const FigureRequest& request, FigureShape shape) {
       "set terminal svg size {},{} enhanced font 'sans-serif,{}' background '{}'\n"
       "set encoding utf8\n"
       "set border 3 lc rgb '#555555'\n"
-      "set tics nomirror\n"
+      "set tics nomirror scale 0.6\n"
       "set grid ytics lc rgb '#dddddd' lw 0.6\n"
       "set logscale y\n"
       "set format y '10^{{%T}}'\n"

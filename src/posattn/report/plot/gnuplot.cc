@@ -139,7 +139,7 @@ std::string svg_element(std::string drawing, const DrawingText& text) {
   // gnuplot names its markers the same in every drawing; on one page ids must differ.
   replace_in_tags(drawing, "id='", "id='" + text.name + "_");
   replace_in_tags(drawing, "href='#", "href='#" + text.name + "_");
-  replace_in_tags(drawing, "\"gnuplot_canvas\"", "\"" + text.name + "_canvas\"");
+  replace_in_tags(drawing, "id=\"gnuplot_", "id=\"" + text.name + "_");
   spell_colours_alike(drawing);
   const size_t title = drawing.find("<title>"), end = drawing.find("</desc>");
   if (title != std::string::npos && end != std::string::npos) {

@@ -137,7 +137,8 @@ class Drawing {
   void draw_map(const Map& map, int layer, int head, int top) {
     const double cell = static_cast<double>(map_side) / map.cells;
     text_ += fmt::format(
-        "<g transform=\"translate({},{})\">\n<text x=\"{}\" y=\"-25\" text-anchor=\"middle\">"
+        "<g transform=\"translate({},{})\" shape-rendering=\"crispEdges\">\n<text x=\"{}\" "
+        "y=\"-25\" text-anchor=\"middle\">"
         "layer {}, head {}</text>\n"
         "<rect width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#999999\"/>\n",
         label_space + head * map_pitch_x, top, map_side / 2, layer + 1, head + 1, map_side,

@@ -95,7 +95,7 @@ TEST(AttentionSvg, ShowsWhatIsNotANumber) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::string svg = draw({nan, nan, nan, nan}, 1, 1, 2, 1, "t");
   EXPECT_EQ(markup_problem(svg), "");
-  EXPECT_EQ(count(svg, "#bbbbbb"), 4);
+  EXPECT_EQ(count(svg, "fill=\"#bbbbbb\"><title>"), 4);
 }
 
 // Two maps on one page: the same weight has the same colour.

@@ -51,6 +51,9 @@ TEST(ProgramSvg, LegendExplainsTheSignsThatOccur) {
   EXPECT_THAT(minimum, Not(HasSubstr("a zero")));
   const std::string median = program_svg(library_program("cumulative-median", 8));
   EXPECT_GE(count(median, ">is heard as "), 2);  // a row for each colour
+  const std::string sort = program_svg(library_program("sort", 8));
+  EXPECT_THAT(sort, HasSubstr(">is heard as p<"));
+  EXPECT_THAT(sort, HasSubstr(">is heard as p again: the minimum stays<"));
 }
 
 // The weights of matrix-vector are cosines: about half of them negative.
