@@ -73,7 +73,7 @@ struct ClippedMarks {
       if (places.empty()) continue;
       const std::string block = fmt::format("${}{}", name, above ? "above" : "below");
       data += fmt::format("{} << END\n{}END\n", block, places);
-      plots.push_back(fmt::format("{} using 1:2 with points pt {} ps 0.6 lc rgb '{}' notitle",
+      plots.push_back(fmt::format("{} using 1:2 with points pt {} ps 0.8 lc rgb '{}' notitle",
                                   block, above ? 9 : 11, colour));
     }
   }

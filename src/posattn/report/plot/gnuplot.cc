@@ -100,6 +100,7 @@ void replace_in_tags(std::string& drawing, const std::string& before, const std:
 void spell_colours_alike(std::string& drawing) {
   replace_in_tags(drawing, "fill = '", "fill='");
   replace_in_tags(drawing, "\"black\"", "\"#000000\"");
+  replace_in_tags(drawing, "#FFFFFF", "#ffffff");
   constexpr std::string_view digits = "0123456789";
   for (size_t at = drawing.find("rgb("); at != std::string::npos;
        at = drawing.find("rgb(", at + 1)) {
