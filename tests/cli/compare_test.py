@@ -285,7 +285,9 @@ class Compare(CliCase):
         self.assertIn("1 of 10 runs are there", text)
         self.assertRegex(text, r"\n 2 +\S+ +- +1/10 +0\.00125 +\[0\.000\d+, 0\.00\d+\] +10 ")
         self.assertIn("Published, but not in ", text)
-        self.assertRegex(text, r"\d+ of 20 test points agree \(\d+ %\) with the published results: less")
+        self.assertRegex(text, r"\d+ of 20 test points agree \(\d+ %\) with the published results: reduced;")
+        self.assertRegex(text, r" reduced\n")
+        self.assertNotRegex(text, r" no\n")
         self.assertIn("The published runs trained for 2001 epochs: a training of 1 is not expected to agree.\n",
                       text)
         document, _ = self.run_code(6, *arguments, "--json")

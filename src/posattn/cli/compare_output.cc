@@ -61,6 +61,11 @@ const ComparedPoint* find_compared(const ComparedCurve* curve, std::optional<dou
   return at == curve->points.end() ? nullptr : &*at;
 }
 
+// Less training than the published runs had: a point that does not agree says nothing against them.
+bool is_reduced(const ComparedExperiment& compared) {
+  return compared.published && !compared.experiment.reduction.empty();
+}
+
 std::string runs_text(const CurvePoint& point) {
   const auto finished = static_cast<int64_t>(point.runs.size());
   return point.missing == 0 ? std::to_string(finished)
@@ -99,7 +104,9 @@ std::string curve_table(const ComparedExperiment& compared, const Curve& curve) 
       row.insert(row.end(), {digits(pair->theirs.median, 3) + (pair->correction.empty() ? "" : "*"),
                              range(pair->theirs.minimum, pair->theirs.maximum),
                              std::to_string(pair->theirs.runs), digits(pair->ratio, 3),
-                             pair->agrees() ? "yes" : "no"});
+                             pair->agrees()         ? "yes"
+                             : is_reduced(compared) ? "reduced"
+                                                    : "no"});
     } else if (both != nullptr) {
       row.insert(row.end(), {"-", "", "", "", "-"});
     } else {
@@ -223,7 +230,10 @@ std::string verdict(const ComparedExperiment& compared) {
         "{} of {} test points agree ({:.0f} %) with {}{}; {}.", comparison.agreeing,
         comparison.points,
         100 * static_cast<double>(comparison.agreeing) / static_cast<double>(comparison.points),
-        comparison.with, comparison.agrees() ? "" : ": less than 90 %",
+        comparison.with,
+        comparison.agrees()    ? ""
+        : is_reduced(compared) ? ": reduced"
+                               : ": less than 90 %",
         closer_counts("their", comparison.within_factor, comparison.in_quantiles)));
   }
   const int64_t epochs = compared.experiment.settings.epochs;

@@ -100,9 +100,11 @@ ExitCode inspect(const InspectFlags& options) {
                   "add --input 1,2,... with the numbers of one sample");
     }
     const AttentionMaps& maps = *inspection.attention;
-    write_file(options.attention,
-               attention_svg(maps.weights, maps.depth, maps.heads, maps.nodes, maps.scratch_nodes,
-                             fmt::format("{}, {}", path.string(), maps.caption)));
+    write_file(
+        options.attention,
+        attention_svg(maps.weights, maps.depth, maps.heads, maps.nodes, maps.scratch_nodes,
+                      fmt::format("{}, {}", path.string(), maps.caption),
+                      attention_scale_end(maps.weights, maps.depth, maps.heads, maps.nodes)));
   }
   write_output(options.json ? inspection_json(inspection) : inspection_text(inspection));
   if (!options.json && !options.attention.empty()) {

@@ -66,7 +66,8 @@ std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input)
 
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures) {
   FigureRequest request{.name = "tests",
-                        .x_label = "c (test values in c times the training range)",
+                        .title = "Test error against the scale of the values",
+                        .x_label = "scale c of the test values",
                         .y_label = "mean squared error",
                         .markers = true,
                         .lines = {}};
@@ -85,6 +86,7 @@ FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures)
 
 FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures) {
   FigureRequest request{.name = "losses",
+                        .title = "Loss during training",
                         .x_label = "epoch",
                         .y_label = "mean squared error",
                         .markers = false,

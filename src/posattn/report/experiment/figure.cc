@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "posattn/report/dark_mode.h"
 #include "posattn/report/experiment/panels.h"
 #include "posattn/report/plot/figure.h"
 #include "posattn/report/plot/figure_layout.h"
@@ -16,27 +17,16 @@ namespace {
 
 constexpr double png_width = 1600;
 
-// The colour mixed with white, for what lies behind: bands, the published results.
-std::string tint(const char* colour, double share) {
-  std::string mixed = "#";
-  for (const size_t at : {1, 3, 5}) {
-    const int part = std::stoi(std::string(colour).substr(at, 2), nullptr, 16);
-    mixed += fmt::format("{:02x}", static_cast<int>(std::lround(255 - share * (255 - part))));
-  }
-  return mixed;
-}
-
-// x, median, low, high; a blank line, where a point cannot be drawn, breaks the curve.
+// x, median, low, high; a blank line, where two neighbours are not joined, breaks the curve.
 std::string data_block(const std::string& name, const std::vector<BandPoint>& points, Metric metric,
                        const AxisRange& range) {
   std::string text = fmt::format("${} << END\n", name);
-  for (const BandPoint& point : points) {
-    if (!drawable(point.median, metric)) {
-      text += "\n";
-      continue;
-    }
-    const double low = drawable(point.low, metric) ? point.low : point.median;
-    // A diverged run's value may be infinite: its band reaches the top.
+  for (size_t i = 0; i < points.size(); ++i) {
+    const BandPoint& point = points[i];
+    if (!joined(points, i, metric)) text += "\n";
+    if (!drawable(point.median, metric)) continue;
+    // A diverged run's value may be infinite, a perfect one's zero: the band reaches the edge.
+    const double low = std::isnan(point.low) ? point.median : std::max(point.low, range.low / 10);
     const double high =
         std::isnan(point.high) ? point.median : std::min(point.high, 10 * range.high);
     text += fmt::format("{} {} {} {}\n", point.x, point.median, low, high);
@@ -58,18 +48,43 @@ bool has_finished_run(const Panel& panel, Metric metric) {
 std::vector<BandPoint> isolated(const std::vector<BandPoint>& points, Metric metric) {
   std::vector<BandPoint> alone;
   for (size_t i = 0; i < points.size(); ++i) {
-    const bool before = i > 0 && drawable(points[i - 1].median, metric);
-    const bool after = i + 1 < points.size() && drawable(points[i + 1].median, metric);
-    if (drawable(points[i].median, metric) && !before && !after) alone.push_back(points[i]);
+    const bool has_band = joined(points, i, metric) || joined(points, i + 1, metric);
+    if (drawable(points[i].median, metric) && !has_band) alone.push_back(points[i]);
   }
   return alone;
 }
+
+// Triangles where the spread of a point goes on beyond the edge of the panel.
+struct ClippedMarks {
+  std::string data;
+  std::vector<std::string> plots;  // in gnuplot's terms
+
+  void add(const std::string& name, const std::vector<BandPoint>& points, Metric metric,
+           const AxisRange& range, const std::string& colour) {
+    for (const bool above : {false, true}) {
+      std::string places;
+      for (const BandPoint& point : points) {
+        if (!(above ? is_clipped_above(point, metric, range)
+                    : is_clipped_below(point, metric, range))) {
+          continue;
+        }
+        places += fmt::format("{} {}\n", point.x, above ? range.high : range.low);
+      }
+      if (places.empty()) continue;
+      const std::string block = fmt::format("${}{}", name, above ? "above" : "below");
+      data += fmt::format("{} << END\n{}END\n", block, places);
+      plots.push_back(fmt::format("{} using 1:2 with points pt {} ps 0.8 lc rgb '{}' notitle",
+                                  block, above ? 9 : 11, colour));
+    }
+  }
+};
 
 // The curves of a panel, from back to front: bands, published, ours.
 std::string plot_panel(const Panel& panel, const std::vector<int>& styles, Metric metric,
                        const AxisRange& range) {
   std::string data;
   std::vector<std::string> bands, published, ours;
+  ClippedMarks clipped;
   const double opacity = panel.lines.size() > 4 ? 0.12 : 0.2;
   for (size_t i = 0; i < panel.lines.size(); ++i) {
     const PanelLine& line = panel.lines[i];
@@ -89,20 +104,24 @@ std::string plot_panel(const Panel& panel, const std::vector<int>& styles, Metri
         bands.push_back(
             fmt::format("$alone{} using 1:2:3:4 with yerrorbars lw 1.8 pt 0 lc rgb '{}' "
                         "notitle",
-                        i, tint(style.colour, 0.5)));
+                        i, mixed_colour(style.colour, light_paper, whisker_share)));
       }
+      clipped.add(fmt::format("ours{}", i), line.ours, metric, range, style.colour);
     }
     if (any_drawable(line.published, metric)) {
       data += data_block(fmt::format("published{}", i), line.published, metric, range);
+      const std::string colour = mixed_colour(style.colour, light_paper, published_share);
       published.push_back(
           fmt::format("$published{} using 1:2:3:4 with yerrorlines lw 0.8 pt {} ps "
                       "0.55 lc rgb '{}' notitle",
-                      i, style.open_marker, tint(style.colour, 0.7)));
+                      i, style.open_marker, colour));
+      clipped.add(fmt::format("published{}", i), line.published, metric, range, colour);
     }
   }
   bands.insert(bands.end(), published.begin(), published.end());
+  bands.insert(bands.end(), clipped.plots.begin(), clipped.plots.end());
   bands.insert(bands.end(), ours.begin(), ours.end());
-  return data + fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
+  return data + clipped.data + fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
 }
 
 std::string vertical_axis(const AxisRange& range, Metric metric) {
@@ -129,6 +148,10 @@ std::string horizontal_axis(const ExperimentAxis& axis, double width) {
                      shown.first, shown.last);
 }
 
+std::string value_name(Metric metric) {
+  return metric == Metric::accuracy ? "accuracy" : "mean squared error";
+}
+
 std::string panel_script(const Experiment& experiment, const FigureLayout& layout, size_t index,
                          const Panel& panel) {
   const Box& box = layout.panels[index];
@@ -145,15 +168,13 @@ std::string panel_script(const Experiment& experiment, const FigureLayout& layou
          place(2, panel.task, middle, box.top - 13) +
          place(3, layout.lowest_of_column(index) ? experiment.axis.label : "", middle,
                box.bottom + 33) +
-         fmt::format("set ylabel '{}' offset 1.5,0\n", index % layout.columns != 0 ? ""
-                                                       : experiment.metric == Metric::accuracy
-                                                           ? "accuracy"
-                                                           : "mean squared error") +
+         fmt::format("set ylabel '{}' offset 1.5,0\n",
+                     index % layout.columns != 0 ? "" : value_name(experiment.metric)) +
          vertical_axis(range, experiment.metric) +
          plot_panel(panel, line_styles(experiment), experiment.metric, range);
 }
 
-// In gnuplot's terms.
+// In gnuplot's terms; no line where points are not joined.
 struct LegendEntry {
   std::string label, line, marker;
 };
@@ -173,9 +194,13 @@ std::vector<LegendEntry> legend_of(const Experiment& experiment, const std::vect
     const bool published = any(i, &PanelLine::published);
     with_published |= published;
     if (!published && !any(i, &PanelLine::ours)) continue;
-    entries.push_back({experiment.lines[i].name,
-                       fmt::format("dt {} lw 1.8 lc rgb '{}'", style.dash, style.colour),
-                       fmt::format("pt {} ps 0.55 lc rgb '{}'", style.marker, style.colour)});
+    const bool lines = std::ranges::any_of(panels, [&](const Panel& panel) {
+      return any_joined(panel.lines[i].ours, experiment.metric);
+    });
+    entries.push_back(
+        {experiment.lines[i].name,
+         lines ? fmt::format("dt {} lw 1.8 lc rgb '{}'", style.dash, style.colour) : "",
+         fmt::format("pt {} ps 0.55 lc rgb '{}'", style.marker, style.colour)});
   }
   if (with_published) {
     entries.push_back({"published", "lw 0.8 lc rgb '#666666'", "pt 6 ps 0.55 lc rgb '#666666'"});
@@ -200,14 +225,31 @@ std::string text_script(const FigureLayout& layout, const std::vector<LegendEntr
   for (size_t i = 0; i < legend.size(); ++i) {
     const PlacedText& place = layout.legend[i];
     const double y = layout.y(place.y);
+    if (!legend[i].line.empty()) {
+      script += fmt::format(
+          "set arrow from screen {0:.5f},{2:.5f} to screen {1:.5f},{2:.5f} nohead {3}\n",
+          layout.x(place.x), layout.x(place.x + 40), y, legend[i].line);
+    }
     script += fmt::format(
-        "set arrow from screen {0:.5f},{2:.5f} to screen {1:.5f},{2:.5f} nohead {3}\n"
-        "set label '' at screen {4:.5f},{2:.5f} point {5}\n"
-        "set label {6} at screen {7:.5f},{8:.5f} left noenhanced\n",
-        layout.x(place.x), layout.x(place.x + 40), y, legend[i].line, layout.x(place.x + 20),
-        legend[i].marker, gnuplot_quote(place.text), layout.x(place.x + 47), layout.y(place.y));
+        "set label '' at screen {0:.5f},{1:.5f} point {2}\n"
+        "set label {3} at screen {4:.5f},{1:.5f} left noenhanced\n",
+        layout.x(place.x + 20), y, legend[i].marker, gnuplot_quote(place.text),
+        layout.x(place.x + 47));
   }
   return script + "plot [0:1] [0:1] NaN notitle\n";
+}
+
+std::string title_of(const Experiment& experiment) {
+  return experiment.reduction.empty()
+             ? experiment.title
+             : fmt::format("{} ({})", experiment.title, experiment.reduction);
+}
+
+std::string description_of(const Experiment& experiment, const std::vector<std::string>& labels,
+                           const std::string& note) {
+  return fmt::format("{} against {}. Panels: {}. Lines: {}. {}", value_name(experiment.metric),
+                     experiment.axis.label, fmt::join(experiment.tasks, ", "),
+                     fmt::join(labels, ", "), note);
 }
 
 }  // namespace
@@ -227,19 +269,25 @@ std::string draw_experiment(const Experiment& whole, const std::vector<Curve>& c
   if (experiment.tasks.empty()) return "";
   const std::vector<Panel> panels = panels_of(experiment, curves, published);
   std::string note = figure_note(experiment, curves, published);
+  if (std::ranges::any_of(panels, [&](const Panel& panel) {
+        return has_clipped_point(panel, experiment.metric);
+      })) {
+    note += " A triangle at the edge: the spread goes on beyond it.";
+  }
   if (!without.empty()) note += fmt::format(" No finished run of {}.", fmt::join(without, ", "));
 
   const std::vector<LegendEntry> legend = legend_of(experiment, panels);
   std::vector<std::string> labels;
   labels.reserve(legend.size());
   for (const LegendEntry& entry : legend) labels.push_back(entry.label);
-  const FigureLayout layout = lay_out(experiment, note, labels);
+  const bool narrow = format == FigureFormat::narrow_svg;
+  const FigureLayout layout =
+      lay_out(experiment, note, labels, narrow ? FigureShape::narrow : FigureShape::wide);
   std::string script;
-  if (format == FigureFormat::svg) {
+  if (format != FigureFormat::png) {
     script = fmt::format(
-        "set terminal svg size {:.0f},{:.0f} dynamic enhanced font "
-        "'sans-serif,{}' background '#ffffff' name {}\n",
-        layout.width, layout.height, layout.text_size, gnuplot_quote(name));
+        "set terminal svg size {:.0f},{:.0f} enhanced font 'sans-serif,{}' background '{}'\n",
+        layout.width, layout.height, layout.text_size, light_paper);
   } else {
     const double scale = png_width / layout.width;
     script = fmt::format(
@@ -260,7 +308,9 @@ std::string draw_experiment(const Experiment& whole, const std::vector<Curve>& c
   }
   script += text_script(layout, legend) + "unset multiplot\n";
   const std::string drawing = run_gnuplot(script);
-  return format == FigureFormat::svg ? svg_element(drawing, name) : drawing;
+  if (format == FigureFormat::png) return drawing;
+  return svg_element(drawing, {narrow ? name + "_narrow" : name, title_of(experiment),
+                               description_of(experiment, labels, note)});
 }
 
 }  // namespace posattn

@@ -1,7 +1,7 @@
 // The figure of an experiment, drawn by gnuplot: a row of up to three panels, one per task that has
 // finished runs, then the next row; loss on a logarithmic axis, or accuracy from 0 to 1. Each line
 // of the experiment has its own colour, dash and marker; the published results lie thin and light
-// behind ours.
+// behind ours. A triangle at the edge of a panel marks a spread that goes on beyond it.
 #pragma once
 
 #include <string>
@@ -12,11 +12,12 @@
 
 namespace posattn {
 
-enum class FigureFormat { svg, png };
+enum class FigureFormat { svg, narrow_svg, png };
 
-// The text of an <svg> element (7.5 inches wide, no text below 10 points) or the bytes of a PNG
-// file (1600 pixels wide). `name`, of letters and digits, tells the ids of two figures on one page
-// apart. "" when no point of ours can be drawn. Throws Error(failed) when gnuplot cannot draw.
+// The text of an <svg> element (720 pixels wide, or 320 with one panel above the other; the text is
+// as large as a page's captions in both) or the bytes of a PNG file (1600 pixels wide). `name`, of
+// letters and digits, tells the ids of two figures on one page apart. "" when no point of ours can
+// be drawn. Throws Error(failed) when gnuplot cannot draw.
 std::string draw_experiment(const Experiment& experiment, const std::vector<Curve>& curves,
                             const std::vector<PublishedPoint>& published, FigureFormat format,
                             const std::string& name = "figure");

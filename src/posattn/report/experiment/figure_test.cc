@@ -28,6 +28,17 @@ size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
+// Pieces of lines in the colour of the first curve, those of the legend among them.
+size_t line_segments(std::string_view svg) {
+  size_t lines = 0;
+  for (size_t at = svg.find("<path"); at != std::string_view::npos;
+       at = svg.find("<path", at + 1)) {
+    const std::string_view path = svg.substr(at, svg.find("/>", at) - at);
+    if (path.find("stroke='#0072b2'") != std::string_view::npos) lines += count(path, " L");
+  }
+  return lines;
+}
+
 TEST(ExperimentFigure, ShowsTasksLinesAndNote) {
   const Experiment experiment = sample_experiment();
   const std::string svg = draw(experiment, sample_curves(experiment));
@@ -83,21 +94,7 @@ TEST(ExperimentFigure, MissingPointsLeaveGaps) {
   experiment.lines.resize(1);
   experiment.axis.values = {1, 2, 3, 4, 5};
   std::vector<Curve> curves = sample_curves(experiment);
-  // Moves and lines of the paths in the curve's colour.
-  const auto segments = [&] {
-    const std::string svg = draw(experiment, curves);
-    EXPECT_EQ(markup_problem(svg), "");
-    size_t lines = 0;
-    const std::string_view text = svg;
-    for (size_t at = text.find("<path"); at != std::string_view::npos;
-         at = text.find("<path", at + 1)) {
-      const std::string_view path = text.substr(at, text.find("/>", at) - at);
-      if (path.find("stroke='rgb(  0, 114, 178)'") != std::string_view::npos) {
-        lines += count(path, " L");
-      }
-    }
-    return lines;
-  };
+  const auto segments = [&] { return line_segments(draw(experiment, curves)); };
   const size_t whole = segments();
   std::vector<CurvePoint>& points = curves.back().points;
   ASSERT_EQ(curves.back().split, Split::test);
@@ -108,6 +105,62 @@ TEST(ExperimentFigure, MissingPointsLeaveGaps) {
   EXPECT_LT(diverged, whole);
   points.erase(points.begin() + 2);
   EXPECT_EQ(segments(), diverged);
+}
+
+TEST(ExperimentFigure, MarksWhatTheAxisClips) {
+  Experiment experiment = sample_experiment();
+  experiment.tasks.resize(1);
+  experiment.lines.resize(1);
+  std::vector<Curve> curves = sample_curves(experiment);
+  const auto triangles = [&](const std::string& svg) {
+    return count(svg, "href='#a_gpPt8'") + count(svg, "href='#a_gpPt10'");
+  };
+  std::string svg = draw(experiment, curves);
+  EXPECT_EQ(triangles(svg), 0u);
+  EXPECT_THAT(svg, Not(HasSubstr("triangle")));
+  ASSERT_EQ(curves.back().split, Split::test);
+  curves.back().points[0].runs[0].second = 1e-12;
+  curves.back().points[2].runs[2].second = INFINITY;
+  svg = draw(experiment, curves);
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_EQ(triangles(svg), 2u);
+  EXPECT_THAT(svg, HasSubstr("A triangle at the edge"));
+}
+
+TEST(ExperimentFigure, PointsOfOneRunHaveNoLine) {
+  Experiment experiment = sample_experiment();
+  experiment.tasks.resize(1);
+  experiment.lines.resize(1);
+  experiment.axis = {"length", {2, 4, 8, 16}, "n", 3};
+  std::vector<Curve> curves = sample_curves(experiment);
+  EXPECT_GT(line_segments(draw(experiment, curves)), 0u);
+  for (Curve& curve : curves) {
+    for (CurvePoint& point : curve.points) point.runs.resize(1);
+  }
+  const std::string svg = draw(experiment, curves);
+  EXPECT_EQ(line_segments(svg), 0u);
+  EXPECT_THAT(svg, HasSubstr("color='#0072b2'"));  // the markers
+}
+
+TEST(ExperimentFigure, NarrowHasOnePanelAboveTheOther) {
+  const Experiment experiment = sample_experiment();
+  const std::string svg =
+      draw_experiment(experiment, sample_curves(experiment), {}, FigureFormat::narrow_svg, "a");
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_THAT(svg, HasSubstr("width=\"320\""));
+  EXPECT_THAT(svg, HasSubstr("font-size=\"14.40\""));
+  EXPECT_EQ(markup_problem("<div>" + svg + draw(experiment, sample_curves(experiment)) + "</div>"),
+            "");
+}
+
+TEST(ExperimentFigure, SaysWhatItShows) {
+  const Experiment experiment = sample_experiment();
+  const std::string svg = draw(experiment, sample_curves(experiment));
+  EXPECT_THAT(svg, HasSubstr("<title id=\"a_title\">Loss by range</title>"));
+  EXPECT_THAT(svg,
+              HasSubstr("mean squared error against c. Panels: cumulative-sum, cumulative-min. "
+                        "Lines: positional, standard. 3 runs a point"));
+  EXPECT_THAT(svg, HasSubstr("prefers-color-scheme: dark"));
 }
 
 TEST(ExperimentFigure, TextFromOutsideIsOnlyText) {
@@ -146,7 +199,7 @@ TEST(ExperimentFigure, NamesTasksWithoutResults) {
     const std::string svg = draw(experiment, curves, published);
     EXPECT_EQ(markup_problem(svg), "");
     EXPECT_THAT(svg, HasSubstr("cumulative-min.<"));  // the end of the note
-    EXPECT_EQ(count(svg, "cumulative-min"), 1u);
+    EXPECT_EQ(count(svg, "cumulative-min"), 2u);      // here and in the description
   }
 }
 

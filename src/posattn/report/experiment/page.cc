@@ -36,28 +36,30 @@ std::string time_text(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-std::string agreement_cells(const Comparison& comparison) {
+std::string agreement_cells(const Experiment& experiment, const Comparison& comparison) {
   if (comparison.points == 0) return "<td>not published</td><td></td><td></td>";
+  const std::string verdict =
+      comparison.agrees() ? "" : fmt::format(" ({})", verdict_text(false, experiment));
   return fmt::format("<td>{} of {}{}</td><td>{}</td><td>{}</td>", comparison.agreeing,
-                     comparison.points, comparison.agrees() ? "" : " (<b>differs</b>)",
-                     comparison.within_factor, comparison.in_quantiles);
+                     comparison.points, verdict, comparison.within_factor, comparison.in_quantiles);
 }
 
 std::string overview(const std::vector<Section>& sections) {
   std::string text =
-      "<div class=\"wide\"><table>\n<tr><th>experiment</th><th class=\"name\">reproduces</th>"
+      "<tr><th>experiment</th><th class=\"name\">reproduces</th>"
       "<th>finished runs</th><th>training</th><th>points that agree</th><th>within × 3</th>"
       "<th>in [q10, q90]</th></tr>\n";
   for (const auto& [results, comparison, number] : sections) {
     const RunTally& tally = results.tally;
     text += fmt::format(
-        "<tr><td><a href=\"#experiment{}\">{}</a></td><td class=\"name\">{}</td><td>{} of {}</td>"
+        "<tr><td><a href=\"#experiment{}\">{}</a></td><td class=\"name words\">{}</td><td>{} of "
+        "{}</td>"
         "<td>{}</td>{}</tr>\n",
         number, escape_markup(results.experiment.output_name),
         escape_markup(results.experiment.paper), tally.done + tally.diverged, tally.runs,
-        time_text(tally.seconds), agreement_cells(comparison));
+        time_text(tally.seconds), agreement_cells(results.experiment, comparison));
   }
-  return text + "</table></div>\n" +
+  return table_element("experiments", text) +
          paragraph(
              "A point agrees when our median lies between half the smallest and twice the largest "
              "published run, or within a factor of 3 of the published median; a curve, or an "
@@ -99,10 +101,14 @@ std::string warnings(const ExperimentResults& results) {
 
 std::string figure(const Section& section) {
   const auto& [results, comparison, number] = section;
-  const std::string svg = draw_experiment(results.experiment, results.curves, results.published,
-                                          FigureFormat::svg, fmt::format("figure{}", number));
+  const auto draw = [&](FigureFormat format) {
+    return draw_experiment(results.experiment, results.curves, results.published, format,
+                           fmt::format("figure{}", number));
+  };
+  const std::string svg = draw(FigureFormat::svg);
   if (svg.empty()) return paragraph("No point can be drawn: no median is a number.");
-  return fmt::format("<div class=\"figures\"><figure>{}</figure></div>\n", svg);
+  return fmt::format("<div class=\"figures\"><figure>{}</figure></div>\n",
+                     drawing_in_two_shapes(svg, draw(FigureFormat::narrow_svg)));
 }
 
 std::string medians(const ExperimentResults& results) {
@@ -151,11 +157,10 @@ std::string beside_published(const ExperimentResults& results, const Comparison&
   }
   const std::string differing = disagreement_table(results.experiment, comparison);
   if (!differing.empty()) {
-    text += details_element(
-        fmt::format("The {} that {}",
-                    plural(static_cast<size_t>(comparison.points - comparison.agreeing), "point"),
-                    comparison.points - comparison.agreeing == 1 ? "differs" : "differ"),
-        differing);
+    const auto points = static_cast<size_t>(comparison.points - comparison.agreeing);
+    text += details_element(fmt::format("The {} that {} not agree", plural(points, "point"),
+                                        points == 1 ? "does" : "do"),
+                            differing);
   }
   return text;
 }

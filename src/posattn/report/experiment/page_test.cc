@@ -31,6 +31,22 @@ TEST(ExperimentPage, IsWellFormedAndSelfContained) {
   EXPECT_THAT(page, HasSubstr("not expected to agree"));
 }
 
+TEST(ExperimentPage, FitsAnyWindow) {
+  const std::string page = page_of(sample_experiment_results());
+  EXPECT_THAT(page, HasSubstr("<svg role=\"img\" aria-labelledby=\"figure1_title figure1_desc\""));
+  EXPECT_THAT(page, HasSubstr("<div class=\"narrow\"><svg role=\"img\" "
+                              "aria-labelledby=\"figure1_narrow_title figure1_narrow_desc\""));
+  // Every table scrolls by itself.
+  size_t tables = 0, scrolling = 0;
+  for (size_t at = page.find("<table"); at != std::string::npos; at = page.find("<table", at + 1)) {
+    ++tables;
+    const std::string before = page.substr(page.rfind("<div", at), at - page.rfind("<div", at));
+    scrolling += before.starts_with("<div class=\"scroll") && before.ends_with("tabindex=\"0\">");
+  }
+  EXPECT_GE(tables, 3u);
+  EXPECT_EQ(scrolling, tables);
+}
+
 TEST(ExperimentPage, SaysWhatWasFound) {
   const std::string page = page_of(sample_experiment_results());
   for (const char* text :
@@ -59,9 +75,23 @@ TEST(ExperimentPage, NamesPointsThatDiffer) {
   const std::string page = page_of(results);
   EXPECT_EQ(markup_problem(page), "");
   EXPECT_THAT(page, HasSubstr("<td>12 of 16 (<b>differs</b>)</td><td>12</td>"));
-  EXPECT_THAT(page, HasSubstr("The 4 points that differ"));
+  EXPECT_THAT(page, HasSubstr("The 4 points that do not agree"));
   EXPECT_THAT(page, HasSubstr("<td>0 of 4</td><td>0</td><td>4</td><td><b>differs</b></td>"));
   EXPECT_THAT(page, HasSubstr("divided by &lt;8&gt;"));
+}
+
+TEST(ExperimentPage, WhatWasReducedDoesNotDiffer) {
+  ExperimentResults results = sample_experiment_results();
+  results.experiment.reduction = "quick: 20 epochs";
+  for (PublishedPoint& point : results.published) {
+    for (double* value : {&point.point.minimum, &point.point.median, &point.point.maximum}) {
+      *value *= 1000;
+    }
+  }
+  const std::string page = page_of(results);
+  EXPECT_THAT(page, HasSubstr("<td>0 of 16 (reduced)</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>0 of 4</td><td>0</td><td>4</td><td>reduced</td>"));
+  EXPECT_THAT(page, Not(HasSubstr("differs")));
 }
 
 TEST(ExperimentPage, CountsWhatIsNotThere) {

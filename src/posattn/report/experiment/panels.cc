@@ -11,8 +11,9 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-BandPoint band(const PointSummary& point, double x) {
-  return {x, point.median, point.minimum, point.maximum};
+BandPoint band(const Experiment& experiment, const PointSummary& point) {
+  return {*point.x, point.median, point.minimum, point.maximum,
+          point.runs == 1 && !experiment.axis.is_scale()};
 }
 
 std::vector<BandPoint> our_points(const Experiment& experiment, const std::vector<Curve>& curves,
@@ -24,7 +25,7 @@ std::vector<BandPoint> our_points(const Experiment& experiment, const std::vecto
     for (const CurvePoint& point : curve.points) {
       const auto place = std::ranges::find_if(
           points, [&](const BandPoint& other) { return point.x && other.x == *point.x; });
-      if (place != points.end()) *place = band(summarise(experiment, curve, point), place->x);
+      if (place != points.end()) *place = band(experiment, summarise(experiment, curve, point));
     }
   }
   return points;
@@ -79,6 +80,21 @@ bool drawable(double value, Metric metric) {
   return std::isfinite(value) && (metric == Metric::accuracy || value > 0);
 }
 
+bool joined(const std::vector<BandPoint>& points, size_t index, Metric metric) {
+  if (index == 0 || index >= points.size()) return false;
+  const auto joins = [metric](const BandPoint& point) {
+    return drawable(point.median, metric) && !point.alone;
+  };
+  return joins(points[index - 1]) && joins(points[index]);
+}
+
+bool any_joined(const std::vector<BandPoint>& points, Metric metric) {
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (joined(points, i, metric)) return true;
+  }
+  return false;
+}
+
 std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Curve>& curves,
                              const std::vector<PublishedPoint>& published) {
   std::vector<Panel> panels;
@@ -88,7 +104,7 @@ std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Cur
       PanelLine shown{our_points(experiment, curves, task, line.name), {}};
       for (const auto& [point, correction] : published) {
         if (point.task == task && point.line == line.name && is_shown(experiment, point)) {
-          shown.published.push_back(band(point, *point.x));
+          shown.published.push_back(band(experiment, point));
         }
       }
       std::ranges::sort(shown.published, {}, &BandPoint::x);
@@ -119,6 +135,25 @@ std::optional<AxisRange> value_range(const Panel& panel, Metric metric) {
   const double first = std::floor(std::log10(low));
   return AxisRange{std::pow(10, first),
                    std::pow(10, std::max(first + 1, std::ceil(std::log10(high) - 1e-9)))};
+}
+
+bool is_clipped_below(const BandPoint& point, Metric metric, const AxisRange& range) {
+  return metric != Metric::accuracy && drawable(point.median, metric) && point.low < range.low;
+}
+
+bool is_clipped_above(const BandPoint& point, Metric metric, const AxisRange& range) {
+  return metric != Metric::accuracy && drawable(point.median, metric) && point.high > range.high;
+}
+
+bool has_clipped_point(const Panel& panel, Metric metric) {
+  const std::optional<AxisRange> range = value_range(panel, metric);
+  if (!range) return false;
+  const auto clipped = [&](const BandPoint& point) {
+    return is_clipped_below(point, metric, *range) || is_clipped_above(point, metric, *range);
+  };
+  return std::ranges::any_of(panel.lines, [&](const PanelLine& line) {
+    return std::ranges::any_of(line.ours, clipped) || std::ranges::any_of(line.published, clipped);
+  });
 }
 
 std::string figure_note(const Experiment& experiment, const std::vector<Curve>& curves,

@@ -22,7 +22,9 @@ struct Panel {
   std::vector<PanelLine> lines;  // as experiment.lines
 };
 
-// One per task of the experiment, of the test split.
+// One per task of the experiment, of the test split. Points of a single run stand alone where each
+// is of another run: a line would show the differences between seeds as if they followed the axis.
+// Along the scale c a line is one network's, and stays.
 std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Curve>& curves,
                              const std::vector<PublishedPoint>& published);
 
@@ -33,6 +35,11 @@ std::vector<int> line_styles(const Experiment& experiment);
 // Can the figure's axis (logarithmic, or 0 to 1 for an accuracy) show the value?
 bool drawable(double value, Metric metric);
 
+// Does a line lead from the point before to this one? Not where one of the two cannot be drawn or
+// stands alone; false also for the first and beyond the last.
+bool joined(const std::vector<BandPoint>& points, size_t index, Metric metric);
+bool any_joined(const std::vector<BandPoint>& points, Metric metric);
+
 // [lowest, highest] for the vertical axis: whole decades around every median, and as much of the
 // bands as lies within a factor of 100 of a median, so that one run that went astray does not
 // flatten the rest. Nothing where no point can be drawn.
@@ -40,6 +47,11 @@ struct AxisRange {
   double low = 0, high = 0;
 };
 std::optional<AxisRange> value_range(const Panel& panel, Metric metric);
+
+// Does the spread of a point that is drawn go on beyond the axis?
+bool is_clipped_below(const BandPoint& point, Metric metric, const AxisRange& range);
+bool is_clipped_above(const BandPoint& point, Metric metric, const AxisRange& range);
+bool has_clipped_point(const Panel& panel, Metric metric);
 
 // Sentences under the figure: how many runs a point stands for, what diverged, what is missing,
 // what bands and thin lines are.

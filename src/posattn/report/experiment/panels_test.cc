@@ -31,6 +31,46 @@ TEST(ExperimentPanels, OnePerTaskWithEveryLineAndValue) {
   EXPECT_DOUBLE_EQ(panels[1].lines[0].published.back().median, 0.4);
 }
 
+TEST(ExperimentPanels, PointsOfOneRunAreNotJoinedWhereEachIsOfAnother) {
+  Experiment experiment = sample_experiment();
+  experiment.axis = {"length", {2, 4, 8, 16}, "n", 3};
+  std::vector<Curve> curves = sample_curves(experiment);
+  const auto test = std::ranges::find(curves, Split::test, &Curve::split);
+  test->points[1].runs.resize(1);
+  const std::vector<BandPoint> points = panels_of(experiment, curves, {})[0].lines[0].ours;
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_FALSE(points[0].alone);
+  EXPECT_TRUE(points[1].alone);
+  EXPECT_FALSE(joined(points, 1, Metric::mse));
+  EXPECT_FALSE(joined(points, 2, Metric::mse));
+  EXPECT_TRUE(joined(points, 3, Metric::mse));
+  EXPECT_FALSE(joined(points, 4, Metric::mse));
+  EXPECT_TRUE(any_joined(points, Metric::mse));
+  EXPECT_FALSE(any_joined({points[0], points[1], points[2]}, Metric::mse));
+
+  // Along c the points of one run are one network's.
+  experiment = sample_experiment();
+  curves = sample_curves(experiment);
+  for (Curve& curve : curves) {
+    for (CurvePoint& point : curve.points) point.runs.resize(1);
+  }
+  EXPECT_FALSE(panels_of(experiment, curves, {})[0].lines[0].ours[1].alone);
+}
+
+TEST(ExperimentPanels, SeesWhatTheAxisClips) {
+  const AxisRange range{1, 100};
+  EXPECT_FALSE(is_clipped_below({0, 10, 1, 100}, Metric::mse, range));
+  EXPECT_FALSE(is_clipped_above({0, 10, 1, 100}, Metric::mse, range));
+  EXPECT_TRUE(is_clipped_below({0, 10, 0, 100}, Metric::mse, range));
+  EXPECT_TRUE(is_clipped_above({0, 10, 1, INFINITY}, Metric::mse, range));
+  EXPECT_FALSE(is_clipped_above({0, NAN, 1, INFINITY}, Metric::mse, range));
+  EXPECT_FALSE(is_clipped_below({0, 0.5, 0, 1}, Metric::accuracy, {0, 1}));
+  Panel panel{"task", {{{{1, 10, 5, 20}}, {}}}};
+  EXPECT_FALSE(has_clipped_point(panel, Metric::mse));
+  panel.lines[0].published = {{1, 10, 1e-6, 20}};
+  EXPECT_TRUE(has_clipped_point(panel, Metric::mse));
+}
+
 TEST(ExperimentPanels, WhatIsMissingIsNotANumber) {
   const Experiment experiment = sample_experiment();
   std::vector<Curve> curves = sample_curves(experiment);

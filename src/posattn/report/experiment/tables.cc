@@ -8,7 +8,6 @@
 #include "posattn/report/experiment/panels.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/plot/figure.h"
 
 namespace posattn {
 namespace {
@@ -43,16 +42,15 @@ const Curve* test_curve(const ExperimentResults& results, const std::string& tas
   return nullptr;
 }
 
-// The name of the task stands in the first of its rows only.
-std::string name_cells(const Experiment& experiment, size_t task, size_t line, bool first) {
-  return fmt::format(
-      "<td>{}</td><td class=\"name\"><span class=\"dot\" style=\"background:{}\"></span>{}</td>",
-      first ? escape_markup(experiment.tasks[task]) : "",
-      style_colour(line_styles(experiment)[line]), escape_markup(experiment.lines[line].name));
+// A heading above the rows of each task, so that the names take one column only; `columns` in all.
+std::string task_row(const Experiment& experiment, size_t task, size_t columns) {
+  return fmt::format("<tr class=\"group\"><th colspan=\"{}\"><span>{}</span></th></tr>\n", columns,
+                     escape_markup(experiment.tasks[task]));
 }
 
-std::string table(const std::string& rows, std::string_view style = "wide") {
-  return fmt::format("<div class=\"{}\"><table>\n{}</table></div>\n", style, rows);
+std::string name_cell(const Experiment& experiment, size_t line) {
+  return fmt::format("<td>{}{}</td>", style_dot(line_styles(experiment)[line]),
+                     escape_markup(experiment.lines[line].name));
 }
 
 std::string run_count(const Curve& curve) {
@@ -72,7 +70,7 @@ const ComparedCurve* compared_curve(const Comparison& comparison, const std::str
   return nullptr;
 }
 
-std::string verdict_cells(const ComparedCurve* curve) {
+std::string verdict_cells(const ComparedCurve* curve, const Experiment& experiment) {
   if (!curve) {
     return fmt::format("{0}{0}{0}{0}<td>not published</td>", nothing);
   }
@@ -80,10 +78,15 @@ std::string verdict_cells(const ComparedCurve* curve) {
       std::isfinite(curve->log10_ratio) ? three_digits(std::pow(10, curve->log10_ratio)) : "\u2013";
   return fmt::format("<td>{}</td><td>{} of {}</td><td>{}</td><td>{}</td><td>{}</td>", ratio,
                      curve->agreeing, curve->points.size(), curve->within_factor,
-                     curve->in_quantiles, curve->agrees() ? "agrees" : "<b>differs</b>");
+                     curve->in_quantiles, verdict_text(curve->agrees(), experiment));
 }
 
 }  // namespace
+
+std::string verdict_text(bool agrees, const Experiment& experiment) {
+  if (agrees) return "agrees";
+  return experiment.reduction.empty() ? "<b>differs</b>" : "reduced";
+}
 
 std::string axis_name(const ExperimentAxis& axis) { return axis.is_scale() ? "c" : axis.key; }
 
@@ -98,7 +101,7 @@ Growth our_growth(const ExperimentResults& results, const std::string& task,
 
 std::string median_table(const ExperimentResults& results) {
   const Experiment& experiment = results.experiment;
-  std::string rows = "<tr><th>task</th><th class=\"name\">line</th><th>runs</th>";
+  std::string rows = "<tr><th>line</th><th>runs</th>";
   for (const double x : experiment.axis.values) rows += fmt::format("<th>{:g}</th>", x);
   rows += "</tr>\n";
   for (size_t task = 0; task < experiment.tasks.size(); ++task) {
@@ -106,9 +109,9 @@ std::string median_table(const ExperimentResults& results) {
     for (size_t line = 0; line < experiment.lines.size(); ++line) {
       const Curve* curve = test_curve(results, experiment.tasks[task], experiment.lines[line].name);
       if (!curve) continue;
-      rows += fmt::format("<tr>{}<td>{}</td>", name_cells(experiment, task, line, first),
-                          run_count(*curve));
+      if (first) rows += task_row(experiment, task, 2 + experiment.axis.values.size());
       first = false;
+      rows += fmt::format("<tr>{}<td>{}</td>", name_cell(experiment, line), run_count(*curve));
       for (const double x : experiment.axis.values) {
         const auto point =
             std::ranges::find(curve->points, std::optional<double>(x), &CurvePoint::x);
@@ -121,7 +124,7 @@ std::string median_table(const ExperimentResults& results) {
       rows += "</tr>\n";
     }
   }
-  return table(rows, "wide dense");
+  return table_element("medians by " + axis_name(experiment.axis), rows, true);
 }
 
 std::string curve_table(const ExperimentResults& results, const Comparison& comparison) {
@@ -129,7 +132,8 @@ std::string curve_table(const ExperimentResults& results, const Comparison& comp
   const bool grows = has_growth(experiment);
   const bool compares = comparison.points > 0;
   if (!grows && !compares) return "";
-  std::string rows = "<tr><th>task</th><th class=\"name\">line</th>";
+  const size_t columns = 1 + (grows ? 1 : 0) + (grows && compares ? 1 : 0) + (compares ? 5 : 0);
+  std::string rows = "<tr><th>line</th>";
   if (grows) rows += "<th>exponent of c</th>";
   if (grows && compares) rows += "<th>published</th>";
   if (compares) {
@@ -144,15 +148,16 @@ std::string curve_table(const ExperimentResults& results, const Comparison& comp
       const std::string &of = experiment.tasks[task], &name = experiment.lines[line].name;
       const ComparedCurve* compared = compared_curve(comparison, of, name);
       if (!compared && (!grows || !test_curve(results, of, name))) continue;
-      rows += "<tr>" + name_cells(experiment, task, line, first);
+      if (first) rows += task_row(experiment, task, columns);
       first = false;
+      rows += "<tr>" + name_cell(experiment, line);
       if (grows) rows += growth_cell(our_growth(results, of, name));
       if (grows && compares) rows += growth_cell(growth_in_scale(results.published, of, name));
-      if (compares) rows += verdict_cells(compared);
+      if (compares) rows += verdict_cells(compared, experiment);
       rows += "</tr>\n";
     }
   }
-  return table(rows, "wide dense");
+  return table_element("curves", rows, true);
 }
 
 std::string disagreement_table(const Experiment& experiment, const Comparison& comparison) {
@@ -171,10 +176,12 @@ std::string disagreement_table(const Experiment& experiment, const Comparison& c
     }
   }
   if (rows.empty()) return "";
-  return table(fmt::format("<tr><th>task</th><th class=\"name\">line</th><th>{}</th><th>ours</th>"
-                           "<th>published</th><th>ratio</th></tr>\n",
-                           escape_markup(axis_name(experiment.axis))) +
-               rows);
+  return table_element(
+      "points that do not agree",
+      fmt::format("<tr><th>task</th><th class=\"name\">line</th><th>{}</th><th>ours</th>"
+                  "<th>published</th><th>ratio</th></tr>\n",
+                  escape_markup(axis_name(experiment.axis))) +
+          rows);
 }
 
 }  // namespace posattn

@@ -8,16 +8,19 @@
 
 namespace posattn {
 
-// Median over the runs of the test split: a row per task and line that has runs, a
-// column per x.
+// Median over the runs of the test split: by task a row per line that has runs, a column per x.
 std::string median_table(const ExperimentResults& results);
 
-// A row per task and line that has something to show: how the loss grows with c, and how the curve
+// By task a row per line that has something to show: how the loss grows with c, and how the curve
 // lies beside the published one. "" where there is neither.
 std::string curve_table(const ExperimentResults& results, const Comparison& comparison);
 
 // The points of the test split that do not agree; "" for none.
 std::string disagreement_table(const Experiment& experiment, const Comparison& comparison);
+
+// "agrees", "differs", or "reduced": a training shorter than the published one is not expected to
+// agree, and says nothing about the results when it does not.
+std::string verdict_text(bool agrees, const Experiment& experiment);
 
 // What the axis is called in a table's heading: "c", or the setting's key.
 std::string axis_name(const ExperimentAxis& axis);

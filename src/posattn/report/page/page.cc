@@ -79,15 +79,15 @@ std::string spread_cell(const Spread& spread, bool percent) {
 }
 
 // One row per scale, so that the table fits a narrow window whatever the number of scales.
-std::string test_table(const ReportInput& input,
+std::string test_table(std::string_view name, const ReportInput& input,
                        const std::vector<ArchitectureSummary>& architectures,
                        Spread ScaleSummary::*member, bool percent) {
   std::set<double> scales;
-  std::string text = "<div class=\"wide\"><table>\n<tr><th>c</th><th>test values in</th>";
+  std::string text = "<tr><th>c</th><th>test values in</th>";
   for (size_t i = 0; i < architectures.size(); ++i) {
     for (const ScaleSummary& test : architectures[i].tests) scales.insert(test.c);
-    text += fmt::format("<th><span class=\"dot\" style=\"background:{}\"></span>{}</th>",
-                        style_colour(static_cast<int>(i)), escape_markup(architectures[i].name));
+    text += fmt::format("<th>{}{}</th>", style_dot(static_cast<int>(i)),
+                        escape_markup(architectures[i].name));
   }
   text += "</tr>\n";
   for (const double c : scales) {
@@ -99,7 +99,7 @@ std::string test_table(const ReportInput& input,
     }
     text += "</tr>\n";
   }
-  return text + "</table></div>\n";
+  return table_element(name, text);
 }
 
 bool several_runs(const std::vector<ArchitectureSummary>& architectures) {
@@ -116,12 +116,13 @@ std::string tests(const ReportInput& input, const std::vector<ArchitectureSummar
                     (several_runs(architectures)
                          ? ": the median over the runs, beside it the smallest and largest."
                          : ", one run each."));
-  text += test_table(input, architectures, &ScaleSummary::mse, false);
+  text += test_table("mean squared error", input, architectures, &ScaleSummary::mse, false);
   text += "<details><summary>Error divided by c\u00b2, and accuracy</summary>\n";
   text += paragraph("MSE / c\u00b2 stays constant for a model that scales with its input.");
-  text += test_table(input, architectures, &ScaleSummary::mse_over_c2, false);
+  text += test_table("error divided by c squared", input, architectures, &ScaleSummary::mse_over_c2,
+                     false);
   text += paragraph("Accuracy: the share of samples with every output within 0.1 + 0.1 |target|.");
-  text += test_table(input, architectures, &ScaleSummary::accuracy, true);
+  text += test_table("accuracy", input, architectures, &ScaleSummary::accuracy, true);
   return text + "</details>\n";
 }
 
@@ -130,9 +131,10 @@ std::string figures(const std::vector<ArchitectureSummary>& architectures) {
       several_runs(architectures) ? " The band reaches from the best run to the worst." : "";
   const auto figure = [&band](const FigureRequest& request, std::string_view caption) {
     const std::string svg = draw_figure(request);
-    return svg.empty() ? ""
-                       : fmt::format("<figure>{}<figcaption>{}{}</figcaption></figure>\n", svg,
-                                     caption, band);
+    if (svg.empty()) return std::string();
+    return fmt::format("<figure>{}<figcaption>{}{}</figcaption></figure>\n",
+                       drawing_in_two_shapes(svg, draw_figure(request, FigureShape::narrow)),
+                       caption, band);
   };
   return "<div class=\"figures\">\n" +
          figure(test_figure(architectures), "Test error against the scale c of the values.") +
@@ -142,13 +144,23 @@ std::string figures(const std::vector<ArchitectureSummary>& architectures) {
 }
 
 std::string attention(const std::vector<ArchitectureSummary>& architectures) {
+  // One scale for all: they are there to be compared.
+  double scale_end = 0;
+  for (const ArchitectureSummary& architecture : architectures) {
+    for (const RunReport* run : architecture.runs) {
+      for (const AttentionMaps& map : run->attention) {
+        scale_end =
+            std::max(scale_end, attention_scale_end(map.weights, map.depth, map.heads, map.nodes));
+      }
+    }
+  }
   std::string maps;
   for (const ArchitectureSummary& architecture : architectures) {
     for (const RunReport* run : architecture.runs) {
       for (const AttentionMaps& map : run->attention) {
         const std::string svg =
             attention_svg(map.weights, map.depth, map.heads, map.nodes, map.scratch_nodes,
-                          fmt::format("{}, seed {}", architecture.name, run->seed));
+                          fmt::format("{}, seed {}", architecture.name, run->seed), scale_end);
         maps += fmt::format("<figure><figcaption>{}</figcaption>{}</figure>\n",
                             escape_markup(map.caption), svg);
       }
@@ -156,13 +168,15 @@ std::string attention(const std::vector<ArchitectureSummary>& architectures) {
   }
   if (maps.empty()) return "";
   return heading("Learned attention") +
-         paragraph("Where each node takes its information from, in every layer and head.") +
+         paragraph(
+             "Where each node takes its information from, in every layer and head; one colour "
+             "scale for all.") +
          "<div class=\"maps\">\n" + maps + "</div>\n";
 }
 
 std::string run_table(const std::vector<ArchitectureSummary>& architectures) {
   std::string text =
-      "<div class=\"wide\"><table>\n<tr><th>architecture</th><th>seed</th><th>status</th>"
+      "<tr><th>architecture</th><th>seed</th><th>status</th>"
       "<th>epochs</th><th>training loss</th><th>validation loss</th><th>seconds</th></tr>\n";
   for (const ArchitectureSummary& architecture : architectures) {
     for (const RunReport* run : architecture.runs) {
@@ -180,7 +194,7 @@ std::string run_table(const std::vector<ArchitectureSummary>& architectures) {
           validation ? three_digits(*validation) : "none", run->seconds);
     }
   }
-  return text + "</table></div>\n";
+  return table_element("runs", text);
 }
 
 std::string details(const ReportInput& input,

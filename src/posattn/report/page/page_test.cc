@@ -36,6 +36,25 @@ TEST(Page, SaysWhatTheReaderSees) {
   EXPECT_THAT(page, Not(HasSubstr("did not finish")));
 }
 
+TEST(Page, FitsPhonesAndDarkPages) {
+  const std::string page = report_page(sample_report());
+  for (const char* part : {"<div class=\"narrow\"><svg role=\"img\"", "prefers-color-scheme: dark",
+                           "id=\"tests_narrow_title\"", "class=\"scroll\" role=\"region\"",
+                           "<span class=\"dot style1\"></span>standard"}) {
+    EXPECT_THAT(page, HasSubstr(part)) << part;
+  }
+  EXPECT_THAT(page, Not(HasSubstr("<div class=\"wide\"><table")));
+}
+
+// 1 in one map, 0.6 in the others: the scale of all ends at 1.
+TEST(Page, AttentionMapsShareOneScale) {
+  ReportInput input = sample_report();
+  input.runs[0].attention[0].weights[0] = 1;
+  const std::string page = report_page(input);
+  EXPECT_THAT(page, HasSubstr(">1 attention weight<"));
+  EXPECT_THAT(page, Not(HasSubstr(">0.6 attention weight<")));
+}
+
 TEST(Page, EscapesWhateverComesFromOutside) {
   const std::string hostile = "</pre></style><script>alert(1)</script>&\"'";
   ReportInput input = sample_report();

@@ -1,24 +1,27 @@
 #include "posattn/report/plot/figure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "posattn/report/dark_mode.h"
 #include "posattn/report/plot/gnuplot.h"
+#include "posattn/report/plot/text_lines.h"
 
 namespace posattn {
 namespace {
 
-constexpr std::array<LineStyle, 8> styles{{{"#0072B2", "solid", 7, 6},
-                                           {"#D55E00", "'-'", 5, 4},
-                                           {"#009E73", "'-.'", 9, 8},
-                                           {"#CC79A7", "'_ '", 11, 10},
-                                           {"#E69F00", "'. '", 13, 12},
-                                           {"#56B4E9", "'_-'", 15, 14},
-                                           {"#000000", "'_.'", 3, 2},
-                                           {"#777777", "'--.'", 1, 1}}};
+constexpr std::array<LineStyle, line_style_count> styles{{{"#0072b2", "#4ba3e3", "solid", 7, 6},
+                                                          {"#d55e00", "#f58a3d", "'-'", 5, 4},
+                                                          {"#009e73", "#2fc79a", "'-.'", 9, 8},
+                                                          {"#cc79a7", "#e39ac2", "'_ '", 11, 10},
+                                                          {"#e69f00", "#f2c14e", "'. '", 13, 12},
+                                                          {"#56b4e9", "#a3dbf7", "'_-'", 15, 14},
+                                                          {"#000000", "#e6e9ec", "'_.'", 3, 2},
+                                                          {"#777777", "#9aa5b1", "'--.'", 1, 1}}};
 
 bool drawable(double value) { return std::isfinite(value) && value > 0; }
 bool is_shown(const BandPoint& point) { return drawable(point.median) && std::isfinite(point.x); }
@@ -69,9 +72,18 @@ std::string plot_command(const FigureRequest& request) {
   return fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
 }
 
+std::string description(const FigureRequest& request) {
+  std::vector<std::string> labels;
+  for (const FigureLine& line : request.lines) {
+    if (std::ranges::any_of(line.points, is_shown)) labels.push_back(line.label);
+  }
+  return fmt::format("{} on a logarithmic axis against {}. Lines: {}.", request.y_label,
+                     request.x_label, fmt::join(labels, "; "));
+}
+
 }  // namespace
 
-std::string draw_figure(const FigureRequest& request) {
+std::string draw_figure(const FigureRequest& request, FigureShape shape) {
   double first = INFINITY, last = -INFINITY, lowest = INFINITY, highest = 0;
   std::string script;
   for (size_t i = 0; i < request.lines.size(); ++i) {
@@ -90,11 +102,10 @@ std::string draw_figure(const FigureRequest& request) {
     last += 1;
   }
   script += fmt::format(
-      "set terminal svg size 760,430 dynamic enhanced font 'sans-serif,14' background '#ffffff' "
-      "name {}\n"
+      "set terminal svg size {},{} enhanced font 'sans-serif,{}' background '{}'\n"
       "set encoding utf8\n"
       "set border 3 lc rgb '#555555'\n"
-      "set tics nomirror\n"
+      "set tics nomirror scale 0.6\n"
       "set grid ytics lc rgb '#dddddd' lw 0.6\n"
       "set logscale y\n"
       "set format y '10^{{%T}}'\n"
@@ -102,12 +113,14 @@ std::string draw_figure(const FigureRequest& request) {
       "set yrange [{}:{}]\n"
       "set xlabel {} noenhanced\n"
       "set ylabel {} noenhanced\n"
-      "set key outside top center horizontal noenhanced samplen 3\n",
-      gnuplot_quote(request.name), first, last, std::pow(10, std::floor(std::log10(lowest))),
+      "set key outside top center horizontal noenhanced samplen 2.5\n",
+      shape == FigureShape::wide ? 516 : 320, shape == FigureShape::wide ? 360 : 330,
+      drawing_text_size, light_paper, first, last, std::pow(10, std::floor(std::log10(lowest))),
       std::pow(10, std::ceil(std::log10(highest) + 1e-9)), gnuplot_quote(request.x_label),
       gnuplot_quote(request.y_label));
   script += plot_command(request);
-  return svg_element(run_gnuplot(script), request.name);
+  const std::string name = request.name + (shape == FigureShape::narrow ? "_narrow" : "");
+  return svg_element(run_gnuplot(script), {name, request.title, description(request)});
 }
 
 const LineStyle& line_style(int style) {

@@ -13,6 +13,7 @@ namespace posattn {
 struct BandPoint {
   double x = 0;
   double median = 0, low = 0, high = 0;
+  bool alone = false;  // not joined to its neighbours
 };
 
 struct FigureLine {
@@ -23,24 +24,30 @@ struct FigureLine {
 };
 
 struct FigureRequest {
-  std::string name;  // letters and digits; tells the ids of two figures on one page apart
+  std::string name;   // letters and digits; tells the ids of two figures on one page apart
+  std::string title;  // for those who do not see it, and under the pointer
   std::string x_label, y_label;
   bool markers = false;
   std::vector<FigureLine> lines;
 };
 
+// A page shows one of the two: the narrow one, for a phone, where the wide one would have to
+// shrink. The text is as large in both.
+enum class FigureShape { wide, narrow };
+
 // The figure as one <svg> element, or "" when no point can be drawn.
-std::string draw_figure(const FigureRequest& request);
+std::string draw_figure(const FigureRequest& request, FigureShape shape = FigureShape::wide);
 
 // How a style looks; dash and markers in gnuplot's terms.
 struct LineStyle {
-  const char* colour;  // "#rrggbb"
+  const char *colour, *dark_colour;  // "#rrggbb", on light and on dark paper
   const char* dash;
   int marker, open_marker;
 };
+constexpr int line_style_count = 8;  // then they repeat
 const LineStyle& line_style(int style);
 
-// The colour of a style, as "#rrggbb", for text and tables beside a figure.
+// The colour of a style on light paper.
 std::string style_colour(int style);
 
 }  // namespace posattn

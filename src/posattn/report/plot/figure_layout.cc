@@ -4,42 +4,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
+
+#include "posattn/report/plot/text_lines.h"
 
 namespace posattn {
 namespace {
 
-constexpr double canvas_width = 720;  // 7.5 inches of 96 pixels
-constexpr double text_size = 13.5;    // pixels: 10.1 points
+constexpr double text_size = drawing_text_size;
 constexpr double title_size = 16;
-constexpr double line_height = 18;
+constexpr double line_height = 19;
 constexpr double margin = 10;
-constexpr double letter = 0.53;  // mean width of a letter, as a share of the size
-
-double text_width(std::string_view text, double size) {
-  const auto letters = std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; });
-  return letter * size * static_cast<double>(letters);
-}
-
-// At spaces, into lines that fit; a longer word has a line of its own.
-std::vector<std::string> wrapped(const std::string& text, double size, double width) {
-  std::vector<std::string> lines;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (lines.empty() || text_width(lines.back() + " " + word, size) > width) {
-      lines.push_back(word);
-    } else {
-      lines.back() += " " + word;
-    }
-  }
-  return lines;
-}
 
 // Four panels look better as a square than as three and one.
-size_t columns_for(size_t panels) { return panels == 4 ? 2 : std::min<size_t>(panels, 3); }
+size_t columns_for(size_t panels, FigureShape shape) {
+  if (shape == FigureShape::narrow) return 1;
+  return panels == 4 ? 2 : std::min<size_t>(panels, 3);
+}
 
-double plot_height(size_t columns) { return columns == 3 ? 165 : columns == 2 ? 205 : 265; }
+double plot_height(size_t columns, FigureShape shape) {
+  if (shape == FigureShape::narrow) return 180;
+  return columns == 3 ? 165 : columns == 2 ? 205 : 265;
+}
 
 // Adds centred lines below `y`, and returns where they end.
 double place_lines(FigureLayout& layout, const std::string& text, double y, double size,
@@ -93,20 +78,22 @@ bool is_geometric(const std::vector<double>& values) {
 
 }  // namespace
 
+double figure_width(FigureShape shape) { return shape == FigureShape::wide ? 720 : 320; }
+
 FigureLayout lay_out(const Experiment& experiment, const std::string& note,
-                     const std::vector<std::string>& labels) {
-  constexpr double axis_labels = 46, axis_title = 16, gap = 12, heading = 24, below = 46;
+                     const std::vector<std::string>& labels, FigureShape shape) {
+  constexpr double axis_labels = 49, axis_title = 17, gap = 9, heading = 24, below = 47;
   FigureLayout layout;
-  layout.width = canvas_width;
+  layout.width = figure_width(shape);
   layout.text_size = text_size;
   double y = place_lines(layout, experiment.title, margin, title_size, "#222222");
   y = place_lines(layout, experiment.reduction, y, text_size, "#b03a00") + 6;
 
   const size_t panels = experiment.tasks.size();
-  layout.columns = columns_for(panels);
+  layout.columns = columns_for(panels, shape);
   const auto columns = static_cast<double>(layout.columns);
-  const double width = (canvas_width - axis_title - columns * (axis_labels + gap)) / columns;
-  const double height = plot_height(layout.columns);
+  const double width = (layout.width - axis_title - columns * (axis_labels + gap)) / columns;
+  const double height = plot_height(layout.columns, shape);
   const auto cell = [&](size_t index) {
     const size_t row = index / layout.columns, column = index % layout.columns;
     const double left =

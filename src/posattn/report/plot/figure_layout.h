@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "posattn/experiments/experiment.h"
+#include "posattn/report/plot/figure.h"
 
 namespace posattn {
 
@@ -21,6 +22,8 @@ struct PlacedText {
   double size = 0;
   std::string colour = "#222222";
 };
+
+double figure_width(FigureShape shape);  // pixels
 
 struct FigureLayout {
   double width = 0, height = 0;
@@ -38,7 +41,7 @@ struct FigureLayout {
 
 // `labels`: of the legend.
 FigureLayout lay_out(const Experiment& experiment, const std::string& note,
-                     const std::vector<std::string>& labels);
+                     const std::vector<std::string>& labels, FigureShape shape = FigureShape::wide);
 
 // Logarithmic where the values are spaced so; labels at as many values as have room in `width`.
 struct HorizontalAxis {

@@ -34,6 +34,15 @@ TEST(FigureLayout, RowsOfUpToThree) {
   }
 }
 
+TEST(FigureLayout, NarrowHasOneColumn) {
+  for (size_t tasks = 1; tasks <= 7; ++tasks) {
+    const FigureLayout layout =
+        lay_out(experiment_of(tasks, 2), "note", {"a", "b"}, FigureShape::narrow);
+    EXPECT_EQ(layout.columns, 1u);
+    EXPECT_GE(layout.panels[0].right - layout.panels[0].left, 200);
+  }
+}
+
 TEST(FigureLayout, NothingOverlapsOrLeavesTheCanvas) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 200; ++trial) {
@@ -42,7 +51,10 @@ TEST(FigureLayout, NothingOverlapsOrLeavesTheCanvas) {
     const std::string note(random() % 300, 'x');
     std::vector<std::string> labels = labels_of(experiment);
     if (random() % 2) labels.emplace_back("published");
-    const FigureLayout layout = lay_out(experiment, fmt::format("{0} words {0}", note), labels);
+    const FigureShape shape = random() % 2 ? FigureShape::wide : FigureShape::narrow;
+    const FigureLayout layout =
+        lay_out(experiment, fmt::format("{0} words {0}", note), labels, shape);
+    EXPECT_EQ(layout.width, shape == FigureShape::wide ? 720 : 320);
     ASSERT_EQ(layout.legend.size(), labels.size());
     EXPECT_EQ(layout.legend.back().text, labels.back());
     ASSERT_EQ(layout.panels.size(), experiment.tasks.size());

@@ -16,8 +16,12 @@ using testing::Not;
 using testing::StartsWith;
 
 FigureRequest two_lines() {
-  FigureRequest request{
-      .name = "ood", .x_label = "c", .y_label = "MSE", .markers = true, .lines = {}};
+  FigureRequest request{.name = "ood",
+                        .title = "Errors & scales",
+                        .x_label = "c",
+                        .y_label = "MSE",
+                        .markers = true,
+                        .lines = {}};
   FigureLine positional{.label = "positional", .style = 0, .points = {}};
   FigureLine standard{.label = "standard", .style = 1, .points = {}};
   for (int c = 1; c <= 10; ++c) {
@@ -34,9 +38,30 @@ TEST(Figure, IsOneSvgElement) {
   EXPECT_EQ(markup_problem(svg), "");
   EXPECT_THAT(svg, HasSubstr("positional"));
   EXPECT_THAT(svg, HasSubstr("standard"));
-  EXPECT_THAT(svg, HasSubstr("rgb(  0, 114, 178)"));  // the two styles differ
-  EXPECT_THAT(svg, HasSubstr("rgb(213,  94,   0)"));
+  EXPECT_THAT(svg, HasSubstr("#0072b2"));  // the two styles differ
+  EXPECT_THAT(svg, HasSubstr("#d55e00"));
   EXPECT_THAT(svg, HasSubstr("polygon"));  // the bands
+}
+
+TEST(Figure, SaysWhatItShows) {
+  const std::string svg = draw_figure(two_lines());
+  EXPECT_THAT(svg, HasSubstr("role=\"img\""));
+  EXPECT_THAT(svg, HasSubstr("<title id=\"ood_title\">Errors &amp; scales</title>"));
+  EXPECT_THAT(svg, HasSubstr("MSE on a logarithmic axis against c. Lines: positional; standard."));
+  EXPECT_THAT(svg, Not(HasSubstr("GNUPLOT")));
+}
+
+// The text of both is as large as a caption, and neither has to shrink: pages/page_parts.cc.
+TEST(Figure, TextIsAsLargeInBothShapes) {
+  const std::string wide = draw_figure(two_lines());
+  const std::string narrow = draw_figure(two_lines(), FigureShape::narrow);
+  EXPECT_EQ(markup_problem(narrow), "");
+  EXPECT_THAT(wide, HasSubstr("width=\"516\""));
+  EXPECT_THAT(narrow, HasSubstr("width=\"320\""));
+  for (const std::string& svg : {wide, narrow}) {
+    EXPECT_THAT(svg, HasSubstr("font-size=\"14.40\""));
+    EXPECT_THAT(svg, HasSubstr("prefers-color-scheme: dark"));
+  }
 }
 
 TEST(Figure, TwoFiguresFitOnOnePage) {

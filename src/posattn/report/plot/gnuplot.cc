@@ -1,6 +1,7 @@
 #include "posattn/report/plot/gnuplot.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <system_error>
 
 #include "posattn/base/error.h"
+#include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
 
 namespace posattn {
@@ -79,6 +81,41 @@ int run_and_wait(const ScratchFolder& folder) {
   return status;
 }
 
+// What stands between tags came from outside and stays as it is.
+bool is_in_tag(const std::string& drawing, size_t at) {
+  const size_t begin = drawing.rfind('<', at), end = drawing.rfind('>', at);
+  return begin != std::string::npos && (end == std::string::npos || begin > end);
+}
+
+void replace_in_tags(std::string& drawing, const std::string& before, const std::string& after) {
+  for (size_t at = drawing.find(before); at != std::string::npos;
+       at = drawing.find(before, at + 1)) {
+    if (!is_in_tag(drawing, at)) continue;
+    drawing.replace(at, before.size(), after);
+    at += after.size() - 1;
+  }
+}
+
+// gnuplot writes one colour as rgb( 85,  85,  85), rgb(85,85,85) or by name; here as #rrggbb.
+void spell_colours_alike(std::string& drawing) {
+  replace_in_tags(drawing, "fill = '", "fill='");
+  replace_in_tags(drawing, "\"black\"", "\"#000000\"");
+  replace_in_tags(drawing, "#FFFFFF", "#ffffff");
+  constexpr std::string_view digits = "0123456789";
+  for (size_t at = drawing.find("rgb("); at != std::string::npos;
+       at = drawing.find("rgb(", at + 1)) {
+    if (!is_in_tag(drawing, at)) continue;
+    std::string colour = "#";
+    size_t end = at;
+    for (int part = 0; part < 3; ++part) {
+      const size_t number = drawing.find_first_of(digits, end);
+      end = drawing.find_first_not_of(digits, number);
+      colour += fmt::format("{:02x}", std::stoi(drawing.substr(number, end - number)));
+    }
+    drawing.replace(at, drawing.find(')', at) + 1 - at, colour);
+  }
+}
+
 }  // namespace
 
 std::string run_gnuplot(std::string_view script) {
@@ -98,19 +135,25 @@ std::string run_gnuplot(std::string_view script) {
   return drawing;
 }
 
-// gnuplot names its markers the same in every drawing; on one page ids must differ. The XML
-// declaration goes: inside a page it would be an error.
-std::string svg_element(std::string drawing, const std::string& name) {
-  drawing.erase(0, drawing.find("<svg"));
-  const auto rename = [&](const std::string& before, const std::string& after) {
-    for (size_t at = drawing.find(before); at != std::string::npos;
-         at = drawing.find(before, at + after.size())) {
-      drawing.replace(at, before.size(), after);
-    }
-  };
-  rename("id='", "id='" + name + "_");
-  rename("href='#", "href='#" + name + "_");
-  rename("\"gnuplot_canvas\"", "\"" + name + "_canvas\"");
+std::string svg_element(std::string drawing, const DrawingText& text) {
+  drawing.erase(0, drawing.find("<svg"));  // inside a page an XML declaration would be an error
+  // gnuplot names its markers the same in every drawing; on one page ids must differ.
+  replace_in_tags(drawing, "id='", "id='" + text.name + "_");
+  replace_in_tags(drawing, "href='#", "href='#" + text.name + "_");
+  replace_in_tags(drawing, "id=\"gnuplot_", "id=\"" + text.name + "_");
+  spell_colours_alike(drawing);
+  const size_t title = drawing.find("<title>"), end = drawing.find("</desc>");
+  if (title != std::string::npos && end != std::string::npos) {
+    drawing.erase(title, end + std::string_view("</desc>").size() - title);
+  }
+  drawing.insert(
+      drawing.find('>') + 1,
+      fmt::format("\n<title id=\"{0}_title\">{1}</title>\n<desc id=\"{0}_desc\">{2}</desc>"
+                  "\n{3}",
+                  text.name, escape_markup(text.title), escape_markup(text.description),
+                  dark_mode_style(drawing)));
+  drawing.insert(std::string_view("<svg").size(),
+                 fmt::format(" role=\"img\" aria-labelledby=\"{0}_title {0}_desc\"", text.name));
   return drawing;
 }
 

@@ -10,9 +10,15 @@ namespace posattn {
 // Throws Error(failed), with a hint when gnuplot is not installed.
 std::string run_gnuplot(std::string_view script);
 
-// A drawing of `set terminal svg name NAME` as one element for a page that may hold others: without
-// the XML declaration, every id with NAME (letters and digits) in front.
-std::string svg_element(std::string drawing, const std::string& name);
+struct DrawingText {
+  std::string name;                // letters and digits, different for the drawings of one page
+  std::string title, description;  // for those who do not see the drawing
+};
+
+// A drawing of `set terminal svg` as one element for a page that may hold others: without the XML
+// declaration, with `name` in front of every id, with a title that says what it shows, and
+// following the reader's choice of a dark page.
+std::string svg_element(std::string drawing, const DrawingText& text);
 
 // `text` as one gnuplot string. Single-quoted, so that neither `commands` nor escapes are expanded;
 // a line break would end the string and becomes a space. What SVG cannot hold becomes U+FFFD.

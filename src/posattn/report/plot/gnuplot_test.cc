@@ -29,8 +29,27 @@ TEST(Gnuplot, QuotedTextFitsIntoXml) {
 }
 
 TEST(Gnuplot, ElementsOfOnePageHaveTheirOwnIds) {
-  EXPECT_EQ(svg_element("<?xml?><svg id='gpDot'><use xlink:href='#gpDot'/></svg>", "one"),
-            "<svg id='one_gpDot'><use xlink:href='#one_gpDot'/></svg>");
+  EXPECT_EQ(svg_element("<?xml?><svg id='gpDot'><title>Gnuplot</title>\n<desc>by gnuplot</desc>"
+                        "<use xlink:href='#gpDot'/><text>id='x'</text></svg>",
+                        {"one", "Loss & error", "two <lines>"}),
+            "<svg role=\"img\" aria-labelledby=\"one_title one_desc\" id='one_gpDot'>\n"
+            "<title id=\"one_title\">Loss &amp; error</title>\n"
+            "<desc id=\"one_desc\">two &lt;lines&gt;</desc>\n"
+            "<use xlink:href='#one_gpDot'/><text>id='x'</text></svg>");
+}
+
+TEST(Gnuplot, ElementsFollowDarkPages) {
+  const std::string svg = svg_element(
+      "<svg><g stroke=\"rgb( 85,  85,  85)\" fill=\"rgb(34,34,34)\" color=\"black\"/>"
+      "<polygon fill = 'rgb(  0, 114, 178)'/><use color='#FFFFFF'/><text>rgb(1,2,3) \"black\"</text></svg>",
+      {"a", "t", "d"});
+  EXPECT_THAT(svg, HasSubstr("<g stroke=\"#555555\" fill=\"#222222\" color=\"#000000\"/>"));
+  EXPECT_THAT(svg, HasSubstr("<polygon fill='#0072b2'/><use color='#ffffff'/>"));
+  EXPECT_THAT(svg, HasSubstr("<text>rgb(1,2,3) \"black\"</text>"));
+  for (const char* rule : {"[stroke=\"#555555\"]{stroke:", "[fill=\"#222222\"]{fill:",
+                           "[color=\"#000000\"]{color:", "[fill=\"#0072b2\"]{fill:"}) {
+    EXPECT_THAT(svg, HasSubstr(rule));
+  }
 }
 
 TEST(Gnuplot, ReportsAFailingScript) {

@@ -32,8 +32,14 @@ std::vector<float> identity(int maps, int nodes) {
   return attention;
 }
 
+std::string draw(const std::vector<float>& attention, int depth, int heads, int nodes,
+                 int scratch_nodes, const std::string& title) {
+  return attention_svg(attention, depth, heads, nodes, scratch_nodes, title,
+                       attention_scale_end(attention, depth, heads, nodes));
+}
+
 TEST(AttentionSvg, DrawsEveryLayerAndHead) {
-  const std::string svg = attention_svg(identity(6, 4), 3, 2, 4, 1, "hard attention");
+  const std::string svg = draw(identity(6, 4), 3, 2, 4, 1, "hard attention");
   EXPECT_EQ(markup_problem(svg), "");
   for (int layer = 1; layer <= 3; ++layer) {
     for (int head = 1; head <= 2; ++head) {
@@ -48,26 +54,26 @@ TEST(AttentionSvg, DrawsEveryLayerAndHead) {
 
 TEST(AttentionSvg, RowsLookAndColumnsAreLookedAt) {
   std::vector<float> attention{0, 1, 0, 1};  // both nodes look at the second
-  const std::string svg = attention_svg(attention, 1, 1, 2, 0, "t");
+  const std::string svg = draw(attention, 1, 1, 2, 0, "t");
   EXPECT_THAT(svg, HasSubstr("<title>1 \u2192 2: 1.000</title>"));
-  EXPECT_THAT(svg, HasSubstr("x=\"95.00\" y=\"0.00\""));
-  EXPECT_THAT(svg, Not(HasSubstr("x=\"0.00\" y=\"95.00\"")));
+  EXPECT_THAT(svg, HasSubstr("x=\"67.00\" y=\"0.00\""));
+  EXPECT_THAT(svg, Not(HasSubstr("x=\"0.00\" y=\"67.00\"")));
   EXPECT_THAT(svg, Not(HasSubstr("scratch")));
 }
 
 TEST(AttentionSvg, EscapesTheTitle) {
-  const std::string svg = attention_svg({1}, 1, 1, 1, 0, "</svg><script>alert('x')</script>&\x01");
+  const std::string svg = draw({1}, 1, 1, 1, 0, "</svg><script>alert('x')</script>&\x01");
   EXPECT_EQ(markup_problem(svg), "");
   EXPECT_THAT(svg, Not(HasSubstr("<script")));
 }
 
 TEST(AttentionSvg, ManyNodesStaySmall) {
   constexpr int nodes = 1025;
-  const std::string svg = attention_svg(
-      std::vector<float>(static_cast<size_t>(nodes) * nodes, 1.0F / nodes), 1, 1, nodes, 1, "t");
+  const std::string svg = draw(std::vector<float>(static_cast<size_t>(nodes) * nodes, 1.0F / nodes),
+                               1, 1, nodes, 1, "t");
   EXPECT_EQ(markup_problem(svg), "");
   EXPECT_LT(svg.size(), 80'000U);
-  EXPECT_EQ(count(svg, "17 \u00d7 17 nodes"), 1);
+  EXPECT_THAT(svg, HasSubstr("17 \u00d7 17"));
   EXPECT_EQ(count(svg, ">s</text>"), 2);
 }
 
@@ -78,7 +84,7 @@ TEST(AttentionSvg, ABlockHoldsTheAttentionOfItsNodes) {
     attention[static_cast<size_t>(node) * nodes] = 0.5F;
     attention[static_cast<size_t>(node) * nodes + 1] = 0.5F;
   }
-  const std::string svg = attention_svg(attention, 1, 1, nodes, 0, "t");
+  const std::string svg = draw(attention, 1, 1, nodes, 0, "t");
   // Full attention, darkest, in the first cell of each of the 64 rows and nowhere else.
   EXPECT_EQ(count(svg, "fill=\"#08306b\" d=\"M0 0h1v1h-1z"), 1);
   EXPECT_EQ(count(svg, "h1v1h-1z"), 64);
@@ -87,15 +93,47 @@ TEST(AttentionSvg, ABlockHoldsTheAttentionOfItsNodes) {
 
 TEST(AttentionSvg, ShowsWhatIsNotANumber) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const std::string svg = attention_svg({nan, nan, nan, nan}, 1, 1, 2, 1, "t");
+  const std::string svg = draw({nan, nan, nan, nan}, 1, 1, 2, 1, "t");
   EXPECT_EQ(markup_problem(svg), "");
-  EXPECT_EQ(count(svg, "#bbbbbb"), 4);
+  EXPECT_EQ(count(svg, "fill=\"#bbbbbb\"><title>"), 4);
+}
+
+// Two maps on one page: the same weight has the same colour.
+TEST(AttentionSvg, DrawingsShareAScale) {
+  const std::vector<float> sharp{1, 0, 0, 1}, even{0.5F, 0.5F, 0.5F, 0.5F};
+  EXPECT_EQ(attention_scale_end(even, 1, 1, 2), 0.5);
+  EXPECT_EQ(attention_scale_end(sharp, 1, 1, 2), 1);
+  const std::string own = attention_svg(even, 1, 1, 2, 0, "t", 0.5);
+  const std::string shared = attention_svg(even, 1, 1, 2, 0, "t", 1);
+  EXPECT_EQ(count(own, "fill=\"#08306b\"><title>"), 4);
+  EXPECT_EQ(count(shared, "fill=\"#6baed6\"><title>"), 4);  // the middle of the scale
+  EXPECT_THAT(shared, HasSubstr(">1 attention weight<"));
+}
+
+TEST(AttentionSvg, FollowsDarkPages) {
+  const std::string svg = draw(identity(1, 3), 1, 1, 3, 0, "t");
+  EXPECT_THAT(svg, HasSubstr("[fill=\"#08306b\"]{fill:#e2eef9}"));
+  EXPECT_THAT(svg, HasSubstr("[fill=\"#f7fbff\"]{fill:#1d2229}"));
+  EXPECT_THAT(svg, HasSubstr("[fill=\"#222222\"]{fill:"));
+}
+
+// 390 pixels less the margins of a page.
+TEST(AttentionSvg, TwoHeadsFitAPhoneWithCaptionsText) {
+  const std::string svg = draw(identity(2, 9), 1, 2, 9, 1,
+                               "runs/cumulative-sum/positional-seed0/model.safetensors, "
+                               "the same for every input");
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_THAT(svg, HasSubstr("width=\"344\""));
+  EXPECT_THAT(svg, HasSubstr("font-size=\"14.4\""));
+  EXPECT_EQ(count(svg, "font-size"), 1);  // nothing smaller
+  EXPECT_THAT(
+      svg, HasSubstr("<desc>Attention weights over 9 nodes, one map per layer (1) and head (2)"));
 }
 
 TEST(AttentionSvg, RefusesWrongSizes) {
-  EXPECT_THROW(attention_svg({1, 0}, 1, 1, 1, 0, "t"), std::invalid_argument);
-  EXPECT_THROW(attention_svg({}, 1, 1, 0, 0, "t"), std::invalid_argument);
-  EXPECT_THROW(attention_svg({1}, 1, 1, 1, 2, "t"), std::invalid_argument);
+  EXPECT_THROW(draw({1, 0}, 1, 1, 1, 0, "t"), std::invalid_argument);
+  EXPECT_THROW(draw({}, 1, 1, 0, 0, "t"), std::invalid_argument);
+  EXPECT_THROW(draw({1}, 1, 1, 1, 2, "t"), std::invalid_argument);
 }
 
 }  // namespace

@@ -4,154 +4,287 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <cmath>
+#include <set>
+#include <span>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/describe.h"
+#include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/text_lines.h"
 
 namespace posattn {
 namespace {
 
 constexpr int most_processors = 128, most_rounds = 200;
-constexpr int left = 78, right = 30, head_space = 64, line_height = 15;
-constexpr int least_width = 660;  // for the caption
-constexpr int character = 7;      // width of a letter of the small print, with room to spare
+constexpr int left = 50, right = 40, head_space = 34, line_height = 19;
+constexpr int widest = 720;  // as the figures; a wider program goes on in the next row
+constexpr double small_print = 13;
+
+// Receives with one route are one bundle of arrows.
+struct Bundle {
+  const Route* route;
+  std::vector<std::string> names;  // of what is heard
+};
+
+// min(x, p) or max(x, p) reads p a second time where the minimum is wanted (Kind::exchange).
+bool chooses_minimum(const Round& round, size_t receive) {
+  return std::ranges::any_of(round.instructions, [&](const Instruction& instruction) {
+    if (instruction.kind != Expression::Kind::exchange) return false;
+    const Instruction& choice = round.instructions[static_cast<size_t>(instruction.operands[2])];
+    return choice.kind == Expression::Kind::received &&
+           static_cast<size_t>(choice.index) == receive;
+  });
+}
+
+std::vector<Bundle> bundles_of(const Round& round) {
+  std::vector<Bundle> bundles;
+  for (size_t i = 0; i < round.receives.size(); ++i) {
+    const Receive& receive = round.receives[i];
+    auto bundle = std::ranges::find_if(
+        bundles, [&](const Bundle& other) { return *other.route == receive.route; });
+    if (bundle == bundles.end()) bundle = bundles.insert(bundle, {&receive.route, {}});
+    bundle->names.push_back(chooses_minimum(round, i) ? receive.name + " again: the minimum stays"
+                                                      : receive.name);
+  }
+  return bundles;
+}
 
 class Drawing {
  public:
   explicit Drawing(const StaticProgram& program) : program_(program) {
     pitch_ = program.processors <= 20 ? 28 : program.processors <= 48 ? 16 : 9;
-    size_t most_lines = 0;
-    int x = left;
-    for (const Round& round : program.rounds) {
-      std::vector<std::string> lines;
-      for (const std::string& update : describe_updates(program, round, 46))
-        lines.push_back(update);
-      if (lines.size() > 6) {
-        lines.resize(5);
-        lines.emplace_back("…");
-      }
-      size_t longest = 8;
-      for (const std::string& line : lines) longest = std::max(longest, line.size());
-      most_lines = std::max(most_lines, lines.size());
-      starts_.push_back(x);
-      x += std::max(92, static_cast<int>(longest) * character + 16);
-      updates_.push_back(std::move(lines));
-    }
-    starts_.push_back(x);
-    bottom_ = head_space + program.processors * pitch_;
-    width_ = std::max(x + right + 60, least_width);
-    height_ = bottom_ + 30 + static_cast<int>(most_lines + 1) * line_height + 24;
   }
 
   std::string draw() {
     const std::string title = fmt::format("{}, {} processors, {} rounds", program_.name,
                                           program_.processors, program_.rounds.size());
-    svg_ = fmt::format(
-        R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
-        R"(font-family="Helvetica, Arial, sans-serif" font-size="12" role="img">)"
-        "<title>{2}</title><rect width=\"100%\" height=\"100%\" fill=\"white\"/>",
-        width_, height_, escape_markup(title));
-    arrow_heads();
-    text(left - 60, 22, title, "font-size=\"15\"");
-    text(left - 60, 40,
-         "an arrow: the processor at its tail is heard by the one at its head; "
-         "a ring: it hears nothing, a zero");
-    for (int i = 0; i < program_.processors; ++i) {
-      svg_ += fmt::format(R"(<line x1="{}" y1="{}" x2="{}" y2="{}" stroke="#cccccc"/>)", left - 14,
-                          y(i), starts_.back() + 14, y(i));
-      if (pitch_ >= 12 || i % 8 == 0) {
-        text(left - 20, y(i) + 4, std::to_string(i), "text-anchor=\"end\"");
+    int y = 26;
+    text(12, y, title, "font-weight=\"bold\"");
+    y += 22;
+    text(12, y, "An arrow leads from the processor that is heard to the one that hears it.");
+    y += 8;
+    std::vector<Column> columns = measure();
+    size_t first = 0;
+    while (first < columns.size()) {
+      int x = left;
+      size_t end = first;
+      while (end < columns.size() && (end == first || x + columns[end].width + right <= widest)) {
+        x += columns[end++].width;
       }
+      y = draw_row(std::span(columns).subspan(first, end - first), first, y);
+      first = end;
     }
-    for (size_t r = 0; r < program_.rounds.size(); ++r) draw_round(r);
-    text(starts_.back() + 20, y(0) + 4, program_.words[program_.output].name);
-    return svg_ + "</svg>\n";
+    y = draw_legend(y + 8);
+    const int width = width_, height = y + 10;
+    svg_ = arrow_heads() + svg_;
+    const std::string paper =
+        fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", width, height, light_paper);
+    return fmt::format(
+               R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
+               R"(font-family="Helvetica, Arial, sans-serif" font-size="{2}" role="img">)"
+               "\n<title>{3}</title>\n<desc>Who hears whom in every round: a line per processor, a "
+               "column per round, an arrow from the processor that is heard to the one that hears "
+               "it.</desc>\n",
+               width, height, drawing_text_size, escape_markup(title)) +
+           dark_mode_style(paper + svg_ + " fill=\"#222222\"") + "<g fill=\"#222222\">\n" + paper +
+           svg_ + "</g>\n</svg>\n";
   }
 
  private:
-  int y(int processor) const { return head_space + processor * pitch_ + pitch_ / 2; }
+  // A round: its width, and what it does in words.
+  struct Column {
+    int width = 0;
+    std::vector<std::string> updates;
+  };
+
+  std::vector<Column> measure() const {
+    std::vector<Column> columns;
+    for (const Round& round : program_.rounds) {
+      Column column{100, describe_updates(program_, round, 46)};
+      if (column.updates.size() > 6) {
+        column.updates.resize(5);
+        column.updates.emplace_back("…");
+      }
+      for (const std::string& line : column.updates) {
+        column.width =
+            std::max(column.width, static_cast<int>(text_width(line, 1.1 * small_print)) + 16);
+      }
+      columns.push_back(std::move(column));
+    }
+    return columns;
+  }
+
+  int y(int processor) const { return top_ + processor * pitch_ + pitch_ / 2; }
 
   void text(int x, int at_y, const std::string& content, const std::string& attributes = {}) {
-    svg_ += fmt::format(R"(<text x="{}" y="{}" {}>{}</text>)", x, at_y, attributes,
-                        escape_markup(content));
+    svg_ += fmt::format("<text x=\"{}\" y=\"{}\"{}{}>{}</text>\n", x, at_y,
+                        attributes.empty() ? "" : " ", attributes, escape_markup(content));
   }
 
-  void arrow_heads() {
-    svg_ += "<defs>";
-    for (int style = 0; style < 8; ++style) {
-      svg_ += fmt::format(
-          R"(<marker id="head{0}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" )"
-          R"(markerHeight="6" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{1}"/></marker>)",
-          style, style_colour(style));
+  // Some rounds beside each other, from `start` down; returns where they end.
+  int draw_row(std::span<const Column> columns, size_t first, int start) {
+    top_ = start + head_space;
+    int x_end = left;
+    size_t most_lines = 0;
+    for (const Column& column : columns) {
+      x_end += column.width;
+      most_lines = std::max(most_lines, column.updates.size());
     }
-    svg_ += "</defs>";
-  }
-
-  void draw_round(size_t r) {
-    const Round& round = program_.rounds[r];
-    const int from = starts_[r] + 8, to = starts_[r + 1] - 8;
-    text((from + to) / 2, head_space - 6, fmt::format("round {}", r + 1),
-         "text-anchor=\"middle\" font-weight=\"bold\"");
-    svg_ += fmt::format(R"(<line x1="{0}" y1="{1}" x2="{0}" y2="{2}" stroke="#eeeeee"/>)",
-                        starts_[r + 1], head_space, bottom_);
-    // Receives with one route are one bundle of arrows.
-    std::vector<const Route*> routes;
-    for (const Receive& receive : round.receives) {
-      if (std::ranges::none_of(routes,
-                               [&](const Route* other) { return *other == receive.route; })) {
-        routes.push_back(&receive.route);
+    for (int i = 0; i < program_.processors; ++i) {
+      svg_ +=
+          fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{2}\" y2=\"{1}\" stroke=\"#cccccc\"/>\n",
+                      left - 14, y(i), x_end + 10);
+      if (pitch_ >= 16 || i % 8 == 0) {
+        text(left - 20, y(i) + 5, std::to_string(i), "text-anchor=\"end\"");
       }
     }
-    for (size_t k = 0; k < routes.size(); ++k) {
-      draw_route(*routes[k], from, to, static_cast<int>(k), static_cast<int>(routes.size()));
+    int x = left;
+    for (size_t k = 0; k < columns.size(); ++k) {
+      draw_round(first + k, columns[k], x);
+      x += columns[k].width;
     }
-    int line = bottom_ + 22;
-    for (const std::string& update : updates_[r]) {
-      text((from + to) / 2, line, update, "text-anchor=\"middle\" font-size=\"11\"");
+    const bool last = first + columns.size() == program_.rounds.size();
+    if (last) text(x_end + 14, y(0) + 5, program_.words[program_.output].name);
+    width_ = std::max(width_, x_end + right);
+    return top_ + program_.processors * pitch_ + static_cast<int>(most_lines + 1) * line_height +
+           12;
+  }
+
+  void draw_round(size_t r, const Column& column, int x) {
+    const Round& round = program_.rounds[r];
+    const int from = x + 8, to = x + column.width - 8, middle = (from + to) / 2;
+    const int bottom = top_ + program_.processors * pitch_;
+    text(middle, top_ - 6, fmt::format("round {}", r + 1),
+         "text-anchor=\"middle\" font-weight=\"bold\"");
+    svg_ += fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#eeeeee\"/>\n",
+                        x + column.width, top_, bottom);
+    const std::vector<Bundle> bundles = bundles_of(round);
+    for (size_t k = 0; k < bundles.size(); ++k) {
+      for (const std::string& name : bundles[k].names) heard_as(k).insert(name);
+      draw_route(*bundles[k].route, from, to, static_cast<int>(k),
+                 static_cast<int>(bundles.size()));
+    }
+    int line = bottom + line_height;
+    const std::string small = fmt::format("text-anchor=\"middle\" font-size=\"{}\"", small_print);
+    for (const std::string& update : column.updates) {
+      text(middle, line, update, small);
       line += line_height;
     }
     if (!round.lines.empty()) {
-      text((from + to) / 2, line, fmt::format("line {}", fmt::join(round.lines, ", ")),
-           "text-anchor=\"middle\" font-size=\"10\" fill=\"#777777\"");
+      text(middle, line, fmt::format("line {}", fmt::join(round.lines, ", ")),
+           small + " fill=\"#555555\"");
     }
   }
 
   void draw_route(const Route& route, int from, int to, int number, int of) {
-    const int style = number % 8;
-    const std::string dash = number == 0 ? "" : number == 1 ? "5,3" : "2,3";
     const int aside = 2 * number;  // so that arrows between the same two processors stay apart
     for (int i = 0; i < program_.processors; ++i) {
       std::vector<std::pair<int32_t, double>> heard;
       if (route.is_weighted()) {
         heard = route.weighted[i];
+        weighted_ = true;
       } else if (route.sources[i] < program_.processors) {
         heard = {{route.sources[i], 1.0}};
       }
-      if (heard.empty()) {
-        svg_ += fmt::format(R"(<circle cx="{}" cy="{}" r="2.6" fill="white" stroke="{}"/>)",
-                            to - 6 - 8 * (of - 1 - number), y(i), style_colour(style));
-      }
+      if (heard.empty()) ring(to - 6 - 8 * (of - 1 - number), y(i), number);
       for (const auto& [j, weight] : heard) {
-        if (j == i && !route.is_weighted()) continue;  // it hears itself: the line goes on
-        const double size = route.is_weighted() ? std::min(1.6, 0.4 + std::abs(weight)) : 1.4;
-        svg_ += fmt::format(
-            R"(<path d="M{0},{1} C{2},{1} {3},{4} {5},{4}" fill="none" stroke="{6}" )"
-            R"-(stroke-width="{7:.2f}" stroke-opacity="0.85" {8}marker-end="url(#head{9})"/>)-",
-            from, y(j) + aside, from + (to - from) / 2, from + (to - from) / 2, y(i) + aside, to,
-            style_colour(style), size,
-            dash.empty() ? "" : fmt::format(R"(stroke-dasharray="{}" )", dash), style);
+        if (j == i && !route.is_weighted()) {  // it hears itself: the line goes on
+          hears_itself_ = true;
+          continue;
+        }
+        const int middle = from + (to - from) / 2;
+        arrow(fmt::format("M{0},{1} C{2},{1} {2},{3} {4},{3}", from, y(j) + aside, middle,
+                          y(i) + aside, to),
+              number, route.is_weighted() ? std::min(1.6, 0.4 + std::abs(weight)) : 1.4,
+              weight < 0);
       }
     }
   }
 
+  void ring(int x, int at_y, int number) {
+    has_ring_ = true;
+    svg_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"2.6\" fill=\"{}\" stroke=\"{}\"/>\n", x,
+                        at_y, light_paper, style_colour(number));
+  }
+
+  void arrow(const std::string& path, int number, double width, bool negative) {
+    const char* dash = number == 0   ? ""
+                       : number == 1 ? "stroke-dasharray=\"5,3\" "
+                                     : "stroke-dasharray=\"2,3\" ";
+    heads_.insert({number % line_style_count, negative});
+    svg_ += fmt::format(
+        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2f}\" "
+        "stroke-opacity=\"0.85\" "
+        "{}marker-end=\"url(#{}{})\"/>\n",
+        path, style_colour(number), width, dash, negative ? "open" : "head",
+        number % line_style_count);
+  }
+
+  // Filled, and open for negative weights.
+  std::string arrow_heads() const {
+    std::string heads = "<defs>\n";
+    for (const auto& [style, open] : heads_) {
+      heads += fmt::format(
+          "<marker id=\"{0}{1}\" viewBox=\"-1 -1 10 10\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
+          "markerHeight=\"7\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0,0 L8,4 "
+          "L0,8 z\" fill=\"{2}\" stroke=\"{3}\"/>"
+          "</marker>\n",
+          open ? "open" : "head", style, open ? light_paper : style_colour(style).c_str(),
+          style_colour(style));
+    }
+    return heads + "</defs>\n";
+  }
+
+  // What colours, dashes and signs mean, of those that occur; returns where it ends.
+  int draw_legend(int at_y) {
+    constexpr int sample_end = 52, words = 62;
+    const auto row = [&](const std::string& words_of_it) {
+      at_y += line_height;
+      text(words, at_y, words_of_it);
+      return at_y - 5;  // where its sign lies
+    };
+    const auto sample = [&](int y_of_sign, int number, double width, bool negative) {
+      arrow(fmt::format("M12,{0} L{1},{0}", y_of_sign, sample_end), number, width, negative);
+    };
+    for (size_t k = 0; k < heard_as_.size(); ++k) {
+      std::vector<std::string> names(heard_as_[k].begin(), heard_as_[k].end());
+      if (names.size() > 4) {
+        names.resize(4);
+        names.emplace_back("…");
+      }
+      sample(row(fmt::format("is heard as {}", fmt::join(names, ", "))), static_cast<int>(k), 1.4,
+             false);
+    }
+    if (weighted_) {
+      sample(row("a sum is heard; thicker: a larger weight"), 0, 1.6, false);
+      if (std::ranges::any_of(heads_, [](const auto& head) { return head.second; })) {
+        sample(row("open head: a negative weight"), 0, 1.6, true);
+      }
+    }
+    if (has_ring_) ring(32, row("nothing is heard: a zero"), 0);
+    if (hears_itself_) {
+      const int y_of_sign = row("no arrow: it hears itself");
+      svg_ += fmt::format("<line x1=\"12\" y1=\"{0}\" x2=\"{1}\" y2=\"{0}\" stroke=\"#cccccc\"/>\n",
+                          y_of_sign, sample_end);
+    }
+    return at_y;
+  }
+
+  std::set<std::string>& heard_as(size_t number) {
+    if (heard_as_.size() <= number) heard_as_.resize(number + 1);
+    return heard_as_[number];
+  }
+
   const StaticProgram& program_;
-  int pitch_, bottom_, width_, height_;
-  std::vector<int> starts_;  // of each round's column, and the end of the last
-  std::vector<std::vector<std::string>> updates_;
+  int pitch_, top_ = 0, width_ = 560;  // of the first lines
   std::string svg_;
+  // What the legend has to explain.
+  std::vector<std::set<std::string>> heard_as_;  // names by the number of a bundle in its round
+  std::set<std::pair<int, bool>> heads_;         // style, open
+  bool weighted_ = false, has_ring_ = false, hears_itself_ = false;
 };
 
 }  // namespace

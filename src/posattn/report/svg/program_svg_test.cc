@@ -11,6 +11,7 @@ namespace posattn {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 int count(const std::string& text, const std::string& part) {
   int found = 0;
@@ -33,9 +34,51 @@ TEST(ProgramSvg, AnArrowForEveryRead) {
   for (int round = 1; round <= 3; ++round) {
     EXPECT_EQ(count(svg, ">round " + std::to_string(round) + "<"), 1);
   }
-  EXPECT_EQ(count(svg, "marker-end="), 7 + 6 + 4);
-  EXPECT_EQ(count(svg, "<circle"), 1 + 2 + 4);  // those without a neighbour
+  // One of each is the legend's.
+  EXPECT_EQ(count(svg, "marker-end="), 7 + 6 + 4 + 1);
+  EXPECT_EQ(count(svg, "<circle"), 1 + 2 + 4 + 1);  // those without a neighbour
   EXPECT_EQ(count(svg, ">x = x + y<"), 3);
+}
+
+TEST(ProgramSvg, LegendExplainsTheSignsThatOccur) {
+  const std::string sum = program_svg(library_program("cumulative-sum", 8));
+  EXPECT_THAT(sum, HasSubstr(">is heard as y<"));
+  EXPECT_THAT(sum, HasSubstr(">nothing is heard: a zero<"));
+  EXPECT_THAT(sum, Not(HasSubstr("it hears itself")));
+  EXPECT_THAT(sum, Not(HasSubstr("weight<")));
+  const std::string minimum = program_svg(library_program("cumulative-min", 8));
+  EXPECT_THAT(minimum, HasSubstr(">no arrow: it hears itself<"));
+  EXPECT_THAT(minimum, Not(HasSubstr("a zero")));
+  const std::string median = program_svg(library_program("cumulative-median", 8));
+  EXPECT_GE(count(median, ">is heard as "), 2);  // a row for each colour
+  const std::string sort = program_svg(library_program("sort", 8));
+  EXPECT_THAT(sort, HasSubstr(">is heard as p<"));
+  EXPECT_THAT(sort, HasSubstr(">is heard as p again: the minimum stays<"));
+}
+
+// The weights of matrix-vector are cosines: about half of them negative.
+TEST(ProgramSvg, NegativeWeightsHaveOpenHeads) {
+  const std::string svg = program_svg(library_program("matrix-vector", 8));
+  EXPECT_THAT(svg, HasSubstr(">open head: a negative weight<"));
+  EXPECT_GT(count(svg, "url(#open0)"), 16);
+  EXPECT_GT(count(svg, "url(#head0)"), 16);
+  EXPECT_THAT(program_svg(library_program("sort", 8)), Not(HasSubstr("url(#open")));
+}
+
+TEST(ProgramSvg, GoesOnInTheNextRow) {
+  const std::string svg = program_svg(library_program("sort", 32));  // 15 rounds
+  const std::string width = svg.substr(svg.find("width=\"") + 7, 3);
+  EXPECT_LE(std::stoi(width), 720);
+  EXPECT_EQ(svg.substr(svg.find("width=\"") + 10, 1), "\"");
+  EXPECT_GT(count(svg, ">31<"), 1);  // the processors are named in every row
+}
+
+TEST(ProgramSvg, FollowsDarkPagesAndSaysWhatItShows) {
+  const std::string svg = program_svg(library_program("sort", 8));
+  EXPECT_THAT(svg, HasSubstr("[fill=\"#ffffff\"]{fill:#15181c}"));
+  EXPECT_THAT(svg, HasSubstr("[stroke=\"#0072b2\"]{stroke:"));
+  EXPECT_THAT(svg, HasSubstr("<title>sort, 8 processors, 6 rounds</title>"));
+  EXPECT_THAT(svg, HasSubstr("<desc>Who hears whom"));
 }
 
 TEST(ProgramSvg, NamesAreEscaped) {
