@@ -218,10 +218,10 @@ std::string bench_text(const Json& result) {
 
 }  // namespace
 
-void add_bench(Program& program) {
+void add_bench(CommandLine& command_line) {
   auto options = std::make_shared<BenchFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "bench",
        .description = "Measure this machine's peak and a training step, beside PyTorch if asked",
        .examples = {"posattn bench", "posattn bench --peer --inference --json",

@@ -117,10 +117,10 @@ ExitCode compile_program(const CompileFlags& options) {
 
 }  // namespace
 
-void add_compile(Program& program) {
+void add_compile(CommandLine& command_line) {
   auto options = std::make_shared<CompileFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "compile",
        .description = "Turn a parallel program into an exact positional Transformer",
        .examples = {"posattn compile sort --length 8 -o sort.safetensors",

@@ -90,10 +90,10 @@ ExitCode evaluate_models(const EvaluateFlags& options) {
 
 }  // namespace
 
-void add_evaluate(Program& program) {
+void add_evaluate(CommandLine& command_line) {
   auto options = std::make_shared<EvaluateFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "evaluate",
        .description = "Test models inside and outside their training range",
        .examples = {"posattn evaluate runs/cumulative-sum --scales 1..10",

@@ -147,10 +147,10 @@ ExitCode list_experiments(const ExperimentsFlags& options) {
 
 }  // namespace
 
-void add_experiments(Program& program) {
+void add_experiments(CommandLine& command_line) {
   auto options = std::make_shared<ExperimentsFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "experiments",
        .description = "List the experiments, their size and the time they take on this machine",
        .examples = {"posattn experiments", "posattn experiments mine.toml",

@@ -113,10 +113,10 @@ ExitCode inspect(const InspectFlags& options) {
 
 }  // namespace
 
-void add_inspect(Program& program) {
+void add_inspect(CommandLine& command_line) {
   auto options = std::make_shared<InspectFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "inspect",
        .description = "Show what a model is: its sizes, parameters and attention",
        .examples = {"posattn inspect runs/cumulative-sum/positional-seed0",

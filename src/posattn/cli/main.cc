@@ -26,26 +26,26 @@ Try:
 'posattn --help' lists all commands; 'posattn COMMAND --help' shows examples of each.
 )";
 
-void add_commands(Program& program) {
-  add_train(program);
-  add_evaluate(program);
-  add_predict(program);
-  add_inspect(program);
-  add_report(program);
-  add_experiments(program);
-  add_reproduce(program);
-  add_compare(program);
-  add_programs(program);
-  add_compile(program);
-  add_run(program);
-  add_verify(program);
-  add_show(program);
-  add_tasks(program);
-  add_presets(program);
-  add_doctor(program);
-  add_bench(program);
-  add_completion(program);
-  add_version(program);
+void add_commands(CommandLine& command_line) {
+  add_train(command_line);
+  add_evaluate(command_line);
+  add_predict(command_line);
+  add_inspect(command_line);
+  add_report(command_line);
+  add_experiments(command_line);
+  add_reproduce(command_line);
+  add_compare(command_line);
+  add_programs(command_line);
+  add_compile(command_line);
+  add_run(command_line);
+  add_verify(command_line);
+  add_show(command_line);
+  add_tasks(command_line);
+  add_presets(command_line);
+  add_doctor(command_line);
+  add_bench(command_line);
+  add_completion(command_line);
+  add_version(command_line);
 }
 
 ExitCode run(int argc, char** argv) {
@@ -58,8 +58,8 @@ ExitCode run(int argc, char** argv) {
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("OPTIONS", "options");
   app.footer("'posattn COMMAND --help' shows the options of a command and examples to paste.");
-  Program program{app, std::vector<std::string>(argv, argv + argc), {}};
-  add_commands(program);
+  CommandLine command_line{app, std::vector<std::string>(argv, argv + argc), {}};
+  add_commands(command_line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion& call) {
@@ -71,7 +71,7 @@ ExitCode run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error);
   }
-  if (program.chosen) return program.chosen();
+  if (command_line.chosen) return command_line.chosen();
   write_output(fmt::format(fmt::runtime(welcome), version));
   return ExitCode::done;
 }

@@ -75,10 +75,10 @@ ExitCode predict(const PredictFlags& options) {
 
 }  // namespace
 
-void add_predict(Program& program) {
+void add_predict(CommandLine& command_line) {
   auto options = std::make_shared<PredictFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "predict",
        .description = "A model's outputs for rows of numbers",
        .examples = {"echo 1,2,3,4,5,6,7,8 | posattn predict runs/cumulative-sum/positional-seed0",

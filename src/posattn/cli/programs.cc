@@ -76,10 +76,10 @@ ExitCode list_programs(const ProgramsFlags& options) {
 
 }  // namespace
 
-void add_programs(Program& program) {
+void add_programs(CommandLine& command_line) {
   auto options = std::make_shared<ProgramsFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "programs",
        .description = "List the parallel programs that can be compiled, with their cost",
        .examples = {"posattn programs", "posattn programs --length 32",

@@ -84,10 +84,10 @@ ExitCode report(const ReportFlags& options) {
 
 }  // namespace
 
-void add_report(Program& program) {
+void add_report(CommandLine& command_line) {
   auto options = std::make_shared<ReportFlags>();
   CLI::App& command =
-      add_command(program,
+      add_command(command_line,
                   {.name = "report",
                    .description = "Draw runs or experiments as one HTML page",
                    .examples = {"posattn report runs/cumulative-sum",

@@ -110,10 +110,10 @@ ExitCode run_program(const RunFlags& options) {
 
 }  // namespace
 
-void add_run(Program& program) {
+void add_run(CommandLine& command_line) {
   auto options = std::make_shared<RunFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "run",
        .description = "Run a parallel program on one input, at a level of the compiler",
        .examples = {"posattn run sort --input 3,1,2",

@@ -29,10 +29,10 @@ ExitCode show_program(const ShowFlags& options) {
 
 }  // namespace
 
-void add_show(Program& program) {
+void add_show(CommandLine& command_line) {
   auto options = std::make_shared<ShowFlags>();
   CLI::App& command =
-      add_command(program,
+      add_command(command_line,
                   {.name = "show",
                    .description = "Draw who hears whom in every round of a parallel program",
                    .examples = {"posattn show sort --length 8 -o sort.svg",

@@ -100,10 +100,10 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
 
 }  // namespace
 
-void add_train(Program& program) {
+void add_train(CommandLine& command_line) {
   auto settings = std::make_shared<TrainSettings>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "train",
        .description = "Train models: every architecture with every seed",
        .examples =
@@ -117,7 +117,7 @@ void add_train(Program& program) {
            "Runs go to OUT/ARCHITECTURE-seedSEED (OUT: --out, or runs/TASK). Ctrl-C saves a\n"
            "checkpoint and prints the command that goes on. A setting comes from --set, else\n"
            "from its flag, else from --config, else it has the default shown in brackets."},
-      [settings, &program] { return train(*settings, program.arguments); });
+      [settings, &command_line] { return train(*settings, command_line.arguments); });
   command.add_option("--seeds", settings->seeds, "Several runs, as 0..9 or 1,5,7..9")
       ->option_text("LIST");
   command.add_option("--config", settings->config_file, "Settings from a TOML file")
