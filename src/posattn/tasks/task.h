@@ -1,5 +1,5 @@
 // An algorithmic task: how a sample is drawn and what its exact answer is.
-// A new task is one file that derives from Task and one line in registry.cc.
+// A new task is one file that derives from Task and one line in task_list.inc.
 #pragma once
 
 #include <cstdint>
@@ -61,5 +61,7 @@ void draw_values(RandomStream& random, const ValueRange& range, int64_t count, f
 
 const std::vector<const Task*>& tasks();
 const Task& find_task(std::string_view name);  // throws unknown_name(usage)
+// For a name that stands in a file; throws unknown_name(data), which names the file.
+const Task& task_named_in(const std::string& file, std::string_view name);
 
 }  // namespace posattn
