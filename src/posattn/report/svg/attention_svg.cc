@@ -96,8 +96,8 @@ class Drawing {
 
  private:
   std::string node_name(int node) const {
-    if (node < nodes_ - scratch_nodes_) return std::to_string(node + 1);
-    return scratch_nodes_ == 1 ? "s" : fmt::format("s{}", node - (nodes_ - scratch_nodes_) + 1);
+    if (node < nodes_ - scratch_nodes_) return std::to_string(node);
+    return scratch_nodes_ == 1 ? "s" : fmt::format("s{}", node - (nodes_ - scratch_nodes_));
   }
 
   void draw_map(const Map& map, int layer, int head) {
@@ -107,7 +107,7 @@ class Drawing {
         "font-size=\"12\">layer {}, head {}</text>\n"
         "<rect width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#999\"/>\n",
         gap + label_space + head * map_pitch_x, head_space + label_space / 2 + layer * map_pitch_y,
-        map_side / 2, layer + 1, head + 1, map_side, map_side, colour_at(0));
+        map_side / 2, layer, head, map_side, map_side, colour_at(0));
     if (map.cells <= most_numbers) {
       draw_cells_with_numbers(map, cell);
     } else {

@@ -93,7 +93,7 @@ class Drawing {
   void draw_round(size_t r) {
     const Round& round = program_.rounds[r];
     const int from = starts_[r] + 8, to = starts_[r + 1] - 8;
-    text((from + to) / 2, head_space - 6, fmt::format("round {}", r + 1),
+    text((from + to) / 2, head_space - 6, fmt::format("round {}", r),
          "text-anchor=\"middle\" font-weight=\"bold\"");
     svg_ += fmt::format(R"(<line x1="{0}" y1="{1}" x2="{0}" y2="{2}" stroke="#eeeeee"/>)",
                         starts_[r + 1], head_space, bottom_);
