@@ -16,8 +16,8 @@ CLI::App& add_command(CommandLine& command_line, const CommandText& text,
   return *command;
 }
 
-void add_json_flag(CLI::App& command, bool& json) {
-  command.add_flag("--json", json, "Print the result as JSON (shapes: docs/commands.md)");
+CLI::Option& add_json_flag(CLI::App& command, bool& json) {
+  return *command.add_flag("--json", json, "Print the result as JSON (shapes: docs/commands.md)");
 }
 
 }  // namespace posattn

@@ -21,6 +21,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace posattn {
@@ -40,7 +41,7 @@ struct CommandText {
 
 CLI::App& add_command(CommandLine& command_line, const CommandText& text,
                       std::function<ExitCode()> action);
-void add_json_flag(CLI::App& command, bool& json);
+CLI::Option& add_json_flag(CLI::App& command, bool& json);
 
 void add_bench(CommandLine& command_line);
 void add_compare(CommandLine& command_line);
@@ -49,6 +50,7 @@ void add_completion(CommandLine& command_line);
 void add_doctor(CommandLine& command_line);
 void add_evaluate(CommandLine& command_line);
 void add_experiments(CommandLine& command_line);
+void add_help(CommandLine& command_line);
 void add_inspect(CommandLine& command_line);
 void add_predict(CommandLine& command_line);
 void add_presets(CommandLine& command_line);

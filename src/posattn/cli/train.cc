@@ -9,6 +9,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/progress.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/train_output.h"
@@ -86,7 +87,12 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   const size_t failed = count_status(outcomes, RunStatus::failed);
   if (diverged + failed > 0) {
     flush_output();
-    throw Error(ExitCode::failed,
+    // Damaged files and nothing else: the documented code for these.
+    const bool bad_files = std::ranges::all_of(outcomes, [](const RunOutcome& outcome) {
+      return outcome.status == RunStatus::done ||
+             (outcome.status == RunStatus::failed && outcome.failure == ExitCode::data);
+    });
+    throw Error(bad_files ? ExitCode::data : ExitCode::failed,
                 fmt::format("{} of {} runs did not finish ({} diverged, {} failed)",
                             diverged + failed, outcomes.size(), diverged, failed),
                 "", unfinished_runs(outcomes));
@@ -126,9 +132,9 @@ void add_train(CommandLine& command_line) {
       ->option_text("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--out", settings->out, "Folder of the run folders")
-      ->option_text("DIR [runs/TASK]");
-  command.add_flag("--resume", settings->resume, "Go on with what OUT already holds");
+  add_output_option(command, settings->out, "Folder of the run folders", "DIR [runs/TASK]");
+  command.add_flag("--resume", settings->resume,
+                   "Go on with what OUT already holds, also to more epochs");
   command.add_option("--threads", settings->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
   command.add_flag("--dry-run", settings->dry_run,
