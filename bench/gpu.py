@@ -29,7 +29,7 @@ def lines_of(command):
 
 def measure_posattn(options):
     command = [options.posattn, "bench", "--device", "cuda", "--json", "--seconds", str(options.seconds)]
-    command += ["--seeds", options.seeds, "--architecture", options.architectures]
+    command += ["--runs", options.seeds, "--architecture", options.architectures]
     command += ["--precision", options.precisions]
     return json.loads("".join(lines_of(command)))
 

@@ -2,7 +2,8 @@
 """Converts model files between posattn (safetensors) and PyTorch state dicts.
 
 The parameter names are the same on both sides, so a converted file loads with
-module.load_state_dict(torch.load(FILE), strict=True). The metadata (what the model is and what it
+module.load_state_dict(torch.load(FILE), strict=True); posattn_torch.py has the module, and reads
+posattn's files without a conversion. The metadata (what the model is and what it
 was trained on), which a state dict has no place for, is kept beside it as FILE.json.
 """
 
@@ -14,6 +15,7 @@ import sys
 import numpy
 import torch
 
+from posattn_torch import ModelError, build_model
 from safetensors_io import (
     SafetensorsError,
     read_safetensors,
@@ -40,6 +42,8 @@ def to_torch(source, target):
             "its attention is a table of routes, which no PyTorch module has; "
             "compile the program with --dense"
         )
+    if "spec" in metadata:
+        build_model(tensors, metadata)  # what it writes loads into the module of posattn_torch.py
     state = io.BytesIO()
     torch.save({name: torch.from_numpy(values) for name, values in tensors.items()}, state)
     write_atomically(target, [state.getbuffer()])
@@ -109,7 +113,7 @@ def main():
             from_torch(options.source, options.target, options.metadata)
     except OSError as error:
         sys.exit(f"convert.py: {error.filename}: {error.strerror}")
-    except (ConversionError, SafetensorsError) as error:
+    except (ConversionError, ModelError, SafetensorsError) as error:
         sys.exit(f"convert.py: {options.source}: {error}")
 
 

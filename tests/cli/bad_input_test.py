@@ -25,9 +25,9 @@ class Usage(CliCase):
         self.run_error(2, "evaluate", "m", "--sample", 3, message="did you mean '--samples'?")
         self.run_error(2, "--verson", message="did you mean '--version'?")
 
-    def test_help_as_a_command(self):
-        self.run_error(2, "help", message=["no command 'help'", "HINT: posattn --help"])
-        self.run_error(2, "help", "train", message="HINT: posattn train --help")
+    def test_help_of_what_does_not_exist(self):
+        self.run_error(2, "help", "trian", message=["unknown command 'trian'", "did you mean 'train'?"])
+        self.run_error(2, "train", "help", message="HINT: posattn train --help")
 
     def test_unexpected_argument(self):
         self.run_error(2, "tasks", "sort", message="unexpected argument 'sort'")
@@ -54,11 +54,42 @@ class Usage(CliCase):
         self.run_error(2, "train", "--set", "lr", message="--set 'lr'")
         self.run_error(2, "predict", trained_runs() / "positional-seed0", "--format", "xml",
                        message="unknown format 'xml'")
-        for flags in [["--output", "y.npy"], ["--format", "npy"]]:
-            self.run_error(2, "predict", trained_runs() / "positional-seed0", "--json", *flags,
-                           message="--json and NPY")
+        self.run_error(2, "predict", trained_runs() / "positional-seed0", "--json", "--output", "y.npy",
+                       message="--json and NPY")
         self.run_error(2, "inspect", trained_runs() / "positional-seed0", "--attention", "a.png",
                        message=["a.png", ".svg"])
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_flags_without_effect_together(self):
+        model = trained_runs() / "positional-seed0"
+        for arguments, first, second in [
+                (["run", "sort", "--input", "2,1", "--json", "--trace"], "--json", "--trace"),
+                (["compile", "sort", "--sharpness", 15], "--sharpness", "--dense"),
+                (["compile", "sort", "--json", "--precision-check"], "--json", "--precision-check"),
+                (["compile", "sort", "--json", "-o", "-"], "--json", "standard output"),
+                (["compile", "sort", "--precision-check", "-o", "-"], "--precision-check",
+                 "standard output"),
+                (["report", model, "--json", "-o", "-"], "--json", "standard output"),
+                (["inspect", model, "--json", "--attention", "-"], "--json", "standard output"),
+                (["predict", model, "--json", "--format", "csv"], "--json", "--format"),
+                (["programs", "--show", "sort", "--length", 4], "--show", "--length"),
+                (["programs", "--show", "sort", "--json"], "--show", "--json"),
+                (["experiments", "--show", "value-range", "--json"], "--show", "--json"),
+                (["experiments", "--show", "value-range", "--device", "cpu"], "--show", "--device"),
+                (["experiments", "--show", "value-range", "--threads", 1], "--show", "--threads"),
+                (["experiments", "value-range", "--show", "value-range"], "--show", "EXPERIMENTS"),
+                (["bench", "--runs", 3], "--runs", "--device cuda"),
+                (["bench", "--seeds=3"], "--runs", "--device cuda"),
+                (["bench", "--precision", "fp32"], "--precision", "--device cuda"),
+                (["bench", "--device", "cuda", "--tile", 3], "--tile", "--device cuda"),
+                (["bench", "--device", "cuda", "--threads", 3], "--threads", "--device cuda"),
+                (["bench", "--device", "cuda", "--repetitions", 3], "--repetitions", "--device cuda")]:
+            with self.subTest(arguments=arguments):
+                self.run_error(2, *arguments, stdin=b"1,2,3\n", message=[first, second])
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_folder_is_no_standard_output(self):
+        self.run_error(2, "train", *tiny(), "--out", "-", message=["--out -", "a folder"])
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_unknown_task_and_preset(self):
@@ -229,6 +260,41 @@ class ModelFiles(CliCase):
                 changed = {**self.header, "__metadata__": {**metadata, key: value}}
                 self.check(self.with_header(changed))
 
+    def with_metadata(self, **changes):
+        metadata = {**self.header["__metadata__"], **changes}
+        return self.with_header({**self.header, "__metadata__": metadata})
+
+    def test_unknown_task(self):
+        run = self.folder / "runs/positional-seed0"
+        shutil.copytree(trained_runs() / "positional-seed0", run)
+        (run / "model.safetensors").write_bytes(
+            self.with_metadata(task="srot", variable_length="true"))
+        for command in ["evaluate", "predict", "inspect"]:
+            self.run_error(4, command, "runs", stdin=b"1,2,3\n",
+                           message=["unknown task 'srot' in runs/positional-seed0/model.safetensors",
+                                    "did you mean 'sort'?"])
+        shutil.copy(trained_runs() / "positional-seed0/model.safetensors", run)
+        for name in ["manifest.json", "config.toml"]:
+            text = (run / name).read_text().replace("cumulative-sum", "srot")
+            (run / name).write_text(text)
+        self.run_error(4, "report", "runs",
+                       message="unknown task 'srot' in runs/positional-seed0/manifest.json")
+        self.run_error(4, "train", "--config", run / "config.toml", "--out", "again",
+                       message=["unknown task 'srot' in", "positional-seed0/config.toml"])
+        self.run_ok("train", "--config", run / "config.toml", "--task", "sort", "--dry-run")
+        header = {key: value for key, value in self.header.items() if key != "__metadata__"}
+        (self.folder / "theirs.safetensors").write_bytes(self.with_header(header))
+        self.run_error(2, "evaluate", "theirs.safetensors", "--task", "srot",
+                       message="unknown task 'srot'")
+
+    def test_control_characters_are_shown(self):
+        (self.folder / "m.safetensors").write_bytes(self.with_metadata(
+            **{"note.seed\x1b[1m": "\x1b]0;title\x07\r\u009b2J\u202e", "note.two": "a\nlayer: 1\n\x00"}))
+        text = self.run_ok("inspect", "m.safetensors")
+        self.assertIn(r"seed\x1b[1m: \x1b]0;title\x07\x0d\xc2\x9b2J\xe2\x80\xae", text)
+        self.assertIn("two:\n  a\n  layer: 1\n  \\x00\n", text)
+        self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
     def test_foreign_file(self):
         header = {key: value for key, value in self.header.items() if key != "__metadata__"}
         (self.folder / "theirs.safetensors").write_bytes(self.with_header(header))
@@ -347,6 +413,60 @@ class Places(CliCase):
                                 cwd=self.folder, check=False)
         self.assertEqual(result.returncode, 1)
         self.assertIn(b"standard output", result.stderr)
+
+
+class DamagedRuns(CliCase):
+    """Files of a run folder that the program wrote itself, and that something changed since."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(trained_runs(), self.folder / "out")
+        self.run_folder = self.folder / "out/positional-seed0"
+        self.resume = ["train", *tiny(architecture="positional,standard", seeds="0,1", epochs=4),
+                       "--out", "out", "--resume"]
+
+    def damage(self, name, change):
+        (self.run_folder / name).write_bytes(change((self.run_folder / name).read_bytes()))
+
+    def test_checkpoint(self):
+        for change in [lambda good: good[:100], lambda good: b"", lambda good: good[:-1],
+                       lambda good: good.replace(b'"posattn.checkpoint":"1"', b'"posattn.checkpoint":"2"'),
+                       lambda good: good.replace(b'\\"lr\\":', b'\\"lr\\";')]:
+            before = (self.run_folder / "checkpoint.safetensors").read_bytes()
+            self.damage("checkpoint.safetensors", change)
+            self.run_error(4, *self.resume, message=["1 of 4 runs did not finish", "1 failed",
+                                                     "positional-seed0/checkpoint.safetensors"])
+            (self.run_folder / "checkpoint.safetensors").write_bytes(before)
+        self.run_ok(*self.resume)
+
+    def test_missing_checkpoint(self):
+        (self.run_folder / "checkpoint.safetensors").unlink()
+        self.run_error(4, *self.resume, message=["positional-seed0/checkpoint.safetensors' is missing",
+                                                 "cannot go on from epoch 3", "another --out"])
+
+    def test_metrics(self):
+        for change, part in [((b'"lr":', b'"rate":'), "'lr' is missing"),
+                             ((b'"train_loss":', b'"train_loss":true,"x":'), "'train_loss' is true"),
+                             ((b'"step":', b'"step":"'), "not valid JSON at byte"),
+                             ((b'"mse":', b'"mse":[1],"x":'), "tests: 'mse' is [1]"),
+                             ((b'"seconds":', b'"seconds":1e999,"x":'), "out of range")]:
+            before = (self.run_folder / "metrics.jsonl").read_bytes()
+            lines = before.splitlines(keepends=True)
+            lines[2] = lines[2].replace(*change)
+            (self.run_folder / "metrics.jsonl").write_bytes(b"".join(lines))
+            errors = self.run_error(4, "report", "out",
+                                    message=["positional-seed0/metrics.jsonl:3: ", part])
+            self.assertNotIn("json.exception", errors)
+            (self.run_folder / "metrics.jsonl").write_bytes(before)
+
+    def test_manifest(self):
+        manifest = json.loads((self.run_folder / "manifest.json").read_text())
+        for key, value, part in [("epoch", "3", "'epoch' is \"3\""), ("seeds", [], "seeds: array"),
+                                 ("status", None, "'status' is null")]:
+            (self.run_folder / "manifest.json").write_text(json.dumps({**manifest, key: value}))
+            for command in [self.resume, ["report", "out"]]:
+                errors = self.run_error(4, *command, message=["positional-seed0/manifest.json", part])
+                self.assertNotIn("json.exception", errors)
 
 
 class OutputFolder(CliCase):

@@ -32,6 +32,13 @@ class General(CliCase):
         self.assertIn("commit", self.run_ok("version"))
         self.assertIn("compiler", self.run_json("version"))
 
+    def test_help(self):
+        self.assertEqual(self.run_ok("help"), self.run_ok("--help"))
+        commands = re.findall(r"^  (\w+)  ", self.run_ok("help").split("Subcommands:")[1], re.M)
+        self.assertGreaterEqual(len(commands), 20)
+        for command in commands:
+            self.assertEqual(self.run_ok("help", command), self.run_ok(command, "--help"))
+
     def test_every_command_teaches_by_example(self):
         overview = self.run_ok("--help")
         for command in COMMANDS:
@@ -86,6 +93,16 @@ class Bench(CliCase):
         self.assertIn(", 1 thread, peak ", text)
         self.assertIn("Peak memory", text)
 
+    def test_an_old_name_is_known_but_not_shown(self):
+        text = self.run_ok("help", "bench")
+        self.assertIn("--runs", text)
+        self.assertNotIn("--seeds", text)
+        for flag in ["--runs", "--seeds"]:
+            self.run_error(2, "bench", "--device", "cuda", flag, "0", message="--runs: Value 0")
+        if not self.run_json("doctor")["cuda"]["usable"]:
+            for flag in ["--runs", "--seeds"]:  # accepted: what is missing is the device
+                self.run_error(5, "bench", "--device", "cuda", flag, "1,2", message="device 'cuda'")
+
 
 class Completion(CliCase):
     def test_scripts_name_every_command_and_flag(self):
@@ -113,8 +130,31 @@ class Completion(CliCase):
                          ["cumulative-max", "cumulative-max-subarray"])
         self.assertEqual(self.complete("posattn", "evaluate", "--scal"), ["--scales"])
         self.assertEqual(self.complete("posattn", "completion", "z"), ["zsh"])
+        self.assertEqual(self.complete("posattn", "help", "comp"), ["compare", "compile", "completion"])
+        self.assertEqual(self.complete("posattn", "bench", "--see"), [])
         (self.folder / "model.safetensors").touch()
         self.assertEqual(self.complete("posattn", "inspect", "mod"), ["model.safetensors"])
+
+    def test_bash_completes_names_and_files(self):
+        (self.folder / "sort-mine.par").touch()
+        (self.folder / "value-mine.toml").touch()
+        for command in ["compile", "run", "show"]:
+            self.assertEqual(self.complete("posattn", command, "sort"),
+                             ["sort", "sort-odd-even", "sort-mine.par"])
+        for command in ["reproduce", "compare", "experiments", "report"]:
+            self.assertEqual(self.complete("posattn", command, "value-"),
+                             ["value-range", "value-mine.toml"])
+        self.assertEqual(self.complete("posattn", "programs", "--show", "sort-"), ["sort-odd-even"])
+        self.assertEqual(self.complete("posattn", "experiments", "--show", "value-r"), ["value-range"])
+        self.assertEqual(self.complete("posattn", "report", "--results", "results", "value-r"),
+                         ["value-range"])
+        self.assertEqual(self.complete("posattn", "verify", "sort"), ["sort-mine.par"])  # files alone
+
+    def test_other_shells_know_the_names(self):
+        for shell in ["zsh", "fish"]:
+            script = self.run_ok("completion", shell)
+            for name in ["sort-odd-even", "value-range", "bash"]:
+                self.assertIn(name, script, shell)
 
     def test_bash_script_is_valid(self):
         script = self.run_ok("completion", "bash")
@@ -301,6 +341,44 @@ class Evaluate(CliCase):
         self.assertLess(abs(math.log(scale["mse"] / last["mse"])), math.log(5))
 
 
+class OutputFile(CliCase):
+    """One file: -o, --out and --output name it, - is standard output."""
+
+    def commands(self):
+        model = trained_runs() / "positional-seed0"
+        return {"compile": (["compile", "sort", "--length", 4], b""),
+                "show": (["show", "sort", "--length", 4], b""),
+                "report": (["report", trained_runs()], b""),
+                "predict": (["predict", model], b"1,2,3\n")}
+
+    def test_every_spelling_writes_the_same(self):
+        for name, (command, stdin) in self.commands().items():
+            for number, flag in enumerate(["-o", "--out", "--output"]):
+                self.run_ok(*command, flag, f"{name}{number}", stdin=stdin)
+            files = [(self.folder / f"{name}{number}").read_bytes() for number in range(3)]
+            result = support.call(*command, "-o", "-", cwd=self.folder, stdin=stdin)
+            self.assertEqual((result.returncode, result.stderr), (0, b""))
+            for data in files:
+                self.assertEqual(data, result.stdout, name)
+        self.assertFalse((self.folder / "-").exists())
+
+    def test_standard_output_into_a_file(self):
+        with open(self.folder / "m.safetensors", "wb") as file:
+            self.run_code(0, "compile", "sort", "--out", "-", stdout=file)
+        self.run_ok("verify", "m.safetensors", "--samples", 5)
+
+    def test_the_same_for_a_folder(self):
+        for flag in ["-o", "--out", "--output"]:
+            self.run_ok("train", *tiny(epochs=1), flag, flag.strip("-"))
+            self.assertTrue((self.folder / flag.strip("-") / "positional-seed0").is_dir())
+
+    def test_a_picture_of_attention(self):
+        model = trained_runs() / "positional-seed0"
+        self.run_ok("inspect", model, "--attention", "a.svg")
+        self.assertEqual(self.run_ok("inspect", model, "--attention", "-"),
+                         (self.folder / "a.svg").read_text())
+
+
 class Predict(CliCase):
     def test_csv_and_npy_agree(self):
         model = trained_runs() / "positional-seed0"
@@ -341,7 +419,12 @@ class Inspect(CliCase):
         for name in ["positional-seed0", "standard-seed0"]:
             text = self.run_ok("inspect", trained_runs() / name, "--attention", "a.svg")
             self.assertTrue(text.endswith("attention maps in a.svg\n"))
-            self.assertIn("<svg", (self.folder / "a.svg").read_text()[:500])
+            picture = (self.folder / "a.svg").read_text()
+            self.assertIn("<svg", picture[:500])
+            # Numbered as in the text and in the names of tensors: from 0.
+            self.assertIn(">layer 0, head 0<", picture)
+            self.assertIn("<title>0 → 0: ", picture)
+            self.assertNotIn("3 → ", picture)  # the last of four nodes is the scratch node
 
     def test_shades_reach_the_darkest(self):
         for name in ["positional-seed0", "standard-seed0"]:

@@ -53,6 +53,20 @@ class Documentation(CliCase):
                 documented = float(documented)
             self.assertEqual(documented, value if isinstance(value, float) else str(value), name)
 
+    def test_the_line_of_a_task_works_wherever_it_is_pasted(self):
+        page = (ROOT / "docs" / "adding-a-task.md").read_text()
+        line = re.search(r"^## The line\n.*?```cpp\n(.*?)```", page, re.M | re.S)[1]
+        folder = self.folder / "posattn" / "tasks"
+        folder.mkdir(parents=True)
+        lines = (ROOT / "src/posattn/tasks/task_list.inc").read_text().splitlines(keepends=True)
+        for place in range(len(lines) + 1):
+            (folder / "task_list.inc").write_text("".join(lines[:place] + [line] + lines[place:]))
+            done = subprocess.run(
+                ["c++", "-std=c++20", "-E", "-P", "-I", self.folder, "-I", ROOT / "src",
+                 ROOT / "src/posattn/tasks/registry.cc"], capture_output=True, text=True, check=True)
+            self.assertIn("const Task& cumulative_spread_task();", done.stdout, place)
+            self.assertIn("&cumulative_spread_task(),", done.stdout, place)
+
     def test_exit_codes(self):
         for code in [0, 1, 2, 3, 4, 5, 6, 130]:
             self.assertRegex(self.page, rf"(?m)^\| {code} \| ")

@@ -90,9 +90,9 @@ class Run(CliCase):
     def test_text_and_trace(self):
         self.assertEqual(self.run_ok("run", "cumulative-sum", "--input", "1,2,3,4"), "1,3,6,10\n")
         text = self.run_ok("run", "cumulative-sum", "--input", "1,2,3,4", "--trace")
-        for line in ["start", "round 2"]:
+        for line in ["start", "after round 1"]:
             self.assertIn(line + "\n", text)
-        self.assertRegex(text, r"round 1\n  x +1 +3 +5 +7\n")
+        self.assertRegex(text, r"after round 0\n  x +1 +3 +5 +7\n")
         self.assertTrue(text.endswith("\n\n1,3,6,10\n"))
 
     def test_whole_numbers(self):
@@ -123,6 +123,7 @@ class Compile(CliCase):
                      "attention as routes", "min or max(x, p)", "rounding: for inputs of 1",
                      "written to s.safetensors", "posattn verify s.safetensors"]:
             self.assertIn(part, text)
+        self.assertRegex(text, r"\n0 +0 +[\d,]+ +2 +4 ")  # layers and rounds count from 0
         self.assertIn("M1: ", self.run_ok("compile", "distances"))
         self.assertTrue((self.folder / "distances.safetensors").exists())
 
@@ -168,7 +169,7 @@ class Compile(CliCase):
         self.run_ok("compile", "small.par")
         for command in (["compile"], ["run", "--input", "1,2"]):
             self.run_error(3, *command, "large.par",
-                           message=["a sum of whole numbers up to 1.8e+07 in round 1",
+                           message=["a sum of whole numbers up to 1.8e+07 in round 0",
                                     "less than 2^24"])
         # The interpreter is in double and knows no such limit.
         self.assertEqual(self.run_ok("run", "large.par", "--input", "9000000,8999999", "--level",
@@ -176,7 +177,7 @@ class Compile(CliCase):
 
     def test_errors(self):
         self.run_error(2, "compile", "sort", "--length", 0, message="1 to 1048576")
-        self.run_error(2, "compile", "sort", "--sharpness", 0, message="a number above 0")
+        self.run_error(2, "compile", "sort", "--dense", "--sharpness", 0, message="a number above 0")
         self.run_error(3, "compile", "sort", "--dense", "--length", 129, message="leave out --dense")
         self.run_error(1, "compile", "sort", "-o", "none/m.safetensors", message="cannot write")
         self.run_error(4, "compile", "none.par", message="cannot read 'none.par'")
@@ -268,6 +269,11 @@ class Show(CliCase):
             root = xml.etree.ElementTree.parse(self.folder / "p.svg").getroot()
             self.assertTrue(root.tag.endswith("svg"))
 
+    def test_rounds_count_from_0(self):
+        picture = self.run_ok("show", "sort", "--length", 4, "-o", "-")
+        for name, shown in [("round 0", True), ("round 2", True), ("round 3", False)]:
+            self.assertEqual(f">{name}<" in picture, shown, name)
+
     def test_errors(self):
         self.run_error(2, "show", "sort", "--length", 129, message="at most 128 and 200")
         self.run_error(1, "show", "sort", "-o", "none/p.svg", message="cannot write")
@@ -287,6 +293,26 @@ class CompiledModels(CliCase):
             for scale in model["scales"]:
                 self.assertLess(scale["mse_over_c2"], 1e-13)
                 self.assertEqual(scale["accuracy"], 1)
+
+    def test_evaluate_without_a_task(self):
+        """The program that the model carries says what is right."""
+        (self.folder / "larger.par").write_text(LARGER)
+        for program in ("distances", "reduce", "larger.par"):
+            text = self.run_ok("compile", program, "-o", "m.safetensors")
+            self.assertIn("posattn evaluate m.safetensors", text)
+            found = self.run_json("evaluate", "m.safetensors", "--scales", "1,1000", "--samples", 50)
+            name = program.removesuffix(".par")
+            for entry in (found["models"][0], found["summary"][0]):
+                self.assertEqual((entry["task"], entry["program"]), (None, name))
+            for scale in found["models"][0]["scales"]:
+                self.assertLess(scale["mse_over_c2"], 1e-12)
+                self.assertEqual(scale["accuracy"], 1)
+            self.assertTrue(self.run_ok("evaluate", "m.safetensors").startswith(f"program {name}, "))
+        change_number(self.folder / "m.safetensors", "decoding.weight", 0, 7.0)
+        wrong = self.run_json("evaluate", "m.safetensors", "--scales", "1")["models"][0]["scales"][0]
+        self.assertGreater(wrong["mse"], 0.1)
+        task = self.run_json("evaluate", "routes.safetensors", "--scales", "1", "--samples", 2)["models"][0]
+        self.assertEqual(list(task), ["path", "task", "architecture", "length", "scales"])
 
     def test_predict(self):
         for name in ("routes", "dense"):
@@ -312,13 +338,12 @@ class CompiledModels(CliCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("--dense", done.stderr)
         subprocess.run([*script, "dense.safetensors", "m.pt"], cwd=self.folder, check=True)
-        sys.path.insert(0, str(ROOT / "tests" / "parity"))
-        import model as parity  # Debian's python3-torch
+        sys.path.insert(0, str(ROOT / "scripts"))
+        import posattn_torch  # needs Debian's python3-torch
         import torch
-        names = {field.name for field in parity.dataclasses.fields(parity.Spec)}
-        spec = {key: value for key, value in self.run_json("inspect", "dense.safetensors")["spec"].items()
-                if key in names}
-        network = parity.Transformer(parity.Spec(**spec))
+        with self.assertRaisesRegex(posattn_torch.ModelError, "routes.safetensors: .*--dense"):
+            posattn_torch.load_model(self.folder / "routes.safetensors")
+        network = posattn_torch.load_model(self.folder / "dense.safetensors")
         network.load_state_dict(torch.load(self.folder / "m.pt"), strict=True)
         rows = torch.tensor([[3.0, 1, 2, -5, 4, 8, 7, 6]])
         with torch.no_grad():

@@ -62,6 +62,30 @@ class Repeat(CliCase):
         self.assert_same_run(run, "whole/positional-seed0")
         self.assert_nothing_partial()
 
+    def test_extended_to_more_epochs(self):
+        """A finished run that goes on is the run that was longer from the start."""
+        settings = {"architecture": "positional,standard", "validate_every": 2, "test_every": 4}
+        self.run_ok("train", *tiny(epochs=7, **settings), "--out", "whole")
+        self.run_ok("train", *tiny(epochs=3, **settings), "--out", "out")
+        self.run_error(3, "train", *tiny(epochs=7, **settings), "--out", "out",
+                       message=["already holds this run", "add --resume"])
+        found = self.run_json("train", *tiny(epochs=7, **settings), "--out", "out", "--resume")
+        self.assertEqual([run["epoch"] for run in found["runs"]], [7, 7])
+        for name in ["positional-seed0", "standard-seed0"]:
+            self.assert_same_run(f"out/{name}", f"whole/{name}")
+            self.assertEqual((self.folder / f"out/{name}/model.safetensors").read_bytes(),
+                             (self.folder / f"whole/{name}/model.safetensors").read_bytes())
+            self.assertEqual((self.folder / f"out/{name}/config.toml").read_text(),
+                             (self.folder / f"whole/{name}/config.toml").read_text())
+        self.run_error(3, "train", *tiny(epochs=5, **settings), "--out", "out", "--resume",
+                       message=["a run of 7 epochs, 5 are asked for", "another --out"])
+
+    def test_a_schedule_that_ends_is_not_extended(self):
+        settings = {"schedule": "warmup-linear", "warmup_steps": 4}
+        self.run_ok("train", *tiny(**settings), "--out", "out")
+        self.run_error(3, "train", *tiny(epochs=4, **settings), "--out", "out", "--resume",
+                       message=["a run of 3 epochs, whose schedule warmup-linear ends there"])
+
     def test_interrupt_and_go_on(self):
         for number in [signal.SIGINT, signal.SIGTERM]:
             out = number.name

@@ -9,7 +9,8 @@ import math
 import numpy
 import torch
 
-from model import PRESETS, Transformer, loss_of, preset
+import tool  # noqa: F401, puts scripts/ on the path
+from posattn_torch import PRESETS, Transformer, loss_of, preset
 
 ENCODINGS = ("one_hot", "binary", "sinusoidal", "random", "learned")
 

@@ -35,6 +35,7 @@ from training import (
 )
 
 import convert  # scripts/, which tool puts on the path
+import posattn_torch
 from safetensors_io import write_safetensors
 
 PROGRAM = None  # parity_tool, from the command line
@@ -206,8 +207,11 @@ class ModelFileParityTest(ParityTest):
                 # Weights of another seed, so that only the file can make them right.
                 fresh = type(case.model)(case.spec)
                 fresh.load_state_dict(torch.load(state), strict=True)
+                read = posattn_torch.load_model(ours)
+                self.assertEqual(read.spec, case.spec)
                 for name, tensor in case.model.state_dict().items():
                     self.assertTrue(torch.equal(fresh.state_dict()[name].double(), tensor), name)
+                    self.assertTrue(torch.equal(read.state_dict()[name].double(), tensor), name)
                 outputs = fresh.double()(case.inputs).detach().numpy()
                 actual = saved[f"{case.name}/outputs"]
                 self.assert_close(actual, outputs, 1e-5, case.name)
@@ -226,6 +230,16 @@ class ModelFileParityTest(ParityTest):
         with self.assertRaisesRegex(convert.ConversionError, "--dense"):
             convert.to_torch(path, state)
         self.assertFalse(os.path.exists(state))
+
+    def test_files_that_the_module_refuses(self):
+        for metadata, part in [({}, "no metadata"), ({"spec": "{"}, "not valid JSON"),
+                               ({"spec": "[]"}, "not an object"),
+                               ({"spec": '{"biases": "none"}'}, "'biases'"),
+                               ({"spec": '{"depth": 1}'}, "not those of its spec")]:
+            path = self.path("m.safetensors")
+            write_safetensors(path, {"x": numpy.zeros(1, numpy.float32)}, metadata)
+            with self.assertRaisesRegex(posattn_torch.ModelError, part):
+                posattn_torch.load_model(path)
 
     def test_pytorch_state_dict_without_metadata(self):
         cases = [paper_case(name, samples=10, seed=4) for name in ("positional", "standard")]

@@ -4,7 +4,7 @@ import numpy
 import torch
 
 from cases import as_float, initial_model, make_batch, paper_case, random_case
-from model import PRESETS, loss_of, preset
+from posattn_torch import PRESETS, loss_of, preset
 
 # As the C++ options are called; PyTorch's names are in `optimiser_of`.
 OPTIMISERS = {

@@ -36,8 +36,8 @@ nlohmann::json parse_strict_json(std::string_view text, std::string_view what) {
     return json::parse(text, check);
   } catch (const json::parse_error& error) {
     throw Error(ExitCode::data, fmt::format("{}: not valid JSON at byte {}", what, error.byte));
-  } catch (const json::exception& error) {  // a number out of range
-    throw Error(ExitCode::data, fmt::format("{}: not valid JSON ({})", what, error.what()));
+  } catch (const json::out_of_range&) {
+    throw Error(ExitCode::data, fmt::format("{}: not valid JSON (a number is out of range)", what));
   }
 }
 

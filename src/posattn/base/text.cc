@@ -58,6 +58,23 @@ void parse_list(std::string_view text, std::string_view name, const char* exampl
   }
 }
 
+// Bytes of the character at `at` that a terminal may act upon or that changes the direction of
+// writing; 0 for any other.
+size_t unsafe_bytes(std::string_view text, size_t at) {
+  const auto byte = [&](size_t place) -> int {
+    return place < text.size() ? static_cast<unsigned char>(text[place]) : 0;
+  };
+  const int first = byte(at), second = byte(at + 1), third = byte(at + 2);
+  if (first < 0x20 || first == 0x7f) return 1;
+  if (first == 0xc2 && second < 0xa0) return second < 0x80 ? 1 : 2;  // U+0080 to U+009F
+  if (first == 0xd8 && second == 0x9c) return 2;                     // U+061C
+  if (first != 0xe2) return 0;
+  const bool mark = second == 0x80 && (third == 0x8e || third == 0x8f);     // U+200E, U+200F
+  const bool embedding = second == 0x80 && third >= 0xa8 && third <= 0xae;  // U+2028 to U+202E
+  const bool isolation = second == 0x81 && third >= 0xa6 && third <= 0xa9;  // U+2066 to U+2069
+  return mark || embedding || isolation ? 3 : 0;
+}
+
 }  // namespace
 
 int64_t parse_integer(std::string_view text, std::string_view name) {
@@ -114,21 +131,22 @@ std::vector<uint64_t> parse_seeds(std::string_view text, std::string_view name) 
 }
 
 bool is_plain_line(std::string_view text) {
-  const auto byte = [&](size_t at) -> int {
-    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
-  };
   for (size_t at = 0; at < text.size(); ++at) {
-    const int first = byte(at), second = byte(at + 1), third = byte(at + 2);
-    if (first < 0x20 || first == 0x7f) return false;
-    if (first == 0xc2 && second < 0xa0) return false;   // U+0080 to U+009F
-    if (first == 0xd8 && second == 0x9c) return false;  // U+061C
-    if (first != 0xe2) continue;
-    const bool mark = second == 0x80 && (third == 0x8e || third == 0x8f);     // U+200E, U+200F
-    const bool embedding = second == 0x80 && third >= 0xa8 && third <= 0xae;  // U+2028 to U+202E
-    const bool isolation = second == 0x81 && third >= 0xa6 && third <= 0xa9;  // U+2066 to U+2069
-    if (mark || embedding || isolation) return false;
+    if (unsafe_bytes(text, at) > 0) return false;
   }
   return true;
+}
+
+std::string printable(std::string_view text, bool keep_line_breaks) {
+  std::string shown;
+  for (size_t at = 0; at < text.size();) {
+    const size_t unsafe = keep_line_breaks && text[at] == '\n' ? 0 : unsafe_bytes(text, at);
+    if (unsafe == 0) shown += text[at++];
+    for (const size_t end = at + unsafe; at < end; ++at) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at]));
+    }
+  }
+  return shown;
 }
 
 }  // namespace posattn

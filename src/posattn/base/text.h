@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,5 +24,9 @@ std::vector<uint64_t> parse_seeds(std::string_view text, std::string_view name =
 // Whether text in UTF-8 can go to a terminal or a figure as one line: no control characters, line
 // breaks or marks that change the direction of writing (and so hide what a line says).
 bool is_plain_line(std::string_view text);
+
+// `text` with every such character as the bytes it is made of, "\x1b"; for what comes from files
+// and flags.
+std::string printable(std::string_view text, bool keep_line_breaks = false);
 
 }  // namespace posattn

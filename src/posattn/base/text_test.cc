@@ -63,6 +63,15 @@ TEST(Text, Seeds) {
       std::string::npos);
 }
 
+TEST(Text, PrintableTextHoldsNothingThatATerminalActsUpon) {
+  EXPECT_EQ(printable("c \u2264 3\\x"), "c \u2264 3\\x");
+  EXPECT_EQ(printable("a\x1b[2J\n\x7f"), "a\\x1b[2J\\x0a\\x7f");
+  EXPECT_EQ(printable("a\n\tb", true), "a\n\\x09b");
+  EXPECT_EQ(printable("\u009b1m \u202e."), "\\xc2\\x9b1m \\xe2\\x80\\xae.");
+  EXPECT_EQ(printable("\xc2"), "\\xc2");  // cut off
+  EXPECT_TRUE(is_plain_line(printable("\xc2\x01\u2066\u061c\r")));
+}
+
 TEST(Text, PlainLines) {
   for (const char* text :
        {"", "a b", "c \u2264 3, Stra\u00dfe \u03b1\u2192\u03b2", "\u00a0", "\u2027\u202f\u2065"}) {

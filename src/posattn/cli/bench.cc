@@ -27,7 +27,7 @@ struct BenchFlags {
   double seconds = 1;
   std::string path = "auto", device = "cpu";
   std::vector<std::string> precisions = {"fp32", "tf32"};
-  std::vector<int> seeds = {1, 10, 50, 200};
+  std::vector<int> runs = {1, 10, 50, 200};
   std::vector<int> growth;
   bool peer = false, inference = false, operations = false, json = false;
 };
@@ -149,14 +149,25 @@ Json measure(const BenchFlags& options) {
   return result;
 }
 
-Json measure_device(const BenchFlags& options) {
-  if (options.peer || options.inference || options.operations || !options.growth.empty()) {
-    throw Error(ExitCode::usage, "--peer, --inference, --operations or --growth with --device cuda",
-                "--device cpu for these");
+// Flags of one device have no meaning on the other.
+void refuse_flags_of_other_device(const CLI::App& command, const std::string& device) {
+  const std::vector<std::string> others =
+      device == "cuda"
+          ? std::vector<std::string>{"--peer",    "--inference", "--operations", "--growth",
+                                     "--threads", "--tile",      "--repetitions"}
+          : std::vector<std::string>{"--runs", "--precision"};
+  for (const std::string& flag : others) {
+    if (command.count(flag) == 0) continue;
+    throw Error(ExitCode::usage, fmt::format("{} with --device {}", flag, device),
+                fmt::format("--device {}", device == "cuda" ? "cpu" : "cuda"),
+                fmt::format("leave {} out, or name the other device", flag));
   }
+}
+
+Json measure_device(const BenchFlags& options) {
   return measure_device_steps({.architectures = options.architectures,
                                .precisions = options.precisions,
-                               .seeds = options.seeds,
+                               .runs = options.runs,
                                .length = options.length,
                                .batch = options.batch,
                                .path = options.path,
@@ -218,19 +229,20 @@ std::string bench_text(const Json& result) {
 
 }  // namespace
 
-void add_bench(Program& program) {
+void add_bench(CommandLine& command_line) {
   auto options = std::make_shared<BenchFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "bench",
        .description = "Measure this machine's peak and a training step, beside PyTorch if asked",
        .examples = {"posattn bench", "posattn bench --peer --inference --json",
                     "posattn bench --growth 8,16,32,64,128,256,512,1024",
                     "posattn bench --operations",
-                    "posattn bench --device cuda --seeds 1,100 --precision fp32"},
+                    "posattn bench --device cuda --runs 1,100 --precision fp32"},
        .details = "GFLOP/s are nominal: the flops of the architecture as it is written over the\n"
                   "time, so that an algorithm that needs fewer can pass the hardware's peak."},
-      [options] {
+      [options, &app = command_line.app] {
+        refuse_flags_of_other_device(*app.get_subcommand("bench"), options->device);
         const bool on_device = options->device == "cuda";
         const Json result = on_device ? measure_device(*options) : measure(*options);
         write_output(options->json ? result.dump(2) + "\n"
@@ -266,12 +278,10 @@ void add_bench(Program& program) {
   command.add_option("--device", options->device, "cpu or cuda: where the steps are computed")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command
-      .add_option("--seeds", options->seeds,
-                  "Numbers of runs in lockstep to measure, each (cuda only)")
+  command.add_option("--runs", options->runs, "How many runs in lockstep, one by one (cuda only)")
       ->delimiter(',')
       ->check(CLI::Range(1, 65535))
-      ->capture_default_str();
+      ->option_text("LIST [1,10,50,200]");
   command.add_option("--precision", options->precisions, "Of the products: fp32, tf32 (cuda only)")
       ->delimiter(',')
       ->check(CLI::IsMember({"fp32", "tf32"}))

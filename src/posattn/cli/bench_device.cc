@@ -29,7 +29,7 @@ Json measure_device_steps(const DeviceBenchOptions& options) {
   Json rows = Json::array();
   for (const std::string& architecture : options.architectures) {
     for (const std::string& precision : options.precisions) {
-      for (const int seeds : options.seeds) {
+      for (const int runs : options.runs) {
         RunConfig config;
         config.architecture = architecture;
         config.length = options.length;
@@ -39,17 +39,17 @@ Json measure_device_steps(const DeviceBenchOptions& options) {
         config.device = "cuda";
         config.precision = precision;
         validate(config);
-        const DeviceTiming timing = time_device_steps(config, seeds, options.seconds);
-        const double per_seed = 1e6 / seeds;
+        const DeviceTiming timing = time_device_steps(config, runs, options.seconds);
+        const double per_run = 1e6 / runs;
         rows.push_back({{"architecture", architecture},
                         {"length", options.length},
                         {"batch", options.batch},
-                        {"seeds", seeds},
+                        {"seeds", runs},
                         {"precision", precision},
                         {"engine", timing.engine},
                         {"us_per_step_and_seed", four_digits(timing.microseconds_per_seed())},
-                        {"us_lower_quartile", four_digits(timing.step.lower_quartile * per_seed)},
-                        {"us_upper_quartile", four_digits(timing.step.upper_quartile * per_seed)},
+                        {"us_lower_quartile", four_digits(timing.step.lower_quartile * per_run)},
+                        {"us_upper_quartile", four_digits(timing.step.upper_quartile * per_run)},
                         {"repetitions", timing.step.repetitions},
                         {"gflops", four_digits(timing.gflops())}});
       }
@@ -75,8 +75,8 @@ std::string device_steps_text(const Json& result) {
   std::string text = fmt::format(
       "{}, driver for CUDA {}, built with CUDA {}\n\n", device["name"].get<std::string>(),
       device["driver"].get<std::string>(), device["toolkit"].get<std::string>());
-  TextTable table({"training step", "precision", "engine", "length", "batch", "seeds",
-                   "us per step and seed", "GFLOP/s"},
+  TextTable table({"training step", "precision", "engine", "length", "batch", "runs",
+                   "us per step and run", "GFLOP/s"},
                   3);
   for (const Json& row : result["device_steps"]) {
     table.add_row({row["architecture"], row["precision"], row["engine"],

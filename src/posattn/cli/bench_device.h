@@ -9,7 +9,7 @@ namespace posattn {
 
 struct DeviceBenchOptions {
   std::vector<std::string> architectures, precisions;
-  std::vector<int> seeds;
+  std::vector<int> runs;  // in lockstep, one measurement each
   int length = 8;
   int64_t batch = 1000;
   std::string path;

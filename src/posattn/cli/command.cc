@@ -5,18 +5,19 @@
 
 namespace posattn {
 
-CLI::App& add_command(Program& program, const CommandText& text, std::function<ExitCode()> action) {
-  CLI::App* command = program.app.add_subcommand(text.name, text.description);
+CLI::App& add_command(CommandLine& command_line, const CommandText& text,
+                      std::function<ExitCode()> action) {
+  CLI::App* command = command_line.app.add_subcommand(text.name, text.description);
   std::string footer = "Examples:";
   for (const std::string& example : text.examples) footer += "\n  " + example;
   if (!text.details.empty()) footer += "\n\n" + text.details;
   command->footer(footer);
-  command->callback([&program, run = std::move(action)] { program.chosen = run; });
+  command->callback([&command_line, run = std::move(action)] { command_line.chosen = run; });
   return *command;
 }
 
-void add_json_flag(CLI::App& command, bool& json) {
-  command.add_flag("--json", json, "Print the result as JSON (shapes: docs/commands.md)");
+CLI::Option& add_json_flag(CLI::App& command, bool& json) {
+  return *command.add_flag("--json", json, "Print the result as JSON (shapes: docs/commands.md)");
 }
 
 }  // namespace posattn

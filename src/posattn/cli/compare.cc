@@ -97,10 +97,10 @@ ExitCode compare_experiment(const CompareFlags& options) {
 
 }  // namespace
 
-void add_compare(Program& program) {
+void add_compare(CommandLine& command_line) {
   auto options = std::make_shared<CompareFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "compare",
        .description = "Set the results of an experiment beside the published ones",
        .examples = {"posattn compare value-range",

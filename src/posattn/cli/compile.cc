@@ -11,6 +11,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/programs/checking/rounding.h"
@@ -64,6 +65,8 @@ std::string precision_text(const NetworkPlan& plan) {
 }
 
 ExitCode compile_program(const CompileFlags& options) {
+  refuse_with_standard_output(options.output, options.json, "--json");
+  refuse_with_standard_output(options.output, options.precision_check, "--precision-check");
   const ProgramInput input = read_program(options.program, options.length);
   if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
     throw Error(ExitCode::usage, fmt::format("--sharpness {}", options.sharpness),
@@ -79,7 +82,8 @@ ExitCode compile_program(const CompileFlags& options) {
   model.origin.notes["length"] = std::to_string(options.length);
   const std::string path =
       options.output.empty() ? plan.program.name + ".safetensors" : options.output;
-  save_model(path, model);
+  write_result(path, model_bytes(model));
+  if (is_standard_output(path)) return ExitCode::done;
   const int64_t parameters = model.parameters.layout().parameter_count();
   if (options.json) {
     const nlohmann::ordered_json document = {{"model", path},
@@ -107,20 +111,20 @@ ExitCode compile_program(const CompileFlags& options) {
                                 : "attention as routes",
                   plan_listing(plan));
   if (options.precision_check) text += "\n" + precision_text(plan);
-  text += fmt::format("\nwritten to {0}\nnext:  posattn verify {0}\n", path);
-  if (!model.origin.task.empty()) {
-    text += fmt::format("       posattn evaluate {} --scales 1..10,1000\n", path);
-  }
+  text += fmt::format(
+      "\nwritten to {0}\nnext:  posattn verify {0}\n"
+      "       posattn evaluate {0} --scales 1..10,1000\n",
+      path);
   write_output(text);
   return ExitCode::done;
 }
 
 }  // namespace
 
-void add_compile(Program& program) {
+void add_compile(CommandLine& command_line) {
   auto options = std::make_shared<CompileFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "compile",
        .description = "Turn a parallel program into an exact positional Transformer",
        .examples = {"posattn compile sort --length 8 -o sort.safetensors",
@@ -134,21 +138,23 @@ void add_compile(Program& program) {
       ->required()
       ->type_name("");
   command.add_option("--length", options->length, "Numbers per input, n")->option_text("INT [8]");
-  command.add_option("-o,--output", options->output, "The model file")
-      ->option_text("FILE [PROGRAM.safetensors]");
-  command.add_flag("--dense", options->dense,
-                   "Queries and keys instead of routes, as PyTorch loads them (n up to 128)");
+  add_output_option(command, options->output, "The model file; '-': standard output",
+                    "FILE [PROGRAM.safetensors]");
+  CLI::Option* dense =
+      command.add_flag("--dense", options->dense,
+                       "Queries and keys instead of routes, as PyTorch loads them (n up to 128)");
   command
       .add_option("--sharpness", options->sharpness,
                   "Of dense attention; from 104 on it is exactly one-hot in fp32")
+      ->needs(dense)
       ->option_text("NUMBER [1024]");
   command
       .add_option("--pad-to", options->pad_to,
                   "Embed in an architecture of width,heads,hidden,layers")
       ->option_text("D,H,M,L");
-  command.add_flag("--precision-check", options->precision_check,
-                   "Say how exact the network's arithmetic is");
-  add_json_flag(command, options->json);
+  CLI::Option* check = command.add_flag("--precision-check", options->precision_check,
+                                        "Say how exact the network's arithmetic is");
+  add_json_flag(command, options->json).excludes(check);
 }
 
 }  // namespace posattn

@@ -29,17 +29,17 @@ ExitCode completion(const CompletionFlags& options, const CLI::App& app) {
 
 }  // namespace
 
-void add_completion(Program& program) {
+void add_completion(CommandLine& command_line) {
   auto options = std::make_shared<CompletionFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "completion",
        .description = "Print a completion script for bash, zsh or fish",
        .examples = {"source <(posattn completion bash)",
                     "posattn completion bash > ~/.local/share/bash-completion/completions/posattn",
                     "posattn completion zsh > ~/.zfunc/_posattn",
                     "posattn completion fish > ~/.config/fish/completions/posattn.fish"}},
-      [options, &app = program.app] { return completion(*options, app); });
+      [options, &app = command_line.app] { return completion(*options, app); });
   command.add_option("SHELL", options->shell, "bash, zsh or fish")->required()->type_name("");
   add_json_flag(command, options->json);
 }

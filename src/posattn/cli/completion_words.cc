@@ -6,7 +6,10 @@
 #include <CLI/CLI.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/cli/usage_errors.h"
+#include "posattn/experiments/experiment.h"
 #include "posattn/model/spec.h"
+#include "posattn/programs/language/library.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -14,7 +17,13 @@ namespace {
 
 const std::vector<std::string> shells = {"bash", "zsh", "fish"};
 
-std::vector<std::string> known_values(const std::string& flag) {
+std::vector<std::string> program_names() {
+  std::vector<std::string> names;
+  for (const LibraryProgram& program : library_programs()) names.push_back(program.name);
+  return names;
+}
+
+std::vector<std::string> known_values(const std::string& command, const std::string& flag) {
   std::vector<std::string> values;
   if (flag == "--task") {
     for (const Task* task : tasks()) values.emplace_back(task->name());
@@ -26,8 +35,24 @@ std::vector<std::string> known_values(const std::string& flag) {
     values = {"fp32", "tf32"};
   } else if (flag == "--format") {
     values = {"csv", "npy"};
+  } else if (flag == "--show") {
+    values = command == "programs" ? program_names() : experiment_names();
+  } else if (flag == "--level") {
+    values = {"static", "network"};
+  } else if (flag == "--split") {
+    values = {"test", "all"};
   }
   return values;
+}
+
+// Of a positional argument, by its name in the help.
+ArgumentWords known_arguments(const CLI::App& app, const std::string& name) {
+  if (name == "PROGRAM") return {program_names(), true};
+  if (name.starts_with("EXPERIMENT")) return {experiment_names(), true};
+  if (name == "RUNS") return {experiment_names(), true};  // with --results
+  if (name == "COMMAND") return {command_names(app), false};
+  if (name == "SHELL") return {shells, false};
+  return {};
 }
 
 std::string flag_list(const CommandWords& command) {
@@ -46,7 +71,9 @@ std::string bash_script(const std::vector<CommandWords>& commands) {
   std::string names, flag_cases, value_cases;
   for (const CommandWords& command : commands) {
     names += (names.empty() ? "" : " ") + command.name;
-    flag_cases += fmt::format("    {}) flags='{}' ;;\n", command.name, flag_list(command));
+    flag_cases +=
+        fmt::format("    {}) flags='{}' names='{}' files={} ;;\n", command.name, flag_list(command),
+                    fmt::join(command.arguments.values, " "), command.arguments.files ? 1 : 0);
     for (const FlagWords& flag : command.flags) {
       if (flag.values.empty()) continue;
       value_cases += fmt::format("    '{} {}') words='{}' ;;\n", command.name, flag.name,
@@ -56,15 +83,14 @@ std::string bash_script(const std::vector<CommandWords>& commands) {
   return fmt::format(R"(# posattn completion for bash
 _posattn() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
-  local command=${{COMP_WORDS[1]}} flags='' words=''
+  local command=${{COMP_WORDS[1]}} flags='' words='' names='' files=1
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     COMPREPLY=($(compgen -W '{} --help --version' -- "$current"))
     return
   fi
   case "$command $previous" in
-{}    'completion completion') words='{}' ;;
-  esac
+{}  esac
   case "$command" in
 {}  esac
   if [[ -n $words ]]; then
@@ -72,12 +98,13 @@ _posattn() {{
   elif [[ $current == -* ]]; then
     COMPREPLY=($(compgen -W "$flags" -- "$current"))
   else
-    COMPREPLY=($(compgen -f -- "$current"))
+    COMPREPLY=($(compgen -W "$names" -- "$current"))
+    if ((files)); then COMPREPLY+=($(compgen -f -- "$current")); fi
   fi
 }}
 complete -o filenames -F _posattn posattn
 )",
-                     names, value_cases, fmt::join(shells, " "), flag_cases);
+                     names, value_cases, flag_cases);
 }
 
 std::string zsh_script(const std::vector<CommandWords>& commands) {
@@ -86,7 +113,7 @@ std::string zsh_script(const std::vector<CommandWords>& commands) {
     std::erase_if(text, [](char c) { return c == '\'' || c == '[' || c == ']' || c == ':'; });
     return text;
   };
-  std::string names, cases;
+  std::string names, cases, functions;
   for (const CommandWords& command : commands) {
     names += fmt::format("    '{}:{}'\n", command.name, plain(command.help));
     cases += fmt::format("    {}) _arguments", command.name);
@@ -98,13 +125,19 @@ std::string zsh_script(const std::vector<CommandWords>& commands) {
       }
       cases += fmt::format(" \\\n      '*{}[{}]{}'", flag.name, plain(flag.help), value);
     }
-    cases += fmt::format(
-        " \\\n      '*:argument:{}' ;;\n",
-        command.name == "completion" ? fmt::format("({})", fmt::join(shells, " ")) : "_files");
+    // Names and files together take a function of their own: an action has room for one of them.
+    const std::string known = fmt::format("({})", fmt::join(command.arguments.values, " "));
+    std::string action = command.arguments.values.empty() ? "_files" : known;
+    if (!command.arguments.values.empty() && command.arguments.files) {
+      action = fmt::format("_posattn_{}_arguments", command.name);
+      functions += fmt::format("{}() {{ _alternative 'names:name:{}' 'files:file:_files' }}\n",
+                               action, known);
+    }
+    cases += fmt::format(" \\\n      '*:argument:{}' ;;\n", action);
   }
   return fmt::format(R"(#compdef posattn
 # posattn completion for zsh
-_posattn() {{
+{}_posattn() {{
   local -a commands
   commands=(
 {}  )
@@ -120,7 +153,7 @@ _posattn() {{
 }}
 compdef _posattn posattn
 )",
-                     names, cases);
+                     functions, names, cases);
 }
 
 std::string fish_script(const std::vector<CommandWords>& commands) {
@@ -137,10 +170,11 @@ std::string fish_script(const std::vector<CommandWords>& commands) {
       text += fmt::format("complete -c posattn -n '__fish_seen_subcommand_from {}' -l {}{} -d {}\n",
                           command.name, flag.name.substr(2), value, quoted(flag.help));
     }
+    if (command.arguments.values.empty()) continue;
+    text += fmt::format("complete -c posattn -n '__fish_seen_subcommand_from {}'{} -a '{}'\n",
+                        command.name, command.arguments.files ? "" : " -f",
+                        fmt::join(command.arguments.values, " "));
   }
-  text +=
-      fmt::format("complete -c posattn -n '__fish_seen_subcommand_from completion' -f -a '{}'\n",
-                  fmt::join(shells, " "));
   return text;
 }
 
@@ -149,12 +183,14 @@ std::string fish_script(const std::vector<CommandWords>& commands) {
 std::vector<CommandWords> describe_commands(const CLI::App& app) {
   std::vector<CommandWords> commands;
   for (const CLI::App* command : app.get_subcommands({})) {
-    CommandWords words{command->get_name(), command->get_description(), {}};
+    CommandWords words{command->get_name(), command->get_description(), {}, {}};
     for (const CLI::Option* option : command->get_options()) {
+      if (option->get_positional()) words.arguments = known_arguments(app, option->get_name(true));
       for (const std::string& name : option->get_lnames()) {
         const std::string flag = "--" + name;
         words.flags.push_back({flag, option->get_description(),
-                               option->get_items_expected_max() > 0, known_values(flag)});
+                               option->get_items_expected_max() > 0,
+                               known_values(command->get_name(), flag)});
       }
     }
     commands.push_back(std::move(words));

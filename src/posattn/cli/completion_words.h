@@ -17,10 +17,17 @@ struct FlagWords {
   std::vector<std::string> values;  // known values; empty: a file name
 };
 
+// What may stand without a flag.
+struct ArgumentWords {
+  std::vector<std::string> values;  // known names
+  bool files = true;                // also the names of files
+};
+
 struct CommandWords {
   std::string name;
   std::string help;
   std::vector<FlagWords> flags;
+  ArgumentWords arguments;
 };
 
 std::vector<CommandWords> describe_commands(const CLI::App& app);

@@ -107,10 +107,10 @@ ExitCode doctor(bool json) {
 
 }  // namespace
 
-void add_doctor(Program& program) {
+void add_doctor(CommandLine& command_line) {
   auto json = std::make_shared<bool>(false);
   CLI::App& command =
-      add_command(program,
+      add_command(command_line,
                   {.name = "doctor",
                    .description = "Show what the program found on this machine",
                    .examples = {"posattn doctor", "posattn doctor --json"},

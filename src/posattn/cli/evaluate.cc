@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "posattn/base/text.h"
@@ -13,7 +14,9 @@
 #include "posattn/cli/evaluate_output.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/programs/checking/program_task.h"
 
 namespace posattn {
 namespace {
@@ -31,13 +34,18 @@ struct EvaluateFlags {
 EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFlags& options,
                              const std::vector<double>& scales, int threads) {
   const Model model = load_model(path, options.hints);
-  if (model.origin.task.empty()) {
+  std::optional<StaticProgram> program;
+  std::optional<ProgramTask> computed;
+  if (model.origin.task.empty() && is_compiled(model)) {
+    computed.emplace(program.emplace(embedded_program(model, path.string())));
+  } else if (model.origin.task.empty()) {
     throw Error(ExitCode::data,
                 fmt::format("'{}' does not say which task it was trained on", path.string()),
                 "a task", "add --task NAME ('posattn tasks' lists them)");
   }
-  const Task& task = find_task(model.origin.task);
+  const Task& task = computed ? *computed : task_named_in(path.string(), model.origin.task);
   return {.path = path.string(),
+          .program = program ? program->name : "",
           .spec = model.spec,
           .origin = model.origin,
           .scales = evaluate({.model = &model,
@@ -90,10 +98,10 @@ ExitCode evaluate_models(const EvaluateFlags& options) {
 
 }  // namespace
 
-void add_evaluate(Program& program) {
+void add_evaluate(CommandLine& command_line) {
   auto options = std::make_shared<EvaluateFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "evaluate",
        .description = "Test models inside and outside their training range",
        .examples = {"posattn evaluate runs/cumulative-sum --scales 1..10",
@@ -104,7 +112,8 @@ void add_evaluate(Program& program) {
            "A scale c tests on values in [-range c, range c] that leave the training range.\n"
            "Integers are drawn from [-range c, range c) and may lie in the training range.\n"
            "A sample is accurate when each output is within 0.1 + 0.1 |target|. Models that\n"
-           "differ in nothing but their weights are summarised by median and spread."},
+           "differ in nothing but their weights are summarised by median and spread. A model\n"
+           "compiled from a program of no task is compared with the program it carries."},
       [options] { return evaluate_models(*options); });
   command.add_option("MODEL", options->models, "Model files, run folders or folders of runs")
       ->required()

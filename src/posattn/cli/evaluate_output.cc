@@ -61,8 +61,9 @@ struct Group {
 std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
   std::vector<Group> groups;
   for (const EvaluatedModel& model : models) {
-    const Group wanted{model.origin.task, preset_name(model.spec), model.origin.length,
-                       traits_of(model), &model};
+    const std::string task = model.program.empty() ? model.origin.task : "program " + model.program;
+    const Group wanted{task, preset_name(model.spec), model.origin.length, traits_of(model),
+                       &model};
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) {
       return known.same_name(wanted) && known.traits == wanted.traits;
     });
@@ -194,6 +195,11 @@ Json spread_json(const Spread& spread) {
           {"non_finite", spread.non_finite}};
 }
 
+Json compared_with(const EvaluatedModel& model) {
+  if (model.program.empty()) return {{"task", model.origin.task}};
+  return {{"task", nullptr}, {"program", model.program}};
+}
+
 Json summary_json(const Group& group) {
   Json scales = Json::array();
   for (const ScaleSummary& summary : summarise(group.results)) {
@@ -202,15 +208,16 @@ Json summary_json(const Group& group) {
                       {"mse_over_c2", spread_json(summary.mse_over_c2)},
                       {"accuracy", spread_json(summary.accuracy)}});
   }
-  return {{"task", group.task},
-          {"architecture", group.architecture},
-          {"length", group.length},
-          {"variable_length", group.first->origin.variable_length},
-          {"range", group.first->origin.range},
-          {"integers", group.first->origin.integers},
-          {"spec", Json::parse(to_json(group.first->spec))},
-          {"models", group.paths.size()},
-          {"scales", scales}};
+  Json object = compared_with(*group.first);
+  object.update({{"architecture", group.architecture},
+                 {"length", group.length},
+                 {"variable_length", group.first->origin.variable_length},
+                 {"range", group.first->origin.range},
+                 {"integers", group.first->origin.integers},
+                 {"spec", Json::parse(to_json(group.first->spec))},
+                 {"models", group.paths.size()},
+                 {"scales", scales}});
+  return object;
 }
 
 }  // namespace
@@ -236,11 +243,12 @@ std::string evaluation_json(const std::vector<EvaluatedModel>& models,
   for (const EvaluatedModel& model : models) {
     Json scales = Json::array();
     for (const ScaleResult& result : model.scales) scales.push_back(scale_json(result));
-    list.push_back({{"path", model.path},
-                    {"task", model.origin.task},
-                    {"architecture", preset_name(model.spec)},
-                    {"length", model.origin.length},
-                    {"scales", scales}});
+    Json entry = {{"path", model.path}};
+    entry.update(compared_with(model));
+    entry.update({{"architecture", preset_name(model.spec)},
+                  {"length", model.origin.length},
+                  {"scales", scales}});
+    list.push_back(std::move(entry));
   }
   for (const Group& group : grouped(models)) summary.push_back(summary_json(group));
   // A path need not be UTF-8; JSON must be.

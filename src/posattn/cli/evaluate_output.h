@@ -11,6 +11,7 @@ namespace posattn {
 
 struct EvaluatedModel {
   std::string path;
+  std::string program;  // that it was compared with, where it has no task
   ModelSpec spec;
   ModelOrigin origin;
   std::vector<ScaleResult> scales;

@@ -147,23 +147,28 @@ ExitCode list_experiments(const ExperimentsFlags& options) {
 
 }  // namespace
 
-void add_experiments(Program& program) {
+void add_experiments(CommandLine& command_line) {
   auto options = std::make_shared<ExperimentsFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "experiments",
        .description = "List the experiments, their size and the time they take on this machine",
        .examples = {"posattn experiments", "posattn experiments mine.toml",
                     "posattn experiments --show value-range > mine.toml"}},
       [options] { return list_experiments(*options); });
-  command.add_option("EXPERIMENTS", options->files, "Names or files; none: the paper's")
-      ->type_name("");
-  command.add_option("--show", options->show, "Print the file of one of them")->option_text("NAME");
+  CLI::Option* files =
+      command.add_option("EXPERIMENTS", options->files, "Names or files; none: the paper's")
+          ->type_name("");
+  CLI::Option* show = command.add_option("--show", options->show, "Print the file of one of them")
+                          ->excludes(files)
+                          ->option_text("NAME");
   command.add_option("--device", options->device, "Estimate for this device")
+      ->excludes(show)
       ->option_text("TEXT [auto]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
+      ->excludes(show)
       ->option_text("INT [0]");
-  add_json_flag(command, options->json);
+  add_json_flag(command, options->json).excludes(show);
 }
 
 }  // namespace posattn

@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "posattn/base/file.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/inspect_output.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/predict.h"
@@ -43,7 +43,7 @@ Table read_input(const std::string& input, int64_t columns) {
 }
 
 // The input to show the attention for; empty when there is none.
-InputRow attention_input(const Model& model, const std::string& input) {
+InputRow attention_input(const Model& model, const std::string& path, const std::string& input) {
   const int64_t size = int64_t{1} * model.spec.real_nodes * model.spec.data_columns;
   const bool depends_on_input = model.spec.attention != AttentionSource::positions;
   const std::string any_input = model.origin.variable_length
@@ -60,7 +60,7 @@ InputRow attention_input(const Model& model, const std::string& input) {
   if (!depends_on_input) return {std::vector<float>(size), model.spec.real_nodes, any_input};
   if (model.origin.task.empty()) return {};
   const Dataset sample =
-      make_dataset({.task = &find_task(model.origin.task),
+      make_dataset({.task = &task_named_in(path, model.origin.task),
                     .length = model.origin.length,
                     .samples = 1,
                     .range = training_range(model.origin.range, model.origin.integers),
@@ -69,8 +69,9 @@ InputRow attention_input(const Model& model, const std::string& input) {
           "for one random input; --input 1,2,... shows another"};
 }
 
-std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& input) {
-  InputRow row = attention_input(model, input);
+std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& path,
+                                            const std::string& input) {
+  InputRow row = attention_input(model, path, input);
   if (row.values.empty() || !shows_attention(model.spec)) return std::nullopt;
   const Batch batch{.inputs = row.values, .samples = 1, .real_nodes = row.real_nodes};
   return AttentionMaps{.caption = std::move(row.note),
@@ -82,13 +83,16 @@ std::optional<AttentionMaps> attention_maps(const Model& model, const std::strin
 }
 
 ExitCode inspect(const InspectFlags& options) {
-  if (!options.attention.empty() && !options.attention.ends_with(".svg")) {
+  const bool to_output = is_standard_output(options.attention);
+  if (!options.attention.empty() && !options.attention.ends_with(".svg") && !to_output) {
     throw Error(ExitCode::usage, fmt::format("--attention '{}'", options.attention),
-                "a name that ends in .svg");
+                "a name that ends in .svg, or - for standard output");
   }
+  refuse_with_standard_output(options.attention, options.json, "--json");
   const std::filesystem::path path = find_model(options.model);
-  const Model model = load_model(path, options.hints);
-  const Inspection inspection{path.string(), &model, attention_maps(model, options.input)};
+  const Model model = read_model(path, options.hints);
+  const Inspection inspection{path.string(), &model,
+                              attention_maps(model, path.string(), options.input)};
   if (!options.attention.empty()) {
     if (!shows_attention(model.spec)) {
       throw Error(ExitCode::usage, fmt::format("attention maps of {} nodes", model.spec.nodes()),
@@ -100,12 +104,13 @@ ExitCode inspect(const InspectFlags& options) {
                   "add --input 1,2,... with the numbers of one sample");
     }
     const AttentionMaps& maps = *inspection.attention;
-    write_file(
+    write_result(
         options.attention,
         attention_svg(maps.weights, maps.depth, maps.heads, maps.nodes, maps.scratch_nodes,
                       fmt::format("{}, {}", path.string(), maps.caption),
                       attention_scale_end(maps.weights, maps.depth, maps.heads, maps.nodes)));
   }
+  if (to_output) return ExitCode::done;
   write_output(options.json ? inspection_json(inspection) : inspection_text(inspection));
   if (!options.json && !options.attention.empty()) {
     write_output(fmt::format("attention maps in {}\n", options.attention));
@@ -115,10 +120,10 @@ ExitCode inspect(const InspectFlags& options) {
 
 }  // namespace
 
-void add_inspect(Program& program) {
+void add_inspect(CommandLine& command_line) {
   auto options = std::make_shared<InspectFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "inspect",
        .description = "Show what a model is: its sizes, parameters and attention",
        .examples = {"posattn inspect runs/cumulative-sum/positional-seed0",
@@ -129,7 +134,9 @@ void add_inspect(Program& program) {
   command.add_option("MODEL", options->model, "A model file or run folder")
       ->required()
       ->type_name("");
-  command.add_option("--attention", options->attention, "Draw the attention matrices")
+  command
+      .add_option("--attention", options->attention,
+                  "Draw the attention matrices; '-': to standard output")
       ->option_text("FILE.svg");
   command
       .add_option("--input", options->input,

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "posattn/base/text.h"
 #include "posattn/cli/text_table.h"
 
 namespace posattn {
@@ -36,20 +38,34 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text;
 }
 
+// Of a value of several lines, such as a program, each line is set in: none can pass for another
+// part of the output.
+std::string note_text(const std::string& name, const std::string& value) {
+  const std::string shown = printable(value, true);
+  if (shown.find('\n') == std::string::npos) {
+    return fmt::format("{}: {}\n", printable(name), shown);
+  }
+  std::string text = printable(name) + ":\n";
+  std::istringstream lines(shown);
+  for (std::string line; std::getline(lines, line);)
+    text += (line.empty() ? "" : "  ") + line + "\n";
+  return text;
+}
+
 std::string heading(const Inspection& inspection) {
   const Model& model = *inspection.model;
-  std::string text = inspection.path + "\n";
+  std::string text = printable(inspection.path) + "\n";
   if (model.origin.task.empty()) {
     text += is_compiled(model) ? "compiled from a program of no task\n"
                                : "task unknown (the file has no metadata of posattn)\n";
   } else {
-    text += fmt::format("{} {}, {} {}, {} values in [-{}, {}]\n",
-                        is_compiled(model) ? "compiled for" : "trained on", model.origin.task,
-                        model.origin.variable_length ? "lengths up to" : "length",
-                        model.origin.length, model.origin.integers ? "integer" : "real",
-                        model.origin.range, model.origin.range);
+    text += fmt::format(
+        "{} {}, {} {}, {} values in [-{}, {}]\n",
+        is_compiled(model) ? "compiled for" : "trained on", printable(model.origin.task),
+        model.origin.variable_length ? "lengths up to" : "length", model.origin.length,
+        model.origin.integers ? "integer" : "real", model.origin.range, model.origin.range);
   }
-  for (const auto& [name, value] : model.origin.notes) text += fmt::format("{}: {}\n", name, value);
+  for (const auto& [name, value] : model.origin.notes) text += note_text(name, value);
   text += fmt::format("\n{} architecture\n", preset_name(model.spec));
   const Json spec = Json::parse(to_json(model.spec));
   for (const auto& [name, value] : spec.items()) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -23,29 +24,49 @@ Try:
   posattn evaluate runs/cumulative-sum --scales 1..10
   posattn report runs/cumulative-sum
 
-'posattn --help' lists all commands; 'posattn COMMAND --help' shows examples of each.
+'posattn help' lists all commands; 'posattn help COMMAND' shows examples of each.
 )";
 
-void add_commands(Program& program) {
-  add_train(program);
-  add_evaluate(program);
-  add_predict(program);
-  add_inspect(program);
-  add_report(program);
-  add_experiments(program);
-  add_reproduce(program);
-  add_compare(program);
-  add_programs(program);
-  add_compile(program);
-  add_run(program);
-  add_verify(program);
-  add_show(program);
-  add_tasks(program);
-  add_presets(program);
-  add_doctor(program);
-  add_bench(program);
-  add_completion(program);
-  add_version(program);
+void add_commands(CommandLine& command_line) {
+  add_train(command_line);
+  add_evaluate(command_line);
+  add_predict(command_line);
+  add_inspect(command_line);
+  add_report(command_line);
+  add_experiments(command_line);
+  add_reproduce(command_line);
+  add_compare(command_line);
+  add_programs(command_line);
+  add_compile(command_line);
+  add_run(command_line);
+  add_verify(command_line);
+  add_show(command_line);
+  add_tasks(command_line);
+  add_presets(command_line);
+  add_doctor(command_line);
+  add_bench(command_line);
+  add_completion(command_line);
+  add_help(command_line);
+  add_version(command_line);
+}
+
+// Flags that had another name before: it stays accepted, but no help or error speaks of it.
+struct RenamedFlag {
+  const char* command;
+  const char* before;
+  const char* now;
+};
+constexpr RenamedFlag renamed_flags[] = {{"bench", "--seeds", "--runs"}};
+
+std::vector<std::string> with_new_names(std::vector<std::string> arguments) {
+  for (const RenamedFlag& flag : renamed_flags) {
+    if (arguments.size() < 2 || arguments[1] != flag.command) continue;
+    for (std::string& argument : arguments) {
+      const std::string name = argument.substr(0, argument.find('='));
+      if (name == flag.before) argument.replace(0, name.size(), flag.now);
+    }
+  }
+  return arguments;
 }
 
 ExitCode run(int argc, char** argv) {
@@ -57,11 +78,14 @@ ExitCode run(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("OPTIONS", "options");
-  app.footer("'posattn COMMAND --help' shows the options of a command and examples to paste.");
-  Program program{app, std::vector<std::string>(argv, argv + argc), {}};
-  add_commands(program);
+  app.footer("'posattn help COMMAND' shows the options of a command and examples to paste.");
+  CommandLine command_line{app, std::vector<std::string>(argv, argv + argc), {}};
+  add_commands(command_line);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = with_new_names(command_line.arguments);
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them, without the program's name
+    words.pop_back();
+    app.parse(words);
   } catch (const CLI::CallForVersion& call) {
     write_output(std::string(call.what()) + "\n");
     return ExitCode::done;
@@ -71,7 +95,7 @@ ExitCode run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error);
   }
-  if (program.chosen) return program.chosen();
+  if (command_line.chosen) return command_line.chosen();
   write_output(fmt::format(fmt::runtime(welcome), version));
   return ExitCode::done;
 }

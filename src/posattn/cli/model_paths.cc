@@ -8,6 +8,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/results/manifest.h"
+#include "posattn/tasks/task.h"
 
 namespace posattn {
 namespace {
@@ -77,6 +78,12 @@ fs::path find_model(const std::string& name) {
                 "one model", fmt::format("name one of them, such as {}", found[0].string()));
   }
   return found[0];
+}
+
+Model read_model(const fs::path& path, const ModelHints& hints) {
+  Model model = load_model(path, hints);
+  if (model.origin.variable_length) task_named_in(path.string(), model.origin.task);
+  return model;
 }
 
 void add_hint_flags(CLI::App& command, ModelHints& hints) {

@@ -24,6 +24,10 @@ FoundModels find_models(const std::string& name);
 // The one model file meant by `name`. Throws Error(data) when there are several.
 std::filesystem::path find_model(const std::string& name);
 
+// The model of a file. Where rows may be of several lengths its task, which says which, must be one
+// that is known; Error(data) names the file otherwise.
+Model read_model(const std::filesystem::path& path, const ModelHints& hints);
+
 // --architecture, --task, --length and --heads: what a file without our metadata may leave open.
 void add_hint_flags(CLI::App& command, ModelHints& hints);
 

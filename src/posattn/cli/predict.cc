@@ -8,10 +8,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "posattn/base/file.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/npy.h"
@@ -21,7 +21,7 @@ namespace posattn {
 namespace {
 
 struct PredictFlags {
-  std::string model, input, output, format;
+  std::string model, input = "-", output = "-", format;
   int threads = 0;
   bool json = false;
   ModelHints hints;
@@ -56,29 +56,23 @@ ExitCode predict(const PredictFlags& options) {
     throw Error(ExitCode::usage, "--json and NPY output are both asked for", "one of them");
   }
   const int threads = thread_count(options.threads);
-  const Model model = load_model(find_model(options.model), options.hints);
-  const Table input = options.input.empty() || options.input == "-"
-                          ? read_table(std::cin, "standard input")
-                          : read_table(options.input);
+  const Model model = read_model(find_model(options.model), options.hints);
+  const Table input =
+      options.input == "-" ? read_table(std::cin, "standard input") : read_table(options.input);
   Table result;
   result.rows = input.rows;
   result.columns = output_columns_for(model, input.columns);
   result.values = predict_rows(model, input.values, input.rows, threads);
-  const std::string text = formatted(result, options);
-  if (options.output.empty() || options.output == "-") {
-    write_output(text);
-  } else {
-    write_file(options.output, text);
-  }
+  write_result(options.output, formatted(result, options));
   return ExitCode::done;
 }
 
 }  // namespace
 
-void add_predict(Program& program) {
+void add_predict(CommandLine& command_line) {
   auto options = std::make_shared<PredictFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "predict",
        .description = "A model's outputs for rows of numbers",
        .examples = {"echo 1,2,3,4,5,6,7,8 | posattn predict runs/cumulative-sum/positional-seed0",
@@ -93,13 +87,14 @@ void add_predict(Program& program) {
       ->type_name("");
   command.add_option("--input", options->input, "Rows to read; '-': standard input")
       ->option_text("FILE [-]");
-  command.add_option("--output", options->output, "File to write; '-': standard output")
-      ->option_text("FILE [-]");
-  command.add_option("--format", options->format, "csv or npy; npy when the output ends in .npy")
-      ->option_text("NAME [csv]");
+  add_output_option(command, options->output, "File to write; '-': standard output", "FILE [-]");
+  CLI::Option* format =
+      command
+          .add_option("--format", options->format, "csv or npy; npy when the output ends in .npy")
+          ->option_text("NAME [csv]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
-  add_json_flag(command, options->json);
+  add_json_flag(command, options->json).excludes(format);
   add_hint_flags(command, options->hints);
 }
 

@@ -35,10 +35,10 @@ std::string presets_text() {
 
 }  // namespace
 
-void add_presets(Program& program) {
+void add_presets(CommandLine& command_line) {
   auto json = std::make_shared<bool>(false);
   CLI::App& command =
-      add_command(program,
+      add_command(command_line,
                   {.name = "presets",
                    .description = "List the architectures that --architecture knows by name",
                    .examples = {"posattn presets", "posattn presets --json",

@@ -89,7 +89,7 @@ std::string plan_listing(const NetworkPlan& plan) {
       if (goes_on) what = "(goes on: nested minima, maxima or comparisons)";
       if (!goes_on && continues) what += " ...";
     }
-    table.add_row({std::to_string(k + 1), passing ? "-" : std::to_string(layer.round + 1), lines,
+    table.add_row({std::to_string(k), passing ? "-" : std::to_string(layer.round), lines,
                    layer.silent ? "silent" : std::to_string(layer.heads.size()),
                    std::to_string(layer.units.size()), what});
   }

@@ -76,18 +76,22 @@ ExitCode list_programs(const ProgramsFlags& options) {
 
 }  // namespace
 
-void add_programs(Program& program) {
+void add_programs(CommandLine& command_line) {
   auto options = std::make_shared<ProgramsFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "programs",
        .description = "List the parallel programs that can be compiled, with their cost",
        .examples = {"posattn programs", "posattn programs --length 32",
                     "posattn programs --show sort > mine.par"}},
       [options] { return list_programs(*options); });
-  command.add_option("--length", options->length, "Cost for this n")->option_text("INT [8]");
-  command.add_option("--show", options->show, "Print the text of one of them")->option_text("NAME");
-  add_json_flag(command, options->json);
+  CLI::Option* length =
+      command.add_option("--length", options->length, "Cost for this n")->option_text("INT [8]");
+  CLI::Option& json = add_json_flag(command, options->json);
+  command.add_option("--show", options->show, "Print the text of one of them")
+      ->excludes(length)
+      ->excludes(&json)
+      ->option_text("NAME");
 }
 
 }  // namespace posattn

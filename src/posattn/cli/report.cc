@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
-#include "posattn/base/file.h"
 #include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/report/experiment/page.h"
@@ -33,6 +33,10 @@ struct Written {
   std::string line;
 };
 
+std::string page_path(const ReportFlags& options, const std::filesystem::path& folder) {
+  return options.output.empty() ? (folder / "report.html").string() : options.output;
+}
+
 Written report_runs(const ReportFlags& options) {
   for (const std::string& source : options.sources) {
     // A database without a single result is still no run.
@@ -44,25 +48,21 @@ Written report_runs(const ReportFlags& options) {
   }
   ReportInput input = read_runs({options.sources.begin(), options.sources.end()});
   if (!options.title.empty()) input.title = options.title;
-  const std::filesystem::path page =
-      options.output.empty() ? std::filesystem::path(options.sources.front()) / "report.html"
-                             : std::filesystem::path(options.output);
-  write_file(page, report_page(input));
-  return {{{"page", page.string()}, {"runs", input.runs.size()}},
-          fmt::format("{} in {}\n", plural(input.runs.size(), "run"), page.string())};
+  const std::string page = page_path(options, options.sources.front());
+  write_result(page, report_page(input));
+  return {{{"page", page}, {"runs", input.runs.size()}},
+          fmt::format("{} in {}\n", plural(input.runs.size(), "run"), page)};
 }
 
 Written report_experiments(const ReportFlags& options) {
   const std::vector<ExperimentResults> all = read_results(options.results, options.sources);
-  const std::filesystem::path page = options.output.empty()
-                                         ? std::filesystem::path(options.results) / "report.html"
-                                         : std::filesystem::path(options.output);
-  write_file(page, experiment_page(options.title.empty() ? "Experiments" : options.title, all));
+  const std::string page = page_path(options, options.results);
+  write_result(page, experiment_page(options.title.empty() ? "Experiments" : options.title, all));
   std::vector<std::string> names;
   names.reserve(all.size());
   for (const ExperimentResults& results : all) names.push_back(results.experiment.output_name);
-  return {{{"page", page.string()}, {"experiments", names}},
-          fmt::format("{} in {}\n", plural(all.size(), "experiment"), page.string())};
+  return {{{"page", page}, {"experiments", names}},
+          fmt::format("{} in {}\n", plural(all.size(), "experiment"), page)};
 }
 
 ExitCode report(const ReportFlags& options) {
@@ -70,8 +70,10 @@ ExitCode report(const ReportFlags& options) {
     throw Error(ExitCode::usage, "nothing to report on", "run folders, or --results",
                 "posattn report --results results");
   }
+  refuse_with_standard_output(options.output, options.json, "--json");
   const Written written =
       options.results.empty() ? report_runs(options) : report_experiments(options);
+  if (is_standard_output(options.output)) return ExitCode::done;
   if (options.json) {
     write_output(
         written.document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
@@ -84,10 +86,10 @@ ExitCode report(const ReportFlags& options) {
 
 }  // namespace
 
-void add_report(Program& program) {
+void add_report(CommandLine& command_line) {
   auto options = std::make_shared<ReportFlags>();
   CLI::App& command =
-      add_command(program,
+      add_command(command_line,
                   {.name = "report",
                    .description = "Draw runs or experiments as one HTML page",
                    .examples = {"posattn report runs/cumulative-sum",
@@ -104,8 +106,8 @@ void add_report(Program& program) {
       .add_option("--results", options->results,
                   "Folder of `posattn reproduce`: draw its experiments")
       ->option_text("DIR");
-  command.add_option("-o,--output", options->output, "The page")
-      ->option_text("FILE [report.html in DIR or the first of RUNS]");
+  add_output_option(command, options->output, "The page; '-': standard output",
+                    "FILE [report.html in DIR or the first of RUNS]");
   command.add_option("--title", options->title, "Its title")
       ->option_text("TEXT [task and length, or Experiments]");
   add_json_flag(command, options->json);

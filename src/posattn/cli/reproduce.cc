@@ -158,11 +158,11 @@ ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>
 
 }  // namespace
 
-void add_reproduce(Program& program) {
+void add_reproduce(CommandLine& command_line) {
   auto options = std::make_shared<ReproduceFlags>();
   ExperimentChanges& changes = options->changes;
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "reproduce",
        .description = "Train the runs of an experiment that are missing; draw its figure",
        .examples = {"posattn reproduce value-range --quick",
@@ -174,7 +174,7 @@ void add_reproduce(Program& program) {
            "Ctrl-C saves checkpoints; the same command goes on, also after a kill. What is\n"
            "trained already, by whichever experiment, is not trained again. Table and figure\n"
            "show the whole experiment, as far as there are results."},
-      [options, &program] { return reproduce(*options, program.arguments); });
+      [options, &command_line] { return reproduce(*options, command_line.arguments); });
   command.add_option("EXPERIMENT", options->experiment, "Name ('posattn experiments') or file")
       ->required()
       ->type_name("");

@@ -41,7 +41,7 @@ std::string trace_text(const StaticProgram& program, const std::vector<double>& 
   const size_t words = program.words.size();
   std::string text;
   for (size_t r = 0; r <= program.rounds.size(); ++r) {
-    text += r == 0 ? std::string("start\n") : fmt::format("round {}\n", r);
+    text += r == 0 ? std::string("start\n") : fmt::format("after round {}\n", r - 1);
     for (size_t w = 0; w < words; ++w) {
       text += fmt::format("  {:<8}", program.words[w].name);
       for (int i = 0; i < program.processors; ++i) {
@@ -110,10 +110,10 @@ ExitCode run_program(const RunFlags& options) {
 
 }  // namespace
 
-void add_run(Program& program) {
+void add_run(CommandLine& command_line) {
   auto options = std::make_shared<RunFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "run",
        .description = "Run a parallel program on one input, at a level of the compiler",
        .examples = {"posattn run sort --input 3,1,2",
@@ -132,8 +132,9 @@ void add_run(Program& program) {
       .add_option("--level", options->level,
                   "static: the program's interpreter; network: the compiled Transformer")
       ->option_text("TEXT [network]");
-  command.add_flag("--trace", options->trace, "Print every word after every round first");
-  add_json_flag(command, options->json);
+  CLI::Option* trace =
+      command.add_flag("--trace", options->trace, "Print every word after every round first");
+  add_json_flag(command, options->json).excludes(trace);
 }
 
 }  // namespace posattn

@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "posattn/base/file.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/report/svg/program_svg.h"
@@ -21,7 +21,8 @@ struct ShowFlags {
 ExitCode show_program(const ShowFlags& options) {
   const ProgramInput input = read_program(options.program, options.length);
   const std::string path = options.output.empty() ? input.program.name + ".svg" : options.output;
-  write_file(path, program_svg(input.program));
+  write_result(path, program_svg(input.program));
+  if (is_standard_output(path)) return ExitCode::done;
   write_output(fmt::format("{} rounds of {} processors in {}\n", input.program.rounds.size(),
                            input.program.processors, path));
   return ExitCode::done;
@@ -29,10 +30,10 @@ ExitCode show_program(const ShowFlags& options) {
 
 }  // namespace
 
-void add_show(Program& program) {
+void add_show(CommandLine& command_line) {
   auto options = std::make_shared<ShowFlags>();
   CLI::App& command =
-      add_command(program,
+      add_command(command_line,
                   {.name = "show",
                    .description = "Draw who hears whom in every round of a parallel program",
                    .examples = {"posattn show sort --length 8 -o sort.svg",
@@ -42,8 +43,8 @@ void add_show(Program& program) {
       ->required()
       ->type_name("");
   command.add_option("--length", options->length, "Numbers per input, n")->option_text("INT [8]");
-  command.add_option("-o,--output", options->output, "The picture")
-      ->option_text("FILE [PROGRAM.svg]");
+  add_output_option(command, options->output, "The picture; '-': standard output",
+                    "FILE [PROGRAM.svg]");
 }
 
 }  // namespace posattn

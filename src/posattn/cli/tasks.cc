@@ -38,10 +38,10 @@ std::string tasks_text() {
 
 }  // namespace
 
-void add_tasks(Program& program) {
+void add_tasks(CommandLine& command_line) {
   auto json = std::make_shared<bool>(false);
   CLI::App& command =
-      add_command(program,
+      add_command(command_line,
                   {.name = "tasks",
                    .description = "List the tasks a model can be trained on",
                    .examples = {"posattn tasks", "posattn tasks --json",

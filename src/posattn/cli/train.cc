@@ -9,6 +9,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/progress.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/train_output.h"
@@ -86,7 +87,12 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   const size_t failed = count_status(outcomes, RunStatus::failed);
   if (diverged + failed > 0) {
     flush_output();
-    throw Error(ExitCode::failed,
+    // Damaged files and nothing else: the documented code for these.
+    const bool bad_files = std::ranges::all_of(outcomes, [](const RunOutcome& outcome) {
+      return outcome.status == RunStatus::done ||
+             (outcome.status == RunStatus::failed && outcome.failure == ExitCode::data);
+    });
+    throw Error(bad_files ? ExitCode::data : ExitCode::failed,
                 fmt::format("{} of {} runs did not finish ({} diverged, {} failed)",
                             diverged + failed, outcomes.size(), diverged, failed),
                 "", unfinished_runs(outcomes));
@@ -100,10 +106,10 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
 
 }  // namespace
 
-void add_train(Program& program) {
+void add_train(CommandLine& command_line) {
   auto settings = std::make_shared<TrainSettings>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "train",
        .description = "Train models: every architecture with every seed",
        .examples =
@@ -117,7 +123,7 @@ void add_train(Program& program) {
            "Runs go to OUT/ARCHITECTURE-seedSEED (OUT: --out, or runs/TASK). Ctrl-C saves a\n"
            "checkpoint and prints the command that goes on. A setting comes from --set, else\n"
            "from its flag, else from --config, else it has the default shown in brackets."},
-      [settings, &program] { return train(*settings, program.arguments); });
+      [settings, &command_line] { return train(*settings, command_line.arguments); });
   command.add_option("--seeds", settings->seeds, "Several runs, as 0..9 or 1,5,7..9")
       ->option_text("LIST");
   command.add_option("--config", settings->config_file, "Settings from a TOML file")
@@ -126,9 +132,9 @@ void add_train(Program& program) {
       ->option_text("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--out", settings->out, "Folder of the run folders")
-      ->option_text("DIR [runs/TASK]");
-  command.add_flag("--resume", settings->resume, "Go on with what OUT already holds");
+  add_output_option(command, settings->out, "Folder of the run folders", "DIR [runs/TASK]");
+  command.add_flag("--resume", settings->resume,
+                   "Go on with what OUT already holds, also to more epochs");
   command.add_option("--threads", settings->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
   command.add_flag("--dry-run", settings->dry_run,

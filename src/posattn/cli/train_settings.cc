@@ -7,6 +7,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/cli/output_file.h"
+#include "posattn/tasks/task.h"
 
 namespace posattn {
 namespace {
@@ -61,10 +63,10 @@ void add_config_flags(CLI::App& command, const std::shared_ptr<TrainSettings>& s
 std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   ConfigFile base;
   if (!settings.config_file.empty()) base = read_config_file(settings.config_file);
-  bool seed_given = false;
+  std::set<std::string> given;  // on the command line
   for (const auto& [key, value] : settings.flags) {
     set_field(base.config, key, value, fmt::format("in --{}", key));
-    seed_given = seed_given || key == "seed";
+    given.insert(key);
   }
   for (const std::string& assignment : settings.assignments) {
     const size_t equals = assignment.find('=');
@@ -74,8 +76,12 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
     }
     const std::string key = assignment.substr(0, equals);
     set_field(base.config, key, assignment.substr(equals + 1), "in --set");
-    seed_given = seed_given || key == "seed";
+    given.insert(key);
   }
+  if (!settings.config_file.empty() && !given.contains("task")) {
+    task_named_in(settings.config_file, base.config.task);
+  }
+  const bool seed_given = given.contains("seed");
   if (seed_given && !settings.seeds.empty()) {
     throw Error(ExitCode::usage, "both --seed and --seeds are given", "one of them");
   }
@@ -116,6 +122,9 @@ ConfigFile as_config_file(const std::vector<RunConfig>& configs) {
 
 std::filesystem::path output_folder(const TrainSettings& settings,
                                     const std::vector<RunConfig>& configs) {
+  if (is_standard_output(settings.out)) {
+    throw Error(ExitCode::usage, "--out -", "a folder: runs are several files", "./- names one");
+  }
   if (!settings.out.empty()) return settings.out;
   return std::filesystem::path("runs") / configs.front().task;
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "posattn/base/text.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 
@@ -20,18 +22,7 @@ std::vector<std::string> flag_names(const CLI::App& command) {
   return names;
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return names;
-}
-
 Error unknown_argument(const CLI::App& app, const CLI::App* command, const std::string& argument) {
-  if (argument == "help") {
-    return Error(
-        ExitCode::usage, "there is no command 'help'", "",
-        fmt::format("posattn{} --help", command == nullptr ? "" : " " + command->get_name()));
-  }
   if (argument.starts_with("-")) {
     const std::string flag = argument.substr(0, argument.find('='));
     const std::string where = command == nullptr
@@ -64,7 +55,29 @@ Error no_number(const CLI::App& command, std::string text) {
                fmt::format("'posattn {} --help' shows the options", command.get_name()));
 }
 
+// "--trace excludes --json", "--sharpness requires --dense" in the form of other errors.
+std::optional<Error> wrong_together(const CLI::Error& error) {
+  const bool both = dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr;
+  if (!both && dynamic_cast<const CLI::RequiresError*>(&error) == nullptr) return std::nullopt;
+  const std::string text = error.what();
+  const size_t space = text.find(' '), last = text.rfind(' ');
+  const std::string first = text.substr(0, space), second = text.substr(last + 1);
+  const std::string hint = fmt::format("leave {} out", first);
+  if (both) {
+    return Error(ExitCode::usage, fmt::format("both {} and {} are given", first, second),
+                 "one of them: together one would have no effect", hint);
+  }
+  return Error(ExitCode::usage, fmt::format("{} without {}", first, second),
+               "both: alone it would have no effect", hint + fmt::format(", or add {}", second));
+}
+
 }  // namespace
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
 
 Error usage_error(const CLI::App& app, const CLI::Error& error) {
   const auto selected = app.get_subcommands();
@@ -74,6 +87,7 @@ Error usage_error(const CLI::App& app, const CLI::Error& error) {
   if (command != nullptr && std::string_view(error.what()).starts_with("Could not convert: ")) {
     return no_number(*command, error.what());
   }
+  if (const auto together = wrong_together(error)) return *together;
   const std::string name = command == nullptr ? "" : " " + command->get_name();
   return Error(ExitCode::usage, error.what(), "",
                fmt::format("'posattn{} --help' shows the options and examples", name));
@@ -82,22 +96,14 @@ Error usage_error(const CLI::App& app, const CLI::Error& error) {
 void print_error(const Error& error) {
   // Names from files and flags stand in messages: no escape sequence of theirs reaches the
   // terminal.
-  const auto printable = [](const std::string& message) {
-    std::string shown;
-    for (const char c : message) {
-      const bool control = (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f;
-      shown += control ? fmt::format("\\x{:02x}", c) : std::string(1, c);
-    }
-    return shown;
-  };
+  const auto shown = [](const std::string& message) { return printable(message, true); };
   // Long lists of names are wrapped; hints are not, as they may hold commands to paste.
   constexpr int columns = 100;
-  std::string text =
-      coloured("error:", Colour::red, stderr) + " " + printable(error.problem()) + "\n";
+  std::string text = coloured("error:", Colour::red, stderr) + " " + shown(error.problem()) + "\n";
   if (!error.expected().empty()) {
-    text += "  " + wrapped("expected " + printable(error.expected()), columns, 4) + "\n";
+    text += "  " + wrapped("expected " + shown(error.expected()), columns, 4) + "\n";
   }
-  if (!error.hint().empty()) text += "  HINT: " + printable(error.hint()) + "\n";
+  if (!error.hint().empty()) text += "  HINT: " + shown(error.hint()) + "\n";
   // Nothing can be done when standard error itself cannot be written to.
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }

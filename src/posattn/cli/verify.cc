@@ -138,10 +138,10 @@ ExitCode verify_model(const VerifyFlags& options) {
 
 }  // namespace
 
-void add_verify(Program& program) {
+void add_verify(CommandLine& command_line) {
   auto options = std::make_shared<VerifyFlags>();
   CLI::App& command = add_command(
-      program,
+      command_line,
       {.name = "verify",
        .description = "Check a compiled model against its program and its task's exact answer",
        .examples = {"posattn verify sort.safetensors", "posattn verify sort.safetensors --double",

@@ -30,9 +30,9 @@ std::string version_text(bool json) {
 
 }  // namespace
 
-void add_version(Program& program) {
+void add_version(CommandLine& command_line) {
   auto json = std::make_shared<bool>(false);
-  CLI::App& command = add_command(program,
+  CLI::App& command = add_command(command_line,
                                   {.name = "version",
                                    .description = "Print the version, commit and compiler",
                                    .examples = {"posattn version", "posattn version --json"}},

@@ -46,7 +46,7 @@ RunResult read_result(const std::filesystem::path& run_folder, const std::string
     if (manifest.status != RunStatus::done) return result;
     throw Error(ExitCode::data, fmt::format("{} has no final metrics", file.string()));
   }
-  EpochRecord last = epoch_record_from_json(manifest.final_metrics);
+  EpochRecord last = epoch_record_from_json(manifest.final_metrics, file.string() + ": final");
   result.steps = last.step;
   result.seconds = last.seconds;
   if (manifest.status != RunStatus::done) return result;

@@ -271,7 +271,7 @@ Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
 
 bool is_compiled(const Model& model) { return model.origin.notes.contains("compiled"); }
 
-void save_model(const std::filesystem::path& path, const Model& model) {
+std::vector<std::byte> model_bytes(const Model& model) {
   std::vector<TensorView> tensors;
   std::deque<std::vector<int32_t>> integers;  // views look into them
   for (const TensorInfo& info : model.parameters.layout().tensors()) {
@@ -283,7 +283,11 @@ void save_model(const std::filesystem::path& path, const Model& model) {
       tensors.push_back(make_view(info.name, info.shape, values));
     }
   }
-  write_file(path, write_safetensors(metadata_of(model), tensors));
+  return write_safetensors(metadata_of(model), tensors);
+}
+
+void save_model(const std::filesystem::path& path, const Model& model) {
+  write_file(path, model_bytes(model));
 }
 
 Model load_model(const std::filesystem::path& path, const ModelHints& hints) {

@@ -3,10 +3,12 @@
 // determine the spec.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "posattn/model/parameters.h"
 #include "posattn/model/spec.h"
@@ -39,6 +41,7 @@ struct ModelHints {
 // Whether the weights are a program's, exact as written: folding products of them could round.
 bool is_compiled(const Model& model);
 
+std::vector<std::byte> model_bytes(const Model& model);  // what save_model writes
 void save_model(const std::filesystem::path& path, const Model& model);
 Model load_model(const std::filesystem::path& path, const ModelHints& hints = {});
 

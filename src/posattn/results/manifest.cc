@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/base/json_fields.h"
 #include "posattn/base/strict_json.h"
 #include "posattn/base/version.h"
 
@@ -76,25 +77,20 @@ std::string to_json(const Manifest& manifest) {
 
 Manifest manifest_from_json(std::string_view text, std::string_view name) {
   const nlohmann::json json = parse_strict_json(text, name);
-  try {
-    Manifest manifest;
-    manifest.status = run_status_from(json.at("status").get<std::string>());
-    manifest.message = json.value("message", "");
-    manifest.epoch = json.at("epoch").get<int64_t>();
-    if (!json.at("final").is_null()) manifest.final_metrics = json.at("final").dump();
-    manifest.started = json.at("started").get<std::string>();
-    if (!json.at("ended").is_null()) manifest.ended = json.at("ended").get<std::string>();
-    manifest.command_line = json.at("command_line").get<std::string>();
-    manifest.configuration = json.at("configuration").dump();
-    using Texts = std::map<std::string, std::string>;
-    manifest.seeds = json.at("seeds").get<Texts>();
-    manifest.engine = json.at("engine").get<Texts>();
-    manifest.libraries = json.at("libraries").get<Texts>();
-    return manifest;
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ExitCode::data, fmt::format("{} is no manifest: {}", name, error.what()),
-                "a file written by posattn train");
-  }
+  const JsonFields fields(json, std::string(name));
+  Manifest manifest;
+  manifest.status = run_status_from(fields.text("status"));
+  if (fields.has("message")) manifest.message = fields.text("message");
+  manifest.epoch = fields.integer("epoch");
+  if (!fields.at("final").is_null()) manifest.final_metrics = fields.at("final").dump();
+  manifest.started = fields.text("started");
+  if (!fields.at("ended").is_null()) manifest.ended = fields.text("ended");
+  manifest.command_line = fields.text("command_line");
+  manifest.configuration = fields.at("configuration").dump();
+  manifest.seeds = fields.texts("seeds");
+  manifest.engine = fields.texts("engine");
+  manifest.libraries = fields.texts("libraries");
+  return manifest;
 }
 
 std::string utc_now() {

@@ -126,14 +126,16 @@ void RunFolder::drop_metrics_after(int64_t epoch) const {
   if (keep < text.size()) write_file(metrics(), std::string_view(text).substr(0, keep));
 }
 
-std::string RunFolder::last_metrics() const {
-  if (!fs::exists(metrics())) return "";
+std::vector<std::string> RunFolder::metrics_lines() const {
+  if (!fs::exists(metrics())) return {};
   const std::string text = read_text_file(metrics(), largest_metrics);
-  const std::size_t end = text.find_last_of('\n');
-  if (end == std::string::npos) return "";
-  const std::size_t before = end == 0 ? std::string::npos : text.find_last_of('\n', end - 1);
-  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
-  return text.substr(begin, end - begin);
+  std::vector<std::string> lines;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
 }
 
 }  // namespace posattn

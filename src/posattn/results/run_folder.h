@@ -47,7 +47,7 @@ class RunFolder {
   void append_metrics(const std::string& json_line) const;
   // Drops lines after `epoch` and a torn last one, so a resumed file reads as if uninterrupted.
   void drop_metrics_after(int64_t epoch) const;
-  std::string last_metrics() const;  // the last line, or ""
+  std::vector<std::string> metrics_lines() const;  // those that are whole
 
  private:
   std::filesystem::path folder_;

@@ -54,7 +54,7 @@ TEST_F(RunFolderTest, ANewFolderIsMadeAndHasNoPast) {
   const RunFolder folder = take(false);
   EXPECT_TRUE(fs::is_directory(path()));
   EXPECT_FALSE(folder.previous().has_value());
-  EXPECT_EQ(folder.last_metrics(), "");
+  EXPECT_TRUE(folder.metrics_lines().empty());
 }
 
 TEST_F(RunFolderTest, ARunIsRefusedUnlessResumed) {
@@ -112,8 +112,10 @@ TEST_F(RunFolderTest, MetricsAfterTheEpochAndATornLineAreDropped) {
   for (int epoch = 1; epoch <= 4; ++epoch) {
     folder.append_metrics("{\"epoch\":" + std::to_string(epoch) + "}");
   }
-  EXPECT_EQ(folder.last_metrics(), "{\"epoch\":4}");
+  EXPECT_EQ(folder.metrics_lines().size(), 4u);
+  EXPECT_EQ(folder.metrics_lines().back(), "{\"epoch\":4}");
   std::ofstream(folder.metrics(), std::ios::app) << "{\"epo";
+  EXPECT_EQ(folder.metrics_lines().size(), 4u);
   folder.drop_metrics_after(4);
   EXPECT_EQ(text_of(folder.metrics()),
             "{\"epoch\":1}\n{\"epoch\":2}\n{\"epoch\":3}\n{\"epoch\":4}\n");
@@ -121,7 +123,7 @@ TEST_F(RunFolderTest, MetricsAfterTheEpochAndATornLineAreDropped) {
   EXPECT_EQ(text_of(folder.metrics()), "{\"epoch\":1}\n{\"epoch\":2}\n");
   folder.drop_metrics_after(0);
   EXPECT_EQ(text_of(folder.metrics()), "");
-  EXPECT_EQ(folder.last_metrics(), "");
+  EXPECT_TRUE(folder.metrics_lines().empty());
 }
 
 TEST_F(RunFolderTest, AFullDiskLeavesNoHalfLine) {

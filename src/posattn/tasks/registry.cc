@@ -1,4 +1,4 @@
-// The list of tasks. Adding one is adding its line here.
+// The tasks of task_list.inc and those that programs register, by name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,31 +7,20 @@
 #include "posattn/base/error.h"
 #include "posattn/tasks/task.h"
 
-// For each name: the function `const Task& <name>_task()`, defined in <name>.cc.
-// clang-format off
-#define POSATTN_EACH_TASK(task) \
-  task(cumulative_sum)          \
-  task(cumulative_min)          \
-  task(cumulative_max)          \
-  task(cumulative_median)       \
-  task(cumulative_max_subarray) \
-  task(sort)                    \
-  task(min_sum)                 \
-  task(path)
-// clang-format on
-
 namespace posattn {
 
-#define POSATTN_DECLARE(name) const Task& name##_task();
-POSATTN_EACH_TASK(POSATTN_DECLARE)
-#undef POSATTN_DECLARE
+#define POSATTN_TASK(name) const Task& name##_task();
+#include "posattn/tasks/task_list.inc"
+#undef POSATTN_TASK
 
 namespace {
 
 std::vector<const Task*>& list() {
-#define POSATTN_ADDRESS(name) &name##_task(),
-  static std::vector<const Task*> all = {POSATTN_EACH_TASK(POSATTN_ADDRESS)};
-#undef POSATTN_ADDRESS
+#define POSATTN_TASK(name) &name##_task(),
+  static std::vector<const Task*> all = {
+#include "posattn/tasks/task_list.inc"
+  };
+#undef POSATTN_TASK
   return all;
 }
 
@@ -65,6 +54,15 @@ const Task& find_task(std::string_view name) {
     known.emplace_back(task->name());
   }
   throw unknown_name(ExitCode::usage, "task", name, known);
+}
+
+const Task& task_named_in(const std::string& file, std::string_view name) {
+  try {
+    return find_task(name);
+  } catch (const Error& error) {
+    throw Error(ExitCode::data, fmt::format("{} in {}", error.problem(), file), error.expected(),
+                error.hint());
+  }
 }
 
 }  // namespace posattn

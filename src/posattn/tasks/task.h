@@ -1,5 +1,5 @@
 // An algorithmic task: how a sample is drawn and what its exact answer is.
-// A new task is one file that derives from Task and one line in registry.cc; a program that uses
+// A new task is one file that derives from Task and one line in task_list.inc; a program that uses
 // the library registers its own with register_task.
 #pragma once
 
@@ -101,6 +101,8 @@ void draw_values(RandomStream& random, const ValueRange& range, int64_t count, f
 // The built-in tasks, then the registered ones in their order.
 const std::vector<const Task*>& tasks();
 const Task& find_task(std::string_view name);  // throws unknown_name(usage)
+// For a name that stands in a file; throws unknown_name(data), which names the file.
+const Task& task_named_in(const std::string& file, std::string_view name);
 
 // From now on the task works wherever a built-in one does. Before other threads ask for tasks.
 // Throws Error(configuration) for a name that is taken, empty or not made of a-z, 0-9 and hyphens.

@@ -115,8 +115,14 @@ RunState load_checkpoint(const std::filesystem::path& path, const RunConfig& con
   if (reader.text("posattn.checkpoint") != format_version) {
     throw bad_checkpoint(path, "its version is " + reader.text("posattn.checkpoint"));
   }
-  const std::string difference =
-      settings_difference(reader.text("configuration"), to_json(config), result_neutral_keys());
+  std::vector<std::string> may_differ = result_neutral_keys();
+  if (can_be_extended(config)) may_differ.emplace_back("epochs");
+  std::string difference;
+  try {
+    difference = settings_difference(reader.text("configuration"), to_json(config), may_differ);
+  } catch (const Error& error) {
+    throw bad_checkpoint(path, error.problem());
+  }
   if (!difference.empty()) {
     throw Error(ExitCode::configuration,
                 fmt::format("checkpoint {} is of another configuration", path.string()),

@@ -15,7 +15,8 @@ void save_checkpoint(const std::filesystem::path& path, const RunConfig& config,
                      const RunState& state);
 
 // Throws Error(data) for a file that is no checkpoint and Error(configuration), naming the settings
-// that differ, for a checkpoint of another configuration (result_neutral_keys may differ).
+// that differ, for a checkpoint of another configuration (result_neutral_keys may differ, and the
+// number of epochs where a run can be extended).
 RunState load_checkpoint(const std::filesystem::path& path, const RunConfig& config);
 
 }  // namespace posattn

@@ -67,12 +67,14 @@ TEST_F(CheckpointTest, AnotherConfigurationIsRefused) {
   config.checkpoint_every = 99;
   EXPECT_NO_THROW(load_checkpoint(file(), config));
   config.epochs = 7;
+  EXPECT_NO_THROW(load_checkpoint(file(), config));  // a run that goes on
+  config.lr = 0.25;
   try {
     load_checkpoint(file(), config);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::configuration);
-    EXPECT_THAT(error.what(), testing::HasSubstr("epochs is 6 there, 7 here"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("there, 0.25 here"));
   }
 }
 

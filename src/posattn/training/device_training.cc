@@ -74,7 +74,7 @@ class Wave {
     } catch (const std::exception& error) {  // the GPU's; what befalls one run is caught there
       for (const auto& run : runs_) {
         if (run->recording.outcome().status == RunStatus::running) {
-          run->recording.fail(error.what());
+          run->recording.fail(error);
         }
       }
       throw;
@@ -95,7 +95,7 @@ class Wave {
     try {
       action();
     } catch (const std::exception& error) {
-      run.recording.fail(error.what());
+      run.recording.fail(error);
       run.failed = true;
     }
   }
@@ -300,7 +300,7 @@ void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& opt
         configs.push_back(run.config);
       }
     } catch (const std::exception& error) {
-      recording.fail(error.what());
+      recording.fail(error);
     }
     outcomes[run.place] = recording.outcome();
   }

@@ -1,7 +1,7 @@
 // One line of metrics.jsonl.
 #include <nlohmann/json.hpp>
 
-#include "posattn/base/error.h"
+#include "posattn/base/json_fields.h"
 #include "posattn/base/json_number.h"
 #include "posattn/base/strict_json.h"
 #include "posattn/training/run.h"
@@ -29,29 +29,27 @@ std::string to_json(const EpochRecord& record) {
   return line.dump();
 }
 
-EpochRecord epoch_record_from_json(std::string_view line) {
-  const nlohmann::json json = parse_strict_json(line, "metrics line");
-  try {
-    EpochRecord record;
-    record.epoch = json.at("epoch").get<int64_t>();
-    record.step = json.at("step").get<int64_t>();
-    record.train_loss = number_from_json(json.at("train_loss"));
-    record.lr = number_from_json(json.at("lr"));
-    record.seconds = number_from_json(json.at("seconds"));
-    if (json.contains("validation_loss"))
-      record.validation_loss = number_from_json(json["validation_loss"]);
-    for (const auto& test : json.value("tests", nlohmann::json::array())) {
-      ScaleResult result;
-      result.c = number_from_json(test.at("c"));
-      result.mse = number_from_json(test.at("mse"));
-      result.mse_over_c2 = number_from_json(test.at("mse_over_c2"));
-      result.accuracy = number_from_json(test.at("accuracy"));
-      record.tests.push_back(result);
-    }
-    return record;
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ExitCode::data, std::string("bad metrics line: ") + error.what());
+EpochRecord epoch_record_from_json(std::string_view line, const std::string& where) {
+  const nlohmann::json json = parse_strict_json(line, where);
+  const JsonFields fields(json, where);
+  EpochRecord record;
+  record.epoch = fields.integer("epoch");
+  record.step = fields.integer("step");
+  record.train_loss = fields.number("train_loss");
+  record.lr = fields.number("lr");
+  record.seconds = fields.number("seconds");
+  if (fields.has("validation_loss")) record.validation_loss = fields.number("validation_loss");
+  if (!fields.has("tests")) return record;
+  for (const nlohmann::json& test : fields.at("tests")) {
+    const JsonFields scale(test, where + ": tests");
+    ScaleResult result;
+    result.c = scale.number("c");
+    result.mse = scale.number("mse");
+    result.mse_over_c2 = scale.number("mse_over_c2");
+    result.accuracy = scale.number("accuracy");
+    record.tests.push_back(result);
   }
+  return record;
 }
 
 }  // namespace posattn

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "posattn/base/error.h"
+#include "posattn/base/json_fields.h"
 #include "posattn/kernels/cpu/blas.h"
+#include "posattn/results/settings_difference.h"
 #include "posattn/training/device_training.h"
 #include "posattn/training/recorded_run.h"
 
@@ -17,6 +20,28 @@ namespace {
 
 std::filesystem::path folder_of(const RunConfig& config, const FleetOptions& options) {
   return options.folder ? options.folder(config) : run_folder_path(options.out, config);
+}
+
+// A run may go on to more epochs than it was started for.
+void check_epochs(const RunConfig& config, const RunFolder& folder) {
+  if (!folder.previous()) return;
+  const std::string name = folder.manifest().string() + ": configuration";
+  const nlohmann::json settings = read_settings(folder.previous()->configuration, name);
+  const int64_t before = JsonFields(settings, name).integer("epochs");
+  if (config.epochs < before) {
+    throw Error(ExitCode::configuration,
+                fmt::format("folder '{}' holds a run of {} epochs, {} are asked for",
+                            folder.path().string(), before, config.epochs),
+                fmt::format("at least {}", before), "choose another --out");
+  }
+  if (config.epochs > before && !can_be_extended(config)) {
+    throw Error(
+        ExitCode::configuration,
+        fmt::format("folder '{}' holds a run of {} epochs, whose schedule {} ends there",
+                    folder.path().string(), before, config.schedule),
+        fmt::format("{} epochs; or a schedule that does not depend on their number", before),
+        "choose another --out");
+  }
 }
 
 std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
@@ -31,11 +56,13 @@ std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
                   "each run once");
     }
   }
+  std::vector<std::string> may_differ = result_neutral_keys();
+  may_differ.emplace_back("epochs");
   std::vector<RunFolder> folders;
   folders.reserve(configs.size());
   for (const RunConfig& config : configs) {
-    folders.emplace_back(folder_of(config, options), to_json(config), result_neutral_keys(),
-                         options.resume);
+    folders.emplace_back(folder_of(config, options), to_json(config), may_differ, options.resume);
+    check_epochs(config, folders.back());
   }
   return folders;
 }

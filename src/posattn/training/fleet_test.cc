@@ -11,6 +11,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
+#include "posattn/model/safetensors.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 
@@ -196,12 +197,93 @@ TEST_F(FleetTest, AFinishedRunIsNotTrainedAgain) {
   EXPECT_TRUE(fs::exists(outcome.folder / "model.safetensors"));
 }
 
+class ExtendedRunTest : public FleetTest {
+ protected:
+  // Runs whose last epochs fall between validations and tests, so that those at the end are extra.
+  static std::vector<RunConfig> runs_of(int64_t epochs, const std::string& schedule = "plateau") {
+    auto configs = runs({0, 1}, {"positional", "standard"});
+    for (RunConfig& config : configs) {
+      config.epochs = epochs;
+      config.validate_every = 2;
+      config.test_every = 4;
+      config.schedule = schedule;
+      config.plateau_patience = 0;  // the schedule's state matters at once
+    }
+    return configs;
+  }
+  // Everything in a checkpoint but the time it took.
+  static std::string checkpoint_without_time(const fs::path& run) {
+    const std::vector<std::byte> bytes = read_file(run / "checkpoint.safetensors", 1 << 24);
+    const SafetensorsFile file = parse_safetensors(bytes, "checkpoint");
+    std::string text;
+    for (const auto& [key, value] : file.metadata) {
+      if (key != "seconds") text += key + "=" + value + "\n";
+    }
+    for (const TensorView& tensor : file.tensors) {
+      text += tensor.name;
+      text.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+    }
+    return text;
+  }
+  void expect_refused(const std::vector<RunConfig>& configs, ExitCode code,
+                      const std::string& part) const {
+    try {
+      train_fleet(configs, options("a", 1, true));
+      FAIL() << part;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      EXPECT_THAT(error.what(), testing::HasSubstr(part));
+    }
+  }
+};
+
+TEST_F(ExtendedRunTest, EqualsAnUninterruptedOneToTheBit) {
+  for (const char* schedule : {"plateau", "constant"}) {
+    const std::string name = schedule;
+    const auto straight = train_fleet(runs_of(9, schedule), options(name + "-straight"));
+    train_fleet(runs_of(3, schedule), options(name));
+    train_fleet(runs_of(5, schedule), options(name, 2, true));
+    const auto extended = train_fleet(runs_of(9, schedule), options(name, 2, true));
+    for (size_t run = 0; run < straight.size(); ++run) {
+      EXPECT_EQ(extended[run].status, RunStatus::done);
+      EXPECT_EQ(extended[run].epoch, 9);
+      expect_same_model(extended[run].folder, straight[run].folder);
+      EXPECT_EQ(checkpoint_without_time(extended[run].folder),
+                checkpoint_without_time(straight[run].folder));
+      EXPECT_EQ(text_of(extended[run].folder / "config.toml"),
+                text_of(straight[run].folder / "config.toml"));
+    }
+  }
+}
+
+TEST_F(ExtendedRunTest, FewerEpochsAndSchedulesThatEndAreRefused) {
+  train_fleet(runs_of(3), options("a"));
+  expect_refused(runs_of(2), ExitCode::configuration, "a run of 3 epochs, 2 are asked for");
+  fs::remove_all(out("a"));
+  train_fleet(runs_of(3, "warmup-linear"), options("a"));
+  expect_refused(runs_of(4, "warmup-linear"), ExitCode::configuration,
+                 "whose schedule warmup-linear ends there");
+  EXPECT_TRUE(train_fleet(runs_of(3, "warmup-linear"), options("a", 1, true)).front().already_done);
+}
+
+TEST_F(ExtendedRunTest, WithoutItsLastStateARunIsLeftAsItIs) {
+  const fs::path folder = train_fleet(runs_of(3), options("a")).front().folder;
+  fs::remove(folder / "checkpoint.safetensors");
+  const std::string manifest = text_of(folder / "manifest.json");
+  const RunOutcome outcome = train_fleet(runs_of(4), options("a", 1, true)).front();
+  EXPECT_EQ(outcome.status, RunStatus::failed);
+  EXPECT_EQ(outcome.failure, ExitCode::data);
+  EXPECT_THAT(outcome.message, testing::HasSubstr("cannot go on from epoch 3"));
+  EXPECT_EQ(text_of(folder / "manifest.json"), manifest);
+  EXPECT_TRUE(fs::exists(folder / "model.safetensors"));
+}
+
 TEST_F(FleetTest, RefusalsComeBeforeAnythingIsTrained) {
   train_fleet(runs({1}), options("a"));
   EXPECT_THROW(train_fleet(runs({0, 1}), options("a")), Error);
   EXPECT_FALSE(fs::exists(out("a") / "positional-seed0" / "manifest.json"));
   auto other = runs({1});
-  other[0].epochs = 7;
+  other[0].lr = 0.25;
   EXPECT_THROW(train_fleet(other, options("a", 1, true)), Error);
   EXPECT_THROW(train_fleet(runs({2, 2}), options("b")), Error);
   auto bad = runs({0, 1});

@@ -34,7 +34,7 @@ RunOutcome train_in_folder(const RunConfig& config, RunFolder& folder,
       train(config, options, recording);
     }
   } catch (const std::exception& error) {
-    recording.fail(error.what());
+    recording.fail(error);
   }
   return recording.outcome();
 }

@@ -1,9 +1,13 @@
 #include "posattn/training/recording.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <limits>
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/training/checkpoint.h"
+#include "posattn/training/run_evaluation.h"
 #include "posattn/training/run_parts.h"
 
 namespace posattn {
@@ -22,23 +26,36 @@ Recording::Recording(const RunConfig& config, RunFolder& folder, RecordingOption
   if (folder.previous()) outcome_.epoch = folder.previous()->epoch;
 }
 
-// A finished run needs nothing; one whose model file is gone is finished again.
+// A finished run needs nothing; one whose model file is gone is finished again, and one of fewer
+// epochs goes on.
 bool Recording::ended_before() {
   const auto& previous = folder_.previous();
   if (!previous) return false;
-  const bool done = previous->status == RunStatus::done && std::filesystem::exists(folder_.model());
+  const bool done = previous->status == RunStatus::done && previous->epoch >= config_.epochs &&
+                    std::filesystem::exists(folder_.model());
   if (!done && previous->status != RunStatus::diverged) return false;
   outcome_.already_done = true;
   outcome_.status = previous->status;
   outcome_.message = previous->message;
   const std::string& last = previous->final_metrics;
-  if (!last.empty()) outcome_.last = epoch_record_from_json(last);
+  if (!last.empty()) {
+    outcome_.last = epoch_record_from_json(last, folder_.manifest().string() + ": final");
+  }
   return true;
 }
 
 void Recording::interrupt_before_start() { outcome_.status = RunStatus::interrupted; }
 
 RunState Recording::start() {
+  const bool resumed = std::filesystem::exists(folder_.checkpoint());
+  const auto& previous = folder_.previous();
+  if (!resumed && previous && previous->status == RunStatus::done &&
+      previous->epoch < config_.epochs) {
+    throw Error(ExitCode::data,
+                fmt::format("'{}' is missing: the run cannot go on from epoch {}",
+                            folder_.checkpoint().string(), previous->epoch),
+                "the state in which the run ended", "choose another --out to train from the start");
+  }
   manifest_.started = folder_.previous() ? folder_.previous()->started : utc_now();
   manifest_.configuration = to_json(config_);
   manifest_.seeds = {{"run", std::to_string(config_.seed)},
@@ -51,8 +68,49 @@ RunState Recording::start() {
   started_writing_ = true;
   folder_.write_manifest(manifest_);  // first: it is what makes the folder this run's
   folder_.write_config(to_toml(config_));
-  const bool resumed = std::filesystem::exists(folder_.checkpoint());
-  return resumed ? load_checkpoint(folder_.checkpoint(), config_) : initial_state(config_);
+  if (!resumed) return initial_state(config_);
+  RunState state = load_checkpoint(folder_.checkpoint(), config_);
+  if (state.epoch < config_.epochs) reopen(state);
+  return state;
+}
+
+// Of a run that was to end here: its model, and what was measured because the epoch was the last,
+// are no part of the longer run. The checkpoint is written before the metrics, so that a crash in
+// between leaves what this can do again.
+void Recording::reopen(RunState& state) {
+  std::filesystem::remove(folder_.model());
+  folder_.drop_metrics_after(state.epoch);
+  std::optional<EpochRecord> last = last_record();
+  if (!last) return;
+  const bool validated =
+      last->validation_loss && !RunEvaluation::validation_due(config_, last->epoch);
+  const bool tested = !last->tests.empty() && !RunEvaluation::tests_due(config_, last->epoch);
+  if (!validated && !tested) return;
+  if (tested) last->tests.clear();
+  if (validated) {
+    last->validation_loss.reset();
+    state.validation_loss.reset();
+    state.best_validation_loss.reset();
+    std::vector<std::string> lines = folder_.metrics_lines();
+    lines.pop_back();
+    for (const std::string& line : lines) {
+      const std::optional<double> loss =
+          epoch_record_from_json(line, folder_.metrics().string()).validation_loss;
+      if (!loss) continue;
+      state.validation_loss = loss;
+      state.best_validation_loss = std::min(*loss, state.best_validation_loss.value_or(*loss));
+    }
+  }
+  save_checkpoint(folder_.checkpoint(), config_, state);
+  folder_.drop_metrics_after(last->epoch - 1);
+  folder_.append_metrics(to_json(*last));
+}
+
+std::optional<EpochRecord> Recording::last_record() const {
+  const std::vector<std::string> lines = folder_.metrics_lines();
+  if (lines.empty()) return std::nullopt;
+  return epoch_record_from_json(lines.back(),
+                                fmt::format("{}:{}", folder_.metrics().string(), lines.size()));
 }
 
 void Recording::set_engine(std::map<std::string, std::string> engine) {
@@ -61,8 +119,7 @@ void Recording::set_engine(std::map<std::string, std::string> engine) {
 
 void Recording::begin(const RunState& state, int64_t steps_per_epoch) {
   folder_.drop_metrics_after(state.epoch);
-  const std::string last = folder_.last_metrics();
-  if (!last.empty()) outcome_.last = epoch_record_from_json(last);
+  outcome_.last = last_record();
   epoch_ = state.epoch;
   step_ = first_step_ = state.optimiser.step;
   validation_loss_ = state.validation_loss;
@@ -107,9 +164,11 @@ void Recording::finish(const RunState& state, const std::string& divergence) {
   report(outcome_.status);
 }
 
-void Recording::fail(const std::string& message) {
+void Recording::fail(const std::exception& error) {
   outcome_.status = RunStatus::failed;
-  outcome_.message = message;
+  outcome_.message = error.what();
+  const auto* known = dynamic_cast<const Error*>(&error);
+  if (known != nullptr) outcome_.failure = known->code();
   if (!started_writing_) return;  // what is there says more than we could
   try {
     write_ending();

@@ -4,7 +4,7 @@
 //   if (recording.ended_before()) return recording.outcome();
 //   state = recording.start(); ...; recording.begin(state, steps_per_epoch);
 //   recording.record_epoch(record); if (recording.checkpoint_due()) recording.checkpoint(state);
-//   ... recording.finish(state, divergence);      on any exception: recording.fail(message)
+//   ... recording.finish(state, divergence);      on any exception: recording.fail(error)
 #pragma once
 
 #include <chrono>
@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "posattn/base/error.h"
 #include "posattn/results/run_folder.h"
 #include "posattn/training/run.h"
 #include "posattn/training/run_config.h"
@@ -39,10 +40,11 @@ struct RunOutcome {
   RunConfig config;
   std::filesystem::path folder;
   RunStatus status = RunStatus::running;
-  bool already_done = false;        // it had ended before; nothing was trained
-  std::string message;              // why it diverged or failed
-  int64_t epoch = 0;                // completed
-  std::optional<EpochRecord> last;  // the last completed epoch; absent when there is none
+  bool already_done = false;            // it had ended before; nothing was trained
+  std::string message;                  // why it diverged or failed
+  ExitCode failure = ExitCode::failed;  // where it failed: the program's, if nothing else is wrong
+  int64_t epoch = 0;                    // completed
+  std::optional<EpochRecord> last;      // the last completed epoch; absent when there is none
 };
 
 struct RecordingOptions {
@@ -58,7 +60,8 @@ class Recording {
   // Whether the run had ended in an earlier sitting; the outcome then says how.
   bool ended_before();
 
-  // Makes the folder this run's. The state of its checkpoint, or else the first one.
+  // Makes the folder this run's. The state of its checkpoint, or else the first one. Throws
+  // Error(data) where a run that is to be extended has no checkpoint.
   RunState start();
   // What the manifest says of the engine from its next writing on.
   void set_engine(std::map<std::string, std::string> engine);
@@ -71,7 +74,7 @@ class Recording {
 
   // The run ends at `state`: all epochs are done, or it diverged (and how), or it was interrupted.
   void finish(const RunState& state, const std::string& divergence);
-  void fail(const std::string& message);
+  void fail(const std::exception& error);
   void interrupt_before_start();
 
   const RunOutcome& outcome() const { return outcome_; }
@@ -79,6 +82,8 @@ class Recording {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void reopen(RunState& state);
+  std::optional<EpochRecord> last_record() const;
   void write_ending();
   void report(RunStatus status) const;
 

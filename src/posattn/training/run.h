@@ -34,7 +34,9 @@ struct EpochRecord {
 };
 std::string to_json(const EpochRecord& record);  // one line
 
-EpochRecord epoch_record_from_json(std::string_view line);  // throws Error(data)
+// `where` names the line in the Error(data) that a bad one is.
+EpochRecord epoch_record_from_json(std::string_view line,
+                                   const std::string& where = "a line of metrics");
 
 // Everything that changes while training.
 struct RunState {

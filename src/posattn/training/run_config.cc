@@ -9,6 +9,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/training/run_config_fields.h"
+#include "posattn/training/schedule.h"
 
 namespace posattn {
 namespace {
@@ -168,6 +169,10 @@ std::string get_field(const RunConfig& config, std::string_view key) {
 const std::vector<std::string>& result_neutral_keys() {
   static const std::vector<std::string> keys = {"checkpoint-every"};
   return keys;
+}
+
+bool can_be_extended(const RunConfig& config) {
+  return schedule_kind_from(config.schedule) != ScheduleKind::warmup_linear;
 }
 
 }  // namespace posattn

@@ -118,4 +118,8 @@ Path network_path(const RunConfig& config);
 // Keys that change how a run is carried out, never its result; a resumed run may change them.
 const std::vector<std::string>& result_neutral_keys();
 
+// Whether a run of fewer epochs can go on to config.epochs as if it had been meant to: not where
+// the learning rates were chosen for a number of steps.
+bool can_be_extended(const RunConfig& config);
+
 }  // namespace posattn

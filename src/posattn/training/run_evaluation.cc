@@ -23,14 +23,17 @@ RunEvaluation::RunEvaluation(const RunConfig& config, int threads)
   for (const Dataset& set : validation_) masks_.push_back(loss_mask(task_, set.length));
 }
 
-bool RunEvaluation::due(const RunConfig& config, int64_t epoch) {
-  return due_every(config.validate_every, config, epoch) ||
-         due_every(config.test_every, config, epoch);
+bool RunEvaluation::validation_due(const RunConfig& config, int64_t epoch) {
+  return due_every(config.validate_every, config, epoch);
+}
+
+bool RunEvaluation::tests_due(const RunConfig& config, int64_t epoch) {
+  return due_every(config.test_every, config, epoch);
 }
 
 void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& state,
                                       EpochRecord& record) const {
-  if (due_every(config_.validate_every, config_, record.epoch)) {
+  if (validation_due(config_, record.epoch)) {
     ErrorSums sums;
     for (std::size_t set = 0; set < validation_.size(); ++set) {
       sums += measure(network, state.parameters, validation_[set], masks_[set]);
@@ -39,7 +42,7 @@ void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& s
     record.validation_loss = state.validation_loss = loss;
     state.best_validation_loss = std::min(loss, state.best_validation_loss.value_or(loss));
   }
-  if (due_every(config_.test_every, config_, record.epoch)) {
+  if (tests_due(config_, record.epoch)) {
     const Model current = trained_model(config_, state);
     EvaluationRequest request;
     request.model = &current;

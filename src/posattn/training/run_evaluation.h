@@ -16,8 +16,12 @@ class RunEvaluation {
  public:
   RunEvaluation(const RunConfig& config, int threads);  // makes the validation data
 
-  // Whether anything is to be computed after this epoch.
-  static bool due(const RunConfig& config, int64_t epoch);
+  // What is to be computed after this epoch.
+  static bool validation_due(const RunConfig& config, int64_t epoch);
+  static bool tests_due(const RunConfig& config, int64_t epoch);
+  static bool due(const RunConfig& config, int64_t epoch) {
+    return validation_due(config, epoch) || tests_due(config, epoch);
+  }
 
   // Puts what is due after record.epoch into the record and the state, whose epoch and parameters
   // are those after it. `network` is of the run's spec.

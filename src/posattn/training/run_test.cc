@@ -220,8 +220,30 @@ TEST(EpochRecord, OneLineOfJsonAndBack) {
   EXPECT_EQ(infinite.train_loss, infinity);
   EXPECT_EQ(infinite.validation_loss, -infinity);
   EXPECT_EQ(infinite.tests[0].mse, infinity);
-  EXPECT_THROW(epoch_record_from_json("{}"), Error);
-  EXPECT_THROW(epoch_record_from_json("{\"epoch\": \"x\"}"), Error);
+}
+
+TEST(EpochRecord, ABadLineSaysWhichKeyIsWrongAndWhere) {
+  const std::string good = R"({"epoch":1,"step":2,"train_loss":0.5,"lr":0.1,"seconds":1,)"
+                           R"("tests":[{"c":1,"mse":1,"mse_over_c2":1,"accuracy":1}]})";
+  EXPECT_EQ(epoch_record_from_json(good).tests.size(), 1u);
+  const auto message = [](const std::string& line) {
+    try {
+      epoch_record_from_json(line, "metrics.jsonl:7");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      return error.problem();
+    }
+    return std::string("accepted");
+  };
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    return message(std::string(good).replace(good.find(from), from.size(), to));
+  };
+  EXPECT_EQ(message("[]"), "metrics.jsonl:7: array");
+  EXPECT_EQ(changed("\"lr\"", "\"rate\""), "metrics.jsonl:7: 'lr' is missing");
+  EXPECT_EQ(changed("0.5", "\"low\""), "metrics.jsonl:7: 'train_loss' is \"low\"");
+  EXPECT_EQ(changed("\"epoch\":1", "\"epoch\":1.5"), "metrics.jsonl:7: 'epoch' is 1.5");
+  EXPECT_EQ(changed("\"mse\":1", "\"mse\":true"), "metrics.jsonl:7: tests: 'mse' is true");
+  EXPECT_EQ(changed("[{", "[3,{"), "metrics.jsonl:7: tests: number");
 }
 
 }  // namespace

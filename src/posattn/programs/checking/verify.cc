@@ -12,6 +12,7 @@
 #include "posattn/evaluation/predict.h"
 #include "posattn/model/network.h"
 #include "posattn/model/routed_network.h"
+#include "posattn/programs/checking/program_task.h"
 #include "posattn/programs/checking/rounding.h"
 #include "posattn/programs/lowering/network_plan.h"
 #include "posattn/tasks/task.h"
@@ -118,22 +119,13 @@ class Verifier {
 
   std::vector<float> draw(double c, int64_t first, int64_t samples) const {
     std::vector<float> inputs(samples * processors_);
-    const WordType& type = program_.words[program_.input].type;
-    const double range = request_.model->origin.range;
+    const ProgramTask task(program_);
+    const ValueRange range = test_range(request_.model->origin.range, c, false);
     for (int64_t s = 0; s < samples; ++s) {
       RandomStream random(request_.seed, Purpose::evaluation_data,
                           static_cast<uint32_t>(std::lround(c * 1000)),
                           static_cast<uint32_t>(first + s));
-      float* input = inputs.data() + s * processors_;
-      if (type.is_real()) {
-        draw_values(random, test_range(range, c, false), processors_, input);
-      } else {  // integers know no scale
-        for (int i = 0; i < processors_; ++i) {
-          const double width = static_cast<double>(type.high - type.low) + 1;
-          const double drawn = static_cast<double>(type.low) + std::floor(random.uniform() * width);
-          input[i] = static_cast<float>(std::min(drawn, static_cast<double>(type.high)));
-        }
-      }
+      task.draw(random, range, program_.length, inputs.data() + s * processors_);
     }
     return inputs;
   }

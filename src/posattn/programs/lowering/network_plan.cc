@@ -85,8 +85,8 @@ struct Hearing {
 
 std::string place_of(const StaticProgram& program, int round) {
   const std::vector<int>& lines = program.rounds[round].lines;
-  if (lines.empty()) return fmt::format("round {}", round + 1);
-  return fmt::format("round {} (line {})", round + 1, fmt::join(lines, ", "));
+  if (lines.empty()) return fmt::format("round {}", round);
+  return fmt::format("round {} (line {})", round, fmt::join(lines, ", "));
 }
 
 class Planner {

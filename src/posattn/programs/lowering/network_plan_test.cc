@@ -76,7 +76,7 @@ TEST(NetworkPlan, LargestSumOfWholeNumbers) {
   const StaticProgram program = plus(limit);
   const NetworkPlan plan = plan_network(program);
   EXPECT_GT(plan.largest_integer_sum, limit);
-  EXPECT_EQ(plan.largest_integer_place, "round 1 (line 7)");
+  EXPECT_EQ(plan.largest_integer_place, "round 0 (line 7)");
 
   const Model model = compile(plan);
   const std::vector<double> ones = {1, 1};

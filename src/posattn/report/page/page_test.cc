@@ -32,7 +32,7 @@ TEST(Page, SaysWhatTheReaderSees) {
   EXPECT_THAT(page, HasSubstr("<td>0.02<small>0.01 \u2013 0.03</small></td>"));
   EXPECT_THAT(page, HasSubstr("[\u221220,\u00a020]"));
   EXPECT_THAT(page, HasSubstr("Make it again"));
-  EXPECT_THAT(page, HasSubstr("layer 4, head 2"));
+  EXPECT_THAT(page, HasSubstr("layer 3, head 1"));
   EXPECT_THAT(page, Not(HasSubstr("did not finish")));
 }
 

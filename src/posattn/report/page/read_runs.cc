@@ -12,6 +12,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/json_fields.h"
 #include "posattn/model/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/results/manifest.h"
@@ -57,9 +58,11 @@ std::vector<fs::path> run_folders(const fs::path& path) {
 void read_metrics(const fs::path& file, RunReport& report) {
   const std::string text = read_text_file(file, most_metrics_bytes);
   size_t begin = 0;
+  int number = 0;  // of the line
   // A last line without its end is still being written.
   for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    const EpochRecord record = epoch_record_from_json(text.substr(begin, end - begin));
+    const EpochRecord record = epoch_record_from_json(
+        text.substr(begin, end - begin), fmt::format("{}:{}", file.string(), ++number));
     begin = end + 1;
     report.curve.push_back({record.epoch, record.train_loss, record.validation_loss});
     report.seconds = record.seconds;
@@ -77,18 +80,14 @@ FoundRun read_run(const fs::path& folder) {
   run.command_line = manifest.command_line;
   run.configuration = manifest.configuration;
   const nlohmann::json settings = read_settings(manifest.configuration, name);
-  try {
-    run.report.architecture = settings.at("architecture").get<std::string>();
-    run.report.seed = settings.at("seed").get<int64_t>();
-    run.task = settings.at("task").get<std::string>();
-    run.length = settings.at("length").get<int>();
-    run.range = settings.at("range").get<double>();
-    for (const char* key : execution_keys) {
-      run.execution[key] = settings.value(key, "");
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ExitCode::data, fmt::format("{}: {}", name, error.what()),
-                "the configuration of a run");
+  const JsonFields fields(settings, name + ": configuration");
+  run.report.architecture = fields.text("architecture");
+  run.report.seed = fields.integer("seed");
+  run.task = fields.text("task");
+  run.length = static_cast<int>(fields.integer("length"));
+  run.range = fields.number("range");
+  for (const char* key : execution_keys) {
+    run.execution[key] = fields.has(key) ? fields.text(key) : "";
   }
   std::error_code ignored;
   if (fs::exists(folder / "metrics.jsonl", ignored)) {
@@ -100,7 +99,7 @@ FoundRun read_run(const fs::path& folder) {
 std::vector<AttentionMaps> attention_of(const FoundRun& run) {
   const Model model = load_model(run.folder / "model.safetensors");
   const ModelSpec& spec = model.spec;
-  const Task& task = find_task(run.task);
+  const Task& task = task_named_in((run.folder / "manifest.json").string(), run.task);
   // Checked before anything of this size is made: the length comes from a file.
   const TaskShape shape =
       run.length >= 1 && run.length <= spec.real_nodes ? task.shape(run.length) : TaskShape{};

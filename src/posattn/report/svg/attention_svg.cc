@@ -123,8 +123,8 @@ class Drawing {
 
  private:
   std::string node_name(int node) const {
-    if (node < nodes_ - scratch_nodes_) return std::to_string(node + 1);
-    return scratch_nodes_ == 1 ? "s" : fmt::format("s{}", node - (nodes_ - scratch_nodes_) + 1);
+    if (node < nodes_ - scratch_nodes_) return std::to_string(node);
+    return scratch_nodes_ == 1 ? "s" : fmt::format("s{}", node - (nodes_ - scratch_nodes_));
   }
 
   std::string description() const {
@@ -141,8 +141,8 @@ class Drawing {
         "y=\"-25\" text-anchor=\"middle\">"
         "layer {}, head {}</text>\n"
         "<rect width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#999999\"/>\n",
-        label_space + head * map_pitch_x, top, map_side / 2, layer + 1, head + 1, map_side,
-        map_side, colour_at(0));
+        label_space + head * map_pitch_x, top, map_side / 2, layer, head, map_side, map_side,
+        colour_at(0));
     if (map.cells <= most_numbers) {
       draw_cells_with_numbers(map, cell);
     } else {

@@ -41,8 +41,8 @@ std::string draw(const std::vector<float>& attention, int depth, int heads, int 
 TEST(AttentionSvg, DrawsEveryLayerAndHead) {
   const std::string svg = draw(identity(6, 4), 3, 2, 4, 1, "hard attention");
   EXPECT_EQ(markup_problem(svg), "");
-  for (int layer = 1; layer <= 3; ++layer) {
-    for (int head = 1; head <= 2; ++head) {
+  for (int layer = 0; layer < 3; ++layer) {
+    for (int head = 0; head < 2; ++head) {
       EXPECT_EQ(count(svg, "layer " + std::to_string(layer) + ", head " + std::to_string(head)), 1);
     }
   }
@@ -55,7 +55,7 @@ TEST(AttentionSvg, DrawsEveryLayerAndHead) {
 TEST(AttentionSvg, RowsLookAndColumnsAreLookedAt) {
   std::vector<float> attention{0, 1, 0, 1};  // both nodes look at the second
   const std::string svg = draw(attention, 1, 1, 2, 0, "t");
-  EXPECT_THAT(svg, HasSubstr("<title>1 \u2192 2: 1.000</title>"));
+  EXPECT_THAT(svg, HasSubstr("<title>0 \u2192 1: 1.000</title>"));
   EXPECT_THAT(svg, HasSubstr("x=\"67.00\" y=\"0.00\""));
   EXPECT_THAT(svg, Not(HasSubstr("x=\"0.00\" y=\"67.00\"")));
   EXPECT_THAT(svg, Not(HasSubstr("scratch")));

@@ -157,7 +157,7 @@ class Drawing {
     const Round& round = program_.rounds[r];
     const int from = x + 8, to = x + column.width - 8, middle = (from + to) / 2;
     const int bottom = top_ + program_.processors * pitch_;
-    text(middle, top_ - 6, fmt::format("round {}", r + 1),
+    text(middle, top_ - 6, fmt::format("round {}", r),
          "text-anchor=\"middle\" font-weight=\"bold\"");
     svg_ += fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#eeeeee\"/>\n",
                         x + column.width, top_, bottom);

@@ -1,14 +1,22 @@
-"""Every ModelSpec in PyTorch, from the formulas of arXiv 2410.01686 and of model/spec.h.
+"""posattn's models as a PyTorch module:
 
-It shares no code with the C++ engine and takes no short cut: what it computes is the definition the
-engine is measured against. Parameter names are those of the authors' state dict.
+    import posattn_torch                     # with this folder on Python's path
+    model = posattn_torch.load_model("runs/sort/positional-seed0/model.safetensors")
+    outputs = model(inputs)                  # [samples, length, data columns] -> [..., output columns]
+
+Every ModelSpec from the formulas of arXiv 2410.01686 and of model/spec.h. It shares no code with the
+C++ engine and takes no short cut: what it computes is the definition the engine is measured against
+(tests/parity). Parameter names are those of the authors' state dict.
 """
 
 import dataclasses
+import json
 import math
 
 import torch
 from torch import nn
+
+from safetensors_io import SafetensorsError, read_safetensors
 
 ROPE_BASE = 10000.0
 
@@ -71,6 +79,48 @@ class Spec:
             "data": self.width,
             "data_and_positions": self.width + self.encoding_size,
         }[self.attention]
+
+
+class ModelError(ValueError):
+    """A file that is no model of this module."""
+
+
+def spec_of(metadata):
+    """The Spec in the metadata of a model file. What this module does not know is refused."""
+    if "spec" not in metadata:
+        raise ModelError("the file does not say what model it is: no metadata of posattn")
+    try:
+        fields = json.loads(metadata["spec"])
+    except ValueError as error:
+        raise ModelError(f"its spec is not valid JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise ModelError("its spec is not an object")
+    if fields.get("routed"):
+        raise ModelError("its attention is a table of routes, which this module does not have; "
+                         "compile the program with --dense")
+    unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(Spec)})
+    if unknown:
+        raise ModelError(f"its spec has '{unknown[0]}', which this module does not know")
+    return Spec(**fields)
+
+
+def build_model(tensors, metadata):
+    """The Transformer of a file's tensors (name -> numpy array) and metadata."""
+    model = Transformer(spec_of(metadata))
+    state = {name: torch.from_numpy(values) for name, values in tensors.items()}
+    try:
+        model.load_state_dict(state, strict=True)
+    except RuntimeError as error:
+        raise ModelError(f"its tensors are not those of its spec: {error}") from error
+    return model
+
+
+def load_model(path):
+    """The Transformer of a model file (.safetensors), in float32."""
+    try:
+        return build_model(*read_safetensors(path))
+    except (ModelError, SafetensorsError) as error:
+        raise ModelError(f"{path}: {error}") from error
 
 
 def preset(name, **sizes):

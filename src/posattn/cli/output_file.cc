@@ -1,0 +1,36 @@
+#include "posattn/cli/output_file.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/cli/terminal.h"
+
+namespace posattn {
+
+CLI::Option& add_output_option(CLI::App& command, std::string& path, const std::string& what,
+                               const std::string& text) {
+  return *command.add_option("-o,--out,--output", path, what)->option_text(text);
+}
+
+void refuse_with_standard_output(std::string_view path, bool given, std::string_view flag) {
+  if (!given || !is_standard_output(path)) return;
+  throw Error(ExitCode::usage, fmt::format("{} with the file on standard output", flag),
+              "one of them", fmt::format("leave {} out, or name a file", flag));
+}
+
+void write_result(const std::string& path, std::string_view text) {
+  if (is_standard_output(path)) {
+    write_output(text);
+  } else {
+    write_file(path, text);
+  }
+}
+
+void write_result(const std::string& path, std::span<const std::byte> bytes) {
+  write_result(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace posattn

@@ -1,0 +1,28 @@
+// The one file that a command writes: -o, --out and --output mean the same everywhere, and "-" is
+// standard output, which then holds nothing else.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace posattn {
+
+CLI::Option& add_output_option(CLI::App& command, std::string& path, const std::string& what,
+                               const std::string& text);
+
+inline bool is_standard_output(std::string_view path) { return path == "-"; }
+
+// Throws Error(usage) where standard output would have to hold the file and what `flag` prints.
+void refuse_with_standard_output(std::string_view path, bool given, std::string_view flag);
+
+void write_result(const std::string& path, std::string_view text);
+void write_result(const std::string& path, std::span<const std::byte> bytes);
+
+}  // namespace posattn

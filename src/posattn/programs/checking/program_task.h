@@ -1,0 +1,26 @@
+// A program as a task: what a model of it is measured against where no task says what is right.
+// Inputs are of the program's type, answers those of its interpreter.
+#pragma once
+
+#include "posattn/programs/form/static_program.h"
+#include "posattn/tasks/task.h"
+
+namespace posattn {
+
+class ProgramTask final : public Task {
+ public:
+  explicit ProgramTask(const StaticProgram& program) : program_(program) {}  // must outlive this
+
+  std::string_view name() const override { return program_.name; }
+  std::string_view description() const override { return "what the program computes"; }
+  TaskShape shape(int length) const override;
+  bool supports_variable_length() const override { return false; }
+  // Whole numbers are drawn from all of their type, whatever the range.
+  void draw(RandomStream& random, const ValueRange& range, int length, float* input) const override;
+  void solve(int length, const float* input, float* target) const override;
+
+ private:
+  const StaticProgram& program_;
+};
+
+}  // namespace posattn
