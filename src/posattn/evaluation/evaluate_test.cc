@@ -63,7 +63,7 @@ TEST(Evaluate, AgreesWithTheReferenceNetwork) {
       const std::vector<double> inputs(set.inputs.begin(), set.inputs.end());
       const std::vector<double> outputs = reference_forward(
           model.spec, to_double(model.parameters),
-          {.inputs = inputs.data(), .samples = set.samples, .real_nodes = set.shape.real_nodes});
+          {.inputs = inputs, .samples = set.samples, .real_nodes = set.shape.real_nodes});
       double sum = 0;
       for (size_t i = 0; i < outputs.size(); ++i) {
         const auto in_sample = static_cast<int>(i % set.shape.target_count());

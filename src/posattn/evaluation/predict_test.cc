@@ -45,7 +45,7 @@ void expect_reference_outputs(const Model& model, int length, int64_t count) {
   const std::vector<double> inputs(rows.begin(), rows.end());
   const std::vector<double> expected = reference_forward(
       model.spec, to_double(model.parameters),
-      {.inputs = inputs.data(), .samples = count, .real_nodes = shape.real_nodes});
+      {.inputs = inputs, .samples = count, .real_nodes = shape.real_nodes});
   ASSERT_EQ(outputs.size(), expected.size());
   double largest = 0;
   for (const double value : expected) largest = std::max(largest, std::abs(value));

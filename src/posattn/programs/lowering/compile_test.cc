@@ -137,7 +137,7 @@ TEST(Compile, TheScratchNodeStaysExactlyZero) {
         for (const float x : outputs_of(model, rows, 1, {.path = Path::plain})) EXPECT_EQ(x, 0);
         const auto reference =
             reference_forward(model.spec, to_double(model.parameters),
-                              {.inputs = rows64.data(), .samples = 1, .real_nodes = n});
+                              {.inputs = rows64, .samples = 1, .real_nodes = n});
         for (const double x : reference) EXPECT_EQ(x, 0);
       }
     }
