@@ -14,6 +14,7 @@ a batch of inputs (the best of at least five), as `posattn verify --json` report
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -100,12 +101,12 @@ def time(options, folder):
 
 def draw(options, results):
     threads = {0: "all cores", 1: "one core"}.get(options.threads, f"{options.threads} cores")
+    title = f"Evaluating compiled programs in fp32 on {threads}"
     lines = [
-        "set terminal svg size 720,440 font 'Helvetica,13' background 'white'",
-        f"set output '{options.figure}'",
+        "set terminal svg size 720,440 font 'Helvetica,14.4' background 'white'",
         "set logscale xy", "set format x '10^{%T}'", "set format y '10^{%T}'",
         "set xlabel 'length n'", "set ylabel 'seconds'", "set key left top", "set grid",
-        f"set title 'Evaluating compiled programs in fp32 on {threads}'",
+        f"set title '{title}'",
     ]
     curves = []
     for k, ((program, batch), points) in enumerate(results.items()):
@@ -113,7 +114,22 @@ def draw(options, results):
         inputs = "1 input" if batch == 1 else f"{batch} inputs"
         curves.append(f"$data{k} with linespoints lw 2 pt {k + 4} title '{program}, {inputs}'")
     lines.append("plot " + ", ".join(curves))
-    subprocess.run(["gnuplot"], input="\n".join(lines), text=True, check=True)
+    drawn = subprocess.run(["gnuplot"], input="\n".join(lines), text=True, check=True,
+                           stdout=subprocess.PIPE).stdout
+    options.figure.write_text(finished(drawn, title, "seconds against the length n, both on "
+                                       "logarithmic axes, a line per program and batch"))
+
+
+def finished(drawing, title, description):
+    """gnuplot's drawing with a title that says what it shows, dark where the reader prefers that."""
+    dark = {"#ffffff": "#15181c", "#FFFFFF": "#15181c", "black": "#e6e9ec", "gray": "#59636e",
+            "rgb(148,   0, 211)": "#c58cff"}
+    rules = "\n".join(f'[{attribute}="{light}"]{{{attribute}:{colour}}}'
+                      for light, colour in dark.items() for attribute in ("fill", "stroke", "color"))
+    style = f"<style>@media (prefers-color-scheme: dark) {{\n{rules}\n}}</style>"
+    return re.sub(r"<title>.*?</desc>", f"<title>{title}</title>\n<desc>{description}</desc>\n"
+                  + style, drawing.replace("<svg", '<svg role="img"', 1),
+                  count=1, flags=re.S)
 
 
 PARTS = {"cost": cost, "accuracy": accuracy, "time": time}

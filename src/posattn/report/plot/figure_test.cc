@@ -51,7 +51,7 @@ TEST(Figure, SaysWhatItShows) {
   EXPECT_THAT(svg, Not(HasSubstr("GNUPLOT")));
 }
 
-// The text of both is as large as a caption, and neither has to shrink: pages/page_parts.cc.
+// The text of both is as large as a caption, and neither has to shrink: page/page_parts.cc.
 TEST(Figure, TextIsAsLargeInBothShapes) {
   const std::string wide = draw_figure(two_lines());
   const std::string narrow = draw_figure(two_lines(), FigureShape::narrow);
