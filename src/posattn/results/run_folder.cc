@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,6 +125,12 @@ void RunFolder::drop_metrics_after(int64_t epoch) const {
     keep = end + 1;
   }
   if (keep < text.size()) write_file(metrics(), std::string_view(text).substr(0, keep));
+}
+
+void RunFolder::replace_last_metrics(const std::string& json_line) const {
+  std::vector<std::string> lines = metrics_lines();
+  lines.back() = json_line;
+  write_file(metrics(), fmt::format("{}\n", fmt::join(lines, "\n")));
 }
 
 std::vector<std::string> RunFolder::metrics_lines() const {

@@ -47,6 +47,7 @@ class RunFolder {
   void append_metrics(const std::string& json_line) const;
   // Drops lines after `epoch` and a torn last one, so a resumed file reads as if uninterrupted.
   void drop_metrics_after(int64_t epoch) const;
+  void replace_last_metrics(const std::string& json_line) const;
   std::vector<std::string> metrics_lines() const;  // those that are whole
 
  private:

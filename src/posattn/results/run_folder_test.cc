@@ -121,6 +121,8 @@ TEST_F(RunFolderTest, MetricsAfterTheEpochAndATornLineAreDropped) {
             "{\"epoch\":1}\n{\"epoch\":2}\n{\"epoch\":3}\n{\"epoch\":4}\n");
   folder.drop_metrics_after(2);
   EXPECT_EQ(text_of(folder.metrics()), "{\"epoch\":1}\n{\"epoch\":2}\n");
+  folder.replace_last_metrics("{\"epoch\":7}");
+  EXPECT_EQ(text_of(folder.metrics()), "{\"epoch\":1}\n{\"epoch\":7}\n");
   folder.drop_metrics_after(0);
   EXPECT_EQ(text_of(folder.metrics()), "");
   EXPECT_TRUE(folder.metrics_lines().empty());

@@ -91,26 +91,27 @@ void Recording::reopen(RunState& state) {
     last->validation_loss.reset();
     state.validation_loss.reset();
     state.best_validation_loss.reset();
-    std::vector<std::string> lines = folder_.metrics_lines();
-    lines.pop_back();
-    for (const std::string& line : lines) {
-      const std::optional<double> loss =
-          epoch_record_from_json(line, folder_.metrics().string()).validation_loss;
+    const std::vector<std::string> lines = folder_.metrics_lines();
+    for (std::size_t k = 0; k + 1 < lines.size(); ++k) {
+      const std::optional<double> loss = record_of(lines, k).validation_loss;
       if (!loss) continue;
       state.validation_loss = loss;
       state.best_validation_loss = std::min(*loss, state.best_validation_loss.value_or(*loss));
     }
   }
   save_checkpoint(folder_.checkpoint(), config_, state);
-  folder_.drop_metrics_after(last->epoch - 1);
-  folder_.append_metrics(to_json(*last));
+  folder_.replace_last_metrics(to_json(*last));
 }
 
 std::optional<EpochRecord> Recording::last_record() const {
   const std::vector<std::string> lines = folder_.metrics_lines();
   if (lines.empty()) return std::nullopt;
-  return epoch_record_from_json(lines.back(),
-                                fmt::format("{}:{}", folder_.metrics().string(), lines.size()));
+  return record_of(lines, lines.size() - 1);
+}
+
+EpochRecord Recording::record_of(const std::vector<std::string>& lines, std::size_t index) const {
+  const std::string where = fmt::format("{}:{}", folder_.metrics().string(), index + 1);
+  return epoch_record_from_json(lines[index], where);
 }
 
 void Recording::set_engine(std::map<std::string, std::string> engine) {

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/results/run_folder.h"
@@ -84,6 +85,7 @@ class Recording {
 
   void reopen(RunState& state);
   std::optional<EpochRecord> last_record() const;
+  EpochRecord record_of(const std::vector<std::string>& lines, std::size_t index) const;
   void write_ending();
   void report(RunStatus status) const;
 
