@@ -32,12 +32,15 @@ PRESETS = {
     "m5": dict(attention="positions"),
     "positional-direct": dict(attention="positions", direct_attention=True),
     "standard-rope": dict(attention="data", positions_in_input=True, rope=True),
+    "relative": dict(attention="positions", relative_attention=True),
+    "homogeneous": dict(attention="positions", biases="none"),
+    "standard-no-bias": dict(attention="data", positions_in_input=True, biases="none"),
 }
 
 
 @dataclasses.dataclass
 class Spec:
-    """The fields of posattn::ModelSpec, with encoding_size filled in."""
+    """The fields of posattn::ModelSpec, with encoding_size and reach filled in."""
 
     real_nodes: int = 8
     scratch_nodes: int = 1
@@ -54,11 +57,27 @@ class Spec:
     depth: int = 4
     mlp_width: int = 64
     mlp_depth: int = 2
+    biases: str = "all"
+    relative_attention: bool = False
+    reach: int = 0
+    causal: bool = False
+    split_heads: bool = False
+    join: str = "concatenate"
+    normalisation: str = "none"
+    activation: str = "relu"
+    vocabulary: int = 0
+    positions_added: bool = False
+    tied_output: bool = False
+    loss: str = "squared_error"
 
     def __post_init__(self):
         if self.encoding_size == 0:
             default = {"binary": max(1, math.ceil(math.log2(self.nodes))), "sinusoidal": 2}
-            self.encoding_size = default.get(self.encoding, self.nodes)
+            self.encoding_size = (
+                self.width if self.positions_added else default.get(self.encoding, self.nodes)
+            )
+        if self.relative_attention and self.reach == 0:
+            self.reach = self.real_nodes
 
     @property
     def nodes(self):
@@ -66,19 +85,28 @@ class Spec:
 
     @property
     def uses_positions(self):
-        return self.positions_in_input or (self.attention != "data" and not self.direct_attention)
+        learned_scores = self.direct_attention or self.relative_attention
+        return (
+            self.positions_in_input
+            or self.positions_added
+            or (self.attention != "data" and not learned_scores)
+        )
 
     @property
     def stores_positions(self):
         return self.uses_positions and self.encoding in ("random", "learned")
 
     @property
-    def key_size(self):
+    def source_size(self):
         return {
             "positions": self.encoding_size,
             "data": self.width,
             "data_and_positions": self.width + self.encoding_size,
         }[self.attention]
+
+    @property
+    def key_size(self):
+        return self.source_size // self.heads if self.split_heads else self.source_size
 
 
 class ModelError(ValueError):
@@ -154,22 +182,52 @@ def rotate(x, index):
     return torch.cat([turned, x[..., 2 * pairs :]], -1)
 
 
+def biased(spec, module):
+    """The map or norm; where the model has no biases, its bias is zero and stays."""
+    if spec.biases == "none":
+        nn.init.zeros_(module.bias)
+        module.bias.requires_grad_(False)
+    return module
+
+
 class Attention(nn.Module):
     def __init__(self, spec):
         super().__init__()
         self.spec = spec
         if spec.direct_attention:
             self.scores = nn.Parameter(torch.randn(spec.heads, spec.nodes, spec.nodes))
+        elif spec.relative_attention:
+            self.relative = nn.Parameter(torch.randn(spec.heads, 2 * spec.reach - 1))
+            if spec.scratch_nodes > 0:
+                self.relative_scratch = nn.Parameter(
+                    torch.randn(spec.heads, spec.scratch_nodes, spec.scratch_nodes + 2)
+                )
         else:
-            self.qk_proj = nn.Linear(spec.key_size, 2 * spec.key_size * spec.heads)
-        self.v_proj = nn.Linear(spec.width, spec.width)
-        self.o_proj = nn.Linear(spec.width, spec.width)
+            self.qk_proj = nn.Linear(spec.source_size, 2 * spec.key_size * spec.heads)
+        self.v_proj = biased(spec, nn.Linear(spec.width, spec.width))
+        self.o_proj = biased(spec, nn.Linear(spec.width, spec.width))
 
-    def weights(self, x, positions, active):
-        """A [samples or 1, heads, nodes, nodes], for the active rows of the full model."""
+    def relative_scores(self, real):
+        """[heads, nodes, nodes]: by distance between real nodes, of its own for scratch nodes."""
+        spec = self.spec
+        place = torch.arange(real)
+        distance = (place[:, None] - place[None, :]).clamp(-(spec.reach - 1), spec.reach - 1)
+        scores = self.relative[:, distance + spec.reach - 1]
+        if spec.scratch_nodes == 0:
+            return scores
+        own = self.relative_scratch
+        of_scratch = own[:, :, :1].transpose(1, 2).expand(-1, real, -1)
+        hears_real = own[:, :, 1:2].expand(-1, -1, real)
+        above = torch.cat([scores, of_scratch], 2)
+        below = torch.cat([hears_real, own[:, :, 2:]], 2)
+        return torch.cat([above, below], 1)
+
+    def scores_of(self, x, positions, active):
         spec = self.spec
         if spec.direct_attention:
-            return torch.softmax(self.scores[:, active][:, :, active], -1)[None]
+            return self.scores[:, active][:, :, active][None]
+        if spec.relative_attention:
+            return self.relative_scores(len(active) - spec.scratch_nodes)[None]
         source = {
             "positions": lambda: positions[None],
             "data": lambda: x,
@@ -182,7 +240,15 @@ class Attention(nn.Module):
         query, key = qk[..., :size], qk[..., size:]
         if spec.rope:
             query, key = rotate(query, active), rotate(key, active)
-        return torch.softmax(query @ key.transpose(-1, -2) / math.sqrt(size), -1)
+        return query @ key.transpose(-1, -2) / math.sqrt(size)
+
+    def weights(self, x, positions, active):
+        """A [samples or 1, heads, nodes, nodes], for the active rows of the full model."""
+        scores = self.scores_of(x, positions, active)
+        if self.spec.causal:
+            heard = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+            scores = scores.masked_fill(~heard, -math.inf)
+        return torch.softmax(scores, -1)
 
     def forward(self, x, positions, active):
         self.last_weights = self.weights(x, positions, active)
@@ -191,13 +257,23 @@ class Attention(nn.Module):
         return self.o_proj(mixed.transpose(1, 2).flatten(-2))
 
 
+class GeluTanh(nn.Module):
+    """As in GPT-2; PyTorch has it by name only since 1.12."""
+
+    def forward(self, x):
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+        return 0.5 * x * (1 + torch.tanh(inner))
+
+
 class Mlp(nn.Module):
     def __init__(self, spec):
         super().__init__()
-        sizes = [2 * spec.width] + [spec.mlp_width] * (spec.mlp_depth - 1) + [spec.width]
+        joined = 2 * spec.width if spec.join == "concatenate" else spec.width
+        sizes = [joined] + [spec.mlp_width] * (spec.mlp_depth - 1) + [spec.width]
+        activation = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu_tanh": GeluTanh()}
         maps = []
         for inputs, outputs in zip(sizes, sizes[1:]):
-            maps += [nn.Linear(inputs, outputs), nn.ReLU()]
+            maps += [biased(spec, nn.Linear(inputs, outputs)), activation[spec.activation]]
         self.mlp = nn.Sequential(*maps[:-1])
 
     def forward(self, x):
@@ -207,11 +283,26 @@ class Mlp(nn.Module):
 class Layer(nn.Module):
     def __init__(self, spec):
         super().__init__()
+        self.spec = spec
+        if spec.normalisation != "none":
+            self.attn_norm = biased(spec, nn.LayerNorm(spec.width))
         self.attn = Attention(spec)
+        if spec.normalisation != "none" and spec.join == "add":
+            self.mlp_norm = biased(spec, nn.LayerNorm(spec.width))
         self.mlp = Mlp(spec)
 
     def forward(self, x, positions, active):
-        return self.mlp(torch.cat([x, self.attn(x, positions, active)], -1))
+        before = self.spec.normalisation == "before"
+        after = self.spec.normalisation == "after"
+        heard = self.attn_norm(x) if before else x
+        o = self.attn(heard, positions, active)
+        if self.spec.join == "concatenate":
+            x = self.mlp(torch.cat([heard, o], -1))
+            return self.attn_norm(x) if after else x
+        x = x + o
+        x = self.attn_norm(x) if after else x
+        x = x + self.mlp(self.mlp_norm(x) if before else x)
+        return self.mlp_norm(x) if after else x
 
 
 class Transformer(nn.Module):
@@ -219,15 +310,37 @@ class Transformer(nn.Module):
         super().__init__()
         self.spec = spec
         inputs = spec.data_columns + (spec.encoding_size if spec.positions_in_input else 0)
-        self.encoding = nn.Linear(inputs, spec.width)
+        if inputs > 0:
+            self.encoding = biased(spec, nn.Linear(inputs, spec.width))
+        if spec.vocabulary > 0:
+            self.tokens = nn.Embedding(spec.vocabulary, spec.width)
         self.transformer_layers = nn.ModuleList(Layer(spec) for _ in range(spec.depth))
-        self.decoding = nn.Linear(spec.width, spec.output_columns)
+        if spec.normalisation == "before":
+            self.norm = biased(spec, nn.LayerNorm(spec.width))
+        if not spec.tied_output:
+            self.decoding = biased(spec, nn.Linear(spec.width, spec.output_columns))
         if spec.stores_positions:
             self.positions = nn.Embedding(spec.nodes, spec.encoding_size)
             self.positions.weight.requires_grad_(spec.encoding == "learned")
 
-    def forward(self, inputs):
-        """inputs [samples, length, data_columns] -> [samples, length, output_columns]."""
+    def encoded(self, x, tokens, positions):
+        """x [samples, nodes, width]: a map of the numbers, or the row of a token, by node."""
+        spec = self.spec
+        if spec.positions_in_input:
+            x = torch.cat([x, positions.expand(x.shape[0], -1, -1)], -1)
+        if x.shape[-1] > 0:
+            x = self.encoding(x)
+        else:
+            x = x.new_zeros(*x.shape[:2], spec.width)
+        if spec.vocabulary > 0:
+            held = torch.nn.functional.pad(tokens, (0, spec.scratch_nodes), value=-1)
+            rows = self.tokens(held.clamp(min=0))
+            x = torch.where((held >= 0)[..., None], rows, x)
+        return x + positions if spec.positions_added else x
+
+    def forward(self, inputs, tokens=None):
+        """inputs [samples, length, data_columns], and tokens [samples, length] where the model has
+        a vocabulary (negative: the node holds numbers) -> [samples, length, output_columns]."""
         spec, (samples, length, _) = self.spec, inputs.shape
         active = torch.cat([torch.arange(length), torch.arange(spec.real_nodes, spec.nodes)])
         scratch = inputs.new_zeros(samples, spec.scratch_nodes, spec.data_columns)
@@ -237,16 +350,17 @@ class Transformer(nn.Module):
             positions = self.positions.weight[active]
         elif spec.uses_positions:
             positions = formula_positions(spec).to(inputs.dtype)[active]
-        if spec.positions_in_input:
-            x = torch.cat([x, positions.expand(samples, -1, -1)], -1)
-        x = self.encoding(x)
+        x = self.encoded(x, tokens, positions)
         for layer in self.transformer_layers:
             x = layer(x, positions, active)
-        return self.decoding(x)[:, :length]
+        if spec.normalisation == "before":
+            x = self.norm(x)
+        outputs = x @ self.tokens.weight.T if spec.tied_output else self.decoding(x)
+        return outputs[:, :length]
 
-    def attention(self, inputs):
+    def attention(self, inputs, tokens=None):
         """A of every layer for the first sample, [depth, heads, nodes, nodes]."""
-        self(inputs[:1])
+        self(inputs[:1], None if tokens is None else tokens[:1])
         return torch.stack([layer.attn.last_weights[0] for layer in self.transformer_layers])
 
 
@@ -254,3 +368,12 @@ def loss_of(outputs, targets, mask=None):
     """Mean squared error; masked outputs leave the sum but not the count."""
     error = (outputs - targets) ** 2
     return (error if mask is None else error * mask).sum() / error.numel()
+
+
+def cross_entropy_of(outputs, labels, mask=None):
+    """Mean cross-entropy over nodes with label >= 0 and, in their first column, mask != 0."""
+    if mask is not None:
+        labels = torch.where(mask[:, 0].bool(), labels, torch.full_like(labels, -1))
+    return torch.nn.functional.cross_entropy(
+        outputs.flatten(0, 1), labels.flatten(), ignore_index=-1
+    )

@@ -10,7 +10,7 @@ import numpy
 import torch
 
 import tool  # noqa: F401, puts scripts/ on the path
-from posattn_torch import PRESETS, Transformer, loss_of, preset
+from posattn_torch import PRESETS, Spec, Transformer, cross_entropy_of, loss_of, preset
 
 ENCODINGS = ("one_hot", "binary", "sinusoidal", "random", "learned")
 
@@ -22,6 +22,8 @@ class Case:
     inputs: torch.Tensor  # [samples, length, data_columns], length <= real_nodes
     targets: torch.Tensor
     mask: torch.Tensor = None  # [length, output_columns]
+    tokens: torch.Tensor = None  # [samples, length]
+    labels: torch.Tensor = None  # [samples, length], in the place of targets
 
     @property
     def spec(self):
@@ -33,17 +35,21 @@ class Case:
     def tensors(self):
         """What parity_tool needs for this case."""
         result = {"inputs": self.inputs, "targets": self.targets, **self.weights()}
-        if self.mask is not None:
-            result["mask"] = self.mask
+        for name in ("mask", "tokens", "labels"):
+            if getattr(self, name) is not None:
+                result[name] = getattr(self, name)
         return result
 
     def expected(self):
         """Outputs, attention, loss and every gradient, in double."""
-        outputs = self.model(self.inputs)
-        loss = loss_of(outputs, self.targets, self.mask)
+        outputs = self.model(self.inputs, self.tokens)
+        if self.labels is None:
+            loss = loss_of(outputs, self.targets, self.mask)
+        else:
+            loss = cross_entropy_of(outputs, self.labels, self.mask)
         trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
         gradients = torch.autograd.grad(loss, list(trained.values()))
-        result = {"outputs": outputs, "loss": loss, "attention": self.model.attention(self.inputs)}
+        result = {"outputs": outputs, "loss": loss, "attention": self.model.attention(self.inputs, self.tokens)}
         result.update((f"gradient/{name}", g) for name, g in zip(trained, gradients))
         return {name: tensor.detach().numpy() for name, tensor in result.items()}
 
@@ -64,7 +70,7 @@ def initial_model(spec, seed):
 
 def gain(name):
     """By how much lively_model enlarges PyTorch's initial values, of variance 1 / (3 fan_in)."""
-    if not name.endswith("weight") or name.startswith("positions"):
+    if not name.endswith("weight") or name.startswith(("positions", "tokens")) or "norm" in name:
         return 1.0
     if ".mlp.mlp.0." in name:
         return 2.0
@@ -133,6 +139,50 @@ def paper_case(name, samples, length=8, seed=0, make_model=lively_model):
     return Case(f"{name}-paper-{length}", make_model(spec, seed), inputs, inputs.cumsum(1))
 
 
+def open_case(seed):
+    """Any combination of blocks: tokens, masks, residuals, norms, activations, heads, losses."""
+    rng = numpy.random.default_rng(seed)
+    flip = lambda: bool(rng.integers(2))
+    name = str(rng.choice(list(PRESETS)))
+    encoding = "learned" if flip() else "one_hot"
+    sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
+    sizes.update(
+        causal=flip(),
+        join="add" if flip() else "concatenate",
+        normalisation=str(rng.choice(["none", "before", "after"])),
+        activation=str(rng.choice(["relu", "gelu", "gelu_tanh"])),
+        loss="cross_entropy" if flip() else "squared_error",
+    )
+    in_input = PRESETS[name].get("positions_in_input", False)
+    if flip():
+        sizes.update(vocabulary=int(rng.integers(3, 8)), tied_output=flip())
+        if sizes["tied_output"]:
+            sizes["output_columns"] = sizes["vocabulary"]
+        if not in_input and flip():
+            sizes["data_columns"] = 0
+    if encoding == "learned" and not in_input and flip():
+        sizes.update(positions_added=True, encoding_size=sizes["width"])
+    if sizes["loss"] == "cross_entropy":
+        sizes["output_columns"] = max(3, sizes["output_columns"])
+        if sizes.get("tied_output"):
+            sizes["output_columns"] = sizes["vocabulary"]
+    spec = preset(name, **sizes)
+    if not (spec.direct_attention or spec.relative_attention) and flip():
+        spec.split_heads = spec.source_size % spec.heads == 0
+    samples, length = int(rng.integers(2, 12)), int(rng.integers(1, spec.real_nodes + 1))
+    generator = torch.Generator().manual_seed(seed)
+    inputs, targets = make_batch(spec, samples, length, generator)
+    classes = lambda low, high: torch.randint(low, high, (samples, length), generator=generator)
+    tokens = labels = None
+    if spec.vocabulary > 0:
+        tokens = classes(-1 if spec.data_columns > 0 else 0, spec.vocabulary)
+    if spec.loss == "cross_entropy":
+        labels = classes(-1, spec.output_columns)
+        labels[0, 0] = 0  # at least one counts
+    model = lively_model(Spec(**dataclasses.asdict(spec)), seed)
+    return Case(f"open-{name}-{seed}", model, inputs, targets, None, tokens, labels)
+
+
 def gradient_cases(shapes_each=2):
     """Every preset with every encoding it can use, and the paper's sizes."""
     cases, seed = [], 0
@@ -144,4 +194,5 @@ def gradient_cases(shapes_each=2):
                 cases.append(random_case(name, encoding, seed))
     cases += [paper_case(name, samples=24) for name in PRESETS]
     cases += [paper_case(name, samples=12, length=16) for name in ("positional", "standard")]
+    cases += [open_case(seed) for seed in range(1000, 1060)]
     return cases

@@ -17,14 +17,18 @@ namespace posattn::parity {
 // Samples of one length, in the engine's precision.
 template <class T>
 struct Samples {
-  std::vector<T> inputs, targets;
+  std::vector<T> inputs = {}, targets = {};
   int64_t samples = 0;
   int real_nodes = 0;
+  std::vector<int32_t> tokens = {}, labels = {};
 
-  BatchOf<T> batch() const { return {inputs, targets, samples, real_nodes}; }
-  Samples first() const {  // the first sample alone
-    const auto count = static_cast<std::ptrdiff_t>(inputs.size()) / samples;
-    return {{inputs.begin(), inputs.begin() + count}, {}, 1, real_nodes};
+  BatchOf<T> batch() const { return {inputs, targets, samples, real_nodes, tokens, labels}; }
+  Samples first() const {  // the first sample alone, without its answer
+    const auto part = [&](const auto& all) {
+      const auto count = static_cast<std::ptrdiff_t>(all.size()) / samples;
+      return std::decay_t<decltype(all)>(all.begin(), all.begin() + count);
+    };
+    return {part(inputs), {}, 1, real_nodes, part(tokens), {}};
   }
 };
 

@@ -46,11 +46,18 @@ Samples<T> batch_of(const Tensor& inputs, const Tensor& targets, int64_t step) {
 template <class T>
 Samples<T> samples_of(const Case& c) {
   const Tensor& inputs = c.tensor("inputs");
-  Samples<T> result{
-      converted<T>(inputs.values), {}, inputs.shape[0], static_cast<int>(inputs.shape[1])};
+  Samples<T> result{.inputs = converted<T>(inputs.values),
+                    .samples = inputs.shape[0],
+                    .real_nodes = static_cast<int>(inputs.shape[1])};
   if (c.question.has(c.name + "/targets")) {
     result.targets = converted<T>(c.tensor("targets").values);
   }
+  const auto whole = [&](const char* of) {
+    if (!c.question.has(c.name + "/" + of)) return std::vector<int32_t>{};
+    return converted<int32_t>(c.tensor(of).values);
+  };
+  result.tokens = whole("tokens");
+  result.labels = whole("labels");
   return result;
 }
 
