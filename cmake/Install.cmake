@@ -1,18 +1,33 @@
-# cmake --install: the library, its headers, the program, and the package posattn::posattn
+# cmake --install: the library, its interface, the program, and the package posattn::posattn
 # (examples/cmake_project uses it; ./check builds that against a fresh installation).
 include(CMakePackageConfigHelpers)
 set(POSATTN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/posattn)
 
 install(TARGETS posattn EXPORT posattnTargets)
 install(TARGETS posattn_cli)
-install(DIRECTORY src/posattn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE PATTERN "cli" EXCLUDE
-  PATTERN "cuda" EXCLUDE PATTERN "no_cuda" EXCLUDE  # the CUDA engine's inside
-  PATTERN "strict_json.h" EXCLUDE  # these need libraries that users need not have
-  PATTERN "json_number.h" EXCLUDE PATTERN "toml.h" EXCLUDE
-  PATTERN "vector.h" EXCLUDE)      # for one source file, compiled once per instruction set
-install(FILES src/posattn/kernels/cuda/device_info.h
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/posattn/kernels/cuda)
+# The interface is six headers. What they include is installed with them and nothing else: the list is
+# made from the sources, so that no header of the inside slips out.
+set(POSATTN_PUBLIC_HEADERS model.h network.h task.h train.h evaluate.h program.h)
+function(posattn_headers_behind header result)
+  set(found ${${result}})
+  if(NOT header IN_LIST found)
+    list(APPEND found ${header})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/posattn/${header})
+    file(STRINGS src/posattn/${header} lines REGEX "^#include \"posattn/")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"posattn/([^\"]+)\".*" "\\1" next "${line}")
+      posattn_headers_behind(${next} found)
+    endforeach()
+  endif()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+foreach(header IN LISTS POSATTN_PUBLIC_HEADERS)
+  posattn_headers_behind(${header} POSATTN_INSTALLED_HEADERS)
+endforeach()
+foreach(header IN LISTS POSATTN_INSTALLED_HEADERS)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES src/posattn/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/posattn/${folder})
+endforeach()
 install(PROGRAMS bench/peer_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

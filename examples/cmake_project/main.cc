@@ -4,11 +4,10 @@
 #include <exception>
 #include <vector>
 
-#include "posattn/model/model_file.h"
-#include "posattn/model/network.h"
-#include "posattn/tasks/dataset.h"
-#include "posattn/training/optimiser.h"
-#include "posattn/training/run_config.h"
+#include "posattn/model.h"
+#include "posattn/network.h"
+#include "posattn/task.h"
+#include "posattn/train.h"
 
 namespace {
 
@@ -57,10 +56,10 @@ int train_and_predict() {
               steps);
 
   posattn::save_model("cumulative_sum.safetensors", model);
-  const posattn::Model loaded = posattn::load_model("cumulative_sum.safetensors");
+  posattn::Inference inference(posattn::load_model("cumulative_sum.safetensors"));
   const std::vector<float> input{3, -1, 4, 1};
-  std::vector<float> output(length);
-  network.forward(loaded.parameters, {input.data(), nullptr, 1, length}, output.data());
+  const std::vector<float> output =
+      inference.run({.inputs = input, .samples = 1, .real_nodes = length});
   std::printf("3 -1 4 1  ->  %.2f %.2f %.2f %.2f  (exactly: 3 2 6 7)\n", output[0], output[1],
               output[2], output[3]);
   return loss < first / 10 ? 0 : 1;

@@ -73,7 +73,6 @@ ExitCode compile_program(const CompileFlags& options) {
                 "a number above 0");
   }
   const NetworkPlan plan = plan_network(input.program, parse_sizes(options.pad_to));
-  require_exact_integers(plan);
   CompileOptions how;
   how.dense = options.dense;
   how.sharpness = options.sharpness;

@@ -20,9 +20,6 @@ ProgramInput read_program(const std::string& name_or_path, int64_t length);
 // The program that a compiled model carries; throws Error(data) where it has none.
 StaticProgram embedded_program(const Model& model, const std::string& path);
 
-// Refuses a network whose whole numbers would not be exact in fp32.
-void require_exact_integers(const NetworkPlan& plan);
-
 // "sort, n = 8: 6 rounds -> 6 layers, 2 heads, 2 words, 4 hidden units, 185 parameters"
 std::string plan_summary(const NetworkPlan& plan, int64_t parameters);
 // Of every layer: its round and lines, whom it hears, what the words become.

@@ -32,8 +32,6 @@ int real_nodes_for(const Model& model, int64_t columns) {
 
 }  // namespace
 
-Path path_for(const Model& model) { return is_compiled(model) ? Path::plain : Path::automatic; }
-
 int64_t output_columns_for(const Model& model, int64_t columns) {
   return int64_t{1} * real_nodes_for(model, columns) * model.spec.output_columns;
 }

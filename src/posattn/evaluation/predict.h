@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "posattn/model/model_file.h"
-#include "posattn/model/network.h"
+#include "posattn/model/inference.h"
 
 namespace posattn {
 
@@ -15,9 +15,6 @@ namespace posattn {
 // trained on several lengths takes the rows of every length up to its own. Throws Error(data),
 // saying what was expected.
 int64_t output_columns_for(const Model& model, int64_t columns);
-
-// A compiled model is evaluated as it is written: its numbers are exact only in that order.
-Path path_for(const Model& model);
 
 // rows [count, columns] -> outputs [count, output_columns_for(columns)].
 std::vector<float> predict_rows(const Model& model, std::span<const float> rows, int64_t count,

@@ -9,7 +9,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
-#include "posattn/evaluation/predict.h"
+#include "posattn/model/inference.h"
 #include "posattn/model/network.h"
 #include "posattn/model/routed_network.h"
 #include "posattn/programs/checking/program_task.h"
@@ -40,7 +40,11 @@ class Verifier {
       throw Error(ExitCode::configuration, "a dense model in double precision",
                   "attention as routes", "compile the program without --dense");
     }
-    if (request.in_double) in_double_.emplace(spec, request.model->parameters);
+    if (request.in_double) {
+      in_double_.emplace(spec, request.model->parameters);
+    } else {
+      network_.prepare(request.model->parameters, processors_);
+    }
     for (const Task* task : tasks()) {
       if (task->name() == program_.task) task_ = task;
     }
@@ -139,8 +143,7 @@ class Verifier {
       return outputs;
     }
     std::vector<float> outputs(inputs.size());
-    network_.forward(request_.model->parameters,
-                     {.inputs = inputs, .samples = samples, .real_nodes = processors_}, outputs);
+    network_.run({.inputs = inputs, .samples = samples, .real_nodes = processors_}, outputs);
     return {outputs.begin(), outputs.end()};
   }
 

@@ -237,6 +237,16 @@ class Compiler {
   Model model_;
 };
 
+void require_exact_integers(const NetworkPlan& plan) {
+  const double limit = std::ldexp(1.0, 24);
+  if (plan.largest_integer_sum < limit) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("a sum of whole numbers up to {:.4g} in {}", plan.largest_integer_sum,
+                          plan.largest_integer_place),
+              "less than 2^24 = 16777216, up to which fp32 is exact",
+              "declare smaller ranges: int[lo..hi]");
+}
+
 }  // namespace
 
 Model compile(const NetworkPlan& plan, const CompileOptions& options) {
@@ -249,6 +259,7 @@ Model compile(const NetworkPlan& plan, const CompileOptions& options) {
                 fmt::format("n up to {}", longest_dense),
                 "leave out --dense: routes hold the same attention for any n");
   }
+  require_exact_integers(plan);
   if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
     throw Error(ExitCode::configuration, fmt::format("sharpness {}", options.sharpness),
                 "a number above 0");

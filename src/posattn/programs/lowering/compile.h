@@ -20,7 +20,8 @@ struct CompileOptions {
   std::string program = {};  // its text, kept in the file as note "program"
 };
 
-// Throws Error(configuration) for what cannot be (dense for n above 128).
+// Throws Error(configuration) for what cannot be: dense for n above 128, whole numbers whose sums
+// may pass 2^24, up to which fp32 is exact.
 Model compile(const NetworkPlan& plan, const CompileOptions& options = {});
 // Plans it with options.sizes first.
 Model compile(StaticProgram program, const CompileOptions& options = {});

@@ -1,0 +1,9 @@
+// What a model is, its weights, and its file.
+//   posattn::Model model = posattn::load_model("model.safetensors");
+// One of the installed headers: model.h, network.h, task.h, train.h, evaluate.h, program.h. What they
+// include comes along, and may change; what they name is meant to stay.
+#pragma once
+
+#include "posattn/model/model_file.h"
+#include "posattn/model/parameters.h"
+#include "posattn/model/spec.h"
