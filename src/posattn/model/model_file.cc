@@ -211,6 +211,20 @@ void check_route_weights(const ModelSpec& spec, const Parameters<float>& paramet
   }
 }
 
+// A model without biases holds zeros in their places.
+void check_absent_biases(const ModelSpec& spec, const Parameters<float>& parameters) {
+  if (spec.biases == Biases::all) return;
+  for (const TensorInfo& tensor : parameters.layout().tensors()) {
+    if (tensor.trained || tensor.initial != Initial::zero) continue;
+    const std::span<const float> values = parameters.slice(tensor);
+    const auto found = std::ranges::find_if(values, [](float value) { return value != 0; });
+    if (found == values.end()) continue;
+    throw bad_file(fmt::format("tensor '{}' holds {} at index {}", tensor.name, *found,
+                               found - values.begin()),
+                   "zeros: the model has no biases");
+  }
+}
+
 Parameters<float> read_parameters(const ModelSpec& spec, const SafetensorsFile& file) {
   if (static_cast<size_t>(spec.depth) > file.tensors.size()) {  // spares a long list of names
     throw bad_file(fmt::format("{} tensors", file.tensors.size()),
@@ -235,6 +249,7 @@ Parameters<float> read_parameters(const ModelSpec& spec, const SafetensorsFile& 
     }
   }
   check_route_weights(spec, parameters);
+  check_absent_biases(spec, parameters);
   return parameters;
 }
 

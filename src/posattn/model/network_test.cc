@@ -180,6 +180,34 @@ TEST(Network, CountsTheMultiplyAddsOfThePaperModels) {
   EXPECT_LT(work.actual_per_sample, 0.5 * work.nominal_per_sample);
 }
 
+// Without biases f(c x) = c f(x), to the bit where c is a power of two; attention from data breaks it.
+TEST(Network, ModelsWithoutBiasesAreHomogeneousWhereAttentionIsPositional) {
+  for (const char* preset : {"homogeneous", "standard-no-bias"}) {
+    for (const Path path : {Path::plain, Path::folded}) {
+      ModelSpec spec;
+      spec.width = spec.mlp_width = 16;
+      apply_preset(preset, spec);
+      spec = resolve(spec);
+      const Parameters<float> parameters = random_parameters(spec, 3);
+      RandomStream random(7, Purpose::test_data, 0, 0);
+      const RandomBatch data(spec, 5, 8, random);
+      std::vector<float> scaled = data.inputs;
+      for (float& x : scaled) x *= 1024;
+      Network network(spec, {.path = path});
+      std::vector<float> once(data.targets.size()), large(once.size());
+      network.forward(parameters, data.batch(), once);
+      network.forward(parameters, {scaled, {}, data.samples, data.real_nodes}, large);
+      int same = 0;
+      for (size_t i = 0; i < once.size(); ++i) same += large[i] == 1024 * once[i];
+      if (std::string_view(preset) == "homogeneous") {
+        EXPECT_EQ(same, static_cast<int>(once.size()));
+      } else {
+        EXPECT_LT(same, static_cast<int>(once.size()) / 2);
+      }
+    }
+  }
+}
+
 TEST(Network, NotANumberReachesTheLoss) {
   for (const char* preset : {"positional", "standard"}) {
     ModelSpec spec;
