@@ -14,6 +14,7 @@ namespace posattn {
 namespace {
 
 constexpr size_t list_limit = 10000;  // numbers in one list
+constexpr uint64_t length_limit = 1 << 20;
 constexpr double scale_limit = 1e12;  // far above it a squared error no longer fits a float
 
 Error bad_text(std::string_view name, std::string_view text, std::string expected) {
@@ -75,6 +76,40 @@ size_t unsafe_bytes(std::string_view text, size_t at) {
   return mark || embedding || isolation ? 3 : 0;
 }
 
+struct WholeNumbers {
+  std::string_view noun, example;
+  const char* range;
+  uint64_t least, most;
+};
+
+std::vector<uint64_t> parse_whole_numbers(std::string_view text, std::string_view name,
+                                          const WholeNumbers& kind) {
+  std::vector<uint64_t> numbers;
+  std::set<uint64_t> seen;
+  const auto add = [&](uint64_t number) {
+    if (number < kind.least) {
+      throw bad_text(name, text, fmt::format("{}s of at least {}", kind.noun, kind.least));
+    }
+    if (number > kind.most) {
+      throw bad_text(name, text, fmt::format("{}s of at most {}", kind.noun, kind.most));
+    }
+    if (!seen.insert(number).second) {
+      throw bad_text(name, text,
+                     fmt::format("every {} once ({} appears twice)", kind.noun, number));
+    }
+    numbers.push_back(number);
+  };
+  const auto add_item = [&](std::string_view item) {
+    uint64_t number = 0;
+    if (!parse_exactly(item, number)) {
+      throw bad_text(name, item, fmt::format("{}s such as {}", kind.noun, kind.example));
+    }
+    add(number);
+  };
+  parse_list(text, name, kind.range, add_item, add);
+  return numbers;
+}
+
 }  // namespace
 
 int64_t parse_integer(std::string_view text, std::string_view name) {
@@ -110,24 +145,22 @@ std::vector<double> parse_scales(std::string_view text, std::string_view name) {
 }
 
 std::vector<uint64_t> parse_seeds(std::string_view text, std::string_view name) {
-  std::vector<uint64_t> seeds;
-  std::set<uint64_t> seen;
-  const auto add = [&](uint64_t seed) {
-    if (seed > largest_seed) {
-      throw bad_text(name, text, fmt::format("seeds of at most {}", largest_seed));
-    }
-    if (!seen.insert(seed).second) {
-      throw bad_text(name, text, fmt::format("every seed once ({} appears twice)", seed));
-    }
-    seeds.push_back(seed);
-  };
-  const auto add_item = [&](std::string_view item) {
-    uint64_t seed = 0;
-    if (!parse_exactly(item, seed)) throw bad_text(name, item, "seeds such as 3 or 0..9,12");
-    add(seed);
-  };
-  parse_list(text, name, "0..9", add_item, add);
-  return seeds;
+  return parse_whole_numbers(text, name,
+                             {.noun = "seed",
+                              .example = "3 or 0..9,12",
+                              .range = "0..9",
+                              .least = 0,
+                              .most = largest_seed});
+}
+
+std::vector<int> parse_lengths(std::string_view text, std::string_view name) {
+  const std::vector<uint64_t> lengths = parse_whole_numbers(text, name,
+                                                            {.noun = "length",
+                                                             .example = "8 or 4,8,16",
+                                                             .range = "4..16",
+                                                             .least = 1,
+                                                             .most = length_limit});
+  return {lengths.begin(), lengths.end()};
 }
 
 bool is_plain_line(std::string_view text) {

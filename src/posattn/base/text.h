@@ -21,6 +21,9 @@ constexpr uint64_t largest_seed = 9'000'000'000'000'000'000;
 // "0..9,12": whole numbers from 0 to largest_seed, each at most once.
 std::vector<uint64_t> parse_seeds(std::string_view text, std::string_view name = "--seeds");
 
+// "4,8,16..32": whole numbers from 1 to 2^20, each at most once.
+std::vector<int> parse_lengths(std::string_view text, std::string_view name = "--lengths");
+
 // Whether text in UTF-8 can go to a terminal or a figure as one line: no control characters, line
 // breaks or marks that change the direction of writing (and so hide what a line says).
 bool is_plain_line(std::string_view text);

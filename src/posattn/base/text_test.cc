@@ -47,6 +47,14 @@ TEST(Text, ScaleGivenTwice) {
   EXPECT_NE(message_of([] { parse_scales("1..3,2"); }).find("2 appears twice"), std::string::npos);
 }
 
+TEST(Text, Lengths) {
+  EXPECT_EQ(parse_lengths("8,16..18"), (std::vector<int>{8, 16, 17, 18}));
+  for (const char* text : {"", "0", "0..3", "-1", "1.5", "8,8", "1048577"}) {
+    EXPECT_NE(message_of([&] { parse_lengths(text); }), "") << text;
+  }
+  EXPECT_NE(message_of([] { parse_lengths("0"); }).find("at least 1"), std::string::npos);
+}
+
 TEST(Text, Seeds) {
   EXPECT_EQ(parse_seeds("0..2,12,7"), (std::vector<uint64_t>{0, 1, 2, 12, 7}));
   EXPECT_EQ(parse_seeds("8999999999999999999..9000000000000000000").size(), 2u);

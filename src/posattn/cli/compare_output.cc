@@ -30,10 +30,6 @@ std::string range(double low, double high) {
   return fmt::format("[{}, {}]", digits(low, 3), digits(high, 3));
 }
 
-std::string axis_name(const Experiment& experiment) {
-  return experiment.axis.is_scale() ? "c" : experiment.axis.key;
-}
-
 std::string their_name(const ComparedExperiment& compared) {
   return compared.published ? "published" : "theirs";
 }
@@ -86,7 +82,7 @@ std::optional<Exponents> exponents_of(const ComparedExperiment& compared, const 
 
 std::string curve_table(const ComparedExperiment& compared, const Curve& curve) {
   const ComparedCurve* both = find_compared(compared.comparison, curve);
-  std::vector<std::string> header = {axis_name(compared.experiment), "ours", "95 % interval",
+  std::vector<std::string> header = {compared.experiment.axis.name(), "ours", "95 % interval",
                                      "runs"};
   if (both != nullptr) {
     header.insert(header.end(), {their_name(compared), "[min, max]", "runs", "ratio", "agrees"});
@@ -128,11 +124,11 @@ std::string growth_note(const ComparedExperiment& compared, const Curve& curve) 
   return note;
 }
 
-// Of all runs behind the curve. Where x is the test scale each of them is in every point.
+// Of all runs behind the curve. Where x is that of a test each of them is in every point.
 std::string missing_note(const Experiment& experiment, const Curve& curve) {
   auto all = static_cast<int64_t>(experiment.seeds.size());
   int64_t there = 0, diverged = 0;
-  if (!experiment.axis.is_scale()) {
+  if (!experiment.axis.is_tested()) {
     all *= static_cast<int64_t>(experiment.axis.values.size());
     for (const CurvePoint& point : curve.points) {
       there += static_cast<int64_t>(point.runs.size());
@@ -148,9 +144,10 @@ std::string missing_note(const Experiment& experiment, const Curve& curve) {
   std::string note;
   if (there < all) note = fmt::format("{} of {} runs are there", there, all);
   if (diverged > 0) {
-    note +=
-        fmt::format("{}{} of {} runs diverged: counted as {}", there < all ? "; " : "", diverged,
-                    there, experiment.metric == Metric::accuracy ? "accuracy 0" : "infinite");
+    note += fmt::format(
+        "{}{} of {} runs diverged: counted as {}", there < all ? "; " : "", diverged, there,
+        experiment.metric->better == Better::higher ? fmt::format("{} 0", experiment.metric->words)
+                                                    : "infinite");
   }
   return note;
 }
@@ -188,7 +185,7 @@ std::string curve_notes(const ComparedExperiment& compared, const Curve& curve) 
 }
 
 std::string paired_table(const ComparedExperiment& compared, const std::string& task) {
-  TextTable table({axis_name(compared.experiment), "pairs", "ratio of medians", "p"}, 0);
+  TextTable table({compared.experiment.axis.name(), "pairs", "ratio of medians", "p"}, 0);
   const PairedPoint* first = nullptr;
   for (const PairedPoint& point : compared.paired) {
     if (point.task != task) continue;
@@ -312,11 +309,12 @@ std::string comparison_text(const ComparedExperiment& compared) {
   for (const std::string& task : experiment.tasks) {
     for (const Curve& curve : compared.curves) {
       if (curve.task != task) continue;
-      const std::string scale = curve.split == Split::test && !experiment.axis.is_scale()
-                                    ? fmt::format(" at c = {}", experiment.axis.test_scale)
-                                    : "";
+      const std::string scale =
+          curve.split == Split::test && !experiment.axis.is_tested()
+              ? fmt::format(" at {} = {}", experiment.axis.test_axis->name, experiment.axis.test_x)
+              : "";
       text += fmt::format("\n{}, {}: {} {}{}\n", task, curve.line, to_string(curve.split),
-                          experiment.metric == Metric::mse ? "MSE" : "accuracy", scale);
+                          experiment.metric->heading, scale);
       text += curve_table(compared, curve) + curve_notes(compared, curve);
     }
     text += paired_table(compared, task);

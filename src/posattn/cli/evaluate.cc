@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 
-#include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/evaluate_output.h"
 #include "posattn/cli/machine.h"
@@ -21,9 +21,12 @@
 namespace posattn {
 namespace {
 
+constexpr const char* default_scales = "1..10";
+
 struct EvaluateFlags {
   std::vector<std::string> models;
-  std::string scales = "1..10";
+  // By axis: values at which to test, as the user writes them; at most one is given.
+  std::map<const TestAxis*, std::optional<std::string>> values;
   int64_t samples = 1000;
   uint64_t seed = 0;
   int threads = 0;
@@ -32,7 +35,7 @@ struct EvaluateFlags {
 };
 
 EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFlags& options,
-                             const std::vector<double>& scales, int threads) {
+                             const TestAxis& axis, const std::vector<double>& values, int threads) {
   const Model model = load_model(path, options.hints);
   std::optional<StaticProgram> program;
   std::optional<ProgramTask> computed;
@@ -48,12 +51,27 @@ EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFl
           .program = program ? program->name : "",
           .spec = model.spec,
           .origin = model.origin,
-          .scales = evaluate({.model = &model,
-                              .task = &task,
-                              .scales = scales,
-                              .samples = options.samples,
-                              .seed = options.seed,
-                              .threads = threads})};
+          .evaluation = evaluate({.model = &model,
+                                  .task = &task,
+                                  .axis = &axis,
+                                  .values = values,
+                                  .samples = options.samples,
+                                  .seed = options.seed,
+                                  .threads = threads})};
+}
+
+// The axis that the user names, or else the paper's.
+const TestAxis& chosen_axis(const EvaluateFlags& options) {
+  const TestAxis* chosen = nullptr;
+  for (const TestAxis* axis : test_axes()) {
+    if (!options.values.at(axis)) continue;
+    if (chosen != nullptr) {
+      throw Error(ExitCode::usage, fmt::format("{} together with {}", chosen->flag(), axis->flag()),
+                  "one of them", "tests vary along one axis at a time");
+    }
+    chosen = axis;
+  }
+  return chosen == nullptr ? *test_axes().front() : *chosen;
 }
 
 void note_unfinished(const std::string& folder, const FoundModels& found) {
@@ -68,7 +86,9 @@ void note_unfinished(const std::string& folder, const FoundModels& found) {
 }
 
 ExitCode evaluate_models(const EvaluateFlags& options) {
-  const std::vector<double> scales = parse_scales(options.scales);
+  const TestAxis& axis = chosen_axis(options);
+  const std::vector<double> values =
+      axis.parse(options.values.at(&axis).value_or(default_scales), axis.flag());
   constexpr int64_t most_samples = 1'000'000'000;
   if (options.samples < 1 || options.samples > most_samples) {
     throw Error(ExitCode::usage, fmt::format("--samples {} is out of range", options.samples),
@@ -88,11 +108,11 @@ ExitCode evaluate_models(const EvaluateFlags& options) {
       if (is_new(run)) unfinished.push_back(run.string());
     }
     for (const std::filesystem::path& path : found.models) {
-      if (is_new(path)) results.push_back(evaluate_file(path, options, scales, threads));
+      if (is_new(path)) results.push_back(evaluate_file(path, options, axis, values, threads));
     }
   }
-  write_output(options.json ? evaluation_json(results, unfinished)
-                            : evaluation_text(results, options.per_node));
+  write_output(options.json ? evaluation_json(results, axis, unfinished)
+                            : evaluation_text(results, axis, options.per_node));
   return ExitCode::done;
 }
 
@@ -107,6 +127,7 @@ void add_evaluate(CommandLine& command_line) {
        .examples = {"posattn evaluate runs/cumulative-sum --scales 1..10",
                     "posattn evaluate positional.safetensors standard.safetensors --per-node",
                     "posattn evaluate runs/sort --scales 1..10,1000 --samples 10000 --json",
+                    "posattn evaluate runs/sort --lengths 8",
                     "posattn evaluate theirs.safetensors --task sort --architecture standard"},
        .details =
            "A scale c tests on values in [-range c, range c] that leave the training range.\n"
@@ -118,9 +139,12 @@ void add_evaluate(CommandLine& command_line) {
   command.add_option("MODEL", options->models, "Model files, run folders or folders of runs")
       ->required()
       ->type_name("");
-  command.add_option("--scales", options->scales, "Scales c, as 1..10,1000")
-      ->option_text("LIST [1..10]");
-  command.add_option("--samples", options->samples, "Samples per scale")->option_text("INT [1000]");
+  for (const TestAxis* axis : test_axes()) {
+    const bool by_default = axis == test_axes().front();
+    command.add_option(axis->flag(), options->values[axis], std::string(axis->help))
+        ->option_text(by_default ? fmt::format("LIST [{}]", default_scales) : "LIST");
+  }
+  command.add_option("--samples", options->samples, "Samples per test")->option_text("INT [1000]");
   command.add_option("--seed", options->seed, "Of the test samples")->option_text("INT [0]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/cli/text_table.h"
+#include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/summary.h"
 
 namespace posattn {
@@ -38,7 +39,8 @@ struct Group {
   const EvaluatedModel* first = nullptr;
   std::string differs = {};  // the traits that set it apart from its namesakes, or ""
   std::vector<std::string> paths = {};
-  std::vector<std::vector<ScaleResult>> results = {};  // by model, then by scale
+  std::vector<const Evaluation*> results = {};             // by model
+  std::vector<const std::vector<Measurement>*> rows = {};  // likewise
 
   bool same_name(const Group& other) const {
     return task == other.task && architecture == other.architecture && length == other.length;
@@ -47,16 +49,29 @@ struct Group {
     return fmt::format("{}, {}, length {}{}: {}", task, architecture, length, differs,
                        paths.size() == 1 ? paths[0] : fmt::format("{} models", paths.size()));
   }
-  size_t scale_count() const { return results.front().size(); }
+  const std::vector<TestDetails>& tests() const { return results.front()->details; }
 
-  // The spread over the models of a number that each has at scale number `scale`.
+  // The spread over the models of a metric, and of a number that each tells of test number `test`.
+  Spread over_models(const TestAxis& axis, double x, const Metric& metric) const {
+    return spread_at(rows, {.axis = axis.name, .x = x, .metric = metric.name});
+  }
   template <class Get>
-  Spread over_models(size_t scale, Get get) const {
+  Spread over_details(size_t test, Get get) const {
     std::vector<double> values;
-    for (const auto& scales : results) values.push_back(get(scales[scale]));
+    for (const Evaluation* result : results) values.push_back(get(result->details[test]));
     return spread_of(values);
   }
 };
+
+std::vector<const Metric*> metrics_on(const TestAxis& axis) {
+  std::vector<const Metric*> shown = metrics();
+  std::erase_if(shown, [&](const Metric* metric) { return !metric->exists_on(axis.name); });
+  return shown;
+}
+
+std::string cell(const Metric& metric, double value) {
+  return metric.percent ? fmt::format("{:.1f} %", 100 * value) : short_number(value);
+}
 
 std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
   std::vector<Group> groups;
@@ -69,7 +84,8 @@ std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
     });
     if (group == groups.end()) group = groups.insert(group, wanted);
     group->paths.push_back(model.path);
-    group->results.push_back(model.scales);
+    group->results.push_back(&model.evaluation);
+    group->rows.push_back(&model.evaluation.rows);
   }
   for (Group& group : groups) {
     for (size_t i = 0; i < group.traits.size(); ++i) {
@@ -82,39 +98,45 @@ std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
   return groups;
 }
 
-std::string scale_table(const Group& group) {
+// The loss with its spread, then the medians of the other metrics.
+std::string metric_table(const Group& group, const TestAxis& axis) {
   const bool several = group.paths.size() > 1;
-  std::vector<std::string> header = {"c", several ? "median MSE" : "MSE"};
-  if (several) header.insert(header.end(), {"min", "max"});
-  header.insert(header.end(), {"MSE/c^2", "accuracy"});
+  std::vector<std::string> header = {std::string(axis.name)};
+  for (const Metric* metric : metrics_on(axis)) {
+    const bool spread = several && metric->is_loss;
+    header.push_back(fmt::format("{}{}", spread ? "median " : "", metric->heading));
+    if (spread) header.insert(header.end(), {"min", "max"});
+  }
   TextTable table(header, 0);
-  for (const ScaleSummary& summary : summarise(group.results)) {
-    std::vector<std::string> row = {short_number(summary.c), short_number(summary.mse.median)};
-    if (several) {
-      row.insert(row.end(), {short_number(summary.mse.minimum), short_number(summary.mse.maximum)});
+  for (const TestDetails& test : group.tests()) {
+    std::vector<std::string> row = {short_number(test.x)};
+    for (const Metric* metric : metrics_on(axis)) {
+      const Spread spread = group.over_models(axis, test.x, *metric);
+      row.push_back(cell(*metric, spread.median));
+      if (several && metric->is_loss) {
+        row.insert(row.end(), {cell(*metric, spread.minimum), cell(*metric, spread.maximum)});
+      }
     }
-    row.insert(row.end(), {short_number(summary.mse_over_c2.median),
-                           fmt::format("{:.1f} %", 100 * summary.accuracy.median)});
     table.add_row(row);
   }
   return table.to_string();
 }
 
-// Rows of a table with one row per scale and one column per node or length (medians over models).
-// A part without a mean in models that have one is a part of which nothing counts: "-".
+// Rows of a table with one row per test and one column per node or length (medians over models). A
+// part without a mean in models that have one is a part of which nothing counts: "-".
 template <class Get>
-std::string detail_table(const Group& group, const std::string& first, size_t columns,
+std::string detail_table(const Group& group, const TestAxis& axis, const char* kind,
                          const std::vector<std::string>& names, Get get) {
-  std::vector<std::string> header = {first};
+  std::vector<std::string> header = {fmt::format("{} \\ {}", axis.name, kind)};
   header.insert(header.end(), names.begin(), names.end());
   TextTable table(header, 1);
-  for (size_t scale = 0; scale < group.scale_count(); ++scale) {
-    std::vector<std::string> row = {short_number(group.results[0][scale].c)};
-    const Spread whole =
-        group.over_models(scale, [](const ScaleResult& result) { return result.mse; });
-    for (size_t column = 0; column < columns; ++column) {
-      const Spread spread =
-          group.over_models(scale, [&](const ScaleResult& result) { return get(result, column); });
+  for (size_t test = 0; test < group.tests().size(); ++test) {
+    const double x = group.tests()[test].x;
+    const Spread whole = group.over_models(axis, x, training_loss());
+    std::vector<std::string> row = {short_number(x)};
+    for (size_t column = 0; column < names.size(); ++column) {
+      const Spread spread = group.over_details(
+          test, [&](const TestDetails& details) { return get(details, column); });
       const bool empty = std::isnan(spread.median) && !std::isnan(whole.median);
       row.push_back(empty ? "-" : short_number(spread.median));
     }
@@ -123,27 +145,31 @@ std::string detail_table(const Group& group, const std::string& first, size_t co
   return table.to_string();
 }
 
-std::string per_node_table(const Group& group) {
-  const size_t nodes = group.results[0][0].mse_per_node.size();
+std::string per_node_table(const Group& group, const TestAxis& axis) {
+  // Tests of other lengths have other nodes.
+  size_t nodes = 0;
+  for (const TestDetails& test : group.tests()) nodes = std::max(nodes, test.mse_per_node.size());
   std::vector<std::string> names;
   for (size_t node = 0; node < nodes; ++node) names.push_back(std::to_string(node));
-  return detail_table(group, "c \\ node", nodes, names, [](const ScaleResult& result, size_t node) {
-    return result.mse_per_node.at(node);
+  return detail_table(group, axis, "node", names, [](const TestDetails& details, size_t node) {
+    return node < details.mse_per_node.size() ? details.mse_per_node[node] : NAN;
   });
 }
 
-std::string per_length_table(const Group& group) {
+std::string per_length_table(const Group& group, const TestAxis& axis) {
   std::vector<std::string> names;
-  for (const LengthResult& part : group.results[0][0].per_length) {
+  for (const LengthPart& part : group.tests()[0].per_length) {
     names.push_back(std::to_string(part.length));
   }
-  return detail_table(
-      group, "c \\ length", names.size(), names,
-      [](const ScaleResult& result, size_t part) { return result.per_length.at(part).mse; });
+  return detail_table(group, axis, "length", names, [&](const TestDetails& details, size_t part) {
+    return find_value(details.per_length.at(part).rows,
+                      {.axis = axis.name, .x = details.x, .metric = training_loss().name})
+        .value();
+  });
 }
 
-std::string comparison_table(const std::vector<Group>& groups) {
-  std::vector<std::string> header = {"c"};
+std::string comparison_table(const std::vector<Group>& groups, const TestAxis& axis) {
+  std::vector<std::string> header = {std::string(axis.name)};
   const bool one_task = std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
     return group.task == groups[0].task && group.length == groups[0].length;
   });
@@ -154,34 +180,32 @@ std::string comparison_table(const std::vector<Group>& groups) {
                      group.differs);
   }
   TextTable table(header, 0);
-  for (size_t scale = 0; scale < groups[0].scale_count(); ++scale) {
-    std::vector<std::string> row = {short_number(groups[0].results[0][scale].c)};
+  for (const TestDetails& test : groups[0].tests()) {
+    std::vector<std::string> row = {short_number(test.x)};
     for (const Group& group : groups) {
-      const Spread spread =
-          group.over_models(scale, [](const ScaleResult& result) { return result.mse; });
-      row.push_back(short_number(spread.median));
+      row.push_back(short_number(group.over_models(axis, test.x, training_loss()).median));
     }
     table.add_row(row);
   }
   return table.to_string();
 }
 
-Json scale_json(const ScaleResult& result) {
-  Json object = {{"c", result.c},
-                 {"mse", result.mse},
-                 {"mse_over_c2", result.mse_over_c2},
-                 {"accuracy", result.accuracy},
-                 {"mse_per_node", result.mse_per_node}};
-  if (!result.per_length.empty()) {
-    Json parts = Json::array();
-    for (const LengthResult& part : result.per_length) {
-      parts.push_back({{"length", part.length},
-                       {"samples", part.samples},
-                       {"mse", part.mse},
-                       {"accuracy", part.accuracy}});
-    }
-    object["per_length"] = parts;
+Json test_json(const Evaluation& evaluation, const TestAxis& axis, const TestDetails& details) {
+  Json object = {{axis.name, details.x}};
+  for (const Metric* metric : metrics_on(axis)) {
+    object[std::string(metric->name)] =
+        find_value(evaluation.rows, {.axis = axis.name, .x = details.x, .metric = metric->name})
+            .value();
   }
+  object["mse_per_node"] = details.mse_per_node;
+  if (details.per_length.empty()) return object;
+  Json parts = Json::array();
+  for (const LengthPart& part : details.per_length) {
+    Json of_length = {{"length", part.length}, {"samples", part.samples}};
+    for (const Measurement& row : part.rows) of_length[row.metric] = row.value;
+    parts.push_back(of_length);
+  }
+  object["per_length"] = parts;
   return object;
 }
 
@@ -200,13 +224,14 @@ Json compared_with(const EvaluatedModel& model) {
   return {{"task", nullptr}, {"program", model.program}};
 }
 
-Json summary_json(const Group& group) {
-  Json scales = Json::array();
-  for (const ScaleSummary& summary : summarise(group.results)) {
-    scales.push_back({{"c", summary.c},
-                      {"mse", spread_json(summary.mse)},
-                      {"mse_over_c2", spread_json(summary.mse_over_c2)},
-                      {"accuracy", spread_json(summary.accuracy)}});
+Json summary_json(const Group& group, const TestAxis& axis) {
+  Json tests = Json::array();
+  for (const TestDetails& test : group.tests()) {
+    Json values = {{axis.name, test.x}};
+    for (const Metric* metric : metrics_on(axis)) {
+      values[std::string(metric->name)] = spread_json(group.over_models(axis, test.x, *metric));
+    }
+    tests.push_back(values);
   }
   Json object = compared_with(*group.first);
   object.update({{"architecture", group.architecture},
@@ -216,41 +241,44 @@ Json summary_json(const Group& group) {
                  {"integers", group.first->origin.integers},
                  {"spec", Json::parse(to_json(group.first->spec))},
                  {"models", group.paths.size()},
-                 {"scales", scales}});
+                 {axis.plural, tests}});
   return object;
 }
 
 }  // namespace
 
-std::string evaluation_text(const std::vector<EvaluatedModel>& models, bool per_node) {
+std::string evaluation_text(const std::vector<EvaluatedModel>& models, const TestAxis& axis,
+                            bool per_node) {
   const std::vector<Group> groups = grouped(models);
   std::string text;
   for (const Group& group : groups) {
-    text += (text.empty() ? "" : "\n") + group.title() + "\n" + scale_table(group);
+    text += (text.empty() ? "" : "\n") + group.title() + "\n" + metric_table(group, axis);
     const std::string median = group.paths.size() > 1 ? "median MSE" : "MSE";
-    if (per_node) text += "\n" + median + " per node\n" + per_node_table(group);
-    if (!group.results[0][0].per_length.empty()) {
-      text += "\n" + median + " per length\n" + per_length_table(group);
+    if (per_node) text += "\n" + median + " per node\n" + per_node_table(group, axis);
+    if (!group.tests()[0].per_length.empty()) {
+      text += "\n" + median + " per length\n" + per_length_table(group, axis);
     }
   }
-  if (groups.size() > 1) text += "\nmedian MSE, side by side\n" + comparison_table(groups);
+  if (groups.size() > 1) text += "\nmedian MSE, side by side\n" + comparison_table(groups, axis);
   return text;
 }
 
-std::string evaluation_json(const std::vector<EvaluatedModel>& models,
+std::string evaluation_json(const std::vector<EvaluatedModel>& models, const TestAxis& axis,
                             const std::vector<std::string>& unfinished) {
   Json list = Json::array(), summary = Json::array();
   for (const EvaluatedModel& model : models) {
-    Json scales = Json::array();
-    for (const ScaleResult& result : model.scales) scales.push_back(scale_json(result));
+    Json tests = Json::array();
+    for (const TestDetails& details : model.evaluation.details) {
+      tests.push_back(test_json(model.evaluation, axis, details));
+    }
     Json entry = {{"path", model.path}};
     entry.update(compared_with(model));
     entry.update({{"architecture", preset_name(model.spec)},
                   {"length", model.origin.length},
-                  {"scales", scales}});
+                  {axis.plural, tests}});
     list.push_back(std::move(entry));
   }
-  for (const Group& group : grouped(models)) summary.push_back(summary_json(group));
+  for (const Group& group : grouped(models)) summary.push_back(summary_json(group, axis));
   // A path need not be UTF-8; JSON must be.
   return Json{{"models", list}, {"summary", summary}, {"unfinished", unfinished}}.dump(
              2, ' ', false, Json::error_handler_t::replace) +

@@ -14,14 +14,17 @@ struct EvaluatedModel {
   std::string program;  // that it was compared with, where it has no task
   ModelSpec spec;
   ModelOrigin origin;
-  std::vector<ScaleResult> scales;
+  Evaluation evaluation;
 };
 
+// Every model was tested at the same values of the axis.
+//
 // Models that differ in nothing but their weights, such as the seeds of a fleet, are summarised
 // together; where that leaves groups of one task, architecture and length, each says what differs.
-std::string evaluation_text(const std::vector<EvaluatedModel>& models, bool per_node);
+std::string evaluation_text(const std::vector<EvaluatedModel>& models, const TestAxis& axis,
+                            bool per_node);
 // unfinished: folders of runs that have no model yet.
-std::string evaluation_json(const std::vector<EvaluatedModel>& models,
+std::string evaluation_json(const std::vector<EvaluatedModel>& models, const TestAxis& axis,
                             const std::vector<std::string>& unfinished);
 
 }  // namespace posattn

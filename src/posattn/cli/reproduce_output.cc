@@ -36,15 +36,15 @@ const CurvePoint* point_at(const Curve& curve, double x) {
 
 // "9/10": finished of all runs behind a curve.
 std::string run_count(const Experiment& whole, const Curve& curve) {
-  const bool is_scale = whole.axis.is_scale();  // each run is in every point
+  const bool is_tested = whole.axis.is_tested();  // each run is in every point
   std::size_t finished = 0;
   int64_t diverged = 0;
   for (const CurvePoint& point : curve.points) {
     finished += point.runs.size();
     diverged += point.diverged;
-    if (is_scale) break;
+    if (is_tested) break;
   }
-  const std::size_t all = whole.seeds.size() * (is_scale ? 1 : whole.axis.values.size());
+  const std::size_t all = whole.seeds.size() * (is_tested ? 1 : whole.axis.values.size());
   const std::string text = fmt::format("{}/{}", finished, all);
   return diverged == 0 ? text : fmt::format("{} ({} diverged)", text, diverged);
 }
@@ -100,7 +100,7 @@ std::string median_table(const Experiment& whole, const std::vector<Curve>& curv
   const std::vector<double> places = shown_places(whole.axis.values);
   std::vector<std::string> header = {"task", "line", "runs"};
   for (const double x : places) {
-    header.push_back(fmt::format("{} = {}", whole.axis.is_scale() ? "c" : whole.axis.key, x));
+    header.push_back(fmt::format("{} = {}", whole.axis.name(), x));
   }
   TextTable table(header, 2);
   std::string task;
@@ -115,9 +115,7 @@ std::string median_table(const Experiment& whole, const std::vector<Curve>& curv
     table.add_row(row);
     task = curve.task;
   }
-  return fmt::format("median test {}\n",
-                     whole.metric == Metric::accuracy ? "accuracy" : "mean squared error") +
-         table.to_string();
+  return fmt::format("median test {}\n", whole.metric->words) + table.to_string();
 }
 
 std::string file_list(const ExperimentFiles& files) {

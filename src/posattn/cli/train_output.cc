@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/cli/text_table.h"
+#include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/summary.h"
 
 namespace posattn {
@@ -46,8 +47,10 @@ std::vector<Architecture> gather(const std::vector<RunOutcome>& outcomes) {
     if (outcome.last->validation_loss) {
       add_value(*found, "validation loss", *outcome.last->validation_loss);
     }
-    for (const ScaleResult& test : outcome.last->tests) {
-      add_value(*found, fmt::format("test MSE, c = {}", test.c), test.mse);
+    for (const Measurement& test : outcome.last->tests) {
+      if (test.metric != training_loss().name) continue;
+      add_value(*found, fmt::format("test {}, {} = {}", training_loss().heading, test.axis, test.x),
+                test.value);
     }
   }
   return architectures;

@@ -4,6 +4,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/measure.h"
+#include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/model/network.h"
 #include "posattn/tasks/dataset.h"
@@ -25,58 +26,67 @@ void check_shapes(const ModelSpec& spec, const Task& task, int length) {
               "name the task and length that the model was trained on");
 }
 
-ScaleResult evaluate_at(double scale, const EvaluationRequest& request, int length,
-                        Network& network) {
-  const ModelOrigin& origin = request.model->origin;
-  const DatasetRequest data{.task = request.task,
-                            .length = length,
-                            .samples = request.samples,
-                            .range = test_range(origin.range, scale, origin.integers),
-                            .seed = request.seed,
-                            .purpose = request.purpose,
-                            .scale = scale,
-                            .threads = request.threads};
-  std::vector<Dataset> sets;
-  if (origin.variable_length) {
-    sets = make_variable_length(data);
-  } else {
-    sets.push_back(make_dataset(data));
-  }
-  ScaleResult result;
-  result.c = scale;
-  ErrorSums sums;
-  for (const Dataset& set : sets) {
-    const ErrorSums part =
-        measure(network, request.model->parameters, set, loss_mask(*request.task, set.length));
-    sums += part;
-    if (origin.variable_length) {
-      result.per_length.push_back({.length = set.length,
-                                   .samples = set.samples,
-                                   .mse = part.mse(),
-                                   .accuracy = part.accuracy()});
-    }
-  }
-  result.mse = sums.mse();
-  result.mse_over_c2 = result.mse / (scale * scale);
-  result.accuracy = sums.accuracy();
-  result.mse_per_node = sums.mse_per_node();
-  return result;
+std::vector<const Metric*> measured_metrics() {
+  std::vector<const Metric*> measured = metrics();
+  std::erase_if(measured, [](const Metric* metric) { return metric->is_derived(); });
+  return measured;
 }
+
+class Evaluator {
+ public:
+  explicit Evaluator(const EvaluationRequest& request)
+      : request_(request),
+        network_(request.model->spec,
+                 {.path = path_for(*request.model), .threads = request.threads}) {}
+
+  void test_at(double x, Evaluation& evaluation) {
+    const TestSamples tests = request_.axis->samples(request_, x);
+    std::vector<MetricSum> sums(metrics_.size());
+    NodeErrors errors;
+    TestDetails details{.x = x, .mse_per_node = {}};
+    for (const Dataset& set : tests.sets) {
+      const std::vector<float> outputs = outputs_of(network_, request_.model->parameters, set);
+      const std::vector<uint8_t> mask = loss_mask(*request_.task, set.length);
+      const Predictions predictions = predictions_of(set, outputs, mask);
+      std::vector<MetricSum> part;
+      for (size_t i = 0; i < metrics_.size(); ++i) {
+        part.push_back(metrics_[i]->measure(predictions));
+        sums[i] += part[i];
+      }
+      errors += node_errors(predictions);
+      if (tests.by_length) {
+        details.per_length.push_back({set.length, set.samples, rows_at(x, part)});
+      }
+    }
+    details.mse_per_node = errors.means();
+    const std::vector<Measurement> rows = rows_at(x, sums);
+    evaluation.rows.insert(evaluation.rows.end(), rows.begin(), rows.end());
+    evaluation.details.push_back(std::move(details));
+  }
+
+ private:
+  std::vector<Measurement> rows_at(double x, const std::vector<MetricSum>& sums) const {
+    std::vector<Measurement> rows;
+    for (size_t i = 0; i < metrics_.size(); ++i) {
+      rows.push_back({Split::test, std::string(request_.axis->name), x,
+                      std::string(metrics_[i]->name), sums[i].mean()});
+    }
+    return rows;
+  }
+
+  const EvaluationRequest& request_;
+  std::vector<const Metric*> metrics_ = measured_metrics();
+  Network network_;
+};
 
 }  // namespace
 
-std::vector<ScaleResult> evaluate(const EvaluationRequest& request) {
-  const Model& model = *request.model;
-  // A file without our metadata may not say its length; most tasks have one node per number.
-  const int length = model.origin.length > 0 ? model.origin.length : model.spec.real_nodes;
-  check_shapes(model.spec, *request.task, length);
-  Network network(model.spec, {.path = path_for(model), .threads = request.threads});
-  std::vector<ScaleResult> results;
-  results.reserve(request.scales.size());
-  for (const double scale : request.scales) {
-    results.push_back(evaluate_at(scale, request, length, network));
-  }
-  return results;
+Evaluation evaluate(const EvaluationRequest& request) {
+  check_shapes(request.model->spec, *request.task, length_of(*request.model));
+  Evaluator evaluator(request);
+  Evaluation evaluation;
+  for (const double x : request.values) evaluator.test_at(x, evaluation);
+  return evaluation;
 }
 
 }  // namespace posattn

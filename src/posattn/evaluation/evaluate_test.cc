@@ -35,9 +35,13 @@ Model model_for(const char* task, int length, bool variable_length = false) {
 EvaluationRequest request_for(const Model& model, std::vector<double> scales) {
   return {.model = &model,
           .task = &find_task(model.origin.task),
-          .scales = std::move(scales),
+          .values = std::move(scales),
           .samples = 40,
           .seed = 9};
+}
+
+double mse_of(std::span<const Measurement> rows) {
+  return find_value(rows, {.axis = rows[0].axis, .x = rows[0].x, .metric = "mse"}).value();
 }
 
 DatasetRequest same_data(const EvaluationRequest& request, int length, double scale) {
@@ -56,10 +60,11 @@ TEST(Evaluate, AgreesWithTheReferenceNetwork) {
     initialise(model.parameters, 3);
     EvaluationRequest request = request_for(model, {1, 3});
     request.threads = 2;
-    const std::vector<ScaleResult> results = evaluate(request);
-    ASSERT_EQ(results.size(), 2u);
-    for (const ScaleResult& result : results) {
-      const Dataset set = make_dataset(same_data(request, 5, result.c));
+    const Evaluation found = evaluate(request);
+    ASSERT_EQ(found.details.size(), 2u);
+    EXPECT_THAT(tested_values(found.rows, "c"), testing::ElementsAre(1, 3));
+    for (const TestDetails& details : found.details) {
+      const Dataset set = make_dataset(same_data(request, 5, details.x));
       const std::vector<double> inputs(set.inputs.begin(), set.inputs.end());
       const std::vector<double> outputs = reference_forward(
           model.spec, to_double(model.parameters),
@@ -72,10 +77,13 @@ TEST(Evaluate, AgreesWithTheReferenceNetwork) {
         sum += std::pow(outputs[i] - set.targets[i], 2);
       }
       const double mse = sum / static_cast<double>(outputs.size());
-      EXPECT_NEAR(result.mse, mse, 1e-5 * mse) << task << ", c = " << result.c;
-      EXPECT_DOUBLE_EQ(result.mse_over_c2, result.mse / (result.c * result.c));
-      EXPECT_EQ(static_cast<int>(result.mse_per_node.size()), model.spec.real_nodes);
-      EXPECT_TRUE(result.per_length.empty());
+      const auto value = [&](const char* metric) {
+        return find_value(found.rows, {.axis = "c", .x = details.x, .metric = metric}).value();
+      };
+      EXPECT_NEAR(value("mse"), mse, 1e-5 * mse) << task << ", c = " << details.x;
+      EXPECT_DOUBLE_EQ(value("mse_over_c2"), value("mse") / (details.x * details.x));
+      EXPECT_EQ(static_cast<int>(details.mse_per_node.size()), model.spec.real_nodes);
+      EXPECT_TRUE(details.per_length.empty());
     }
   }
 }
@@ -87,12 +95,13 @@ TEST(Evaluate, VariableLengthsAreMeansOverSamples) {
   model.parameters["decoding.bias"][0] = bias;
   EvaluationRequest request = request_for(model, {2});
   request.samples = 42;
-  const ScaleResult result = evaluate(request).at(0);
-  ASSERT_EQ(result.per_length.size(), 4u);
+  const Evaluation found = evaluate(request);
+  const TestDetails& details = found.details.at(0);
+  ASSERT_EQ(details.per_length.size(), 4u);
   double sum = 0;
   double at_last_node = 0;
   for (int i = 0; i < 4; ++i) {
-    const LengthResult& part = result.per_length[i];
+    const LengthPart& part = details.per_length[i];
     EXPECT_EQ(part.length, i + 1);
     EXPECT_EQ(part.samples, i < 2 ? 11 : 10);
     DatasetRequest data = same_data(request, i + 1, 2);
@@ -100,16 +109,17 @@ TEST(Evaluate, VariableLengthsAreMeansOverSamples) {
     const Dataset set = make_dataset(data);
     double squared = 0;
     for (const double target : set.targets) squared += (bias - target) * (bias - target);
-    EXPECT_NEAR(part.mse, squared / static_cast<double>(set.targets.size()), 1e-6 * squared);
-    sum += part.mse * static_cast<double>(part.samples);
+    EXPECT_NEAR(mse_of(part.rows), squared / static_cast<double>(set.targets.size()),
+                1e-6 * squared);
+    sum += mse_of(part.rows) * static_cast<double>(part.samples);
     if (i == 3) {
       for (int64_t s = 0; s < set.samples; ++s) {
         at_last_node += std::pow(bias - set.targets[4 * s + 3], 2) / 10;
       }
     }
   }
-  EXPECT_NEAR(result.mse, sum / 42, 1e-9 * sum);
-  EXPECT_NEAR(result.mse_per_node.at(3), at_last_node, 1e-6 * at_last_node);
+  EXPECT_NEAR(mse_of(found.rows), sum / 42, 1e-9 * sum);
+  EXPECT_NEAR(details.mse_per_node.at(3), at_last_node, 1e-6 * at_last_node);
 }
 
 TEST(Evaluate, AccuracyCountsWholeSamples) {
@@ -122,21 +132,23 @@ TEST(Evaluate, AccuracyCountsWholeSamples) {
         std::abs(set.targets[2 * s]) <= 0.1 / 0.9 && std::abs(set.targets[2 * s + 1]) <= 0.1 / 0.9;
   }
   // Outputs are zero, and |0 - t| <= 0.1 + 0.1 |t| where |t| <= 1/9.
-  EXPECT_DOUBLE_EQ(evaluate(request).at(0).accuracy, accurate / 40.0);
+  const std::optional<double> accuracy =
+      find_value(evaluate(request).rows, {.axis = "c", .x = 1, .metric = "accuracy"});
+  EXPECT_DOUBLE_EQ(accuracy.value(), accurate / 40.0);
 }
 
 TEST(Evaluate, ResultsDoNotDependOnThreadsOrOtherScales) {
   Model model = model_for("sort", 6);
   initialise(model.parameters, 1);
   EvaluationRequest request = request_for(model, {1, 5});
-  const ScaleResult both = evaluate(request).at(1);
-  request.scales = {5};
+  const Evaluation both = evaluate(request);
+  request.values = {5};
   request.threads = 3;
-  const ScaleResult alone = evaluate(request).at(0);
-  EXPECT_EQ(both.mse, alone.mse);
-  EXPECT_EQ(both.mse_per_node, alone.mse_per_node);
+  const Evaluation alone = evaluate(request);
+  EXPECT_EQ(find_value(both.rows, {.axis = "c", .x = 5, .metric = "mse"}), mse_of(alone.rows));
+  EXPECT_EQ(both.details[1].mse_per_node, alone.details[0].mse_per_node);
   request.purpose = Purpose::test_data;
-  EXPECT_NE(evaluate(request).at(0).mse, alone.mse);
+  EXPECT_NE(mse_of(evaluate(request).rows), mse_of(alone.rows));
 }
 
 TEST(Evaluate, RefusesAModelOfOtherShapes) {

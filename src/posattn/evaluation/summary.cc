@@ -4,20 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 
 namespace posattn {
-namespace {
-
-template <class Member>
-Spread spread_over(std::span<const std::vector<ScaleResult>> models, size_t scale, Member member) {
-  std::vector<double> values;
-  values.reserve(models.size());
-  for (const std::vector<ScaleResult>& model : models) values.push_back(model[scale].*member);
-  return spread_of(values);
-}
-
-}  // namespace
 
 double quantile(std::span<const double> sorted, double q) {
   const double position = q * static_cast<double>(sorted.size() - 1);
@@ -53,21 +41,14 @@ Spread spread_of(std::span<const double> values) {
   return spread;
 }
 
-std::vector<ScaleSummary> summarise(std::span<const std::vector<ScaleResult>> models) {
-  std::vector<ScaleSummary> summaries;
-  if (models.empty()) return summaries;
-  for (size_t scale = 0; scale < models[0].size(); ++scale) {
-    for (const std::vector<ScaleResult>& model : models) {
-      if (model.size() != models[0].size() || model[scale].c != models[0][scale].c) {
-        throw std::invalid_argument("models were evaluated at different scales");
-      }
-    }
-    summaries.push_back({.c = models[0][scale].c,
-                         .mse = spread_over(models, scale, &ScaleResult::mse),
-                         .mse_over_c2 = spread_over(models, scale, &ScaleResult::mse_over_c2),
-                         .accuracy = spread_over(models, scale, &ScaleResult::accuracy)});
+Spread spread_at(std::span<const std::vector<Measurement>* const> runs,
+                 const MeasuredPlace& place) {
+  std::vector<double> values;
+  values.reserve(runs.size());
+  for (const std::vector<Measurement>* rows : runs) {
+    if (const std::optional<double> value = find_value(*rows, place)) values.push_back(*value);
   }
-  return summaries;
+  return spread_of(values);
 }
 
 }  // namespace posattn

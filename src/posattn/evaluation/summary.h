@@ -1,11 +1,11 @@
-// Several models of one kind (the seeds of a fleet) in a few numbers.
+// Several runs of one kind (the seeds of a fleet) in a few numbers.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "posattn/evaluation/evaluate.h"
+#include "posattn/evaluation/measurement.h"
 
 namespace posattn {
 
@@ -25,13 +25,7 @@ Spread spread_of(std::span<const double> values);
 // Of sorted values without NaN, at least one.
 double quantile(std::span<const double> sorted, double q);
 
-struct ScaleSummary {
-  double c = 1;
-  Spread mse, mse_over_c2, accuracy;
-};
-
-// One summary per scale over models evaluated at the same scales in the same order (else
-// std::invalid_argument).
-std::vector<ScaleSummary> summarise(std::span<const std::vector<ScaleResult>> models);
+// Over runs or models, of the value that each has at one place; those without it are left out.
+Spread spread_at(std::span<const std::vector<Measurement>* const> runs, const MeasuredPlace& place);
 
 }  // namespace posattn

@@ -60,27 +60,18 @@ TEST(Summary, NothingHasNoStatistics) {
   EXPECT_TRUE(std::isnan(none.median));
 }
 
-std::vector<ScaleResult> results(double first_mse, double second_mse, double second_scale = 2) {
-  return {{.c = 1, .mse = first_mse, .mse_over_c2 = first_mse, .accuracy = 1},
-          {.c = second_scale, .mse = second_mse, .mse_over_c2 = second_mse / 4, .accuracy = 0.5}};
-}
-
-TEST(Summary, OnePerScaleOverModels) {
-  const std::vector<std::vector<ScaleResult>> models = {results(1, 40), results(3, 20),
-                                                        results(2, 60)};
-  const std::vector<ScaleSummary> summaries = summarise(models);
-  ASSERT_EQ(summaries.size(), 2u);
-  EXPECT_EQ(summaries[0].c, 1);
-  EXPECT_EQ(summaries[0].mse.median, 2);
-  EXPECT_EQ(summaries[1].c, 2);
-  EXPECT_EQ(summaries[1].mse.median, 40);
-  EXPECT_EQ(summaries[1].mse_over_c2.median, 10);
-  EXPECT_EQ(summaries[1].accuracy.maximum, 0.5);
-}
-
-TEST(Summary, RefusesDifferentScales) {
-  const std::vector<std::vector<ScaleResult>> models = {results(1, 2), results(1, 2, 3)};
-  EXPECT_THROW(summarise(models), std::invalid_argument);
+TEST(Summary, OneOverTheRunsThatHaveThePlace) {
+  const auto run = [](double mse) -> std::vector<Measurement> {
+    return {{Split::test, "c", 2, "mse", mse}, {Split::test, "c", 2, "accuracy", 0.5}};
+  };
+  const std::vector<Measurement> first = run(40), second = run(20), third = run(60), untested;
+  const std::vector<const std::vector<Measurement>*> runs = {&first, &second, &third, &untested};
+  const Spread mse = spread_at(runs, {.axis = "c", .x = 2, .metric = "mse"});
+  EXPECT_EQ(mse.count, 3);
+  EXPECT_EQ(mse.median, 40);
+  EXPECT_EQ(spread_at(runs, {.axis = "c", .x = 2, .metric = "mse_over_c2"}).median, 10);
+  EXPECT_EQ(spread_at(runs, {.axis = "c", .x = 2, .metric = "accuracy"}).maximum, 0.5);
+  EXPECT_EQ(spread_at(runs, {.axis = "c", .x = 3, .metric = "mse"}).count, 0);
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ Comparison compare(const std::vector<PointSummary>& ours, const std::vector<Publ
 }
 
 bool has_growth(const Experiment& experiment) {
-  return experiment.axis.is_scale() && experiment.metric == Metric::mse;
+  return experiment.axis.name() == "c" && experiment.metric->name == "mse";
 }
 
 Growth growth_in_scale(const std::vector<PointSummary>& points, const std::string& task,

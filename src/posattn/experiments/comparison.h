@@ -46,7 +46,7 @@ struct Comparison {
 Comparison compare(const std::vector<PointSummary>& ours, const std::vector<PublishedPoint>& theirs,
                    const std::string& with);
 
-// Whether curves of the experiment have an exponent: those of a loss over scales.
+// Whether curves of the experiment have an exponent: those of the squared error over scales c.
 bool has_growth(const Experiment& experiment);
 
 // How the medians of a test curve grow with its scale c between growth_first and growth_last, over

@@ -210,9 +210,9 @@ TEST(ScaleGrowth, IsOfLossesOverScales) {
   Experiment experiment;
   experiment.axis.key = "test-scales";
   EXPECT_TRUE(has_growth(experiment));
-  experiment.metric = Metric::accuracy;
+  experiment.metric = &find_metric("accuracy");
   EXPECT_FALSE(has_growth(experiment));
-  experiment.metric = Metric::mse;
+  experiment.metric = &find_metric("mse");
   experiment.axis.key = "samples";
   EXPECT_FALSE(has_growth(experiment));
 }

@@ -1,54 +1,34 @@
 #include "posattn/experiments/curves.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "posattn/base/error.h"
 #include "posattn/evaluation/summary.h"
 
 namespace posattn {
 namespace {
 
-constexpr std::array<std::pair<Split, std::string_view>, 3> split_names = {
-    {{Split::train, "train"}, {Split::validation, "validation"}, {Split::test, "test"}}};
-
 std::vector<Split> splits_of(const Experiment& experiment) {
-  if (experiment.metric == Metric::accuracy) return {Split::test};
+  if (!experiment.metric->is_loss) return {Split::test};
   return {Split::train, Split::validation, Split::test};
 }
 
-std::optional<double> test_value(const RunResult& result, double c, Metric metric) {
-  const auto at = std::find_if(result.tests.begin(), result.tests.end(),
-                               [c](const ScaleResult& test) { return test.c == c; });
-  if (at == result.tests.end()) return std::nullopt;
-  return metric == Metric::accuracy ? at->accuracy : at->mse;
-}
-
-// What a run gives for a point; nothing while it is not finished. c: of the test split.
-std::optional<double> value_of(const std::optional<RunResult>& result, Split split, double c,
-                               Metric metric) {
+// What a run gives for a point; nothing while it is not finished.
+std::optional<double> value_of(const std::optional<RunResult>& result, const MeasuredPlace& place) {
   if (!result || result->status == RunStatus::failed) return std::nullopt;
   if (result->status == RunStatus::diverged) return std::numeric_limits<double>::quiet_NaN();
-  if (split == Split::train) return result->train_loss;
-  if (split == Split::validation) return result->validation_loss;
-  return test_value(*result, c, metric);
+  return find_value(result->measurements, place);
 }
 
-// What a run that diverged counts as: in an order it is the worst of all.
-double worst_value(Metric metric) {
-  return metric == Metric::accuracy ? 0 : std::numeric_limits<double>::infinity();
-}
-
-void add_run(CurvePoint& point, uint64_t seed, std::optional<double> value, Metric metric) {
+void add_run(CurvePoint& point, uint64_t seed, std::optional<double> value, const Metric& metric) {
   if (!value) {
     ++point.missing;
     return;
   }
   const bool diverged = std::isnan(*value);
-  point.runs.emplace_back(seed, diverged ? worst_value(metric) : *value);
+  point.runs.emplace_back(seed, diverged ? metric.worst() : *value);
   if (diverged) ++point.diverged;
 }
 
@@ -58,18 +38,21 @@ using Points = std::map<std::optional<double>, CurvePoint>;
 void add_run(Points& points, const Experiment& experiment, Split split, const ExperimentRun& run,
              const std::optional<RunResult>& result) {
   const ExperimentAxis& axis = experiment.axis;
-  const auto add = [&](std::optional<double> x, double c) {
+  const Metric& metric = *experiment.metric;
+  const auto add = [&](std::optional<double> x, const MeasuredPlace& place) {
     CurvePoint& point = points[x];
     point.x = x;
-    add_run(point, static_cast<uint64_t>(run.config.seed),
-            value_of(result, split, c, experiment.metric), experiment.metric);
+    add_run(point, static_cast<uint64_t>(run.config.seed), value_of(result, place), metric);
   };
-  if (!axis.is_scale()) {
-    add(run.x, axis.test_scale);
-  } else if (split == Split::test) {
-    for (const double c : axis.values) add(c, c);
+  const auto test_at = [&](double x) {
+    return MeasuredPlace{.axis = axis.test_axis->name, .x = x, .metric = metric.name};
+  };
+  if (split != Split::test) {
+    add(run.x, {.split = split, .metric = metric.name});
+  } else if (!axis.is_tested()) {
+    add(run.x, test_at(axis.test_x));
   } else {
-    add(std::nullopt, 1);
+    for (const double x : axis.values) add(x, test_at(x));
   }
 }
 
@@ -86,21 +69,6 @@ Curve finished_curve(const std::string& task, const std::string& line, Split spl
 }
 
 }  // namespace
-
-std::string_view to_string(Split split) {
-  return std::find_if(split_names.begin(), split_names.end(),
-                      [split](const auto& entry) { return entry.first == split; })
-      ->second;
-}
-
-Split split_from(std::string_view name) {
-  std::vector<std::string> known;
-  for (const auto& [split, known_name] : split_names) {
-    if (known_name == name) return split;
-    known.emplace_back(known_name);
-  }
-  throw unknown_name(ExitCode::data, "split", name, known);
-}
 
 std::vector<Curve> curves_of(const Experiment& experiment, const FindResult& find) {
   const std::vector<Split> splits = splits_of(experiment);

@@ -14,13 +14,9 @@
 
 namespace posattn {
 
-enum class Split { train, validation, test };
-std::string_view to_string(Split split);
-Split split_from(std::string_view name);  // throws Error(data)
-
 // The values of all runs at one x.
 struct CurvePoint {
-  std::optional<double> x;  // absent: train and validation loss where x is the test scale
+  std::optional<double> x;  // absent: train and validation loss where x is that of a test
   std::vector<std::pair<uint64_t, double>> runs;  // seed and value, by seed; every finished run
   int64_t missing = 0;                            // runs of the grid that are not finished
   int64_t diverged = 0;                           // of `runs`: infinite loss, accuracy 0
@@ -33,7 +29,7 @@ struct Curve {
 };
 
 // By task, line and split, in the experiment's order; points without a single run are left out.
-// Where the metric is accuracy there is only the test split. A run that failed is not finished; one
+// Where the metric is no loss there is only the test split. A run that failed is not finished; one
 // that diverged is, as the worst of all.
 std::vector<Curve> curves_of(const Experiment& experiment, const ResultsDatabase& results);
 

@@ -23,7 +23,7 @@ Experiment experiment_over(const std::string& key, const std::vector<double>& va
   experiment.name = experiment.output_name = "small";
   experiment.tasks = {"sort", "cumulative-sum"};
   experiment.seeds = {0, 1, 2};
-  experiment.axis = {.key = key, .values = values, .label = "x", .test_scale = 3};
+  experiment.axis = {.key = key, .values = values, .label = "x", .test_x = 3};
   experiment.lines = {{"positional", {{"architecture", "positional"}}},
                       {"standard", {{"architecture", "standard"}}}};
   return experiment;
@@ -36,11 +36,11 @@ RunResult result_of(const ExperimentRun& run, const std::vector<double>& scales)
   RunResult result;
   result.key = run.key;
   result.configuration = "{}";
-  result.train_loss = base + 0.1;
-  result.validation_loss = base + 0.2;
+  result.measurements = {{Split::train, "", 0, "mse", base + 0.1},
+                         {Split::validation, "", 0, "mse", base + 0.2}};
   for (const double c : scales) {
-    result.tests.push_back(
-        {.c = c, .mse = base + 1000 * c, .mse_over_c2 = 0, .accuracy = 1 / (base + c)});
+    result.measurements.push_back({Split::test, "c", c, "mse", base + 1000 * c});
+    result.measurements.push_back({Split::test, "c", c, "accuracy", 1 / (base + c)});
   }
   return result;
 }
@@ -103,7 +103,7 @@ TEST(Curves, OverASettingAreTestedAtOneScale) {
 
 TEST(Curves, OfAccuracyAreTestsAlone) {
   Experiment experiment = experiment_over("test-scales", {1, 3});
-  experiment.metric = Metric::accuracy;
+  experiment.metric = &find_metric("accuracy");
   const std::vector<Curve> all = curves(experiment, results_of(experiment, {1, 3}));
   ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0].split, Split::test);
@@ -118,9 +118,11 @@ TEST(Curves, CountWhatIsMissingFailedOrDiverged) {
   results[find_run(runs, "sort", "positional", 2).key].status = RunStatus::failed;
   RunResult& diverged = results[find_run(runs, "sort", "standard", 0).key];
   diverged.status = RunStatus::diverged;
-  diverged.tests.clear();
-  results[find_run(runs, "sort", "standard", 1).key].tests.pop_back();         // no c = 3
-  results[find_run(runs, "sort", "standard", 2).key].validation_loss.reset();  // not measured
+  diverged.measurements.clear();
+  std::erase_if(results[find_run(runs, "sort", "standard", 1).key].measurements,
+                [](const Measurement& row) { return row.x == 3; });
+  std::erase_if(results[find_run(runs, "sort", "standard", 2).key].measurements,
+                [](const Measurement& row) { return row.split == Split::validation; });
   for (int64_t seed = 0; seed < 3; ++seed) {
     results.erase(find_run(runs, "cumulative-sum", "positional", seed).key);
   }
@@ -138,6 +140,33 @@ TEST(Curves, CountWhatIsMissingFailedOrDiverged) {
   EXPECT_EQ(tests.points[0].runs[0].second, infinity);
   EXPECT_EQ(tests.points[1].missing, 1);
   EXPECT_EQ(tests.points[1].runs.size(), 2u);
+}
+
+TEST(Curves, OverTheLengthsOfTests) {
+  Experiment experiment = experiment_over("test-lengths", {4, 8, 16});
+  experiment.axis.test_axis = &find_test_axis("length");
+  Results results = results_of(experiment, {4});  // at c = 4: another axis
+  for (auto& [key, result] : results) {
+    for (const double n : {4, 8}) {
+      result.measurements.push_back({Split::test, "length", n, "mse", 100 * n});
+    }
+  }
+  EXPECT_EQ(experiment.axis.name(), "length");
+  const std::vector<Curve> all = curves(experiment, results);
+  ASSERT_EQ(all.size(), 12u);
+  const Curve& tests = all[2];
+  ASSERT_EQ(tests.points.size(), 2u);  // nothing at 16
+  EXPECT_EQ(tests.points[1].x, 8);
+  EXPECT_EQ(tests.points[1].runs.size(), 3u);
+  EXPECT_EQ(tests.points[1].runs[0].second, 800);
+}
+
+TEST(Curves, OfADerivedMetric) {
+  Experiment experiment = experiment_over("test-scales", {1, 3});
+  experiment.metric = &find_metric("mse_over_c2");
+  const std::vector<Curve> all = curves(experiment, results_of(experiment, {1, 3}));
+  ASSERT_EQ(all.size(), 4u);  // only tests
+  EXPECT_EQ(all[0].points[1].runs[1].second, (1 + 1000 * 3) / 9.0);
 }
 
 TEST(Curves, FromADatabase) {
@@ -173,9 +202,9 @@ TEST(PointSummaries, HaveTheQuantilesOfNumpy) {
 }
 
 // The summary of runs with losses 1, 2, ..., the last `diverged` of which diverged.
-PointSummary summary_with(size_t runs, size_t diverged, Metric metric) {
+PointSummary summary_with(size_t runs, size_t diverged, const char* metric) {
   Experiment experiment = experiment_over("test-scales", {3});
-  experiment.metric = metric;
+  experiment.metric = &find_metric(metric);
   experiment.tasks = {"sort"};
   experiment.lines.resize(1);
   experiment.seeds.clear();
@@ -183,7 +212,8 @@ PointSummary summary_with(size_t runs, size_t diverged, Metric metric) {
   Results results;
   for (const ExperimentRun& run : runs_of(experiment)) {
     RunResult& result = results[run.key] = result_of(run, {3});
-    result.tests[0].mse = static_cast<double>(run.config.seed) + 1;
+    set_value(result.measurements, {.axis = "c", .x = 3, .metric = "mse"},
+              static_cast<double>(run.config.seed) + 1);
     const bool ended = run.config.seed < static_cast<int64_t>(runs - diverged);
     if (!ended) result.status = RunStatus::diverged;
   }
@@ -193,35 +223,28 @@ PointSummary summary_with(size_t runs, size_t diverged, Metric metric) {
 }
 
 TEST(PointSummaries, ADivergedRunIsTheWorst) {
-  const PointSummary one = summary_with(10, 1, Metric::mse);
+  const PointSummary one = summary_with(10, 1, "mse");
   EXPECT_EQ(one.runs, 10);
   EXPECT_EQ(one.minimum, 1);
   EXPECT_DOUBLE_EQ(one.q10, 1.9);
   EXPECT_DOUBLE_EQ(one.median, 5.5);
   EXPECT_EQ(one.q90, infinity);  // a tenth of the way from the ninth run to the tenth
   EXPECT_EQ(one.maximum, infinity);
-  EXPECT_EQ(summary_with(11, 1, Metric::mse).q90, 10);
-  const PointSummary most = summary_with(10, 6, Metric::mse);
+  EXPECT_EQ(summary_with(11, 1, "mse").q90, 10);
+  const PointSummary most = summary_with(10, 6, "mse");
   EXPECT_EQ(most.minimum, 1);
   EXPECT_EQ(most.median, infinity);
-  EXPECT_EQ(summary_with(3, 3, Metric::mse).minimum, infinity);
+  EXPECT_EQ(summary_with(3, 3, "mse").minimum, infinity);
   const std::vector<PointSummary> read = points_from_csv(to_csv({one}), "x.csv");
   EXPECT_EQ(to_csv(read), to_csv({one}));
   EXPECT_EQ(read[0].maximum, infinity);
 }
 
 TEST(PointSummaries, ADivergedRunIsWrongEverywhere) {
-  const PointSummary accuracy = summary_with(5, 1, Metric::accuracy);
+  const PointSummary accuracy = summary_with(5, 1, "accuracy");
   EXPECT_EQ(accuracy.minimum, 0);
   EXPECT_GT(accuracy.median, 0);
   EXPECT_EQ(accuracy.maximum, 1 / 3.0);
-}
-
-TEST(Splits, HaveNames) {
-  for (const Split split : {Split::train, Split::validation, Split::test}) {
-    EXPECT_EQ(split_from(to_string(split)), split);
-  }
-  EXPECT_THROW(split_from("tests"), Error);
 }
 
 }  // namespace

@@ -109,8 +109,6 @@ void check_size(const Experiment& experiment, std::size_t places) {
 
 }  // namespace
 
-std::string_view to_string(Metric metric) { return metric == Metric::mse ? "mse" : "accuracy"; }
-
 std::vector<std::string> experiment_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_files()) {
@@ -180,7 +178,7 @@ std::string run_key(const RunConfig& config) { return SeedKeys(config).key(confi
 
 std::vector<ExperimentRun> runs_of(const Experiment& experiment) {
   std::vector<std::optional<double>> places = {std::nullopt};
-  if (!experiment.axis.is_scale()) {
+  if (!experiment.axis.is_tested()) {
     places.assign(experiment.axis.values.begin(), experiment.axis.values.end());
   }
   check_size(experiment, places.size());

@@ -7,11 +7,12 @@
 //   description = "..."                       # optional, one paragraph
 //   tasks = ["cumulative-sum", "sort"]
 //   seeds = "0..9"
-//   metric = "mse"                            # or "accuracy"
+//   metric = "mse"                            # or "accuracy", ...: one of metrics()
 //
 //   [axis]
-//   key = "test-scales"                       # each run is tested at all values, or a key of
-//   values = [1, 2, 3]                        # [settings] that has one value per run: "samples"
+//   key = "test-scales"                       # each run is tested at all values (also
+//   values = [1, 2, 3]                        # "test-lengths"), or a key of [settings] that has
+//                                             # one value per run: "samples"
 //   label = "c"                               # under the figure's axis
 //   test-scale = 3                            # where the axis is a setting: c of the test loss
 //
@@ -37,12 +38,11 @@
 #include <utility>
 #include <vector>
 
+#include "posattn/evaluation/axes/test_axis.h"
+#include "posattn/evaluation/metrics/metric.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {
-
-enum class Metric { mse, accuracy };
-std::string_view to_string(Metric metric);
 
 // A curve of every panel.
 struct ExperimentLine {
@@ -51,12 +51,17 @@ struct ExperimentLine {
 };
 
 struct ExperimentAxis {
-  std::string key;             // "test-scales" or another key of RunConfig
+  std::string key;             // TestAxis::setting or another key of RunConfig
   std::vector<double> values;  // ascending
   std::string label;
-  double test_scale = 1;  // c of the test loss, where the axis is a setting
+  // The tests that are shown: all along this axis where it is the experiment's own, otherwise those
+  // at test_x.
+  const TestAxis* test_axis = test_axes().front();
+  double test_x = 1;
 
-  bool is_scale() const { return key == "test-scales"; }
+  // Each run is tested at all values: it is in every point.
+  bool is_tested() const { return key == test_axis->setting(); }
+  std::string name() const { return is_tested() ? std::string(test_axis->name) : key; }
 };
 
 struct Experiment {
@@ -67,7 +72,7 @@ struct Experiment {
   std::string title, paper, description;
   std::vector<std::string> tasks;
   std::vector<uint64_t> seeds;
-  Metric metric = Metric::mse;
+  const Metric* metric = &training_loss();
   ExperimentAxis axis;
   RunConfig settings;  // device, path, precision: how runs are computed by default
   std::vector<ExperimentLine> lines;

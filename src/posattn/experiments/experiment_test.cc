@@ -69,10 +69,10 @@ TEST(Experiment, IsReadWhole) {
   EXPECT_EQ(experiment.title, "A small one");
   EXPECT_THAT(experiment.tasks, ElementsAre("cumulative-sum", "sort"));
   EXPECT_THAT(experiment.seeds, ElementsAre(0, 1, 2));
-  EXPECT_EQ(experiment.metric, Metric::mse);
+  EXPECT_EQ(experiment.metric->name, "mse");
   EXPECT_EQ(experiment.axis.key, "samples");
   EXPECT_EQ(experiment.axis.label, "samples");
-  EXPECT_EQ(experiment.axis.test_scale, 3);
+  EXPECT_EQ(experiment.axis.test_x, 3);
   EXPECT_EQ(experiment.settings.epochs, 2);
   ASSERT_THAT(experiment.lines, SizeIs(2));
   EXPECT_EQ(experiment.lines[0].name, "ours");

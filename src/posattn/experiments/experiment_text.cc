@@ -118,7 +118,7 @@ class Reader {
       const std::vector<std::string>& others = {}) const {
     std::vector<std::string> known = others;
     for (const FieldInfo& field : config_fields()) {
-      const bool on_axis = field.name == axis.key && !axis.is_scale();
+      const bool on_axis = field.name == axis.key && !axis.is_tested();
       if (field.name != "task" && field.name != "seed" && !on_axis) known.push_back(field.name);
     }
     std::vector<std::pair<std::string, std::string>> found;
@@ -131,7 +131,7 @@ class Reader {
                       "what the grid does not decide", "tasks and seeds stand at the file's top");
         }
       }
-      if (key.str() == axis.key && !axis.is_scale()) {
+      if (key.str() == axis.key && !axis.is_tested()) {
         throw Error(ExitCode::configuration,
                     fmt::format("'{}' among the settings {}", key.str(), where(node)),
                     "what the grid does not decide", "it is the key of [axis], with its values");
@@ -190,20 +190,34 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
   ExperimentAxis axis;
   const toml::node& key = reader.required(*table, "key", "\"test-scales\" or a setting");
   axis.key = reader.text(*table, "key", "");
+  for (const TestAxis* tested : test_axes()) {
+    if (tested->setting() == axis.key) axis.test_axis = tested;
+  }
   const auto& fields = config_fields();
   const auto field = std::ranges::find(fields, axis.key, &FieldInfo::name);
-  if (!axis.is_scale() &&
-      (field == fields.end() || (field->type != "integer" && field->type != "number") ||
-       axis.key == "seed")) {
+  const bool is_number = field != fields.end() && axis.key != "seed" &&
+                         (field->type == "integer" || field->type == "number");
+  if (field == fields.end() || (!axis.is_tested() && !is_number)) {
     reader.refuse(key, "key", "\"test-scales\" or a setting that is a number, as \"samples\"");
   }
   axis.values = reader.numbers(reader.required(*table, "values", "a list of numbers"), "values");
-  axis.label = reader.text(*table, "label", axis.is_scale() ? "c" : axis.key);
+  axis.label = reader.text(*table, "label", axis.name());
   if (const toml::node* scale = table->get("test-scale")) {
-    if (axis.is_scale()) reader.refuse(*scale, "test-scale", "only where the axis is a setting");
-    axis.test_scale = reader.number(*scale, "test-scale");
+    if (axis.is_tested()) reader.refuse(*scale, "test-scale", "only where the axis is a setting");
+    axis.test_x = reader.number(*scale, "test-scale");
   }
   return axis;
+}
+
+const Metric& read_metric(const Reader& reader, const toml::table& file, const TestAxis& axis) {
+  const std::string name = reader.text(file, "metric", "mse");
+  const Metric* metric = known_metric(name);
+  if (metric != nullptr && metric->exists_on(axis.name)) return *metric;
+  std::vector<std::string> known;
+  for (const Metric* one : metrics()) {
+    if (one->exists_on(axis.name)) known.push_back(fmt::format("\"{}\"", one->name));
+  }
+  reader.refuse(*file.get("metric"), "metric", fmt::format("one of {}", fmt::join(known, ", ")));
 }
 
 std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& file,
@@ -330,17 +344,20 @@ void check(const Experiment& experiment, const std::string& where) {
     throw Error(ExitCode::configuration, fmt::format("{} (in {})", error.problem(), where),
                 error.expected(), error.hint());
   }
-  std::vector<double> drawn = {experiment.axis.test_scale};
-  if (experiment.axis.is_scale()) drawn = experiment.axis.values;
+  const TestAxis& axis = *experiment.axis.test_axis;
+  std::vector<double> drawn = {experiment.axis.test_x};
+  if (experiment.axis.is_tested()) drawn = experiment.axis.values;
   for (const ExperimentLine& line : experiment.lines) {
     RunConfig config = experiment.settings;
     for (const auto& [key, value] : line.settings) set_field(config, key, value);
-    const std::vector<double> scales = parse_scales(config.test_scales, "test-scales");
-    for (const double c : drawn) {
-      if (contains(scales, c)) continue;
-      throw Error(ExitCode::configuration,
-                  fmt::format("no test at c = {} of line '{}' (in {})", c, line.name, where),
-                  fmt::format("c among test-scales = \"{}\"", config.test_scales));
+    const std::string setting = axis.setting(), listed = get_field(config, setting);
+    const std::vector<double> tested = axis.parse(listed, setting);
+    for (const double x : drawn) {
+      if (contains(tested, x)) continue;
+      throw Error(
+          ExitCode::configuration,
+          fmt::format("no test at {} = {} of line '{}' (in {})", axis.name, x, line.name, where),
+          fmt::format("{} among {} = \"{}\"", axis.name, setting, listed));
     }
   }
 }
@@ -373,13 +390,8 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
     }
   }
   experiment.seeds = reader.seeds(reader.required(file, "seeds", "seeds = \"0..9\""));
-  const std::string metric = reader.text(file, "metric", "mse");
-  if (metric == "accuracy") {
-    experiment.metric = Metric::accuracy;
-  } else if (metric != "mse") {
-    reader.refuse(*file.get("metric"), "metric", "\"mse\" or \"accuracy\"");
-  }
   experiment.axis = read_axis(reader, file);
+  experiment.metric = &read_metric(reader, file, *experiment.axis.test_axis);
   if (const toml::table* settings = reader.table(file, "settings")) {
     for (const auto& [key, value] : reader.settings(*settings, experiment.axis)) {
       set_field(experiment.settings, key, value);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/evaluation/metrics/metric.h"
 #include "posattn/training/run.h"
 
 namespace posattn {
@@ -41,7 +41,6 @@ RunResult read_result(const std::filesystem::path& run_folder, const std::string
   result.version = build_entry(text, "version");
   result.commit = build_entry(text, "commit");
   result.ended = manifest.ended;
-  result.train_loss = std::numeric_limits<double>::quiet_NaN();
   if (manifest.final_metrics.empty()) {
     if (manifest.status != RunStatus::done) return result;
     throw Error(ExitCode::data, fmt::format("{} has no final metrics", file.string()));
@@ -50,10 +49,14 @@ RunResult read_result(const std::filesystem::path& run_folder, const std::string
   result.steps = last.step;
   result.seconds = last.seconds;
   if (manifest.status != RunStatus::done) return result;
-  result.train_loss = last.train_loss;
-  result.validation_loss = last.validation_loss;
-  result.tests = std::move(last.tests);
-  std::ranges::sort(result.tests, {}, &ScaleResult::c);
+  const std::string_view loss = training_loss().name;
+  result.measurements = std::move(last.tests);
+  std::ranges::stable_sort(result.measurements, {}, &Measurement::x);
+  set_value(result.measurements, {.split = Split::train, .metric = loss}, last.train_loss);
+  if (last.validation_loss) {
+    set_value(result.measurements, {.split = Split::validation, .metric = loss},
+              *last.validation_loss);
+  }
   return result;
 }
 

@@ -41,7 +41,7 @@ TEST(Published, EveryPointBelongsToALineOfAnExperiment) {
     EXPECT_TRUE(std::any_of(experiment.lines.begin(), experiment.lines.end(),
                             [&](const ExperimentLine& line) { return line.name == point.line; }))
         << point.experiment << " " << point.line;
-    if (experiment.axis.is_scale() && point.split != Split::test) {
+    if (experiment.axis.is_tested() && point.split != Split::test) {
       EXPECT_FALSE(point.x.has_value());
     } else {
       ASSERT_TRUE(point.x.has_value());
@@ -102,7 +102,7 @@ TEST(Published, OnlyLossesAreComparedWithLosses) {
   Experiment experiment = load_experiment("value-range");
   EXPECT_FALSE(published_points(experiment).empty());
   EXPECT_FALSE(published_points(load_experiment("value-range", {.quick = true})).empty());
-  experiment.metric = Metric::accuracy;
+  experiment.metric = &find_metric("accuracy");
   EXPECT_TRUE(published_points(experiment).empty());
 }
 

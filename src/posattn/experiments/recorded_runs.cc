@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -10,6 +12,7 @@
 #include "posattn/base/file.h"
 #include "posattn/base/json_number.h"
 #include "posattn/base/strict_json.h"
+#include "posattn/evaluation/measurement_json.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/training/run_config_origin.h"
 
@@ -52,24 +55,10 @@ RunConfig config_from(const nlohmann::json& settings) {
   return config;
 }
 
-std::vector<ScaleResult> tests_from(const nlohmann::json& tests) {
-  std::vector<ScaleResult> results;
-  for (const nlohmann::json& test : tests) {
-    ScaleResult scale;
-    scale.c = test.at("c").get<double>();
-    expect(scale.c > 0, fmt::format("test at c = {}", scale.c), "a scale above 0");
-    expect(std::ranges::find(results, scale.c, &ScaleResult::c) == results.end(),
-           fmt::format("two tests at c = {}", scale.c), "each c once");
-    scale.mse = number_from_json(test.at("mse"));
-    expect(!(scale.mse < 0), fmt::format("mse {} at c = {}", scale.mse, scale.c), "at least 0");
-    scale.mse_over_c2 = scale.mse / (scale.c * scale.c);
-    scale.accuracy = number_from_json(test.at("accuracy"));
-    expect(!(scale.accuracy < 0 || scale.accuracy > 1),
-           fmt::format("accuracy {} at c = {}", scale.accuracy, scale.c), "0 to 1");
-    results.push_back(scale);
-  }
-  return results;
-}
+// Losses in training and validation, which a line has by name.
+constexpr std::pair<Split, const char*> losses[] = {{Split::train, "train_loss"},
+                                                    {Split::validation, "validation_loss"}};
+constexpr std::string_view loss_metric = "mse";
 
 RunResult result_from(const nlohmann::json& line) {
   RunResult result;
@@ -93,11 +82,13 @@ RunResult result_from(const nlohmann::json& line) {
   result.version = line.at("version").get<std::string>();
   result.commit = line.at("commit").get<std::string>();
   result.ended = line.at("ended").get<std::string>();
-  result.train_loss = number_from_json(line.at("train_loss"));
-  if (!line.at("validation_loss").is_null()) {
-    result.validation_loss = number_from_json(line.at("validation_loss"));
+  expect(line.at("tests").is_array(), "no list of tests", "a list");
+  result.measurements = rows_from_json(line, "a recorded run");
+  for (const auto& [split, name] : losses) {
+    const double loss = number_from_json(line.at(name));
+    if (std::isnan(loss)) continue;
+    set_value(result.measurements, {.split = split, .metric = loss_metric}, loss);
   }
-  result.tests = tests_from(line.at("tests"));
   return result;
 }
 
@@ -162,11 +153,15 @@ std::vector<RunResult> unknown_runs(const std::filesystem::path& folder,
 }  // namespace
 
 std::string to_json_line(const RunResult& result) {
-  Json tests = Json::array();
-  for (const ScaleResult& test : result.tests) {
-    tests.push_back(
-        {{"c", test.c}, {"mse", json_number(test.mse)}, {"accuracy", json_number(test.accuracy)}});
-  }
+  std::vector<Measurement> others = result.measurements;
+  std::erase_if(others, [](const Measurement& row) {
+    return row.split != Split::test && row.axis.empty() && row.metric == loss_metric;
+  });
+  const RowsAsJson written = rows_to_json(others, false);
+  const auto loss = [&](Split split) {
+    return json_number(find_value(result.measurements, {.split = split, .metric = loss_metric})
+                           .value_or(std::numeric_limits<double>::quiet_NaN()));
+  };
   Json line = {{"key", result.key},
                {"settings", differing_settings(result.configuration, result.key)},
                {"status", to_string(result.status)},
@@ -177,10 +172,10 @@ std::string to_json_line(const RunResult& result) {
                {"version", result.version},
                {"commit", result.commit},
                {"ended", result.ended},
-               {"train_loss", json_number(result.train_loss)},
-               {"validation_loss",
-                result.validation_loss ? json_number(*result.validation_loss) : Json(nullptr)},
-               {"tests", tests}};
+               {"train_loss", loss(Split::train)},
+               {"validation_loss", loss(Split::validation)},
+               {"tests", written.tests}};
+  if (!written.rows.empty()) line["rows"] = written.rows;
   if (!result.message.empty()) line["message"] = result.message;
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -34,16 +34,25 @@ RunResult finished_run(int64_t seed) {
   result.version = "0.1.0";
   result.commit = "abc";
   result.ended = "2026-01-01T00:00:00Z";
-  result.train_loss = 0.1 + 0.2;
-  result.validation_loss = 1e-300;
-  ScaleResult one, ten;
-  one.c = 1;
-  one.mse = one.mse_over_c2 = 1.0 / 3;
-  one.accuracy = 0.5;
-  ten.c = 10;
-  ten.mse = ten.mse_over_c2 = std::numeric_limits<double>::quiet_NaN();
-  result.tests = {one, ten};
+  result.measurements = {{Split::test, "c", 1, "mse", 1.0 / 3},
+                         {Split::test, "c", 1, "accuracy", 0.5},
+                         {Split::test, "c", 10, "mse", std::numeric_limits<double>::quiet_NaN()},
+                         {Split::test, "c", 10, "accuracy", 0},
+                         {Split::train, "", 0, "mse", 0.1 + 0.2},
+                         {Split::validation, "", 0, "mse", 1e-300}};
   return result;
+}
+
+void set_loss(RunResult& result, Split split, double value) {
+  set_value(result.measurements, {.split = split, .metric = "mse"}, value);
+}
+
+std::optional<double> loss_of(const RunResult& result, Split split) {
+  return find_value(result.measurements, {.split = split, .metric = "mse"});
+}
+
+double mse_at(const RunResult& result, double c) {
+  return find_value(result.measurements, {.axis = "c", .x = c, .metric = "mse"}).value();
 }
 
 TEST(RecordedRuns, ComeBackAsTheyWere) {
@@ -54,28 +63,48 @@ TEST(RecordedRuns, ComeBackAsTheyWere) {
   EXPECT_EQ(read[0].configuration, result.configuration);
   EXPECT_EQ(read[0].status, RunStatus::done);
   EXPECT_EQ(read[0].steps, 70);
-  EXPECT_EQ(read[0].train_loss, result.train_loss);
-  EXPECT_EQ(read[0].validation_loss, result.validation_loss);
-  ASSERT_THAT(read[0].tests, SizeIs(2));
-  EXPECT_EQ(read[0].tests[0].mse, 1.0 / 3);
-  EXPECT_TRUE(std::isnan(read[0].tests[1].mse));
+  EXPECT_EQ(loss_of(read[0], Split::train), 0.1 + 0.2);
+  EXPECT_EQ(loss_of(read[0], Split::validation), 1e-300);
+  EXPECT_THAT(read[0].measurements, SizeIs(6));
+  EXPECT_EQ(mse_at(read[0], 1), 1.0 / 3);
+  EXPECT_TRUE(std::isnan(mse_at(read[0], 10)));
+}
+
+TEST(RecordedRuns, KeepTheirFirstShape) {
+  const std::string line = to_json_line(finished_run(3));
+  EXPECT_THAT(line, HasSubstr(R"("train_loss":0.30000000000000004,"validation_loss":1e-300,)"
+                              R"("tests":[{"c":1.0,"mse":0.3333333333333333,"accuracy":0.5},)"
+                              R"({"c":10.0,"mse":null,"accuracy":0.0}]})"));
+}
+
+TEST(RecordedRuns, OtherRowsComeBackToo) {
+  RunResult result = finished_run(3);
+  result.measurements.push_back({Split::test, "length", 16, "mse", 2});
+  result.measurements.push_back({Split::validation, "", 0, "cross_entropy", 3});
+  const std::string line = to_json_line(result);
+  EXPECT_THAT(line, HasSubstr(R"("rows":[{"split":"test","axis":"length","x":16.0,)"));
+  const RunResult read = run_results_from_text(line, "runs.jsonl").at(0);
+  EXPECT_THAT(read.measurements, SizeIs(8));
+  EXPECT_EQ(find_value(read.measurements, {.axis = "length", .x = 16, .metric = "mse"}), 2);
+  EXPECT_EQ(find_value(read.measurements, {.split = Split::validation, .metric = "cross_entropy"}),
+            3);
+  EXPECT_EQ(to_json_line(read), line);
 }
 
 TEST(RecordedRuns, InfiniteStaysInfinite) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   RunResult result = finished_run(3);
-  result.train_loss = infinity;
-  result.validation_loss = -infinity;
-  result.tests[0].mse = infinity;
+  set_loss(result, Split::train, infinity);
+  set_loss(result, Split::validation, -infinity);
+  set_value(result.measurements, {.axis = "c", .x = 1, .metric = "mse"}, infinity);
   const auto read = run_results_from_text(to_json_line(result) + "\n", "runs.jsonl");
   ResultsDatabase database;
   database.record(read.at(0));
   const RunResult found = database.find(result.key).value();
-  EXPECT_EQ(found.train_loss, infinity);
-  EXPECT_EQ(found.validation_loss, -infinity);
-  EXPECT_EQ(found.tests[0].mse, infinity);
-  EXPECT_EQ(found.tests[0].mse_over_c2, infinity);
-  EXPECT_TRUE(std::isnan(found.tests[1].mse));
+  EXPECT_EQ(loss_of(found, Split::train), infinity);
+  EXPECT_EQ(loss_of(found, Split::validation), -infinity);
+  EXPECT_EQ(mse_at(found, 1), infinity);
+  EXPECT_TRUE(std::isnan(mse_at(found, 10)));
 }
 
 TEST(RecordedRuns, AreReadWithoutADatabase) {
@@ -106,20 +135,20 @@ TEST(RecordedRuns, WhatTheDatabaseHasStays) {
   const TemporaryFolder folder;
   ResultsDatabase database(folder.path(), ResultsDatabase::Access::write);
   RunResult here = finished_run(1);
-  here.train_loss = 5;
+  set_loss(here, Split::train, 5);
   database.record(here);
   std::filesystem::create_directories(folder.path() / "mine");
   write_file(folder.path() / "mine" / "runs.jsonl",
              to_json_line(finished_run(1)) + "\n" + to_json_line(finished_run(2)) + "\n");
   EXPECT_EQ(import_recorded_runs(folder.path(), database), 1);
-  EXPECT_EQ(database.find(here.key)->train_loss, 5);
+  EXPECT_EQ(loss_of(*database.find(here.key), Split::train), 5);
 }
 
 // Files that come into the folder later, as those of somebody else.
 TEST(RecordedRuns, AddToTheDatabaseForReaders) {
   const TemporaryFolder folder;
   RunResult here = finished_run(1), failed = finished_run(2);
-  here.train_loss = 5;
+  set_loss(here, Split::train, 5);
   failed.status = RunStatus::failed;
   {
     ResultsDatabase database(folder.path(), ResultsDatabase::Access::write);
@@ -133,9 +162,9 @@ TEST(RecordedRuns, AddToTheDatabaseForReaders) {
                                                           to_json_line(finished_run(3)) + "\n");
   const ResultsDatabase all = open_results(folder.path());
   EXPECT_THAT(all.all(), SizeIs(3));
-  EXPECT_EQ(all.find(here.key)->train_loss, 5);
+  EXPECT_EQ(loss_of(*all.find(here.key), Split::train), 5);
   EXPECT_EQ(all.find(failed.key)->status, RunStatus::done);
-  EXPECT_THAT(all.find(finished_run(3).key)->tests, SizeIs(2));
+  EXPECT_THAT(all.find(finished_run(3).key)->measurements, SizeIs(6));
   const ResultsDatabase stored(folder.path(), ResultsDatabase::Access::read);
   EXPECT_THAT(stored.all(), SizeIs(2));  // reading writes nothing
   EXPECT_EQ(stored.find(failed.key)->status, RunStatus::failed);

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <exception>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -220,7 +219,6 @@ class Runner {
     result.version = build_info().version;
     result.commit = build_info().commit;
     result.ended = utc_now();
-    result.train_loss = std::numeric_limits<double>::quiet_NaN();
     database_.record(result);
     summary_.failures.push_back({run.key, folder_of(options_.results, run.key), message});
     if (options_.fail_fast) stop_ = true;

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 #include <map>
 
@@ -57,8 +56,9 @@ class RunnerTest : public testing::Test {
          ResultsDatabase(folder_.path() / name, ResultsDatabase::Access::read).all()) {
       EXPECT_EQ(result.status, RunStatus::done) << result.message;
       auto& of_run = values[result.key];
-      of_run = {result.train_loss, result.validation_loss.value()};
-      for (const ScaleResult& test : result.tests) of_run.push_back(test.mse);
+      for (const Measurement& row : result.measurements) {
+        if (row.metric == "mse") of_run.push_back(row.value);
+      }
     }
     return values;
   }
@@ -115,11 +115,14 @@ TEST_F(RunnerTest, RecordsWhatTheRunGave) {
   EXPECT_THAT(result.configuration, HasSubstr("cumulative-sum"));
   const std::string manifest = text_of(folder_of(runs[0]) / "manifest.json");
   const EpochRecord last = epoch_record_from_json(manifest_from_json(manifest, "m").final_metrics);
-  EXPECT_EQ(result.train_loss, last.train_loss);
-  EXPECT_EQ(result.validation_loss, last.validation_loss);
-  ASSERT_EQ(result.tests.size(), 2u);
-  EXPECT_EQ(result.tests[1].c, 3);
-  EXPECT_EQ(result.tests[1].mse, last.tests[1].mse);
+  const auto loss = [&](Split split) {
+    return find_value(result.measurements, {.split = split, .metric = "mse"});
+  };
+  EXPECT_EQ(loss(Split::train), last.train_loss);
+  EXPECT_EQ(loss(Split::validation), last.validation_loss);
+  EXPECT_THAT(tested_values(result.measurements, "c"), testing::ElementsAre(1, 3));
+  const MeasuredPlace outside{.axis = "c", .x = 3, .metric = "mse"};
+  EXPECT_EQ(find_value(result.measurements, outside), find_value(last.tests, outside));
 }
 
 // Each result is in the database, whole, before the next run begins.
@@ -185,8 +188,7 @@ TEST_F(RunnerTest, ADivergedRunIsAResult) {
   const RunResult result = result_of(runs[1]);
   EXPECT_EQ(result.status, RunStatus::diverged);
   EXPECT_THAT(result.message, HasSubstr("in epoch"));
-  EXPECT_TRUE(std::isnan(result.train_loss));
-  EXPECT_TRUE(result.tests.empty());
+  EXPECT_TRUE(result.measurements.empty());
   EXPECT_EQ(run_experiment(runs, options()).there, 8);
   const GridSurvey found = whole_of(survey(options().results, runs));
   EXPECT_EQ(found.done, 7);

@@ -1,5 +1,7 @@
 #include "posattn/report/architectures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -7,27 +9,6 @@ namespace posattn {
 namespace {
 
 constexpr size_t most_points = 400;  // per curve; more cannot be seen
-
-std::vector<ScaleSummary> summarise_tests(const std::vector<const RunReport*>& runs) {
-  std::map<double, std::vector<const ScaleResult*>> by_scale;
-  for (const RunReport* run : runs) {
-    for (const ScaleResult& result : run->tests) by_scale[result.c].push_back(&result);
-  }
-  std::vector<ScaleSummary> summaries;
-  for (const auto& [c, results] : by_scale) {
-    const auto spread = [&results = results](double ScaleResult::*member) {
-      std::vector<double> values;
-      values.reserve(results.size());
-      for (const ScaleResult* result : results) values.push_back(result->*member);
-      return spread_of(values);
-    };
-    summaries.push_back({.c = c,
-                         .mse = spread(&ScaleResult::mse),
-                         .mse_over_c2 = spread(&ScaleResult::mse_over_c2),
-                         .accuracy = spread(&ScaleResult::accuracy)});
-  }
-  return summaries;
-}
 
 using ByEpoch = std::map<int64_t, std::vector<double>>;
 
@@ -55,20 +36,35 @@ std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input)
     const std::string name = group_name(run);
     auto group = std::ranges::find(groups, name, &ArchitectureSummary::name);
     if (group == groups.end()) {
-      group = groups.insert(group, ArchitectureSummary{name, {}, 0, {}});
+      group = groups.insert(group, ArchitectureSummary{name, {}, 0});
     }
     group->runs.push_back(&run);
     if (run.status != "done") ++group->unfinished;
   }
-  for (ArchitectureSummary& group : groups) group.tests = summarise_tests(group.runs);
   return groups;
 }
 
-FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures) {
-  FigureRequest request{.name = "tests",
-                        .title = "Test error against the scale of the values",
-                        .x_label = "scale c of the test values",
-                        .y_label = "mean squared error",
+std::map<double, Spread> ArchitectureSummary::tests(std::string_view axis,
+                                                    const Metric& metric) const {
+  std::map<double, std::vector<double>> values;
+  for (const RunReport* run : runs) {
+    for (const double x : tested_values(run->tests, axis)) {
+      const auto value = find_value(run->tests, {.axis = axis, .x = x, .metric = metric.name});
+      if (value) values[x].push_back(*value);
+    }
+  }
+  std::map<double, Spread> spreads;
+  for (const auto& [x, of_runs] : values) spreads[x] = spread_of(of_runs);
+  return spreads;
+}
+
+FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
+                          const TestAxis& axis) {
+  const Metric& loss = training_loss();
+  FigureRequest request{.name = std::string(axis.plural),
+                        .title = fmt::format("Test error against the {}", axis.words),
+                        .x_label = std::string(axis.words),
+                        .y_label = std::string(loss.words),
                         .markers = true,
                         .lines = {}};
   for (const ArchitectureSummary& architecture : architectures) {
@@ -76,8 +72,8 @@ FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures)
                     .style = static_cast<int>(request.lines.size()),
                     .secondary = false,
                     .points = {}};
-    for (const ScaleSummary& test : architecture.tests) {
-      line.points.push_back({test.c, test.mse.median, test.mse.minimum, test.mse.maximum});
+    for (const auto& [x, spread] : architecture.tests(axis.name, loss)) {
+      line.points.push_back({x, spread.median, spread.minimum, spread.maximum});
     }
     request.lines.push_back(std::move(line));
   }
@@ -88,7 +84,7 @@ FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures)
   FigureRequest request{.name = "losses",
                         .title = "Loss during training",
                         .x_label = "epoch",
-                        .y_label = "mean squared error",
+                        .y_label = std::string(training_loss().words),
                         .markers = false,
                         .lines = {}};
   for (size_t i = 0; i < architectures.size(); ++i) {

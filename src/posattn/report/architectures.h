@@ -2,9 +2,13 @@
 // and never over runs that were computed in different ways.
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "posattn/evaluation/axes/test_axis.h"
+#include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/summary.h"
 #include "posattn/report/page/report_input.h"
 #include "posattn/report/plot/figure.h"
@@ -15,7 +19,9 @@ struct ArchitectureSummary {
   std::string name;                    // as group_name
   std::vector<const RunReport*> runs;  // point into the input
   int64_t unfinished = 0;              // runs whose status is not "done"
-  std::vector<ScaleSummary> tests;     // ascending in c, over the runs that have this c
+
+  // Of a metric at each x of an axis, ascending, over the runs that have this x.
+  std::map<double, Spread> tests(std::string_view axis, const Metric& metric) const;
 };
 
 // "positional", or "positional (cuda, tf32)" where runs differ in how they were computed.
@@ -24,8 +30,9 @@ std::string group_name(const RunReport& run);
 // In the order in which they first appear.
 std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input);
 
-// Mean squared error against c.
-FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures);
+// Mean squared error against x.
+FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
+                          const TestAxis& axis);
 
 // Training and validation loss against the epoch; long curves are thinned out evenly.
 FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures);

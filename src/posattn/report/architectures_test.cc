@@ -17,12 +17,14 @@ TEST(Architectures, GroupsRunsAndTakesMedians) {
   EXPECT_EQ(groups[1].name, "standard");
   EXPECT_EQ(groups[1].runs.size(), 3U);
   EXPECT_EQ(groups[1].unfinished, 0);
-  ASSERT_EQ(groups[1].tests.size(), 10U);
-  const ScaleSummary& last = groups[1].tests.back();
-  EXPECT_EQ(last.c, 10);
-  EXPECT_DOUBLE_EQ(last.mse.median, 2 * 10.0);  // of 10, 20 and 30
-  EXPECT_DOUBLE_EQ(last.mse.minimum, 10.0);
-  EXPECT_DOUBLE_EQ(last.mse.maximum, 30.0);
+  const std::map<double, Spread> tests = groups[1].tests("c", find_metric("mse"));
+  EXPECT_EQ(tests.size(), 10U);
+  const Spread last = tests.at(10);
+  EXPECT_DOUBLE_EQ(last.median, 2 * 10.0);  // of 10, 20 and 30
+  EXPECT_DOUBLE_EQ(last.minimum, 10.0);
+  EXPECT_DOUBLE_EQ(last.maximum, 30.0);
+  EXPECT_DOUBLE_EQ(groups[1].tests("c", find_metric("mse_over_c2")).at(10).median, 0.2);
+  EXPECT_TRUE(groups[1].tests("length", find_metric("mse")).empty());
 }
 
 TEST(Architectures, RunsComputedInDifferentWaysHaveNoCommonMedian) {
@@ -31,7 +33,7 @@ TEST(Architectures, RunsComputedInDifferentWaysHaveNoCommonMedian) {
   const auto groups = group_by_architecture(input);
   ASSERT_EQ(groups.size(), 3U);
   EXPECT_EQ(groups[0].name, "positional (cuda)");
-  EXPECT_EQ(groups[0].tests.back().mse.count, 2);
+  EXPECT_EQ(groups[0].tests("c", find_metric("mse")).at(10).count, 2);
   EXPECT_EQ(groups[1].name, "positional (cpu)");
   EXPECT_EQ(groups[2].name, "standard");
 }
@@ -42,12 +44,12 @@ TEST(Architectures, AFailedRunIsCounted) {
   input.runs[1].tests.clear();
   const auto groups = group_by_architecture(input);
   EXPECT_EQ(groups[0].unfinished, 1);
-  EXPECT_EQ(groups[0].tests.back().mse.count, 2);
+  EXPECT_EQ(groups[0].tests("c", find_metric("mse")).at(10).count, 2);
 }
 
 TEST(Architectures, FiguresHoldMedianAndExtremes) {
   const ReportInput input = sample_report();
-  const FigureRequest request = test_figure(group_by_architecture(input));
+  const FigureRequest request = test_figure(group_by_architecture(input), find_test_axis("c"));
   ASSERT_EQ(request.lines.size(), 2U);
   const BandPoint& point = request.lines[0].points[2];
   EXPECT_DOUBLE_EQ(point.x, 3);

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <utility>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/results/results_schema.h"
 #include "posattn/results/sqlite.h"
 
 namespace posattn {
@@ -13,73 +14,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t format_version = 1;
-constexpr int64_t application = 0x706f7361;  // "posa" marks the file as ours
-
-// `revision` is RunResult::commit, which is a word of SQL.
-constexpr const char* schema = R"(
-CREATE TABLE runs (
-  key TEXT NOT NULL PRIMARY KEY,
-  configuration TEXT NOT NULL,
-  status TEXT NOT NULL,
-  message TEXT NOT NULL,
-  epochs INTEGER NOT NULL,
-  steps INTEGER NOT NULL,
-  seconds REAL,
-  device TEXT NOT NULL,
-  version TEXT NOT NULL,
-  revision TEXT NOT NULL,
-  ended TEXT NOT NULL,
-  train_loss REAL,
-  validation_loss REAL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE tests (
-  key TEXT NOT NULL REFERENCES runs (key),
-  c REAL NOT NULL,
-  mse REAL,
-  mse_over_c2 REAL,
-  accuracy REAL,
-  PRIMARY KEY (key, c)
-) STRICT, WITHOUT ROWID;
-)";
-
 constexpr const char* run_columns =
     "key, configuration, status, message, epochs, steps, seconds, device, version, revision, "
-    "ended, train_loss, validation_loss";
+    "ended";
 
-void make_tables(const SqliteConnection& connection) {
-  SqliteTransaction transaction(connection, true);
-  connection.execute(schema);
-  connection.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
-                                 application, format_version));
-  transaction.commit();
-}
-
-// Also what a process leaves that is killed before the tables are there.
-bool is_empty(const SqliteConnection& connection) {
-  return connection.ask("PRAGMA user_version") == 0 &&
-         connection.ask("SELECT count(*) FROM sqlite_master") == 0;
-}
-
-void check_format(const SqliteConnection& connection) {
-  if (connection.ask("PRAGMA application_id") != application) {
-    refuse_database(connection.file(), "it is a database of something else");
-  }
-  const int64_t version = connection.ask("PRAGMA user_version");
-  if (version > format_version) {
-    throw Error(ExitCode::data,
-                fmt::format("'{}' was made by a newer posattn (format {})",
-                            connection.file().string(), version),
-                fmt::format("format {}", format_version), "use that version, or another --results");
-  }
-  if (version < format_version) refuse_database(connection.file(), "its format is unknown");
+// The file may be anybody's.
+void distrust(const SqliteConnection& connection) {
+  connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
 }
 
 // Journal and database are synchronised at every commit, and then the folder (EXTRA), so that what
 // is committed survives a power cut. A rollback journal rather than a write-ahead log: one file and
 // no shared memory, so that any file system will do and a write-protected folder can be read.
 void prepare(const SqliteConnection& connection, ResultsDatabase::Access access) {
-  connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
+  distrust(connection);
   if (access == ResultsDatabase::Access::read) {
     connection.execute("PRAGMA query_only = ON");
   } else {
@@ -110,20 +58,33 @@ fs::path database_file(const fs::path& folder, ResultsDatabase::Access access) {
   return file;
 }
 
-// A connection to a file that is known to be ours, or to a database in memory.
-struct ResultsConnection : SqliteConnection {
-  ResultsConnection() : SqliteConnection(":memory:", true) { make_tables(*this); }
-  ResultsConnection(const fs::path& folder, ResultsDatabase::Access access)
-      : SqliteConnection(database_file(folder, access), access == ResultsDatabase::Access::write) {
-    prepare(*this, access);
+using Connection = std::unique_ptr<const SqliteConnection>;
+
+Connection open_in_memory() {
+  auto connection = std::make_unique<SqliteConnection>(":memory:", true);
+  make_tables(*connection);
+  return connection;
+}
+
+// To a file that is known to be ours, or a copy of it: readers never write to the folder, so that
+// one that is write-protected can be read whatever its format.
+Connection open_file(const fs::path& folder, ResultsDatabase::Access access) {
+  const bool writing = access == ResultsDatabase::Access::write;
+  auto connection = std::make_unique<SqliteConnection>(database_file(folder, access), writing);
+  prepare(*connection, access);
+  if (!has_older_format(*connection)) return connection;
+  if (!writing) {
+    connection = std::make_unique<SqliteConnection>(*connection, SqliteConnection::Copy::in_memory);
+    distrust(*connection);
   }
-};
+  bring_to_our_format(*connection);
+  return connection;
+}
 
 }  // namespace
 
 struct ResultsDatabase::Implementation {
-  Implementation() = default;
-  Implementation(const fs::path& folder, Access access) : connection(folder, access) {}
+  explicit Implementation(Connection opened) : connection(std::move(opened)) {}
 
   RunResult result(SqliteStatement& row) {
     RunResult result;
@@ -138,45 +99,46 @@ struct ResultsDatabase::Implementation {
     result.version = row.text();
     result.commit = row.text();
     result.ended = row.text();
-    result.train_loss = row.number();
-    result.validation_loss = row.optional_number();
-    tests.start().bind(result.key);
-    while (tests.step()) {
-      ScaleResult test;
-      test.c = tests.number();
-      test.mse = tests.number();
-      test.mse_over_c2 = tests.number();
-      test.accuracy = tests.number();
-      result.tests.push_back(std::move(test));
+    measurements.start().bind(result.key);
+    while (measurements.step()) {
+      Measurement measured;
+      measured.split = split_from(measurements.text());
+      measured.axis = measurements.text();
+      measured.x = measurements.number();
+      measured.metric = measurements.text();
+      measured.value = measurements.number();
+      result.measurements.push_back(std::move(measured));
     }
     return result;
   }
 
-  ResultsConnection connection;
-  SqliteStatement one{connection, fmt::format("SELECT {} FROM runs WHERE key = ?", run_columns)};
-  SqliteStatement every{connection, fmt::format("SELECT {} FROM runs ORDER BY key", run_columns)};
-  SqliteStatement tests{connection,
-                        "SELECT c, mse, mse_over_c2, accuracy FROM tests WHERE key = ? ORDER BY c"};
-  SqliteStatement drop_tests{connection, "DELETE FROM tests WHERE key = ?"};
-  SqliteStatement put_run{connection, fmt::format("INSERT OR REPLACE INTO runs ({}) VALUES "
-                                                  "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                                                  run_columns)};
-  SqliteStatement put_test{connection,
-                           "INSERT INTO tests (key, c, mse, mse_over_c2, accuracy) "
-                           "VALUES (?, ?, ?, ?, ?)"};
+  Connection connection;
+  SqliteStatement one{*connection, fmt::format("SELECT {} FROM runs WHERE key = ?", run_columns)};
+  SqliteStatement every{*connection, fmt::format("SELECT {} FROM runs ORDER BY key", run_columns)};
+  SqliteStatement measurements{*connection,
+                               "SELECT split, axis, x, metric, value FROM measurements "
+                               "WHERE key = ? ORDER BY split, axis, x, metric"};
+  SqliteStatement drop_measurements{*connection, "DELETE FROM measurements WHERE key = ?"};
+  SqliteStatement put_run{*connection, fmt::format("INSERT OR REPLACE INTO runs ({}) VALUES "
+                                                   "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                                   run_columns)};
+  SqliteStatement put_measurement{*connection,
+                                  "INSERT INTO measurements (key, split, axis, x, metric, value) "
+                                  "VALUES (?, ?, ?, ?, ?, ?)"};
 };
 
-ResultsDatabase::ResultsDatabase() : implementation_(std::make_unique<Implementation>()) {}
+ResultsDatabase::ResultsDatabase()
+    : implementation_(std::make_unique<Implementation>(open_in_memory())) {}
 ResultsDatabase::ResultsDatabase(const fs::path& folder, Access access)
-    : implementation_(std::make_unique<Implementation>(folder, access)) {}
+    : implementation_(std::make_unique<Implementation>(open_file(folder, access))) {}
 ResultsDatabase::~ResultsDatabase() = default;
 ResultsDatabase::ResultsDatabase(ResultsDatabase&&) noexcept = default;
 ResultsDatabase& ResultsDatabase::operator=(ResultsDatabase&&) noexcept = default;
 
 void ResultsDatabase::record(const RunResult& result) {
   Implementation& of = *implementation_;
-  SqliteTransaction transaction(of.connection, true);
-  of.drop_tests.start().bind(result.key).finish();
+  SqliteTransaction transaction(*of.connection, true);
+  of.drop_measurements.start().bind(result.key).finish();
   of.put_run.start()
       .bind(result.key)
       .bind(result.configuration)
@@ -189,16 +151,15 @@ void ResultsDatabase::record(const RunResult& result) {
       .bind(result.version)
       .bind(result.commit)
       .bind(result.ended)
-      .bind(result.train_loss)
-      .bind(result.validation_loss.value_or(std::numeric_limits<double>::quiet_NaN()))
       .finish();
-  for (const ScaleResult& test : result.tests) {
-    of.put_test.start()
+  for (const Measurement& measured : result.measurements) {
+    of.put_measurement.start()
         .bind(result.key)
-        .bind(test.c)
-        .bind(test.mse)
-        .bind(test.mse_over_c2)
-        .bind(test.accuracy)
+        .bind(std::string(to_string(measured.split)))
+        .bind(measured.axis)
+        .bind(measured.x)
+        .bind(measured.metric)
+        .bind(measured.value)
         .finish();
   }
   transaction.commit();
@@ -206,7 +167,7 @@ void ResultsDatabase::record(const RunResult& result) {
 
 std::optional<RunResult> ResultsDatabase::find(const std::string& key) const {
   Implementation& of = *implementation_;
-  const SqliteTransaction one_state(of.connection, false);
+  const SqliteTransaction one_state(*of.connection, false);
   of.one.start().bind(key);
   std::optional<RunResult> found;
   while (of.one.step()) found = of.result(of.one);
@@ -215,7 +176,7 @@ std::optional<RunResult> ResultsDatabase::find(const std::string& key) const {
 
 std::vector<RunResult> ResultsDatabase::all() const {
   Implementation& of = *implementation_;
-  const SqliteTransaction one_state(of.connection, false);
+  const SqliteTransaction one_state(*of.connection, false);
   of.every.start();
   std::vector<RunResult> results;
   while (of.every.step()) results.push_back(of.result(of.every));
@@ -223,7 +184,7 @@ std::vector<RunResult> ResultsDatabase::all() const {
 }
 
 std::unordered_map<std::string, RunStatus> ResultsDatabase::statuses() const {
-  SqliteStatement every(implementation_->connection, "SELECT key, status FROM runs");
+  SqliteStatement every(*implementation_->connection, "SELECT key, status FROM runs");
   std::unordered_map<std::string, RunStatus> statuses;
   while (every.step()) {
     std::string key = every.text();

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "posattn/evaluation/evaluate.h"
+#include "posattn/evaluation/measurement.h"
 #include "posattn/results/manifest.h"
 
 namespace posattn {
@@ -26,9 +26,8 @@ struct RunResult {
   double seconds = 0;  // of training, over all sittings
   std::string device;  // "cpu" or "cuda"
   std::string version, commit, ended;
-  double train_loss = 0;  // NaN where there is none
-  std::optional<double> validation_loss;
-  std::vector<ScaleResult> tests;  // c, mse, mse_over_c2 and accuracy; by c
+  // After the last epoch. Losses in training and validation have no axis.
+  std::vector<Measurement> measurements;
 };
 
 class ResultsDatabase {
@@ -36,7 +35,8 @@ class ResultsDatabase {
   ResultsDatabase();  // an empty one in memory, without a file
 
   enum class Access { read, write };
-  // Makes an empty database when writing and there is none. Throws Error(data) when the file is
+  // Makes an empty database when writing and there is none. One of an older format is brought to
+  // ours, in the file when writing, in memory when reading. Throws Error(data) when the file is
   // missing (reading), is no such database, or was made by a newer program.
   ResultsDatabase(const std::filesystem::path& folder, Access access);
   ~ResultsDatabase();

@@ -31,11 +31,15 @@ RunResult sample(const std::string& key) {
   result.version = "0.1.0";
   result.commit = "abc";
   result.ended = "2025-01-31T12:00:00Z";
-  result.train_loss = 0.1;
-  result.validation_loss = 1.0 / 3;
-  result.tests = {{.c = 1, .mse = 0.1, .mse_over_c2 = 0.1, .accuracy = 0.75},
-                  {.c = 2.5, .mse = 1e300, .mse_over_c2 = 1.6e299, .accuracy = 0}};
+  result.measurements = {
+      {Split::train, "", 0, "mse", 0.1},     {Split::validation, "", 0, "mse", 1.0 / 3},
+      {Split::test, "c", 1, "mse", 0.1},     {Split::test, "c", 1, "accuracy", 0.75},
+      {Split::test, "c", 2.5, "mse", 1e300}, {Split::test, "c", 2.5, "accuracy", 0}};
   return result;
+}
+
+void set_mse(RunResult& result, double c, double value) {
+  set_value(result.measurements, {.axis = "c", .x = c, .metric = "mse"}, value);
 }
 
 void expect_number(double actual, double expected) {
@@ -55,14 +59,11 @@ void expect_same(const RunResult& a, const RunResult& b) {
   EXPECT_EQ(a.version, b.version);
   EXPECT_EQ(a.commit, b.commit);
   EXPECT_EQ(a.ended, b.ended);
-  expect_number(a.train_loss, b.train_loss);
-  EXPECT_EQ(a.validation_loss, b.validation_loss);
-  ASSERT_EQ(a.tests.size(), b.tests.size());
-  for (std::size_t i = 0; i < a.tests.size(); ++i) {
-    EXPECT_EQ(a.tests[i].c, b.tests[i].c);
-    expect_number(a.tests[i].mse, b.tests[i].mse);
-    expect_number(a.tests[i].mse_over_c2, b.tests[i].mse_over_c2);
-    expect_number(a.tests[i].accuracy, b.tests[i].accuracy);
+  EXPECT_EQ(a.measurements.size(), b.measurements.size());
+  for (const Measurement& row : a.measurements) {
+    const auto other = find_value(b.measurements, {row.split, row.axis, row.x, row.metric});
+    ASSERT_TRUE(other.has_value()) << row.axis << " " << row.x << " " << row.metric;
+    expect_number(row.value, *other);
   }
 }
 
@@ -88,10 +89,10 @@ TEST_F(ResultsDatabaseTest, ReturnsWhatWasRecorded) {
   RunResult diverged = sample("b");
   diverged.status = RunStatus::diverged;
   diverged.message = "loss 'inf' in epoch 3; \xc2\xb5 \n\"quoted\"";
-  diverged.train_loss = nan;
-  diverged.validation_loss = std::nullopt;
-  diverged.tests[0].mse = nan;
-  diverged.tests[1].mse = std::numeric_limits<double>::infinity();
+  diverged.measurements.erase(diverged.measurements.begin() + 1);  // no validation loss
+  diverged.measurements[0].value = nan;
+  set_mse(diverged, 1, nan);
+  set_mse(diverged, 2.5, std::numeric_limits<double>::infinity());
   {
     ResultsDatabase database = open();
     database.record(diverged);
@@ -111,9 +112,9 @@ TEST_F(ResultsDatabaseTest, KeepsEveryBitOfANumber) {
   ResultsDatabase database = open();
   for (int i = 0; i < 20; ++i) {
     RunResult result = sample("run");
-    result.train_loss =
+    result.measurements[0].value =
         std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 1800) - 1000);
-    result.tests[0].mse = std::ldexp(static_cast<double>(random()), -1070);  // also subnormal ones
+    set_mse(result, 1, std::ldexp(static_cast<double>(random()), -1070));  // also subnormal ones
     database.record(result);
     expect_same(database.find("run").value(), result);
   }
@@ -124,7 +125,7 @@ TEST_F(ResultsDatabaseTest, ReplacesTheResultOfAKey) {
   RunResult failed = sample("a");
   failed.status = RunStatus::failed;
   failed.message = "disk full";
-  failed.tests.push_back({.c = 100});
+  set_mse(failed, 100, 1);
   database.record(failed);
   database.record(sample("b"));
   database.record(sample("a"));
@@ -134,10 +135,35 @@ TEST_F(ResultsDatabaseTest, ReplacesTheResultOfAKey) {
 
 TEST_F(ResultsDatabaseTest, TestsComeBackByScale) {
   RunResult result = sample("a");
-  std::swap(result.tests[0], result.tests[1]);
+  std::swap(result.measurements[2], result.measurements[4]);
   ResultsDatabase database = open();
   database.record(result);
-  expect_same(database.find("a").value(), sample("a"));
+  EXPECT_THAT(tested_values(database.find("a")->measurements, "c"), testing::ElementsAre(1, 2.5));
+}
+
+TEST_F(ResultsDatabaseTest, KeepsRowsOfAnyAxisAndMetric) {
+  RunResult result = sample("a");
+  result.measurements.push_back({Split::test, "length", 16, "mse", 3});
+  result.measurements.push_back({Split::test, "c", 1, "largest_error", 5});
+  result.measurements.push_back({Split::validation, "", 0, "cross_entropy", 2});
+  ResultsDatabase database = open();
+  database.record(result);
+  expect_same(database.find("a").value(), result);
+}
+
+// For whoever reads the file with SQL: the table of format 1.
+TEST_F(ResultsDatabaseTest, AViewShowsTestsInValueRanges) {
+  RunResult result = sample("a");
+  result.measurements.push_back({Split::test, "length", 16, "mse", 3});
+  open().record(result);
+  const SqliteConnection connection(file(), false);
+  SqliteStatement statement(connection,
+                            "SELECT c, mse, mse_over_c2, accuracy FROM tests ORDER BY c");
+  std::vector<double> values;
+  while (statement.step()) {
+    for (int column = 0; column < 4; ++column) values.push_back(statement.number());
+  }
+  EXPECT_THAT(values, testing::ElementsAre(1, 0.1, 0.1, 0.75, 2.5, 1e300, 1e300 / 6.25, 0));
 }
 
 // A result is there whole or not at all.
@@ -146,7 +172,7 @@ TEST_F(ResultsDatabaseTest, AFailedRecordChangesNothing) {
   database.record(sample("a"));
   RunResult bad = sample("a");
   bad.message = "new";
-  bad.tests.push_back(bad.tests.back());  // the same scale twice
+  bad.measurements.push_back(bad.measurements.back());  // the same place twice
   EXPECT_THROW(database.record(bad), Error);
   expect_same(database.find("a").value(), sample("a"));
   database.record(sample("b"));
@@ -192,7 +218,7 @@ TEST_F(ResultsDatabaseTest, AHalfWrittenCommitIsUndone) {
     const SqliteTransaction transaction(other, true);
     other.execute(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
-        "INSERT INTO tests SELECT 'a', 100 + i, 0, 0, 0 FROM n");
+        "INSERT INTO measurements SELECT 'a', 'test', 'c', 100 + i, 'mse', 0 FROM n");
     for (const char* end : {"", "-journal"}) {  // the pages written so far, and the journal
       fs::copy_file(file().string() + end, (copy.path() / "results.db").string() + end);
     }
@@ -216,7 +242,8 @@ TEST_F(ResultsDatabaseTest, RefusesAnotherProgramsDatabase) {
 
 TEST_F(ResultsDatabaseTest, RefusesOtherTables) {
   open();
-  SqliteConnection(file(), false).execute("DROP TABLE tests; CREATE TABLE tests (key)");
+  SqliteConnection(file(), false)
+      .execute("DROP TABLE measurements; CREATE TABLE measurements (key)");
   expect_refused(Access::read, "no such column");
 }
 
@@ -228,9 +255,91 @@ TEST_F(ResultsDatabaseTest, RefusesAnUnknownStatus) {
 
 TEST_F(ResultsDatabaseTest, RefusesANewerFormat) {
   open();
-  SqliteConnection(file(), false).execute("PRAGMA user_version = 2");
-  expect_refused(Access::read, "newer posattn (format 2)");
-  expect_refused(Access::write, "newer posattn (format 2)");
+  SqliteConnection(file(), false).execute("PRAGMA user_version = 3");
+  expect_refused(Access::read, "newer posattn (format 3)");
+  expect_refused(Access::write, "newer posattn (format 3)");
+}
+
+class OlderDatabaseTest : public ResultsDatabaseTest {
+ protected:
+  // A database as posattn 0.1.0 wrote it, with the runs "a" and "b".
+  void SetUp() override {
+    const SqliteConnection connection(file(), true);
+    connection.execute(R"(
+PRAGMA application_id = 0x706f7361; PRAGMA user_version = 1;
+CREATE TABLE runs (
+  key TEXT NOT NULL PRIMARY KEY, configuration TEXT NOT NULL, status TEXT NOT NULL,
+  message TEXT NOT NULL, epochs INTEGER NOT NULL, steps INTEGER NOT NULL, seconds REAL,
+  device TEXT NOT NULL, version TEXT NOT NULL, revision TEXT NOT NULL, ended TEXT NOT NULL,
+  train_loss REAL, validation_loss REAL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tests (
+  key TEXT NOT NULL REFERENCES runs (key), c REAL NOT NULL, mse REAL, mse_over_c2 REAL,
+  accuracy REAL, PRIMARY KEY (key, c)
+) STRICT, WITHOUT ROWID;
+INSERT INTO runs VALUES
+  ('a', '{"task":"sort","seed":3}', 'done', '', 200, 6000, 12.5, 'cpu', '0.1.0', 'abc',
+   '2025-01-31T12:00:00Z', 0.1, 1.0 / 3),
+  ('b', '{}', 'diverged', 'loss', 3, 9, 1, 'cpu', '0.1.0', 'abc', '', NULL, NULL);
+INSERT INTO tests VALUES ('a', 1, 0.1, 0.1, 0.75), ('a', 2.5, 1e300, 1.6e299, 0);
+)");
+  }
+  static void expect_read(const ResultsDatabase& database) {
+    expect_same(database.find("a").value(), sample("a"));
+    const std::optional<RunResult> diverged = database.find("b");
+    ASSERT_TRUE(diverged.has_value());
+    EXPECT_EQ(diverged->status, RunStatus::diverged);
+    EXPECT_TRUE(diverged->measurements.empty());
+    EXPECT_EQ(database.all().size(), 2u);
+  }
+};
+
+TEST_F(OlderDatabaseTest, IsReadAsItIs) {
+  const std::string before = read_text_file(file(), 1 << 20);
+  expect_read(open(Access::read));
+  EXPECT_EQ(read_text_file(file(), 1 << 20), before);
+}
+
+TEST_F(OlderDatabaseTest, BecomesOneOfOurFormat) {
+  {
+    ResultsDatabase database = open();
+    expect_read(database);
+    database.record(sample("a"));
+  }
+  EXPECT_EQ(SqliteConnection(file(), false).ask("PRAGMA user_version"), 2);
+  EXPECT_EQ(SqliteConnection(file(), false).ask("SELECT count(*) FROM tests"), 2);
+  expect_read(open());
+  expect_read(open(Access::read));
+}
+
+// What a process leaves that is killed on the way: the pages written so far, and a journal.
+TEST_F(OlderDatabaseTest, StaysWholeWhenTheChangeIsCutOff) {
+  TemporaryFolder copy;
+  {
+    const SqliteConnection connection(file(), false);
+    connection.execute(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+        "INSERT INTO tests SELECT 'b', i, 0, 0, 0 FROM n");
+    connection.execute("PRAGMA cache_size = 1; PRAGMA cache_spill = 1");
+    const SqliteTransaction transaction(connection, true);
+    connection.execute(
+        "CREATE TABLE measurements (key, c, mse); INSERT INTO measurements SELECT key, c, mse FROM "
+        "tests; DROP TABLE tests; PRAGMA user_version = 2");
+    for (const char* end : {"", "-journal"}) {
+      fs::copy_file(file().string() + end, (copy.path() / "results.db").string() + end);
+    }
+  }
+  const ResultsDatabase reader(copy.path(), Access::read);
+  expect_same(reader.find("a").value(), sample("a"));
+  const ResultsDatabase writer(copy.path(), Access::write);
+  expect_same(writer.find("a").value(), sample("a"));
+  EXPECT_EQ(tested_values(writer.find("b")->measurements, "c").size(), 3000u);
+}
+
+TEST_F(OlderDatabaseTest, WithoutItsTablesIsRefused) {
+  SqliteConnection(file(), false).execute("DROP TABLE tests");
+  expect_refused(Access::read, "no such table");
+  expect_refused(Access::write, "no such table");
 }
 
 // Damage anywhere: either it is noticed with one clear error, or the results can still be read.

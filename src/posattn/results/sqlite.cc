@@ -43,10 +43,11 @@ void refuse_database(const std::filesystem::path& file, const std::string& why) 
               "from their folders");
 }
 
-SqliteConnection::SqliteConnection(std::filesystem::path file, bool create)
+SqliteConnection::SqliteConnection(std::filesystem::path file, const std::string& place,
+                                   bool create)
     : file_(std::move(file)) {
   const int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
-  const int code = sqlite3_open_v2(file_.c_str(), &database_, flags, nullptr);
+  const int code = sqlite3_open_v2(place.c_str(), &database_, flags, nullptr);
   if (code != SQLITE_OK) {
     // Even a connection that failed has to be closed, once its message has been read.
     const std::unique_ptr<sqlite3, int (*)(sqlite3*)> closing(database_, sqlite3_close);
@@ -54,6 +55,17 @@ SqliteConnection::SqliteConnection(std::filesystem::path file, bool create)
   }
   sqlite3_extended_result_codes(database_, 1);
   sqlite3_busy_timeout(database_, patience);
+}
+
+SqliteConnection::SqliteConnection(std::filesystem::path file, bool create)
+    : SqliteConnection(file, file.string(), create) {}
+
+SqliteConnection::SqliteConnection(const SqliteConnection& original, Copy)
+    : SqliteConnection(original.file_, ":memory:", true) {
+  sqlite3_backup* backup = sqlite3_backup_init(database_, "main", original.database_, "main");
+  if (backup == nullptr) fail(file_, database_, sqlite3_errcode(database_));
+  sqlite3_backup_step(backup, -1);  // all pages
+  check(sqlite3_backup_finish(backup));
 }
 
 SqliteConnection::~SqliteConnection() { sqlite3_close_v2(database_); }

@@ -16,6 +16,9 @@ class SqliteConnection {
  public:
   // Opens the file for reading and writing, as far as its permissions go; `create`: makes it.
   SqliteConnection(std::filesystem::path file, bool create);
+  // A copy of the whole database in memory; its errors still speak of the original's file.
+  enum class Copy { in_memory };
+  SqliteConnection(const SqliteConnection& original, Copy);
   ~SqliteConnection();
   SqliteConnection(const SqliteConnection&) = delete;
   SqliteConnection& operator=(const SqliteConnection&) = delete;
@@ -27,6 +30,8 @@ class SqliteConnection {
   const std::filesystem::path& file() const { return file_; }
 
  private:
+  SqliteConnection(std::filesystem::path file, const std::string& place, bool create);
+
   std::filesystem::path file_;
   sqlite3* database_ = nullptr;
 };

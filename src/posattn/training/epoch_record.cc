@@ -4,6 +4,7 @@
 #include "posattn/base/json_fields.h"
 #include "posattn/base/json_number.h"
 #include "posattn/base/strict_json.h"
+#include "posattn/evaluation/measurement_json.h"
 #include "posattn/training/run.h"
 
 namespace posattn {
@@ -15,15 +16,9 @@ std::string to_json(const EpochRecord& record) {
                {"step", record.step},
                {"train_loss", json_number(record.train_loss)}};
   if (record.validation_loss) line["validation_loss"] = json_number(*record.validation_loss);
-  if (!record.tests.empty()) {
-    line["tests"] = Json::array();
-    for (const ScaleResult& test : record.tests) {
-      line["tests"].push_back({{"c", test.c},
-                               {"mse", json_number(test.mse)},
-                               {"mse_over_c2", json_number(test.mse_over_c2)},
-                               {"accuracy", json_number(test.accuracy)}});
-    }
-  }
+  const RowsAsJson written = rows_to_json(record.tests, true);
+  if (!written.tests.empty()) line["tests"] = written.tests;
+  if (!written.rows.empty()) line["rows"] = written.rows;
   line["lr"] = json_number(record.lr);
   line["seconds"] = record.seconds;
   return line.dump();
@@ -39,16 +34,7 @@ EpochRecord epoch_record_from_json(std::string_view line, const std::string& whe
   record.lr = fields.number("lr");
   record.seconds = fields.number("seconds");
   if (fields.has("validation_loss")) record.validation_loss = fields.number("validation_loss");
-  if (!fields.has("tests")) return record;
-  for (const nlohmann::json& test : fields.at("tests")) {
-    const JsonFields scale(test, where + ": tests");
-    ScaleResult result;
-    result.c = scale.number("c");
-    result.mse = scale.number("mse");
-    result.mse_over_c2 = scale.number("mse_over_c2");
-    result.accuracy = scale.number("accuracy");
-    record.tests.push_back(result);
-  }
+  record.tests = rows_from_json(json, where);
   return record;
 }
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "posattn/evaluation/evaluate.h"
+#include "posattn/evaluation/measurement.h"
 #include "posattn/model/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/training/optimiser.h"
@@ -29,8 +29,8 @@ struct EpochRecord {
   double train_loss = 0;  // mean of the batch losses during the epoch
   double lr = 0;          // rate of the epoch's last step
   std::optional<double> validation_loss;
-  std::vector<ScaleResult> tests;
-  double seconds = 0;  // of training so far, over all sittings
+  std::vector<Measurement> tests;  // empty where none is due
+  double seconds = 0;              // of training so far, over all sittings
 };
 std::string to_json(const EpochRecord& record);  // one line
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "posattn/base/text.h"
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/training/run_parts.h"
@@ -34,11 +33,11 @@ bool RunEvaluation::tests_due(const RunConfig& config, int64_t epoch) {
 void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& state,
                                       EpochRecord& record) const {
   if (validation_due(config_, record.epoch)) {
-    ErrorSums sums;
+    MetricSum sum;
     for (std::size_t set = 0; set < validation_.size(); ++set) {
-      sums += measure(network, state.parameters, validation_[set], masks_[set]);
+      sum += measure(training_loss(), network, state.parameters, validation_[set], masks_[set]);
     }
-    const double loss = sums.mse();
+    const double loss = sum.mean();
     record.validation_loss = state.validation_loss = loss;
     state.best_validation_loss = std::min(loss, state.best_validation_loss.value_or(loss));
   }
@@ -47,12 +46,12 @@ void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& s
     EvaluationRequest request;
     request.model = &current;
     request.task = &task_;
-    request.scales = parse_scales(config_.test_scales);
+    request.values = request.axis->parse(config_.test_scales, request.axis->setting());
     request.samples = config_.test_samples;
     request.seed = config_.data_seed_used();
     request.purpose = Purpose::test_data;
     request.threads = threads;
-    record.tests = evaluate(request);
+    record.tests = evaluate(request).rows;
   }
 }
 

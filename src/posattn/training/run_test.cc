@@ -40,7 +40,7 @@ TEST(Run, RecordsEpochsAndEvaluatesWhenDue) {
     EXPECT_GT(record->train_loss, 0);
     EXPECT_EQ(record->lr, 3e-3);
     EXPECT_EQ(record->validation_loss.has_value(), epoch % 2 == 0) << epoch;
-    EXPECT_EQ(record->tests.size(), epoch % 3 == 0 ? 2u : 0u) << epoch;
+    EXPECT_EQ(tested_values(record->tests, "c").size(), epoch % 3 == 0 ? 2u : 0u) << epoch;
   }
   EXPECT_TRUE(run.finished());
 }
@@ -53,8 +53,7 @@ TEST(Run, EvaluatesAtTheEndWhateverTheIntervals) {
   EXPECT_FALSE(run.advance_epoch()->validation_loss.has_value());
   const auto last = run.advance_epoch();
   EXPECT_TRUE(last->validation_loss.has_value());
-  EXPECT_EQ(last->tests.size(), 2u);
-  EXPECT_EQ(last->tests[1].c, 3);
+  EXPECT_THAT(tested_values(last->tests, "c"), testing::ElementsAre(1, 3));
 }
 
 TEST(Run, SameSeedGivesTheSameBitsForAnyThreads) {
@@ -195,12 +194,8 @@ TEST(EpochRecord, OneLineOfJsonAndBack) {
   record.seconds = 1.5;
   EXPECT_FALSE(nlohmann::json::parse(to_json(record)).contains("validation_loss"));
   record.validation_loss = 1.0 / 3;
-  ScaleResult test;
-  test.c = 2;
-  test.mse = 0.25;
-  test.mse_over_c2 = 0.0625;
-  test.accuracy = std::nan("");
-  record.tests.push_back(test);
+  record.tests = {{Split::test, "c", 2, "mse", 0.25},
+                  {Split::test, "c", 2, "accuracy", std::nan("")}};
   const std::string line = to_json(record);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const EpochRecord back = epoch_record_from_json(line);
@@ -208,24 +203,24 @@ TEST(EpochRecord, OneLineOfJsonAndBack) {
   EXPECT_EQ(back.step, 21);
   EXPECT_EQ(back.train_loss, 0.1);
   EXPECT_EQ(back.validation_loss, 1.0 / 3);
-  ASSERT_EQ(back.tests.size(), 1u);
-  EXPECT_EQ(back.tests[0].mse, 0.25);
-  EXPECT_TRUE(std::isnan(back.tests[0].accuracy));
+  ASSERT_EQ(back.tests.size(), 2u);
+  EXPECT_EQ(back.tests[0], record.tests[0]);
+  EXPECT_TRUE(std::isnan(back.tests[1].value));
   constexpr double infinity = std::numeric_limits<double>::infinity();
   record.train_loss = infinity;
   record.validation_loss = -infinity;
-  record.tests[0].mse = infinity;
+  record.tests[0].value = infinity;
   EXPECT_THAT(to_json(record), testing::HasSubstr("\"train_loss\":\"inf\""));
   const EpochRecord infinite = epoch_record_from_json(to_json(record));
   EXPECT_EQ(infinite.train_loss, infinity);
   EXPECT_EQ(infinite.validation_loss, -infinity);
-  EXPECT_EQ(infinite.tests[0].mse, infinity);
+  EXPECT_EQ(infinite.tests[0].value, infinity);
 }
 
 TEST(EpochRecord, ABadLineSaysWhichKeyIsWrongAndWhere) {
   const std::string good = R"({"epoch":1,"step":2,"train_loss":0.5,"lr":0.1,"seconds":1,)"
                            R"("tests":[{"c":1,"mse":1,"mse_over_c2":1,"accuracy":1}]})";
-  EXPECT_EQ(epoch_record_from_json(good).tests.size(), 1u);
+  EXPECT_EQ(epoch_record_from_json(good).tests.size(), 2u);
   const auto message = [](const std::string& line) {
     try {
       epoch_record_from_json(line, "metrics.jsonl:7");
@@ -243,7 +238,22 @@ TEST(EpochRecord, ABadLineSaysWhichKeyIsWrongAndWhere) {
   EXPECT_EQ(changed("0.5", "\"low\""), "metrics.jsonl:7: 'train_loss' is \"low\"");
   EXPECT_EQ(changed("\"epoch\":1", "\"epoch\":1.5"), "metrics.jsonl:7: 'epoch' is 1.5");
   EXPECT_EQ(changed("\"mse\":1", "\"mse\":true"), "metrics.jsonl:7: tests: 'mse' is true");
+  EXPECT_EQ(changed("\"mse\":1", "\"mse\":-1"), "metrics.jsonl:7: tests: mse -1 at c = 1");
   EXPECT_EQ(changed("[{", "[3,{"), "metrics.jsonl:7: tests: number");
+}
+
+// Lines of 0.1.0 are read and, as far as they can say it, written to the byte.
+TEST(EpochRecord, KeepsTheFirstShape) {
+  const std::string first =
+      R"({"epoch":2,"step":6,"train_loss":0.5,"validation_loss":0.25,"tests":[)"
+      R"({"c":1.0,"mse":0.75,"mse_over_c2":0.75,"accuracy":0.5},)"
+      R"({"c":2.0,"mse":"inf","mse_over_c2":"inf","accuracy":0.0}],"lr":0.001,"seconds":1.5})";
+  EpochRecord record = epoch_record_from_json(first);
+  EXPECT_EQ(to_json(record), first);
+  record.tests.push_back({Split::test, "length", 16, "mse", 3});
+  const std::string line = to_json(record);
+  EXPECT_THAT(line, testing::HasSubstr(R"("accuracy":0.0}],"rows":[{"split":"test",)"));
+  EXPECT_EQ(epoch_record_from_json(line).tests, record.tests);
 }
 
 }  // namespace

@@ -135,9 +135,8 @@ TEST(Compile, TheScratchNodeStaysExactlyZero) {
           std::ranges::fill(tensor("attn.routes"), static_cast<float>(n));
         }
         for (const float x : outputs_of(model, rows, 1, {.path = Path::plain})) EXPECT_EQ(x, 0);
-        const auto reference =
-            reference_forward(model.spec, to_double(model.parameters),
-                              {.inputs = rows64, .samples = 1, .real_nodes = n});
+        const auto reference = reference_forward(model.spec, to_double(model.parameters),
+                                                 {.inputs = rows64, .samples = 1, .real_nodes = n});
         for (const double x : reference) EXPECT_EQ(x, 0);
       }
     }
@@ -168,12 +167,15 @@ TEST(Compile, ModelsAreEvaluatedLikeAnyOther) {
     EXPECT_EQ(model.origin.notes.at("compiled"), dense ? "dense sharpness 1024" : "routes");
     const auto results = evaluate({.model = &model,
                                    .task = &find_task("sort"),
-                                   .scales = {1, 10, 1000},
+                                   .values = {1, 10, 1000},
                                    .samples = 200,
                                    .threads = 2});
-    for (const ScaleResult& result : results) {
-      EXPECT_LT(result.mse_over_c2, 1e-13) << "c = " << result.c;
-      EXPECT_EQ(result.accuracy, 1);
+    for (const double c : {1, 10, 1000}) {
+      const auto value = [&](const char* metric) {
+        return find_value(results.rows, {.axis = "c", .x = c, .metric = metric}).value();
+      };
+      EXPECT_LT(value("mse_over_c2"), 1e-13) << "c = " << c;
+      EXPECT_EQ(value("accuracy"), 1);
     }
     std::vector<float> row(13), sorted;
     for (int i = 0; i < 13; ++i) row[i] = static_cast<float>((7 * i) % 13);

@@ -18,8 +18,8 @@ namespace {
 constexpr double png_width = 1600;
 
 // x, median, low, high; a blank line, where two neighbours are not joined, breaks the curve.
-std::string data_block(const std::string& name, const std::vector<BandPoint>& points, Metric metric,
-                       const AxisRange& range) {
+std::string data_block(const std::string& name, const std::vector<BandPoint>& points,
+                       const Metric& metric, const AxisRange& range) {
   std::string text = fmt::format("${} << END\n", name);
   for (size_t i = 0; i < points.size(); ++i) {
     const BandPoint& point = points[i];
@@ -34,18 +34,18 @@ std::string data_block(const std::string& name, const std::vector<BandPoint>& po
   return text + "END\n";
 }
 
-bool any_drawable(const std::vector<BandPoint>& points, Metric metric) {
+bool any_drawable(const std::vector<BandPoint>& points, const Metric& metric) {
   return std::ranges::any_of(
-      points, [metric](const BandPoint& point) { return drawable(point.median, metric); });
+      points, [&metric](const BandPoint& point) { return drawable(point.median, metric); });
 }
 
-bool has_finished_run(const Panel& panel, Metric metric) {
+bool has_finished_run(const Panel& panel, const Metric& metric) {
   return std::ranges::any_of(
-      panel.lines, [metric](const PanelLine& line) { return any_drawable(line.ours, metric); });
+      panel.lines, [&metric](const PanelLine& line) { return any_drawable(line.ours, metric); });
 }
 
 // A point that has no neighbour has no band either: its spread is drawn as whiskers.
-std::vector<BandPoint> isolated(const std::vector<BandPoint>& points, Metric metric) {
+std::vector<BandPoint> isolated(const std::vector<BandPoint>& points, const Metric& metric) {
   std::vector<BandPoint> alone;
   for (size_t i = 0; i < points.size(); ++i) {
     const bool has_band = joined(points, i, metric) || joined(points, i + 1, metric);
@@ -59,7 +59,7 @@ struct ClippedMarks {
   std::string data;
   std::vector<std::string> plots;  // in gnuplot's terms
 
-  void add(const std::string& name, const std::vector<BandPoint>& points, Metric metric,
+  void add(const std::string& name, const std::vector<BandPoint>& points, const Metric& metric,
            const AxisRange& range, const std::string& colour) {
     for (const bool above : {false, true}) {
       std::string places;
@@ -80,7 +80,7 @@ struct ClippedMarks {
 };
 
 // The curves of a panel, from back to front: bands, published, ours.
-std::string plot_panel(const Panel& panel, const std::vector<int>& styles, Metric metric,
+std::string plot_panel(const Panel& panel, const std::vector<int>& styles, const Metric& metric,
                        const AxisRange& range) {
   std::string data;
   std::vector<std::string> bands, published, ours;
@@ -124,10 +124,12 @@ std::string plot_panel(const Panel& panel, const std::vector<int>& styles, Metri
   return data + clipped.data + fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
 }
 
-std::string vertical_axis(const AxisRange& range, Metric metric) {
-  if (metric == Metric::accuracy) {
-    return "unset logscale y\nset format y '%g'\nset ytics 0.25\nunset mytics\n"
-           "set yrange [-0.04:1.04]\n";
+std::string vertical_axis(const AxisRange& range, const Metric& metric) {
+  if (!metric.logarithmic) {
+    return fmt::format(
+        "unset logscale y\nset format y '%g'\nset ytics {}\nunset mytics\n"
+        "set yrange [{}:{}]\n",
+        0.25 * range.high, -0.04 * range.high, 1.04 * range.high);
   }
   const double decades = std::round(std::log10(range.high / range.low));
   const double step = std::ceil(decades / 5);  // at most six labels
@@ -148,10 +150,6 @@ std::string horizontal_axis(const ExperimentAxis& axis, double width) {
                      shown.first, shown.last);
 }
 
-std::string value_name(Metric metric) {
-  return metric == Metric::accuracy ? "accuracy" : "mean squared error";
-}
-
 std::string panel_script(const Experiment& experiment, const FigureLayout& layout, size_t index,
                          const Panel& panel) {
   const Box& box = layout.panels[index];
@@ -160,7 +158,7 @@ std::string panel_script(const Experiment& experiment, const FigureLayout& layou
     return fmt::format("set label {} {} at screen {:.5f},{:.5f} center noenhanced\n", label,
                        gnuplot_quote(text), layout.x(x), layout.y(y));
   };
-  const AxisRange range = value_range(panel, experiment.metric).value();
+  const AxisRange range = value_range(panel, *experiment.metric).value();
   return fmt::format(
              "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
              "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n",
@@ -169,9 +167,9 @@ std::string panel_script(const Experiment& experiment, const FigureLayout& layou
          place(3, layout.lowest_of_column(index) ? experiment.axis.label : "", middle,
                box.bottom + 33) +
          fmt::format("set ylabel '{}' offset 1.5,0\n",
-                     index % layout.columns != 0 ? "" : value_name(experiment.metric)) +
-         vertical_axis(range, experiment.metric) +
-         plot_panel(panel, line_styles(experiment), experiment.metric, range);
+                     index % layout.columns != 0 ? "" : experiment.metric->words) +
+         vertical_axis(range, *experiment.metric) +
+         plot_panel(panel, line_styles(experiment), *experiment.metric, range);
 }
 
 // In gnuplot's terms; no line where points are not joined.
@@ -183,7 +181,7 @@ struct LegendEntry {
 std::vector<LegendEntry> legend_of(const Experiment& experiment, const std::vector<Panel>& panels) {
   const auto any = [&](size_t line, auto member) {
     return std::ranges::any_of(panels, [&](const Panel& panel) {
-      return any_drawable(panel.lines[line].*member, experiment.metric);
+      return any_drawable(panel.lines[line].*member, *experiment.metric);
     });
   };
   const std::vector<int> styles = line_styles(experiment);
@@ -195,7 +193,7 @@ std::vector<LegendEntry> legend_of(const Experiment& experiment, const std::vect
     with_published |= published;
     if (!published && !any(i, &PanelLine::ours)) continue;
     const bool lines = std::ranges::any_of(panels, [&](const Panel& panel) {
-      return any_joined(panel.lines[i].ours, experiment.metric);
+      return any_joined(panel.lines[i].ours, *experiment.metric);
     });
     entries.push_back(
         {experiment.lines[i].name,
@@ -247,7 +245,7 @@ std::string title_of(const Experiment& experiment) {
 
 std::string description_of(const Experiment& experiment, const std::vector<std::string>& labels,
                            const std::string& note) {
-  return fmt::format("{} against {}. Panels: {}. Lines: {}. {}", value_name(experiment.metric),
+  return fmt::format("{} against {}. Panels: {}. Lines: {}. {}", experiment.metric->words,
                      experiment.axis.label, fmt::join(experiment.tasks, ", "),
                      fmt::join(labels, ", "), note);
 }
@@ -261,7 +259,7 @@ std::string draw_experiment(const Experiment& whole, const std::vector<Curve>& c
   Experiment experiment = whole;
   std::vector<std::string> without;
   for (const Panel& panel : panels_of(whole, curves, published)) {
-    if (!has_finished_run(panel, whole.metric)) without.push_back(panel.task);
+    if (!has_finished_run(panel, *whole.metric)) without.push_back(panel.task);
   }
   std::erase_if(experiment.tasks, [&](const std::string& task) {
     return std::ranges::find(without, task) != without.end();
@@ -270,7 +268,7 @@ std::string draw_experiment(const Experiment& whole, const std::vector<Curve>& c
   const std::vector<Panel> panels = panels_of(experiment, curves, published);
   std::string note = figure_note(experiment, curves, published);
   if (std::ranges::any_of(panels, [&](const Panel& panel) {
-        return has_clipped_point(panel, experiment.metric);
+        return has_clipped_point(panel, *experiment.metric);
       })) {
     note += " A triangle at the edge: the spread goes on beyond it.";
   }

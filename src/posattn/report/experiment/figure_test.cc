@@ -218,14 +218,14 @@ TEST(ExperimentFigure, NothingToDraw) {
 
 TEST(ExperimentFigure, OtherAxesAndAccuracy) {
   Experiment experiment = sample_experiment();
-  experiment.metric = Metric::accuracy;
+  experiment.metric = &find_metric("accuracy");
   const std::string accuracy = draw(experiment, sample_curves(experiment));
   EXPECT_EQ(markup_problem(accuracy), "");
   EXPECT_THAT(accuracy, HasSubstr("accuracy"));
   EXPECT_THAT(accuracy, HasSubstr("0.25"));
 
-  experiment.metric = Metric::mse;
-  experiment.axis = {"length", {2, 4, 8, 16}, "n", 3};
+  experiment.metric = &find_metric("mse");
+  experiment.axis = {.key = "length", .values = {2, 4, 8, 16}, .label = "n", .test_x = 3};
   EXPECT_EQ(markup_problem(draw(experiment, sample_curves(experiment))), "");
   experiment.axis.values = {4};
   EXPECT_EQ(markup_problem(draw(experiment, sample_curves(experiment))), "");

@@ -31,7 +31,7 @@ Json lines_of(const Experiment& experiment) {
 
 Json axis_of(const ExperimentAxis& axis) {
   Json json = {{"key", axis.key}, {"values", axis.values}, {"label", axis.label}};
-  if (!axis.is_scale()) json["test_scale"] = axis.test_scale;
+  if (!axis.is_tested()) json["test_scale"] = axis.test_x;
   return json;
 }
 
@@ -74,7 +74,7 @@ std::string experiment_manifest(const Experiment& experiment, const RunTally& ta
   // What the grid decides is not a setting of all runs.
   Json settings = Json::parse(to_json(experiment.settings));
   for (const char* key : {"task", "architecture", "seed"}) settings.erase(key);
-  if (!experiment.axis.is_scale()) settings.erase(experiment.axis.key);
+  if (!experiment.axis.is_tested()) settings.erase(experiment.axis.key);
   const Json manifest = {
       {"posattn", {{"version", build_info().version}, {"commit", build_info().commit}}},
       {"date", utc_now()},
@@ -84,7 +84,7 @@ std::string experiment_manifest(const Experiment& experiment, const RunTally& ta
         {"title", experiment.title},
         {"paper", experiment.paper},
         {"reduction", experiment.reduction},
-        {"metric", to_string(experiment.metric)},
+        {"metric", experiment.metric->name},
         {"tasks", experiment.tasks},
         {"lines", lines_of(experiment)},
         {"axis", axis_of(experiment.axis)},

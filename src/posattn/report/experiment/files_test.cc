@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -70,8 +69,7 @@ TEST_F(ExperimentFilesTest, CountsWhatIsMissingFailedAndDiverged) {
   record(4);
   RunResult result = sample_result(runs[4]);
   result.status = RunStatus::diverged;
-  result.tests.clear();
-  result.train_loss = NAN;
+  result.measurements.clear();
   database_.record(result);
   result = sample_result(runs[5]);
   result.status = RunStatus::failed;

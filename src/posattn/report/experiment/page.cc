@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "posattn/base/error.h"
@@ -111,17 +112,23 @@ std::string figure(const Section& section) {
                      drawing_in_two_shapes(svg, draw(FigureFormat::narrow_svg)));
 }
 
+std::string capitalised(std::string_view words) {
+  std::string text(words);
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 std::string medians(const ExperimentResults& results) {
   const Experiment& experiment = results.experiment;
-  return fmt::format("<h3>{} on the test samples{}</h3>\n",
-                     experiment.metric == Metric::accuracy ? "Accuracy" : "Mean squared error",
-                     experiment.axis.is_scale()
+  return fmt::format("<h3>{} on the test samples{}</h3>\n", capitalised(experiment.metric->words),
+                     experiment.axis.is_tested()
                          ? ""
-                         : fmt::format(" at c = {:g}", experiment.axis.test_scale)) +
+                         : fmt::format(" at {} = {:g}", experiment.axis.test_axis->name,
+                                       experiment.axis.test_x)) +
          paragraph(fmt::format(
              "Medians over the runs, by {}. A run that diverged counts as {}.",
-             escape_markup(axis_name(experiment.axis)),
-             experiment.metric == Metric::accuracy ? "0 %" : "larger than any number")) +
+             escape_markup(experiment.axis.name()),
+             experiment.metric->better == Better::higher ? "0 %" : "larger than any number")) +
          median_table(results);
 }
 
@@ -176,7 +183,7 @@ std::string settings(const Experiment& experiment) {
   for (const FieldInfo& field : config_fields()) {
     const bool of_grid = field.name == "task" || field.name == "architecture" ||
                          field.name == "seed" ||
-                         (field.name == experiment.axis.key && !experiment.axis.is_scale());
+                         (field.name == experiment.axis.key && !experiment.axis.is_tested());
     if (!of_grid) {
       text += fmt::format("{} = {}\n", field.name, get_field(experiment.settings, field.name));
     }

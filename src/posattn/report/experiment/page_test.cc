@@ -151,7 +151,7 @@ TEST(ExperimentPage, WorksWithoutPublishedResults) {
   EXPECT_EQ(markup_problem(page), "");
   EXPECT_THAT(page, HasSubstr("<td>not published</td>"));
   EXPECT_THAT(page, HasSubstr("Growth with c"));
-  results.experiment.metric = Metric::accuracy;
+  results.experiment.metric = &find_metric("accuracy");
   page = page_of(results);
   EXPECT_EQ(markup_problem(page), "");
   EXPECT_THAT(page, Not(HasSubstr("Growth with c")));

@@ -13,7 +13,7 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 BandPoint band(const Experiment& experiment, const PointSummary& point) {
   return {*point.x, point.median, point.minimum, point.maximum,
-          point.runs == 1 && !experiment.axis.is_scale()};
+          point.runs == 1 && !experiment.axis.is_tested()};
 }
 
 std::vector<BandPoint> our_points(const Experiment& experiment, const std::vector<Curve>& curves,
@@ -76,11 +76,11 @@ std::vector<int> line_styles(const Experiment& experiment) {
   return styles;
 }
 
-bool drawable(double value, Metric metric) {
-  return std::isfinite(value) && (metric == Metric::accuracy || value > 0);
+bool drawable(double value, const Metric& metric) {
+  return std::isfinite(value) && (!metric.logarithmic || value > 0);
 }
 
-bool joined(const std::vector<BandPoint>& points, size_t index, Metric metric) {
+bool joined(const std::vector<BandPoint>& points, size_t index, const Metric& metric) {
   if (index == 0 || index >= points.size()) return false;
   const auto joins = [metric](const BandPoint& point) {
     return drawable(point.median, metric) && !point.alone;
@@ -88,7 +88,7 @@ bool joined(const std::vector<BandPoint>& points, size_t index, Metric metric) {
   return joins(points[index - 1]) && joins(points[index]);
 }
 
-bool any_joined(const std::vector<BandPoint>& points, Metric metric) {
+bool any_joined(const std::vector<BandPoint>& points, const Metric& metric) {
   for (size_t i = 1; i < points.size(); ++i) {
     if (joined(points, i, metric)) return true;
   }
@@ -115,7 +115,7 @@ std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Cur
   return panels;
 }
 
-std::optional<AxisRange> value_range(const Panel& panel, Metric metric) {
+std::optional<AxisRange> value_range(const Panel& panel, const Metric& metric) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const PanelLine& line : panel.lines) {
     for (const auto* points : {&line.ours, &line.published}) {
@@ -123,7 +123,7 @@ std::optional<AxisRange> value_range(const Panel& panel, Metric metric) {
         if (!drawable(point.median, metric)) continue;
         low = std::min(low, point.median);
         high = std::max(high, point.median);
-        if (metric == Metric::accuracy) continue;
+        if (!metric.logarithmic) continue;
         if (drawable(point.low, metric))
           low = std::min(low, std::max(point.low, point.median / 100));
         if (point.high > 0) high = std::max(high, std::min(point.high, point.median * 100));
@@ -131,21 +131,21 @@ std::optional<AxisRange> value_range(const Panel& panel, Metric metric) {
     }
   }
   if (low > high) return {};
-  if (metric == Metric::accuracy) return AxisRange{0, 1};
+  if (!metric.logarithmic) return AxisRange{0, metric.greatest};
   const double first = std::floor(std::log10(low));
   return AxisRange{std::pow(10, first),
                    std::pow(10, std::max(first + 1, std::ceil(std::log10(high) - 1e-9)))};
 }
 
-bool is_clipped_below(const BandPoint& point, Metric metric, const AxisRange& range) {
-  return metric != Metric::accuracy && drawable(point.median, metric) && point.low < range.low;
+bool is_clipped_below(const BandPoint& point, const Metric& metric, const AxisRange& range) {
+  return metric.logarithmic && drawable(point.median, metric) && point.low < range.low;
 }
 
-bool is_clipped_above(const BandPoint& point, Metric metric, const AxisRange& range) {
-  return metric != Metric::accuracy && drawable(point.median, metric) && point.high > range.high;
+bool is_clipped_above(const BandPoint& point, const Metric& metric, const AxisRange& range) {
+  return metric.logarithmic && drawable(point.median, metric) && point.high > range.high;
 }
 
-bool has_clipped_point(const Panel& panel, Metric metric) {
+bool has_clipped_point(const Panel& panel, const Metric& metric) {
   const std::optional<AxisRange> range = value_range(panel, metric);
   if (!range) return false;
   const auto clipped = [&](const BandPoint& point) {

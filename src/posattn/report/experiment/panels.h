@@ -32,13 +32,13 @@ std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Cur
 // their names, look the same in every figure; the other lines take what is left, in their order.
 std::vector<int> line_styles(const Experiment& experiment);
 
-// Can the figure's axis (logarithmic, or 0 to 1 for an accuracy) show the value?
-bool drawable(double value, Metric metric);
+// Can the figure's axis (logarithmic, or from 0 to the metric's greatest value) show the value?
+bool drawable(double value, const Metric& metric);
 
 // Does a line lead from the point before to this one? Not where one of the two cannot be drawn or
 // stands alone; false also for the first and beyond the last.
-bool joined(const std::vector<BandPoint>& points, size_t index, Metric metric);
-bool any_joined(const std::vector<BandPoint>& points, Metric metric);
+bool joined(const std::vector<BandPoint>& points, size_t index, const Metric& metric);
+bool any_joined(const std::vector<BandPoint>& points, const Metric& metric);
 
 // [lowest, highest] for the vertical axis: whole decades around every median, and as much of the
 // bands as lies within a factor of 100 of a median, so that one run that went astray does not
@@ -46,12 +46,12 @@ bool any_joined(const std::vector<BandPoint>& points, Metric metric);
 struct AxisRange {
   double low = 0, high = 0;
 };
-std::optional<AxisRange> value_range(const Panel& panel, Metric metric);
+std::optional<AxisRange> value_range(const Panel& panel, const Metric& metric);
 
 // Does the spread of a point that is drawn go on beyond the axis?
-bool is_clipped_below(const BandPoint& point, Metric metric, const AxisRange& range);
-bool is_clipped_above(const BandPoint& point, Metric metric, const AxisRange& range);
-bool has_clipped_point(const Panel& panel, Metric metric);
+bool is_clipped_below(const BandPoint& point, const Metric& metric, const AxisRange& range);
+bool is_clipped_above(const BandPoint& point, const Metric& metric, const AxisRange& range);
+bool has_clipped_point(const Panel& panel, const Metric& metric);
 
 // Sentences under the figure: how many runs a point stands for, what diverged, what is missing,
 // what bands and thin lines are.

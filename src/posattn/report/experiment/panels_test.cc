@@ -41,12 +41,12 @@ TEST(ExperimentPanels, PointsOfOneRunAreNotJoinedWhereEachIsOfAnother) {
   ASSERT_EQ(points.size(), 4u);
   EXPECT_FALSE(points[0].alone);
   EXPECT_TRUE(points[1].alone);
-  EXPECT_FALSE(joined(points, 1, Metric::mse));
-  EXPECT_FALSE(joined(points, 2, Metric::mse));
-  EXPECT_TRUE(joined(points, 3, Metric::mse));
-  EXPECT_FALSE(joined(points, 4, Metric::mse));
-  EXPECT_TRUE(any_joined(points, Metric::mse));
-  EXPECT_FALSE(any_joined({points[0], points[1], points[2]}, Metric::mse));
+  EXPECT_FALSE(joined(points, 1, find_metric("mse")));
+  EXPECT_FALSE(joined(points, 2, find_metric("mse")));
+  EXPECT_TRUE(joined(points, 3, find_metric("mse")));
+  EXPECT_FALSE(joined(points, 4, find_metric("mse")));
+  EXPECT_TRUE(any_joined(points, find_metric("mse")));
+  EXPECT_FALSE(any_joined({points[0], points[1], points[2]}, find_metric("mse")));
 
   // Along c the points of one run are one network's.
   experiment = sample_experiment();
@@ -59,16 +59,16 @@ TEST(ExperimentPanels, PointsOfOneRunAreNotJoinedWhereEachIsOfAnother) {
 
 TEST(ExperimentPanels, SeesWhatTheAxisClips) {
   const AxisRange range{1, 100};
-  EXPECT_FALSE(is_clipped_below({0, 10, 1, 100}, Metric::mse, range));
-  EXPECT_FALSE(is_clipped_above({0, 10, 1, 100}, Metric::mse, range));
-  EXPECT_TRUE(is_clipped_below({0, 10, 0, 100}, Metric::mse, range));
-  EXPECT_TRUE(is_clipped_above({0, 10, 1, INFINITY}, Metric::mse, range));
-  EXPECT_FALSE(is_clipped_above({0, NAN, 1, INFINITY}, Metric::mse, range));
-  EXPECT_FALSE(is_clipped_below({0, 0.5, 0, 1}, Metric::accuracy, {0, 1}));
+  EXPECT_FALSE(is_clipped_below({0, 10, 1, 100}, find_metric("mse"), range));
+  EXPECT_FALSE(is_clipped_above({0, 10, 1, 100}, find_metric("mse"), range));
+  EXPECT_TRUE(is_clipped_below({0, 10, 0, 100}, find_metric("mse"), range));
+  EXPECT_TRUE(is_clipped_above({0, 10, 1, INFINITY}, find_metric("mse"), range));
+  EXPECT_FALSE(is_clipped_above({0, NAN, 1, INFINITY}, find_metric("mse"), range));
+  EXPECT_FALSE(is_clipped_below({0, 0.5, 0, 1}, find_metric("accuracy"), {0, 1}));
   Panel panel{"task", {{{{1, 10, 5, 20}}, {}}}};
-  EXPECT_FALSE(has_clipped_point(panel, Metric::mse));
+  EXPECT_FALSE(has_clipped_point(panel, find_metric("mse")));
   panel.lines[0].published = {{1, 10, 1e-6, 20}};
-  EXPECT_TRUE(has_clipped_point(panel, Metric::mse));
+  EXPECT_TRUE(has_clipped_point(panel, find_metric("mse")));
 }
 
 TEST(ExperimentPanels, WhatIsMissingIsNotANumber) {
@@ -97,18 +97,18 @@ TEST(ExperimentPanels, LeavesOutPublishedPointsBeyondTheAxis) {
 
 TEST(ExperimentPanels, RangeIsWholeDecadesAndIgnoresOneWildRun) {
   Panel panel{"t", {{{{1, 0.02, 0.015, 1e30}}, {}}}};
-  auto range = value_range(panel, Metric::mse);
+  auto range = value_range(panel, find_metric("mse"));
   ASSERT_TRUE(range);
   EXPECT_DOUBLE_EQ(range->low, 0.01);
   EXPECT_NEAR(range->high, 10, 1e-9);
   panel.lines[0].ours[0].high = std::numeric_limits<double>::infinity();
-  EXPECT_NEAR(value_range(panel, Metric::mse)->high, 10, 1e-9);
-  EXPECT_DOUBLE_EQ(value_range(panel, Metric::accuracy)->high, 1);
+  EXPECT_NEAR(value_range(panel, find_metric("mse"))->high, 10, 1e-9);
+  EXPECT_DOUBLE_EQ(value_range(panel, find_metric("accuracy"))->high, 1);
   panel.lines[0].ours[0].median = NAN;
-  EXPECT_FALSE(value_range(panel, Metric::mse));
+  EXPECT_FALSE(value_range(panel, find_metric("mse")));
   panel.lines[0].ours[0].median = 0;
-  EXPECT_FALSE(value_range(panel, Metric::mse));
-  EXPECT_TRUE(value_range(panel, Metric::accuracy));
+  EXPECT_FALSE(value_range(panel, find_metric("mse")));
+  EXPECT_TRUE(value_range(panel, find_metric("accuracy")));
 }
 
 TEST(ExperimentPanels, NoteCountsRuns) {

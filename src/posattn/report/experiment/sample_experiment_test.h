@@ -46,16 +46,15 @@ inline RunResult sample_result(const ExperimentRun& run) {
   result.device = "cuda";
   result.version = "0.1.0";
   result.commit = "abc";
-  result.train_loss = 1e-5;
-  result.validation_loss = 2e-5;
+  result.measurements = {{Split::train, "", 0, "mse", 1e-5},
+                         {Split::validation, "", 0, "mse", 2e-5}};
   const bool positional = run.config.architecture == "positional";
   const auto factor = static_cast<double>(1 + run.config.seed);
   for (int c = 1; c <= 10; ++c) {
     const double mse = factor * (positional ? 1e-4 * std::pow(c, 3) : 1e-2 * std::pow(c, 4));
-    result.tests.push_back({.c = static_cast<double>(c),
-                            .mse = mse,
-                            .mse_over_c2 = mse / (c * c),
-                            .accuracy = positional ? 1.0 : 1.0 / c});
+    const double accuracy = positional ? 1.0 : 1.0 / c;
+    set_value(result.measurements, {.axis = "c", .x = 1.0 * c, .metric = "mse"}, mse);
+    set_value(result.measurements, {.axis = "c", .x = 1.0 * c, .metric = "accuracy"}, accuracy);
   }
   return result;
 }

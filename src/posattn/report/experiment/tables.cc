@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::string_view nothing = "<td>\u2013</td>";
 
-std::string value_text(double value, Metric metric) {
+std::string value_text(double value, const Metric& metric) {
   if (!std::isfinite(value)) return "diverged";
-  return metric == Metric::accuracy ? fmt::format("{:.1f} %", 100 * value) : three_digits(value);
+  return metric.percent ? fmt::format("{:.1f} %", 100 * value) : three_digits(value);
 }
 
-std::string spread_text(const PointSummary& point, Metric metric) {
+std::string spread_text(const PointSummary& point, const Metric& metric) {
   std::string text = value_text(point.median, metric);
   if (point.runs > 1 && std::isfinite(point.median)) {
     text += fmt::format("<small>{} \u2013 {}</small>", value_text(point.minimum, metric),
@@ -88,8 +88,6 @@ std::string verdict_text(bool agrees, const Experiment& experiment) {
   return experiment.reduction.empty() ? "<b>differs</b>" : "reduced";
 }
 
-std::string axis_name(const ExperimentAxis& axis) { return axis.is_scale() ? "c" : axis.key; }
-
 Growth our_growth(const ExperimentResults& results, const std::string& task,
                   const std::string& line) {
   std::vector<PointSummary> points;
@@ -119,12 +117,12 @@ std::string median_table(const ExperimentResults& results) {
                     ? std::string(nothing)
                     : fmt::format("<td>{}</td>",
                                   value_text(summarise(experiment, *curve, *point).median,
-                                             experiment.metric));
+                                             *experiment.metric));
       }
       rows += "</tr>\n";
     }
   }
-  return table_element("medians by " + axis_name(experiment.axis), rows, true);
+  return table_element("medians by " + experiment.axis.name(), rows, true);
 }
 
 std::string curve_table(const ExperimentResults& results, const Comparison& comparison) {
@@ -171,7 +169,8 @@ std::string disagreement_table(const Experiment& experiment, const Comparison& c
           "</tr>\n",
           escape_markup(curve.task), escape_markup(curve.line),
           point.ours.x ? fmt::format("{:g}", *point.ours.x) : "",
-          spread_text(point.ours, experiment.metric), spread_text(point.theirs, experiment.metric),
+          spread_text(point.ours, *experiment.metric),
+          spread_text(point.theirs, *experiment.metric),
           std::isfinite(point.ratio) ? three_digits(point.ratio) : "\u2013");
     }
   }
@@ -180,7 +179,7 @@ std::string disagreement_table(const Experiment& experiment, const Comparison& c
       "points that do not agree",
       fmt::format("<tr><th>task</th><th class=\"name\">line</th><th>{}</th><th>ours</th>"
                   "<th>published</th><th>ratio</th></tr>\n",
-                  escape_markup(axis_name(experiment.axis))) +
+                  escape_markup(experiment.axis.name())) +
           rows);
 }
 

@@ -22,9 +22,6 @@ std::string disagreement_table(const Experiment& experiment, const Comparison& c
 // agree, and says nothing about the results when it does not.
 std::string verdict_text(bool agrees, const Experiment& experiment);
 
-// What the axis is called in a table's heading: "c", or the setting's key.
-std::string axis_name(const ExperimentAxis& axis);
-
 // growth_in_scale of one of our curves.
 Growth our_growth(const ExperimentResults& results, const std::string& task,
                   const std::string& line);

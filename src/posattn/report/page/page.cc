@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "posattn/base/error.h"
@@ -25,21 +26,23 @@ std::string interval(double range, std::string_view factor = "") {
 std::string comparison(const std::vector<ArchitectureSummary>& architectures) {
   const ArchitectureSummary *best = nullptr, *worst = nullptr;
   double c = 0;
+  double least = INFINITY, most = 0;
   for (const ArchitectureSummary& architecture : architectures) {
-    if (architecture.tests.empty()) return "";
-    const ScaleSummary& last = architecture.tests.back();
-    if (c != 0 && last.c != c) return "";
-    c = last.c;
-    if (!std::isfinite(last.mse.median) || last.mse.median <= 0) return "";
-    const double median = last.mse.median;
-    if (best == nullptr || median < best->tests.back().mse.median) best = &architecture;
-    if (worst == nullptr || median > worst->tests.back().mse.median) worst = &architecture;
+    const std::map<double, Spread> tests = architecture.tests("c", training_loss());
+    if (tests.empty()) return "";
+    const auto& [last, spread] = *tests.rbegin();
+    if (c != 0 && last != c) return "";
+    c = last;
+    if (!std::isfinite(spread.median) || spread.median <= 0) return "";
+    if (spread.median < least) best = &architecture;
+    if (spread.median > most) worst = &architecture;
+    least = std::min(least, spread.median);
+    most = std::max(most, spread.median);
   }
   if (best == worst) return "";
   return fmt::format(" At c = {:g} the {}squared error of {} is {} times that of {}.", c,
                      best->runs.size() + worst->runs.size() > 2 ? "median " : "",
-                     escape_markup(worst->name),
-                     three_digits(worst->tests.back().mse.median / best->tests.back().mse.median),
+                     escape_markup(worst->name), three_digits(most / least),
                      escape_markup(best->name));
 }
 
@@ -78,28 +81,33 @@ std::string spread_cell(const Spread& spread, bool percent) {
   return text + "</td>";
 }
 
-// One row per scale, so that the table fits a narrow window whatever the number of scales.
-std::string test_table(std::string_view name, const ReportInput& input,
-                       const std::vector<ArchitectureSummary>& architectures,
-                       Spread ScaleSummary::*member, bool percent) {
-  std::set<double> scales;
-  std::string text = "<tr><th>c</th><th>test values in</th>";
+// One row per x, so that the table fits a narrow window whatever the number of tests.
+std::string test_table(const ReportInput& input,
+                       const std::vector<ArchitectureSummary>& architectures, const TestAxis& axis,
+                       const Metric& metric) {
+  const bool is_scale = axis.name == "c";
+  std::set<double> places;
+  std::vector<std::map<double, Spread>> tests;
+  std::string text =
+      fmt::format("<tr><th>{}</th>{}", axis.name, is_scale ? "<th>test values in</th>" : "");
   for (size_t i = 0; i < architectures.size(); ++i) {
-    for (const ScaleSummary& test : architectures[i].tests) scales.insert(test.c);
+    tests.push_back(architectures[i].tests(axis.name, metric));
+    for (const auto& [x, spread] : tests.back()) places.insert(x);
     text += fmt::format("<th>{}{}</th>", style_dot(static_cast<int>(i)),
                         escape_markup(architectures[i].name));
   }
   text += "</tr>\n";
-  for (const double c : scales) {
-    text += fmt::format("<tr><td>{:g}</td><td>{}</td>", c, interval(input.range * c));
-    for (const ArchitectureSummary& architecture : architectures) {
-      const auto found = std::ranges::find(architecture.tests, c, &ScaleSummary::c);
-      text += found == architecture.tests.end() ? "<td>not tested</td>"
-                                                : spread_cell(*found.*member, percent);
+  for (const double x : places) {
+    text += fmt::format("<tr><td>{:g}</td>", x);
+    if (is_scale) text += fmt::format("<td>{}</td>", interval(input.range * x));
+    for (const std::map<double, Spread>& of_architecture : tests) {
+      const auto found = of_architecture.find(x);
+      text += found == of_architecture.end() ? "<td>not tested</td>"
+                                             : spread_cell(found->second, metric.percent);
     }
     text += "</tr>\n";
   }
-  return table_element(name, text);
+  return table_element(fmt::format("{} by {}", metric.words, axis.name), text);
 }
 
 bool several_runs(const std::vector<ArchitectureSummary>& architectures) {
@@ -107,26 +115,39 @@ bool several_runs(const std::vector<ArchitectureSummary>& architectures) {
                              [](const auto& group) { return group.runs.size() > 1; });
 }
 
+// Those along which some run was tested.
+std::vector<const TestAxis*> shown_axes(const ReportInput& input) {
+  std::vector<const TestAxis*> axes = test_axes();
+  std::erase_if(axes, [&](const TestAxis* axis) {
+    return std::ranges::all_of(input.runs, [&](const RunReport& run) {
+      return tested_values(run.tests, axis->name).empty();
+    });
+  });
+  return axes;
+}
+
 std::string tests(const ReportInput& input, const std::vector<ArchitectureSummary>& architectures) {
-  const bool tested =
-      std::ranges::any_of(architectures, [](const auto& group) { return !group.tests.empty(); });
+  const std::vector<const TestAxis*> axes = shown_axes(input);
   std::string text = heading("Error outside the training range");
-  if (!tested) return text + paragraph("These runs have no test results.");
+  if (axes.empty()) return text + paragraph("These runs have no test results.");
   text += paragraph(std::string("Mean squared error on fresh samples") +
                     (several_runs(architectures)
                          ? ": the median over the runs, beside it the smallest and largest."
                          : ", one run each."));
-  text += test_table("mean squared error", input, architectures, &ScaleSummary::mse, false);
-  text += "<details><summary>Error divided by c\u00b2, and accuracy</summary>\n";
-  text += paragraph("MSE / c\u00b2 stays constant for a model that scales with its input.");
-  text += test_table("error divided by c squared", input, architectures, &ScaleSummary::mse_over_c2,
-                     false);
-  text += paragraph("Accuracy: the share of samples with every output within 0.1 + 0.1 |target|.");
-  text += test_table("accuracy", input, architectures, &ScaleSummary::accuracy, true);
-  return text + "</details>\n";
+  for (const TestAxis* axis : axes) {
+    text += test_table(input, architectures, *axis, training_loss());
+    text += "<details><summary>Other measures of these tests</summary>\n";
+    for (const Metric* metric : metrics()) {
+      if (metric == &training_loss() || !metric->exists_on(axis->name)) continue;
+      text += paragraph(metric->note) + test_table(input, architectures, *axis, *metric);
+    }
+    text += "</details>\n";
+  }
+  return text;
 }
 
-std::string figures(const std::vector<ArchitectureSummary>& architectures) {
+std::string figures(const ReportInput& input,
+                    const std::vector<ArchitectureSummary>& architectures) {
   const std::string band =
       several_runs(architectures) ? " The band reaches from the best run to the worst." : "";
   const auto figure = [&band](const FigureRequest& request, std::string_view caption) {
@@ -136,8 +157,13 @@ std::string figures(const std::vector<ArchitectureSummary>& architectures) {
                        drawing_in_two_shapes(svg, draw_figure(request, FigureShape::narrow)),
                        caption, band);
   };
-  return "<div class=\"figures\">\n" +
-         figure(test_figure(architectures), "Test error against the scale c of the values.") +
+  std::string text = "<div class=\"figures\">\n";
+  for (const TestAxis* axis : shown_axes(input)) {
+    text += figure(test_figure(architectures, *axis),
+                   axis->name == "c" ? "Test error against the scale c of the values."
+                                     : fmt::format("Test error against the {}.", axis->words));
+  }
+  return text +
          figure(loss_figure(architectures),
                 "Loss during training; dotted: on the validation samples.") +
          "</div>\n";
@@ -232,7 +258,7 @@ std::string report_page(const ReportInput& input) {
   if (input.runs.empty()) throw Error(ExitCode::data, "a report needs at least one run");
   const std::vector<ArchitectureSummary> architectures = group_by_architecture(input);
   return html_page(input.title, introduction(input, architectures) + warnings(architectures) +
-                                    tests(input, architectures) + figures(architectures) +
+                                    tests(input, architectures) + figures(input, architectures) +
                                     attention(architectures) + details(input, architectures));
 }
 

@@ -89,7 +89,7 @@ TEST(Page, WorksWithoutTestsCurvesOrMaps) {
 
 TEST(Page, ShowsErrorsThatAreNotNumbers) {
   ReportInput input = sample_report();
-  for (RunReport& run : input.runs) run.tests.back().mse = NAN;
+  for (RunReport& run : input.runs) run.tests.back().value = NAN;
   const std::string page = report_page(input);
   EXPECT_EQ(markup_problem(page), "");
   EXPECT_THAT(page, HasSubstr("not a number"));

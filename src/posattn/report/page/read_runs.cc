@@ -128,7 +128,7 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
   std::vector<AttentionMaps> maps{
       maps_on_sample(fmt::format("On one input with values in [-{0:g}, {0:g}].", run.range))};
   double largest = 1;
-  for (const ScaleResult& test : run.report.tests) largest = std::max(largest, test.c);
+  for (const double c : tested_values(run.report.tests, "c")) largest = std::max(largest, c);
   if (largest > 1) {
     for (float& value : sample.inputs) value *= static_cast<float>(largest);
     maps.push_back(maps_on_sample(fmt::format("On the same input times {:g}.", largest)));

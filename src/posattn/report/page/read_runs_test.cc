@@ -55,9 +55,10 @@ class ReadRuns : public testing::Test {
     record.train_loss = 1;
     record.validation_loss = 1.5;
     record.seconds = 2;
-    record.tests.resize(2);
-    record.tests[1].c = 10;
-    record.tests[1].mse = 7;
+    record.tests = {{Split::test, "c", 1, "mse", 0},
+                    {Split::test, "c", 1, "accuracy", 0},
+                    {Split::test, "c", 10, "mse", 7},
+                    {Split::test, "c", 10, "accuracy", 0}};
     metrics += to_json(record) + "\n{\"epoch\": 3, \"tr";  // the last line is still being written
     write_file(run / "metrics.jsonl", metrics);
 
@@ -97,8 +98,8 @@ TEST_F(ReadRuns, ReadsCurveTestsAndStatus) {
   EXPECT_FALSE(run.curve[0].validation.has_value());
   EXPECT_EQ(run.curve[1].validation, 1.5);
   EXPECT_EQ(run.seconds, 2);
-  ASSERT_EQ(run.tests.size(), 2U);
-  EXPECT_EQ(run.tests[1].mse, 7);
+  EXPECT_EQ(tested_values(run.tests, "c").size(), 2U);
+  EXPECT_EQ(find_value(run.tests, {.axis = "c", .x = 10, .metric = "mse"}), 7);
   EXPECT_THAT(run.manifest, HasSubstr("\"status\": \"done\""));
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "posattn/evaluation/evaluate.h"
+#include "posattn/evaluation/measurement.h"
 
 namespace posattn {
 
@@ -30,7 +30,7 @@ struct RunReport {
   std::string status;  // "done", "diverged", ...
   double seconds = 0;  // of training
   std::vector<LossPoint> curve;
-  std::vector<ScaleResult> tests;  // after the last epoch
+  std::vector<Measurement> tests;  // after the last epoch
   std::vector<AttentionMaps> attention;
   std::string manifest;  // as JSON, shown as it is
 };

@@ -12,7 +12,7 @@ namespace {
 Experiment experiment_of(size_t tasks, size_t lines) {
   Experiment experiment;
   experiment.title = "A title of some words";
-  experiment.axis = {"test-scales", {1, 2, 3}, "c", 1};
+  experiment.axis = {.key = "test-scales", .values = {1, 2, 3}, .label = "c"};
   for (size_t i = 0; i < tasks; ++i) experiment.tasks.push_back("task-" + std::to_string(i));
   for (size_t i = 0; i < lines; ++i) {
     experiment.lines.push_back({"line-with-a-long-name-" + std::to_string(i), {}});
@@ -95,7 +95,7 @@ TEST(FigureLayout, LegendTakesAFreeCell) {
 
 TEST(FigureLayout, AxisIsLogarithmicForGeometricValues) {
   const auto logarithmic = [](const std::string& key, const std::vector<double>& values) {
-    return horizontal_axis_of({key, values, "", 1}, 180).logarithmic;
+    return horizontal_axis_of({.key = key, .values = values, .label = ""}, 180).logarithmic;
   };
   EXPECT_TRUE(logarithmic("length", {2, 4, 8, 16, 32}));
   EXPECT_TRUE(logarithmic("mlp-width", {2, 4, 8, 16}));
@@ -104,18 +104,27 @@ TEST(FigureLayout, AxisIsLogarithmicForGeometricValues) {
   EXPECT_FALSE(logarithmic("samples", {5000, 20000, 50000}));
   EXPECT_FALSE(logarithmic("test-scales", {1, 2, 4, 8}));
   EXPECT_FALSE(logarithmic("length", {8}));
+  // An axis of tests says itself how it is shown.
+  EXPECT_TRUE(horizontal_axis_of({.key = "test-lengths",
+                                  .values = {4, 6, 64},
+                                  .label = "",
+                                  .test_axis = &find_test_axis("length")},
+                                 180)
+                  .logarithmic);
 }
 
 TEST(FigureLayout, TicsFitAndIncludeTheLargest) {
   std::vector<double> values;
   for (int i = 1; i <= 10; ++i) values.push_back(5000.0 * i);
-  const HorizontalAxis axis = horizontal_axis_of({"samples", values, "", 1}, 160);
+  const HorizontalAxis axis =
+      horizontal_axis_of({.key = "samples", .values = values, .label = ""}, 160);
   EXPECT_LE(axis.tics.size(), 5u);
   EXPECT_GE(axis.tics.size(), 3u);
   EXPECT_EQ(axis.tics.back().first, "50k");
   EXPECT_LT(axis.first, 5000);
   EXPECT_GT(axis.last, 50000);
-  const HorizontalAxis one = horizontal_axis_of({"test-scales", {3}, "", 1}, 160);
+  const HorizontalAxis one =
+      horizontal_axis_of({.key = "test-scales", .values = {3}, .label = ""}, 160);
   EXPECT_LT(one.first, one.last);
 }
 

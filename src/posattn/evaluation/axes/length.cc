@@ -1,0 +1,66 @@
+// Samples of other lengths than the training samples, with values in the training range.
+#include <fmt/format.h>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+#include "posattn/evaluation/axes/test_axis.h"
+#include "posattn/evaluation/evaluate.h"
+
+namespace posattn {
+namespace {
+
+std::vector<double> parse(std::string_view text, std::string_view flag) {
+  const std::vector<int> lengths = parse_lengths(text, flag);
+  return {lengths.begin(), lengths.end()};
+}
+
+bool was_trained_at(const Model& model, int length) {
+  return length == length_of(model) || (model.origin.variable_length && length < length_of(model));
+}
+
+TestSamples samples(const EvaluationRequest& request, double x) {
+  const Model& model = *request.model;
+  const int length = static_cast<int>(x);
+  const int shortest = request.task->shortest_length();
+  if (length < shortest) {
+    throw Error(ExitCode::data, fmt::format("length {} for task {}", length, request.task->name()),
+                fmt::format("at least {}", shortest));
+  }
+  if (!was_trained_at(model, length) &&
+      !evaluates_at_length(model.spec, request.task->shape(length).real_nodes)) {
+    throw Error(
+        ExitCode::data,
+        fmt::format("a model of length {} cannot be tested at length {}", length_of(model), length),
+        model.origin.variable_length ? fmt::format("lengths up to {}", length_of(model))
+                                     : fmt::format("length {} alone", length_of(model)),
+        "its attention knows only the positions that it was trained with");
+  }
+  TestSamples tests;
+  tests.sets.push_back(
+      make_dataset({.task = request.task,
+                    .length = length,
+                    .samples = request.samples,
+                    .range = test_range(model.origin.range, 1, model.origin.integers),
+                    .seed = request.seed,
+                    .purpose = request.purpose,
+                    .scale = 1,
+                    .threads = request.threads}));
+  return tests;
+}
+
+}  // namespace
+
+bool evaluates_at_length(const ModelSpec& spec, int real_nodes) {
+  return real_nodes == spec.real_nodes;
+}
+
+extern const TestAxis length_axis;
+const TestAxis length_axis{.name = "length",
+                           .words = "length n of the test samples",
+                           .plural = "lengths",
+                           .help = "Test at these lengths instead, as 8,16,32",
+                           .logarithmic = true,
+                           .parse = parse,
+                           .samples = samples};
+
+}  // namespace posattn

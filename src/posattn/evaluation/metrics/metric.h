@@ -1,0 +1,73 @@
+// What can be measured of a model's outputs. A metric is one file that defines a Metric and one
+// line in registry.cc: `evaluate` then has its column, and epoch records, the results database,
+// experiments and figures carry it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "posattn/tasks/task.h"
+
+namespace posattn {
+
+// A network's outputs on samples of one length, beside what they should be.
+struct Predictions {
+  TaskShape shape;
+  int64_t samples = 0;
+  std::span<const float> outputs, targets;  // [samples, real_nodes, output_columns]
+  std::span<const uint8_t> mask = {};  // [real_nodes, output_columns]; empty: all outputs count
+
+  bool counts(int64_t output_of_sample) const {
+    return mask.empty() || mask[static_cast<size_t>(output_of_sample)] != 0;
+  }
+};
+
+// A sum over samples and what to divide it by, so that sets of different lengths can be added up.
+struct MetricSum {
+  double sum = 0;
+  int64_t count = 0;
+  double mean() const;  // NaN when nothing was counted
+  MetricSum& operator+=(const MetricSum& other);
+};
+
+enum class Better { lower, higher };
+
+struct Metric {
+  std::string_view name;     // in files: "mse"
+  std::string_view heading;  // over a table's column: "MSE"
+  std::string_view words;    // beside a figure's axis: "mean squared error"
+  std::string_view note;     // a sentence that explains it
+  Better better = Better::lower;
+  // The values: from 0 to `greatest`, shown on a logarithmic axis or (where false) one that has
+  // both ends.
+  double greatest = std::numeric_limits<double>::infinity();
+  bool logarithmic = true;
+  bool percent = false;  // how tables show a value
+  // A loss that models are trained on: only such a metric is known of training samples too.
+  bool is_loss = false;
+
+  // Either it is measured,
+  MetricSum (*measure)(const Predictions&) = nullptr;
+  // or it follows, at each x of one axis of tests, from the value of another metric: such a value
+  // is computed where it is read, never recorded.
+  std::string_view derived_from = {}, derived_on = {};  // a metric's name, an axis' name
+  double (*derive)(double value, double x) = nullptr;
+
+  bool is_derived() const { return derive != nullptr; }
+  bool exists_on(std::string_view axis) const { return !is_derived() || axis == derived_on; }
+  // What a run that diverged counts as: in an order it is the last.
+  double worst() const { return better == Better::lower ? greatest : 0; }
+};
+
+// In the order of tables.
+const std::vector<const Metric*>& metrics();
+const Metric* known_metric(std::string_view name);  // null for none of this name
+const Metric& find_metric(std::string_view name);   // throws unknown_name(usage)
+
+// The one that models are trained on.
+const Metric& training_loss();
+
+}  // namespace posattn
