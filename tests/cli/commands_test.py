@@ -302,6 +302,22 @@ class Evaluate(CliCase):
         self.assertEqual([part["length"] for part in scale["per_length"]], [1, 2, 3])
         self.assertIn("per length", self.run_ok("evaluate", "out"))
 
+    def test_lengths(self):
+        self.run_ok("train", *tiny(), "--out", "fixed")
+        self.run_ok("train", *tiny(variable_length=True), "--out", "several")
+        found = self.run_json("evaluate", "fixed", "--lengths", 3)["models"][0]["lengths"]
+        inside = self.run_json("evaluate", "fixed", "--scales", 1)["models"][0]["scales"]
+        self.assertEqual([test["length"] for test in found], [3])
+        for metric in ["mse", "accuracy"]:
+            self.assertEqual(found[0][metric], inside[0][metric])
+        self.assertNotIn("mse_over_c2", found[0])
+        self.run_error(4, "evaluate", "fixed", "--lengths", "3,8", message="at length 8")
+        self.run_error(2, "evaluate", "fixed", "--lengths", 3, "--scales", 1, message="together")
+        self.run_error(2, "evaluate", "fixed", "--lengths", "2.5", message="2.5")
+        text = self.run_ok("evaluate", "several", "--lengths", "1..3", "--per-node")
+        self.assertRegex(text, r"\nlength +MSE +accuracy\n +1 .*\n +2 .*\n +3 ")
+        self.assertNotIn("per length", text)
+
     def test_models_that_do_not_compare_are_kept_apart(self):
         self.run_ok("train", *tiny(), "--out", "real")
         self.run_ok("train", *tiny(integers=True), "--out", "integers")

@@ -42,6 +42,9 @@ name = "standard"
 architecture = "standard"
 """
 
+# Of results.db, the rows of tests in value ranges.
+TEST_MSE = "split = 'test' AND axis = 'c' AND metric = 'mse'"
+
 
 def reproduce(folder, *arguments):
     result = call("reproduce", *arguments, cwd=folder)
@@ -138,7 +141,8 @@ class Compare(CliCase):
         self.assertIn("sort: positional against standard, paired by seed", text)
 
     def test_printed_medians_lie_in_their_intervals(self):
-        close = self.copy_of_results("UPDATE tests SET mse = 0.2346")  # not 0.235 [0.23, 0.23]
+        # 0.2346, not 0.235 [0.23, 0.23]
+        close = self.copy_of_results(f"UPDATE measurements SET value = 0.2346 WHERE {TEST_MSE}")
         for results in (self.results, close):
             text = self.run_ok("compare", self.small, "--results", results)
             rows = re.findall(r"^ *\d+ +(\S+) +\[(\S+), (\S+)\] +6 +\[(\S+), (\S+)\]$", text, re.M)
@@ -157,7 +161,7 @@ class Compare(CliCase):
         self.assertEqual([curve["points"][0]["ours"]["median_interval"] is None for curve in curves],
                          [False, False, False, True])
         # The same losses in both lines: pairs without a difference say nothing.
-        equal = self.copy_of_results("UPDATE tests SET mse = 1")
+        equal = self.copy_of_results(f"UPDATE measurements SET value = 1 WHERE {TEST_MSE}")
         self.assertRegex(self.run_ok("compare", self.small, "--results", equal), r"\n +2 +0 +1 +-\n")
         self.assertEqual({point["p_value"] for point in self.run_json(
             "compare", self.small, "--results", equal)["paired"]}, {None})
@@ -187,8 +191,8 @@ class Compare(CliCase):
     def test_growth_is_of_a_curve_s_own_points(self):
         ours = {curve: exponent for curve, (exponent, _)
                 in self.growth("--results", self.results).items()}
-        holed = self.copy_of_results("DELETE FROM tests WHERE c = 4")
-        short = self.copy_of_results("DELETE FROM tests WHERE c = 10")
+        holed = self.copy_of_results(f"DELETE FROM measurements WHERE {TEST_MSE} AND x = 4")
+        short = self.copy_of_results(f"DELETE FROM measurements WHERE {TEST_MSE} AND x = 10")
         for curve, exponents in self.growth("--results", self.results, "--with", holed).items():
             self.assertEqual(exponents[0], ours[curve])
             self.assertNotEqual(exponents[1], ours[curve])
@@ -236,7 +240,7 @@ class Compare(CliCase):
                        message=["'recorded' holds experiments", "posattn report --results recorded"])
 
     def test_disagreement_has_an_exit_code(self):
-        other = self.copy_of_results("UPDATE tests SET mse = mse * 1000 WHERE c = 4")
+        other = self.copy_of_results(f"UPDATE measurements SET value = value * 1000 WHERE {TEST_MSE} AND x = 4")
         text, _ = self.run_code(6, "compare", self.small, "--results", self.results, "--with", other)
         self.assertIn("12 of 16 test points agree (75 %)", " ".join(text.split()))
         self.assertIn("less than 90 %", text)

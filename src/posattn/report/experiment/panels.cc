@@ -82,7 +82,7 @@ bool drawable(double value, const Metric& metric) {
 
 bool joined(const std::vector<BandPoint>& points, size_t index, const Metric& metric) {
   if (index == 0 || index >= points.size()) return false;
-  const auto joins = [metric](const BandPoint& point) {
+  const auto joins = [&metric](const BandPoint& point) {
     return drawable(point.median, metric) && !point.alone;
   };
   return joins(points[index - 1]) && joins(points[index]);
