@@ -26,7 +26,7 @@ constexpr const char* default_scales = "1..10";
 struct EvaluateFlags {
   std::vector<std::string> models;
   // By axis: values at which to test, as the user writes them; at most one is given.
-  std::map<const TestAxis*, std::optional<std::string>> values;
+  std::map<const EvaluationAxis*, std::optional<std::string>> values;
   int64_t samples = 1000;
   uint64_t seed = 0;
   int threads = 0;
@@ -35,7 +35,8 @@ struct EvaluateFlags {
 };
 
 EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFlags& options,
-                             const TestAxis& axis, const std::vector<double>& values, int threads) {
+                             const EvaluationAxis& axis, const std::vector<double>& values,
+                             int threads) {
   const Model model = load_model(path, options.hints);
   std::optional<StaticProgram> program;
   std::optional<ProgramTask> computed;
@@ -61,9 +62,9 @@ EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFl
 }
 
 // The axis that the user names, or else the paper's.
-const TestAxis& chosen_axis(const EvaluateFlags& options) {
-  const TestAxis* chosen = nullptr;
-  for (const TestAxis* axis : test_axes()) {
+const EvaluationAxis& chosen_axis(const EvaluateFlags& options) {
+  const EvaluationAxis* chosen = nullptr;
+  for (const EvaluationAxis* axis : evaluation_axes()) {
     if (!options.values.at(axis)) continue;
     if (chosen != nullptr) {
       throw Error(ExitCode::usage, fmt::format("{} together with {}", chosen->flag(), axis->flag()),
@@ -71,7 +72,7 @@ const TestAxis& chosen_axis(const EvaluateFlags& options) {
     }
     chosen = axis;
   }
-  return chosen == nullptr ? *test_axes().front() : *chosen;
+  return chosen == nullptr ? *evaluation_axes().front() : *chosen;
 }
 
 void note_unfinished(const std::string& folder, const FoundModels& found) {
@@ -86,7 +87,7 @@ void note_unfinished(const std::string& folder, const FoundModels& found) {
 }
 
 ExitCode evaluate_models(const EvaluateFlags& options) {
-  const TestAxis& axis = chosen_axis(options);
+  const EvaluationAxis& axis = chosen_axis(options);
   const std::vector<double> values =
       axis.parse(options.values.at(&axis).value_or(default_scales), axis.flag());
   constexpr int64_t most_samples = 1'000'000'000;
@@ -139,8 +140,8 @@ void add_evaluate(CommandLine& command_line) {
   command.add_option("MODEL", options->models, "Model files, run folders or folders of runs")
       ->required()
       ->type_name("");
-  for (const TestAxis* axis : test_axes()) {
-    const bool by_default = axis == test_axes().front();
+  for (const EvaluationAxis* axis : evaluation_axes()) {
+    const bool by_default = axis == evaluation_axes().front();
     command.add_option(axis->flag(), options->values[axis], std::string(axis->help))
         ->option_text(by_default ? fmt::format("LIST [{}]", default_scales) : "LIST");
   }

@@ -52,7 +52,7 @@ struct Group {
   const std::vector<TestDetails>& tests() const { return results.front()->details; }
 
   // The spread over the models of a metric, and of a number that each tells of test number `test`.
-  Spread over_models(const TestAxis& axis, double x, const Metric& metric) const {
+  Spread over_models(const EvaluationAxis& axis, double x, const Metric& metric) const {
     return spread_at(rows, {.axis = axis.name, .x = x, .metric = metric.name});
   }
   template <class Get>
@@ -63,9 +63,13 @@ struct Group {
   }
 };
 
-std::vector<const Metric*> metrics_on(const TestAxis& axis) {
+// Those that the axis and the task have.
+std::vector<const Metric*> shown_metrics(const EvaluationAxis& axis, const Evaluation& evaluation) {
   std::vector<const Metric*> shown = metrics();
-  std::erase_if(shown, [&](const Metric* metric) { return !metric->exists_on(axis.name); });
+  const double x = evaluation.details.front().x;
+  std::erase_if(shown, [&](const Metric* metric) {
+    return !find_value(evaluation.rows, {.axis = axis.name, .x = x, .metric = metric->name});
+  });
   return shown;
 }
 
@@ -99,10 +103,10 @@ std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
 }
 
 // The loss with its spread, then the medians of the other metrics.
-std::string metric_table(const Group& group, const TestAxis& axis) {
+std::string metric_table(const Group& group, const EvaluationAxis& axis) {
   const bool several = group.paths.size() > 1;
   std::vector<std::string> header = {std::string(axis.name)};
-  for (const Metric* metric : metrics_on(axis)) {
+  for (const Metric* metric : shown_metrics(axis, *group.results.front())) {
     const bool spread = several && metric->is_loss;
     header.push_back(fmt::format("{}{}", spread ? "median " : "", metric->heading));
     if (spread) header.insert(header.end(), {"min", "max"});
@@ -110,7 +114,7 @@ std::string metric_table(const Group& group, const TestAxis& axis) {
   TextTable table(header, 0);
   for (const TestDetails& test : group.tests()) {
     std::vector<std::string> row = {short_number(test.x)};
-    for (const Metric* metric : metrics_on(axis)) {
+    for (const Metric* metric : shown_metrics(axis, *group.results.front())) {
       const Spread spread = group.over_models(axis, test.x, *metric);
       row.push_back(cell(*metric, spread.median));
       if (several && metric->is_loss) {
@@ -125,7 +129,7 @@ std::string metric_table(const Group& group, const TestAxis& axis) {
 // Rows of a table with one row per test and one column per node or length (medians over models). A
 // part without a mean in models that have one is a part of which nothing counts: "-".
 template <class Get>
-std::string detail_table(const Group& group, const TestAxis& axis, const char* kind,
+std::string detail_table(const Group& group, const EvaluationAxis& axis, const char* kind,
                          const std::vector<std::string>& names, Get get) {
   std::vector<std::string> header = {fmt::format("{} \\ {}", axis.name, kind)};
   header.insert(header.end(), names.begin(), names.end());
@@ -145,7 +149,7 @@ std::string detail_table(const Group& group, const TestAxis& axis, const char* k
   return table.to_string();
 }
 
-std::string per_node_table(const Group& group, const TestAxis& axis) {
+std::string per_node_table(const Group& group, const EvaluationAxis& axis) {
   // Tests of other lengths have other nodes.
   size_t nodes = 0;
   for (const TestDetails& test : group.tests()) nodes = std::max(nodes, test.mse_per_node.size());
@@ -156,7 +160,7 @@ std::string per_node_table(const Group& group, const TestAxis& axis) {
   });
 }
 
-std::string per_length_table(const Group& group, const TestAxis& axis) {
+std::string per_length_table(const Group& group, const EvaluationAxis& axis) {
   std::vector<std::string> names;
   for (const LengthPart& part : group.tests()[0].per_length) {
     names.push_back(std::to_string(part.length));
@@ -168,7 +172,7 @@ std::string per_length_table(const Group& group, const TestAxis& axis) {
   });
 }
 
-std::string comparison_table(const std::vector<Group>& groups, const TestAxis& axis) {
+std::string comparison_table(const std::vector<Group>& groups, const EvaluationAxis& axis) {
   std::vector<std::string> header = {std::string(axis.name)};
   const bool one_task = std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
     return group.task == groups[0].task && group.length == groups[0].length;
@@ -190,9 +194,10 @@ std::string comparison_table(const std::vector<Group>& groups, const TestAxis& a
   return table.to_string();
 }
 
-Json test_json(const Evaluation& evaluation, const TestAxis& axis, const TestDetails& details) {
+Json test_json(const Evaluation& evaluation, const EvaluationAxis& axis,
+               const TestDetails& details) {
   Json object = {{axis.name, details.x}};
-  for (const Metric* metric : metrics_on(axis)) {
+  for (const Metric* metric : shown_metrics(axis, evaluation)) {
     object[std::string(metric->name)] =
         find_value(evaluation.rows, {.axis = axis.name, .x = details.x, .metric = metric->name})
             .value();
@@ -224,11 +229,11 @@ Json compared_with(const EvaluatedModel& model) {
   return {{"task", nullptr}, {"program", model.program}};
 }
 
-Json summary_json(const Group& group, const TestAxis& axis) {
+Json summary_json(const Group& group, const EvaluationAxis& axis) {
   Json tests = Json::array();
   for (const TestDetails& test : group.tests()) {
     Json values = {{axis.name, test.x}};
-    for (const Metric* metric : metrics_on(axis)) {
+    for (const Metric* metric : shown_metrics(axis, *group.results.front())) {
       values[std::string(metric->name)] = spread_json(group.over_models(axis, test.x, *metric));
     }
     tests.push_back(values);
@@ -247,7 +252,7 @@ Json summary_json(const Group& group, const TestAxis& axis) {
 
 }  // namespace
 
-std::string evaluation_text(const std::vector<EvaluatedModel>& models, const TestAxis& axis,
+std::string evaluation_text(const std::vector<EvaluatedModel>& models, const EvaluationAxis& axis,
                             bool per_node) {
   const std::vector<Group> groups = grouped(models);
   std::string text;
@@ -263,7 +268,7 @@ std::string evaluation_text(const std::vector<EvaluatedModel>& models, const Tes
   return text;
 }
 
-std::string evaluation_json(const std::vector<EvaluatedModel>& models, const TestAxis& axis,
+std::string evaluation_json(const std::vector<EvaluatedModel>& models, const EvaluationAxis& axis,
                             const std::vector<std::string>& unfinished) {
   Json list = Json::array(), summary = Json::array();
   for (const EvaluatedModel& model : models) {

@@ -21,10 +21,10 @@ struct EvaluatedModel {
 //
 // Models that differ in nothing but their weights, such as the seeds of a fleet, are summarised
 // together; where that leaves groups of one task, architecture and length, each says what differs.
-std::string evaluation_text(const std::vector<EvaluatedModel>& models, const TestAxis& axis,
+std::string evaluation_text(const std::vector<EvaluatedModel>& models, const EvaluationAxis& axis,
                             bool per_node);
 // unfinished: folders of runs that have no model yet.
-std::string evaluation_json(const std::vector<EvaluatedModel>& models, const TestAxis& axis,
+std::string evaluation_json(const std::vector<EvaluatedModel>& models, const EvaluationAxis& axis,
                             const std::vector<std::string>& unfinished);
 
 }  // namespace posattn

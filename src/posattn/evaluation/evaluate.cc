@@ -26,9 +26,11 @@ void check_shapes(const ModelSpec& spec, const Task& task, int length) {
               "name the task and length that the model was trained on");
 }
 
-std::vector<const Metric*> measured_metrics() {
+std::vector<const Metric*> measured_metrics(Loss loss) {
   std::vector<const Metric*> measured = metrics();
-  std::erase_if(measured, [](const Metric* metric) { return metric->is_derived(); });
+  std::erase_if(measured, [loss](const Metric* metric) {
+    return metric->is_derived() || metric->loss != loss;
+  });
   return measured;
 }
 
@@ -36,6 +38,7 @@ class Evaluator {
  public:
   explicit Evaluator(const EvaluationRequest& request)
       : request_(request),
+        metrics_(measured_metrics(request.task->loss())),
         network_(request.model->spec,
                  {.path = path_for(*request.model), .threads = request.threads}) {}
 
@@ -75,7 +78,7 @@ class Evaluator {
   }
 
   const EvaluationRequest& request_;
-  std::vector<const Metric*> metrics_ = measured_metrics();
+  std::vector<const Metric*> metrics_;
   Network network_;
 };
 

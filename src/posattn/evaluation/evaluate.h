@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "posattn/evaluation/axes/test_axis.h"
+#include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/measurement.h"
 
 namespace posattn {
@@ -12,8 +12,8 @@ namespace posattn {
 struct EvaluationRequest {
   const Model* model = nullptr;
   const Task* task = nullptr;
-  const TestAxis* axis = test_axes().front();  // the paper's: the scale c
-  std::vector<double> values = {1};            // on the axis
+  const EvaluationAxis* axis = evaluation_axes().front();  // the paper's: the scale c
+  std::vector<double> values = {1};                        // on the axis
   int64_t samples = 1000;
   uint64_t seed = 0;
   Purpose purpose = Purpose::evaluation_data;

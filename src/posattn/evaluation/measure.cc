@@ -7,23 +7,26 @@ namespace posattn {
 
 std::vector<float> outputs_of(Network& network, const Parameters<float>& parameters,
                               const Dataset& set) {
-  std::vector<float> outputs(set.targets.size());
+  std::vector<float> outputs(static_cast<size_t>(set.samples * set.shape.target_count()));
   const Batch batch{.inputs = set.inputs,
                     .targets = set.targets,
                     .samples = set.samples,
-                    .real_nodes = set.shape.real_nodes};
+                    .real_nodes = set.shape.real_nodes,
+                    .tokens = set.tokens,
+                    .labels = set.labels};
   if (set.samples > 0) network.forward(parameters, batch, outputs);
   return outputs;
 }
 
 Predictions predictions_of(const Dataset& set, std::span<const float> outputs,
                            std::span<const uint8_t> mask) {
-  assert(outputs.size() == set.targets.size());
+  assert(static_cast<int64_t>(outputs.size()) == set.samples * set.shape.target_count());
   assert(mask.empty() || static_cast<int64_t>(mask.size()) == set.shape.target_count());
   return {.shape = set.shape,
           .samples = set.samples,
           .outputs = outputs,
           .targets = set.targets,
+          .labels = set.labels,
           .mask = mask};
 }
 
@@ -52,6 +55,7 @@ NodeErrors& NodeErrors::operator+=(const NodeErrors& other) {
 
 NodeErrors node_errors(const Predictions& predictions) {
   const int nodes = predictions.shape.real_nodes, columns = predictions.shape.output_columns;
+  if (predictions.targets.empty()) return {};
   NodeErrors errors{std::vector<double>(static_cast<size_t>(nodes)),
                     std::vector<int64_t>(static_cast<size_t>(nodes))};
   size_t at = 0;

@@ -32,6 +32,6 @@ struct NodeErrors {
   std::vector<double> means() const;  // NaN for a node of which no output counts
   NodeErrors& operator+=(const NodeErrors& other);
 };
-NodeErrors node_errors(const Predictions& predictions);
+NodeErrors node_errors(const Predictions& predictions);  // nothing where targets are classes
 
 }  // namespace posattn

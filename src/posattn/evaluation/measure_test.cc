@@ -27,6 +27,7 @@ Compared compare(TaskShape shape, const std::vector<float>& targets,
       .samples = static_cast<int64_t>(targets.size()) / shape.target_count(),
       .outputs = outputs,
       .targets = targets,
+      .labels = {},
       .mask = mask};
   return {find_metric("mse").measure(predictions), find_metric("accuracy").measure(predictions),
           node_errors(predictions)};

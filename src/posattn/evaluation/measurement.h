@@ -16,7 +16,7 @@ Split split_from(std::string_view name);  // throws Error(data)
 
 struct Measurement {
   Split split = Split::test;
-  std::string axis;    // TestAxis::name; "": samples like those of training, x is then 0
+  std::string axis;    // EvaluationAxis::name; "": samples like those of training, x is then 0
   double x = 0;        // on the axis
   std::string metric;  // Metric::name; never of a derived one
   double value = 0;

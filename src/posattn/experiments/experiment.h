@@ -38,7 +38,7 @@
 #include <utility>
 #include <vector>
 
-#include "posattn/evaluation/axes/test_axis.h"
+#include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/training/run_config.h"
 
@@ -51,12 +51,12 @@ struct ExperimentLine {
 };
 
 struct ExperimentAxis {
-  std::string key;             // TestAxis::setting or another key of RunConfig
+  std::string key;             // EvaluationAxis::setting or another key of RunConfig
   std::vector<double> values;  // ascending
   std::string label;
   // The tests that are shown: all along this axis where it is the experiment's own, otherwise those
   // at test_x.
-  const TestAxis* test_axis = test_axes().front();
+  const EvaluationAxis* test_axis = evaluation_axes().front();
   double test_x = 1;
 
   // Each run is tested at all values: it is in every point.

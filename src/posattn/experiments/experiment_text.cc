@@ -190,7 +190,7 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
   ExperimentAxis axis;
   const toml::node& key = reader.required(*table, "key", "\"test-scales\" or a setting");
   axis.key = reader.text(*table, "key", "");
-  for (const TestAxis* tested : test_axes()) {
+  for (const EvaluationAxis* tested : evaluation_axes()) {
     if (tested->setting() == axis.key) axis.test_axis = tested;
   }
   const auto& fields = config_fields();
@@ -209,7 +209,8 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
   return axis;
 }
 
-const Metric& read_metric(const Reader& reader, const toml::table& file, const TestAxis& axis) {
+const Metric& read_metric(const Reader& reader, const toml::table& file,
+                          const EvaluationAxis& axis) {
   const std::string name = reader.text(file, "metric", "mse");
   const Metric* metric = known_metric(name);
   if (metric != nullptr && metric->exists_on(axis.name)) return *metric;
@@ -344,7 +345,7 @@ void check(const Experiment& experiment, const std::string& where) {
     throw Error(ExitCode::configuration, fmt::format("{} (in {})", error.problem(), where),
                 error.expected(), error.hint());
   }
-  const TestAxis& axis = *experiment.axis.test_axis;
+  const EvaluationAxis& axis = *experiment.axis.test_axis;
   std::vector<double> drawn = {experiment.axis.test_x};
   if (experiment.axis.is_tested()) drawn = experiment.axis.values;
   for (const ExperimentLine& line : experiment.lines) {

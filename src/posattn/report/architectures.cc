@@ -59,7 +59,7 @@ std::map<double, Spread> ArchitectureSummary::tests(std::string_view axis,
 }
 
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
-                          const TestAxis& axis) {
+                          const EvaluationAxis& axis) {
   const Metric& loss = training_loss();
   FigureRequest request{.name = std::string(axis.plural),
                         .title = fmt::format("Test error against the {}", axis.words),

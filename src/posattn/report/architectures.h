@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "posattn/evaluation/axes/test_axis.h"
+#include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/summary.h"
 #include "posattn/report/page/report_input.h"
@@ -32,7 +32,7 @@ std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input)
 
 // Mean squared error against x.
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
-                          const TestAxis& axis);
+                          const EvaluationAxis& axis);
 
 // Training and validation loss against the epoch; long curves are thinned out evenly.
 FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures);

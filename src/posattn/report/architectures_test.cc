@@ -49,7 +49,8 @@ TEST(Architectures, AFailedRunIsCounted) {
 
 TEST(Architectures, FiguresHoldMedianAndExtremes) {
   const ReportInput input = sample_report();
-  const FigureRequest request = test_figure(group_by_architecture(input), find_test_axis("c"));
+  const FigureRequest request =
+      test_figure(group_by_architecture(input), find_evaluation_axis("c"));
   ASSERT_EQ(request.lines.size(), 2U);
   const BandPoint& point = request.lines[0].points[2];
   EXPECT_DOUBLE_EQ(point.x, 3);

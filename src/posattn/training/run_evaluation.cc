@@ -35,7 +35,8 @@ void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& s
   if (validation_due(config_, record.epoch)) {
     MetricSum sum;
     for (std::size_t set = 0; set < validation_.size(); ++set) {
-      sum += measure(training_loss(), network, state.parameters, validation_[set], masks_[set]);
+      sum += measure(training_loss(task_.loss()), network, state.parameters, validation_[set],
+                     masks_[set]);
     }
     const double loss = sum.mean();
     record.validation_loss = state.validation_loss = loss;

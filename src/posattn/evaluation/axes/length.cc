@@ -3,7 +3,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
-#include "posattn/evaluation/axes/test_axis.h"
+#include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/evaluate.h"
 
 namespace posattn {
@@ -54,13 +54,13 @@ bool evaluates_at_length(const ModelSpec& spec, int real_nodes) {
   return real_nodes == spec.real_nodes;
 }
 
-extern const TestAxis length_axis;
-const TestAxis length_axis{.name = "length",
-                           .words = "length n of the test samples",
-                           .plural = "lengths",
-                           .help = "Test at these lengths instead, as 8,16,32",
-                           .logarithmic = true,
-                           .parse = parse,
-                           .samples = samples};
+extern const EvaluationAxis length_axis;
+const EvaluationAxis length_axis{.name = "length",
+                                 .words = "length n of the test samples",
+                                 .plural = "lengths",
+                                 .help = "Test at these lengths instead, as 8,16,32",
+                                 .logarithmic = true,
+                                 .parse = parse,
+                                 .samples = samples};
 
 }  // namespace posattn

@@ -28,7 +28,7 @@ Model sorting_model(int length, bool variable_length) {
 std::vector<Measurement> rows_at(const Model& model, const char* axis, std::vector<double> values) {
   return evaluate({.model = &model,
                    .task = &find_task("sort"),
-                   .axis = &find_test_axis(axis),
+                   .axis = &find_evaluation_axis(axis),
                    .values = std::move(values),
                    .samples = 30})
       .rows;
@@ -65,14 +65,14 @@ TEST(LengthAxis, AModelTrainedOnSeveralLengthsIsTestedAtEach) {
   EXPECT_THROW(rows_at(model, "length", {7}), Error);
 }
 
-TEST(TestAxes, ReadTheirValues) {
-  EXPECT_THAT(find_test_axis("length").parse("4..6,16", "--lengths"),
+TEST(EvaluationAxes, ReadTheirValues) {
+  EXPECT_THAT(find_evaluation_axis("length").parse("4..6,16", "--lengths"),
               testing::ElementsAre(4, 5, 6, 16));
-  EXPECT_THAT(find_test_axis("c").parse("0.5,3", "--scales"), testing::ElementsAre(0.5, 3));
+  EXPECT_THAT(find_evaluation_axis("c").parse("0.5,3", "--scales"), testing::ElementsAre(0.5, 3));
   for (const char* text : {"0", "2.5", "4,4", "1048577", "x"}) {
-    EXPECT_THROW(find_test_axis("length").parse(text, "--lengths"), Error) << text;
+    EXPECT_THROW(find_evaluation_axis("length").parse(text, "--lengths"), Error) << text;
   }
-  EXPECT_THROW(find_test_axis("scale"), Error);
+  EXPECT_THROW(find_evaluation_axis("scale"), Error);
 }
 
 }  // namespace

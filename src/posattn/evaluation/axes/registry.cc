@@ -2,25 +2,25 @@
 #include <string>
 
 #include "posattn/base/error.h"
-#include "posattn/evaluation/axes/test_axis.h"
+#include "posattn/evaluation/axes/evaluation_axis.h"
 
 namespace posattn {
 
-extern const TestAxis value_range_axis, length_axis;
+extern const EvaluationAxis value_range_axis, length_axis;
 
-const std::vector<const TestAxis*>& test_axes() {
-  static const std::vector<const TestAxis*> all = {
+const std::vector<const EvaluationAxis*>& evaluation_axes() {
+  static const std::vector<const EvaluationAxis*> all = {
       &value_range_axis,
       &length_axis,
   };
   return all;
 }
 
-const TestAxis& find_test_axis(std::string_view name) {
-  const auto at = std::ranges::find(test_axes(), name, &TestAxis::name);
-  if (at != test_axes().end()) return **at;
+const EvaluationAxis& find_evaluation_axis(std::string_view name) {
+  const auto at = std::ranges::find(evaluation_axes(), name, &EvaluationAxis::name);
+  if (at != evaluation_axes().end()) return **at;
   std::vector<std::string> known;
-  for (const TestAxis* axis : test_axes()) known.emplace_back(axis->name);
+  for (const EvaluationAxis* axis : evaluation_axes()) known.emplace_back(axis->name);
   throw unknown_name(ExitCode::usage, "axis of tests", name, known);
 }
 

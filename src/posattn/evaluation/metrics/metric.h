@@ -17,8 +17,10 @@ namespace posattn {
 struct Predictions {
   TaskShape shape;
   int64_t samples = 0;
-  std::span<const float> outputs, targets;  // [samples, real_nodes, output_columns]
-  std::span<const uint8_t> mask = {};  // [real_nodes, output_columns]; empty: all outputs count
+  std::span<const float> outputs;        // [samples, real_nodes, output_columns]
+  std::span<const float> targets = {};   // likewise, where they are numbers
+  std::span<const int32_t> labels = {};  // [samples, real_nodes], where they are classes
+  std::span<const uint8_t> mask = {};    // [real_nodes, output_columns]; empty: all outputs count
 
   bool counts(int64_t output_of_sample) const {
     return mask.empty() || mask[static_cast<size_t>(output_of_sample)] != 0;
@@ -45,8 +47,9 @@ struct Metric {
   // both ends.
   double greatest = std::numeric_limits<double>::infinity();
   bool logarithmic = true;
-  bool percent = false;  // how tables show a value
-  // A loss that models are trained on: only such a metric is known of training samples too.
+  bool percent = false;             // how tables show a value
+  Loss loss = Loss::squared_error;  // of tasks with this loss, whose targets it can read
+  // It is that loss: only such a metric is known of training samples too.
   bool is_loss = false;
 
   // Either it is measured,
@@ -67,7 +70,7 @@ const std::vector<const Metric*>& metrics();
 const Metric* known_metric(std::string_view name);  // null for none of this name
 const Metric& find_metric(std::string_view name);   // throws unknown_name(usage)
 
-// The one that models are trained on.
-const Metric& training_loss();
+// What models with this loss are trained on. Throws Error(configuration) where no metric is it.
+const Metric& training_loss(Loss loss = Loss::squared_error);
 
 }  // namespace posattn

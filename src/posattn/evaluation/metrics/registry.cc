@@ -29,7 +29,13 @@ const Metric& find_metric(std::string_view name) {
   throw unknown_name(ExitCode::usage, "metric", name, known);
 }
 
-const Metric& training_loss() { return mean_squared_error; }
+const Metric& training_loss(Loss loss) {
+  const auto at = std::ranges::find_if(
+      metrics(), [loss](const Metric* metric) { return metric->is_loss && metric->loss == loss; });
+  if (at != metrics().end()) return **at;
+  throw Error(ExitCode::configuration, "no metric measures the loss of this task",
+              "a task whose loss a metric measures");
+}
 
 double MetricSum::mean() const {
   return count == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(count);

@@ -131,7 +131,7 @@ TEST(ExperimentFigure, PointsOfOneRunHaveNoLine) {
   Experiment experiment = sample_experiment();
   experiment.tasks.resize(1);
   experiment.lines.resize(1);
-  experiment.axis = {"length", {2, 4, 8, 16}, "n", 3};
+  experiment.axis = {.key = "length", .values = {2, 4, 8, 16}, .label = "n", .test_x = 3};
   std::vector<Curve> curves = sample_curves(experiment);
   EXPECT_GT(line_segments(draw(experiment, curves)), 0u);
   for (Curve& curve : curves) {

@@ -33,7 +33,7 @@ TEST(ExperimentPanels, OnePerTaskWithEveryLineAndValue) {
 
 TEST(ExperimentPanels, PointsOfOneRunAreNotJoinedWhereEachIsOfAnother) {
   Experiment experiment = sample_experiment();
-  experiment.axis = {"length", {2, 4, 8, 16}, "n", 3};
+  experiment.axis = {.key = "length", .values = {2, 4, 8, 16}, .label = "n", .test_x = 3};
   std::vector<Curve> curves = sample_curves(experiment);
   const auto test = std::ranges::find(curves, Split::test, &Curve::split);
   test->points[1].runs.resize(1);

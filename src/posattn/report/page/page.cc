@@ -83,8 +83,8 @@ std::string spread_cell(const Spread& spread, bool percent) {
 
 // One row per x, so that the table fits a narrow window whatever the number of tests.
 std::string test_table(const ReportInput& input,
-                       const std::vector<ArchitectureSummary>& architectures, const TestAxis& axis,
-                       const Metric& metric) {
+                       const std::vector<ArchitectureSummary>& architectures,
+                       const EvaluationAxis& axis, const Metric& metric) {
   const bool is_scale = axis.name == "c";
   std::set<double> places;
   std::vector<std::map<double, Spread>> tests;
@@ -116,9 +116,9 @@ bool several_runs(const std::vector<ArchitectureSummary>& architectures) {
 }
 
 // Those along which some run was tested.
-std::vector<const TestAxis*> shown_axes(const ReportInput& input) {
-  std::vector<const TestAxis*> axes = test_axes();
-  std::erase_if(axes, [&](const TestAxis* axis) {
+std::vector<const EvaluationAxis*> shown_axes(const ReportInput& input) {
+  std::vector<const EvaluationAxis*> axes = evaluation_axes();
+  std::erase_if(axes, [&](const EvaluationAxis* axis) {
     return std::ranges::all_of(input.runs, [&](const RunReport& run) {
       return tested_values(run.tests, axis->name).empty();
     });
@@ -127,14 +127,14 @@ std::vector<const TestAxis*> shown_axes(const ReportInput& input) {
 }
 
 std::string tests(const ReportInput& input, const std::vector<ArchitectureSummary>& architectures) {
-  const std::vector<const TestAxis*> axes = shown_axes(input);
+  const std::vector<const EvaluationAxis*> axes = shown_axes(input);
   std::string text = heading("Error outside the training range");
   if (axes.empty()) return text + paragraph("These runs have no test results.");
   text += paragraph(std::string("Mean squared error on fresh samples") +
                     (several_runs(architectures)
                          ? ": the median over the runs, beside it the smallest and largest."
                          : ", one run each."));
-  for (const TestAxis* axis : axes) {
+  for (const EvaluationAxis* axis : axes) {
     text += test_table(input, architectures, *axis, training_loss());
     text += "<details><summary>Other measures of these tests</summary>\n";
     for (const Metric* metric : metrics()) {
@@ -158,7 +158,7 @@ std::string figures(const ReportInput& input,
                        caption, band);
   };
   std::string text = "<div class=\"figures\">\n";
-  for (const TestAxis* axis : shown_axes(input)) {
+  for (const EvaluationAxis* axis : shown_axes(input)) {
     text += figure(test_figure(architectures, *axis),
                    axis->name == "c" ? "Test error against the scale c of the values."
                                      : fmt::format("Test error against the {}.", axis->words));

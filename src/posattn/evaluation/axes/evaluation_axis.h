@@ -1,5 +1,5 @@
 // A way of testing a model: fresh samples that depend on one number x. An axis is one file that
-// defines a TestAxis and one line in registry.cc; rows of measurements name it and x.
+// defines a EvaluationAxis and one line in registry.cc; rows of measurements name it and x.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct TestSamples {
   bool by_length = false;     // the lengths are worth telling apart
 };
 
-struct TestAxis {
+struct EvaluationAxis {
   std::string_view name;     // in rows and tables: "c"
   std::string_view words;    // beside a figure's axis
   std::string_view plural;   // flag and list of `evaluate`: "scales"
@@ -35,8 +35,8 @@ struct TestAxis {
   std::string setting() const { return "test-" + std::string(plural); }
 };
 
-const std::vector<const TestAxis*>& test_axes();
-const TestAxis& find_test_axis(std::string_view name);  // throws unknown_name(usage)
+const std::vector<const EvaluationAxis*>& evaluation_axes();
+const EvaluationAxis& find_evaluation_axis(std::string_view name);  // throws unknown_name(usage)
 
 // The task's n that the model was made for. A file without our metadata may not say; most tasks
 // have one node per number.
