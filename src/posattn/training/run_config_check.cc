@@ -6,6 +6,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/kernels/cuda/device_info.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
@@ -60,9 +61,15 @@ void check_data(const RunConfig& config, const Task& task) {
   }
 }
 
-void check_scales(const RunConfig& config) {
+void check_tests(const RunConfig& config) {
   try {
     parse_scales(config.test_scales, "test-scales");
+    if (config.test_lengths.empty()) return;
+    const ModelSpec spec = model_spec(config);
+    for (const int length : parse_lengths(config.test_lengths, "test-lengths")) {
+      check_test_length(spec, find_task(config.task),
+                        {static_cast<int>(config.length), config.variable_length}, length);
+    }
   } catch (const Error& error) {
     throw impossible(error.problem(), error.expected(), error.hint());
   }
@@ -106,7 +113,7 @@ void check_device(const RunConfig& config) {
 void validate(const RunConfig& config) {
   check_fields(config);
   check_data(config, find_task(config.task));
-  check_scales(config);
+  check_tests(config);
   model_spec(config);  // throws where the sizes do not fit together
   check_warmup(config);
   check_device(config);

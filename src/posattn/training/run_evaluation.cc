@@ -47,12 +47,18 @@ void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& s
     EvaluationRequest request;
     request.model = &current;
     request.task = &task_;
-    request.values = request.axis->parse(config_.test_scales, request.axis->setting());
     request.samples = config_.test_samples;
     request.seed = config_.data_seed_used();
     request.purpose = Purpose::test_data;
     request.threads = threads;
-    record.tests = evaluate(request).rows;
+    for (const EvaluationAxis* axis : evaluation_axes()) {
+      const std::string values = get_field(config_, axis->setting());
+      if (values.empty()) continue;
+      request.axis = axis;
+      request.values = axis->parse(values, axis->setting());
+      const std::vector<Measurement> rows = evaluate(request).rows;
+      record.tests.insert(record.tests.end(), rows.begin(), rows.end());
+    }
   }
 }
 

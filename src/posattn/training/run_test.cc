@@ -56,6 +56,19 @@ TEST(Run, EvaluatesAtTheEndWhateverTheIntervals) {
   EXPECT_THAT(tested_values(last->tests, "c"), testing::ElementsAre(1, 3));
 }
 
+TEST(Run, IsTestedAtLengthsToo) {
+  RunConfig config = small_run();
+  config.epochs = 1;
+  config.variable_length = true;
+  config.test_lengths = "1,3";
+  validate(config);
+  const auto last = posattn::Run(config, 1).advance_epoch();
+  EXPECT_THAT(tested_values(last->tests, "length"), testing::ElementsAre(1, 3));
+  EXPECT_THAT(tested_values(last->tests, "c"), testing::ElementsAre(1, 3));
+  config.test_lengths = "1,4";
+  EXPECT_THROW(validate(config), Error);
+}
+
 TEST(Run, SameSeedGivesTheSameBitsForAnyThreads) {
   for (const char* architecture : {"positional", "standard"}) {
     RunConfig config = small_run();

@@ -46,4 +46,11 @@ int length_of(const Model& model);
 // its own for every position does so at its own length alone.
 bool evaluates_at_length(const ModelSpec& spec, int real_nodes);
 
+// Throws Error(data) where a model that was trained on these lengths cannot be tested at `length`.
+struct TrainedLengths {
+  int longest = 0;
+  bool and_below = false;
+};
+void check_test_length(const ModelSpec& spec, const Task& task, TrainedLengths trained, int length);
+
 }  // namespace posattn

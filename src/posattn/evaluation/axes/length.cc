@@ -14,27 +14,11 @@ std::vector<double> parse(std::string_view text, std::string_view flag) {
   return {lengths.begin(), lengths.end()};
 }
 
-bool was_trained_at(const Model& model, int length) {
-  return length == length_of(model) || (model.origin.variable_length && length < length_of(model));
-}
-
 TestSamples samples(const EvaluationRequest& request, double x) {
   const Model& model = *request.model;
   const int length = static_cast<int>(x);
-  const int shortest = request.task->shortest_length();
-  if (length < shortest) {
-    throw Error(ExitCode::data, fmt::format("length {} for task {}", length, request.task->name()),
-                fmt::format("at least {}", shortest));
-  }
-  if (!was_trained_at(model, length) &&
-      !evaluates_at_length(model.spec, request.task->shape(length).real_nodes)) {
-    throw Error(
-        ExitCode::data,
-        fmt::format("a model of length {} cannot be tested at length {}", length_of(model), length),
-        model.origin.variable_length ? fmt::format("lengths up to {}", length_of(model))
-                                     : fmt::format("length {} alone", length_of(model)),
-        "its attention knows only the positions that it was trained with");
-  }
+  check_test_length(model.spec, *request.task, {length_of(model), model.origin.variable_length},
+                    length);
   TestSamples tests;
   tests.sets.push_back(
       make_dataset({.task = request.task,
@@ -52,6 +36,22 @@ TestSamples samples(const EvaluationRequest& request, double x) {
 
 bool evaluates_at_length(const ModelSpec& spec, int real_nodes) {
   return real_nodes == spec.real_nodes;
+}
+
+void check_test_length(const ModelSpec& spec, const Task& task, TrainedLengths trained,
+                       int length) {
+  if (length < task.shortest_length()) {
+    throw Error(ExitCode::data, fmt::format("length {} for task {}", length, task.name()),
+                fmt::format("at least {}", task.shortest_length()));
+  }
+  if (length == trained.longest || (trained.and_below && length < trained.longest)) return;
+  if (evaluates_at_length(spec, task.shape(length).real_nodes)) return;
+  throw Error(
+      ExitCode::data,
+      fmt::format("a model of length {} cannot be tested at length {}", trained.longest, length),
+      trained.and_below ? fmt::format("lengths up to {}", trained.longest)
+                        : fmt::format("length {} alone", trained.longest),
+      "its attention knows only the positions that it was trained with");
 }
 
 extern const EvaluationAxis length_axis;
