@@ -73,14 +73,26 @@ class Compare(CliCase):
         self.results = str(self.source / "results")
         self.paper = str(self.source / "paper")
 
-    def copy_of_results(self, statement):
-        """Results changed by an SQL statement."""
+    def copy_of_results(self, statement, noticed=False):
+        """Results changed by an SQL statement; without their checksums, unless it is to be noticed."""
         copy = pathlib.Path(tempfile.mkdtemp(prefix="changed-", dir=self.folder))
         shutil.copy(self.source / "results" / "results.db", copy)
         with sqlite3.connect(copy / "results.db") as database:
             database.execute(statement)
+            if not noticed:
+                database.execute("UPDATE runs SET checksum = ''")
         database.close()
         return copy
+
+    def test_a_changed_value_is_noticed(self):
+        changed = self.copy_of_results(
+            f"UPDATE measurements SET value = value * 1.01 WHERE {TEST_MSE} AND x = 4 "
+            "AND key LIKE 'sort-positional-seed3-%'", noticed=True)
+        for command in (["compare", self.small, "--results", changed],
+                        ["compare", self.small, "--results", self.results, "--with", changed],
+                        ["report", "--results", changed, self.small]):
+            self.run_error(4, *command, message=["results.db': run sort-positional-seed3-",
+                                                 "was changed after it was recorded"])
 
     def assert_readable(self, text):
         for line in text.splitlines():

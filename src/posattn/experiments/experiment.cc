@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/base/hash.h"
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
 #include "posattn/experiments/embedded.h"
@@ -23,12 +24,6 @@ std::optional<std::string_view> embedded_text(const std::string& name) {
     if (file.name == name + ".toml") return file.text;
   }
   return {};
-}
-
-// FNV-1a: keys must be the same on every machine.
-uint64_t hash_of(std::string_view text, uint64_t hash = 0xcbf29ce484222325u) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
 }
 
 // The keys of runs that differ in nothing but their seed. A grid may have thousands of those, and

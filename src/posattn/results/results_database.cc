@@ -7,6 +7,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/results/results_schema.h"
+#include "posattn/results/run_checksum.h"
 #include "posattn/results/sqlite.h"
 
 namespace posattn {
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* run_columns =
     "key, configuration, status, message, epochs, steps, seconds, device, version, revision, "
-    "ended";
+    "ended, checksum";
 
 // The file may be anybody's.
 void distrust(const SqliteConnection& connection) {
@@ -99,6 +100,7 @@ struct ResultsDatabase::Implementation {
     result.version = row.text();
     result.commit = row.text();
     result.ended = row.text();
+    const std::string checksum = row.text();
     measurements.start().bind(result.key);
     while (measurements.step()) {
       Measurement measured;
@@ -108,6 +110,13 @@ struct ResultsDatabase::Implementation {
       measured.metric = measurements.text();
       measured.value = measurements.number();
       result.measurements.push_back(std::move(measured));
+    }
+    if (!checksum.empty() && checksum != checksum_of(result)) {
+      throw Error(ExitCode::data,
+                  fmt::format("'{}': run {} was changed after it was recorded",
+                              connection->file().string(), result.key),
+                  "the values that were measured",
+                  "use a copy of the file from before, or remove the run and reproduce it");
     }
     return result;
   }
@@ -120,7 +129,7 @@ struct ResultsDatabase::Implementation {
                                "WHERE key = ? ORDER BY split, axis, x, metric"};
   SqliteStatement drop_measurements{*connection, "DELETE FROM measurements WHERE key = ?"};
   SqliteStatement put_run{*connection, fmt::format("INSERT OR REPLACE INTO runs ({}) VALUES "
-                                                   "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                                   "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                                                    run_columns)};
   SqliteStatement put_measurement{*connection,
                                   "INSERT INTO measurements (key, split, axis, x, metric, value) "
@@ -151,6 +160,7 @@ void ResultsDatabase::record(const RunResult& result) {
       .bind(result.version)
       .bind(result.commit)
       .bind(result.ended)
+      .bind(checksum_of(result))
       .finish();
   for (const Measurement& measured : result.measurements) {
     of.put_measurement.start()

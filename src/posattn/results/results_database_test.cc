@@ -253,6 +253,26 @@ TEST_F(ResultsDatabaseTest, RefusesAnUnknownStatus) {
   EXPECT_THROW((void)open(Access::read).all(), Error);
 }
 
+TEST_F(ResultsDatabaseTest, RefusesAValueThatWasChanged) {
+  const std::string changes[] = {
+      "UPDATE measurements SET value = value + 1e-9 WHERE metric = 'accuracy' AND x = 1",
+      "UPDATE measurements SET value = NULL WHERE metric = 'accuracy' AND x = 1",
+      "DELETE FROM measurements WHERE x = 2.5 AND metric = 'mse'",
+      "UPDATE runs SET seconds = 13",
+      "UPDATE runs SET status = 'diverged'",
+      "UPDATE runs SET configuration = '{}'",
+      "UPDATE runs SET checksum = '0123456789abcdef'"};
+  for (const std::string& change : changes) {
+    open().record(sample("a"));
+    EXPECT_NO_THROW((void)open(Access::read).all());
+    SqliteConnection(file(), false).execute(change);
+    expect_refused(Access::read, "run a was changed after it was recorded");
+    EXPECT_THROW((void)open(Access::read).find("a"), Error) << change;
+  }
+  SqliteConnection(file(), false).execute("UPDATE runs SET checksum = ''");  // recorded without
+  EXPECT_NO_THROW((void)open(Access::read).all());
+}
+
 TEST_F(ResultsDatabaseTest, RefusesANewerFormat) {
   open();
   SqliteConnection(file(), false).execute("PRAGMA user_version = 3");

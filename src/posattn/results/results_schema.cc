@@ -10,7 +10,8 @@ namespace {
 constexpr int64_t format_version = 2;
 constexpr int64_t application = 0x706f7361;  // "posa" marks the file as ours
 
-// `revision` is RunResult::commit, which is a word of SQL.
+// `revision` is RunResult::commit, which is a word of SQL; `checksum` is run_checksum.h's, empty for
+// runs that were recorded without.
 constexpr const char* runs_table = R"(
 CREATE TABLE runs (
   key TEXT NOT NULL PRIMARY KEY,
@@ -23,7 +24,8 @@ CREATE TABLE runs (
   device TEXT NOT NULL,
   version TEXT NOT NULL,
   revision TEXT NOT NULL,
-  ended TEXT NOT NULL
+  ended TEXT NOT NULL,
+  checksum TEXT NOT NULL DEFAULT ''
 ) STRICT, WITHOUT ROWID;
 )";
 
@@ -60,6 +62,7 @@ INSERT INTO measurements
 DROP TABLE tests;
 ALTER TABLE runs DROP COLUMN train_loss;
 ALTER TABLE runs DROP COLUMN validation_loss;
+ALTER TABLE runs ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 )";
 
 int64_t version_of(const SqliteConnection& connection) {
