@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "posattn/base/error.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/evaluation/metrics/metric.h"
-#include "posattn/evaluation/predict.h"
-#include "posattn/model/network.h"
+#include "posattn/model/inference.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {
@@ -39,8 +40,7 @@ class Evaluator {
   explicit Evaluator(const EvaluationRequest& request)
       : request_(request),
         metrics_(measured_metrics(request.task->loss())),
-        network_(request.model->spec,
-                 {.path = path_for(*request.model), .threads = request.threads}) {}
+        network_(request.model->spec, options()) {}
 
   void test_at(double x, Evaluation& evaluation) {
     const TestSamples tests = request_.axis->samples(request_, x);
@@ -48,7 +48,8 @@ class Evaluator {
     NodeErrors errors;
     TestDetails details{.x = x, .mse_per_node = {}};
     for (const Dataset& set : tests.sets) {
-      const std::vector<float> outputs = outputs_of(network_, request_.model->parameters, set);
+      const std::vector<float> outputs =
+          outputs_of(network_for(set), request_.model->parameters, set);
       const std::vector<uint8_t> mask = loss_mask(*request_.task, set.length);
       const Predictions predictions = predictions_of(set, outputs, mask);
       std::vector<MetricSum> part;
@@ -68,6 +69,20 @@ class Evaluator {
   }
 
  private:
+  // At a length that it was not trained at, a model is its weights in a network of that length.
+  Network& network_for(const Dataset& set) {
+    const ModelSpec& spec = request_.model->spec;
+    const bool fits =
+        set.shape.real_nodes == spec.real_nodes ||
+        (request_.model->origin.variable_length && set.shape.real_nodes < spec.real_nodes);
+    if (fits) return network_;
+    other_length_.emplace(*at_length(spec, set.shape.real_nodes), options());
+    return *other_length_;
+  }
+  NetworkOptions options() const {
+    return {.path = path_for(*request_.model), .threads = request_.threads};
+  }
+
   std::vector<Measurement> rows_at(double x, const std::vector<MetricSum>& sums) const {
     std::vector<Measurement> rows;
     for (size_t i = 0; i < metrics_.size(); ++i) {
@@ -80,6 +95,7 @@ class Evaluator {
   const EvaluationRequest& request_;
   std::vector<const Metric*> metrics_;
   Network network_;
+  std::optional<Network> other_length_;
 };
 
 }  // namespace

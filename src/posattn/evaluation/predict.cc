@@ -42,8 +42,7 @@ std::vector<float> predict_rows(const Model& model, std::span<const float> rows,
   const auto columns = static_cast<int64_t>(rows.size()) / count;
   assert(columns * count == static_cast<int64_t>(rows.size()));
   std::vector<float> outputs(count * output_columns_for(model, columns));
-  const Batch batch{
-      .inputs = rows, .samples = count, .real_nodes = real_nodes_for(model, columns)};
+  const Batch batch{.inputs = rows, .samples = count, .real_nodes = real_nodes_for(model, columns)};
   Network(model.spec, {.path = path_for(model), .threads = threads})
       .forward(model.parameters, batch, outputs);
   return outputs;

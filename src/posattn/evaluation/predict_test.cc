@@ -43,9 +43,9 @@ void expect_reference_outputs(const Model& model, int length, int64_t count) {
   for (float& value : rows) value = random.uniform(-2, 2);
   const std::vector<float> outputs = predict_rows(model, rows, count, 2);
   const std::vector<double> inputs(rows.begin(), rows.end());
-  const std::vector<double> expected = reference_forward(
-      model.spec, to_double(model.parameters),
-      {.inputs = inputs, .samples = count, .real_nodes = shape.real_nodes});
+  const std::vector<double> expected =
+      reference_forward(model.spec, to_double(model.parameters),
+                        {.inputs = inputs, .samples = count, .real_nodes = shape.real_nodes});
   ASSERT_EQ(outputs.size(), expected.size());
   double largest = 0;
   for (const double value : expected) largest = std::max(largest, std::abs(value));

@@ -15,9 +15,9 @@ namespace posattn {
 namespace {
 
 // The order of the documentation; embedded experiments that are not named here follow by name.
-constexpr std::string_view documented[] = {"value-range",     "sample-count",   "input-length",
-                                           "variable-length", "small-standard", "encodings",
-                                           "variants",        "accuracy"};
+constexpr std::string_view documented[] = {
+    "value-range", "sample-count", "input-length", "variable-length",      "small-standard",
+    "encodings",   "variants",     "accuracy",     "length-generalisation"};
 
 std::optional<std::string_view> embedded_text(const std::string& name) {
   for (const EmbeddedFile& file : embedded_files()) {

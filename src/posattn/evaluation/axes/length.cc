@@ -35,7 +35,7 @@ TestSamples samples(const EvaluationRequest& request, double x) {
 }  // namespace
 
 bool evaluates_at_length(const ModelSpec& spec, int real_nodes) {
-  return real_nodes == spec.real_nodes;
+  return at_length(spec, real_nodes).has_value();
 }
 
 void check_test_length(const ModelSpec& spec, const Task& task, TrainedLengths trained,

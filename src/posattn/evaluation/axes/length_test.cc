@@ -3,6 +3,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/evaluate.h"
+#include "posattn/model/reference_network.h"
 
 namespace posattn {
 namespace {
@@ -56,6 +57,43 @@ TEST(LengthAxis, RefusesWhatTheModelDoesNotKnow) {
   }
   EXPECT_TRUE(evaluates_at_length(model.spec, 6));
   EXPECT_FALSE(evaluates_at_length(model.spec, 5));
+}
+
+// Relative attention, attention from data with RoPE, sinusoidal positions: the same weights in a
+// longer or shorter network.
+TEST(LengthAxis, SomeModelsWorkAtOtherLengths) {
+  for (const char* preset : {"relative", "m4", "standard"}) {
+    SCOPED_TRACE(preset);
+    Model model = sorting_model(6, false);
+    apply_preset(preset, model.spec);
+    model.spec.encoding = Encoding::sinusoidal;
+    model.spec.encoding_size = 0;
+    model.spec = resolve(model.spec);
+    model.parameters = Parameters<float>(model.spec);
+    initialise(model.parameters, 5);
+    const std::vector<Measurement> rows = rows_at(model, "length", {2, 6, 20});
+    EXPECT_THAT(tested_values(rows, "length"), testing::ElementsAre(2, 6, 20));
+    for (const int length : {2, 20}) {
+      const Dataset set = make_dataset({.task = &find_task("sort"),
+                                        .length = length,
+                                        .samples = 30,
+                                        .range = test_range(2, 1, false),
+                                        .purpose = Purpose::evaluation_data});
+      const ModelSpec spec = *at_length(model.spec, length);
+      EXPECT_EQ(ParameterLayout(spec).buffer_size(), model.parameters.layout().buffer_size());
+      const std::vector<double> inputs(set.inputs.begin(), set.inputs.end());
+      const std::vector<double> outputs =
+          reference_forward(spec, to_double(model.parameters),
+                            {.inputs = inputs, .samples = 30, .real_nodes = length});
+      double squared = 0;
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        squared += (outputs[i] - set.targets[i]) * (outputs[i] - set.targets[i]);
+      }
+      const double mse = squared / static_cast<double>(outputs.size());
+      EXPECT_NEAR(*find_value(rows, {.axis = "length", .x = double(length), .metric = "mse"}), mse,
+                  1e-5 * mse);
+    }
+  }
 }
 
 TEST(LengthAxis, AModelTrainedOnSeveralLengthsIsTestedAtEach) {

@@ -6,13 +6,12 @@
 
 namespace posattn {
 
-extern const Metric mean_squared_error, squared_error_over_square, accuracy;
+extern const Metric mean_squared_error, squared_error_over_square, accuracy, cross_entropy,
+    label_error;
 
 const std::vector<const Metric*>& metrics() {
   static const std::vector<const Metric*> all = {
-      &mean_squared_error,
-      &squared_error_over_square,
-      &accuracy,
+      &mean_squared_error, &squared_error_over_square, &accuracy, &cross_entropy, &label_error,
   };
   return all;
 }

@@ -1,0 +1,37 @@
+// The share of wrong classes among the nodes that count.
+#include "posattn/evaluation/metrics/metric.h"
+
+namespace posattn {
+namespace {
+
+MetricSum measure(const Predictions& predictions) {
+  const int64_t nodes = predictions.shape.real_nodes, classes = predictions.shape.output_columns;
+  MetricSum sum;
+  for (int64_t row = 0; row < predictions.samples * nodes; ++row) {
+    const int32_t label = predictions.labels[static_cast<size_t>(row)];
+    if (label < 0 || !predictions.counts(row % nodes * classes)) continue;
+    const float* scores = predictions.outputs.data() + row * classes;
+    // Written so that NaN is wrong: every other class must have a lower score.
+    bool right = true;
+    for (int64_t c = 0; c < classes; ++c)
+      right = right && (c == label || scores[c] < scores[label]);
+    sum.sum += right ? 0 : 1;
+    ++sum.count;
+  }
+  return sum;
+}
+
+}  // namespace
+
+extern const Metric label_error;
+const Metric label_error{.name = "label_error",
+                         .heading = "error",
+                         .words = "share of wrong classes",
+                         .note = "Error: the share of nodes whose class is wrong.",
+                         .greatest = 1,
+                         .logarithmic = false,
+                         .percent = true,
+                         .loss = Loss::cross_entropy,
+                         .measure = measure};
+
+}  // namespace posattn
