@@ -3,7 +3,7 @@
 
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/run_parts.h"
-#include "posattn/training/small_run_test.h"
+#include "posattn/training/token_task_test.h"
 
 namespace posattn {
 namespace {
@@ -113,6 +113,49 @@ TEST(DeviceFleet, VariableLengthTrainsLikeTheCpuEngine) {
     configs[1].variable_length = false;
     const Trained trained = train(configs);
     for (int slot = 0; slot < 2; ++slot) expect_like_cpu(configs[slot], trained, slot);
+  }
+}
+
+TEST(DeviceFleet, TokensTrainLikeOnTheCpu) {
+  std::vector<RunConfig> configs(2, small_token_run());
+  configs[0].device = configs[1].device = "cuda";
+  configs[1].seed = 1;
+  configs[1].variable_length = true;
+  DeviceFleet fleet(
+      {{configs[0], initial_state(configs[0])}, {configs[1], initial_state(configs[1])}}, 1);
+  EXPECT_STREQ(fleet.engine(), "general");
+  std::vector<EpochRecord> records[2];
+  while (records[0].size() < 3 || records[1].size() < 3) {
+    for (const EpochEnd& end : fleet.advance()) records[end.slot].push_back(end.record);
+  }
+  for (int slot = 0; slot < 2; ++slot) {
+    posattn::Run run(configs[slot], 1);
+    double before = 10;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      const double expected = run.advance_epoch()->train_loss;
+      EXPECT_NEAR(records[slot][epoch].train_loss, expected, 1e-4 * expected);
+      EXPECT_LT(expected, before);
+      before = expected;
+    }
+  }
+}
+
+TEST(DeviceFleet, AbsentBiasesStayZero) {
+  for (const int64_t width : {8, 64}) {  // in engines of both kinds
+    RunConfig config = tiny_run(3);
+    config.architecture = "homogeneous";
+    config.width = config.mlp_width = width;
+    config.depth = 2;
+    config.epochs = 1;
+    const Trained trained = train({config});
+    expect_like_cpu(config, trained, 0);
+    int absent = 0;
+    for (const TensorInfo& tensor : trained.states[0].parameters.layout().tensors()) {
+      if (tensor.trained) continue;
+      ++absent;
+      EXPECT_THAT(trained.states[0].parameters.slice(tensor), testing::Each(0.0f)) << tensor.name;
+    }
+    EXPECT_EQ(absent, 2 + 2 * 4);  // both ends; value, output and two maps of each layer
   }
 }
 

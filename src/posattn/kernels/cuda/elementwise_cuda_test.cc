@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "posattn/kernels/cuda/elementwise_rows.h"
-#include "posattn/kernels/cuda/elementwise_training.h"
+#include "posattn/kernels/cuda/adam.h"
 #include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {

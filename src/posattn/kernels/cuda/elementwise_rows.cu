@@ -1,86 +1,66 @@
 #include "posattn/kernels/cuda/elementwise_rows.h"
+#include "posattn/kernels/cuda/lanes.cuh"
 #include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {
 namespace {
 
-constexpr unsigned all_lanes = 0xffffffffu;
-constexpr int block_threads = 256;
-
-__device__ bool rests(const SlotStep* steps, int slot) { return steps && steps[slot].samples == 0; }
-
-// Over `lanes` neighbouring lanes, a power of two.
-template <int lanes>
-__device__ float sum_of_lanes(float x) {
-  for (int other = lanes / 2; other > 0; other /= 2) x += __shfl_xor_sync(all_lanes, x, other);
-  return x;
-}
-template <int lanes>
-__device__ float largest_of_lanes(float x) {
-  for (int other = lanes / 2; other > 0; other /= 2) {
-    x = fmaxf(x, __shfl_xor_sync(all_lanes, x, other));
+// What one row hears.
+struct Heard {
+  __device__ Heard(HeardColumns columns, const SlotStep* steps, int slot, int64_t row)
+      : first_absent(columns.absent_end == 0 ? 0 : steps[slot].real_nodes),
+        absent_end(columns.absent_end),
+        last(columns.causal_nodes == 0 ? INT32_MAX
+                                       : static_cast<int32_t>(row % columns.causal_nodes)) {}
+  __device__ bool operator()(int column) const {
+    return column <= last && (column < first_absent || column >= absent_end);
   }
-  return x;
-}
+  int32_t first_absent, absent_end, last;
+};
 
-__device__ bool present(int column, int first_absent, AbsentColumns absent) {
-  return column < first_absent || column >= absent.end;
-}
-__device__ int first_absent_column(const SlotStep* steps, int slot, AbsentColumns absent) {
-  return absent.end == 0 ? 0 : steps[slot].real_nodes;
-}
-
-// `lanes` lanes of a warp share a row. The last warp's surplus lanes do its last row again, so that
-// all lanes exchange, and write nothing.
 template <int lanes>
 __global__ void __launch_bounds__(block_threads)
     softmax_kernel(int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
-                   AbsentColumns absent, const SlotStep* steps) {
+                   HeardColumns heard_columns, const SlotStep* steps) {
   const int slot = blockIdx.y, lane = threadIdx.x % lanes;
   if (rests(steps, slot)) return;
-  const int64_t own = static_cast<int64_t>(blockIdx.x) * (block_threads / lanes) +
-                      threadIdx.x / lanes,
-                row = own < rows ? own : rows - 1;
-  const float* from = x.data + slot * x.slot_stride + row * x.stride;
-  float* to = a.data + slot * a.slot_stride + row * a.stride;
-  const int first_absent = first_absent_column(steps, slot, absent);
+  const OwnRow<lanes> own(rows);
+  const float* from = own.of(x);
+  float* to = own.of(a);
+  const Heard heard(heard_columns, steps, slot, own.row);
   float largest = -INFINITY;
   for (int c = lane; c < columns; c += lanes) {
-    if (present(c, first_absent, absent)) largest = fmaxf(largest, from[c]);
+    if (heard(c)) largest = fmaxf(largest, from[c]);
   }
   largest = largest_of_lanes<lanes>(largest);
-  const auto weight = [&](int c) {
-    return present(c, first_absent, absent) ? expf(from[c] - largest) : 0.0f;
-  };
+  const auto weight = [&](int c) { return heard(c) ? expf(from[c] - largest) : 0.0f; };
   float sum = 0;
   for (int c = lane; c < columns; c += lanes) sum += weight(c);
   const float scale = 1 / sum_of_lanes<lanes>(sum);
-  if (own >= rows) return;
+  if (own.surplus) return;
   for (int c = lane; c < columns; c += lanes) to[c] = weight(c) * scale;
 }
 
 template <int lanes>
 __global__ void __launch_bounds__(block_threads)
     softmax_gradient_kernel(int64_t rows, int32_t columns, Rows<const float> a,
-                            Rows<const float> da, Rows<float> dx, AbsentColumns absent,
+                            Rows<const float> da, Rows<float> dx, HeardColumns heard_columns,
                             const SlotStep* steps) {
   const int slot = blockIdx.y, lane = threadIdx.x % lanes;
   if (rests(steps, slot)) return;
-  const int64_t own = static_cast<int64_t>(blockIdx.x) * (block_threads / lanes) +
-                      threadIdx.x / lanes,
-                row = own < rows ? own : rows - 1;
-  const float* weights = a.data + slot * a.slot_stride + row * a.stride;
-  const float* from = da.data + slot * da.slot_stride + row * da.stride;
-  float* to = dx.data + slot * dx.slot_stride + row * dx.stride;
-  const int first_absent = first_absent_column(steps, slot, absent);
+  const OwnRow<lanes> own(rows);
+  const float* weights = own.of(a);
+  const float* from = own.of(da);
+  float* to = own.of(dx);
+  const Heard heard(heard_columns, steps, slot, own.row);
   float dot = 0;
   for (int c = lane; c < columns; c += lanes) {
-    if (present(c, first_absent, absent)) dot += weights[c] * from[c];
+    if (heard(c)) dot += weights[c] * from[c];
   }
   dot = sum_of_lanes<lanes>(dot);
-  if (own >= rows) return;
+  if (own.surplus) return;
   for (int c = lane; c < columns; c += lanes) {
-    to[c] = present(c, first_absent, absent) ? weights[c] * (from[c] - dot) : 0.0f;
+    to[c] = heard(c) ? weights[c] * (from[c] - dot) : 0.0f;
   }
 }
 
@@ -193,34 +173,39 @@ __global__ void __launch_bounds__(block_threads)
   place[1] = first * sine + second * cosine;
 }
 
-dim3 blocks(int64_t count, int64_t per_block, int slots) {
-  return dim3(static_cast<unsigned>(ceil_div(count, per_block)), slots);
+__global__ void __launch_bounds__(block_threads)
+    spread_kernel(int64_t rows, int32_t group_rows, int32_t columns, Rows<const float> x,
+                  Rows<float> y, bool accumulate, const SlotStep* steps) {
+  const int slot = blockIdx.y;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * block_threads + threadIdx.x;
+  if (rests(steps, slot) || i >= rows * columns) return;
+  const int64_t row = i / columns, column = i % columns;
+  const float value = x.data[slot * x.slot_stride + row / group_rows * x.stride + column];
+  float* to = y.data + slot * y.slot_stride + row * y.stride + column;
+  *to = accumulate ? *to + value : value;
 }
-
-// Of a warp, for a row.
-int lanes_for(int32_t columns) { return columns <= 8 ? 8 : columns <= 16 ? 16 : 32; }
 
 }  // namespace
 
 void enqueue_softmax(int slots, int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
-                     AbsentColumns absent, const SlotStep* steps, cudaStream_t stream) {
+                     HeardColumns heard_columns, const SlotStep* steps, cudaStream_t stream) {
   const int lanes = lanes_for(columns);
   launch(lanes == 8    ? softmax_kernel<8>
          : lanes == 16 ? softmax_kernel<16>
                        : softmax_kernel<32>,
          blocks(rows, block_threads / lanes, slots), dim3(block_threads), 0, stream, rows, columns,
-         x, a, absent, steps);
+         x, a, heard_columns, steps);
 }
 
 void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<const float> a,
-                              Rows<const float> da, Rows<float> dx, AbsentColumns absent,
+                              Rows<const float> da, Rows<float> dx, HeardColumns heard_columns,
                               const SlotStep* steps, cudaStream_t stream) {
   const int lanes = lanes_for(columns);
   launch(lanes == 8    ? softmax_gradient_kernel<8>
          : lanes == 16 ? softmax_gradient_kernel<16>
                        : softmax_gradient_kernel<32>,
          blocks(rows, block_threads / lanes, slots), dim3(block_threads), 0, stream, rows, columns,
-         a, da, dx, absent, steps);
+         a, da, dx, heard_columns, steps);
 }
 
 void enqueue_group_sums(int slots, int32_t groups, int32_t group_rows, int32_t columns,
@@ -253,6 +238,13 @@ void enqueue_rotate(int slots, int64_t rows, int32_t node_rows, int32_t vectors,
   if (count == 0) return;
   launch(rotate_kernel, blocks(count, block_threads, slots), dim3(block_threads), 0, stream, rows,
          node_rows, vectors, size, table, sign, x, steps);
+}
+
+void enqueue_spread(int slots, int64_t rows, int32_t group_rows, int32_t columns,
+                    Rows<const float> x, Rows<float> y, bool accumulate, const SlotStep* steps,
+                    cudaStream_t stream) {
+  launch(spread_kernel, blocks(rows * columns, block_threads, slots), dim3(block_threads), 0,
+         stream, rows, group_rows, columns, x, y, accumulate, steps);
 }
 
 }  // namespace posattn::cuda

@@ -11,7 +11,7 @@ enum class Precision { fp32, tf32 };
 struct SlotStep {
   int32_t samples = 0;     // 0: the slot rests; its gradient, loss and outputs are not touched
   int32_t real_nodes = 0;  // variable length: nodes real_nodes .. spec.real_nodes - 1 are absent
-  float loss_scale = 0;    // 1 / (samples x real_nodes x output_columns)
+  float loss_scale = 0;    // of squared errors: 1 / (samples x real_nodes x output_columns)
 };
 
 }  // namespace posattn::cuda

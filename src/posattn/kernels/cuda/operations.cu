@@ -1,22 +1,15 @@
 #include <algorithm>
+#include <iterator>
 
+#include "posattn/kernels/cuda/adam.h"
 #include "posattn/kernels/cuda/elementwise_rows.h"
-#include "posattn/kernels/cuda/elementwise_training.h"
+#include "posattn/kernels/cuda/host_operands.h"
 #include "posattn/kernels/cuda/operations.h"
+#include "posattn/kernels/cuda/plain_operations.h"
 #include "posattn/kernels/cuda/product.h"
-#include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {
 namespace {
-
-DeviceBuffer<float> to_device(const Buffer<float>& host) {
-  DeviceBuffer<float> device(static_cast<int64_t>(host.size()));
-  device.upload(host.data(), device.size());
-  return device;
-}
-void to_host(const DeviceBuffer<float>& device, Buffer<float>& host) {
-  device.download(host.data(), device.size());
-}
 
 void multiply(Product p, Precision precision) {
   DeviceBuffer<float> workspace(product_workspace);
@@ -153,7 +146,7 @@ void adam(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& o
 }
 
 std::vector<CudaOperation> make_operations() {
-  return {
+  std::vector<CudaOperation> table = {
       {"linear",
        [](Precision precision, const Sizes& s, const Operands<float>& in, Buffer<float>& y) {
          linear(precision, s, in, false, y);
@@ -173,6 +166,8 @@ std::vector<CudaOperation> make_operations() {
       {"sum-parts", sum_parts, nullptr},
       {"adam", adam, nullptr},
   };
+  std::ranges::move(plain_cuda_operations(), std::back_inserter(table));
+  return table;
 }
 
 }  // namespace

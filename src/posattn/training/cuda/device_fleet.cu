@@ -202,6 +202,8 @@ class DeviceFleet::Implementation {
     data.inputs = data_.inputs();
     data.targets = data_.targets();
     data.counted = data_.counted();
+    data.tokens = data_.tokens();
+    data.labels = data_.labels();
     engine_->enqueue(data, state_.data(), gradients_.data(), losses_.data(), stream);
     if (clips_) cuda::find_clip_scales(arrays_, stream);
     cuda::update_weights(arrays_, clips_, stream);

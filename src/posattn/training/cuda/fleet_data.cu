@@ -43,15 +43,15 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-struct Columns {
-  int inputs, targets;
-};
+int target_columns(const ModelSpec& spec) {
+  return spec.loss == Loss::squared_error ? spec.output_columns : 0;
+}
 
 // One thread per (sample, slot, node).
 __global__ void __launch_bounds__(threads)
-    gather_kernel(const StepPlan* current, const uint32_t* order, const float* inputs,
-                  const float* targets, Columns columns, int64_t stride, float* batch_inputs,
-                  float* batch_targets) {
+    gather_kernel(const StepPlan* current, const uint32_t* order,
+                  DataColumns<const float, const int32_t> from, DataColumns<float, int32_t> to,
+                  int64_t stride) {
   const int64_t sample = int64_t{blockIdx.x} * threads + threadIdx.x;
   if (sample >= stride) return;
   const StepPlan& plan = current[blockIdx.y];
@@ -59,16 +59,19 @@ __global__ void __launch_bounds__(threads)
   if (samples == 0) return;
   const int node = static_cast<int>(blockIdx.z);
   const bool present = sample < samples && node < real_nodes;
-  const int64_t row = present ? int64_t{order[plan.order + sample]} * real_nodes + node : 0;
-  const int64_t to = (int64_t{blockIdx.y} * gridDim.z + node) * stride + sample;
-  for (int c = 0; c < columns.inputs; ++c) {
-    batch_inputs[to * columns.inputs + c] =
-        present ? inputs[plan.inputs + row * columns.inputs + c] : 0.0f;
+  const int64_t row =
+      present ? plan.rows + int64_t{order[plan.order + sample]} * real_nodes + node : 0;
+  const int64_t place = (int64_t{blockIdx.y} * gridDim.z + node) * stride + sample;
+  for (int c = 0; c < from.input_columns; ++c) {
+    to.inputs[place * from.input_columns + c] =
+        present ? from.inputs[row * from.input_columns + c] : 0.0f;
   }
-  for (int c = 0; c < columns.targets; ++c) {
-    batch_targets[to * columns.targets + c] =
-        present ? targets[plan.targets + row * columns.targets + c] : 0.0f;
+  for (int c = 0; c < from.target_columns; ++c) {
+    to.targets[place * from.target_columns + c] =
+        present ? from.targets[row * from.target_columns + c] : 0.0f;
   }
+  if (to.tokens) to.tokens[place] = present ? from.tokens[row] : -1;
+  if (to.labels) to.labels[place] = present ? from.labels[row] : -1;
 }
 
 int64_t total_samples(const std::vector<RunData>& runs) {
@@ -85,13 +88,18 @@ int64_t total_sets(const std::vector<RunData>& runs) {
   return total;
 }
 
-template <class Member>
-int64_t total_numbers(const std::vector<RunData>& runs, Member member) {
+// Nodes of all samples.
+int64_t total_rows(const std::vector<RunData>& runs) {
   int64_t total = 0;
   for (const RunData& run : runs) {
-    for (const Dataset& set : run.sets) total += static_cast<int64_t>((set.*member).size());
+    for (const Dataset& set : run.sets) total += set.samples * set.shape.real_nodes;
   }
   return total;
+}
+
+template <class T>
+void upload(const Buffer<T>& from, int64_t columns, int64_t row, DeviceBuffer<T>& to) {
+  if (columns > 0) to.upload(from.data(), static_cast<int64_t>(from.size()), row * columns);
 }
 
 // Outputs that count, [slots, nodes, output_columns]; those of scratch nodes never do.
@@ -107,14 +115,25 @@ std::vector<uint8_t> counted_outputs(const ModelSpec& spec, const std::vector<Ru
 
 }  // namespace
 
+FleetData::Columns::Columns(const ModelSpec& spec, int64_t rows)
+    : inputs(rows * spec.data_columns),
+      targets(rows * target_columns(spec)),
+      tokens(spec.vocabulary > 0 ? rows : 0),
+      labels(spec.loss == Loss::cross_entropy ? rows : 0) {}
+
+int64_t FleetData::Columns::bytes(const ModelSpec& spec, int64_t rows) {
+  const int64_t integers =
+      (spec.vocabulary > 0 ? 1 : 0) + (spec.loss == Loss::cross_entropy ? 1 : 0);
+  return rows * ((spec.data_columns + target_columns(spec)) * int64_t{sizeof(float)} +
+                 integers * int64_t{sizeof(int32_t)});
+}
+
 FleetData::FleetData(const ModelSpec& spec, int64_t stride, const std::vector<RunData>& runs)
     : spec_(spec),
       slots_(static_cast<int>(runs.size())),
       stride_(stride),
-      inputs_(total_numbers(runs, &Dataset::inputs)),
-      targets_(total_numbers(runs, &Dataset::targets)),
-      batch_inputs_(slots_ * spec.nodes() * stride * spec.data_columns),
-      batch_targets_(slots_ * spec.nodes() * stride * spec.output_columns),
+      all_(spec, total_rows(runs)),
+      batch_(spec, slots_ * spec.nodes() * stride),
       counted_(counted_outputs(spec, runs)),
       order_(total_samples(runs)),
       keys_(order_.size()),
@@ -132,19 +151,19 @@ FleetData::FleetData(const ModelSpec& spec, int64_t stride, const std::vector<Ru
       place.samples = set.samples;
       place.real_nodes = set.shape.real_nodes;
       sets_.back().push_back(place);
-      inputs_.upload(set.inputs.data(), static_cast<int64_t>(set.inputs.size()), place.inputs);
-      targets_.upload(set.targets.data(), static_cast<int64_t>(set.targets.size()), place.targets);
+      upload(set.inputs, spec.data_columns, place.rows, all_.inputs);
+      upload(set.targets, target_columns(spec), place.rows, all_.targets);
+      upload(set.tokens, all_.tokens.size() > 0 ? 1 : 0, place.rows, all_.tokens);
+      upload(set.labels, all_.labels.size() > 0 ? 1 : 0, place.rows, all_.labels);
       place.order += set.samples;
-      place.inputs += static_cast<int64_t>(set.inputs.size());
-      place.targets += static_cast<int64_t>(set.targets.size());
+      place.rows += set.samples * set.shape.real_nodes;
     }
   }
 }
 
 int64_t FleetData::bytes_needed(const ModelSpec& spec, int64_t stride, int slots, int64_t samples) {
-  const int64_t columns = spec.data_columns + spec.output_columns;
-  const int64_t stored = samples * spec.real_nodes * columns * int64_t{sizeof(float)};
-  const int64_t batches = slots * spec.nodes() * stride * columns * int64_t{sizeof(float)};
+  const int64_t stored = Columns::bytes(spec, samples * spec.real_nodes);
+  const int64_t batches = Columns::bytes(spec, slots * spec.nodes() * stride);
   // The order; keys and values before and after the sort, and once more in its workspace.
   const int64_t sorting = samples * (4 * int64_t{sizeof(uint32_t)} + 3 * int64_t{sizeof(uint64_t)});
   return stored + batches + sorting;
@@ -184,9 +203,20 @@ void FleetData::shuffle(const std::vector<Epoch>& epochs, cudaStream_t stream) {
 void FleetData::gather(const StepPlan* current, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(ceil_div(stride_, threads)), static_cast<unsigned>(slots_),
                   static_cast<unsigned>(spec_.nodes()));
-  launch(gather_kernel, grid, threads, 0, stream, current, order_.data(), inputs_.data(),
-         targets_.data(), Columns{spec_.data_columns, spec_.output_columns}, stride_,
-         batch_inputs_.data(), batch_targets_.data());
+  const int columns = spec_.data_columns, targets = target_columns(spec_);
+  const DataColumns<const float, const int32_t> from{all_.inputs.data(),
+                                                     all_.targets.data(),
+                                                     all_.tokens.data(),
+                                                     all_.labels.data(),
+                                                     columns,
+                                                     targets};
+  const DataColumns<float, int32_t> to{batch_.inputs.data(),
+                                       batch_.targets.data(),
+                                       batch_.tokens.data(),
+                                       batch_.labels.data(),
+                                       columns,
+                                       targets};
+  launch(gather_kernel, grid, threads, 0, stream, current, order_.data(), from, to, stride_);
 }
 
 }  // namespace posattn::cuda

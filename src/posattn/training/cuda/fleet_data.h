@@ -23,12 +23,20 @@ struct RunData {
   std::vector<uint8_t> counted;  // [real_nodes, output_columns] at full length
 };
 
-// Where a set's numbers lie.
+// Where a set lies.
 struct SetPlace {
   int64_t samples = 0;
   int real_nodes = 0;
-  int64_t order = 0;                // of the first sample number
-  int64_t inputs = 0, targets = 0;  // of the first sample
+  int64_t order = 0;  // of the first sample number
+  int64_t rows = 0;   // nodes of all samples before it, in every column
+};
+
+// Columns of typed data, row after row; what a model does not have is null, with no columns.
+template <class Float, class Integer>
+struct DataColumns {
+  Float *inputs = nullptr, *targets = nullptr;
+  Integer *tokens = nullptr, *labels = nullptr;
+  int input_columns = 0, target_columns = 0;
 };
 
 // Samples of one set of one run, to be put into a new order.
@@ -58,22 +66,32 @@ class FleetData {
   // Enqueues the new orders of these runs' epochs.
   void shuffle(const std::vector<Epoch>& epochs, cudaStream_t stream);
 
-  // Enqueues the gathering of each slot's current batch; absent samples and nodes become zero.
+  // Enqueues the gathering of each slot's current batch. Absent samples and nodes become zero,
+  // their tokens and labels -1.
   void gather(const StepPlan* current, cudaStream_t stream);
 
-  const float* inputs() const { return batch_inputs_.data(); }
-  const float* targets() const { return batch_targets_.data(); }
+  const float* inputs() const { return batch_.inputs.data(); }
+  const float* targets() const { return batch_.targets.data(); }
+  const int32_t* tokens() const { return batch_.tokens.data(); }
+  const int32_t* labels() const { return batch_.labels.data(); }
   const uint8_t* counted() const { return counted_.data(); }
   const DeviceBuffer<uint32_t>& order() const { return order_; }
 
  private:
+  struct Columns {
+    Columns(const ModelSpec& spec, int64_t rows);
+    static int64_t bytes(const ModelSpec& spec, int64_t rows);
+    DeviceBuffer<float> inputs, targets;
+    DeviceBuffer<int32_t> tokens, labels;
+  };
+
   ModelSpec spec_;
   int slots_;
   int64_t stride_;
   std::vector<std::vector<SetPlace>> sets_;  // by slot
   std::vector<uint64_t> seeds_;
-  DeviceBuffer<float> inputs_, targets_;              // sample after sample, set after set
-  DeviceBuffer<float> batch_inputs_, batch_targets_;  // as in StepData
+  Columns all_;    // sample after sample, set after set
+  Columns batch_;  // as in StepData
   DeviceBuffer<uint8_t> counted_;
   DeviceBuffer<uint32_t> order_;
   DeviceBuffer<uint64_t> keys_, sorted_keys_;

@@ -37,8 +37,7 @@ void FleetSlot::plan_epoch(int output_columns, StepPlan* plans) const {
     const double lr = learning_rate(schedule_, schedule_state_, step);
     plan.adam = adam_numbers<float>(optimiser_, lr, ++step);
     plan.order = set.order + batch.begin;
-    plan.inputs = set.inputs;
-    plan.targets = set.targets;
+    plan.rows = set.rows;
   }
 }
 

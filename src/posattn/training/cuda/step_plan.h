@@ -13,8 +13,8 @@ struct StepPlan {
   SlotStep step;
   float clip = 0;  // largest norm of the gradient; 0: off
   AdamNumbers<float> adam = {};
-  int64_t order = 0;                // where the batch's sample numbers begin
-  int64_t inputs = 0, targets = 0;  // where the samples of its set begin
+  int64_t order = 0;  // where the batch's sample numbers begin
+  int64_t rows = 0;   // before the samples of its set
 };
 
 struct SlotCursor {

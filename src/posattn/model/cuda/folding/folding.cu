@@ -5,6 +5,7 @@
 #include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/folding/maps.cuh"
 #include "posattn/model/cuda/folding/scores.cuh"
+#include "posattn/model/spec_fields.h"
 
 namespace posattn::cuda {
 namespace {
@@ -169,13 +170,17 @@ Folding::Folding(const FleetShape& shape)
 }
 
 bool Folding::supports(const ModelSpec& spec) {
+  using S = ModelSpec;  // absent biases are zeros
+  const bool known =
+      knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
+                 &S::encoding, &S::encoding_size, &S::direct_attention, &S::width, &S::heads,
+                 &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases);
   const bool positional = spec.attention == AttentionSource::positions && !spec.positions_in_input;
   const bool standard = spec.attention == AttentionSource::data && spec.positions_in_input;
   const bool learned = spec.uses_positions() && spec.encoding == Encoding::learned;
-  return (positional || standard) && !learned && !spec.rope && spec.width == 64 &&
+  return known && (positional || standard) && !learned && spec.width == 64 &&
          spec.mlp_width == 64 && spec.mlp_depth == 2 && spec.heads <= most_heads &&
-         64 % spec.heads == 0 && spec.depth >= 2 && spec.data_columns == 1 &&
-         spec.output_columns == 1 && spec.nodes() <= most_nodes &&
+         64 % spec.heads == 0 && spec.depth >= 2 && spec.nodes() <= most_nodes &&
          (!spec.uses_positions() || spec.encoding_size <= most_encoding);
 }
 

@@ -1,18 +1,11 @@
 // Linear maps of the general engine.
 #include "posattn/model/cuda/general/step.h"
-#include "posattn/model/tensor_names.h"
 
 namespace posattn::cuda {
 
-LinearPart GeneralStep::part(std::string_view name, int64_t first_column, int64_t in) const {
-  const TensorInfo& weight = parameter_layout_.at(names::weight(name));
-  const TensorInfo& bias = parameter_layout_.at(names::bias(name));
-  return {weight.offset + first_column, bias.offset, weight.shape[1], static_cast<int32_t>(in),
-          static_cast<int32_t>(weight.shape[0])};
-}
-
-LinearPart GeneralStep::whole(std::string_view name) const {
-  return part(name, 0, parameter_layout_.at(names::weight(name)).shape[1]);
+LinearPart GeneralStep::part(const LinearBlock& map, int64_t first_column, int64_t in) const {
+  return {info(map.weight).offset + first_column, map.bias, map.in, static_cast<int32_t>(in),
+          map.out};
 }
 
 void GeneralStep::enqueue(Product product) {
@@ -27,12 +20,11 @@ void GeneralStep::linear(const LinearPart& map, int64_t rows, Matrix<const float
   p.depth = map.in;
   p.columns = map.out;
   p.a = x;
-  p.b = transpose(
-      row_major(parameters_ + map.weight, map.row_stride, parameter_layout_.buffer_size()));
+  p.b = transpose(row_major(parameters_ + map.weight, map.row_stride, parameter_stride()));
   p.c = y;
-  if (bias == Bias::parameter) {
-    p.bias = parameters_ + map.bias;
-    p.bias_slot = parameter_layout_.buffer_size();
+  if (bias == Bias::parameter && map.bias != no_tensor) {
+    p.bias = parameter(map.bias);
+    p.bias_slot = parameter_stride();
   } else if (bias == Bias::node_table) {
     p.bias = at(layout_.node_table);
     p.bias_slot = layout_.floats;
@@ -51,7 +43,7 @@ void GeneralStep::weight_gradient(const LinearPart& map, int64_t rows, Matrix<co
   p.depth = static_cast<int32_t>(rows);
   p.a = transpose(dy);
   p.b = x;
-  p.c = row_major(gradients_ + map.weight, map.row_stride, parameter_layout_.buffer_size());
+  p.c = row_major(gradients_ + map.weight, map.row_stride, parameter_stride());
   p.accumulate = accumulate;
   enqueue(p);
 }
@@ -63,7 +55,7 @@ void GeneralStep::input_gradient(const LinearPart& map, int64_t rows, Matrix<con
   p.columns = map.in;
   p.depth = map.out;
   p.a = dy;
-  p.b = row_major(parameters_ + map.weight, map.row_stride, parameter_layout_.buffer_size());
+  p.b = row_major(parameters_ + map.weight, map.row_stride, parameter_stride());
   p.c = dx;
   p.accumulate = accumulate;
   enqueue(p);
@@ -76,32 +68,44 @@ void GeneralStep::sum_samples(Rows<float> dy, int64_t columns, int64_t count,
                      rows_at(layout_.node_sums, columns), accumulate, data_.slots, stream_);
 }
 
-void GeneralStep::bias_gradient(const LinearPart& map) {
-  enqueue_sum_parts(shape_.slots, static_cast<int32_t>(layout_.nodes), map.out,
-                    {at(layout_.node_sums), layout_.floats, map.out}, gradients_ + map.bias,
-                    parameter_layout_.buffer_size(), false, data_.slots, stream_);
+void GeneralStep::vector_gradient(TensorId vector) {
+  const int64_t size = info(vector).size;
+  enqueue_sum_parts(shape_.slots, static_cast<int32_t>(layout_.nodes), size,
+                    rows_at(layout_.node_sums, size), gradient(vector), parameter_stride(), false,
+                    data_.slots, stream_);
+}
+
+void GeneralStep::linear_gradient(const LinearBlock& map, Matrix<const float> x, Rows<float> dy,
+                                  Rows<float> dx, bool accumulate, const float* activation) {
+  if (map.bias != no_tensor) {
+    sum_samples(dy, map.out, layout_.samples, activation);
+    vector_gradient(map.bias);
+  }
+  weight_gradient(whole(map), layout_.rows, x, matrix(dy));
+  input_gradient(whole(map), layout_.rows, matrix(dy), matrix(dx), accumulate);
 }
 
 Matrix<const float> GeneralStep::positions() const {
-  if (!spec_.stores_positions()) return row_major(memory_.positions, spec_.encoding_size);
-  return row_major(parameters_ + parameter_layout_.at(names::positions).offset, spec_.encoding_size,
-                   parameter_layout_.buffer_size());
+  if (plan_.positions == no_tensor) return row_major(memory_.positions, spec_.encoding_size);
+  return row_major(parameter(plan_.positions), spec_.encoding_size, parameter_stride());
+}
+
+bool GeneralStep::positions_are_learned() const {
+  return plan_.positions != no_tensor && info(plan_.positions).trained;
 }
 
 void GeneralStep::map_positions(const LinearPart& map) {
-  linear(map, layout_.nodes, positions(), matrix_at(layout_.node_table, map.out), Bias::parameter);
+  linear(map, layout_.nodes, positions(), matrix_at(layout_.node_table, map.out));
 }
 
 void GeneralStep::map_positions_gradient(const LinearPart& map) {
-  bias_gradient(map);
+  vector_gradient(map.bias);
   const Matrix<const float> dtable = matrix_at(layout_.node_sums, map.out);
   weight_gradient(map, layout_.nodes, positions(), dtable);
-  if (!spec_.stores_positions() || spec_.encoding != Encoding::learned) return;
-  const int64_t offset = parameter_layout_.at(names::positions).offset;
-  input_gradient(
-      map, layout_.nodes, dtable,
-      row_major(gradients_ + offset, spec_.encoding_size, parameter_layout_.buffer_size()),
-      positions_have_gradient_);
+  if (!positions_are_learned()) return;
+  input_gradient(map, layout_.nodes, dtable,
+                 row_major(gradient(plan_.positions), spec_.encoding_size, parameter_stride()),
+                 positions_have_gradient_);
   positions_have_gradient_ = true;
 }
 

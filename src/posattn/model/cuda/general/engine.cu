@@ -2,6 +2,7 @@
 #include "posattn/model/cuda/general/engine.h"
 #include "posattn/model/cuda/general/step.h"
 #include "posattn/model/cuda/step/position_tables.h"
+#include "posattn/model/spec_fields.h"
 
 namespace posattn::cuda {
 namespace {
@@ -10,46 +11,56 @@ class GeneralEngine : public StepEngine {
  public:
   GeneralEngine(const FleetShape& shape, int64_t attention_budget)
       : shape_(shape),
-        parameter_layout_(shape.spec),
-        layout_(shape, attention_budget),
+        plan_(plan_of(shape.spec)),
+        layout_(shape, plan_, attention_budget),
         activations_(shape.slots * layout_.floats),
         workspace_(shape.slots * product_workspace),
         errors_(shape.slots * layout_.nodes),
+        label_scales_(shape.slots),
         positions_(positions_table(shape.spec)),
         rotation_(rotation_table(shape.spec)) {}
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
                cudaStream_t stream) override {
-    const GeneralMemory memory{activations_.data(), workspace_.data(), errors_.data(),
-                               positions_.data(), rotation_.data()};
-    GeneralStep(shape_, parameter_layout_, layout_, memory, data, parameters, gradients, stream)
-        .run(losses);
+    const GeneralMemory memory{activations_.data(),  workspace_.data(), errors_.data(),
+                               label_scales_.data(), positions_.data(), rotation_.data()};
+    GeneralStep(shape_, plan_, layout_, memory, data, parameters, gradients, stream).run(losses);
   }
   const char* name() const override { return "general"; }
 
  private:
   FleetShape shape_;
-  ParameterLayout parameter_layout_;
+  Plan plan_;
   GeneralLayout layout_;
   DeviceBuffer<float> activations_, workspace_;
-  DeviceBuffer<double> errors_;
+  DeviceBuffer<double> errors_, label_scales_;
   DeviceBuffer<float> positions_, rotation_;
 };
 
 }  // namespace
+
+bool general_supports(const ModelSpec& spec) {
+  using S = ModelSpec;
+  return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
+                    &S::attention, &S::positions_in_input, &S::encoding, &S::encoding_size,
+                    &S::rope, &S::direct_attention, &S::width, &S::heads, &S::depth, &S::mlp_width,
+                    &S::mlp_depth, &S::biases, &S::relative_attention, &S::reach, &S::causal,
+                    &S::split_heads, &S::join, &S::normalisation, &S::activation, &S::vocabulary,
+                    &S::positions_added, &S::tied_output, &S::loss);
+}
 
 std::unique_ptr<StepEngine> make_general(const FleetShape& shape, int64_t attention_budget) {
   return std::make_unique<GeneralEngine>(shape, attention_budget);
 }
 
 int64_t general_bytes(const FleetShape& shape) {
-  const GeneralLayout layout(shape, general_attention_budget);
+  const GeneralLayout layout(shape, plan_of(shape.spec), general_attention_budget);
   const ModelSpec& spec = shape.spec;
   const int64_t tables =
       layout.nodes * (int64_t{1} * (spec.uses_positions() ? spec.encoding_size : 0) +
                       (spec.rope ? spec.key_size() : 0));
   const auto slot = static_cast<int64_t>((layout.floats + product_workspace) * sizeof(float) +
-                                         layout.nodes * sizeof(double));
+                                         (layout.nodes + 1) * sizeof(double));
   return shape.slots * slot + tables * static_cast<int64_t>(sizeof(float));
 }
 

@@ -1,5 +1,5 @@
-// The engine for any ModelSpec: the network as it is written (nothing folded), every map one
-// batched product over all slots. For .cu files.
+// The engine that carries out any plan but routes, as it is written (nothing folded): every map is
+// one batched product over all slots. For .cu files.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,7 @@ namespace posattn::cuda {
 // to backward if all fit, and otherwise computes them twice, in chunks of samples that fit.
 constexpr int64_t general_attention_budget = 16 << 20;
 
+bool general_supports(const ModelSpec& spec);
 std::unique_ptr<StepEngine> make_general(const FleetShape& shape,
                                          int64_t attention_budget = general_attention_budget);
 int64_t general_bytes(const FleetShape& shape);

@@ -7,60 +7,103 @@ namespace {
 
 int64_t round_up(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
 
+int64_t query_key_size(const Scores& scores) {
+  if (const auto* kind = std::get_if<PositionScores>(&scores)) return kind->query_key.out;
+  if (const auto* kind = std::get_if<DataScores>(&scores)) return kind->query_key.out;
+  return 0;
+}
+
 }  // namespace
 
-GeneralLayout::GeneralLayout(const FleetShape& shape, int64_t attention_budget)
-    : nodes(shape.spec.nodes()), samples(shape.sample_stride()), rows(nodes * samples) {
+GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t attention_budget)
+    : nodes(shape.spec.nodes()),
+      samples(shape.sample_stride()),
+      rows(nodes * samples),
+      joined_columns(shape.spec.joined_size()),
+      added(shape.spec.join == Join::add),
+      floats(0) {
   const ModelSpec& spec = shape.spec;
-  const bool from_data = spec.attention != AttentionSource::positions;
-  query_key_columns = spec.direct_attention ? 0 : int64_t{2} * spec.heads * spec.key_size();
+  const int64_t width = spec.width;
+  place_layers(spec, plan);
+  place_attention(plan.layers.front().attention, attention_budget);
+  output = take(rows * spec.output_columns);
+  for (int64_t& offset : djoined) offset = take(rows * joined_columns);
+  dhidden[0] = take(rows * spec.mlp_width);
+  dhidden[1] = spec.mlp_depth > 2 ? take(rows * spec.mlp_width) : dhidden[0];
+  dmixed = take(rows * width);
+  dvalue = take(rows * width);
+  const int64_t columns =
+      std::max<int64_t>({width, spec.mlp_width, spec.output_columns, query_key_columns});
+  node_table = take(nodes * columns);
+  node_sums = take(nodes * columns);
+}
+
+int64_t GeneralLayout::take(int64_t count) {
+  const int64_t offset = floats;
+  floats += round_up(count, 32);
+  return offset;
+}
+
+void GeneralLayout::place_layers(const ModelSpec& spec, const Plan& plan) {
+  const int64_t width = spec.width;
+  layers.resize(spec.depth);
+  for (int l = 0; l < spec.depth; ++l) {
+    const bool before = plan.layers[l].when == Normalisation::before;
+    Layer& layer = layers[l];
+    layer.joined = take_rows(joined_columns);
+    if (added) {
+      x.push_back(take_rows(width));
+      layer.heard = before ? take_rows(width) : x.back();
+    } else {
+      layer.heard = layer.joined;
+      x.push_back(before ? take_rows(width) : layer.heard);
+    }
+  }
+  x.push_back(take_rows(width));
+  for (int l = 0; l < spec.depth; ++l) {
+    const LayerBlock& block = plan.layers[l];
+    const bool before = block.when == Normalisation::before,
+               after = block.when == Normalisation::after;
+    Layer& layer = layers[l];
+    layer.attended = !added  ? View{layer.joined.offset + width, layer.joined.stride}
+                     : after ? take_rows(width)
+                             : layer.joined;
+    layer.mlp_input = added && before ? take_rows(width) : layer.joined;
+    layer.output = after ? take_rows(width) : x[l + 1];
+    layer.value = take(rows * width);
+    layer.mixed = take(rows * width);
+    for (int k = 0; k + 1 < spec.mlp_depth; ++k) {
+      layer.hidden.push_back(take(rows * spec.mlp_width));
+      layer.maps.push_back(block.mlp.activation == Activation::relu ? layer.hidden.back()
+                                                                    : take(rows * spec.mlp_width));
+    }
+  }
+  head_input = plan.head.norm ? take_rows(width) : x.back();
+}
+
+// All layers have the same kind of attention.
+void GeneralLayout::place_attention(const AttentionBlock& block, int64_t attention_budget) {
+  const auto depth = static_cast<int64_t>(layers.size());
+  query_key_columns = query_key_size(block.scores);
   attention_stride = round_up(nodes, 4);
-  const int64_t sample_floats = nodes * (query_key_columns + spec.heads * attention_stride);
-  kept = !from_data || sample_floats * samples * spec.depth <= attention_budget;
-  if (!from_data) {
+  const int64_t sample_floats = nodes * (query_key_columns + block.heads * attention_stride);
+  kept = !block.from_data() || sample_floats * samples * depth <= attention_budget;
+  if (!block.from_data()) {
     chunk = 1;
   } else if (kept) {
     chunk = samples;
   } else {  // with their gradients
     chunk = std::clamp<int64_t>(attention_budget / (2 * sample_floats), 1, samples);
   }
-
-  floats = 0;
-  const auto take = [&](int64_t count) {
-    const int64_t offset = floats;
-    floats += round_up(count, 32);
-    return offset;
-  };
-  const int64_t width = spec.width;
-  for (int l = 0; l < spec.depth; ++l) {
-    Layer layer;
-    layer.joined = take(rows * 2 * width);
-    layer.value = take(rows * width);
-    layer.mixed = take(rows * width);
-    for (int k = 0; k + 1 < spec.mlp_depth; ++k)
-      layer.hidden.push_back(take(rows * spec.mlp_width));
-    if (l == 0 || kept) {
-      layer.query_key = take(chunk * nodes * query_key_columns);
-      layer.attention = take(chunk * spec.heads * nodes * attention_stride);
-    } else {
-      layer.query_key = layers[0].query_key;
-      layer.attention = layers[0].attention;
-    }
-    layers.push_back(layer);
+  const int64_t query_key = chunk * nodes * query_key_columns;
+  const int64_t attention = chunk * block.heads * nodes * attention_stride;
+  for (Layer& layer : layers) {
+    const bool own = kept || &layer == &layers.front();
+    layer.query_key = own ? take(query_key) : layers.front().query_key;
+    layer.attention = own ? take(attention) : layers.front().attention;
   }
-  decoder_input = take(rows * width);
-  output = take(rows * spec.output_columns);
-  for (int64_t& offset : djoined) offset = take(rows * 2 * width);
-  dhidden[0] = take(rows * spec.mlp_width);
-  dhidden[1] = spec.mlp_depth > 2 ? take(rows * spec.mlp_width) : dhidden[0];
-  dmixed = take(rows * width);
-  dvalue = take(rows * width);
-  dquery_key = take(chunk * nodes * query_key_columns);
-  dattention = take(chunk * spec.heads * nodes * attention_stride);
-  const int64_t columns =
-      std::max<int64_t>({width, spec.mlp_width, spec.output_columns, query_key_columns});
-  node_table = take(nodes * columns);
-  node_sums = take(nodes * columns);
+  dquery_key = take(query_key);
+  dattention = take(attention);
 }
 
 }  // namespace posattn::cuda

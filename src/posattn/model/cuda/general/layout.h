@@ -1,42 +1,62 @@
 // Where the general engine keeps one slot's activations: offsets, in floats, into the slot's part
 // of one block of device memory. Rows are (node, sample), node-major: R = nodes x sample_stride of
-// them.
+// them. What two parts of a layer share is decided here alone: without a normalisation, what it
+// would write is what it would read.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "posattn/model/cuda/step/step_engine.h"
+#include "posattn/model/plan/plan.h"
 
 namespace posattn::cuda {
 
+// A matrix of R rows, `stride` floats from row to row.
+struct View {
+  int64_t offset = 0, stride = 0;
+};
+
 struct GeneralLayout {
   // `attention_budget`: floats of a slot's queries, keys and scores, see below.
-  GeneralLayout(const FleetShape& shape, int64_t attention_budget);
+  GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t attention_budget);
 
   int64_t nodes, samples, rows;
 
   // Attention from data works on chunks of samples: queries, keys and scores of a whole batch are
   // kept for the gradient if all layers' fit the budget, and computed again otherwise, in chunks
-  // that fit it. Attention from positions is always one chunk of one "sample".
+  // that fit it. Attention that does not depend on the data is always one chunk of one "sample".
   int64_t chunk;
   bool kept;
   int64_t query_key_columns;  // 2 d_k per head
   int64_t attention_stride;   // of a row of scores
 
   struct Layer {
-    int64_t joined;               // [R, 2 d]: x | o
+    View heard;                   // [R, d]: what attention reads, x or x normalised
+    View attended;                // [R, d]: o behind what was heard, in joined; or x + o
+    View joined;                  // [x | o]; or x + o, normalised after
+    View mlp_input;               // joined, or normalised before
+    View output;                  // [R, d]: the next layer's x, or what it is normalised from
     int64_t value, mixed;         // [R, d]
-    std::vector<int64_t> hidden;  // [R, mlp_width] after each ReLU
+    std::vector<int64_t> maps;    // [R, mlp_width] before each activation; hidden after a ReLU
+    std::vector<int64_t> hidden;  // [R, mlp_width] after it
     int64_t query_key;            // [nodes, chunk, query_key_columns]
     int64_t attention;            // [chunk, heads, nodes, attention_stride]
   };
   std::vector<Layer> layers;
-  int64_t decoder_input;  // [R, d]
-  int64_t output;         // [R, output_columns], then its gradient
+  std::vector<View> x;  // [R, d]: the input of each layer, then the last one's output
+  View head_input;
+  int64_t output;  // [R, output_columns], then its gradient
 
-  // Gradients, shared by all layers.
-  int64_t djoined[2];  // [R, 2 d]; layer l writes to djoined[l % 2]
+  // Gradients, shared by all layers. Concatenated: that of [x | o] alternates between two places.
+  // Added: the first is that of x, all along, and the second that of what the MLP or attention
+  // reads.
+  int64_t djoined[2];
+  int64_t joined_columns;
+  bool added;
+  View dx(int layer) const { return {djoined[added ? 0 : layer % 2], joined_columns}; }
+  View dmlp_input(int layer) const { return {djoined[added ? 1 : layer % 2], joined_columns}; }
+
   int64_t dhidden[2];  // [R, mlp_width]
   int64_t dmixed, dvalue;
   int64_t dquery_key, dattention;  // of one chunk
@@ -44,6 +64,12 @@ struct GeneralLayout {
   int64_t node_sums;               // [nodes, any columns]: sums of a gradient over samples
 
   int64_t floats;  // of one slot
+
+ private:
+  int64_t take(int64_t count);  // room for so many floats
+  View take_rows(int64_t columns) { return {take(rows * columns), columns}; }
+  void place_layers(const ModelSpec& spec, const Plan& plan);
+  void place_attention(const AttentionBlock& block, int64_t attention_budget);
 };
 
 }  // namespace posattn::cuda

@@ -1,11 +1,11 @@
-// One step of the general engine: what is computed where, for all slots at once. The formulas and
-// their order are those of model/reference_network.cc.
+// One step of the general engine: the plan carried out for all slots at once. The formulas and
+// their order are those of model/plan/plan_network.cc and plan_layer.cc.
 #pragma once
 
 #include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/model/cuda/general/layout.h"
-#include "posattn/model/parameters.h"
+#include "posattn/model/plan/plan.h"
 
 namespace posattn::cuda {
 
@@ -14,6 +14,7 @@ struct GeneralMemory {
   float* activations = nullptr;        // [slots, GeneralLayout::floats]
   float* product_workspace = nullptr;  // [slots, product_workspace]
   double* errors = nullptr;            // [slots, nodes]
+  double* label_scales = nullptr;      // [slots]
   const float* positions = nullptr;    // P by formula [nodes, encoding_size]
   const float* rotation = nullptr;     // RoPE's table [nodes, d_k]
 };
@@ -21,84 +22,128 @@ struct GeneralMemory {
 // A linear map's place among the parameters: y = x W^T + b, W [out, in] with rows row_stride apart.
 // `in` may be a part of W's columns: of [data | P], either.
 struct LinearPart {
-  int64_t weight = 0, bias = 0, row_stride = 0;
+  int64_t weight = 0;
+  TensorId bias = no_tensor;
+  int64_t row_stride = 0;
   int32_t in = 0, out = 0;
 };
 
 class GeneralStep {
  public:
-  GeneralStep(const FleetShape& shape, const ParameterLayout& parameter_layout,
-              const GeneralLayout& layout, const GeneralMemory& memory, const StepData& data,
-              const float* parameters, float* gradients, cudaStream_t stream);
+  GeneralStep(const FleetShape& shape, const Plan& plan, const GeneralLayout& layout,
+              const GeneralMemory& memory, const StepData& data, const float* parameters,
+              float* gradients, cudaStream_t stream);
 
   void run(double* losses);
 
  private:
-  enum class Bias { none, parameter, node_table };
+  enum class Bias { parameter, node_table };
 
   // general/step.cu
   void forward();
-  void forward_layer(int layer);
-  void squared_error(double* losses);
+  void loss(double* losses);
   void backward();
+
+  // general/input.cu: x of the first layer; and gradients from dx, which is written over.
+  void encode();
+  void encode_backward(Rows<float> dx);
+
+  // general/layer.cu
+  void forward_layer(int layer);
   void backward_layer(int layer);
+  void forward_mlp(int layer);
+  void backward_mlp(int layer, Rows<float> dout, Rows<float> din);
+  void normalise(const NormalisationBlock& block, View x, View y);
+  // dy becomes dx; dmixed is written over.
+  void normalise_backward(const NormalisationBlock& block, View x, Rows<float> dy);
+  void add(Rows<const float> x, Rows<float> y);  // y += x, [R, d]
 
   // general/attention.cu: mixed = concat_h A_h V_h of a layer; and from dmixed the gradients of
-  // values (dvalue), of the attention's parameters, and of x (added to dx).
+  // values (dvalue), of the attention's parameters, and of what was heard, added to dheard where
+  // that is `started`. Whether it is started then.
   void attend(int layer);
-  void attend_backward(int layer, Rows<float> dx);
-  void attend_from_positions(int layer);
-  void attend_from_positions_backward(int layer);
-  void attend_from_data(int layer, int64_t first, int64_t count);
-  void attend_from_data_backward(int layer, Rows<float> dx, int64_t first, int64_t count);
-  void scores(int layer, int64_t count);
-  void scores_backward(int layer, int64_t count);
+  bool attend_backward(int layer, Rows<float> dheard, bool started);
   void softmax(int layer, int64_t count, Rows<const float> scores);
   void softmax_backward(int layer, int64_t count, Rows<float> dscores);
-  void rotate(int64_t offset, int64_t count, float sign);
   Product mixing(int64_t rows, int64_t columns, int64_t depth) const;
   Matrix<float> attention_matrices(int64_t offset) const;
   Matrix<float> head_columns(int64_t offset) const;  // of all samples, for one shared attention
   Matrix<float> head_of_sample(int64_t offset, int64_t first) const;
+
+  // Attention that does not depend on the data, one file for each kind: the layer's attention, and
+  // the gradients of its tensors from dattention.
+  void share(const PositionScores& kind, int layer);
+  void share_backward(const PositionScores& kind, int layer);
+  void share(const DirectScores& kind, int layer);
+  void share_backward(const DirectScores& kind, int layer);
+  void share(const RelativeScores& kind, int layer);
+  void share_backward(const RelativeScores& kind, int layer);
+  static void share(const RouteScores&, int) {}  // the engine refuses these
+  static void share_backward(const RouteScores&, int) {}
+
+  // general/data_scores.cu
+  void attend_from_data(const DataScores& kind, int layer);
+  void attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dheard,
+                                 bool started);
+  void attend_chunk(const DataScores& kind, int layer, int64_t first, int64_t count);
+  void attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dheard, bool started,
+                             int64_t first, int64_t count);
+  Matrix<const float> heard_by(int layer, int64_t first, int64_t count) const;
+
+  // general/query_key_scores.cu
+  void scores(int layer, int64_t count, bool rope);
+  void scores_backward(int layer, int64_t count, bool rope);
+  void rotate(int64_t offset, int64_t count, float sign);
   Matrix<float> query_key_heads(int64_t offset, int64_t count, bool keys) const;
-  Matrix<const float> layer_input(int layer, int64_t first, int64_t count) const;
 
   // general/dense.cu
-  LinearPart part(std::string_view name, int64_t first_column, int64_t in) const;
-  LinearPart whole(std::string_view name) const;
+  LinearPart part(const LinearBlock& map, int64_t first_column, int64_t in) const;
+  LinearPart whole(const LinearBlock& map) const { return part(map, 0, map.in); }
   void linear(const LinearPart& map, int64_t rows, Matrix<const float> x, Matrix<float> y,
-              Bias bias, bool relu = false);
+              Bias bias = Bias::parameter, bool relu = false);
   // dW = or += dy^T x
   void weight_gradient(const LinearPart& map, int64_t rows, Matrix<const float> x,
                        Matrix<const float> dy, bool accumulate = false);
   // dx = or += dy W
   void input_gradient(const LinearPart& map, int64_t rows, Matrix<const float> dy, Matrix<float> dx,
                       bool accumulate = false);
+  // Of all rows: dW, db, and dx = or +=.
+  void linear_gradient(const LinearBlock& map, Matrix<const float> x, Rows<float> dy,
+                       Rows<float> dx, bool accumulate = false, const float* activation = nullptr);
   // node_sums = or += sums over samples of dy [nodes, count, columns], which becomes zero first
   // where `activation` is not positive.
   void sum_samples(Rows<float> dy, int64_t columns, int64_t count,
                    const float* activation = nullptr, bool accumulate = false);
-  void bias_gradient(const LinearPart& map);  // from node_sums
+  void vector_gradient(TensorId vector);  // from node_sums; of a bias, a shift or a gain
   // node_table = P W^T + b; and from node_sums the gradients of W, b and a learned P.
   void map_positions(const LinearPart& map);
   void map_positions_gradient(const LinearPart& map);
   Matrix<const float> positions() const;
+  bool positions_are_learned() const;
   void enqueue(Product product);
 
+  const TensorInfo& info(TensorId id) const { return plan_.tensors.all()[id]; }
+  const float* parameter(TensorId id) const { return parameters_ + info(id).offset; }
+  float* gradient(TensorId id) const { return gradients_ + info(id).offset; }
+  int64_t parameter_stride() const { return plan_.tensors.buffer_size(); }
+
+  const AttentionBlock& attention(int layer) const { return plan_.layers[layer].attention; }
   float* at(int64_t offset) const { return memory_.activations + offset; }
   Rows<float> rows_at(int64_t offset, int64_t stride) const {
     return {at(offset), layout_.floats, stride};
   }
+  Rows<float> rows_of(View view) const { return rows_at(view.offset, view.stride); }
   static Matrix<float> matrix(Rows<float> rows) {
     return row_major(rows.data, rows.stride, rows.slot_stride);
   }
   Matrix<float> matrix_at(int64_t offset, int64_t stride) const {
     return matrix(rows_at(offset, stride));
   }
+  Matrix<float> matrix_of(View view) const { return matrix(rows_of(view)); }
 
   const FleetShape& shape_;
-  const ModelSpec& spec_;
-  const ParameterLayout& parameter_layout_;
+  const ModelSpec& spec_;  // sizes; what is done with them is the plan's
+  const Plan& plan_;
   const GeneralLayout& layout_;
   const GeneralMemory& memory_;
   const StepData& data_;

@@ -10,6 +10,7 @@
 #include "posattn/model/cuda/large/layer.h"
 #include "posattn/model/cuda/large/positional_attention.h"
 #include "posattn/model/cuda/step/position_tables.h"
+#include "posattn/model/spec_fields.h"
 
 namespace posattn::cuda {
 namespace {
@@ -165,11 +166,16 @@ class FusedLargeEngine : public StepEngine {
 }  // namespace
 
 bool fused_large_supports(const ModelSpec& spec) {
+  using S = ModelSpec;  // absent biases are zeros
+  const bool known =
+      knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
+                 &S::encoding, &S::encoding_size, &S::rope, &S::direct_attention, &S::width,
+                 &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases);
   const bool from_positions = spec.attention == AttentionSource::positions;
   const bool from_data = spec.attention == AttentionSource::data && !spec.rope;
   const bool learned_input = spec.positions_in_input && spec.encoding == Encoding::learned;
-  if (!(from_positions || from_data) || spec.routed || learned_input || spec.mlp_depth != 2 ||
-      spec.data_columns != 1 || spec.output_columns != 1 || spec.width > most_width) {
+  if (!known || !(from_positions || from_data) || learned_input || spec.mlp_depth != 2 ||
+      spec.width > most_width) {
     return false;
   }
   const FoldedLayout layout(spec);

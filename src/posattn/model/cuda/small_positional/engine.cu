@@ -5,6 +5,7 @@
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_positional/layer.h"
 #include "posattn/model/cuda/step/tile.cuh"
+#include "posattn/model/spec_fields.h"
 
 namespace posattn::cuda {
 namespace {
@@ -180,11 +181,13 @@ class FusedPositionalEngine : public StepEngine {
 }  // namespace
 
 bool fused_positional_supports(const ModelSpec& spec) {
-  return spec.attention == AttentionSource::positions && !spec.routed && !spec.positions_in_input &&
-         !spec.rope && spec.encoding != Encoding::learned && spec.width == tile_columns &&
+  using S = ModelSpec;  // absent biases are zeros
+  return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::encoding, &S::encoding_size,
+                    &S::direct_attention, &S::width, &S::heads, &S::depth, &S::mlp_width,
+                    &S::mlp_depth, &S::biases) &&
+         spec.encoding != Encoding::learned && spec.width == tile_columns &&
          spec.mlp_width == tile_columns && spec.mlp_depth == 2 && spec.heads == 2 &&
-         spec.depth >= 2 && spec.data_columns == 1 && spec.output_columns == 1 &&
-         spec.real_nodes <= most_real_nodes && spec.nodes() <= most_nodes;
+         spec.depth >= 2 && spec.real_nodes <= most_real_nodes && spec.nodes() <= most_nodes;
 }
 
 std::unique_ptr<StepEngine> make_fused_positional(const FleetShape& shape) {

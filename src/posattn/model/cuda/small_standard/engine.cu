@@ -37,11 +37,8 @@ standard::BlockTiles block_tiles_here(const FleetShape& shape) {
 }  // namespace
 
 bool fused_standard_supports(const ModelSpec& spec) {
-  return spec.attention == AttentionSource::data && spec.positions_in_input &&
-         spec.encoding != Encoding::learned && !spec.rope && !spec.direct_attention &&
-         spec.width == 64 && spec.mlp_width == 64 && spec.mlp_depth == 2 && spec.heads == 2 &&
-         spec.depth >= 2 && spec.data_columns == 1 && spec.output_columns == 1 &&
-         spec.nodes() <= 9 && Folding::supports(spec);
+  return spec.attention == AttentionSource::data && spec.heads == 2 && spec.nodes() <= 9 &&
+         Folding::supports(spec);
 }
 
 std::unique_ptr<StepEngine> standard::make_engine_with(const FleetShape& shape,

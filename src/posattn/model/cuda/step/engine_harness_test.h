@@ -45,13 +45,16 @@ class DeviceBatch {
     std::vector<float> inputs(shape.slots * nodes * stride * spec.data_columns);
     std::vector<float> targets(shape.slots * nodes * stride * spec.output_columns);
     std::vector<uint8_t> counted(shape.slots * nodes * spec.output_columns);
+    const int64_t rows = shape.slots * nodes * stride;
+    std::vector<int32_t> tokens(spec.vocabulary > 0 ? rows : 0, -1);
+    std::vector<int32_t> labels(spec.loss == Loss::cross_entropy ? rows : 0, -1);
     for (int slot = 0; slot < shape.slots; ++slot) {
       const RandomBatch& batch = slots[slot].batch;
       const int64_t outputs = batch.samples * batch.real_nodes * spec.output_columns;
       steps[slot] = {static_cast<int32_t>(batch.samples), batch.real_nodes,
                      outputs == 0 ? 0 : 1.0f / static_cast<float>(outputs)};
-      const auto spread = [&](const std::vector<float>& from, int64_t columns,
-                              std::vector<float>& to) {
+      const auto spread = [&](const auto& from, int64_t columns, auto& to) {
+        if (to.empty()) return;
         for (int64_t s = 0; s < batch.samples; ++s) {
           for (int64_t i = 0; i < batch.real_nodes; ++i) {
             for (int64_t c = 0; c < columns; ++c) {
@@ -63,6 +66,8 @@ class DeviceBatch {
       };
       spread(batch.inputs, spec.data_columns, inputs);
       spread(batch.targets, spec.output_columns, targets);
+      spread(batch.tokens, 1, tokens);
+      spread(batch.labels, 1, labels);
       // Absent nodes would count at full length: the engine must look at real_nodes as well.
       for (int64_t i = 0; i < int64_t{1} * spec.real_nodes * spec.output_columns; ++i) {
         counted[slot * nodes * spec.output_columns + i] =
@@ -73,15 +78,19 @@ class DeviceBatch {
     inputs_ = DeviceBuffer<float>(inputs);
     targets_ = DeviceBuffer<float>(targets);
     counted_ = DeviceBuffer<uint8_t>(counted);
+    tokens_ = DeviceBuffer<int32_t>(tokens);
+    labels_ = DeviceBuffer<int32_t>(labels);
   }
   StepData data() const {
-    return {steps_.data(), inputs_.data(), targets_.data(), counted_.data()};
+    return {steps_.data(),   inputs_.data(), targets_.data(),
+            counted_.data(), tokens_.data(), labels_.data()};
   }
 
  private:
   DeviceBuffer<SlotStep> steps_;
   DeviceBuffer<float> inputs_, targets_;
   DeviceBuffer<uint8_t> counted_;
+  DeviceBuffer<int32_t> tokens_, labels_;
 };
 
 // One step of every slot. Gradients and losses hold NaN before, so that what is not overwritten

@@ -11,6 +11,10 @@ namespace {
 enum class Kind { general, fused_positional, fused_standard, fused_large };
 
 Kind engine_kind(const ModelSpec& spec, Path path) {
+  if (!general_supports(spec)) {  // nor does any other
+    throw Error(ExitCode::configuration, "a routed model on the GPU", "a model with scores",
+                "routes are not trained; use the CPU");
+  }
   if (path == Path::plain) return Kind::general;
   if (fused_positional_supports(spec)) return Kind::fused_positional;
   if (fused_standard_supports(spec)) return Kind::fused_standard;

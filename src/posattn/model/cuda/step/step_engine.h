@@ -1,5 +1,5 @@
-// One training step's loss and gradient for every run of a fleet at once. Engines: general (any
-// spec), two fused ones for the paper's shapes and one for larger ones. For .cu files.
+// One training step's loss and gradient for every run of a fleet at once. Engines: general (every
+// spec that trains), two fused ones for the paper's shapes and one for larger ones. For .cu files.
 //
 // A *slot* is a run's place in the fleet. What a slot computes depends on nothing but its own
 // parameters and data and on the shape's spec, batch and precision: not on the number of slots, and
@@ -39,6 +39,10 @@ struct StepData {
   const float* targets = nullptr;    // [slots, nodes, sample_stride, output_columns], likewise
   const uint8_t* counted = nullptr;  // [slots, nodes, output_columns]: 1 where an output counts at
                                      // full length (also ask node < real_nodes)
+  // [slots, nodes, sample_stride], -1 for scratch and absent nodes and absent samples; null where
+  // the model has none.
+  const int32_t* tokens = nullptr;
+  const int32_t* labels = nullptr;  // in place of targets
 };
 
 class StepEngine {
@@ -47,7 +51,8 @@ class StepEngine {
 
   // Enqueues on `stream`, in any number of kernels and without talking to the host (the calls are
   // captured into a graph): for every slot that does not rest
-  //   losses[slot]    = loss_scale x sum of squared errors over counted outputs
+  //   losses[slot]    = loss_scale x sum of squared errors over counted outputs, or the mean
+  //                     cross-entropy of the labels that count
   //   gradients[slot] = d loss / d parameters, every trained tensor overwritten
   // parameters and gradients are [slots, ParameterLayout(spec).buffer_size()].
   virtual void enqueue(const StepData& data, const float* parameters, float* gradients,

@@ -1,0 +1,12 @@
+// The CUDA rows of the operations whose code on the CPU is kernels/plain. No CUDA types.
+#pragma once
+
+#include <vector>
+
+#include "posattn/kernels/cuda/operations.h"
+
+namespace posattn::cuda {
+
+std::vector<CudaOperation> plain_cuda_operations();
+
+}  // namespace posattn::cuda

@@ -1,0 +1,68 @@
+// The input of the general engine: numbers, tokens and positions become x of the first layer.
+#include "posattn/kernels/cuda/tokens.h"
+#include "posattn/model/cuda/general/step.h"
+
+namespace posattn::cuda {
+
+void GeneralStep::encode() {
+  const InputBlock& block = plan_.input;
+  const int64_t columns = spec_.data_columns;
+  const auto width = static_cast<int32_t>(spec_.width);
+  const auto samples = static_cast<int32_t>(layout_.samples);
+  const Rows<float> x = rows_of(layout_.x.front());
+  if (block.positions_joined) {
+    map_positions(part(*block.values, columns, spec_.encoding_size));
+  }
+  if (block.values && columns > 0) {
+    linear(part(*block.values, 0, columns), layout_.rows,
+           row_major(data_.inputs, columns, layout_.rows * columns), matrix(x),
+           block.positions_joined ? Bias::node_table : Bias::parameter);
+  } else if (block.values) {  // of positions alone
+    enqueue_spread(shape_.slots, layout_.rows, samples, width, rows_at(layout_.node_table, width),
+                   x, false, data_.slots, stream_);
+  }
+  if (block.tokens != no_tensor) {
+    enqueue_embed(shape_.slots, layout_.rows, width, data_.tokens,
+                  {parameter(block.tokens), parameter_stride(), width}, block.values.has_value(), x,
+                  data_.slots, stream_);
+  }
+  if (!block.positions_added) return;
+  const Matrix<const float> p = positions();
+  enqueue_spread(shape_.slots, layout_.rows, samples, width, {p.data, p.slot, width}, x, true,
+                 data_.slots, stream_);
+}
+
+void GeneralStep::encode_backward(Rows<float> dx) {
+  const InputBlock& block = plan_.input;
+  const int64_t columns = spec_.data_columns, width = spec_.width;
+  if (block.positions_added && positions_are_learned()) {
+    sum_samples(dx, width, layout_.samples);
+    enqueue_sum_parts(shape_.slots, 1, layout_.nodes * width, rows_at(layout_.node_sums, width),
+                      gradient(plan_.positions), parameter_stride(), positions_have_gradient_,
+                      data_.slots, stream_);
+    positions_have_gradient_ = true;
+  }
+  if (block.tokens != no_tensor) {
+    const bool tied = plan_.head.map.weight == block.tokens;  // has the head's gradient by now
+    enqueue_embed_gradient(shape_.slots, layout_.rows, spec_.width, spec_.vocabulary, data_.tokens,
+                           dx, {gradient(block.tokens), parameter_stride(), width}, tied,
+                           data_.slots, stream_);
+    if (block.values) {  // which rows of tokens have not seen
+      enqueue_clear_embedded(shape_.slots, layout_.rows, spec_.width, data_.tokens, dx, data_.slots,
+                             stream_);
+    }
+  }
+  if (!block.values) return;
+  if (columns > 0) {
+    weight_gradient(part(*block.values, 0, columns), layout_.rows,
+                    row_major(data_.inputs, columns, layout_.rows * columns), matrix(dx));
+  }
+  sum_samples(dx, width, layout_.samples);
+  if (block.positions_joined) {
+    map_positions_gradient(part(*block.values, columns, spec_.encoding_size));
+  } else {
+    vector_gradient(block.values->bias);
+  }
+}
+
+}  // namespace posattn::cuda

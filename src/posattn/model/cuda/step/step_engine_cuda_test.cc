@@ -1,0 +1,120 @@
+// Engines fail closed: whichever field of a spec changes, each engine refuses the model or agrees
+// with the reference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "posattn/base/error.h"
+#include "posattn/model/cuda/general/engine.h"
+#include "posattn/model/cuda/large/engine.h"
+#include "posattn/model/cuda/small_positional/engine.h"
+#include "posattn/model/cuda/small_standard/engine.h"
+#include "posattn/model/cuda/step/engine_harness_test.h"
+#include "posattn/model/perturbed_specs_test.h"
+
+namespace posattn::cuda {
+namespace {
+
+using posattn::testing::perturbed_specs;
+using posattn::testing::PerturbedSpec;
+
+struct Engine {
+  const char* name;
+  bool (*supports)(const ModelSpec& spec);
+  std::unique_ptr<StepEngine> (*make)(const FleetShape& shape);
+};
+const Engine engines[] = {
+    {"general", general_supports, [](const FleetShape& shape) { return make_general(shape); }},
+    {"fused-positional", fused_positional_supports, make_fused_positional},
+    {"fused-standard", fused_standard_supports, make_fused_standard},
+    {"fused-large", fused_large_supports, make_fused_large},
+};
+
+ModelSpec spec_of(const char* preset, int width, int heads) {
+  ModelSpec spec;
+  apply_preset(preset, spec);
+  spec.real_nodes = width == 4 ? 3 : 2;  // positions as wide as x may be added to it
+  spec.width = spec.mlp_width = width;
+  spec.heads = heads;
+  spec.depth = 2;
+  return resolve(spec);
+}
+
+// Tokens and classes, by which some fields may first change.
+ModelSpec token_spec() {
+  ModelSpec spec = spec_of("relative", 4, 2);
+  spec.vocabulary = spec.output_columns = 3;
+  spec.loss = Loss::cross_entropy;
+  return resolve(spec);
+}
+
+void expect_agreement(const Engine& engine, const ModelSpec& spec) {
+  FleetShape shape;
+  shape.spec = spec;
+  shape.batch = 3;
+  const auto slot = testing::random_slot(spec, 11, 3, spec.real_nodes);
+  const auto made = engine.make(shape);
+  EXPECT_STREQ(made->name(), engine.name);
+  testing::expect_matches_reference(spec, slot, testing::run_engine(*made, shape, {slot})[0], 3e-5);
+}
+
+// Specs around these bases: two of the sizes that the fused engines take, and small ones.
+void check_around(const std::vector<ModelSpec>& bases, const std::vector<std::string>& names) {
+  for (const ModelSpec& base : bases) {
+    std::vector<PerturbedSpec> specs = perturbed_specs(base);
+    specs.push_back({"nothing", base});
+    for (const auto& [field, spec] : specs) {
+      SCOPED_TRACE(field + " changed: " + to_json(spec));
+      for (const Engine& engine : engines) {
+        if (std::ranges::find(names, engine.name) == names.end()) continue;
+        if (engine.supports(spec)) expect_agreement(engine, spec);
+      }
+    }
+  }
+}
+
+TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
+  std::vector<ModelSpec> bases = {spec_of("positional", 4, 2), spec_of("standard", 4, 2),
+                                  token_spec()};
+  bases[1].encoding = Encoding::learned;  // of any size
+  EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),  // which routed models alone have
+            std::set<std::string>{"route_places"});
+  check_around(bases, {"general"});
+}
+
+TEST(StepEngines, TheFusedOnesAgreeOrRefuse) {
+  const std::vector<ModelSpec> bases = {spec_of("positional", 64, 2), spec_of("standard", 64, 2)};
+  EXPECT_TRUE(fused_positional_supports(bases[0]));
+  EXPECT_TRUE(fused_standard_supports(bases[1]));
+  check_around(bases, {"fused-positional", "fused-standard", "fused-large"});
+}
+
+TEST(StepEngines, ModelsWithoutBiasesTakeTheFusedOnes) {
+  FleetShape shape;
+  shape.batch = 3;
+  shape.spec = spec_of("homogeneous", 64, 2);
+  EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-positional");
+  shape.spec = spec_of("standard-no-bias", 64, 2);
+  EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-standard");
+  shape.spec = spec_of("homogeneous", 32, 2);
+  EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-large");
+}
+
+TEST(StepEngines, RoutedModelsAreRefusedInWords) {
+  FleetShape shape;
+  shape.spec.routed = true;
+  shape.spec = resolve(shape.spec);
+  shape.batch = 3;
+  for (const Path path : {Path::automatic, Path::plain, Path::folded}) {
+    try {
+      make_step_engine(shape, path);
+      FAIL() << "a routed model must be refused";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::configuration);
+      EXPECT_EQ(error.problem(), "a routed model on the GPU");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace posattn::cuda
