@@ -329,7 +329,8 @@ TEST(Experiment, AGridHasALimit) {
 TEST(Experiment, EmbeddedOnesAreWhole) {
   const std::vector<std::string> names = experiment_names();
   EXPECT_THAT(names, ElementsAre("value-range", "sample-count", "input-length", "variable-length",
-                                 "small-standard", "encodings", "variants", "accuracy"));
+                                 "small-standard", "encodings", "variants", "accuracy",
+                                 "length-generalisation"));
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const Experiment experiment = load_experiment(name);
@@ -337,7 +338,8 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
     EXPECT_FALSE(experiment.title.empty());
     EXPECT_FALSE(runs_of(load_experiment(name, {.quick = true})).empty());
   }
-  EXPECT_THAT(runs_of(load_experiment("value-range")), SizeIs(100));
+  // The paper's two lines, and two without biases.
+  EXPECT_THAT(runs_of(load_experiment("value-range")), SizeIs(200));
 }
 
 // What is trained for one experiment serves the others.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "posattn/model/perturbed_specs_test.h"
 #include "posattn/model/random_spec_test.h"
 #include "posattn/model/reference_network.h"
 
@@ -96,6 +97,48 @@ TEST(Network, AgreesWithTheReferenceForEverySpecOnBothPaths) {
   }
 }
 
+// Whichever field of a spec changes, the engine that takes the model computes that model.
+TEST(Network, EveryFieldCountsOnEveryPath) {
+  ModelSpec positional, standard, tokens;
+  apply_preset("standard", standard);
+  standard.encoding = Encoding::learned;
+  apply_preset("relative", tokens);
+  tokens.vocabulary = tokens.output_columns = 3;
+  tokens.loss = Loss::cross_entropy;
+  std::vector<ModelSpec> bases;
+  for (ModelSpec spec : {positional, standard, tokens}) {
+    spec.real_nodes = 3;  // positions as wide as x may be added to it
+    spec.width = spec.mlp_width = 4;
+    spec.depth = 2;
+    bases.push_back(resolve(spec));
+  }
+  EXPECT_EQ(testing::fields_not_perturbed(bases), std::set<std::string>{"route_places"});
+  for (const ModelSpec& base : bases) {
+    for (const auto& [field, spec] : testing::perturbed_specs(base)) {
+      SCOPED_TRACE(field + " changed: " + to_json(spec));
+      const Parameters<float> parameters = random_parameters(spec, 4);
+      const Parameters<double> parameters64 = to_double(parameters);
+      RandomStream random(8, Purpose::test_data, 0, 0);
+      const RandomBatch data(spec, 4, spec.real_nodes, random);
+      const auto expected = reference_forward(spec, parameters64, data.reference());
+      for (const Path path : {Path::automatic, Path::plain, Path::folded}) {
+        Network network(spec, {.path = path});
+        std::vector<float> outputs(expected.size());
+        network.forward(parameters, data.batch(), outputs);
+        EXPECT_LT(difference(outputs, expected), 1e-5);
+        if (spec.routed) continue;
+        Parameters<float> gradient(parameters.shared_layout());
+        Parameters<double> gradient64(parameters64.shared_layout());
+        const double loss =
+            reference_gradient(spec, parameters64, data.reference(), data.mask, gradient64);
+        EXPECT_NEAR(network.gradient(parameters, data.batch(), data.mask, gradient), loss,
+                    1e-5 * (loss + 1e-6));
+        EXPECT_LT(difference(gradient.values(), gradient64.values()), 3e-5);
+      }
+    }
+  }
+}
+
 TEST(Network, AttentionAgreesWithTheReference) {
   for (int trial = 0; trial < trials() / 4; ++trial) {
     RandomStream random(3, Purpose::test_data, 0, trial);
@@ -180,7 +223,8 @@ TEST(Network, CountsTheMultiplyAddsOfThePaperModels) {
   EXPECT_LT(work.actual_per_sample, 0.5 * work.nominal_per_sample);
 }
 
-// Without biases f(c x) = c f(x), to the bit where c is a power of two; attention from data breaks it.
+// Without biases f(c x) = c f(x), to the bit where c is a power of two; attention from data breaks
+// it.
 TEST(Network, ModelsWithoutBiasesAreHomogeneousWhereAttentionIsPositional) {
   for (const char* preset : {"homogeneous", "standard-no-bias"}) {
     for (const Path path : {Path::plain, Path::folded}) {

@@ -77,15 +77,11 @@ TEST(NetworkPlan, LargestSumOfWholeNumbers) {
   const NetworkPlan plan = plan_network(program);
   EXPECT_GT(plan.largest_integer_sum, limit);
   EXPECT_EQ(plan.largest_integer_place, "round 0 (line 7)");
-
-  const Model model = compile(plan);
+  // fp32 would give `limit`: such weights are not made.
+  EXPECT_THROW(compile(plan), Error);
+  EXPECT_NO_THROW(compile(plus(limit - 2)));
   const std::vector<double> ones = {1, 1};
-  const auto exact = static_cast<double>(limit + 1);
-  EXPECT_THAT(run_static<double>(program, ones, 1), Each(exact));
-  std::vector<double> outputs(2);
-  RoutedNetwork<double>(model.spec, model.parameters).forward(ones.data(), 1, outputs.data());
-  EXPECT_THAT(outputs, Each(exact));
-  EXPECT_THAT(predict_rows(model, std::vector<float>{1, 1}, 1), Each(static_cast<float>(limit)));
+  EXPECT_THAT(run_static<double>(program, ones, 1), Each(static_cast<double>(limit + 1)));
 }
 
 TEST(NetworkPlan, NestedFunctionsTakeSilentLayers) {
