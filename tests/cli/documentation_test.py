@@ -44,9 +44,11 @@ class Documentation(CliCase):
         rows = re.findall(r"^\| `--([a-z0-9-]+)` \| (?:`(.*?)`|\(empty\)) \| \w+ \| .* \|$",
                           self.section("train"), re.M)
         settings = json.loads(self.run_ok("train", "--dry-run", "--json"))
-        self.assertEqual([name for name, _ in rows], list(settings))
+        # Settings newer than 0.1.0 are left out of files while they have their default.
+        newer = {name: value for name, value in [("test-lengths", "")] if name not in settings}
+        self.assertEqual([name for name, _ in rows if name not in newer], list(settings))
         for name, documented in rows:
-            value = settings[name]
+            value = newer[name] if name in newer else settings[name]
             if isinstance(value, bool):
                 value = str(value).lower()
             elif isinstance(value, float):
