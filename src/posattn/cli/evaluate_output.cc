@@ -50,6 +50,7 @@ struct Group {
                        paths.size() == 1 ? paths[0] : fmt::format("{} models", paths.size()));
   }
   const std::vector<TestDetails>& tests() const { return results.front()->details; }
+  const Metric& loss() const { return loss_among(*rows.front()); }
 
   // The spread over the models of a metric, and of a number that each tells of test number `test`.
   Spread over_models(const EvaluationAxis& axis, double x, const Metric& metric) const {
@@ -136,7 +137,7 @@ std::string detail_table(const Group& group, const EvaluationAxis& axis, const c
   TextTable table(header, 1);
   for (size_t test = 0; test < group.tests().size(); ++test) {
     const double x = group.tests()[test].x;
-    const Spread whole = group.over_models(axis, x, training_loss());
+    const Spread whole = group.over_models(axis, x, group.loss());
     std::vector<std::string> row = {short_number(x)};
     for (size_t column = 0; column < names.size(); ++column) {
       const Spread spread = group.over_details(
@@ -167,7 +168,7 @@ std::string per_length_table(const Group& group, const EvaluationAxis& axis) {
   }
   return detail_table(group, axis, "length", names, [&](const TestDetails& details, size_t part) {
     return find_value(details.per_length.at(part).rows,
-                      {.axis = axis.name, .x = details.x, .metric = training_loss().name})
+                      {.axis = axis.name, .x = details.x, .metric = group.loss().name})
         .value();
   });
 }
@@ -187,7 +188,7 @@ std::string comparison_table(const std::vector<Group>& groups, const EvaluationA
   for (const TestDetails& test : groups[0].tests()) {
     std::vector<std::string> row = {short_number(test.x)};
     for (const Group& group : groups) {
-      row.push_back(short_number(group.over_models(axis, test.x, training_loss()).median));
+      row.push_back(short_number(group.over_models(axis, test.x, group.loss()).median));
     }
     table.add_row(row);
   }

@@ -48,8 +48,9 @@ std::vector<Architecture> gather(const std::vector<RunOutcome>& outcomes) {
       add_value(*found, "validation loss", *outcome.last->validation_loss);
     }
     for (const Measurement& test : outcome.last->tests) {
-      if (test.metric != training_loss().name) continue;
-      add_value(*found, fmt::format("test {}, {} = {}", training_loss().heading, test.axis, test.x),
+      const Metric* metric = known_metric(test.metric);
+      if (metric == nullptr || !metric->is_loss) continue;
+      add_value(*found, fmt::format("test {}, {} = {}", metric->heading, test.axis, test.x),
                 test.value);
     }
   }

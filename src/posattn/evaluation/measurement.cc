@@ -79,4 +79,12 @@ std::vector<std::string> tested_axes(std::span<const Measurement> rows) {
   return axes;
 }
 
+const Metric& loss_among(std::span<const Measurement> rows) {
+  for (const Measurement& row : rows) {
+    const Metric* metric = known_metric(row.metric);
+    if (metric != nullptr && metric->is_loss) return *metric;
+  }
+  return training_loss();
+}
+
 }  // namespace posattn

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "posattn/evaluation/metrics/metric.h"
+
 namespace posattn {
 
 enum class Split { train, validation, test };
@@ -41,5 +43,8 @@ void set_value(std::vector<Measurement>& rows, const MeasuredPlace& place, doubl
 // Every x on the axis that was tested, and every axis, in the order of the rows.
 std::vector<double> tested_values(std::span<const Measurement> rows, std::string_view axis);
 std::vector<std::string> tested_axes(std::span<const Measurement> rows);
+
+// The loss that was measured; squared error where none was.
+const Metric& loss_among(std::span<const Measurement> rows);
 
 }  // namespace posattn
