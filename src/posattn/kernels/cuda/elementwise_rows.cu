@@ -189,23 +189,19 @@ __global__ void __launch_bounds__(block_threads)
 
 void enqueue_softmax(int slots, int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
                      HeardColumns heard_columns, const SlotStep* steps, cudaStream_t stream) {
-  const int lanes = lanes_for(columns);
-  launch(lanes == 8    ? softmax_kernel<8>
-         : lanes == 16 ? softmax_kernel<16>
-                       : softmax_kernel<32>,
-         blocks(rows, block_threads / lanes, slots), dim3(block_threads), 0, stream, rows, columns,
-         x, a, heard_columns, steps);
+  with_lanes(columns, [&](auto lanes, int rows_at_once) {
+    launch(softmax_kernel<decltype(lanes)::value>, blocks(rows, rows_at_once, slots),
+           dim3(block_threads), 0, stream, rows, columns, x, a, heard_columns, steps);
+  });
 }
 
 void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<const float> a,
                               Rows<const float> da, Rows<float> dx, HeardColumns heard_columns,
                               const SlotStep* steps, cudaStream_t stream) {
-  const int lanes = lanes_for(columns);
-  launch(lanes == 8    ? softmax_gradient_kernel<8>
-         : lanes == 16 ? softmax_gradient_kernel<16>
-                       : softmax_gradient_kernel<32>,
-         blocks(rows, block_threads / lanes, slots), dim3(block_threads), 0, stream, rows, columns,
-         a, da, dx, heard_columns, steps);
+  with_lanes(columns, [&](auto lanes, int rows_at_once) {
+    launch(softmax_gradient_kernel<decltype(lanes)::value>, blocks(rows, rows_at_once, slots),
+           dim3(block_threads), 0, stream, rows, columns, a, da, dx, heard_columns, steps);
+  });
 }
 
 void enqueue_group_sums(int slots, int32_t groups, int32_t group_rows, int32_t columns,

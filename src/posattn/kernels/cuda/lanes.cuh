@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/runtime.h"
@@ -64,7 +65,14 @@ inline dim3 blocks(int64_t count, int64_t per_block, int slots) {
   return dim3(static_cast<unsigned>(ceil_div(count, per_block)), slots);
 }
 
-// Of a warp, for a row.
-inline int lanes_for(int32_t columns) { return columns <= 8 ? 8 : columns <= 16 ? 16 : 32; }
+// use(lanes, count): with how many lanes of a warp a row of so many columns is done, and how many
+// rows a block does then.
+template <class Use>
+void with_lanes(int32_t columns, Use use) {
+  const auto call = [&](auto lanes) { use(lanes, block_threads / lanes); };
+  if (columns <= 8) return call(std::integral_constant<int, 8>());
+  if (columns <= 16) return call(std::integral_constant<int, 16>());
+  call(std::integral_constant<int, 32>());
+}
 
 }  // namespace posattn::cuda

@@ -129,12 +129,11 @@ void enqueue_label_scales(const ErrorShape& shape, const Labels& labels, const S
 void enqueue_cross_entropy(const ErrorShape& shape, const Labels& labels, const double* scales,
                            const SlotStep* steps, float* outputs, int64_t output_slot_stride,
                            double* partial, double* losses, cudaStream_t stream) {
-  const int lanes = lanes_for(shape.columns);
-  launch(lanes == 8    ? cross_entropy_kernel<8>
-         : lanes == 16 ? cross_entropy_kernel<16>
-                       : cross_entropy_kernel<32>,
-         dim3(shape.nodes, shape.slots), dim3(block_threads), 0, stream, shape, labels, scales,
-         steps, outputs, output_slot_stride, partial);
+  with_lanes(shape.columns, [&](auto lanes, int) {
+    launch(cross_entropy_kernel<decltype(lanes)::value>, dim3(shape.nodes, shape.slots),
+           dim3(block_threads), 0, stream, shape, labels, scales, steps, outputs,
+           output_slot_stride, partial);
+  });
   enqueue_loss(shape, scales, steps, partial, losses, stream);
 }
 

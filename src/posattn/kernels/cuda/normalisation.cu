@@ -72,23 +72,19 @@ __global__ void __launch_bounds__(block_threads)
 void enqueue_layer_norm(int slots, int64_t rows, int32_t columns, Rows<const float> x,
                         SlotVector gain, SlotVector shift, Rows<float> y, const SlotStep* steps,
                         cudaStream_t stream) {
-  const int lanes = lanes_for(columns);
-  launch(lanes == 8    ? layer_norm_kernel<8>
-         : lanes == 16 ? layer_norm_kernel<16>
-                       : layer_norm_kernel<32>,
-         blocks(rows, block_threads / lanes, slots), dim3(block_threads), 0, stream, rows, columns,
-         x, gain, shift, y, steps);
+  with_lanes(columns, [&](auto lanes, int rows_at_once) {
+    launch(layer_norm_kernel<decltype(lanes)::value>, blocks(rows, rows_at_once, slots),
+           dim3(block_threads), 0, stream, rows, columns, x, gain, shift, y, steps);
+  });
 }
 
 void enqueue_layer_norm_gradient(int slots, int64_t rows, int32_t columns, Rows<const float> x,
                                  SlotVector gain, Rows<float> dy, Rows<float> terms,
                                  const SlotStep* steps, cudaStream_t stream) {
-  const int lanes = lanes_for(columns);
-  launch(lanes == 8    ? layer_norm_gradient_kernel<8>
-         : lanes == 16 ? layer_norm_gradient_kernel<16>
-                       : layer_norm_gradient_kernel<32>,
-         blocks(rows, block_threads / lanes, slots), dim3(block_threads), 0, stream, rows, columns,
-         x, gain, dy, terms, steps);
+  with_lanes(columns, [&](auto lanes, int rows_at_once) {
+    launch(layer_norm_gradient_kernel<decltype(lanes)::value>, blocks(rows, rows_at_once, slots),
+           dim3(block_threads), 0, stream, rows, columns, x, gain, dy, terms, steps);
+  });
 }
 
 }  // namespace posattn::cuda

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "posattn/base/random.h"
+#include "posattn/model/check_batch.h"
 #include "posattn/training/cuda/fleet_data.h"
 
 namespace posattn::cuda {
@@ -97,6 +98,14 @@ int64_t total_rows(const std::vector<RunData>& runs) {
   return total;
 }
 
+// Kernels read tokens and labels as they are: what the model does not have must not get there.
+void check_set(const ModelSpec& spec, const Dataset& set) {
+  const Batch batch{set.inputs,           set.targets, set.samples,
+                    set.shape.real_nodes, set.tokens,  set.labels};
+  check_batch(spec, batch);
+  check_targets(spec, batch);
+}
+
 template <class T>
 void upload(const Buffer<T>& from, int64_t columns, int64_t row, DeviceBuffer<T>& to) {
   if (columns > 0) to.upload(from.data(), static_cast<int64_t>(from.size()), row * columns);
@@ -148,6 +157,7 @@ FleetData::FleetData(const ModelSpec& spec, int64_t stride, const std::vector<Ru
     sets_.emplace_back();
     seeds_.push_back(run.seed);
     for (const Dataset& set : run.sets) {
+      check_set(spec, set);
       place.samples = set.samples;
       place.real_nodes = set.shape.real_nodes;
       sets_.back().push_back(place);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "posattn/base/error.h"
 #include "posattn/training/batches.h"
 #include "posattn/training/cuda/fleet_data.h"
 #include "posattn/training/cuda/fleet_slot.h"
@@ -130,6 +131,26 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FleetDataTest,
                                   : test.param == Kind::variable ? "variable"
                                                                  : "tokens";
                          });
+
+TEST(FleetData, RefusesTokensAndLabelsThatTheModelDoesNotHave) {
+  const RunConfig config = small_token_run();
+  const std::vector<RunData> good = data_of({config});
+  const auto expect_refusal = [&](const std::vector<RunData>& runs, const char* problem) {
+    try {
+      const FleetData data(model_spec(config), stride, runs);
+      FAIL() << problem;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      EXPECT_EQ(error.problem(), problem);
+    }
+  };
+  std::vector<RunData> bad = good;
+  bad[0].sets[0].tokens[5] = 4;
+  expect_refusal(bad, "token 4 in a batch");
+  bad = good;
+  bad[0].sets[0].labels[5] = 7;
+  expect_refusal(bad, "label 7 in a batch");
+}
 
 TEST(FleetData, TokensAndLabelsTakeTheirBytes) {
   ModelSpec spec = resolve(ModelSpec{});

@@ -52,10 +52,14 @@ void expect_agreement(const Engine& engine, const ModelSpec& spec) {
   FleetShape shape;
   shape.spec = spec;
   shape.batch = 3;
-  const auto slot = testing::random_slot(spec, 11, 3, spec.real_nodes);
+  auto slot = testing::random_slot(spec, 11, 3, spec.real_nodes);
+  std::ranges::fill(slot.batch.mask, uint8_t{1});  // of so few outputs a random one may count none
   const auto made = engine.make(shape);
   EXPECT_STREQ(made->name(), engine.name);
-  testing::expect_matches_reference(spec, slot, testing::run_engine(*made, shape, {slot})[0], 3e-5);
+  const auto result = testing::run_engine(*made, shape, {slot})[0];
+  EXPECT_TRUE(result.loss > 0 || spec.loss == Loss::cross_entropy);  // of one class it is zero
+  // Wide: a field that an engine overlooks changes far more, and MLPs of one unit cancel.
+  testing::expect_matches_reference(spec, slot, result, 1e-3);
 }
 
 // Specs around these bases: two of the sizes that the fused engines take, and small ones.
@@ -76,7 +80,7 @@ void check_around(const std::vector<ModelSpec>& bases, const std::vector<std::st
 TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
   std::vector<ModelSpec> bases = {spec_of("positional", 4, 2), spec_of("standard", 4, 2),
                                   token_spec()};
-  bases[1].encoding = Encoding::learned;  // of any size
+  bases[1].encoding = Encoding::learned;                    // of any size
   EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),  // which routed models alone have
             std::set<std::string>{"route_places"});
   check_around(bases, {"general"});
