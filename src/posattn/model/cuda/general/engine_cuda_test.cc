@@ -12,8 +12,12 @@ namespace {
 
 using testing::EngineSlot;
 
-// A hidden unit near its ReLU's corner may fall on the other side in tf32, hence the width.
-double tolerance(Precision precision) { return precision == Precision::fp32 ? 3e-5 : 0.1; }
+// A hidden unit near its ReLU's corner may fall on the other side in tf32, hence the width; and a
+// norm of few columns divides by a deviation that may be small.
+double tolerance(const FleetShape& shape) {
+  if (shape.precision == Precision::tf32) return 0.2;
+  return shape.spec.normalisation == Normalisation::none ? 3e-5 : 2e-4;
+}
 
 int seeds() { return std::getenv("POSATTN_LONG_TESTS") ? 200 : 16; }
 
@@ -34,14 +38,15 @@ void check_random(ModelSpec spec, int seed, RandomStream& random) {
                                      : shape.spec.real_nodes;
     slots.push_back(testing::random_slot(shape.spec, 10 * seed + slot, samples[slot], real_nodes));
   }
-  testing::check_engine(shape, slots, tolerance(shape.precision),
+  testing::check_engine(shape, slots, tolerance(shape),
                         [](const FleetShape& s) { return make_general(s); });
   shape.slots = 1;
   for (const Precision precision : {Precision::tf32, Precision::fp32}) {
+    SCOPED_TRACE(precision == Precision::tf32 ? "tf32, in chunks" : "fp32, in chunks");
     shape.precision = precision;
     const auto engine = make_general(shape, 3000);
     const auto result = testing::run_engine(*engine, shape, {slots[0]});
-    testing::expect_matches_reference(shape.spec, slots[0], result[0], tolerance(precision));
+    testing::expect_matches_reference(shape.spec, slots[0], result[0], tolerance(shape));
   }
 }
 
@@ -73,8 +78,7 @@ TEST(GeneralEngine, TakesManyNodesAndCutsDeepProducts) {
   shape.spec.mlp_width = 40;
   shape.spec = resolve(shape.spec);
   shape.batch = 16;
-  testing::check_engine(shape, {testing::random_slot(shape.spec, 5, 16, 70)},
-                        tolerance(shape.precision),
+  testing::check_engine(shape, {testing::random_slot(shape.spec, 5, 16, 70)}, tolerance(shape),
                         [](const FleetShape& s) { return make_general(s); });
 }
 
