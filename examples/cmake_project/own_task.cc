@@ -1,6 +1,6 @@
-// A task of your own: registered once, it works wherever a built-in one does. Here: the difference of
-// each number and the first. A small fleet of one learns it, and is measured inside and outside the
-// range that it was trained on.
+// A task of your own: registered once, it works wherever a built-in one does. Here: the difference
+// of each number and the first. A small fleet of one learns it, and is measured inside and outside
+// the range that it was trained on.
 #include <cstdio>
 #include <exception>
 #include <memory>

@@ -1,7 +1,7 @@
 // Parallel programs: written as text or with a builder, compiled into exact weights, verified.
 //   posattn::Model model = posattn::compile(posattn::compile_text(text, "mine.par", 8));
-// One of the installed headers: model.h, network.h, task.h, train.h, evaluate.h, program.h. What they
-// include comes along, and may change; what they name is meant to stay.
+// One of the installed headers: model.h, network.h, task.h, train.h, evaluate.h, program.h. What
+// they include comes along, and may change; what they name is meant to stay.
 #pragma once
 
 #include "posattn/programs/checking/verify.h"

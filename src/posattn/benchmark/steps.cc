@@ -36,9 +36,7 @@ struct Setting {
     wanted.threads = request.threads;
     return make_dataset(wanted);
   }
-  Batch batch() const {
-    return {data.inputs, data.targets, data.samples, spec.real_nodes};
-  }
+  Batch batch() const { return {data.inputs, data.targets, data.samples, spec.real_nodes}; }
   StepResult result(const StepRequest& request, double flops_each, Timing timing) const {
     const Network::Work work = network.work();
     const auto samples = static_cast<double>(request.batch);
@@ -71,9 +69,9 @@ StepResult measure_training_step(const StepRequest& request) {
 StepResult measure_inference(const StepRequest& request) {
   Setting setting(request);
   std::vector<float> outputs(setting.data.targets.size());
-  const Timing timing = time_repeated(
-      [&] { setting.network.forward(setting.parameters, setting.batch(), outputs); },
-      request.repetitions, request.seconds);
+  const Timing timing =
+      time_repeated([&] { setting.network.forward(setting.parameters, setting.batch(), outputs); },
+                    request.repetitions, request.seconds);
   return setting.result(request, 2, timing);
 }
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "posattn/model/model_file.h"
 #include "posattn/model/inference.h"
+#include "posattn/model/model_file.h"
 
 namespace posattn {
 

@@ -34,9 +34,9 @@ TEST(Inference, RefusesABatchOfAnotherShape) {
   const std::vector<float> numbers(9);
   EXPECT_THROW(inference.run({.inputs = numbers, .samples = 1, .real_nodes = 8}), Error);
   EXPECT_THROW(inference.run({.inputs = numbers, .samples = 1, .real_nodes = 9}), Error);
-  EXPECT_EQ(inference.run({.inputs = std::span(numbers).first(8), .samples = 1, .real_nodes = 8})
-                .size(),
-            8u);
+  EXPECT_EQ(
+      inference.run({.inputs = std::span(numbers).first(8), .samples = 1, .real_nodes = 8}).size(),
+      8u);
 }
 
 }  // namespace

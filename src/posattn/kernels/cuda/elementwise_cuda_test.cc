@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/adam.h"
+#include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {

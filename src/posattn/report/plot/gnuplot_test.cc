@@ -41,7 +41,8 @@ TEST(Gnuplot, ElementsOfOnePageHaveTheirOwnIds) {
 TEST(Gnuplot, ElementsFollowDarkPages) {
   const std::string svg = svg_element(
       "<svg><g stroke=\"rgb( 85,  85,  85)\" fill=\"rgb(34,34,34)\" color=\"black\"/>"
-      "<polygon fill = 'rgb(  0, 114, 178)'/><use color='#FFFFFF'/><text>rgb(1,2,3) \"black\"</text></svg>",
+      "<polygon fill = 'rgb(  0, 114, 178)'/><use color='#FFFFFF'/><text>rgb(1,2,3) "
+      "\"black\"</text></svg>",
       {"a", "t", "d"});
   EXPECT_THAT(svg, HasSubstr("<g stroke=\"#555555\" fill=\"#222222\" color=\"#000000\"/>"));
   EXPECT_THAT(svg, HasSubstr("<polygon fill='#0072b2'/><use color='#ffffff'/>"));
