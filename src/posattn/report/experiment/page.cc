@@ -101,10 +101,10 @@ std::string warnings(const ExperimentResults& results) {
 }
 
 std::string figure(const Section& section) {
-  const auto& [results, comparison, number] = section;
+  const ExperimentResults& results = section.results;
   const auto draw = [&](FigureFormat format) {
     return draw_experiment(results.experiment, results.curves, results.published, format,
-                           fmt::format("figure{}", number));
+                           fmt::format("figure{}", section.number));
   };
   const std::string svg = draw(FigureFormat::svg);
   if (svg.empty()) return paragraph("No point can be drawn: no median is a number.");
