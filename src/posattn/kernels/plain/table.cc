@@ -71,27 +71,28 @@ struct LayerNorm {  // sizes rows, columns; inputs x, gain, shift
   }
 };
 
-struct Gelu {  // sizes rows, columns
+template <class Row>
+struct Elementwise {  // sizes rows, columns
   template <class T>
   static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
-    plain::gelu(whole(s), in[0].data(), y.data());
+    Row::value(whole(s), in[0].data(), y.data());
   }
   template <class T>
   static void gradient(const Sizes& s, const Operands<T>& in, const Buffer<T>&, const Buffer<T>& dy,
                        Operands<T>& d) {
-    plain::gelu_gradient(whole(s), in[0].data(), dy.data(), d[0].data());
+    Row::slope(whole(s), in[0].data(), dy.data(), d[0].data());
   }
 };
-
-struct GeluTanh {
-  template <class T>
-  static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
-    plain::gelu_tanh(whole(s), in[0].data(), y.data());
+struct Gelu : Elementwise<Gelu> {
+  static void value(int64_t count, const auto* x, auto* y) { plain::gelu(count, x, y); }
+  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx) {
+    plain::gelu_gradient(count, x, dy, dx);
   }
-  template <class T>
-  static void gradient(const Sizes& s, const Operands<T>& in, const Buffer<T>&, const Buffer<T>& dy,
-                       Operands<T>& d) {
-    plain::gelu_tanh_gradient(whole(s), in[0].data(), dy.data(), d[0].data());
+};
+struct GeluTanh : Elementwise<GeluTanh> {
+  static void value(int64_t count, const auto* x, auto* y) { plain::gelu_tanh(count, x, y); }
+  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx) {
+    plain::gelu_tanh_gradient(count, x, dy, dx);
   }
 };
 

@@ -160,11 +160,12 @@ void PlanNetwork<T>::attend_backward(int layer, int samples, const T* heard,
   const int64_t n = nodes(), rows = samples * n, d = spec_.width, size = block.head_size;
   const auto* from_data = std::get_if<DataScores>(&block.scores);
   std::vector<T> dvalue(t.value.size()), dscores(from_data ? t.attention.size() : 0);
+  T* shared_sums = sums.data() + attention_offset(layer);
   for (int64_t s = 0; s < samples; ++s) {
     for (int64_t h = 0; h < block.heads; ++h) {
       const int64_t of_sample = (s * block.heads + h) * n * n, at = s * n * d + h * size;
       const T* a = from_data ? &t.attention[of_sample] : &shared_[layer][h * n * n];
-      T* da = from_data ? &dscores[of_sample] : &sums[attention_offset(layer) + h * n * n];
+      T* da = from_data ? &dscores[of_sample] : shared_sums + h * n * n;
       plain::product(true, false, n, size, n, T(1), a, n, &dmixed[at], d, false, &dvalue[at], d);
       plain::product(false, true, n, n, size, T(1), &dmixed[at], d, &t.value[at], d, true, da, n);
     }
