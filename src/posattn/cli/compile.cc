@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -47,13 +48,14 @@ PlanSizes parse_sizes(const std::string& text) {
 
 // How exact the network is: of whole numbers wholly, of reals to this part of the largest input.
 std::string precision_text(const NetworkPlan& plan) {
-  if (!plan.program.words[plan.program.output].type.is_real()) {
+  const auto is_real = [&](int word) { return plan.program.words[word].type.is_real(); };
+  if (std::ranges::none_of(plan.program.outputs, is_real)) {
     return fmt::format(
         "whole numbers: the largest sum is {:.0f} of the 16777216 that fp32 holds exactly ({})\n",
         plan.largest_integer_sum,
         plan.largest_integer_place.empty() ? "no sums" : plan.largest_integer_place);
   }
-  const std::vector<double> ones(static_cast<size_t>(plan.program.processors), 1.0);
+  const std::vector<double> ones(plan.program.processors * plan.program.inputs.size(), 1.0);
   const auto largest = [&](double roundoff) {
     const BoundedOutputs outputs = bounded_run(plan, ones.data(), roundoff);
     return *std::max_element(outputs.bounds.begin(), outputs.bounds.end());

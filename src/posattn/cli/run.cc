@@ -19,7 +19,8 @@ namespace posattn {
 namespace {
 
 struct RunFlags {
-  std::string program, input, level = "network";
+  std::string program, level = "network";
+  std::vector<std::string> inputs;  // one list for each input of the program
   int64_t length = 0;
   bool trace = false, json = false;
 };
@@ -31,6 +32,39 @@ std::vector<double> parse_input(const std::string& text) {
     const size_t comma = std::min(text.find(',', start), text.size());
     numbers.push_back(parse_number(text.substr(start, comma - start), "--input"));
     start = comma + 1;
+  }
+  return numbers;
+}
+
+// The numbers [processors, inputs] from one list for each input; a single number is everybody's.
+std::vector<double> arranged(const std::vector<std::vector<double>>& lists,
+                             const StaticProgram& program, const std::string& hint) {
+  const size_t columns = program.inputs.size();
+  if (lists.size() != columns) {
+    throw Error(ExitCode::usage, fmt::format("--input given {} times", lists.size()),
+                fmt::format("{} times, once for each input of '{}'", columns, program.name));
+  }
+  std::vector<double> numbers(columns * program.processors);
+  for (size_t c = 0; c < columns; ++c) {
+    const std::vector<double>& list = lists[c];
+    const Word& word = program.words[program.inputs[c]];
+    const bool one_for_all = c > 0 && list.size() == 1;
+    if (!one_for_all && static_cast<int>(list.size()) != program.processors) {
+      throw Error(ExitCode::usage, fmt::format("{} numbers in --input", list.size()),
+                  fmt::format("{}, one for each processor of '{}' at length {}", program.processors,
+                              program.name, program.length),
+                  hint);
+    }
+    for (int i = 0; i < program.processors; ++i) {
+      const double x = one_for_all ? list[0] : list[i];
+      const WordType& type = word.type;
+      if (!type.is_real() && (x != std::floor(x) || x < static_cast<double>(type.low) ||
+                              x > static_cast<double>(type.high))) {
+        throw Error(ExitCode::usage, fmt::format("{} in --input", x),
+                    "numbers of the input's type, " + to_string(type));
+      }
+      numbers[i * columns + c] = x;
+    }
   }
   return numbers;
 }
@@ -65,25 +99,13 @@ ExitCode run_program(const RunFlags& options) {
   if (options.level != "static" && options.level != "network") {
     throw unknown_name(ExitCode::usage, "level", options.level, {"static", "network"});
   }
-  const std::vector<double> numbers = parse_input(options.input);
+  std::vector<std::vector<double>> lists;
+  for (const std::string& text : options.inputs) lists.push_back(parse_input(text));
   int64_t length = options.length;
-  if (length == 0) length = static_cast<int64_t>(numbers.size());
+  if (length == 0) length = static_cast<int64_t>(lists[0].size());
   const ProgramInput input = read_program(options.program, length);
-  if (static_cast<int>(numbers.size()) != input.program.processors) {
-    throw Error(ExitCode::usage, fmt::format("{} numbers in --input", numbers.size()),
-                fmt::format("{}, one for each processor of '{}' at length {}",
-                            input.program.processors, input.program.name, length),
-                length == options.length ? "" : "--length says what n is");
-  }
-  const WordType& type = input.program.words[input.program.input].type;
-  for (const double x : numbers) {
-    if (type.is_real() || (x == std::floor(x) && x >= static_cast<double>(type.low) &&
-                           x <= static_cast<double>(type.high))) {
-      continue;
-    }
-    throw Error(ExitCode::usage, fmt::format("{} in --input", x),
-                "numbers of the input's type, " + to_string(type));
-  }
+  const std::vector<double> numbers =
+      arranged(lists, input.program, length == options.length ? "" : "--length says what n is");
   const std::vector<double> outputs = options.level == "static"
                                           ? run_static<double>(input.program, numbers, 1)
                                           : run_network(input, numbers);
@@ -97,13 +119,17 @@ ExitCode run_program(const RunFlags& options) {
     return ExitCode::done;
   }
   std::string text = options.trace ? trace_text(input.program, numbers) : "";
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    // As many digits as the level has, so that levels compare.
-    text += (i == 0 ? "" : ",") + (options.level == "static"
-                                       ? fmt::format("{}", outputs[i])
-                                       : fmt::format("{}", static_cast<float>(outputs[i])));
+  const size_t columns = input.program.outputs.size();
+  for (size_t column = 0; column < columns; ++column) {  // a line for each output
+    for (size_t i = column; i < outputs.size(); i += columns) {
+      // As many digits as the level has, so that levels compare.
+      text += (i < columns ? "" : ",") + (options.level == "static"
+                                              ? fmt::format("{}", outputs[i])
+                                              : fmt::format("{}", static_cast<float>(outputs[i])));
+    }
+    text += "\n";
   }
-  write_output(text + "\n");
+  write_output(text);
   return ExitCode::done;
 }
 
@@ -122,8 +148,11 @@ void add_run(CommandLine& command_line) {
   command.add_option("PROGRAM", options->program, "A program's name or its .par file")
       ->required()
       ->type_name("");
-  command.add_option("--input", options->input, "Numbers separated by commas")
+  command
+      .add_option("--input", options->inputs,
+                  "Numbers separated by commas; once for each input of the program")
       ->required()
+      ->allow_extra_args(false)
       ->option_text("LIST");
   command.add_option("--length", options->length, "n, where it is not the count of numbers")
       ->option_text("INT");

@@ -6,21 +6,34 @@
 
 namespace posattn {
 
-TaskShape ProgramTask::shape(int /*length*/) const { return {.real_nodes = program_.processors}; }
+TaskShape ProgramTask::shape(int /*length*/) const {
+  return {.real_nodes = program_.processors,
+          .data_columns = static_cast<int>(program_.inputs.size()),
+          .output_columns = static_cast<int>(program_.outputs.size())};
+}
 
 void ProgramTask::draw(RandomStream& random, const ValueRange& range, int /*length*/,
                        float* input) const {
-  const WordType& type = program_.words[program_.input].type;
-  if (type.is_real()) return draw_values(random, range, program_.processors, input);
-  const auto low = static_cast<double>(type.low), high = static_cast<double>(type.high);
-  for (int i = 0; i < program_.processors; ++i) {
-    const double drawn = low + std::floor(random.uniform() * (high - low + 1));
-    input[i] = static_cast<float>(std::min(drawn, high));
+  const size_t columns = program_.inputs.size();
+  std::vector<float> reals(program_.processors);
+  for (size_t c = 0; c < columns; ++c) {
+    const WordType& type = program_.words[program_.inputs[c]].type;
+    if (type.is_real()) draw_values(random, range, program_.processors, reals.data());
+    const auto low = static_cast<double>(type.low), high = static_cast<double>(type.high);
+    for (int i = 0; i < program_.processors; ++i) {
+      float& number = input[i * columns + c];
+      if (type.is_real()) {
+        number = reals[i];
+      } else {
+        const double drawn = low + std::floor(random.uniform() * (high - low + 1));
+        number = static_cast<float>(std::min(drawn, high));
+      }
+    }
   }
 }
 
 void ProgramTask::solve(int /*length*/, const float* input, float* target) const {
-  const std::vector<double> exact(input, input + program_.processors);
+  const std::vector<double> exact(input, input + shape(0).input_count());
   const std::vector<double> outputs = run_static<double>(program_, exact, 1);
   std::ranges::transform(outputs, target, [](double x) { return static_cast<float>(x); });
 }

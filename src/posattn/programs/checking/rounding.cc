@@ -56,8 +56,12 @@ class Run {
       for (size_t w = 0; w < words_; ++w) {
         if (plan_.start[w] < 0) continue;
         const auto& initial = plan_.program.words[w].initial;
-        const bool is_input = static_cast<int>(w) == plan_.program.input;
-        const double value = is_input ? input[i] : initial.empty() ? 0 : initial[i];
+        const std::vector<int>& inputs = plan_.program.inputs;
+        const auto column = std::ranges::find(inputs, static_cast<int>(w));
+        const bool is_input = column != inputs.end();
+        const double value = is_input ? input[i * inputs.size() + (column - inputs.begin())]
+                             : initial.empty() ? 0
+                                               : initial[i];
         at(i, plan_.start[w]) = {value, 0};
         errors_[i * words_ + w] = is_input ? 0 : storage_error(value);  // a constant is a weight
       }
@@ -87,9 +91,9 @@ class Run {
     return layer;
   }
 
-  Bounded output(int i) const {
-    return {state_[i * plan_.width + plan_.output].value,
-            errors_[i * words_ + plan_.program.output]};
+  Bounded output(int i, size_t o) const {
+    return {state_[i * plan_.width + plan_.outputs[o]].value,
+            errors_[i * words_ + plan_.program.outputs[o]]};
   }
 
  private:
@@ -194,8 +198,10 @@ BoundedOutputs bounded_run(const NetworkPlan& plan, const double* input, double 
   for (size_t layer = 0; layer < plan.layers.size();) layer = run.step(layer);
   BoundedOutputs outputs;
   for (int i = 0; i < plan.program.processors; ++i) {
-    outputs.values.push_back(run.output(i).value);
-    outputs.bounds.push_back(run.output(i).error);
+    for (size_t o = 0; o < plan.outputs.size(); ++o) {
+      outputs.values.push_back(run.output(i, o).value);
+      outputs.bounds.push_back(run.output(i, o).error);
+    }
   }
   return outputs;
 }

@@ -52,7 +52,7 @@ Largest expect_within_bounds(const StaticProgram& program, double range, double 
                              uint32_t variant) {
   constexpr int64_t count = 20;
   const int n = program.processors;
-  const WordType& type = program.words[program.input].type;
+  const WordType& type = program.words[program.inputs[0]].type;
   RandomStream random(5, Purpose::test_data, variant, static_cast<uint32_t>(n));
   std::vector<T> rows(count * n), outputs(rows.size());
   for (T& x : rows) {

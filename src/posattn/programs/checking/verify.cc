@@ -26,15 +26,20 @@ class Verifier {
       : request_(request),
         program_(*request.program),
         processors_(request.program->processors),
+        input_count_(processors_ * static_cast<int>(request.program->inputs.size())),
+        output_count_(processors_ * static_cast<int>(request.program->outputs.size())),
         plan_(plan_network(*request.program)),
         network_(request.model->spec,
                  {.path = path_for(*request.model), .threads = request.threads}) {
     const ModelSpec& spec = request.model->spec;
-    if (spec.real_nodes != processors_ || spec.data_columns != 1 || spec.output_columns != 1) {
+    if (spec.real_nodes != processors_ || spec.data_columns * spec.real_nodes != input_count_ ||
+        spec.output_columns * spec.real_nodes != output_count_) {
       throw Error(
           ExitCode::data,
-          fmt::format("a model of {} nodes for program '{}'", spec.real_nodes, program_.name),
-          fmt::format("{} nodes with one number each", processors_));
+          fmt::format("a model of {} nodes with {} numbers in and {} out for program '{}'",
+                      spec.real_nodes, spec.data_columns, spec.output_columns, program_.name),
+          fmt::format("{} nodes with {} in and {} out", processors_, program_.inputs.size(),
+                      program_.outputs.size()));
     }
     if (request.in_double && !spec.routed) {
       throw Error(ExitCode::configuration, "a dense model in double precision",
@@ -72,11 +77,12 @@ class Verifier {
     result.samples = request_.samples;
     double squared = 0;
     // As many inputs at a time as memory holds easily.
-    const int64_t chunk = std::max<int64_t>(1, most_numbers / processors_);
+    const int64_t chunk =
+        std::max<int64_t>(1, most_numbers / std::max(input_count_, output_count_));
     for (int64_t first = 0; first < result.samples; first += chunk) {
       squared += verify_chunk(c, first, std::min(chunk, result.samples - first), result, example);
     }
-    result.mse = squared / static_cast<double>(result.samples * processors_);
+    result.mse = squared / static_cast<double>(result.samples * output_count_);
     return result;
   }
 
@@ -94,10 +100,10 @@ class Verifier {
 #pragma omp parallel for num_threads(request_.threads) schedule(static) reduction(+ : mismatches) \
     reduction(max : largest_error, largest_bound) reduction(min : first_wrong)
     for (int64_t s = 0; s < samples; ++s) {
-      const float* input = inputs.data() + s * processors_;
-      const double* output = outputs.data() + s * processors_;
+      const float* input = inputs.data() + s * input_count_;
+      const double* output = outputs.data() + s * output_count_;
       const Judgement judgement = judge(input, output);
-      for (int i = 0; i < processors_; ++i) {
+      for (int i = 0; i < output_count_; ++i) {
         const double error = std::abs(output[i] - judgement.expected[i]);
         // Written so that a NaN counts as the worst.
         largest_error = error <= largest_error ? largest_error : error;
@@ -115,63 +121,64 @@ class Verifier {
     result.largest_bound = std::max(result.largest_bound, largest_bound);
     result.seconds += seconds.count();
     if (mismatches > 0 && !example) {
-      const float* input = inputs.data() + first_wrong * processors_;
-      example = simplified({input, input + processors_}, c);
+      const float* input = inputs.data() + first_wrong * input_count_;
+      example = simplified({input, input + input_count_}, c);
     }
     return std::accumulate(squared.begin(), squared.end(), 0.0);
   }
 
   std::vector<float> draw(double c, int64_t first, int64_t samples) const {
-    std::vector<float> inputs(samples * processors_);
+    std::vector<float> inputs(samples * input_count_);
     const ProgramTask task(program_);
     const ValueRange range = test_range(request_.model->origin.range, c, false);
     for (int64_t s = 0; s < samples; ++s) {
       RandomStream random(request_.seed, Purpose::evaluation_data,
                           static_cast<uint32_t>(std::lround(c * 1000)),
                           static_cast<uint32_t>(first + s));
-      task.draw(random, range, program_.length, inputs.data() + s * processors_);
+      task.draw(random, range, program_.length, inputs.data() + s * input_count_);
     }
     return inputs;
   }
 
   std::vector<double> forward(const std::vector<float>& inputs) {
-    const auto samples = static_cast<int64_t>(inputs.size()) / processors_;
+    const auto samples = static_cast<int64_t>(inputs.size()) / input_count_;
     if (in_double_) {
       const std::vector<double> wide(inputs.begin(), inputs.end());
-      std::vector<double> outputs(inputs.size());
+      std::vector<double> outputs(samples * output_count_);
       in_double_->forward(wide.data(), samples, outputs.data(), request_.threads);
       return outputs;
     }
-    std::vector<float> outputs(inputs.size());
+    std::vector<float> outputs(samples * output_count_);
     network_.run({.inputs = inputs, .samples = samples, .real_nodes = processors_}, outputs);
     return {outputs.begin(), outputs.end()};
   }
 
   std::vector<float> answer(const float* input) const {
-    std::vector<float> target(processors_);
+    std::vector<float> target(output_count_);
     task_->solve(program_.length, input, target.data());
     return target;
   }
 
   Judgement judge(const float* input, const double* output) const {
-    const std::vector<double> exact(input, input + processors_);
+    const std::vector<double> exact(input, input + input_count_);
     Judgement judgement;
     judgement.expected = run_static<double>(program_, exact, 1);
     const double roundoff = in_double_ ? double_roundoff : float_roundoff;
     judgement.bounds = bounded_run(plan_, exact.data(), roundoff).bounds;
-    const bool whole = !program_.words[program_.output].type.is_real();
-    if (whole) std::ranges::fill(judgement.bounds, 0);
+    for (int i = 0; i < output_count_; ++i) {
+      if (is_whole(i)) judgement.bounds[i] = 0;
+    }
     const auto is_outside = [&](double expected, int i) {
       return !(std::abs(output[i] - expected) <= judgement.bounds[i] + interpreter_slack(expected));
     };
-    for (int i = 0; i < processors_; ++i) {
+    for (int i = 0; i < output_count_; ++i) {
       if (is_outside(judgement.expected[i], i)) judgement.wrong = true;
     }
     if (judgement.wrong || !task_) return judgement;
     const std::vector<float> target = answer(input);
-    for (int i = 0; i < processors_; ++i) {
+    for (int i = 0; i < output_count_; ++i) {
       const double half_digit = float_roundoff * std::abs(target[i]);  // the answer is rounded once
-      if (!task_->counts(program_.length, i, 0)) continue;
+      if (!counts(i)) continue;
       if (std::abs(output[i] - target[i]) <=
           judgement.bounds[i] + half_digit + interpreter_slack(target[i])) {
         continue;
@@ -180,6 +187,15 @@ class Verifier {
     }
     if (judgement.by_task) judgement.expected.assign(target.begin(), target.end());
     return judgement;
+  }
+
+  const WordType& type_of_output(int i) const {
+    return program_.words[program_.outputs[i % program_.outputs.size()]].type;
+  }
+  bool is_whole(int i) const { return !type_of_output(i).is_real(); }
+  bool counts(int i) const {
+    const auto columns = static_cast<int>(program_.outputs.size());
+    return !task_ || task_->counts(program_.length, i / columns, i % columns);
   }
 
   // The interpreter itself rounds, in double.
@@ -196,8 +212,8 @@ class Verifier {
       const std::vector<float> exact = answer(input);
       target.assign(exact.begin(), exact.end());
     }
-    for (int i = 0; i < processors_; ++i) {
-      if (task_ && !task_->counts(program_.length, i, 0)) continue;
+    for (int i = 0; i < output_count_; ++i) {
+      if (!counts(i)) continue;
       sum += (output[i] - target[i]) * (output[i] - target[i]);
     }
     return sum;
@@ -209,8 +225,8 @@ class Verifier {
 
   // Takes away numbers and digits as long as the model stays wrong.
   CounterExample simplified(std::vector<float> input, double c) {
-    const WordType& type = program_.words[program_.input].type;
-    const auto allowed = [&](float x) {
+    const auto allowed = [&](int i, float x) {
+      const WordType& type = program_.words[program_.inputs[i % program_.inputs.size()]].type;
       return type.is_real() ||
              (x >= static_cast<float>(type.low) && x <= static_cast<float>(type.high));
     };
@@ -218,19 +234,19 @@ class Verifier {
     // Numbers first to last, in blocks that halve.
     const auto try_instead = [&](int first, int count, const auto& simpler) {
       std::vector<float> candidate = input;
-      for (int i = first; i < std::min(first + count, processors_); ++i) {
+      for (int i = first; i < std::min(first + count, input_count_); ++i) {
         const float x = simpler(input[i]);
-        if (allowed(x)) candidate[i] = x;
+        if (allowed(i, x)) candidate[i] = x;
       }
       if (candidate == input || left-- <= 0 || !is_wrong(candidate)) return;
       input = std::move(candidate);
     };
-    for (int block = processors_; block >= 1; block /= 2) {
-      for (int i = 0; i < processors_ && left > 0; i += block) {
+    for (int block = input_count_; block >= 1; block /= 2) {
+      for (int i = 0; i < input_count_ && left > 0; i += block) {
         try_instead(i, block, [](float) { return 0.0f; });
       }
     }
-    for (int i = 0; i < processors_ && left > 0; ++i) {
+    for (int i = 0; i < input_count_ && left > 0; ++i) {
       if (input[i] == 0 || input[i] == 1) continue;
       const float before = input[i];
       try_instead(i, 1, [](float) { return 1.0f; });
@@ -254,7 +270,7 @@ class Verifier {
 
   const VerifyRequest& request_;
   const StaticProgram& program_;
-  int processors_;
+  int processors_, input_count_, output_count_;
   NetworkPlan plan_;
   Network network_;
   std::optional<RoutedNetwork<double>> in_double_;

@@ -92,16 +92,11 @@ Variable ProgramBuilder::word(const std::string& name, const WordType& type,
 }
 
 Variable ProgramBuilder::input(const std::string& name, const WordType& type) {
-  if (has_input_) {
-    throw Error(ExitCode::configuration, fmt::format("a second input '{}'", name),
-                "one input word");
-  }
-  has_input_ = true;
   // The input's type may leave out zero: the word never holds the initial value.
   program_.words.push_back({name, type, {}});
-  program_.input = static_cast<int>(program_.words.size()) - 1;
-  current_.push_back(word_value(program_.input, type));
-  return {program_.input};
+  program_.inputs.push_back(static_cast<int>(program_.words.size()) - 1);
+  current_.push_back(word_value(program_.inputs.back(), type));
+  return {program_.inputs.back()};
 }
 
 Value ProgramBuilder::received(int index) const {
@@ -112,7 +107,8 @@ int ProgramBuilder::add_receive(int word, Route route, const std::string& name) 
   WordType type = program_.words[word].type;
   if (route.is_weighted()) {
     type = WordType::real();
-  } else if (std::ranges::find(route.sources, program_.processors) != route.sources.end()) {
+  } else if (route.is_sent() ||
+             std::ranges::find(route.sources, program_.processors) != route.sources.end()) {
     type = with_zero(type);
   }
   for (size_t r = 0; r < round_.receives.size(); ++r) {  // heard already
@@ -151,7 +147,10 @@ Variable ProgramBuilder::receive(const std::string& name, Variable from, const P
 Variable ProgramBuilder::receive(const std::string& name, Variable from, Route route, int line) {
   // A round's receives come before its local function: what has changed is only there to be read
   // in the next round. A word that holds another's old value is read there.
-  if (!is_own(current_[from.word])) close_round();
+  if (!is_own(current_[from.word]) || (route.is_sent() && !is_own(current_[route.destination]))) {
+    close_round();
+  }
+  if (route.is_sent()) route.destination = current_[route.destination]->index;
   note_line(line);
   const int index = add_receive(current_[from.word]->index, std::move(route), name);
   const WordType type = round_.receives[index].type;
@@ -161,6 +160,19 @@ Variable ProgramBuilder::receive(const std::string& name, Variable from, Route r
   target.type = hull(target.type, with_zero(type));
   current_[place->second] = received(index);
   return {place->second};
+}
+
+Variable ProgramBuilder::send(const std::string& name, Variable from, Variable to, bool permutation,
+                              int line) {
+  if (type_of(to).is_real()) {
+    throw Error(ExitCode::configuration,
+                fmt::format("messages to '{}', a real", program_.words[to.word].name),
+                "an integer: whom data names must not jump between two reals");
+  }
+  Route route;
+  route.destination = to.word;
+  route.permutation = permutation;
+  return receive(name, from, std::move(route), line);
 }
 
 void ProgramBuilder::check_fits(Variable variable, const Value& value) const {
@@ -199,7 +211,9 @@ Value ProgramBuilder::by_position(std::vector<Piece> pieces) {
   }
   WordType type = pieces[0].value->type;
   for (const Piece& piece : pieces) type = hull(type, piece.value->type);
-  if (std::ranges::all_of(pieces, [](const Piece& p) { return is_zero_at_zero(*p.value); })) {
+  if (std::ranges::all_of(pieces, [&](const Piece& p) {
+        return is_zero_at_zero(*p.value) && !hears_messages(p.value);
+      })) {
     Value sum = constant_value(0);
     for (const Piece& piece : pieces) {
       std::map<const Expression*, Value> done;
@@ -215,11 +229,23 @@ Value ProgramBuilder::by_position(std::vector<Piece> pieces) {
   return result;
 }
 
+// Whom messages reach cannot be changed by position: there is no place to leave out.
+bool ProgramBuilder::hears_messages(const Value& value) const {
+  std::set<const Expression*> seen;
+  const auto hears = [&](const auto& self, const Value& v) -> bool {
+    if (!seen.insert(v.get()).second) return false;
+    if (is_heard(v) && round_.receives[v->index].route.is_sent()) return true;
+    return std::ranges::any_of(v->operands,
+                               [&](const Value& operand) { return self(self, operand); });
+  };
+  return hears(hears, value);
+}
+
 // Whether the second is the own word of somebody else.
 bool ProgramBuilder::is_partner(const Value& own, const Value& heard) const {
   if (!is_own(own) || !is_heard(heard)) return false;
   const Receive& receive = round_.receives[heard->index];
-  return receive.word == own->index && !receive.route.is_weighted();
+  return receive.word == own->index && !receive.route.is_weighted() && !receive.route.is_sent();
 }
 
 // What is heard `where`, the processor's own elsewhere.
@@ -341,12 +367,12 @@ void ProgramBuilder::close_round() {
   }
 }
 
-StaticProgram ProgramBuilder::finish(Variable output) {
-  if (!has_input_) {
+StaticProgram ProgramBuilder::finish(const std::vector<Variable>& outputs) {
+  if (program_.inputs.empty()) {
     throw Error(ExitCode::configuration, "a program without input", "word x : real = input");
   }
   close_round();
-  program_.output = output.word;
+  for (const Variable& output : outputs) program_.outputs.push_back(output.word);
   simplify(program_);
   check(program_);
   return std::move(program_);

@@ -53,6 +53,11 @@ class ProgramBuilder {
   using Place = std::function<int64_t(int processor)>;
   Variable receive(const std::string& name, Variable from, const Place& place, int line = 0);
   Variable receive(const std::string& name, Variable from, Route route, int line = 0);
+  // The same for messages: each processor sends its word to the one whose index its word `to`
+  // holds, an integer; outside 0 .. processors - 1 nothing is sent. `permutation`: everybody sends
+  // and hears, which routes in fewer layers. Messages by the same word share their way.
+  Variable send(const std::string& name, Variable from, Variable to, bool permutation = false,
+                int line = 0);
 
   // Throws Error(configuration) where the value does not fit the word's type.
   void check_fits(Variable variable, const Value& value) const;
@@ -68,12 +73,14 @@ class ProgramBuilder {
   // That a line of the program's text belongs to the round being built.
   void note_line(int line);
 
-  // Removes what the output does not need.
-  StaticProgram finish(Variable output);
+  // Removes what the outputs do not need.
+  StaticProgram finish(Variable output) { return finish(std::vector<Variable>{output}); }
+  StaticProgram finish(const std::vector<Variable>& outputs);
 
  private:
   int add_receive(int word, Route route, const std::string& name);
   Value received(int index) const;
+  bool hears_messages(const Value& value) const;
   void close_round();
   Value by_position(std::vector<Piece> pieces);
   bool is_partner(const Value& own, const Value& heard) const;
@@ -88,7 +95,6 @@ class ProgramBuilder {
   std::map<std::string, int> received_words_;
   std::map<std::vector<bool>, int> position_bits_;
   Round round_;  // being built; its updates are what changed in current_
-  bool has_input_ = false;
   int64_t route_numbers_ = 0;
 };
 

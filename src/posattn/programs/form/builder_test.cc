@@ -181,7 +181,7 @@ TEST(ProgramBuilder, RefusesWhatCannotBeExact) {
   expect_refused([&] { program.set(k, add(program[k], constant_value(1))); },
                  "type int[1..4] for word 'k'", "int[0..3]");
   expect_refused([&] { program.word("b", WordType::bit(), {0, 2}); }, "starts with 2", "bit");
-  expect_refused([&] { program.input("again"); }, "a second input", "one input");
+  expect_refused([&] { program.send("y", k, x); }, "messages to 'x', a real", "an integer");
 }
 
 // Random inputs and lengths against the plain loop.

@@ -50,7 +50,9 @@ std::vector<bool> live_before(const Round& round, std::vector<bool> live) {
     if (!needed[k]) continue;
     if (instruction.kind == Expression::Kind::word) live[instruction.index] = true;
     if (instruction.kind == Expression::Kind::received) {
-      live[round.receives[instruction.index].word] = true;
+      const Receive& receive = round.receives[instruction.index];
+      live[receive.word] = true;
+      if (receive.route.is_sent()) live[receive.route.destination] = true;
     }
   }
   return live;
@@ -92,10 +94,13 @@ void reduce(Round& round, const std::vector<bool>& live) {
 
 void drop_words(StaticProgram& program, const std::vector<bool>& used) {
   const std::vector<int> place = keep(program.words, used);
-  program.input = place[program.input];
-  program.output = place[program.output];
+  for (int& w : program.inputs) w = place[w];
+  for (int& w : program.outputs) w = place[w];
   for (Round& round : program.rounds) {
-    for (Receive& receive : round.receives) receive.word = place[receive.word];
+    for (Receive& receive : round.receives) {
+      receive.word = place[receive.word];
+      if (receive.route.is_sent()) receive.route.destination = place[receive.route.destination];
+    }
     for (Update& update : round.updates) update.word = place[update.word];
     for (Instruction& instruction : round.instructions) {
       if (instruction.kind == Expression::Kind::word) instruction.index = place[instruction.index];
@@ -108,7 +113,7 @@ void drop_words(StaticProgram& program, const std::vector<bool>& used) {
 std::vector<std::vector<bool>> live_words(const StaticProgram& program) {
   std::vector<std::vector<bool>> live(program.rounds.size() + 1);
   live.back().assign(program.words.size(), false);
-  live.back()[program.output] = true;
+  for (const int w : program.outputs) live.back()[w] = true;
   for (size_t r = program.rounds.size(); r-- > 0;) {
     live[r] = live_before(program.rounds[r], live[r + 1]);
   }
@@ -121,7 +126,8 @@ void simplify(StaticProgram& program) {
   for (size_t r = 0; r < program.rounds.size(); ++r) reduce(program.rounds[r], live[r + 1]);
   std::erase_if(program.rounds, [](const Round& round) { return round.updates.empty(); });
   std::vector<bool> used(program.words.size());
-  used[program.input] = used[program.output] = true;
+  for (const int w : program.inputs) used[w] = true;
+  for (const int w : program.outputs) used[w] = true;
   for (const std::vector<bool>& before : live) {
     for (size_t w = 0; w < used.size(); ++w) used[w] = used[w] || before[w];
   }

@@ -1,9 +1,13 @@
 #include "posattn/programs/form/static_program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
+#include "posattn/base/error.h"
 #include "posattn/programs/form/operation.h"
 
 namespace posattn {
@@ -39,24 +43,31 @@ class Machine {
         state_(program.processors * words_),
         next_(state_.size()) {}
 
+  // input: [processors, inputs]
   void start(const T* input) {
+    round_ = 0;
     for (int i = 0; i < program_.processors; ++i) {
       for (size_t w = 0; w < words_; ++w) {
         const auto& initial = program_.words[w].initial;
         state_[i * words_ + w] = initial.empty() ? T{0} : static_cast<T>(initial[i]);
       }
-      state_[i * words_ + program_.input] = input[i];
+      for (const int w : program_.inputs) state_[i * words_ + w] = *input++;
     }
   }
 
   void step(const Round& round) {
     next_ = state_;
     received_.resize(round.receives.size());
+    senders_.clear();
+    for (const Receive& receive : round.receives) {
+      if (receive.route.is_sent()) find_senders(receive);
+    }
     for (int i = 0; i < program_.processors; ++i) {
       for (size_t r = 0; r < round.receives.size(); ++r) received_[r] = heard(round.receives[r], i);
       run_local(round, &state_[i * words_], received_.data(), results_, &next_[i * words_]);
     }
     std::swap(state_, next_);
+    ++round_;
   }
 
   const std::vector<T>& state() const { return state_; }
@@ -64,6 +75,10 @@ class Machine {
  private:
   T heard(const Receive& receive, int i) const {
     const auto word_of = [&](int32_t j) { return state_[j * words_ + receive.word]; };
+    if (receive.route.is_sent()) {
+      const int32_t j = senders_.at(receive.route.destination)[i];
+      return j == program_.processors ? T{0} : word_of(j);
+    }
     if (!receive.route.is_weighted()) {
       const int32_t j = receive.route.sources[i];
       return j == program_.processors ? T{0} : word_of(j);
@@ -75,9 +90,43 @@ class Machine {
     return sum;
   }
 
+  // Who sends to each processor; the scratch processor where nobody does.
+  void find_senders(const Receive& receive) {
+    const int n = program_.processors;
+    const auto [place, added] = senders_.try_emplace(receive.route.destination);
+    if (added) {
+      std::vector<int> count(n);
+      place->second.assign(n, n);
+      for (int32_t j = 0; j < n; ++j) {
+        const T to = state_[j * words_ + receive.route.destination];
+        if (!(to >= 0 && to < static_cast<T>(n))) continue;
+        ++count[static_cast<int>(to)];
+        place->second[static_cast<int>(to)] = j;
+      }
+      for (int i = 0; i < n; ++i) {
+        if (count[i] > 1)
+          throw refused(receive, i, count[i], "at most 1: a word holds one message");
+      }
+    }
+    if (!receive.route.permutation) return;
+    const auto nobody = std::ranges::find(place->second, n);
+    if (nobody != place->second.end()) {
+      throw refused(receive, static_cast<int>(nobody - place->second.begin()), 0,
+                    "exactly 1 for everybody: the destinations are said to be a permutation");
+    }
+  }
+  Error refused(const Receive& receive, int machine, int count, std::string expected) const {
+    return Error(ExitCode::data,
+                 fmt::format("machine {} receives {} messages for '{}' in round {} of program '{}'",
+                             machine, count, receive.name, round_, program_.name),
+                 std::move(expected));
+  }
+
   const StaticProgram& program_;
   size_t words_;
+  int round_ = 0;
   std::vector<T> state_, next_, received_, results_;
+  std::map<int, std::vector<int32_t>> senders_;  // of the round, by the word of destinations
 };
 
 void expect(bool holds, const char* what) {
@@ -92,7 +141,10 @@ void check(const StaticProgram& program, const Round& round) {
   for (const Receive& receive : round.receives) {
     expect(receive.word >= 0 && receive.word < words, "a receive of no word");
     const Route& route = receive.route;
-    if (route.is_weighted()) {
+    if (route.is_sent()) {
+      expect(route.destination < words, "a destination in no word");
+      expect(!program.words[route.destination].type.is_real(), "a destination that is no integer");
+    } else if (route.is_weighted()) {
       expect(static_cast<int>(route.weighted.size()) == program.processors, "a short route");
       for (const auto& row : route.weighted) {
         for (const auto& [j, weight] : row) {
@@ -127,6 +179,12 @@ void check(const StaticProgram& program, const Round& round) {
 
 }  // namespace
 
+bool StaticProgram::sends() const {
+  return std::ranges::any_of(rounds, [](const Round& round) {
+    return std::ranges::any_of(round.receives, [](const Receive& r) { return r.route.is_sent(); });
+  });
+}
+
 bool StaticProgram::zero_stays_zero() const {
   for (const Word& word : words) {
     if (std::ranges::any_of(word.initial, [](double x) { return x != 0; })) return false;
@@ -146,8 +204,10 @@ bool StaticProgram::zero_stays_zero() const {
 void check(const StaticProgram& program) {
   expect(program.processors >= 1, "no processors");
   const auto words = static_cast<int>(program.words.size());
-  expect(program.input >= 0 && program.input < words, "no input");
-  expect(program.output >= 0 && program.output < words, "no output");
+  expect(!program.inputs.empty() && !program.outputs.empty(), "no input or output");
+  for (const std::vector<int>* list : {&program.inputs, &program.outputs}) {
+    for (const int w : *list) expect(w >= 0 && w < words, "an input or output that is no word");
+  }
   for (const Word& word : program.words) {
     expect(word.initial.empty() || static_cast<int>(word.initial.size()) == program.processors,
            "initial values for other processors");
@@ -159,13 +219,16 @@ template <class T>
 std::vector<T> run_static(const StaticProgram& program, std::span<const T> inputs,
                           int64_t samples) {
   const int64_t n = program.processors;
-  std::vector<T> outputs(samples * n);
+  std::vector<T> outputs;
+  outputs.reserve(samples * n * program.outputs.size());
   Machine<T> machine(program);
   for (int64_t s = 0; s < samples; ++s) {
-    machine.start(inputs.data() + s * n);
+    machine.start(inputs.data() + s * n * static_cast<int64_t>(program.inputs.size()));
     for (const Round& round : program.rounds) machine.step(round);
     for (int64_t i = 0; i < n; ++i) {
-      outputs[s * n + i] = machine.state()[i * program.words.size() + program.output];
+      for (const int w : program.outputs) {
+        outputs.push_back(machine.state()[i * program.words.size() + w]);
+      }
     }
   }
   return outputs;

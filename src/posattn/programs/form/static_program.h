@@ -14,14 +14,21 @@
 
 namespace posattn {
 
-// Where each processor reads: one place, or a weighted sum of places.
+// Where each processor reads: one place, a weighted sum of places, or whoever sent to it.
 struct Route {
   // sources[i] of processor i; `processors` (the scratch processor): nothing, a zero
   std::vector<int32_t> sources;
   // Not empty: processor i receives sum_k weight x word of processor; nothing else is read.
   std::vector<std::vector<std::pair<int32_t, double>>> weighted;
 
+  // Not negative: a message. Processor i receives from the one whose word `destination` holds i
+  // when the round begins, and zero where nobody's does; a destination outside 0 .. processors - 1
+  // sends nothing.
+  int destination = -1;
+  bool permutation = false;  // of messages: everybody sends, to places that are all different
+
   bool is_weighted() const { return !weighted.empty(); }
+  bool is_sent() const { return destination >= 0; }
   bool operator==(const Route&) const = default;
 };
 
@@ -65,8 +72,13 @@ struct StaticProgram {
   int length = 0;      // the task's n
   int processors = 0;  // n, or as many as the program asks for; the scratch processor not counted
   std::vector<Word> words;
-  int input = 0, output = 0;  // words
+  std::vector<int> inputs, outputs;  // words: the columns of data and of the answer
   std::vector<Round> rounds;
+
+  // Whether messages go where data says: an MPC program (massively parallel computation). It runs
+  // in the interpreter, and becomes a network when its messages have been routed
+  // (programs/messages).
+  bool sends() const;
 
   // Whether all words are zero for ever where the input is: such programs need no constants.
   bool zero_stays_zero() const;
@@ -75,8 +87,9 @@ struct StaticProgram {
 // Throws std::logic_error for a program that no builder makes (an index out of range).
 void check(const StaticProgram& program);
 
-// What the program computes, in T's arithmetic, for inputs [samples, processors]: outputs in the
-// same shape. Integers of 2^24 and more need double.
+// What the program computes, in T's arithmetic, for inputs [samples, processors, inputs]: outputs
+// [samples, processors, outputs]. Integers of 2^24 and more need double. Throws Error(data) where
+// more than one message arrives at a word, or a permutation is none: a word holds one.
 template <class T>
 std::vector<T> run_static(const StaticProgram& program, std::span<const T> inputs, int64_t samples);
 

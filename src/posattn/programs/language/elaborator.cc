@@ -45,13 +45,15 @@ class Elaborator {
   StaticProgram run() {
     Scope scope;
     run(tree_.statements, scope);
-    if (!output_) {
+    if (outputs_.empty()) {
       throw source_.error({}, "a program without output", "a line: output WORD");
     }
-    return located({}, [&] {
+    StaticProgram program = located({}, [&] {
       state_.flush();
-      return builder_.finish(*output_);
+      return builder_.finish(outputs_);
     });
+    check_columns(program);
+    return program;
   }
 
  private:
@@ -71,11 +73,10 @@ class Elaborator {
     if (tree_.task.empty()) return;
     try {
       const TaskShape shape = find_task(tree_.task).shape(length);
-      if (shape.data_columns != 1 || shape.real_nodes != builder_.processors()) {
+      if (shape.real_nodes != builder_.processors()) {
         throw Error(ExitCode::configuration,
                     fmt::format("task {} with {} processors", tree_.task, builder_.processors()),
-                    fmt::format("{} processors with {} numbers each for n = {}", shape.real_nodes,
-                                shape.data_columns, length),
+                    fmt::format("{} processors for n = {}", shape.real_nodes, length),
                     "say how many with a line: processors 2 * n");
       }
     } catch (const Error& error) {
@@ -84,11 +85,25 @@ class Elaborator {
     builder_.set_task(tree_.task);
   }
 
+  void check_columns(const StaticProgram& program) const {
+    if (program.task.empty()) return;
+    const TaskShape shape = find_task(program.task).shape(program.length);
+    if (shape.data_columns == static_cast<int>(program.inputs.size()) &&
+        shape.output_columns == static_cast<int>(program.outputs.size())) {
+      return;
+    }
+    throw source_.error(
+        tree_.task_position,
+        fmt::format("task {} with {} inputs and {} outputs", program.task, program.inputs.size(),
+                    program.outputs.size()),
+        fmt::format("{} and {} of every processor", shape.data_columns, shape.output_columns));
+  }
+
   void run(const Block& block, Scope& scope) {
     for (const Statement& statement : block) {
-      if (output_) {
+      if (!outputs_.empty() && !std::holds_alternative<OutputStatement>(statement.is)) {
         throw source_.error(statement.position, "a statement after the output",
-                            "the output as the last line");
+                            "outputs as the last lines");
       }
       arithmetic_.spend(statement_work, statement.position);
       std::visit([&](const auto& is) { execute(is, statement.position, scope); }, statement.is);
@@ -161,7 +176,6 @@ class Elaborator {
   Variable declare(const WordStatement& word, const std::string& name, const WordType& type,
                    Position position, const Scope& scope) {
     if (word.is_input) {
-      if (word.size) throw source_.error(position, "an array as input", "one word");
       return located(position, [&] { return builder_.input(name, type); });
     }
     if (!word.initial || arithmetic_.reads_words(*word.initial, scope)) {
@@ -452,7 +466,7 @@ class Elaborator {
     if (!calls_.empty() || !loop_variables_.empty()) {
       throw source_.error(position, "an output inside a loop or procedure", "it as the last line");
     }
-    output_ = terms_.word(statement.word, scope);
+    for (const Variable word : terms_.words(statement.word, scope).words) outputs_.push_back(word);
   }
 
   const SyntaxTree& tree_;
@@ -467,7 +481,7 @@ class Elaborator {
   std::map<std::tuple<const WordStatement*, int64_t, int64_t, int64_t>, WordGroup> declared_;
   std::vector<std::string> loop_variables_, calls_;
   std::string prefix_;  // of names inside a procedure
-  std::optional<Variable> output_;
+  std::vector<Variable> outputs_;
 };
 
 }  // namespace

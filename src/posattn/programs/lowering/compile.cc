@@ -42,7 +42,10 @@ class Compiler {
       }
       write_mlp(l);
     }
-    model_.parameters[names::weight(names::decoding)][plan_.output] = 1;
+    const std::span<float> decoder = model_.parameters[names::weight(names::decoding)];
+    for (size_t o = 0; o < plan_.outputs.size(); ++o) {
+      decoder[static_cast<int64_t>(o) * spec_.width + plan_.outputs[o]] = 1;
+    }
     check_finite();
     return std::move(model_);
   }
@@ -53,6 +56,8 @@ class Compiler {
   ModelSpec make_spec() const {
     ModelSpec spec;
     spec.real_nodes = plan_.program.processors;
+    spec.data_columns = static_cast<int>(plan_.program.inputs.size());
+    spec.output_columns = static_cast<int>(plan_.program.outputs.size());
     spec.positions_in_input = plan_.constants;
     spec.width = plan_.width;
     spec.heads = plan_.heads;
@@ -87,10 +92,14 @@ class Compiler {
         (*found)->shape(program.length).real_nodes == program.processors) {
       origin.task = program.task;
     }
-    const WordType& input = program.words[program.input].type;
-    if (!input.is_real()) {
-      origin.integers = true;
-      origin.range = std::max(1.0, static_cast<double>(std::max(-input.low, input.high)));
+    origin.integers = std::ranges::all_of(program.inputs,
+                                          [&](int w) { return !program.words[w].type.is_real(); });
+    if (origin.integers) {
+      origin.range = 1;
+      for (const int w : program.inputs) {
+        const WordType& type = program.words[w].type;
+        origin.range = std::max(origin.range, static_cast<double>(std::max(-type.low, type.high)));
+      }
     }
     if (!options_.program.empty()) origin.notes["program"] = options_.program;
     origin.notes["compiled"] =
@@ -125,10 +134,11 @@ class Compiler {
       if (plan_.start[w] < 0) continue;
       float* row = &encoder[plan_.start[w] * inputs];
       const std::vector<double>& initial = program.words[w].initial;
-      if (static_cast<int>(w) == program.input) {
-        row[0] = 1;
+      const auto input = std::ranges::find(program.inputs, static_cast<int>(w));
+      if (input != program.inputs.end()) {
+        row[input - program.inputs.begin()] = 1;
       } else if (plan_.constants) {
-        std::ranges::copy(initial, row + 1);
+        std::ranges::copy(initial, row + program.inputs.size());
       }
     }
   }

@@ -53,17 +53,17 @@ Lowered lower(const LocalFunction& function, const WordType& type, bool with_one
     lowered.program.words.push_back({"one", WordType::integer(1, 1), {1.0}});
   }
   std::vector<bool> live(lowered.program.words.size());
-  live[lowered.program.output] = true;
+  live[lowered.program.outputs[0]] = true;
   lowered.network = lower_local(lowered.program, lowered.program.rounds.at(0), live, lowered.one);
   return lowered;
 }
 
 double run(const Lowered& lowered, double x, double y) {
   Values values(lowered.program.words.size());
-  values[lowered.program.input] = x;
+  values[lowered.program.inputs[0]] = x;
   if (lowered.one >= 0) values[lowered.one] = 1;
   values.push_back(y);
-  return run_layers(lowered.network, lowered.program.output, values);
+  return run_layers(lowered.network, lowered.program.outputs[0], values);
 }
 
 struct Example {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/simplify.h"
@@ -36,6 +37,7 @@ struct Hearing {
   explicit Hearing(const Round& round) {
     for (const Receive& receive : round.receives) {
       arrivals.emplace_back();
+      if (receive.route.is_sent()) throw std::logic_error("messages that nobody has routed");
       if (!receive.route.is_weighted()) {
         arrive(receive.route, receive.word, 1);
         continue;
@@ -106,7 +108,7 @@ class Planner {
     choose_sizes(live[0]);
     start(live[0]);
     for (size_t r = 0; r < program.rounds.size(); ++r) add_round(static_cast<int>(r));
-    plan_.output = column_of_[program.output];
+    for (const int word : program.outputs) plan_.outputs.push_back(column_of_[word]);
     pass_on();
   }
 
@@ -125,7 +127,7 @@ class Planner {
 
   void choose_sizes(const std::vector<bool>& live) {
     int columns = static_cast<int>(std::ranges::count(live, true));
-    int heads = 1, places = 1, hidden = 2;
+    int heads = 1, places = 1, hidden = 2 * static_cast<int>(plan_.program.outputs.size());
     for (const Hearing& hearing : hearings_) {
       heads = std::max(heads, static_cast<int>(hearing.routes.size()));
       places = std::max(places, hearing.most_words);
@@ -242,18 +244,23 @@ class Planner {
   void pass_on() {
     const auto depth = static_cast<int>(plan_.layers.size());
     const int wanted = chosen(sizes_.depth, std::max(1, depth), "layers");
-    const int column = plan_.output;
     for (int k = depth; k < wanted; ++k) {
       PlannedLayer layer;
       layer.round = static_cast<int>(plan_.program.rounds.size());
       layer.silent = true;
-      layer.units = {{{column, 1.0}}, {{column, -1.0}}};
       layer.columns.resize(plan_.width);
       layer.names.resize(plan_.width);
       layer.words.assign(plan_.width, -1);
-      layer.words[column] = plan_.program.output;
-      layer.columns[column] = {{0, 1.0}, {1, -1.0}};
-      layer.names[column] = plan_.program.words[plan_.program.output].name;
+      for (size_t o = 0; o < plan_.outputs.size(); ++o) {
+        const int column = plan_.outputs[o], word = plan_.program.outputs[o];
+        if (layer.words[column] >= 0) continue;  // an output twice
+        const auto unit = static_cast<int>(layer.units.size());
+        layer.units.push_back({{column, 1.0}});
+        layer.units.push_back({{column, -1.0}});
+        layer.columns[column] = {{unit, 1.0}, {unit + 1, -1.0}};
+        layer.words[column] = word;
+        layer.names[column] = plan_.program.words[word].name;
+      }
       plan_.layers.push_back(std::move(layer));
     }
   }

@@ -36,7 +36,7 @@ struct NetworkPlan {
   int head_size() const { return width / heads; }
   std::vector<int> start;  // column of each word at the start, or -1
   std::vector<PlannedLayer> layers;
-  int output = 0;  // column of the result
+  std::vector<int> outputs;  // columns of the results
 
   // Of all dot products of integers, the largest sum of |weight x value|; 0 where there is none.
   double largest_integer_sum = 0;

@@ -19,7 +19,7 @@ inline std::vector<double> run_plan(const NetworkPlan& plan, std::span<const dou
       const std::vector<double>& initial = plan.program.words[w].initial;
       x[i][plan.start[w]] = initial.empty() ? 0 : initial[i];
     }
-    const int column = plan.start[plan.program.input];
+    const int column = plan.start[plan.program.inputs[0]];
     if (column >= 0) x[i][column] = input[i];
   }
   const auto dot = [](const LinearForm& form, const std::vector<double>& values) {
@@ -52,7 +52,7 @@ inline std::vector<double> run_plan(const NetworkPlan& plan, std::span<const dou
     x = std::move(next);
   }
   std::vector<double> output(n);
-  for (int i = 0; i < n; ++i) output[i] = x[i][plan.output];
+  for (int i = 0; i < n; ++i) output[i] = x[i][plan.outputs[0]];
   return output;
 }
 

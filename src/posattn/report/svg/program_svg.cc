@@ -147,7 +147,7 @@ class Drawing {
       x += columns[k].width;
     }
     const bool last = first + columns.size() == program_.rounds.size();
-    if (last) text(x_end + 14, y(0) + 5, program_.words[program_.output].name);
+    if (last) text(x_end + 14, y(0) + 5, program_.words[program_.outputs.front()].name);
     width_ = std::max(width_, x_end + right);
     return top_ + program_.processors * pitch_ + static_cast<int>(most_lines + 1) * line_height +
            12;
