@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "posattn/programs/form/operation.h"
+
 namespace posattn {
 namespace {
 
@@ -148,30 +150,13 @@ class Run {
 
   double passed_on(const Round& round, const Instruction& instruction, int i,
                    const std::vector<double>& results) const {
-    const auto operand = [&](int k) { return results[instruction.operands[k]]; };
-    switch (instruction.kind) {
-      case Expression::Kind::word:
-        return errors_[i * words_ + instruction.index];
-      case Expression::Kind::received:
-        return heard(round.receives[instruction.index], i);
-      case Expression::Kind::add:
-        return operand(0) + operand(1);
-      case Expression::Kind::scale:
-        return std::abs(instruction.number) * operand(0);
-      case Expression::Kind::minimum:
-      case Expression::Kind::maximum:
-      case Expression::Kind::exchange:
-        return std::max(operand(0), operand(1));
-      case Expression::Kind::absolute:
-      case Expression::Kind::relu:
-        return operand(0);
-      case Expression::Kind::select:
-        return std::max(operand(1), operand(2));
-      case Expression::Kind::constant:
-      case Expression::Kind::at_least:
-        return 0;
+    if (instruction.kind == Operator::Kind::word) return errors_[i * words_ + instruction.index];
+    if (instruction.kind == Operator::Kind::received) {
+      return heard(round.receives[instruction.index], i);
     }
-    return 0;
+    std::vector<double> operands;
+    for (const int operand : instruction.operands) operands.push_back(results[operand]);
+    return operation(instruction.kind).error(instruction, operands.data());
   }
 
   double heard(const Receive& receive, int i) const {

@@ -35,31 +35,6 @@ WordType with_zero(const WordType& type) {
 bool is_own(const Value& value) { return value->kind == Kind::word; }
 bool is_heard(const Value& value) { return value->kind == Kind::received; }
 
-Value rebuilt(const Expression& e, const std::vector<Value>& operands) {
-  switch (e.kind) {
-    case Kind::add:
-      return add(operands[0], operands[1]);
-    case Kind::scale:
-      return scale(e.number, operands[0]);
-    case Kind::minimum:
-      return minimum(operands[0], operands[1]);
-    case Kind::maximum:
-      return maximum(operands[0], operands[1]);
-    case Kind::absolute:
-      return absolute(operands[0]);
-    case Kind::relu:
-      return relu(operands[0]);
-    case Kind::at_least:
-      return at_least(operands[0], operands[1]);
-    case Kind::select:
-      return select(operands[0], operands[1], operands[2]);
-    case Kind::exchange:
-      return exchange(operands[0], operands[1], operands[2]);
-    default:
-      return constant_value(e.number);
-  }
-}
-
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(std::string name, int length, int processors) {
@@ -322,10 +297,10 @@ Value ProgramBuilder::gated(const Value& value, const std::vector<bool>& where,
   } else {
     std::vector<Value> operands;
     for (const Value& operand : value->operands) operands.push_back(gated(operand, where, done));
-    result = rebuilt(*value, operands);
+    result = applied(*value, std::move(operands));
     // What the value is known to be beyond what its operands say (all such are zero at zero, or
     // bits).
-    if (!(rebuilt(*value, value->operands)->type == value->type)) {
+    if (!(applied(*value, value->operands)->type == value->type)) {
       result = with_type(result, with_zero(value->type));
     }
   }
@@ -348,7 +323,7 @@ void ProgramBuilder::close_round() {
   const auto flatten = [&](const auto& self, const Value& value) -> int {
     const auto found = known.find(value.get());
     if (found != known.end()) return found->second;
-    Instruction instruction{value->kind, value->index, value->number, {}, value->type};
+    Instruction instruction{*value, {}, value->type};
     for (const Value& operand : value->operands) {
       instruction.operands.push_back(self(self, operand));
     }

@@ -1,23 +1,9 @@
 #include "posattn/programs/form/describe.h"
 
-#include <fmt/format.h>
+#include "posattn/programs/form/operation.h"
 
 namespace posattn {
 namespace {
-
-using Kind = Expression::Kind;
-
-// How tightly the outermost operation binds.
-enum Binding { sum = 1, product = 2, closed = 3 };
-
-struct Phrase {
-  std::string text;
-  Binding binding = closed;
-};
-
-std::string inside(const Phrase& phrase, Binding least) {
-  return phrase.binding < least ? "(" + phrase.text + ")" : phrase.text;
-}
 
 class Describer {
  public:
@@ -39,47 +25,17 @@ class Describer {
 
  private:
   Phrase describe(const Instruction& instruction) const {
-    const auto operand = [&](int k) -> const Phrase& { return phrases_[instruction.operands[k]]; };
-    const auto call = [&](const char* name) {
-      std::string text = std::string(name) + "(";
-      for (size_t k = 0; k < instruction.operands.size(); ++k) {
-        text += (k == 0 ? "" : ", ") + operand(static_cast<int>(k)).text;
-      }
-      return Phrase{text + ")"};
-    };
-    switch (instruction.kind) {
-      case Kind::word:
-        return {program_.words[instruction.index].name};
-      case Kind::received:
-        return {heard(instruction.index)};
-      case Kind::constant:
-        return {fmt::format("{}", instruction.number)};
-      case Kind::add: {
-        const std::string second = inside(operand(1), sum);
-        if (second.starts_with('-')) {
-          return {inside(operand(0), sum) + " - " + second.substr(1), sum};
-        }
-        return {inside(operand(0), sum) + " + " + second, sum};
-      }
-      case Kind::scale:
-        if (instruction.number == -1) return {"-" + inside(operand(0), product), product};
-        return {fmt::format("{} {}", instruction.number, inside(operand(0), product)), product};
-      case Kind::minimum:
-        return call("min");
-      case Kind::maximum:
-        return call("max");
-      case Kind::absolute:
-        return call("abs");
-      case Kind::relu:
-        return call("relu");
-      case Kind::at_least:
-        return {"[" + operand(0).text + " >= " + operand(1).text + "]"};
-      case Kind::select:
-        return call("choose");
-      case Kind::exchange:
-        return {"min or max(" + operand(0).text + ", " + operand(1).text + ")"};
+    if (instruction.kind == Operator::Kind::word) return {program_.words[instruction.index].name};
+    if (instruction.kind == Operator::Kind::received) return {heard(instruction.index)};
+    std::vector<Phrase> operands;
+    for (const int operand : instruction.operands) operands.push_back(phrases_[operand]);
+    const Operation& row = operation(instruction.kind);
+    if (row.text != nullptr) return row.text(instruction, operands.data());
+    std::string text = std::string(row.name) + "(";
+    for (const Phrase& operand : operands) {
+      text += (&operand == operands.data() ? "" : ", ") + operand.text;
     }
-    return {};
+    return {text + ")"};
   }
 
   // Receives of one name that differ in their routes are told apart by a prime.

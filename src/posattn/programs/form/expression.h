@@ -6,6 +6,7 @@
 // one to rise in; selection takes a bit.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,8 +31,8 @@ std::string to_string(const WordType& type);  // "real", "int[0..9]", "bit"
 // The smallest type that holds both.
 WordType hull(const WordType& a, const WordType& b);
 
-class Expression {
- public:
+// What is computed, its operands left out. What each kind means is one row of operation.cc.
+struct Operator {
   enum class Kind {
     word,      // own word `index` at the start of the round
     received,  // receive `index` of the round
@@ -47,9 +48,16 @@ class Expression {
     exchange,  // operands (x, p, q): max(x, p) where q is x itself, min(x, p) where q is p
   };
 
-  Kind kind;
+  Kind kind = Kind::constant;
   int index = 0;
   double number = 0;  // of a constant; the factor of scale
+
+  // Whether it is a word or a receipt: what all else is made of.
+  bool reads() const { return kind == Kind::word || kind == Kind::received; }
+  auto operator<=>(const Operator&) const = default;
+};
+
+struct Expression : Operator {
   std::vector<std::shared_ptr<const Expression>> operands;
   WordType type;
   int depth = 0;  // of operations inside each other
@@ -57,6 +65,8 @@ class Expression {
 using Value = std::shared_ptr<const Expression>;
 
 // Throw Error(configuration), with the reason, where the result cannot be exact.
+// Any operation that does not read; constants are computed, and what amounts to less becomes less.
+Value applied(const Operator& what, std::vector<Value> operands);
 Value word_value(int index, const WordType& type);
 Value received_value(int index, const WordType& type);
 Value constant_value(double number);  // an integer if it is a whole number below 2^53

@@ -24,11 +24,33 @@ inline LinearForm scaled(const LinearForm& form, double factor) {
   add_scaled(result, form, factor);
   return result;
 }
+// a + factor b
+inline LinearForm combined(const LinearForm& a, double factor, const LinearForm& b) {
+  LinearForm result = a;
+  add_scaled(result, b, factor);
+  return result;
+}
+// A power of two to take out of a form: that changes no digit.
+inline double common_factor(const LinearForm& form) {
+  return std::exp2(std::floor(std::log2(std::abs(form.begin()->second))));
+}
 
 // What a value may be, inclusive; infinite for reals.
 struct Bounds {
   double low, high;
   double magnitude() const { return std::max(std::abs(low), std::abs(high)); }
 };
+
+// of(value): the bounds of a term's value.
+template <class BoundsOf>
+Bounds bounds_of(const LinearForm& form, const BoundsOf& of) {
+  Bounds sum{0, 0};
+  for (const auto& [value, factor] : form) {
+    const Bounds term = of(value);
+    sum.low += factor > 0 ? factor * term.low : factor * term.high;
+    sum.high += factor > 0 ? factor * term.high : factor * term.low;
+  }
+  return sum;
+}
 
 }  // namespace posattn

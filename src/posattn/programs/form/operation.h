@@ -1,43 +1,32 @@
-// What each operation of a local function computes; the one place that says so in numbers.
+// What each operation of a local function means: one row for each kind. How it becomes ReLUs is its
+// row of lowering/lowered_operation.cc.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include "posattn/programs/form/expression.h"
+#include "posattn/programs/form/phrase.h"
 
 namespace posattn {
 
-// operand(k): the value of the k-th operand. For all kinds but word and received, which read.
-template <class T, class Operand>
-T operation_result(Expression::Kind kind, double number, Operand operand) {
-  switch (kind) {
-    case Expression::Kind::word:
-    case Expression::Kind::received:
-      break;
-    case Expression::Kind::constant:
-      return static_cast<T>(number);
-    case Expression::Kind::add:
-      return operand(0) + operand(1);
-    case Expression::Kind::scale:
-      return static_cast<T>(number) * operand(0);
-    case Expression::Kind::minimum:
-      return std::min(operand(0), operand(1));
-    case Expression::Kind::maximum:
-      return std::max(operand(0), operand(1));
-    case Expression::Kind::absolute:
-      return std::abs(operand(0));
-    case Expression::Kind::relu:
-      return std::max(T{0}, operand(0));
-    case Expression::Kind::at_least:
-      return operand(0) >= operand(1) ? T{1} : T{0};
-    case Expression::Kind::select:
-      return operand(0) == T{1} ? operand(1) : operand(2);
-    case Expression::Kind::exchange:
-      return operand(2) == operand(0) ? std::max(operand(0), operand(1))
-                                      : std::min(operand(0), operand(1));
-  }
-  return T{0};
-}
+// Words and receipts have a row without content: who reads them knows what they are.
+struct Operation {
+  Operator::Kind kind;
+  const char* name = "";  // as in min(a, b)
+
+  double (*value)(const Operator& what, const double* x) = nullptr;
+  // From the operands' types; an integer's range is where the result must lie.
+  WordType (*type)(const Operator& what, const WordType* x) = nullptr;
+  // By how much the result may be off where operand k is off by e[k] at most.
+  double (*error)(const Operator& what, const double* e) = nullptr;
+
+  bool symmetric = false;  // operands may change places
+  // What it amounts to without an operation of its own, or nullptr. Throws Error(configuration)
+  // where it cannot be exact.
+  Value (*shorter)(const Operator& what, const std::vector<Value>& x) = nullptr;
+  Phrase (*text)(const Operator& what, const Phrase* x) = nullptr;  // nullptr: name(a, b)
+};
+
+const Operation& operation(Operator::Kind kind);
 
 }  // namespace posattn

@@ -2,27 +2,26 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <utility>
+
+#include "posattn/programs/form/operation.h"
 
 namespace posattn {
 namespace {
 
 // Computes each value once.
 void share_instructions(Round& round) {
-  using Signature = std::tuple<Expression::Kind, int, double, std::vector<int>>;
+  using Signature = std::pair<Operator, std::vector<int>>;
   std::map<Signature, int> known;
   std::vector<int> place(round.instructions.size());
   std::vector<Instruction> kept;
   for (size_t k = 0; k < round.instructions.size(); ++k) {
     Instruction instruction = std::move(round.instructions[k]);
     for (int& operand : instruction.operands) operand = place[operand];
-    const bool symmetric = instruction.kind == Expression::Kind::add ||
-                           instruction.kind == Expression::Kind::minimum ||
-                           instruction.kind == Expression::Kind::maximum;
-    if (symmetric) std::ranges::sort(instruction.operands);
-    const auto [found, added] = known.try_emplace(
-        Signature{instruction.kind, instruction.index, instruction.number, instruction.operands},
-        static_cast<int>(kept.size()));
+    const Operation& row = operation(instruction.kind);
+    if (row.symmetric) std::ranges::sort(instruction.operands);
+    const auto [found, added] = known.try_emplace(Signature{instruction, instruction.operands},
+                                                  static_cast<int>(kept.size()));
     place[k] = found->second;
     if (added) kept.push_back(std::move(instruction));
   }

@@ -16,19 +16,23 @@ namespace {
 // One instruction's result from those of its operands.
 template <class T>
 T apply(const Instruction& instruction, const std::vector<T>& results, const T* words,
-        const T* received) {
+        const T* received, std::vector<double>& operands) {
   if (instruction.kind == Expression::Kind::word) return words[instruction.index];
   if (instruction.kind == Expression::Kind::received) return received[instruction.index];
-  return operation_result<T>(instruction.kind, instruction.number,
-                             [&](int k) { return results[instruction.operands[k]]; });
+  operands.clear();
+  for (const int operand : instruction.operands) {
+    operands.push_back(static_cast<double>(results[operand]));
+  }
+  return static_cast<T>(operation(instruction.kind).value(instruction, operands.data()));
 }
 
 template <class T>
 void run_local(const Round& round, const T* words, const T* received, std::vector<T>& results,
                T* out) {
   results.resize(round.instructions.size());
+  std::vector<double> operands;
   for (size_t k = 0; k < round.instructions.size(); ++k) {
-    results[k] = apply(round.instructions[k], results, words, received);
+    results[k] = apply(round.instructions[k], results, words, received, operands);
   }
   for (const Update& update : round.updates) out[update.word] = results[update.instruction];
 }

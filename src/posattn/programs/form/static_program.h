@@ -40,10 +40,7 @@ struct Receive {
 };
 
 // A local function as a list of instructions, each after its operands.
-struct Instruction {
-  Expression::Kind kind = Expression::Kind::constant;
-  int index = 0;
-  double number = 0;
+struct Instruction : Operator {
   std::vector<int> operands;  // earlier instructions
   WordType type;
 };

@@ -1,44 +1,19 @@
 #include "posattn/programs/lowering/local_network.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <stdexcept>
+
+#include "posattn/programs/lowering/lowered_operation.h"
 
 namespace posattn {
 namespace {
 
-using Kind = Expression::Kind;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-// Beyond every value that is selected; a power of two, so that nothing is rounded.
-const double shut = std::ldexp(1.0, 60);
-
-// A power of two to take out of a form: that changes no digit.
-double common_factor(const LinearForm& form) {
-  return std::exp2(std::floor(std::log2(std::abs(form.begin()->second))));
-}
-
-// A value that forms are made of.
-struct Atom {
-  enum class Kind {
-    input,  // of the round's first layer
-    unit,   // relu(form)
-    rail,   // form, as a number of its own: what opens and shuts a selection must be exactly 0 or 1
-  };
-  Kind kind;
-  LinearForm form;  // over atoms
-  int level;        // the layer after which it is known
-  Bounds bounds;
-  std::string name;
-};
-
 class Lowering {
  public:
   Lowering(const StaticProgram& program, const Round& round, const std::vector<bool>& live, int one)
-      : program_(program), one_(one) {
-    for (const Word& word : program.words) add_input(word.type, word.name);
-    for (const Receive& receive : round.receives) add_input(receive.type, receive.name);
+      : program_(program), atoms_(one) {
+    for (const Word& word : program.words) atoms_.add_input(word.type);
+    for (const Receive& receive : round.receives) atoms_.add_input(receive.type);
     for (const Instruction& instruction : round.instructions) {
       forms_.push_back(form_of(instruction));
     }
@@ -48,17 +23,17 @@ class Lowering {
       if (!live[w]) continue;
       result_words_.push_back(static_cast<int>(w));
       results_.push_back(by[w] < 0 ? LinearForm{{static_cast<int>(w), 1.0}}
-                                   : inlined(forms_[by[w]]));
+                                   : atoms_.inlined(forms_[by[w]]));
     }
   }
 
   LocalNetwork lower() {
     int depth = 1;
-    for (const LinearForm& result : results_) depth = std::max(depth, level_of(result));
+    for (const LinearForm& result : results_) depth = std::max(depth, atoms_.level_of(result));
     LocalNetwork network;
     network.words = result_words_;
     std::vector<LinearForm> carried;  // over atoms: what the layer's inputs are
-    for (size_t a = 0; a < inputs_; ++a) carried.push_back({{static_cast<int>(a), 1.0}});
+    for (size_t a = 0; a < atoms_.inputs(); ++a) carried.push_back({{static_cast<int>(a), 1.0}});
     for (int layer = 1; layer <= depth; ++layer) {
       const bool last = layer == depth;
       std::vector<LinearForm> wanted = last ? results_ : wanted_after(layer);
@@ -69,143 +44,22 @@ class Lowering {
   }
 
  private:
-  void add_input(const WordType& type, const std::string& name) {
-    const Bounds bounds =
-        type.is_real() ? Bounds{-infinity, infinity}
-                       : Bounds{static_cast<double>(type.low), static_cast<double>(type.high)};
-    atoms_.push_back({Atom::Kind::input, {}, 0, bounds, name});
-    ++inputs_;
-  }
-
-  Bounds bounds_of(const LinearForm& form) const {
-    Bounds sum{0, 0};
-    for (const auto& [atom, factor] : form) {
-      const Bounds& of_atom = atoms_[atom].bounds;
-      sum.low += factor > 0 ? factor * of_atom.low : factor * of_atom.high;
-      sum.high += factor > 0 ? factor * of_atom.high : factor * of_atom.low;
+  LinearForm form_of(const Instruction& instruction) {
+    if (instruction.kind == Operator::Kind::word) return {{instruction.index, 1.0}};
+    if (instruction.kind == Operator::Kind::received) {
+      return {{static_cast<int>(program_.words.size()) + instruction.index, 1.0}};
     }
-    return sum;
+    std::vector<LinearForm> operands;
+    for (const int operand : instruction.operands) operands.push_back(forms_[operand]);
+    return lowered_operation(instruction.kind).form(atoms_, instruction, operands);
   }
 
   // A rail is 0 or 1, whatever the bounds of its terms allow.
   Bounds bounds_of_carried(const LinearForm& form) const {
-    for (const Atom& atom : atoms_) {
-      if (atom.kind == Atom::Kind::rail && atom.form == form) return atom.bounds;
+    for (size_t a = atoms_.inputs(); a < atoms_.size(); ++a) {
+      if (atoms_[a].kind == Atom::Kind::rail && atoms_[a].form == form) return atoms_[a].bounds;
     }
-    return bounds_of(form);
-  }
-
-  int level_of(const LinearForm& form) const {
-    int level = 0;
-    for (const auto& [atom, factor] : form) level = std::max(level, atoms_[atom].level);
-    return level;
-  }
-
-  // Rails replaced by what they are the sum of.
-  LinearForm inlined(const LinearForm& form) const {
-    LinearForm result;
-    for (const auto& [atom, factor] : form) {
-      if (atoms_[atom].kind == Atom::Kind::rail) {
-        add_scaled(result, inlined(atoms_[atom].form), factor);
-      } else {
-        add_term(result, atom, factor);
-      }
-    }
-    return result;
-  }
-
-  int find_or_add(Atom::Kind kind, const LinearForm& form, int level, Bounds bounds) {
-    for (size_t a = inputs_; a < atoms_.size(); ++a) {
-      if (atoms_[a].kind == kind && atoms_[a].form == form) return static_cast<int>(a);
-    }
-    atoms_.push_back({kind, form, level, bounds, ""});
-    return static_cast<int>(atoms_.size()) - 1;
-  }
-
-  // relu(form), as a form.
-  LinearForm relu_of(const LinearForm& form) {
-    if (form.empty()) return {};
-    const Bounds bounds = bounds_of(form);
-    if (bounds.low >= 0) return form;
-    if (bounds.high <= 0) return {};
-    // relu(k f) = k relu(f): units that differ by a factor are one.
-    const double factor = common_factor(form);
-    const int atom = find_or_add(Atom::Kind::unit, scaled(form, 1 / factor), 1 + level_of(form),
-                                 {0, bounds.high / factor});
-    return {{atom, factor}};
-  }
-
-  // A bit that opens or shuts: an input as it is, anything else as a number of its own.
-  int rail_of(const LinearForm& bit) {
-    if (bit.size() == 1 && bit.begin()->second == 1 &&
-        atoms_[bit.begin()->first].kind == Atom::Kind::input) {
-      return bit.begin()->first;
-    }
-    return find_or_add(Atom::Kind::rail, inlined(bit), std::max(1, level_of(bit)), {0, 1});
-  }
-
-  LinearForm constant(double number) const {
-    if (number == 0) return {};
-    if (one_ < 0) throw std::logic_error("a constant without the word that holds 1");
-    return {{one_, number}};
-  }
-
-  LinearForm combined(const LinearForm& a, double factor, const LinearForm& b) const {
-    LinearForm result = a;
-    add_scaled(result, b, factor);
-    return result;
-  }
-
-  LinearForm selected(const LinearForm& bit, const LinearForm& a, const LinearForm& b) {
-    const int open = rail_of(bit), closed = rail_of(combined(constant(1), -1, bit));
-    LinearForm result;
-    for (const auto& [value, rail] : {std::pair{&a, closed}, std::pair{&b, open}}) {
-      for (const double sign : {1.0, -1.0}) {
-        if (bounds_of(scaled(*value, sign)).high <= 0) continue;
-        LinearForm gated = scaled(inlined(*value), sign);
-        add_term(gated, rail, -shut);
-        add_scaled(result, relu_of(gated), sign);
-      }
-    }
-    return result;
-  }
-
-  LinearForm form_of(const Instruction& instruction) {
-    const auto operand = [&](int k) -> const LinearForm& {
-      return forms_[instruction.operands[k]];
-    };
-    switch (instruction.kind) {
-      case Kind::word:
-        return {{instruction.index, 1.0}};
-      case Kind::received:
-        return {{static_cast<int>(program_.words.size()) + instruction.index, 1.0}};
-      case Kind::constant:
-        return constant(instruction.number);
-      case Kind::add:
-        return combined(operand(0), 1, operand(1));
-      case Kind::scale:
-        return scaled(operand(0), instruction.number);
-      case Kind::minimum:
-        return combined(operand(0), -1, relu_of(combined(operand(0), -1, operand(1))));
-      case Kind::maximum:
-        return combined(operand(0), 1, relu_of(combined(operand(1), -1, operand(0))));
-      case Kind::absolute:
-        return combined(operand(0), 2, relu_of(scaled(operand(0), -1)));
-      case Kind::relu:
-        return relu_of(operand(0));
-      case Kind::at_least: {
-        const LinearForm difference = combined(operand(0), -1, operand(1));
-        return combined(relu_of(combined(difference, 1, constant(1))), -1, relu_of(difference));
-      }
-      case Kind::select:
-        return selected(operand(0), operand(1), operand(2));
-      case Kind::exchange: {  // x + relu(p - x) - |x - q| = q + relu(p - x) - 2 relu(q - x)
-        const LinearForm &x = operand(0), &p = operand(1), &q = operand(2);
-        return combined(combined(q, 1, relu_of(combined(p, -1, x))), -2,
-                        relu_of(combined(q, -1, x)));
-      }
-    }
-    return {};
+    return atoms_.bounds_of(form);
   }
 
   // The part of a form that is known after a layer.
@@ -216,15 +70,10 @@ class Lowering {
     }
     return part;
   }
-  // A gated unit reads its rail as it is, so that x - B 0 is exactly x; the rest is one sum.
-  bool is_rail(int atom, double factor) const {
-    return atoms_[atom].kind == Atom::Kind::rail ||
-           (atoms_[atom].kind == Atom::Kind::input && std::abs(factor) == shut);
-  }
   LinearForm without_rails(const LinearForm& form) const {
     LinearForm part;
     for (const auto& [atom, factor] : form) {
-      if (!is_rail(atom, factor)) part[atom] = factor;
+      if (!atoms_.is_rail(atom, factor)) part[atom] = factor;
     }
     return part;
   }
@@ -253,13 +102,13 @@ class Lowering {
       if (!form.empty() && std::ranges::find(wanted, form) == wanted.end()) wanted.push_back(form);
     };
     const std::vector<bool> needed = needed_atoms();
-    for (size_t a = inputs_; a < atoms_.size(); ++a) {
+    for (size_t a = atoms_.inputs(); a < atoms_.size(); ++a) {
       const Atom& atom = atoms_[a];
       if (!needed[a]) continue;
       if (atom.kind == Atom::Kind::unit && atom.level > layer) {
         want(known(without_rails(atom.form), layer));
         for (const auto& [rail, factor] : atom.form) {
-          if (is_rail(rail, factor) && atoms_[rail].level <= layer) want(rail_form(rail));
+          if (atoms_.is_rail(rail, factor) && atoms_[rail].level <= layer) want(rail_form(rail));
         }
       }
       if (atom.kind == Atom::Kind::rail && atom.level > layer) want(known(atom.form, layer));
@@ -301,7 +150,7 @@ class Lowering {
       if (number_ == 1) return form;
       LinearForm inputs = from_carried(lowering_.without_rails(form));
       for (const auto& [atom, factor] : form) {
-        if (!lowering_.is_rail(atom, factor)) continue;
+        if (!lowering_.atoms_.is_rail(atom, factor)) continue;
         add_scaled(inputs, from_carried(lowering_.rail_form(atom)), factor);
       }
       return inputs;
@@ -325,12 +174,7 @@ class Lowering {
     // Adds form = relu(form) - relu(-form), one of which may be known to be zero.
     void pass(const LinearForm& form, LinearForm& output) {
       if (form.empty()) return;
-      Bounds bounds{0, 0};
-      for (const auto& [input, factor] : form) {
-        const Bounds& of = layer_.input_bounds[input];
-        bounds.low += factor > 0 ? factor * of.low : factor * of.high;
-        bounds.high += factor > 0 ? factor * of.high : factor * of.low;
-      }
+      const Bounds bounds = bounds_of(form, [&](int k) { return layer_.input_bounds[k]; });
       const double factor = common_factor(form);
       const LinearForm plain = scaled(form, 1 / factor);
       if (bounds.high > 0) add_term(output, unit(plain), factor);
@@ -354,9 +198,7 @@ class Lowering {
   }
 
   const StaticProgram& program_;
-  int one_;
-  std::vector<Atom> atoms_;  // inputs first
-  size_t inputs_ = 0;
+  Atoms atoms_;
   std::vector<LinearForm> forms_;  // of instructions, over atoms
   std::vector<LinearForm> results_;
   std::vector<int> result_words_;

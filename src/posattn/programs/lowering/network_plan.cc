@@ -10,16 +10,14 @@
 #include "posattn/base/error.h"
 #include "posattn/programs/form/simplify.h"
 #include "posattn/programs/lowering/local_network.h"
+#include "posattn/programs/lowering/lowered_operation.h"
 
 namespace posattn {
 namespace {
 
 bool needs_one(const Round& round) {
   return std::ranges::any_of(round.instructions, [](const Instruction& instruction) {
-    // [a >= b] and the second rail of a selection have a 1 of their own.
-    return (instruction.kind == Expression::Kind::constant && instruction.number != 0) ||
-           instruction.kind == Expression::Kind::at_least ||
-           instruction.kind == Expression::Kind::select;
+    return lowered_operation(instruction.kind).needs_one(instruction, instruction.operands);
   });
 }
 
@@ -286,12 +284,7 @@ class Planner {
   void check_outputs(const LocalLayer& layer, int round) {
     std::vector<Bounds> units;
     for (const LinearForm& unit : layer.units) {
-      Bounds bounds{0, 0};
-      for (const auto& [input, factor] : unit) {
-        const Bounds& of = layer.input_bounds[input];
-        bounds.low += factor > 0 ? factor * of.low : factor * of.high;
-        bounds.high += factor > 0 ? factor * of.high : factor * of.low;
-      }
+      const Bounds bounds = bounds_of(unit, [&](int k) { return layer.input_bounds[k]; });
       units.push_back({0, std::max(0.0, bounds.high)});
     }
     for (const LinearForm& output : layer.outputs) check_integers(output, units, round);

@@ -1,0 +1,101 @@
+#include "posattn/programs/lowering/atoms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace posattn {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// Beyond every value that is selected; a power of two, so that nothing is rounded.
+const double shut = std::ldexp(1.0, 60);
+
+}  // namespace
+
+void Atoms::add_input(const WordType& type) {
+  const Bounds bounds = type.is_real()
+                            ? Bounds{-infinity, infinity}
+                            : Bounds{static_cast<double>(type.low), static_cast<double>(type.high)};
+  atoms_.push_back({Atom::Kind::input, {}, 0, bounds});
+  ++inputs_;
+}
+
+Bounds Atoms::bounds_of(const LinearForm& form) const {
+  return posattn::bounds_of(form, [&](int atom) { return atoms_[atom].bounds; });
+}
+
+int Atoms::level_of(const LinearForm& form) const {
+  int level = 0;
+  for (const auto& [atom, factor] : form) level = std::max(level, atoms_[atom].level);
+  return level;
+}
+
+LinearForm Atoms::inlined(const LinearForm& form) const {
+  LinearForm result;
+  for (const auto& [atom, factor] : form) {
+    if (atoms_[atom].kind == Atom::Kind::rail) {
+      add_scaled(result, inlined(atoms_[atom].form), factor);
+    } else {
+      add_term(result, atom, factor);
+    }
+  }
+  return result;
+}
+
+bool Atoms::is_rail(int atom, double factor) const {
+  return atoms_[atom].kind == Atom::Kind::rail ||
+         (atoms_[atom].kind == Atom::Kind::input && std::abs(factor) == shut);
+}
+
+int Atoms::find_or_add(Atom::Kind kind, const LinearForm& form, int level, Bounds bounds) {
+  for (size_t a = inputs_; a < atoms_.size(); ++a) {
+    if (atoms_[a].kind == kind && atoms_[a].form == form) return static_cast<int>(a);
+  }
+  atoms_.push_back({kind, form, level, bounds});
+  return static_cast<int>(atoms_.size()) - 1;
+}
+
+LinearForm Atoms::relu(const LinearForm& form) {
+  if (form.empty()) return {};
+  const Bounds bounds = bounds_of(form);
+  if (bounds.low >= 0) return form;
+  if (bounds.high <= 0) return {};
+  // relu(k f) = k relu(f): units that differ by a factor are one.
+  const double factor = common_factor(form);
+  const int atom = find_or_add(Atom::Kind::unit, scaled(form, 1 / factor), 1 + level_of(form),
+                               {0, bounds.high / factor});
+  return {{atom, factor}};
+}
+
+// A bit that opens or shuts: an input as it is, anything else as a number of its own.
+int Atoms::rail_of(const LinearForm& bit) {
+  if (bit.size() == 1 && bit.begin()->second == 1 &&
+      atoms_[bit.begin()->first].kind == Atom::Kind::input) {
+    return bit.begin()->first;
+  }
+  return find_or_add(Atom::Kind::rail, inlined(bit), std::max(1, level_of(bit)), {0, 1});
+}
+
+LinearForm Atoms::constant(double number) const {
+  if (number == 0) return {};
+  if (one_ < 0) throw std::logic_error("a constant without the word that holds 1");
+  return {{one_, number}};
+}
+
+LinearForm Atoms::selected(const LinearForm& bit, const LinearForm& a, const LinearForm& b) {
+  const int open = rail_of(bit), closed = rail_of(combined(constant(1), -1, bit));
+  LinearForm result;
+  for (const auto& [value, rail] : {std::pair{&a, closed}, std::pair{&b, open}}) {
+    for (const double sign : {1.0, -1.0}) {
+      if (bounds_of(scaled(*value, sign)).high <= 0) continue;
+      LinearForm gated = scaled(inlined(*value), sign);
+      add_term(gated, rail, -shut);
+      add_scaled(result, relu(gated), sign);
+    }
+  }
+  return result;
+}
+
+}  // namespace posattn
