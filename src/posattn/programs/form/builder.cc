@@ -24,14 +24,6 @@ bool fits(const WordType& value, const WordType& word) {
   return !value.is_real() && value.low >= word.low && value.high <= word.high;
 }
 
-// The value of a type whose words may also be heard as zero.
-WordType with_zero(const WordType& type) {
-  WordType wider = type;
-  wider.low = std::min<int64_t>(wider.low, 0);
-  wider.high = std::max<int64_t>(wider.high, 0);
-  return wider;
-}
-
 bool is_own(const Value& value) { return value->kind == Kind::word; }
 bool is_heard(const Value& value) { return value->kind == Kind::received; }
 
@@ -318,6 +310,11 @@ Variable ProgramBuilder::position_bit(const std::vector<bool>& where) {
   return {place->second};
 }
 
+void ProgramBuilder::end_round_if_changed(const std::vector<Variable>& words) {
+  const auto has_changed = [&](Variable variable) { return !is_own(current_[variable.word]); };
+  if (std::ranges::any_of(words, has_changed)) close_round();
+}
+
 void ProgramBuilder::close_round() {
   std::map<const Expression*, int> known;
   const auto flatten = [&](const auto& self, const Value& value) -> int {
@@ -335,6 +332,7 @@ void ProgramBuilder::close_round() {
     if (is_own(value) && value->index == static_cast<int>(w)) continue;
     round_.updates.push_back({static_cast<int>(w), flatten(flatten, value)});
   }
+  round_.origin = origin_;
   if (!round_.updates.empty()) program_.rounds.push_back(std::move(round_));
   round_ = {};
   for (size_t w = 0; w < current_.size(); ++w) {

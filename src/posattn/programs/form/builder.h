@@ -72,6 +72,13 @@ class ProgramBuilder {
 
   // That a line of the program's text belongs to the round being built.
   void note_line(int line);
+  // Rounds from now on belong to this round of the program that is being lowered.
+  void begin_origin(int round) { origin_ = round; }
+
+  // What is set from now on is another round's.
+  void end_round() { close_round(); }
+  // The same if one of these words has changed, so that all can be heard in one round.
+  void end_round_if_changed(const std::vector<Variable>& words);
 
   // Removes what the outputs do not need.
   StaticProgram finish(Variable output) { return finish(std::vector<Variable>{output}); }
@@ -95,6 +102,7 @@ class ProgramBuilder {
   std::map<std::string, int> received_words_;
   std::map<std::vector<bool>, int> position_bits_;
   Round round_;  // being built; its updates are what changed in current_
+  int origin_ = -1;
   int64_t route_numbers_ = 0;
 };
 

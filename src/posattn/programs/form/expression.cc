@@ -55,6 +55,13 @@ WordType hull(const WordType& a, const WordType& b) {
           std::max(a.high, b.high)};
 }
 
+WordType with_zero(const WordType& type) {
+  WordType wider = type;
+  wider.low = std::min<int64_t>(wider.low, 0);
+  wider.high = std::max<int64_t>(wider.high, 0);
+  return wider;
+}
+
 Value applied(const Operator& what, std::vector<Value> operands) {
   const Operation& row = operation(what.kind);
   if (row.shorter != nullptr) {
@@ -106,6 +113,9 @@ Value at_least(const Value& a, const Value& b) {
 Value select(const Value& condition, const Value& a, const Value& b) {
   return applied({Expression::Kind::select}, {condition, a, b});
 }
+Value select(const Value& condition, const Value& a, const Value& b, const Value& complement) {
+  return applied({Expression::Kind::select}, {condition, a, b, complement});
+}
 Value exchange(const Value& x, const Value& p, const Value& q) {
   return applied({Expression::Kind::exchange}, {x, p, q});
 }
@@ -120,7 +130,7 @@ Value negation(const Value& bit) {
     throw inexact(fmt::format("'not' of a value of type {}", to_string(bit->type)),
                   "a bit, as a comparison of integers gives");
   }
-  return at_least(constant_value(0), bit);
+  return with_type(subtract(constant_value(1), bit), WordType::bit());
 }
 
 Value with_type(const Value& a, const WordType& type) {

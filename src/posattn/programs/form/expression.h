@@ -30,6 +30,8 @@ struct WordType {
 std::string to_string(const WordType& type);  // "real", "int[0..9]", "bit"
 // The smallest type that holds both.
 WordType hull(const WordType& a, const WordType& b);
+// The type with zero, which words are heard as where nobody is.
+WordType with_zero(const WordType& type);
 
 // What is computed, its operands left out. What each kind means is one row of operation.cc.
 struct Operator {
@@ -44,7 +46,7 @@ struct Operator {
     absolute,
     relu,
     at_least,  // the bit [a >= b], a and b integers
-    select,    // bit ? a : b, operands (bit, a, b)
+    select,    // bit ? a : b, operands (bit, a, b), and perhaps 1 - bit
     exchange,  // operands (x, p, q): max(x, p) where q is x itself, min(x, p) where q is p
   };
 
@@ -83,6 +85,8 @@ Value negation(const Value& bit);
 // The same value, known to be of this narrower type.
 Value with_type(const Value& a, const WordType& type);
 Value select(const Value& condition, const Value& a, const Value& b);
+// The same where 1 - condition is at hand as a word: then reals are selected one layer earlier.
+Value select(const Value& condition, const Value& a, const Value& b, const Value& complement);
 Value exchange(const Value& x, const Value& p, const Value& q);
 
 // Whether the value is zero wherever all words and receipts are.

@@ -190,6 +190,9 @@ constexpr Operation selection = {
       if (x[0]->kind != Kind::constant) return nullptr;
       return x[0]->number == 1 ? x[1] : x[2];
     },
+    .text = [](const Operator&, const Phrase* x) -> Phrase {
+      return {"choose(" + x[0].text + ", " + x[1].text + ", " + x[2].text + ")"};
+    },
 };
 
 constexpr Operation exchanging = {

@@ -55,6 +55,7 @@ struct Round {
   std::vector<Instruction> instructions;
   std::vector<Update> updates;  // all at once; other words stay
   std::vector<int> lines;       // of the program's text, ascending
+  int origin = -1;              // the round that this one helps to carry out, where there is one
 };
 
 struct Word {

@@ -84,8 +84,39 @@ LinearForm Atoms::constant(double number) const {
   return {{one_, number}};
 }
 
-LinearForm Atoms::selected(const LinearForm& bit, const LinearForm& a, const LinearForm& b) {
-  const int open = rail_of(bit), closed = rail_of(combined(constant(1), -1, bit));
+// Whether value x bit can be made of small whole numbers.
+bool Atoms::is_small(const LinearForm& bit, const LinearForm& value) const {
+  constexpr double limit = 1 << 22;
+  const Bounds bounds = bounds_of(value);
+  if (!(bounds.magnitude() < limit)) return false;  // reals have no bounds
+  double sum = 0;
+  for (const auto& [atom, factor] : bit) sum += std::abs(factor) * atoms_[atom].bounds.magnitude();
+  for (const auto& [atom, factor] : value) {
+    if (factor != std::floor(factor)) return false;
+  }
+  return (sum + 1) * (bounds.high - bounds.low) < limit;
+}
+
+// value x bit of whole numbers: low bit + relu(value - low - range (1 - bit)), one layer after
+// both.
+LinearForm Atoms::opened(const LinearForm& bit, const LinearForm& value) {
+  const Bounds bounds = bounds_of(value);
+  const double range = bounds.high - bounds.low;
+  LinearForm result = scaled(bit, bounds.low);
+  if (range == 0) return result;
+  LinearForm gated = combined(inlined(value), 1, constant(-bounds.low - range));
+  add_scaled(gated, inlined(bit), range);
+  add_scaled(result, relu(gated), 1);
+  return result;
+}
+
+LinearForm Atoms::selected(const LinearForm& bit, const LinearForm& a, const LinearForm& b,
+                           const LinearForm* complement) {
+  const LinearForm otherwise = complement ? *complement : combined(constant(1), -1, bit);
+  if (is_small(bit, a) && is_small(otherwise, b)) {
+    return combined(opened(bit, a), 1, opened(otherwise, b));
+  }
+  const int open = rail_of(bit), closed = rail_of(otherwise);
   LinearForm result;
   for (const auto& [value, rail] : {std::pair{&a, closed}, std::pair{&b, open}}) {
     for (const double sign : {1.0, -1.0}) {

@@ -38,8 +38,9 @@ class Atoms {
 
   LinearForm constant(double number) const;
   LinearForm relu(const LinearForm& form);
-  // a where the bit is 1, b where it is 0.
-  LinearForm selected(const LinearForm& bit, const LinearForm& a, const LinearForm& b);
+  // a where the bit is 1, b where it is 0. `complement`: 1 - bit, where it is at hand.
+  LinearForm selected(const LinearForm& bit, const LinearForm& a, const LinearForm& b,
+                      const LinearForm* complement = nullptr);
 
   // A gated unit reads its rail as it is, so that x - B 0 is exactly x; the rest is one sum.
   bool is_rail(int atom, double factor) const;
@@ -47,6 +48,8 @@ class Atoms {
  private:
   int find_or_add(Atom::Kind kind, const LinearForm& form, int level, Bounds bounds);
   int rail_of(const LinearForm& bit);
+  bool is_small(const LinearForm& bit, const LinearForm& value) const;
+  LinearForm opened(const LinearForm& bit, const LinearForm& value);
 
   std::vector<Atom> atoms_;
   size_t inputs_ = 0;

@@ -188,7 +188,17 @@ TEST(Compile, ModelsAreEvaluatedLikeAnyOther) {
 TEST(Compile, DenseModelsAreEvaluatedAsTheyAreWritten) {
   for (int n = 2; n <= 8; ++n) {
     RandomStream random(6, Purpose::test_data, 0, n);
-    const StaticProgram program = testing::integer_program(n, random);
+    ProgramBuilder builder("chosen", n);
+    const Variable x = builder.input("x");
+    std::vector<double> keys(n);
+    for (double& key : keys) key = random.below(7);
+    const Variable key = builder.word("key", WordType::integer(0, 6), keys);
+    for (int round = 0; round < 3; ++round) {
+      const Variable y = builder.receive("y", x, [](int i) { return i - 1; });
+      builder.set(x, select(at_least(builder[key], constant_value(3)), add(builder[x], builder[y]),
+                            subtract(builder[x], builder[y])));
+    }
+    const StaticProgram program = builder.finish(x);
     const Model model = compile(program, {.dense = true});
     const std::vector<float> rows = random_rows(program, 5, true);
     EXPECT_EQ(predict_rows(model, rows, 5), run_static<float>(program, rows, 5));

@@ -48,9 +48,11 @@ constexpr LoweredOperation comparison = {
     },
     always};
 
-constexpr LoweredOperation selection = {
-    [](Atoms& atoms, const Operator&, const Forms& x) { return atoms.selected(x[0], x[1], x[2]); },
-    always};  // in the second rail
+constexpr LoweredOperation selection = {[](Atoms& atoms, const Operator&, const Forms& x) {
+                                          return atoms.selected(x[0], x[1], x[2],
+                                                                x.size() > 3 ? &x[3] : nullptr);
+                                        },
+                                        always};  // in the second rail
 
 constexpr LoweredOperation exchange = {
     [](Atoms& atoms, const Operator&, const Forms& operands) {

@@ -1,0 +1,41 @@
+// A program with messages as one without: every message travels by receives from fixed places.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "posattn/programs/form/static_program.h"
+#include "posattn/programs/messages/routing.h"
+
+namespace posattn {
+
+// Messages of one round that share their way.
+struct MessageWay {
+  int round = 0;        // of the program with messages
+  int destination = 0;  // its word
+  bool permutation = false;
+  Routing by = Routing::by_position;
+  int stream = -1;                 // of switches, where it goes by Benes
+  std::vector<std::string> words;  // what arrives
+};
+
+struct RoutedProgram {
+  StaticProgram program;         // without messages; switches of Benes networks are its last inputs
+  std::vector<MessageWay> ways;  // in the order of rounds
+  // Ways by Benes of one round use different streams of switches; how many bits each has.
+  std::vector<int> switch_bits;
+};
+
+// A program without messages stays as it is. Throws Error(configuration) where the routing cannot
+// carry them: destinations that depend on data by position, more machines than can be gathered.
+RoutedProgram route_messages(const StaticProgram& program, Routing routing);
+
+// The routed program's inputs [samples, processors, its inputs] for inputs of the program with
+// messages. Switches are found by running the program: its interpreter knows who sends to whom.
+// Throws Error(data) as run_static does.
+template <class T>
+std::vector<T> routed_inputs(const StaticProgram& program, const RoutedProgram& routed,
+                             std::span<const T> inputs, int64_t samples);
+
+}  // namespace posattn
