@@ -21,7 +21,7 @@ namespace posattn {
 namespace {
 
 struct CompileFlags {
-  std::string program, output, pad_to;
+  std::string program, settings, output, pad_to;
   int64_t length = 8;
   bool dense = false, precision_check = false, json = false;
   double sharpness = 1024;
@@ -69,7 +69,8 @@ std::string precision_text(const NetworkPlan& plan) {
 ExitCode compile_program(const CompileFlags& options) {
   refuse_with_standard_output(options.output, options.json, "--json");
   refuse_with_standard_output(options.output, options.precision_check, "--precision-check");
-  const ProgramInput input = read_program(options.program, options.length);
+  const Settings settings = parse_settings(options.settings);
+  const ProgramInput input = read_program(options.program, options.length, settings);
   if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
     throw Error(ExitCode::usage, fmt::format("--sharpness {}", options.sharpness),
                 "a number above 0");
@@ -81,6 +82,7 @@ ExitCode compile_program(const CompileFlags& options) {
   how.program = input.source.text;
   Model model = compile(plan, how);
   model.origin.notes["length"] = std::to_string(options.length);
+  if (!settings.empty()) model.origin.notes["set"] = to_text(settings);
   const std::string path =
       options.output.empty() ? plan.program.name + ".safetensors" : options.output;
   write_result(path, model_bytes(model));
@@ -139,6 +141,7 @@ void add_compile(CommandLine& command_line) {
       ->required()
       ->type_name("");
   command.add_option("--length", options->length, "Numbers per input, n")->option_text("INT [8]");
+  add_set_option(command, options->settings);
   add_output_option(command, options->output, "The model file; '-': standard output",
                     "FILE [PROGRAM.safetensors]");
   CLI::Option* dense =

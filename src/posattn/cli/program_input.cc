@@ -22,14 +22,23 @@ std::string count_of(int64_t count, const char* noun) {
 
 }  // namespace
 
-ProgramInput read_program(const std::string& name_or_path, int64_t length) {
+ProgramInput read_program(const std::string& name_or_path, int64_t length,
+                          const Settings& settings) {
   if (length < 1 || length > longest) {
     throw Error(ExitCode::usage, fmt::format("--length {}", length),
                 fmt::format("1 to {}", longest));
   }
   LibraryProgram source = find_program(name_or_path);
-  StaticProgram program = compile_text(source.text, source.file, static_cast<int>(length));
-  return {std::move(source), std::move(program)};
+  const auto n = static_cast<int>(length);
+  const TextOptions options{.settings = settings};
+  StaticProgram program = compile_text(source.text, source.file, n, options);
+  std::vector<ProgramParameter> parameters = text_parameters(source.text, source.file, n, options);
+  return {std::move(source), std::move(program), std::move(parameters)};
+}
+
+CLI::Option* add_set_option(CLI::App& command, std::string& text) {
+  return command.add_option("--set", text, "Parameters of the program, as K=16,q=4")
+      ->option_text("LIST");
 }
 
 StaticProgram embedded_program(const Model& model, const std::string& path) {
@@ -48,7 +57,10 @@ StaticProgram embedded_program(const Model& model, const std::string& path) {
       throw Error(ExitCode::data, fmt::format("{}: length {}", path, n),
                   fmt::format("1 to {}", longest));
     }
-    return compile_text(text->second, path, static_cast<int>(n));
+    const auto set = model.origin.notes.find("set");
+    TextOptions options;
+    if (set != model.origin.notes.end()) options.settings = parse_settings(set->second);
+    return compile_text(text->second, path, static_cast<int>(n), options);
   } catch (const Error& error) {  // the file's fault
     throw Error(ExitCode::data, error.problem(), error.expected(), error.hint());
   }

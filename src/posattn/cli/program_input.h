@@ -1,6 +1,7 @@
 // What the commands on parallel programs share.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 
 #include "posattn/model/model_file.h"
@@ -13,9 +14,15 @@ namespace posattn {
 struct ProgramInput {
   LibraryProgram source;
   StaticProgram program;
+  std::vector<ProgramParameter> parameters;  // as set
 };
-// Throws Error(usage) for a length below 1 or above a million.
-ProgramInput read_program(const std::string& name_or_path, int64_t length);
+// Throws Error(usage) for a length below 1 or above a million, and for settings that are not the
+// program's.
+ProgramInput read_program(const std::string& name_or_path, int64_t length,
+                          const Settings& settings = {});
+
+// --set K=16,q=4; read it with parse_settings.
+CLI::Option* add_set_option(CLI::App& command, std::string& text);
 
 // The program that a compiled model carries; throws Error(data) where it has none.
 StaticProgram embedded_program(const Model& model, const std::string& path);

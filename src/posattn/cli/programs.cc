@@ -17,7 +17,7 @@ namespace {
 
 struct ProgramsFlags {
   int64_t length = 8;
-  std::string show;
+  std::string settings, show;
   bool json = false;
 };
 
@@ -37,6 +37,53 @@ std::string with_descriptions(const std::string& table, const std::vector<std::s
   return text;
 }
 
+// A setting is for every program that has it; `unused` loses those that this one has.
+ProgramInput read_with_settings(const std::string& name, int64_t length, const Settings& settings,
+                                Settings& unused) {
+  ProgramInput input = read_program(name, length);
+  Settings own;
+  for (const ProgramParameter& parameter : input.parameters) {
+    const auto set = settings.find(parameter.name);
+    if (set == settings.end()) continue;
+    own.insert(*set);
+    unused.erase(parameter.name);
+  }
+  return own.empty() ? input : read_program(name, length, own);
+}
+
+std::string description_of(const ProgramInput& input) {
+  std::string text = input.source.description;
+  for (const ProgramParameter& parameter : input.parameters) text += "; " + to_text(parameter);
+  return text;
+}
+
+nlohmann::ordered_json as_json(const ProgramParameter& parameter) {
+  nlohmann::ordered_json document = {{"name", parameter.name}, {"value", parameter.value}};
+  if (parameter.low) {
+    document["low"] = *parameter.low;
+    document["high"] = *parameter.high;
+  }
+  return document;
+}
+
+nlohmann::ordered_json as_json(const ProgramInput& input, const NetworkPlan& plan, int64_t length) {
+  nlohmann::ordered_json document = {{"name", input.source.name},
+                                     {"description", input.source.description},
+                                     {"task", plan.program.task},
+                                     {"length", length},
+                                     {"processors", plan.program.processors},
+                                     {"rounds", plan.program.rounds.size()},
+                                     {"layers", plan.layers.size()},
+                                     {"heads", plan.heads},
+                                     {"words", plan.width},
+                                     {"hidden", plan.hidden},
+                                     {"constants", plan.constants}};
+  for (const ProgramParameter& parameter : input.parameters) {
+    document["parameters"].push_back(as_json(parameter));
+  }
+  return document;
+}
+
 ExitCode list_programs(const ProgramsFlags& options) {
   if (!options.show.empty()) {
     write_output(find_program(options.show).text);
@@ -45,23 +92,20 @@ ExitCode list_programs(const ProgramsFlags& options) {
   TextTable table({"program", "rounds", "layers", "heads", "words", "hidden"});
   std::vector<std::string> descriptions = {"what it computes"};
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  const Settings settings = parse_settings(options.settings);
+  Settings unused = settings;
   for (const LibraryProgram& entry : library_programs()) {
-    const NetworkPlan plan = plan_network(read_program(entry.name, options.length).program);
+    const ProgramInput input = read_with_settings(entry.name, options.length, settings, unused);
+    const NetworkPlan plan = plan_network(input.program);
     table.add_row({entry.name, std::to_string(plan.program.rounds.size()),
                    std::to_string(plan.layers.size()), std::to_string(plan.heads),
                    std::to_string(plan.width), std::to_string(plan.hidden)});
-    descriptions.push_back(entry.description);
-    list.push_back({{"name", entry.name},
-                    {"description", entry.description},
-                    {"task", plan.program.task},
-                    {"length", options.length},
-                    {"processors", plan.program.processors},
-                    {"rounds", plan.program.rounds.size()},
-                    {"layers", plan.layers.size()},
-                    {"heads", plan.heads},
-                    {"words", plan.width},
-                    {"hidden", plan.hidden},
-                    {"constants", plan.constants}});
+    descriptions.push_back(description_of(input));
+    list.push_back(as_json(input, plan, options.length));
+  }
+  if (!unused.empty()) {
+    throw Error(ExitCode::usage, fmt::format("--set {}", to_text(unused)),
+                "parameters that a program of the list has");
   }
   if (options.json) {
     write_output(list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
@@ -87,9 +131,11 @@ void add_programs(CommandLine& command_line) {
       [options] { return list_programs(*options); });
   CLI::Option* length =
       command.add_option("--length", options->length, "Cost for this n")->option_text("INT [8]");
+  CLI::Option* set = add_set_option(command, options->settings);
   CLI::Option& json = add_json_flag(command, options->json);
   command.add_option("--show", options->show, "Print the text of one of them")
       ->excludes(length)
+      ->excludes(set)
       ->excludes(&json)
       ->option_text("NAME");
 }

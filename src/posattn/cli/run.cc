@@ -19,7 +19,7 @@ namespace posattn {
 namespace {
 
 struct RunFlags {
-  std::string program, level = "network";
+  std::string program, settings, level = "network";
   std::vector<std::string> inputs;  // one list for each input of the program
   int64_t length = 0;
   bool trace = false, json = false;
@@ -103,7 +103,8 @@ ExitCode run_program(const RunFlags& options) {
   for (const std::string& text : options.inputs) lists.push_back(parse_input(text));
   int64_t length = options.length;
   if (length == 0) length = static_cast<int64_t>(lists[0].size());
-  const ProgramInput input = read_program(options.program, length);
+  const ProgramInput input =
+      read_program(options.program, length, parse_settings(options.settings));
   const std::vector<double> numbers =
       arranged(lists, input.program, length == options.length ? "" : "--length says what n is");
   const std::vector<double> outputs = options.level == "static"
@@ -156,6 +157,7 @@ void add_run(CommandLine& command_line) {
       ->option_text("LIST");
   command.add_option("--length", options->length, "n, where it is not the count of numbers")
       ->option_text("INT");
+  add_set_option(command, options->settings);
   command
       .add_option("--level", options->level,
                   "static: the program's interpreter; network: the compiled Transformer")

@@ -14,12 +14,13 @@ namespace posattn {
 namespace {
 
 struct ShowFlags {
-  std::string program, output;
+  std::string program, settings, output;
   int64_t length = 8;
 };
 
 ExitCode show_program(const ShowFlags& options) {
-  const ProgramInput input = read_program(options.program, options.length);
+  const ProgramInput input =
+      read_program(options.program, options.length, parse_settings(options.settings));
   const std::string path = options.output.empty() ? input.program.name + ".svg" : options.output;
   write_result(path, program_svg(input.program));
   if (is_standard_output(path)) return ExitCode::done;
@@ -43,6 +44,7 @@ void add_show(CommandLine& command_line) {
       ->required()
       ->type_name("");
   command.add_option("--length", options->length, "Numbers per input, n")->option_text("INT [8]");
+  add_set_option(command, options->settings);
   add_output_option(command, options->output, "The picture; '-': standard output",
                     "FILE [PROGRAM.svg]");
 }

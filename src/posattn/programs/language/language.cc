@@ -1,18 +1,42 @@
 #include "posattn/programs/language/language.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "posattn/programs/language/elaborator.h"
+#include "posattn/programs/language/parameters.h"
 #include "posattn/programs/language/parser.h"
 
 namespace posattn {
+namespace {
+
+void check_length(int length, const language::Limits& limits) {
+  if (length >= 1 && length <= limits.processors) return;
+  throw Error(ExitCode::configuration, fmt::format("n = {}", length),
+              fmt::format("a length from 1 to {}", limits.processors));
+}
+
+}  // namespace
 
 StaticProgram compile_text(std::string_view text, const std::string& name, int length,
-                           const language::Limits& limits) {
+                           const TextOptions& options) {
   const language::Source source(name);
-  const language::SyntaxTree tree = language::parse(text, source, limits);
+  const language::SyntaxTree tree = language::parse(text, source, options.limits);
+  check_length(length, options.limits);
   const std::string own = std::filesystem::path(name).stem().string();
-  return language::elaborate(tree, tree.name.empty() ? own : tree.name, length, source, limits);
+  return language::Elaborator(tree, tree.name.empty() ? own : tree.name, length, source,
+                              options.limits, options.settings)
+      .run();
+}
+
+std::vector<ProgramParameter> text_parameters(std::string_view text, const std::string& name,
+                                              int length, const TextOptions& options) {
+  const language::Source source(name);
+  const language::SyntaxTree tree = language::parse(text, source, options.limits);
+  check_length(length, options.limits);
+  language::Arithmetic arithmetic(source, options.limits, length);
+  return language::parameters_of(tree, options.settings, arithmetic);
 }
 
 }  // namespace posattn

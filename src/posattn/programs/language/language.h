@@ -11,14 +11,26 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "posattn/programs/form/static_program.h"
+#include "posattn/programs/language/settings.h"
 #include "posattn/programs/language/source.h"
 
 namespace posattn {
 
-// `name` is the file's, for errors: "scan.par:3:7: ...". Throws Error(configuration).
+struct TextOptions {
+  Settings settings = {};  // of the text's parameters, in place of their defaults
+  language::Limits limits = {};
+};
+
+// `name` is the file's, for errors: "scan.par:3:7: ...". Throws Error(configuration), and
+// Error(usage) for settings that the text's parameters do not take.
 StaticProgram compile_text(std::string_view text, const std::string& name, int length,
-                           const language::Limits& limits = {});
+                           const TextOptions& options = {});
+
+// The parameters of a text, with these settings.
+std::vector<ProgramParameter> text_parameters(std::string_view text, const std::string& name,
+                                              int length, const TextOptions& options = {});
 
 }  // namespace posattn

@@ -47,9 +47,10 @@ LibraryProgram find_program(const std::string& name_or_path) {
   throw unknown_name(ExitCode::usage, "program", name_or_path, known);
 }
 
-StaticProgram library_program(const std::string& name_or_path, int length) {
+StaticProgram library_program(const std::string& name_or_path, int length,
+                              const Settings& settings) {
   const LibraryProgram program = find_program(name_or_path);
-  return compile_text(program.text, program.file, length);
+  return compile_text(program.text, program.file, length, {.settings = settings});
 }
 
 }  // namespace posattn

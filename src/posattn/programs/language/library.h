@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "posattn/programs/form/static_program.h"
+#include "posattn/programs/language/settings.h"
 
 namespace posattn {
 
@@ -24,6 +25,7 @@ const std::vector<LibraryProgram>& library_programs();
 LibraryProgram find_program(const std::string& name_or_path);
 
 // Of length n. Throws Error(configuration) for a text that is wrong.
-StaticProgram library_program(const std::string& name_or_path, int length);
+StaticProgram library_program(const std::string& name_or_path, int length,
+                              const Settings& settings = {});
 
 }  // namespace posattn

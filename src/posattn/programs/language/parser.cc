@@ -35,7 +35,10 @@ class Parser {
   // What stands at the top of a file, and procedures.
   bool header() {
     const Token token = reader_.peek();
-    const bool known = token.is("program") || token.is("task") || token.is("processors");
+    // Words of the first versions may be called so.
+    const bool parameter = token.is("parameter") && reader_.peek(1).kind == Token::Kind::name;
+    const bool known =
+        token.is("program") || token.is("task") || token.is("processors") || parameter;
     if (known && !tree_.statements.empty()) {
       throw unexpected("this line before the first statement");
     }
@@ -49,6 +52,9 @@ class Parser {
     } else if (reader_.take_if("processors")) {
       once(token, tree_.processors.has_value());
       tree_.processors = reader_.term();
+    } else if (parameter) {
+      reader_.take();
+      parameter_line();
     } else if (reader_.take_if("procedure")) {
       procedure(token.position);
       return true;
@@ -63,6 +69,25 @@ class Parser {
     if (!before) return;
     throw reader_.source().error(token.position, fmt::format("a second line '{}'", token.text),
                                  "one");
+  }
+
+  void parameter_line() {
+    ParameterLine line;
+    const Position position = reader_.peek().position;
+    line.name = reader_.new_name("the parameter's name");
+    for (const ParameterLine& other : tree_.parameters) {
+      if (other.name != line.name) continue;
+      throw reader_.source().error(position, fmt::format("a second parameter '{}'", line.name),
+                                   "one");
+    }
+    if (reader_.take_if("in")) {
+      line.low = reader_.term();
+      reader_.expect("..", "and the largest value");
+      line.high = reader_.term();
+    }
+    reader_.expect("=", "and the value where nothing is set");
+    line.value = reader_.term();
+    tree_.parameters.push_back(std::move(line));
   }
 
   void procedure(Position position) {

@@ -10,12 +10,12 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  posattn::language::Limits limits;
-  limits.work = 1 << 18;
-  limits.processors = 64;
+  posattn::TextOptions options;
+  options.limits.work = 1 << 18;
+  options.limits.processors = 64;
   try {
     const posattn::StaticProgram program =
-        posattn::compile_text(text, "fuzz.par", 1 + data[0] % 9, limits);
+        posattn::compile_text(text, "fuzz.par", 1 + data[0] % 9, options);
     // What was accepted must run.
     posattn::check(program);
     const std::vector<double> input(static_cast<size_t>(program.processors), 1.0);

@@ -122,11 +122,19 @@ struct Procedure {
   Block body;
 };
 
+// parameter NAME in LOW .. HIGH = VALUE
+struct ParameterLine {
+  std::string name;
+  std::optional<Term> low, high;
+  Term value;
+};
+
 struct SyntaxTree {
   std::string name;  // "" where the text does not say
   std::string task;
   Position task_position;
   std::optional<Term> processors;
+  std::vector<ParameterLine> parameters;
   std::vector<Procedure> procedures;
   Block statements;
 };

@@ -1,0 +1,96 @@
+#include "posattn/programs/language/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace posattn::language {
+namespace {
+
+constexpr double whole_limit = 9007199254740992.0;  // 2^53
+
+Number number_meaning(const ProgramParameter& parameter) {
+  return parameter.whole ? Number::whole(parameter.value) : Number::real(parameter.value);
+}
+
+std::string allowed_values(const ProgramParameter& parameter) {
+  const char* kind = parameter.whole ? "a whole number" : "a number";
+  if (!parameter.low) return kind;
+  return fmt::format("{} from {} to {}", kind, *parameter.low, *parameter.high);
+}
+
+bool is_allowed(const ProgramParameter& parameter, double value) {
+  if (parameter.whole && (value != std::floor(value) || std::abs(value) > whole_limit)) {
+    return false;
+  }
+  return !parameter.low || (value >= *parameter.low && value <= *parameter.high);
+}
+
+Number number_of(const Term& term, const Scope& scope, Arithmetic& arithmetic) {
+  const Number number = arithmetic.evaluate(term, scope, {});
+  if (number.kind != Number::Kind::truth) return number;
+  throw arithmetic.source().error(term.position, "a condition as parameter", "a number");
+}
+
+ProgramParameter default_of(const ParameterLine& line, const Scope& scope, Arithmetic& arithmetic) {
+  const Number value = number_of(line.value, scope, arithmetic);
+  ProgramParameter parameter;
+  parameter.name = line.name;
+  parameter.value = value.value;
+  parameter.whole = value.kind == Number::Kind::whole;
+  if (line.low) {
+    parameter.low = number_of(*line.low, scope, arithmetic).value;
+    parameter.high = number_of(*line.high, scope, arithmetic).value;
+  }
+  if (is_allowed(parameter, parameter.value)) return parameter;
+  throw arithmetic.source().error(line.value.position,
+                                  fmt::format("the default {} = {}", line.name, parameter.value),
+                                  allowed_values(parameter));
+}
+
+void refuse_unknown(const Settings& settings, const SyntaxTree& tree) {
+  std::vector<std::string> known;
+  for (const ParameterLine& line : tree.parameters) known.push_back(line.name);
+  for (const auto& [name, value] : settings) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    if (known.empty()) {
+      throw Error(ExitCode::usage, fmt::format("--set {}={}", name.substr(0, 60), value),
+                  "nothing: the program has no parameters");
+    }
+    throw unknown_name(ExitCode::usage, "parameter", name, known);
+  }
+}
+
+}  // namespace
+
+std::vector<ProgramParameter> parameters_of(const SyntaxTree& tree, const Settings& settings,
+                                            Arithmetic& arithmetic) {
+  refuse_unknown(settings, tree);
+  std::vector<ProgramParameter> parameters;
+  Scope scope;
+  for (const ParameterLine& line : tree.parameters) {
+    ProgramParameter parameter = default_of(line, scope, arithmetic);
+    const auto set = settings.find(line.name);
+    if (set != settings.end()) {
+      if (!is_allowed(parameter, set->second)) {
+        throw Error(ExitCode::usage, fmt::format("--set {}={}", line.name, set->second),
+                    allowed_values(parameter));
+      }
+      parameter.value = set->second;
+    }
+    scope.insert_or_assign(line.name, number_meaning(parameter));
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+Scope parameter_scope(const std::vector<ProgramParameter>& parameters) {
+  Scope scope;
+  for (const ProgramParameter& parameter : parameters) {
+    scope.insert_or_assign(parameter.name, number_meaning(parameter));
+  }
+  return scope;
+}
+
+}  // namespace posattn::language
