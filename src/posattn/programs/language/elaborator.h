@@ -69,6 +69,8 @@ class Elaborator {
   // Receives.
   void execute(const ReceiveStatement& statement, Position position, Scope& scope);
   void execute(const SumStatement& statement, Position position, Scope& scope);
+  void execute(const SendStatement& statement, Position position, Scope& scope);
+  Variable destination(const SendStatement& statement, Position position, const Scope& scope);
   void receive(const std::string& target, const WordGroup& source, const Route& route,
                Position position, Scope& scope);
 
@@ -89,6 +91,7 @@ class Elaborator {
   std::map<std::tuple<const WordStatement*, int64_t, int64_t, int64_t>, WordGroup> declared_;
   std::vector<std::string> loop_variables_, calls_;
   std::string prefix_;  // of names inside a procedure
+  std::map<std::tuple<const SendStatement*, int64_t, int64_t>, Variable> destinations_;
   std::vector<Variable> outputs_;
 };
 

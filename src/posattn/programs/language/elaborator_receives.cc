@@ -10,6 +10,17 @@ namespace {
 
 constexpr int64_t round_work = 500;  // in terms
 
+// As a destination: -1, where nobody is.
+Term without_nothing(Term term) {
+  if (term.kind == Term::Kind::nothing) {
+    term.kind = Term::Kind::number;
+    term.number = -1;
+    term.whole = true;
+  }
+  for (Term& operand : term.operands) operand = without_nothing(std::move(operand));
+  return term;
+}
+
 }  // namespace
 
 // A source that changed in this round ends it: others read what it was when a round began.
@@ -70,6 +81,47 @@ void Elaborator::execute(const SumStatement& statement, Position position, Scope
   const WordGroup source = terms_.words(statement.source, scope);
   check_new(scope, statement.variable, position);
   const Route route = route_of(statement, builder_.processors(), position, scope, arithmetic_);
+  receive(statement.target, source, route, position, scope);
+}
+
+// The word that holds where to: the one that is named, or one for the term's value.
+Variable Elaborator::destination(const SendStatement& statement, Position position,
+                                 const Scope& scope) {
+  const Term term = without_nothing(statement.destination);
+  const bool named = term.kind == Term::Kind::name || term.kind == Term::Kind::element;
+  if (named && arithmetic_.reads_words(term, scope)) return terms_.word(term, scope);
+  Cases cases = terms_.evaluate(term, scope, active_, false);
+  WordType type = WordType::integer(0, 0);
+  for (const Piece& piece : cases) type = hull(type, piece.value->type);
+  if (type.is_real()) {
+    throw source_.error(term.position, "a destination of type real",
+                        "a whole number: whom data names must not jump between two reals");
+  }
+  const auto [place, added] =
+      destinations_.try_emplace({&statement, type.low, type.high}, Variable{});
+  if (added) {
+    place->second = located(position, [&] {
+      return builder_.word(fmt::format("{}destination of {}", prefix_, statement.target), type);
+    });
+  }
+  assign(place->second, std::move(cases), position);
+  return place->second;
+}
+
+void Elaborator::execute(const SendStatement& statement, Position position, Scope& scope) {
+  only_outside_branches("a message", position,
+                        "every processor sends; write to PLACE if CONDITION else nothing");
+  const WordGroup source = terms_.words(statement.source, scope);
+  const Variable to = destination(statement, position, scope);
+  if (builder_.type_of(to).is_real()) {
+    throw source_.error(statement.destination.position, "a destination of type real",
+                        "a whole number: whom data names must not jump between two reals");
+  }
+  const std::optional<Variable> unchanged = state_.unchanged(to);
+  if (!unchanged) located(position, [&] { state_.flush(); });
+  Route route;
+  route.destination = unchanged.value_or(to).word;
+  route.permutation = statement.permutation;
   receive(statement.target, source, route, position, scope);
 }
 

@@ -151,6 +151,9 @@ class Parser {
   Statement simple(Position position) {
     if (reader_.take_if("word")) return {position, word_statement()};
     if (reader_.take_if("receive")) return receive_statement(position);
+    // Words of the first versions may be called so.
+    const bool sends = reader_.peek().is("send") || reader_.peek().is("permute");
+    if (sends && reader_.peek(1).kind == Token::Kind::name) return {position, send_statement()};
     if (reader_.take_if("let")) {
       LetStatement let;
       let.name = reader_.new_name("a name");
@@ -171,15 +174,16 @@ class Parser {
     }
     if (reader_.peek().kind != Token::Kind::name) {
       throw unexpected(
-          "a statement: word, let, table, edges, for, if, receive, output, procedure, "
+          "a statement: word, let, table, edges, for, if, receive, send, output, procedure, "
           "NAME = ..., NAME(...)");
     }
     AssignStatement assign;
     assign.target = reader_.term();
     if (!reader_.peek().is("=")) {
-      throw unexpected("'=' and the word's new value",
-                       "statements begin with word, let, table, edges, for, if, receive, output, "
-                       "procedure, or assign to a word");
+      throw unexpected(
+          "'=' and the word's new value",
+          "statements begin with word, let, table, edges, for, if, receive, send, output, "
+          "procedure, or assign to a word");
     }
     reader_.take();
     assign.value = reader_.term();
@@ -312,6 +316,17 @@ class Parser {
       receive.places.push_back(reader_.term());
     } while (reader_.take_if("else"));
     return {position, std::move(receive)};
+  }
+
+  SendStatement send_statement() {
+    SendStatement send;
+    send.permutation = reader_.take().is("permute");
+    send.target = reader_.new_name("the name of what arrives");
+    reader_.expect("=", "and the word that is sent");
+    send.source = reader_.term();
+    reader_.expect("to", "and the destination: a whole number that each processor computes");
+    send.destination = reader_.term();
+    return send;
   }
 
   SumStatement sum_statement(std::string target) {

@@ -96,6 +96,13 @@ struct SumStatement {
   std::string variable;
   std::optional<Term> condition;
 };
+// send TARGET = SOURCE to DESTINATION, or with `permute`, where everybody sends and hears
+struct SendStatement {
+  std::string target;
+  Term source;
+  Term destination;
+  bool permutation = false;
+};
 struct AssignStatement {
   Term target;
   Term value;
@@ -111,7 +118,8 @@ struct OutputStatement {
 struct Statement {
   Position position;
   std::variant<WordStatement, LetStatement, TableStatement, ForStatement, IfStatement,
-               ReceiveStatement, SumStatement, AssignStatement, CallStatement, OutputStatement>
+               ReceiveStatement, SumStatement, SendStatement, AssignStatement, CallStatement,
+               OutputStatement>
       is;
 };
 
