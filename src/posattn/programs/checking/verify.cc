@@ -129,7 +129,8 @@ class Verifier {
       RandomStream random(request_.seed, Purpose::evaluation_data,
                           static_cast<uint32_t>(std::lround(c * 1000)),
                           static_cast<uint32_t>(first + s));
-      task.draw(random, range, program_.length, inputs.data() + s * processors_);
+      task.draw(random, range, program_.length,
+                std::span(inputs).subspan(s * processors_, processors_));
     }
     return inputs;
   }
@@ -149,7 +150,7 @@ class Verifier {
 
   std::vector<float> answer(const float* input) const {
     std::vector<float> target(processors_);
-    task_->solve(program_.length, input, target.data());
+    task_->solve(program_.length, {input, target.size()}, target);
     return target;
   }
 
