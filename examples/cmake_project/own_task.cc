@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
 
 #include "posattn/evaluate.h"
 #include "posattn/task.h"
@@ -15,7 +16,7 @@ class FromFirst final : public posattn::Task {
  public:
   std::string_view name() const override { return "from-first"; }
   std::string_view description() const override { return "each number minus the first"; }
-  void solve(int length, const float* input, float* target) const override {
+  void solve(int length, std::span<const float> input, std::span<float> target) const override {
     for (int i = 0; i < length; ++i) target[i] = input[i] - input[0];
   }
 };

@@ -307,13 +307,19 @@ class Evaluate(CliCase):
         self.run_ok("train", *tiny(variable_length=True), "--out", "several")
         found = self.run_json("evaluate", "fixed", "--lengths", 3)["models"][0]["lengths"]
         inside = self.run_json("evaluate", "fixed", "--scales", 1)["models"][0]["scales"]
-        self.assertEqual([test["length"] for test in found], [3])
+        self.assertEqual([str(test["length"]) for test in found], ["3"])
         for metric in ["mse", "accuracy"]:
             self.assertEqual(found[0][metric], inside[0][metric])
         self.assertNotIn("mse_over_c2", found[0])
         self.run_error(4, "evaluate", "fixed", "--lengths", "3,8", message="at length 8")
         self.run_error(2, "evaluate", "fixed", "--lengths", 3, "--scales", 1, message="together")
         self.run_error(2, "evaluate", "fixed", "--lengths", "2.5", message="2.5")
+        named = self.run_json("evaluate", "fixed", "--axis", "length=3")
+        self.assertEqual(named["models"][0]["lengths"], found)
+        self.run_error(2, "evaluate", "fixed", "--axis", "c=1", "--scales", 1, message="together")
+        self.run_error(2, "evaluate", "fixed", "--axis", "share", message="share=0.1,0.5")
+        self.run_error(4, "evaluate", "fixed", "--axis", "share=1",
+                       message=["cannot be tested along an axis 'share'", "one of its own: c"])
         text = self.run_ok("evaluate", "several", "--lengths", "1..3", "--per-node")
         self.assertRegex(text, r"\nlength +MSE +accuracy\n +1 .*\n +2 .*\n +3 ")
         self.assertNotIn("per length", text)
@@ -418,6 +424,62 @@ class Predict(CliCase):
                          [struct.unpack("f", struct.pack("f", x))[0] for row in table for x in row])
         self.run_ok("predict", model, "--input", "y.npy", "--format", "npy", "--output", "z")
         self.assertTrue((self.folder / "z").read_bytes().startswith(b"\x93NUMPY"))
+
+    def echo_model(self):
+        """A model of three nodes, three tokens and three classes that says its tokens again."""
+        spec = {"real_nodes": 3, "scratch_nodes": 1, "data_columns": 0, "output_columns": 3,
+                "width": 4, "heads": 2, "depth": 1, "mlp_width": 4, "vocabulary": 3,
+                "loss": "cross_entropy"}
+        source = trained_runs() / "positional-seed0" / "model.safetensors"
+        data = source.read_bytes()
+        header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+        metadata = header["__metadata__"]
+        known = {**json.loads(metadata["spec"]), **spec}
+        metadata |= {"task": "", "spec": json.dumps(known)}
+        nodes, layer = 4, "transformer_layers.0."
+        shapes = {"tokens.weight": (3, 4), layer + "attn.qk_proj.weight": (4 * nodes, nodes),
+                  layer + "attn.qk_proj.bias": (4 * nodes,), layer + "attn.v_proj.weight": (4, 4),
+                  layer + "attn.v_proj.bias": (4,), layer + "attn.o_proj.weight": (4, 4),
+                  layer + "attn.o_proj.bias": (4,), layer + "mlp.mlp.0.weight": (4, 8),
+                  layer + "mlp.mlp.0.bias": (4,), layer + "mlp.mlp.2.weight": (4, 4),
+                  layer + "mlp.mlp.2.bias": (4,), "decoding.weight": (3, 4), "decoding.bias": (3,)}
+        passes = {"tokens.weight", layer + "mlp.mlp.0.weight", layer + "mlp.mlp.2.weight",
+                  "decoding.weight"}
+        tensors = {}
+        for name, shape in shapes.items():
+            columns = shape[-1]
+            count = shape[0] * columns if len(shape) == 2 else columns
+            tensors[name] = (shape, [float(name in passes and i // columns == i % columns)
+                                     for i in range(count)])
+        support.write_tensors(self.folder / "echo.safetensors", metadata, tensors)
+        return "echo.safetensors"
+
+    def test_tokens_in_and_classes_out(self):
+        model = self.echo_model()
+        rows = b"a,b,c\n0,1,2\n2,2,0\n"
+        self.assertEqual(self.run_ok("predict", model, stdin=rows), "0,1,2\n2,2,0\n")
+        self.assertEqual(self.run_json("predict", model, stdin=rows),
+                         {"rows": 2, "columns": 3, "outputs": [[0, 1, 2], [2, 2, 0]]})
+        self.assertEqual(self.run_ok("predict", model, "--scores", stdin=b"0,2,1\n"),
+                         "1,0,0,0,0,1,0,1,0\n")
+        (self.folder / "x.csv").write_bytes(rows)
+        self.run_ok("predict", model, "--input", "x.csv", "--output", "y.npy")
+        data = (self.folder / "y.npy").read_bytes()
+        self.assertIn(b"'<i4'", data)
+        self.assertEqual(struct.unpack("<6i", data[-24:]), (0, 1, 2, 2, 2, 0))
+        self.assertEqual(self.run_ok("predict", model, "--input", "y.npy"), "0,1,2\n2,2,0\n")
+        self.assertIn("layer 0", self.run_ok("inspect", model, "--input", "0,1,2"))
+
+    def test_tokens_that_do_not_fit(self):
+        model = self.echo_model()
+        (self.folder / "x.csv").write_text("0,1,2\n0,3,1\n")
+        self.run_error(4, "predict", model, "--input", "x.csv",
+                       message=["x.csv: token 3 in row 2, column 2", "0 to 2"])
+        self.run_error(4, "predict", model, stdin=b"0,1.5,2\n",
+                       message=["standard input:1: '1.5' in column 2", "whole number"])
+        self.run_error(4, "predict", model, stdin=b"0,1\n", message="3 numbers per row")
+        self.run_error(2, "predict", trained_runs() / "positional-seed0", "--scores",
+                       stdin=b"1,2,3\n", message="--scores")
 
 
 class Inspect(CliCase):

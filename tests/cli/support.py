@@ -63,6 +63,18 @@ def read_tensors(path):
             for name, entry in header.items() if name != "__metadata__"}
 
 
+def write_tensors(path, metadata, tensors):
+    """A safetensors file of {name: (shape, numbers)}."""
+    header, body = {"__metadata__": metadata}, b""
+    for name, (shape, numbers) in tensors.items():
+        data = struct.pack(f"<{len(numbers)}f", *numbers)
+        header[name] = {"dtype": "F32", "shape": list(shape),
+                        "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(header).encode()
+    pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
 def read_metrics(run):
     """The lines of metrics.jsonl without the time, which differs between runs."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

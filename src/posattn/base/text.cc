@@ -110,6 +110,25 @@ std::vector<uint64_t> parse_whole_numbers(std::string_view text, std::string_vie
   return numbers;
 }
 
+// `check` throws for a number that does not suit; it is given the item that the number comes from.
+template <class Check>
+std::vector<double> parse_distinct(std::string_view text, std::string_view name,
+                                   std::string_view noun, const Check& check) {
+  std::vector<double> numbers;
+  std::set<double> seen;
+  const auto add = [&](double number, std::string_view item) {
+    check(number, item);
+    if (!seen.insert(number).second) {
+      throw bad_text(name, text, fmt::format("every {} once ({} appears twice)", noun, number));
+    }
+    numbers.push_back(number);
+  };
+  parse_list(
+      text, name, "1..10", [&](std::string_view item) { add(parse_number(item, name), item); },
+      [&](uint64_t number) { add(static_cast<double>(number), text); });
+  return numbers;
+}
+
 }  // namespace
 
 int64_t parse_integer(std::string_view text, std::string_view name) {
@@ -127,21 +146,14 @@ double parse_number(std::string_view text, std::string_view name) {
 }
 
 std::vector<double> parse_scales(std::string_view text, std::string_view name) {
-  std::vector<double> scales;
-  std::set<double> seen;
-  const auto add = [&](double scale, std::string_view item) {
-    if (!(scale > 0 && scale <= scale_limit)) {
-      throw bad_text(name, item, fmt::format("scales above 0 and up to {}", scale_limit));
-    }
-    if (!seen.insert(scale).second) {
-      throw bad_text(name, text, fmt::format("every scale once ({} appears twice)", scale));
-    }
-    scales.push_back(scale);
-  };
-  parse_list(
-      text, name, "1..10", [&](std::string_view item) { add(parse_number(item, name), item); },
-      [&](uint64_t number) { add(static_cast<double>(number), text); });
-  return scales;
+  return parse_distinct(text, name, "scale", [&](double scale, std::string_view item) {
+    if (scale > 0 && scale <= scale_limit) return;
+    throw bad_text(name, item, fmt::format("scales above 0 and up to {}", scale_limit));
+  });
+}
+
+std::vector<double> parse_numbers(std::string_view text, std::string_view name) {
+  return parse_distinct(text, name, "number", [](double, std::string_view) {});
 }
 
 std::vector<uint64_t> parse_seeds(std::string_view text, std::string_view name) {

@@ -16,6 +16,9 @@ double parse_number(std::string_view text, std::string_view name);  // finite
 // most once.
 std::vector<double> parse_scales(std::string_view text, std::string_view name = "--scales");
 
+// "0,0.5,-2,4..8": any finite numbers, each at most once.
+std::vector<double> parse_numbers(std::string_view text, std::string_view name);
+
 constexpr uint64_t largest_seed = 9'000'000'000'000'000'000;
 
 // "0..9,12": whole numbers from 0 to largest_seed, each at most once.

@@ -44,6 +44,8 @@ TEST(Text, Scales) {
 }
 
 TEST(Text, ScaleGivenTwice) {
+  EXPECT_EQ(parse_numbers("-1,0,0.5,4..5", "x"), (std::vector<double>{-1, 0, 0.5, 4, 5}));
+  EXPECT_NE(message_of([] { parse_numbers("0,-0", "x"); }), "");
   EXPECT_NE(message_of([] { parse_scales("1..3,2"); }).find("2 appears twice"), std::string::npos);
 }
 

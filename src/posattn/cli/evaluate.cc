@@ -27,6 +27,7 @@ struct EvaluateFlags {
   std::vector<std::string> models;
   // By axis: values at which to test, as the user writes them; at most one is given.
   std::map<const EvaluationAxis*, std::optional<std::string>> values;
+  std::optional<std::string> axis;  // another axis and its values
   int64_t samples = 1000;
   uint64_t seed = 0;
   int threads = 0;
@@ -62,17 +63,26 @@ EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFl
 }
 
 // The axis that the user names, or else the paper's.
-const EvaluationAxis& chosen_axis(const EvaluateFlags& options) {
-  const EvaluationAxis* chosen = nullptr;
+AxisValues chosen_axis(const EvaluateFlags& options) {
+  std::vector<std::string> flags;
+  AxisValues chosen;
   for (const EvaluationAxis* axis : evaluation_axes()) {
-    if (!options.values.at(axis)) continue;
-    if (chosen != nullptr) {
-      throw Error(ExitCode::usage, fmt::format("{} together with {}", chosen->flag(), axis->flag()),
-                  "one of them", "tests vary along one axis at a time");
-    }
-    chosen = axis;
+    const std::optional<std::string>& values = options.values.at(axis);
+    if (!values) continue;
+    flags.push_back(axis->flag());
+    chosen = {*axis, axis->parse(*values, axis->flag())};
   }
-  return chosen == nullptr ? *evaluation_axes().front() : *chosen;
+  if (options.axis) {
+    flags.emplace_back("--axis");
+    chosen = parse_axis_values(*options.axis, "--axis");
+  }
+  if (flags.size() > 1) {
+    throw Error(ExitCode::usage, fmt::format("{}", fmt::join(flags, " together with ")),
+                "one of them", "tests vary along one axis at a time");
+  }
+  if (!flags.empty()) return chosen;
+  const EvaluationAxis& scales = *evaluation_axes().front();
+  return {scales, scales.parse(default_scales, scales.flag())};
 }
 
 void note_unfinished(const std::string& folder, const FoundModels& found) {
@@ -87,9 +97,7 @@ void note_unfinished(const std::string& folder, const FoundModels& found) {
 }
 
 ExitCode evaluate_models(const EvaluateFlags& options) {
-  const EvaluationAxis& axis = chosen_axis(options);
-  const std::vector<double> values =
-      axis.parse(options.values.at(&axis).value_or(default_scales), axis.flag());
+  const auto [axis, values] = chosen_axis(options);
   constexpr int64_t most_samples = 1'000'000'000;
   if (options.samples < 1 || options.samples > most_samples) {
     throw Error(ExitCode::usage, fmt::format("--samples {} is out of range", options.samples),
@@ -142,9 +150,13 @@ void add_evaluate(CommandLine& command_line) {
       ->type_name("");
   for (const EvaluationAxis* axis : evaluation_axes()) {
     const bool by_default = axis == evaluation_axes().front();
-    command.add_option(axis->flag(), options->values[axis], std::string(axis->help))
+    command.add_option(axis->flag(), options->values[axis], axis->help)
         ->option_text(by_default ? fmt::format("LIST [{}]", default_scales) : "LIST");
   }
+  command
+      .add_option("--axis", options->axis,
+                  "An axis of the task's own, and values on it, as share=0,1")
+      ->option_text("NAME=LIST");
   command.add_option("--samples", options->samples, "Samples per test")->option_text("INT [1000]");
   command.add_option("--seed", options->seed, "Of the test samples")->option_text("INT [0]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")

@@ -106,7 +106,7 @@ std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
 // The loss with its spread, then the medians of the other metrics.
 std::string metric_table(const Group& group, const EvaluationAxis& axis) {
   const bool several = group.paths.size() > 1;
-  std::vector<std::string> header = {std::string(axis.name)};
+  std::vector<std::string> header = {axis.name};
   for (const Metric* metric : shown_metrics(axis, *group.results.front())) {
     const bool spread = several && metric->is_loss;
     header.push_back(fmt::format("{}{}", spread ? "median " : "", metric->heading));
@@ -174,7 +174,7 @@ std::string per_length_table(const Group& group, const EvaluationAxis& axis) {
 }
 
 std::string comparison_table(const std::vector<Group>& groups, const EvaluationAxis& axis) {
-  std::vector<std::string> header = {std::string(axis.name)};
+  std::vector<std::string> header = {axis.name};
   const bool one_task = std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
     return group.task == groups[0].task && group.length == groups[0].length;
   });
@@ -195,9 +195,13 @@ std::string comparison_table(const std::vector<Group>& groups, const EvaluationA
   return table.to_string();
 }
 
+Json place_json(const EvaluationAxis& axis, double x) {
+  return axis.whole ? Json(std::llround(x)) : Json(x);
+}
+
 Json test_json(const Evaluation& evaluation, const EvaluationAxis& axis,
                const TestDetails& details) {
-  Json object = {{axis.name, details.x}};
+  Json object = {{axis.name, place_json(axis, details.x)}};
   for (const Metric* metric : shown_metrics(axis, evaluation)) {
     object[std::string(metric->name)] =
         find_value(evaluation.rows, {.axis = axis.name, .x = details.x, .metric = metric->name})
@@ -233,7 +237,7 @@ Json compared_with(const EvaluatedModel& model) {
 Json summary_json(const Group& group, const EvaluationAxis& axis) {
   Json tests = Json::array();
   for (const TestDetails& test : group.tests()) {
-    Json values = {{axis.name, test.x}};
+    Json values = {{axis.name, place_json(axis, test.x)}};
     for (const Metric* metric : shown_metrics(axis, *group.results.front())) {
       values[std::string(metric->name)] = spread_json(group.over_models(axis, test.x, *metric));
     }
@@ -259,13 +263,19 @@ std::string evaluation_text(const std::vector<EvaluatedModel>& models, const Eva
   std::string text;
   for (const Group& group : groups) {
     text += (text.empty() ? "" : "\n") + group.title() + "\n" + metric_table(group, axis);
-    const std::string median = group.paths.size() > 1 ? "median MSE" : "MSE";
-    if (per_node) text += "\n" + median + " per node\n" + per_node_table(group, axis);
+    const std::string median =
+        fmt::format("{}{}", group.paths.size() > 1 ? "median " : "", group.loss().heading);
+    // Only squared errors are known node by node.
+    if (per_node && !group.tests()[0].mse_per_node.empty())
+      text += "\n" + median + " per node\n" + per_node_table(group, axis);
     if (!group.tests()[0].per_length.empty()) {
       text += "\n" + median + " per length\n" + per_length_table(group, axis);
     }
   }
-  if (groups.size() > 1) text += "\nmedian MSE, side by side\n" + comparison_table(groups, axis);
+  if (groups.size() > 1) {
+    text += fmt::format("\nmedian {}, side by side\n{}", groups[0].loss().heading,
+                        comparison_table(groups, axis));
+  }
   return text;
 }
 

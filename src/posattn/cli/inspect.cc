@@ -27,37 +27,43 @@ struct InspectFlags {
 
 struct InputRow {
   std::vector<float> values;
-  int real_nodes = 0;
+  std::vector<int32_t> tokens;
+  int real_nodes = 0;  // 0: there is no row
   std::string note;
 };
 
 // `input` is a file, whose first row counts, or the numbers themselves.
-Table read_input(const std::string& input, int64_t columns) {
+Table read_input(const std::string& input, int64_t columns, const RowPattern& pattern) {
   std::error_code ignored;
-  if (std::filesystem::exists(input, ignored)) return read_table(input, columns);
+  if (std::filesystem::exists(input, ignored)) return read_table(input, columns, pattern);
   if (input.find_first_not_of("0123456789+-.eE, \t") != std::string::npos) {
     throw Error(ExitCode::data, fmt::format("--input '{}': there is no such file", input),
                 "a file, or the numbers of one row, as 1,2,3");
   }
-  return parse_csv(input, "--input", columns);
+  return parse_csv(input, "--input", columns, pattern);
 }
 
 // The input to show the attention for; empty when there is none.
 InputRow attention_input(const Model& model, const std::string& path, const std::string& input) {
-  const int64_t size = int64_t{1} * model.spec.real_nodes * model.spec.data_columns;
+  const RowPattern pattern = row_pattern(model.spec);
+  const int64_t nodes = model.spec.real_nodes;
   const bool depends_on_input = model.spec.attention != AttentionSource::positions;
   const std::string any_input = model.origin.variable_length
                                     ? "the same for every input of this length"
                                     : "the same for every input";
   if (!input.empty()) {
-    const Table table = read_input(input, model.origin.variable_length ? 0 : size);
-    const int64_t outputs = output_columns_for(model, table.columns);  // checks the row's length
-    const auto first = table.values.begin();
-    return {std::vector<float>(first, first + table.columns),
-            static_cast<int>(outputs / model.spec.output_columns),
+    Table table = read_input(
+        input, model.origin.variable_length ? 0 : nodes * (pattern.whole + pattern.real), pattern);
+    const int real_nodes = samples_of(model, table, "--input").real_nodes;
+    table.values.resize(real_nodes * pattern.real);  // the first row
+    table.whole.resize(real_nodes * pattern.whole);
+    return {std::move(table.values), std::move(table.whole), real_nodes,
             depends_on_input ? "for the row of --input" : any_input};
   }
-  if (!depends_on_input) return {std::vector<float>(size), model.spec.real_nodes, any_input};
+  if (!depends_on_input) {
+    return {std::vector<float>(nodes * pattern.real), std::vector<int32_t>(nodes * pattern.whole),
+            model.spec.real_nodes, any_input};
+  }
   if (model.origin.task.empty()) return {};
   const Dataset sample =
       make_dataset({.task = &task_named_in(path, model.origin.task),
@@ -65,15 +71,18 @@ InputRow attention_input(const Model& model, const std::string& path, const std:
                     .samples = 1,
                     .range = training_range(model.origin.range, model.origin.integers),
                     .purpose = Purpose::evaluation_data});
-  return {std::vector<float>(sample.inputs.begin(), sample.inputs.end()), model.spec.real_nodes,
+  return {{sample.inputs.begin(), sample.inputs.end()},
+          {sample.tokens.begin(), sample.tokens.end()},
+          model.spec.real_nodes,
           "for one random input; --input 1,2,... shows another"};
 }
 
 std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& path,
                                             const std::string& input) {
   InputRow row = attention_input(model, path, input);
-  if (row.values.empty() || !shows_attention(model.spec)) return std::nullopt;
-  const Batch batch{.inputs = row.values, .samples = 1, .real_nodes = row.real_nodes};
+  if (row.real_nodes == 0 || !shows_attention(model.spec)) return std::nullopt;
+  const Batch batch{
+      .inputs = row.values, .samples = 1, .real_nodes = row.real_nodes, .tokens = row.tokens};
   return AttentionMaps{.caption = std::move(row.note),
                        .depth = model.spec.depth,
                        .heads = model.spec.heads,

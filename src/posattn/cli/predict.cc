@@ -23,16 +23,19 @@ namespace {
 struct PredictFlags {
   std::string model, input = "-", output = "-", format;
   int threads = 0;
-  bool json = false;
+  bool scores = false, json = false;
   ModelHints hints;
 };
 
 std::string rows_as_json(const Table& table) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (int64_t row = 0; row < table.rows; ++row) {
-    const auto first = table.values.begin() + row * table.columns;
-    rows.push_back(std::vector<float>(first, first + table.columns));
-  }
+  const auto add_rows = [&](const auto& numbers) {
+    for (auto first = numbers.begin(); first != numbers.end(); first += table.columns) {
+      rows.push_back(std::vector(first, first + table.columns));
+    }
+  };
+  add_rows(table.values);
+  add_rows(table.whole);
   return nlohmann::ordered_json{{"rows", table.rows}, {"columns", table.columns}, {"outputs", rows}}
              .dump() +
          "\n";
@@ -47,7 +50,7 @@ std::string formatted(const Table& table, const PredictFlags& options) {
   return wants_npy(options) ? to_npy(table) : to_csv(table);
 }
 
-ExitCode predict(const PredictFlags& options) {
+ExitCode predict_file(const PredictFlags& options) {
   const std::vector<std::string> formats = {"csv", "npy"};
   if (!options.format.empty() && options.format != "csv" && options.format != "npy") {
     throw unknown_name(ExitCode::usage, "format", options.format, formats);
@@ -57,12 +60,28 @@ ExitCode predict(const PredictFlags& options) {
   }
   const int threads = thread_count(options.threads);
   const Model model = read_model(find_model(options.model), options.hints);
+  const bool classes = model.spec.loss == Loss::cross_entropy;
+  if (options.scores && !classes) {
+    throw Error(ExitCode::usage, "--scores for a model whose outputs are numbers",
+                "a model of classes", "leave --scores out");
+  }
+  const RowPattern pattern = row_pattern(model.spec);
+  const bool piped = options.input == "-";
+  const std::string name = piped ? "standard input" : options.input;
   const Table input =
-      options.input == "-" ? read_table(std::cin, "standard input") : read_table(options.input);
+      piped ? read_table(std::cin, name, 0, pattern) : read_table(options.input, 0, pattern);
+  const Batch samples = samples_of(model, input, name);
   Table result;
   result.rows = input.rows;
-  result.columns = output_columns_for(model, input.columns);
-  result.values = predict_rows(model, input.values, input.rows, threads);
+  result.values = predict(model, samples, threads);
+  result.columns = int64_t{1} * samples.real_nodes * model.spec.output_columns;
+  if (classes && !options.scores) {
+    result = {.rows = input.rows,
+              .columns = samples.real_nodes,
+              .values = {},
+              .whole = decided_classes(result.values, model.spec.output_columns),
+              .pattern = {.whole = 1, .real = 0}};
+  }
   write_result(options.output, formatted(result, options));
   return ExitCode::done;
 }
@@ -74,14 +93,17 @@ void add_predict(CommandLine& command_line) {
   CLI::App& command = add_command(
       command_line,
       {.name = "predict",
-       .description = "A model's outputs for rows of numbers",
+       .description = "A model's outputs for rows of numbers or tokens",
        .examples = {"echo 1,2,3,4,5,6,7,8 | posattn predict runs/cumulative-sum/positional-seed0",
                     "posattn predict model.safetensors --input x.csv --output y.csv",
                     "posattn predict model.safetensors --input x.npy --output y.npy"},
        .details =
            "One row per sample: the task's own row (n numbers for the sequence tasks, 2n for\n"
-           "min-sum, n x n for path). Input may be CSV or NPY; its content tells which."},
-      [options] { return predict(*options); });
+           "min-sum, n x n for path). Input may be CSV or NPY; its content tells which. A model "
+           "of\n"
+           "tokens reads whole numbers, one with numbers too the token (-1: none) before them; a\n"
+           "model of classes answers with the class of each node."},
+      [options] { return predict_file(*options); });
   command.add_option("MODEL", options->model, "A model file or run folder")
       ->required()
       ->type_name("");
@@ -94,6 +116,7 @@ void add_predict(CommandLine& command_line) {
           ->option_text("NAME [csv]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
+  command.add_flag("--scores", options->scores, "The score of every class instead of the class");
   add_json_flag(command, options->json).excludes(format);
   add_hint_flags(command, options->hints);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "posattn/base/error.h"
+#include "posattn/evaluation/whole_number.h"
 
 namespace posattn {
 namespace {
@@ -38,10 +39,15 @@ std::vector<std::string_view> split(std::string_view line) {
   return fields;
 }
 
-enum class Reading { fine, no_number, too_large, not_finite };
+enum class Reading { fine, no_number, too_large, not_finite, not_whole };
+
+std::string_view without_plus(std::string_view field) {
+  if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
+  return field;
+}
 
 Reading read_number(std::string_view field, float& value) {
-  if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
+  field = without_plus(field);
   const char* end = field.data() + field.size();
   auto [stop, error] = std::from_chars(field.data(), end, value);
   if (error == std::errc::result_out_of_range && stop == end) {
@@ -55,6 +61,31 @@ Reading read_number(std::string_view field, float& value) {
   return std::isfinite(value) ? Reading::fine : Reading::not_finite;
 }
 
+Reading read_number(std::string_view field, int32_t& value) {
+  field = without_plus(field);
+  const char* end = field.data() + field.size();
+  double wide = 0;  // holds every whole number of 32 bits
+  const auto [stop, error] = std::from_chars(field.data(), end, wide);
+  if (error == std::errc::invalid_argument || stop != end) return Reading::no_number;
+  const std::optional<int32_t> whole = whole_number(wide);
+  if (error != std::errc() || !whole) return Reading::not_whole;
+  value = *whole;
+  return Reading::fine;
+}
+
+const char* expected(Reading reading) {
+  switch (reading) {
+    case Reading::too_large:
+      return "a number within 32-bit floating point";
+    case Reading::not_finite:
+      return "a finite number";
+    case Reading::not_whole:
+      return whole_number_expected;
+    default:
+      return "a number";
+  }
+}
+
 // A field from a file that may hold anything, fit for a message.
 std::string shown(std::string_view field) {
   std::string text;
@@ -64,8 +95,10 @@ std::string shown(std::string_view field) {
 
 class CsvParser {
  public:
-  CsvParser(std::string_view name, int64_t expected_columns)
-      : name_(name), expected_columns_(expected_columns) {}
+  CsvParser(std::string_view name, int64_t expected_columns, const RowPattern& pattern)
+      : name_(name), expected_columns_(expected_columns) {
+    table_.pattern = pattern;
+  }
 
   void add_line(std::string_view line) {
     ++line_number_;
@@ -74,7 +107,13 @@ class CsvParser {
     const std::vector<std::string_view> fields = split(line);
     if (std::exchange(at_start_, false) && is_header(fields)) return;
     check_count(static_cast<int64_t>(fields.size()));
-    for (size_t i = 0; i < fields.size(); ++i) table_.values.push_back(number(fields[i], i + 1));
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (table_.pattern.is_whole(static_cast<int64_t>(i))) {
+        add_number(fields[i], i + 1, table_.whole);
+      } else {
+        add_number(fields[i], i + 1, table_.values);
+      }
+    }
     ++table_.rows;
   }
 
@@ -112,16 +151,17 @@ class CsvParser {
     }
   }
 
-  float number(std::string_view field, size_t column) const {
-    float value = 0;
+  template <class T>
+  void add_number(std::string_view field, size_t column, std::vector<T>& numbers) const {
+    T value = 0;
     const Reading reading = read_number(field, value);
-    if (reading == Reading::fine) return value;
-    const char* expected = reading == Reading::no_number   ? "a number"
-                           : reading == Reading::too_large ? "a number within 32-bit floating point"
-                                                           : "a finite number";
-    throw Error(ExitCode::data,
-                fmt::format("{}:{}: '{}' in column {}", name_, line_number_, shown(field), column),
-                expected);
+    if (reading != Reading::fine) {
+      throw Error(
+          ExitCode::data,
+          fmt::format("{}:{}: '{}' in column {}", name_, line_number_, shown(field), column),
+          expected(reading));
+    }
+    numbers.push_back(value);
   }
 
   std::string name_;
@@ -134,10 +174,11 @@ class CsvParser {
 
 }  // namespace
 
-Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns) {
+Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns,
+                const RowPattern& pattern) {
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  CsvParser parser(name, expected_columns);
+  CsvParser parser(name, expected_columns, pattern);
   for (size_t start = 0; start < text.size();) {
     const size_t end = std::min(text.find('\n', start), text.size());
     parser.add_line(text.substr(start, end - start));
@@ -148,10 +189,16 @@ Table parse_csv(std::string_view text, std::string_view name, int64_t expected_c
 
 std::string to_csv(const Table& table) {
   fmt::memory_buffer text;
+  auto value = table.values.begin();
+  auto whole = table.whole.begin();
   for (int64_t row = 0; row < table.rows; ++row) {
     for (int64_t column = 0; column < table.columns; ++column) {
-      fmt::format_to(std::back_inserter(text), "{}{}", column == 0 ? "" : ",",
-                     table.values[row * table.columns + column]);
+      if (column > 0) text.push_back(',');
+      if (table.pattern.is_whole(column)) {
+        fmt::format_to(std::back_inserter(text), "{}", *whole++);
+      } else {
+        fmt::format_to(std::back_inserter(text), "{}", *value++);
+      }
     }
     text.push_back('\n');
   }

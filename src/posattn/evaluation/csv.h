@@ -12,10 +12,11 @@ namespace posattn {
 
 // Strict: every field must be a finite number and all rows equally long; there must be a row.
 // Throws Error(data) that starts with "name:line". With expected_columns > 0 rows must have that
-// many numbers.
-Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns = 0);
+// many numbers. A column of whole numbers takes 3, +3, 3.0 and 3e0.
+Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns = 0,
+                const RowPattern& pattern = {});
 
-// Comma-separated, each number in the fewest digits that read back as the same float.
+// Comma-separated, each number in the fewest digits that read back as the same.
 std::string to_csv(const Table& table);
 
 }  // namespace posattn

@@ -1,5 +1,6 @@
 #include "posattn/evaluation/csv.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +16,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Error refusal_of(std::string_view text, int64_t expected_columns = 0) {
+Error refusal_of(std::string_view text, int64_t expected_columns = 0,
+                 const RowPattern& pattern = {}) {
   try {
-    parse_csv(text, "x.csv", expected_columns);
+    parse_csv(text, "x.csv", expected_columns, pattern);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::data);
     return error;
@@ -106,6 +108,21 @@ TEST(Csv, WritesWhatReadsBackExactly) {
   EXPECT_EQ(again.values, table.values);
   EXPECT_EQ(to_csv({.rows = 2, .columns = 2, .values = {1, 0.1f, -2.5f, 1e-20f}}),
             "1,0.1\n-2.5,1e-20\n");
+}
+
+TEST(Csv, ColumnsOfWholeNumbers) {
+  const RowPattern pattern{.whole = 1, .real = 2};
+  const std::string text = "token,x,y,token,x,y\n3,0.5,1,-1,2,3\n+2147483647,1,2,1.5e1,3,4.5\n";
+  const Table table = parse_csv(text, "x.csv", 6, pattern);
+  EXPECT_THAT(table.whole, ElementsAre(3, -1, 2147483647, 15));
+  EXPECT_THAT(table.values, ElementsAre(0.5, 1, 2, 3, 1, 2, 3, 4.5));
+  EXPECT_EQ(to_csv(table), "3,0.5,1,-1,2,3\n2147483647,1,2,15,3,4.5\n");
+  for (const char* field : {"2.5", "2147483648", "-3e9", "1e999", "nan", "inf"}) {
+    const Error error = refusal_of(fmt::format("1,2,3\n{},5,6\n", field), 0, pattern);
+    EXPECT_EQ(error.problem(), fmt::format("x.csv:2: '{}' in column 1", field));
+    EXPECT_THAT(error.expected(), HasSubstr("whole number"));
+  }
+  EXPECT_EQ(refusal_of("1,2,3\nx,5,6\n", 0, pattern).expected(), "a number");
 }
 
 }  // namespace

@@ -86,8 +86,8 @@ class Evaluator {
   std::vector<Measurement> rows_at(double x, const std::vector<MetricSum>& sums) const {
     std::vector<Measurement> rows;
     for (size_t i = 0; i < metrics_.size(); ++i) {
-      rows.push_back({Split::test, std::string(request_.axis->name), x,
-                      std::string(metrics_[i]->name), sums[i].mean()});
+      rows.push_back(
+          {Split::test, request_.axis->name, x, std::string(metrics_[i]->name), sums[i].mean()});
     }
     return rows;
   }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "posattn/base/error.h"
+#include "posattn/evaluation/whole_number.h"
 
 namespace posattn {
 namespace {
@@ -32,30 +35,25 @@ class NpyParser {
  public:
   NpyParser(std::string_view bytes, std::string_view name) : bytes_(bytes), name_(name) {}
 
-  Table parse(int64_t expected_columns) {
+  Table parse(int64_t expected_columns, const RowPattern& pattern) {
     read_header();
     if (*header_.fortran_order) {
       refuse("an array in Fortran order", "C order", "save numpy.ascontiguousarray(x)");
     }
     Table table;
+    table.pattern = pattern;
     set_size(table);
     if (expected_columns > 0 && table.columns != expected_columns) {
       refuse(fmt::format("rows of {} numbers", table.columns),
              fmt::format("{} numbers per row", expected_columns), "one row per sample");
     }
-    const std::string& type = *header_.descr;
-    if (type == "<f4") {
-      read_values<float>(table);
-    } else if (type == "<f8") {
-      read_values<double>(table);
-    } else if (type == "<i4") {
-      read_values<int32_t>(table);
-    } else if (type == "<i8") {
-      read_values<int64_t>(table);
-    } else {
-      refuse("an array of another type", "one of: <f4, <f8, <i4, <i8", "save x.astype('float32')");
+    for (const auto& [type, read] : types) {
+      if (*header_.descr != type) continue;
+      (this->*read)(table);
+      return table;
     }
-    return table;
+    refuse("an array of another type", "floats of 4 or 8 bytes or integers, little-endian",
+           "save x.astype('float32'), or x.astype('int32') for tokens");
   }
 
  private:
@@ -177,7 +175,7 @@ class NpyParser {
   }
 
   template <class T>
-  void read_values(Table& table) const {
+  void read_numbers(Table& table) const {
     int64_t count = 0;
     int64_t size = 0;
     if (__builtin_mul_overflow(table.rows, table.columns, &count) ||
@@ -187,19 +185,34 @@ class NpyParser {
              fmt::format("{} rows of {} numbers of {} bytes", table.rows, table.columns, sizeof(T)),
              "the file may be truncated");
     }
-    table.values.resize(count);
+    table.values.reserve(table.pattern.real > 0 ? count : 0);
     for (int64_t i = 0; i < count; ++i) {
       T value;
       std::memcpy(&value, data_.data() + i * sizeof(T), sizeof(T));
+      const int64_t column = i % table.columns;
+      const auto refuse_value = [&](const char* expected) {
+        refuse(fmt::format("{} in row {}, column {}", value, i / table.columns + 1, column + 1),
+               expected);
+      };
+      if (table.pattern.is_whole(column)) {
+        const std::optional<int32_t> whole = whole_number(value);
+        if (!whole) refuse_value(whole_number_expected);
+        table.whole.push_back(*whole);
+        continue;
+      }
       // Also false for NaN.
       if (!(std::abs(static_cast<double>(value)) <= std::numeric_limits<float>::max())) {
-        refuse(fmt::format("{} in row {}, column {}", value, i / table.columns + 1,
-                           i % table.columns + 1),
-               "a finite number within 32-bit floating point");
+        refuse_value("a finite number within 32-bit floating point");
       }
-      table.values[i] = static_cast<float>(value);
+      table.values.push_back(static_cast<float>(value));
     }
   }
+
+  struct Type {
+    std::string_view name;
+    void (NpyParser::*read)(Table&) const;
+  };
+  static const std::array<Type, 10> types;
 
   std::string_view bytes_;
   std::string name_;
@@ -208,25 +221,46 @@ class NpyParser {
   Header header_;
 };
 
+const std::array<NpyParser::Type, 10> NpyParser::types = {{
+    {"<f4", &NpyParser::read_numbers<float>},
+    {"<f8", &NpyParser::read_numbers<double>},
+    {"|i1", &NpyParser::read_numbers<int8_t>},
+    {"|u1", &NpyParser::read_numbers<uint8_t>},
+    {"<i2", &NpyParser::read_numbers<int16_t>},
+    {"<u2", &NpyParser::read_numbers<uint16_t>},
+    {"<i4", &NpyParser::read_numbers<int32_t>},
+    {"<u4", &NpyParser::read_numbers<uint32_t>},
+    {"<i8", &NpyParser::read_numbers<int64_t>},
+    {"<u8", &NpyParser::read_numbers<uint64_t>},
+}};
+
+template <class T>
+void append_bytes(std::string& bytes, const std::vector<T>& values) {
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
 }  // namespace
 
 bool looks_like_npy(std::string_view bytes) { return bytes.starts_with(magic); }
 
-Table parse_npy(std::string_view bytes, std::string_view name, int64_t expected_columns) {
-  return NpyParser(bytes, name).parse(expected_columns);
+Table parse_npy(std::string_view bytes, std::string_view name, int64_t expected_columns,
+                const RowPattern& pattern) {
+  return NpyParser(bytes, name).parse(expected_columns, pattern);
 }
 
 std::string to_npy(const Table& table) {
-  std::string header = fmt::format(
-      "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", table.rows, table.columns);
+  assert(table.pattern.whole == 0 || table.pattern.real == 0);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
+                  table.pattern.whole > 0 ? "<i4" : "<f4", table.rows, table.columns);
   // The data start at a multiple of 64 bytes, after 10 bytes, the header and a line break.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   std::string bytes(magic);
   bytes += {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   bytes += header;
-  bytes.append(reinterpret_cast<const char*>(table.values.data()),
-               table.values.size() * sizeof(float));
+  append_bytes(bytes, table.values);
+  append_bytes(bytes, table.whole);
   return bytes;
 }
 

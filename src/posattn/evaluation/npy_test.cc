@@ -30,9 +30,10 @@ std::string header(const std::string& type, const std::string& shape,
   return "{'descr': '" + type + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }\n";
 }
 
-std::string refusal_of(const std::string& bytes, int64_t expected_columns = 0) {
+std::string refusal_of(const std::string& bytes, int64_t expected_columns = 0,
+                       const RowPattern& pattern = {}) {
   try {
-    parse_npy(bytes, "x.npy", expected_columns);
+    parse_npy(bytes, "x.npy", expected_columns, pattern);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::data);
     EXPECT_THAT(error.problem(), HasSubstr("x.npy: "));
@@ -127,6 +128,51 @@ TEST(Npy, WritesWhatReadsBackExactly) {
     EXPECT_EQ(again.rows, 3);
     EXPECT_EQ(again.values, table.values);
   }
+}
+
+template <class T>
+void expect_tokens(const std::string& type) {
+  const Table table =
+      parse_npy(npy<T>(header(type, "(2, 2)"), {0, 7, 100, 3}), "x", 2, {.whole = 1, .real = 0});
+  EXPECT_THAT(table.whole, ElementsAre(0, 7, 100, 3)) << type;
+  EXPECT_TRUE(table.values.empty());
+}
+
+TEST(Npy, WholeNumbersOfAnyType) {
+  expect_tokens<int8_t>("|i1");
+  expect_tokens<uint8_t>("|u1");
+  expect_tokens<int16_t>("<i2");
+  expect_tokens<uint16_t>("<u2");
+  expect_tokens<int32_t>("<i4");
+  expect_tokens<uint32_t>("<u4");
+  expect_tokens<int64_t>("<i8");
+  expect_tokens<uint64_t>("<u8");
+  expect_tokens<float>("<f4");
+  expect_tokens<double>("<f8");
+}
+
+TEST(Npy, WholeAndOtherColumns) {
+  const RowPattern pattern{.whole = 1, .real = 1};
+  const Table table =
+      parse_npy(npy<double>(header("<f8", "(1, 4)"), {-1, 0.5, 16777217, 2}), "x", 0, pattern);
+  EXPECT_THAT(table.whole, ElementsAre(-1, 16777217));
+  EXPECT_THAT(table.values, ElementsAre(0.5, 2));
+  for (const double value : {0.5, 2147483648.0, std::nan("")}) {
+    EXPECT_THAT(refusal_of(npy<double>(header("<f8", "(2, 2)"), {1, 2, value, 2}), 0, pattern),
+                testing::AllOf(HasSubstr("row 2, column 1"), HasSubstr("whole number")));
+  }
+  EXPECT_THAT(
+      refusal_of(npy<uint64_t>(header("<u8", "(1, 2)"), {uint64_t{1} << 63, 2}), 0, pattern),
+      HasSubstr("whole number"));
+}
+
+TEST(Npy, WritesWholeNumbersAsIntegers) {
+  const RowPattern pattern{.whole = 1, .real = 0};
+  const Table table{
+      .rows = 2, .columns = 2, .values = {}, .whole = {1, -2, 3, 16777217}, .pattern = pattern};
+  const std::string bytes = to_npy(table);
+  EXPECT_THAT(bytes, HasSubstr("'<i4'"));
+  EXPECT_EQ(parse_npy(bytes, "x", 2, pattern).whole, table.whole);
 }
 
 }  // namespace

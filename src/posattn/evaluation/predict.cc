@@ -5,35 +5,70 @@
 #include <cassert>
 
 #include "posattn/base/error.h"
+#include "posattn/evaluation/decided_class.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
 namespace {
 
-// The number of real nodes of a row of `columns` numbers.
+void check_tokens(const ModelSpec& spec, const Table& table, std::string_view name) {
+  const bool may_hold_numbers = spec.data_columns > 0;
+  const int64_t nodes = table.columns / (1 + spec.data_columns);
+  for (int64_t i = 0; i < static_cast<int64_t>(table.whole.size()); ++i) {
+    const int32_t token = table.whole[i];
+    if (token < spec.vocabulary && (token >= 0 || may_hold_numbers)) continue;
+    throw Error(ExitCode::data,
+                fmt::format("{}: token {} in row {}, column {}", name, token, i / nodes + 1,
+                            i % nodes * (1 + spec.data_columns) + 1),
+                fmt::format("0 to {}{}", spec.vocabulary - 1,
+                            may_hold_numbers ? ", or -1 for a node that holds numbers" : ""));
+  }
+}
+
+}  // namespace
+
+RowPattern row_pattern(const ModelSpec& spec) {
+  return {.whole = spec.vocabulary > 0 ? 1 : 0, .real = spec.data_columns};
+}
+
 int real_nodes_for(const Model& model, int64_t columns) {
   const ModelSpec& spec = model.spec;
-  const int64_t full = int64_t{1} * spec.real_nodes * spec.data_columns;
+  const RowPattern pattern = row_pattern(spec);
+  const int64_t columns_of_node = pattern.whole + pattern.real;
+  const int64_t full = spec.real_nodes * columns_of_node;
   if (columns == full) return spec.real_nodes;
   std::string expected = fmt::format("{} numbers per row", full);
   if (model.origin.variable_length) {
     const Task& task = find_task(model.origin.task);
     const int shortest = task.shortest_length();
     for (int length = shortest; length < model.origin.length; ++length) {
-      const TaskShape shape = task.shape(length);
-      if (columns == shape.input_count()) return shape.real_nodes;
+      const int nodes = task.shape(length).real_nodes;
+      if (columns == nodes * columns_of_node) return nodes;
     }
     expected = fmt::format("{} to {} numbers per row, those of a sample of task {}",
-                           task.shape(shortest).input_count(), full, task.name());
+                           task.shape(shortest).real_nodes * columns_of_node, full, task.name());
   }
   throw Error(ExitCode::data, fmt::format("rows of {} numbers", columns), expected,
-              "one row per sample, node after node");
+              pattern.whole > 0 && pattern.real > 0
+                  ? "one row per sample, node after node: its token or -1, then its numbers"
+                  : "one row per sample, node after node");
 }
 
-}  // namespace
+Batch samples_of(const Model& model, const Table& table, std::string_view name) {
+  const int real_nodes = real_nodes_for(model, table.columns);
+  check_tokens(model.spec, table, name);
+  return {.inputs = table.values,
+          .samples = table.rows,
+          .real_nodes = real_nodes,
+          .tokens = table.whole};
+}
 
-int64_t output_columns_for(const Model& model, int64_t columns) {
-  return int64_t{1} * real_nodes_for(model, columns) * model.spec.output_columns;
+std::vector<float> predict(const Model& model, const Batch& samples, int threads) {
+  std::vector<float> outputs(samples.samples * samples.real_nodes * model.spec.output_columns);
+  if (samples.samples == 0) return outputs;
+  Network(model.spec, {.path = path_for(model), .threads = threads})
+      .forward(model.parameters, samples, outputs);
+  return outputs;
 }
 
 std::vector<float> predict_rows(const Model& model, std::span<const float> rows, int64_t count,
@@ -41,11 +76,18 @@ std::vector<float> predict_rows(const Model& model, std::span<const float> rows,
   if (count == 0) return {};
   const auto columns = static_cast<int64_t>(rows.size()) / count;
   assert(columns * count == static_cast<int64_t>(rows.size()));
-  std::vector<float> outputs(count * output_columns_for(model, columns));
-  const Batch batch{.inputs = rows, .samples = count, .real_nodes = real_nodes_for(model, columns)};
-  Network(model.spec, {.path = path_for(model), .threads = threads})
-      .forward(model.parameters, batch, outputs);
-  return outputs;
+  return predict(model,
+                 {.inputs = rows, .samples = count, .real_nodes = real_nodes_for(model, columns)},
+                 threads);
+}
+
+std::vector<int32_t> decided_classes(std::span<const float> scores, int classes) {
+  std::vector<int32_t> decided;
+  decided.reserve(scores.size() / classes);
+  for (size_t at = 0; at < scores.size(); at += classes) {
+    decided.push_back(decided_class(scores.subspan(at, classes)));
+  }
+  return decided;
 }
 
 }  // namespace posattn

@@ -1,23 +1,39 @@
-// A model's outputs for rows of numbers.
+// A model's outputs for rows of numbers and tokens.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "posattn/evaluation/table.h"
 #include "posattn/model/inference.h"
 #include "posattn/model/model_file.h"
 
 namespace posattn {
 
-// The numbers in an output row for an input row of `columns` numbers: the task's own row, node
-// after node. A fixed-length model takes rows of real_nodes x data_columns numbers only; one
-// trained on several lengths takes the rows of every length up to its own. Throws Error(data),
-// saying what was expected.
-int64_t output_columns_for(const Model& model, int64_t columns);
+// How a sample is written as a row, node after node: its token, where the model has tokens
+// (negative: the node holds numbers), then its numbers.
+RowPattern row_pattern(const ModelSpec& spec);
 
-// rows [count, columns] -> outputs [count, output_columns_for(columns)].
+// The real nodes of a row of `columns` numbers, tokens counted. A fixed-length model takes rows of
+// its own length only; one trained on several lengths takes the rows of every length up to its own.
+// Throws Error(data), saying what was expected.
+int real_nodes_for(const Model& model, int64_t columns);
+
+// A table that was read by row_pattern as samples; the table must outlive them. Throws Error(data)
+// as real_nodes_for does, and for a token that the model does not have, with `name` of the table,
+// row and column.
+Batch samples_of(const Model& model, const Table& table, std::string_view name);
+
+// Outputs [samples, real_nodes, output_columns].
+std::vector<float> predict(const Model& model, const Batch& samples, int threads = 1);
+
+// For a model of numbers alone: rows [count, columns] of real_nodes_for(columns) nodes.
 std::vector<float> predict_rows(const Model& model, std::span<const float> rows, int64_t count,
                                 int threads = 1);
+
+// The class of each node from scores [..., classes]; -1 where none is above all others.
+std::vector<int32_t> decided_classes(std::span<const float> scores, int classes);
 
 }  // namespace posattn

@@ -8,6 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
+#include "posattn/evaluation/csv.h"
 #include "posattn/model/reference_network.h"
 #include "posattn/tasks/task.h"
 
@@ -56,7 +57,7 @@ void expect_reference_outputs(const Model& model, int length, int64_t count) {
 
 std::string refusal_of(const Model& model, int64_t columns) {
   try {
-    output_columns_for(model, columns);
+    real_nodes_for(model, columns);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::data);
     return error.expected();
@@ -89,6 +90,66 @@ TEST(Predict, RefusesOtherRowsAndSaysWhich) {
   EXPECT_THAT(refusal_of(variable, 3), testing::HasSubstr("2 to 6 numbers per row"));
   EXPECT_THAT(refusal_of(variable, 8), testing::HasSubstr("2 to 6 numbers per row"));
   EXPECT_THAT(refusal_of(variable, 0), testing::HasSubstr("2 to 6 numbers per row"));
+}
+
+// Three classes; two numbers a node where `mixed`.
+Model token_model(bool mixed) {
+  ModelSpec spec;
+  spec.real_nodes = 3;
+  spec.data_columns = mixed ? 2 : 0;
+  spec.output_columns = 3;
+  spec.vocabulary = 5;
+  spec.loss = Loss::cross_entropy;
+  spec.width = spec.mlp_width = 8;
+  spec.depth = 1;
+  spec = resolve(spec);
+  Model model{.spec = spec, .parameters = Parameters<float>(spec), .origin = {}};
+  initialise(model.parameters, 4);
+  return model;
+}
+
+TEST(Predict, TokensGiveTheReferenceScores) {
+  for (const bool mixed : {false, true}) {
+    const Model model = token_model(mixed);
+    const std::string text =
+        mixed ? "4,0,0, -1,0.5,2, 0,0,0\n-1,1,2, 3,0,0, 2,0,0\n" : "4,1,0\n3,3,2\n";
+    const Table table = parse_csv(text, "x.csv", 0, row_pattern(model.spec));
+    const Batch samples = samples_of(model, table, "x.csv");
+    EXPECT_EQ(samples.samples, 2);
+    EXPECT_EQ(samples.real_nodes, 3);
+    const std::vector<float> scores = predict(model, samples, 2);
+    const std::vector<double> inputs(table.values.begin(), table.values.end());
+    const std::vector<double> expected = reference_forward(
+        model.spec, to_double(model.parameters),
+        {.inputs = inputs, .samples = 2, .real_nodes = 3, .tokens = samples.tokens});
+    ASSERT_EQ(scores.size(), expected.size());
+    for (size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(scores[i], expected[i], 1e-5) << i;
+  }
+}
+
+TEST(Predict, RefusesTokensThatTheModelDoesNotHave) {
+  const auto refusal = [](bool mixed, const char* text) {
+    const Model model = token_model(mixed);
+    try {
+      samples_of(model, parse_csv(text, "x.csv", 0, row_pattern(model.spec)), "x.csv");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      return error.problem() + "; " + error.expected();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal(false, "0,1,2\n3,5,4\n"), "x.csv: token 5 in row 2, column 2; 0 to 4");
+  EXPECT_EQ(refusal(false, "0,1,-1\n"), "x.csv: token -1 in row 1, column 3; 0 to 4");
+  EXPECT_EQ(refusal(true, "-1,0,0, 7,0,0, 0,0,0\n"),
+            "x.csv: token 7 in row 1, column 4; 0 to 4, or -1 for a node that holds numbers");
+  EXPECT_EQ(refusal(true, "1,2,3\n"), "rows of 3 numbers; 9 numbers per row");
+}
+
+TEST(Predict, AClassIsDecidedWhereOneScoreIsTheHighest) {
+  const float nan = std::nanf("");
+  EXPECT_THAT(
+      decided_classes(std::vector<float>{1, 3, 2, -1, -2, -3, 2, 0, 2, nan, 1, 2, 1, 2, nan}, 3),
+      testing::ElementsAre(1, 0, -1, -1, -1));
 }
 
 TEST(Predict, NoRowsGiveNoOutputs) {

@@ -6,10 +6,19 @@
 
 namespace posattn {
 
+// What the columns hold, again and again: so many whole numbers, then so many of any kind.
+struct RowPattern {
+  int whole = 0;
+  int real = 1;
+  bool is_whole(int64_t column) const { return column % (whole + real) < whole; }
+};
+
 struct Table {
   int64_t rows = 0;
   int64_t columns = 0;
-  std::vector<float> values = {};  // [rows, columns]
+  std::vector<float> values = {};   // [rows, the columns of any number]
+  std::vector<int32_t> whole = {};  // [rows, the columns of whole numbers]
+  RowPattern pattern = {};
 };
 
 }  // namespace posattn

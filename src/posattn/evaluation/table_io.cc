@@ -17,16 +17,19 @@ constexpr uint64_t largest_file = uint64_t{4} << 30;
 
 }  // namespace
 
-Table parse_table(std::string_view bytes, std::string_view name, int64_t expected_columns) {
-  return looks_like_npy(bytes) ? parse_npy(bytes, name, expected_columns)
-                               : parse_csv(bytes, name, expected_columns);
+Table parse_table(std::string_view bytes, std::string_view name, int64_t expected_columns,
+                  const RowPattern& pattern) {
+  return looks_like_npy(bytes) ? parse_npy(bytes, name, expected_columns, pattern)
+                               : parse_csv(bytes, name, expected_columns, pattern);
 }
 
-Table read_table(const std::filesystem::path& path, int64_t expected_columns) {
-  return parse_table(read_text_file(path, largest_file), path.string(), expected_columns);
+Table read_table(const std::filesystem::path& path, int64_t expected_columns,
+                 const RowPattern& pattern) {
+  return parse_table(read_text_file(path, largest_file), path.string(), expected_columns, pattern);
 }
 
-Table read_table(std::istream& stream, std::string_view name, int64_t expected_columns) {
+Table read_table(std::istream& stream, std::string_view name, int64_t expected_columns,
+                 const RowPattern& pattern) {
   std::string bytes;
   std::array<char, 65536> chunk;
   while (stream.read(chunk.data(), chunk.size()), stream.gcount() > 0) {
@@ -36,7 +39,7 @@ Table read_table(std::istream& stream, std::string_view name, int64_t expected_c
                   "a smaller table", "split the rows over several files");
     }
   }
-  return parse_table(bytes, name, expected_columns);
+  return parse_table(bytes, name, expected_columns, pattern);
 }
 
 void write_table(const std::filesystem::path& path, const Table& table) {

@@ -7,14 +7,16 @@
 //   description = "..."                       # optional, one paragraph
 //   tasks = ["cumulative-sum", "sort"]
 //   seeds = "0..9"
-//   metric = "mse"                            # or "accuracy", ...: one of metrics()
+//   metric = "mse"                            # or "accuracy", ...: one of metrics(); without it
+//                                             # the loss of the tasks
 //
 //   [axis]
 //   key = "test-scales"                       # each run is tested at all values (also
 //   values = [1, 2, 3]                        # "test-lengths"), or a key of [settings] that has
 //                                             # one value per run: "samples"
 //   label = "c"                               # under the figure's axis
-//   test-scale = 3                            # where the axis is a setting: c of the test loss
+//   test-scale = 3                            # where the axis is a setting: c of the test loss,
+//                                             # or test-length = 16: its n
 //
 //   [settings]                                # keys of `posattn train --config`
 //   samples = 30000
@@ -61,7 +63,7 @@ struct ExperimentAxis {
 
   // Each run is tested at all values: it is in every point.
   bool is_tested() const { return key == test_axis->setting(); }
-  std::string name() const { return is_tested() ? std::string(test_axis->name) : key; }
+  std::string name() const { return is_tested() ? test_axis->name : key; }
 };
 
 struct Experiment {

@@ -213,6 +213,26 @@ TEST(Experiment, MistakesAreNamedWithTheirLine) {
                  "bad 'tasks' in small.toml:18", "part");
 }
 
+TEST(Experiment, ShowsTheTestsOfOneLength) {
+  const std::string toml = replaced(replaced(small, "test-scale = 3", "test-length = 8"),
+                                    "epochs = 2", "epochs = 2\ntest-lengths = \"8\"");
+  const Experiment experiment = read(toml);
+  EXPECT_EQ(experiment.axis.test_axis->name, "length");
+  EXPECT_EQ(experiment.axis.test_x, 8);
+  EXPECT_EQ(experiment.axis.name(), "samples");
+  const auto code = ExitCode::configuration;
+  expect_refused(replaced(small, "test-scale = 3", "test-length = 8"), code,
+                 "no test at length = 8", "test-lengths = \"\"");
+  expect_refused(replaced(toml, "test-length = 8", "test-length = 8\ntest-scale = 3"), code,
+                 "bad 'test-length'", "one such key");
+}
+
+// Squared errors of numbers say nothing about classes, and the other way round.
+TEST(Experiment, TheMetricSuitsTheTasks) {
+  expect_refused(replaced(small, "seeds", "metric = \"label_error\"\nseeds"),
+                 ExitCode::configuration, "bad 'metric' in small.toml:3", "\"mse\"");
+}
+
 TEST(Experiment, WhatTheGridDecidesIsNoSetting) {
   const auto code = ExitCode::configuration;
   expect_refused(replaced(small, "epochs = 2", "samples = 300"), code,

@@ -91,7 +91,7 @@ class Reader {
     return found;
   }
 
-  double number(const toml::node& node, const char* key) const {
+  double number(const toml::node& node, std::string_view key) const {
     const std::optional<double> value = node.value<double>();
     if (!node.is_number() || !std::isfinite(*value)) refuse(node, key, "a number");
     return *value;
@@ -186,7 +186,10 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
     throw Error(ExitCode::configuration, "no [axis] " + reader.where(file),
                 "[axis] with key and values");
   }
-  reader.only(*table, {"key", "values", "label", "test-scale"});
+  std::vector<std::string> known = {"key", "values", "label"};
+  for (const EvaluationAxis* tested : evaluation_axes())
+    known.push_back("test-" + tested->singular());
+  reader.only(*table, known);
   ExperimentAxis axis;
   const toml::node& key = reader.required(*table, "key", "\"test-scales\" or a setting");
   axis.key = reader.text(*table, "key", "");
@@ -202,23 +205,39 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
   }
   axis.values = reader.numbers(reader.required(*table, "values", "a list of numbers"), "values");
   axis.label = reader.text(*table, "label", axis.name());
-  if (const toml::node* scale = table->get("test-scale")) {
-    if (axis.is_tested()) reader.refuse(*scale, "test-scale", "only where the axis is a setting");
-    axis.test_x = reader.number(*scale, "test-scale");
+  bool is_chosen = axis.is_tested();
+  for (const EvaluationAxis* tested : evaluation_axes()) {
+    const std::string name = "test-" + tested->singular();
+    const toml::node* node = table->get(name);
+    if (!node) continue;
+    if (is_chosen) reader.refuse(*node, name, "only where the axis is a setting, and one such key");
+    axis.test_axis = tested;
+    axis.test_x = reader.number(*node, name);
+    is_chosen = true;
   }
   return axis;
 }
 
+// What is measured of all tasks; without the key, what they are trained on.
 const Metric& read_metric(const Reader& reader, const toml::table& file,
-                          const EvaluationAxis& axis) {
-  const std::string name = reader.text(file, "metric", "mse");
-  const Metric* metric = known_metric(name);
-  if (metric != nullptr && metric->exists_on(axis.name)) return *metric;
+                          const Experiment& experiment) {
+  const auto suits = [&](const Metric& metric) {
+    return metric.exists_on(experiment.axis.test_axis->name) &&
+           std::ranges::all_of(experiment.tasks, [&](const std::string& task) {
+             return find_task(task).loss() == metric.loss;
+           });
+  };
+  const Metric& loss = training_loss(find_task(experiment.tasks.front()).loss());
+  const Metric* metric = known_metric(reader.text(file, "metric", std::string(loss.name)));
+  if (metric != nullptr && suits(*metric)) return *metric;
   std::vector<std::string> known;
   for (const Metric* one : metrics()) {
-    if (one->exists_on(axis.name)) known.push_back(fmt::format("\"{}\"", one->name));
+    if (suits(*one)) known.push_back(fmt::format("\"{}\"", one->name));
   }
-  reader.refuse(*file.get("metric"), "metric", fmt::format("one of {}", fmt::join(known, ", ")));
+  const toml::node* node = file.get("metric");
+  reader.refuse(node ? *node : file, "metric",
+                known.empty() ? "tasks that have the same loss"
+                              : fmt::format("one of {}", fmt::join(known, ", ")));
 }
 
 std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& file,
@@ -352,7 +371,8 @@ void check(const Experiment& experiment, const std::string& where) {
     RunConfig config = experiment.settings;
     for (const auto& [key, value] : line.settings) set_field(config, key, value);
     const std::string setting = axis.setting(), listed = get_field(config, setting);
-    const std::vector<double> tested = axis.parse(listed, setting);
+    const std::vector<double> tested =
+        listed.empty() ? std::vector<double>() : axis.parse(listed, setting);
     for (const double x : drawn) {
       if (contains(tested, x)) continue;
       throw Error(
@@ -392,7 +412,7 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
   }
   experiment.seeds = reader.seeds(reader.required(file, "seeds", "seeds = \"0..9\""));
   experiment.axis = read_axis(reader, file);
-  experiment.metric = &read_metric(reader, file, *experiment.axis.test_axis);
+  experiment.metric = &read_metric(reader, file, experiment);
   if (const toml::table* settings = reader.table(file, "settings")) {
     for (const auto& [key, value] : reader.settings(*settings, experiment.axis)) {
       set_field(experiment.settings, key, value);

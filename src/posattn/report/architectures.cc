@@ -58,12 +58,21 @@ std::map<double, Spread> ArchitectureSummary::tests(std::string_view axis,
   return spreads;
 }
 
+const Metric& loss_of(const std::vector<ArchitectureSummary>& architectures) {
+  for (const ArchitectureSummary& architecture : architectures) {
+    for (const RunReport* run : architecture.runs) {
+      if (!run->tests.empty()) return loss_among(run->tests);
+    }
+  }
+  return training_loss();
+}
+
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
                           const EvaluationAxis& axis) {
-  const Metric& loss = training_loss();
-  FigureRequest request{.name = std::string(axis.plural),
+  const Metric& loss = loss_of(architectures);
+  FigureRequest request{.name = axis.plural,
                         .title = fmt::format("Test error against the {}", axis.words),
-                        .x_label = std::string(axis.words),
+                        .x_label = axis.words,
                         .y_label = std::string(loss.words),
                         .markers = true,
                         .lines = {}};
@@ -84,7 +93,7 @@ FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures)
   FigureRequest request{.name = "losses",
                         .title = "Loss during training",
                         .x_label = "epoch",
-                        .y_label = std::string(training_loss().words),
+                        .y_label = std::string(loss_of(architectures).words),
                         .markers = false,
                         .lines = {}};
   for (size_t i = 0; i < architectures.size(); ++i) {

@@ -30,7 +30,10 @@ std::string group_name(const RunReport& run);
 // In the order in which they first appear.
 std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input);
 
-// Mean squared error against x.
+// What the runs were tested with.
+const Metric& loss_of(const std::vector<ArchitectureSummary>& architectures);
+
+// The loss against x.
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
                           const EvaluationAxis& axis);
 

@@ -13,7 +13,7 @@ class CumulativeMaxSubarray final : public Task {
     return "largest sum of a non-empty contiguous part of each prefix";
   }
 
-  void solve(int length, const float* input, float* target) const override {
+  void solve(int length, std::span<const float> input, std::span<float> target) const override {
     double ending_here = input[0];
     double best = input[0];
     target[0] = input[0];

@@ -13,7 +13,7 @@ class CumulativeMedian final : public Task {
     return "median of each prefix (midpoint of the middle two)";
   }
 
-  void solve(int length, const float* input, float* target) const override {
+  void solve(int length, std::span<const float> input, std::span<float> target) const override {
     std::vector<double> sorted;
     sorted.reserve(length);
     for (int i = 0; i < length; ++i) {

@@ -11,7 +11,7 @@ class CumulativeMin final : public Task {
   std::string_view name() const override { return "cumulative-min"; }
   std::string_view description() const override { return "minimum of each prefix"; }
 
-  void solve(int length, const float* input, float* target) const override {
+  void solve(int length, std::span<const float> input, std::span<float> target) const override {
     float best = input[0];
     for (int i = 0; i < length; ++i) {
       best = std::min(best, input[i]);

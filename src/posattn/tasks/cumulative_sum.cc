@@ -9,7 +9,7 @@ class CumulativeSum final : public Task {
   std::string_view name() const override { return "cumulative-sum"; }
   std::string_view description() const override { return "sum of each prefix"; }
 
-  void solve(int length, const float* input, float* target) const override {
+  void solve(int length, std::span<const float> input, std::span<float> target) const override {
     double sum = 0;
     for (int i = 0; i < length; ++i) {
       sum += input[i];

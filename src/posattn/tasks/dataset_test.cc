@@ -67,7 +67,7 @@ TEST(Dataset, TargetsAnswerTheInputs) {
   EXPECT_EQ(set.shape.real_nodes, 10);
   for (int64_t i = 0; i < set.samples; ++i) {
     float target[10];
-    find_task("min-sum").solve(5, set.inputs.data() + 10 * i, target);
+    find_task("min-sum").solve(5, std::span(set.inputs).subspan(10 * i, 10), target);
     EXPECT_TRUE(std::equal(target, target + 10, set.targets.begin() + 10 * i));
   }
 }

@@ -17,7 +17,7 @@ class MinSum final : public Task {
 
   TaskShape shape(int length) const override { return {.real_nodes = 2 * length}; }
 
-  void solve(int length, const float* input, float* target) const override {
+  void solve(int length, std::span<const float> input, std::span<float> target) const override {
     double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < length; ++i) {
       best = std::min(best, static_cast<double>(input[i]) + input[length + i]);

@@ -12,7 +12,7 @@ namespace {
 
 // The labels of the line's nodes from one end to the other. A weight is an edge when it is not 0;
 // in a matrix that is no line graph the walk stops where it cannot go on.
-std::vector<int> walk(int length, const float* weights) {
+std::vector<int> walk(int length, std::span<const float> weights) {
   const auto neighbour = [&](int node, int except) {
     for (int other = 0; other < length; ++other) {
       if (other != except && weights[int64_t{1} * node * length + other] != 0) return other;
@@ -53,27 +53,27 @@ class Path final : public Task {
   bool counts(int /*length*/, int node, int column) const override { return column > node; }
 
   void draw(RandomStream& random, const ValueRange& range, int length,
-            float* input) const override {
+            std::span<float> input) const override {
     std::vector<float> weights(length - 1);
-    draw_values(random, range, length - 1, weights.data());
+    draw_values(random, range, weights);
     // A weight of zero would cut the line in two; it is common only among integers.
     for (float& weight : weights) {
-      while (weight == 0) draw_values(random, range, 1, &weight);
+      while (weight == 0) draw_values(random, range, {&weight, 1});
     }
     std::vector<int> label(length);
     std::iota(label.begin(), label.end(), 0);
     for (int i = length - 1; i > 0; --i) {
       std::swap(label[i], label[random.below(static_cast<uint32_t>(i) + 1)]);
     }
-    std::fill_n(input, int64_t{1} * length * length, 0.0f);
+    std::ranges::fill(input, 0.0f);
     for (int i = 0; i + 1 < length; ++i) {
       input[int64_t{1} * label[i] * length + label[i + 1]] = weights[i];
       input[int64_t{1} * label[i + 1] * length + label[i]] = weights[i];
     }
   }
 
-  void solve(int length, const float* input, float* target) const override {
-    std::fill_n(target, int64_t{1} * length * length, 0.0f);
+  void solve(int length, std::span<const float> input, std::span<float> target) const override {
+    std::ranges::fill(target, 0.0f);
     const std::vector<int> order = walk(length, input);
     for (size_t from = 0; from < order.size(); ++from) {
       double sum = 0;

@@ -22,7 +22,7 @@ class Mixed final : public Task {
   std::vector<TestAxis> test_axes() const override { return {{"share", "of tokens"}}; }
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
-    draw(random, sampling.range, length, room.values.data());
+    draw(random, sampling.range, length, room.values);
     const double share = sampling.axis == "share" ? sampling.x : 0.5;
     for (int i = 0; i < length; ++i) {
       const bool token = random.uniform(0, 1) < share;
@@ -71,7 +71,7 @@ TEST(Registry, RefusesNamesThatAreTakenOrCannotBeFiles) {
 
 TEST(Task, WithoutAnAnswerToNumbersSaysSo) {
   float number = 0;
-  EXPECT_THROW(Mixed("x").solve(1, &number, &number), Error);
+  EXPECT_THROW(Mixed("x").solve(1, {&number, 1}, {&number, 1}), Error);
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ class Sort final : public Task {
   std::string_view name() const override { return "sort"; }
   std::string_view description() const override { return "the values in ascending order"; }
 
-  void solve(int length, const float* input, float* target) const override {
-    std::copy_n(input, length, target);
-    std::sort(target, target + length);
+  void solve(int /*length*/, std::span<const float> input, std::span<float> target) const override {
+    std::ranges::copy(input, target.begin());
+    std::ranges::sort(target);
   }
 };
 

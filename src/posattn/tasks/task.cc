@@ -12,15 +12,17 @@ std::vector<TestAxis> Task::test_axes() const { return {{"c", "values in [-range
 
 void Task::make_sample(RandomStream& random, const Sampling& sampling, int length,
                        const SampleRoom& room) const {
-  draw(random, sampling.range, length, room.values.data());
-  solve(length, room.values.data(), room.targets.data());
+  draw(random, sampling.range, length, room.values);
+  solve(length, room.values, room.targets);
 }
 
-void Task::draw(RandomStream& random, const ValueRange& range, int length, float* input) const {
-  draw_values(random, range, shape(length).input_count(), input);
+void Task::draw(RandomStream& random, const ValueRange& range, int /*length*/,
+                std::span<float> input) const {
+  draw_values(random, range, input);
 }
 
-void Task::solve(int /*length*/, const float* /*input*/, float* /*target*/) const {
+void Task::solve(int /*length*/, std::span<const float> /*input*/,
+                 std::span<float> /*target*/) const {
   throw Error(ExitCode::configuration,
               fmt::format("the answer of task '{}' to given numbers", name()),
               "a task whose answer follows from numbers alone");

@@ -85,18 +85,19 @@ class Task {
                            const SampleRoom& room) const;
 
   // Fills one input row [real_nodes, data_columns]; the default draws every number from `range`.
-  virtual void draw(RandomStream& random, const ValueRange& range, int length, float* input) const;
+  virtual void draw(RandomStream& random, const ValueRange& range, int length,
+                    std::span<float> input) const;
 
   // The exact answer [real_nodes, output_columns], computed in double and rounded once. The default
   // throws Error(configuration): the task has no answer to numbers alone.
-  virtual void solve(int length, const float* input, float* target) const;
+  virtual void solve(int length, std::span<const float> input, std::span<float> target) const;
 
   // Whether this output counts in loss and accuracy (path: only the strict upper triangle).
   virtual bool counts(int /*length*/, int /*node*/, int /*column*/) const { return true; }
 };
 
-// Draws `count` values by the rule of ValueRange (for tasks with a draw of their own).
-void draw_values(RandomStream& random, const ValueRange& range, int64_t count, float* values);
+// Draws all values by the rule of ValueRange (for tasks with a draw of their own).
+void draw_values(RandomStream& random, const ValueRange& range, std::span<float> values);
 
 // The built-in tasks, then the registered ones in their order.
 const std::vector<const Task*>& tasks();

@@ -121,8 +121,8 @@ TEST(Task, SolvesEveryTaskAsItsDefinitionSays) {
       const TaskShape shape = task.shape(length);
       std::vector<float> input(shape.input_count());
       std::vector<float> target(shape.target_count(), -99);
-      task.draw(random, range, length, input.data());
-      task.solve(length, input.data(), target.data());
+      task.draw(random, range, length, input);
+      task.solve(length, input, target);
       const Values expected = answer(Values(input.begin(), input.end()));
       ASSERT_EQ(expected.size(), target.size());
       for (size_t i = 0; i < target.size(); ++i) {
@@ -149,7 +149,7 @@ TEST(Task, PathDrawsARelabelledLine) {
   for (uint32_t sample = 0; sample < 500; ++sample) {
     RandomStream random(5, Purpose::train_data, 0, sample);
     std::vector<float> input(path.shape(n).input_count());
-    path.draw(random, training_range(1, true), n, input.data());  // -1 and 0: zeros are redrawn
+    path.draw(random, training_range(1, true), n, input);  // -1 and 0: zeros are redrawn
     std::vector<bool> edges;
     int ends = 0;
     for (int i = 0; i < n; ++i) {

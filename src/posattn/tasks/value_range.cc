@@ -51,14 +51,12 @@ ValueRange test_range(double range, double scale, bool integers) {
           .integers = integers};
 }
 
-void draw_values(RandomStream& random, const ValueRange& range, int64_t count, float* values) {
+void draw_values(RandomStream& random, const ValueRange& range, std::span<float> values) {
   if (range.integers) {
     const auto first = static_cast<int64_t>(std::ceil(range.low));
     const auto end = static_cast<int64_t>(std::ceil(range.high));
     const auto choices = static_cast<uint32_t>(end - first);
-    for (int64_t i = 0; i < count; ++i) {
-      values[i] = static_cast<float>(first + random.below(choices));
-    }
+    for (float& value : values) value = static_cast<float>(first + random.below(choices));
     return;
   }
   float a = 0;
@@ -68,7 +66,7 @@ void draw_values(RandomStream& random, const ValueRange& range, int64_t count, f
     b = random.uniform(range.low, range.high);
     if (a > b) std::swap(a, b);
   } while (range.exclude && a >= range.excluded_low && b <= range.excluded_high);
-  for (int64_t i = 0; i < count; ++i) values[i] = random.uniform(a, b);
+  for (float& value : values) value = random.uniform(a, b);
 }
 
 }  // namespace posattn

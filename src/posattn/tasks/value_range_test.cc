@@ -17,7 +17,7 @@ constexpr uint32_t draws = 4000;
 std::vector<float> draw(const ValueRange& range, uint32_t sample, int64_t count) {
   RandomStream random(11, Purpose::test_data, 0, sample);
   std::vector<float> values(count);
-  draw_values(random, range, count, values.data());
+  draw_values(random, range, values);
   return values;
 }
 

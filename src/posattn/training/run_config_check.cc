@@ -61,9 +61,21 @@ void check_data(const RunConfig& config, const Task& task) {
   }
 }
 
+void check_test_axis(const RunConfig& config) {
+  if (config.test_axis.empty()) return;
+  const EvaluationAxis axis = parse_axis_values(config.test_axis, "test-axis").axis;
+  for (const EvaluationAxis* known : evaluation_axes()) {
+    if (known->name != axis.name) continue;
+    throw impossible(fmt::format("test-axis = {}", config.test_axis), "an axis of the task's own",
+                     "use " + known->setting());
+  }
+  check_states_axis(find_task(config.task), axis.name);
+}
+
 void check_tests(const RunConfig& config) {
   try {
     parse_scales(config.test_scales, "test-scales");
+    check_test_axis(config);
     if (config.test_lengths.empty()) return;
     const ModelSpec spec = model_spec(config);
     for (const int length : parse_lengths(config.test_lengths, "test-lengths")) {

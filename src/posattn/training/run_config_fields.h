@@ -102,6 +102,8 @@ void visit_fields(Config& c, Visitor&& v) {
   v.field("test-lengths", c.test_lengths,
           "test at these lengths too, as 4,8,16; empty: at the trained one only", FieldLimits{},
           Since{"0.2.0", std::string()});
+  v.field("test-axis", c.test_axis, "test along an axis of the task's own too, as share=0.1,0.5",
+          FieldLimits{}, Since{"0.2.0", std::string()});
 
   v.section("execution");
   v.field("checkpoint-every", c.checkpoint_every, "seconds between checkpoints; 0: every epoch",

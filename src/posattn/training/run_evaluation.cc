@@ -13,6 +13,18 @@ bool due_every(int64_t every, const RunConfig& config, int64_t epoch) {
   return epoch == config.epochs || (every > 0 && epoch % every == 0);
 }
 
+// A task that is not made of numbers in a range is not tested at scales, which have a default.
+std::vector<AxisValues> tests_of(const RunConfig& config, const Task& task) {
+  std::vector<AxisValues> tests;
+  for (const EvaluationAxis* axis : evaluation_axes()) {
+    const std::string values = get_field(config, axis->setting());
+    if (values.empty() || (axis->name == "c" && !states_axis(task, "c"))) continue;
+    tests.push_back({*axis, axis->parse(values, axis->setting())});
+  }
+  if (!config.test_axis.empty()) tests.push_back(parse_axis_values(config.test_axis, "test-axis"));
+  return tests;
+}
+
 }  // namespace
 
 RunEvaluation::RunEvaluation(const RunConfig& config, int threads)
@@ -51,11 +63,9 @@ void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& s
     request.seed = config_.data_seed_used();
     request.purpose = Purpose::test_data;
     request.threads = threads;
-    for (const EvaluationAxis* axis : evaluation_axes()) {
-      const std::string values = get_field(config_, axis->setting());
-      if (values.empty()) continue;
-      request.axis = axis;
-      request.values = axis->parse(values, axis->setting());
+    for (const AxisValues& tests : tests_of(config_, task_)) {
+      request.axis = &tests.axis;
+      request.values = tests.values;
       const std::vector<Measurement> rows = evaluate(request).rows;
       record.tests.insert(record.tests.end(), rows.begin(), rows.end());
     }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
-#include "posattn/training/small_run_test.h"
+#include "posattn/training/token_task_test.h"
 
 namespace posattn {
 namespace {
@@ -67,6 +67,27 @@ TEST(Run, IsTestedAtLengthsToo) {
   EXPECT_THAT(tested_values(last->tests, "c"), testing::ElementsAre(1, 3));
   config.test_lengths = "1,4";
   EXPECT_THROW(validate(config), Error);
+}
+
+// A task without the scales as an axis is not tested at them.
+TEST(Run, IsTestedAlongAnAxisOfItsTask) {
+  RunConfig config = small_token_run();
+  config.epochs = 1;
+  config.test_axis = "first=0,3";
+  validate(config);
+  const auto last = posattn::Run(config, 1).advance_epoch();
+  EXPECT_THAT(tested_axes(last->tests), testing::ElementsAre("first"));
+  EXPECT_THAT(tested_values(last->tests, "first"), testing::ElementsAre(0, 3));
+  EXPECT_EQ(loss_among(last->tests).name, "cross_entropy");
+  for (const char* tests : {"first", "first=", "second=1", "c=1", "length=4"}) {
+    config.test_axis = tests;
+    try {
+      validate(config);
+      ADD_FAILURE() << "accepted " << tests;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::configuration) << tests;
+    }
+  }
 }
 
 TEST(Run, SameSeedGivesTheSameBitsForAnyThreads) {

@@ -15,11 +15,13 @@ class TokenTask : public Task {
     return {.real_nodes = length, .data_columns = 1, .output_columns = 4, .vocabulary = 4};
   }
   Loss loss() const override { return Loss::cross_entropy; }
+  std::vector<TestAxis> test_axes() const override { return {{"first", "token of node 1"}}; }
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
-    draw_values(random, sampling.range, 1, room.values.data());
+    draw_values(random, sampling.range, room.values.first(1));
     for (int i = 0; i < length; ++i) {
       room.tokens[i] = i == 0 ? -1 : static_cast<int32_t>(random.below(4));
+      if (i == 1 && sampling.axis == "first") room.tokens[i] = static_cast<int32_t>(sampling.x);
       room.labels[i] = i < 2 ? -1 : room.tokens[i - 1];
     }
   }

@@ -1,5 +1,6 @@
-// A way of testing a model: fresh samples that depend on one number x. An axis is one file that
-// defines a EvaluationAxis and one line in registry.cc; rows of measurements name it and x.
+// A way of testing a model: fresh samples that depend on one number x; rows of measurements name
+// the axis and x. One that suits many tasks is a file that defines an EvaluationAxis and a line in
+// registry.cc; one that a task states itself (Task::test_axes) needs nothing here.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +21,43 @@ struct TestSamples {
 };
 
 struct EvaluationAxis {
-  std::string_view name;     // in rows and tables: "c"
-  std::string_view words;    // beside a figure's axis
-  std::string_view plural;   // flag and list of `evaluate`: "scales"
-  std::string_view help;     // of the flag
+  std::string name;          // in rows and tables: "c"
+  std::string words;         // beside a figure's axis
+  std::string plural;        // flag and list of `evaluate`: "scales"
+  std::string help;          // of the flag
   bool logarithmic = false;  // in figures, to base 2
+  bool whole = false;        // x is a whole number
   // Values as a user writes them; throws Error(usage) that names the flag.
   std::vector<double> (*parse)(std::string_view text, std::string_view flag) = nullptr;
   // Throws Error(data) where the model cannot be tested at x.
   TestSamples (*samples)(const EvaluationRequest& request, double x) = nullptr;
 
-  std::string flag() const { return "--" + std::string(plural); }
+  std::string flag() const { return "--" + plural; }
   // Of `train`: the values at which a run is tested.
-  std::string setting() const { return "test-" + std::string(plural); }
+  std::string setting() const { return "test-" + plural; }
+  std::string singular() const { return plural.substr(0, plural.size() - 1); }
 };
 
 const std::vector<const EvaluationAxis*>& evaluation_axes();
 const EvaluationAxis& find_evaluation_axis(std::string_view name);  // throws unknown_name(usage)
+// One of evaluation_axes(), or the axis that tasks state by this name.
+EvaluationAxis axis_named(std::string_view name);
+
+// Values on an axis, as a user writes them: "share=0.1,0.5". Throws Error(usage) that names the
+// flag.
+struct AxisValues {
+  EvaluationAxis axis;
+  std::vector<double> values;
+};
+AxisValues parse_axis_values(std::string_view text, std::string_view flag);
+
+bool states_axis(const Task& task, std::string_view axis);
+// Throws Error(data) that names the axes which the task states.
+void check_states_axis(const Task& task, std::string_view axis);
+
+// Samples at x on an axis that the request's task states, with values in `range`. A model trained
+// on several lengths gets all of them in equal shares.
+TestSamples stated_samples(const EvaluationRequest& request, double x, const ValueRange& range);
 
 // The task's n that the model was made for. A file without our metadata may not say; most tasks
 // have one node per number.

@@ -60,6 +60,7 @@ const EvaluationAxis length_axis{.name = "length",
                                  .plural = "lengths",
                                  .help = "Test at these lengths instead, as 8,16,32",
                                  .logarithmic = true,
+                                 .whole = true,
                                  .parse = parse,
                                  .samples = samples};
 

@@ -1,4 +1,5 @@
 // The share of wrong classes among the nodes that count.
+#include "posattn/evaluation/decided_class.h"
 #include "posattn/evaluation/metrics/metric.h"
 
 namespace posattn {
@@ -10,12 +11,7 @@ MetricSum measure(const Predictions& predictions) {
   for (int64_t row = 0; row < predictions.samples * nodes; ++row) {
     const int32_t label = predictions.labels[static_cast<size_t>(row)];
     if (label < 0 || !predictions.counts(row % nodes * classes)) continue;
-    const float* scores = predictions.outputs.data() + row * classes;
-    // Written so that NaN is wrong: every other class must have a lower score.
-    bool right = true;
-    for (int64_t c = 0; c < classes; ++c)
-      right = right && (c == label || scores[c] < scores[label]);
-    sum.sum += right ? 0 : 1;
+    sum.sum += decided_class(predictions.outputs.subspan(row * classes, classes)) == label ? 0 : 1;
     ++sum.count;
   }
   return sum;

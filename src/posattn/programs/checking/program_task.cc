@@ -13,12 +13,12 @@ TaskShape ProgramTask::shape(int /*length*/) const {
 }
 
 void ProgramTask::draw(RandomStream& random, const ValueRange& range, int /*length*/,
-                       float* input) const {
+                       std::span<float> input) const {
   const size_t columns = program_.inputs.size();
   std::vector<float> reals(program_.processors);
   for (size_t c = 0; c < columns; ++c) {
     const WordType& type = program_.words[program_.inputs[c]].type;
-    if (type.is_real()) draw_values(random, range, program_.processors, reals.data());
+    if (type.is_real()) draw_values(random, range, reals);
     const auto low = static_cast<double>(type.low), high = static_cast<double>(type.high);
     for (int i = 0; i < program_.processors; ++i) {
       float& number = input[i * columns + c];
@@ -32,10 +32,11 @@ void ProgramTask::draw(RandomStream& random, const ValueRange& range, int /*leng
   }
 }
 
-void ProgramTask::solve(int /*length*/, const float* input, float* target) const {
-  const std::vector<double> exact(input, input + shape(0).input_count());
+void ProgramTask::solve(int /*length*/, std::span<const float> input,
+                        std::span<float> target) const {
+  const std::vector<double> exact(input.begin(), input.end());
   const std::vector<double> outputs = run_static<double>(program_, exact, 1);
-  std::ranges::transform(outputs, target, [](double x) { return static_cast<float>(x); });
+  std::ranges::transform(outputs, target.begin(), [](double x) { return static_cast<float>(x); });
 }
 
 }  // namespace posattn

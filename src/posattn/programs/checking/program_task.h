@@ -16,8 +16,9 @@ class ProgramTask final : public Task {
   TaskShape shape(int length) const override;
   bool supports_variable_length() const override { return false; }
   // Whole numbers are drawn from all of their type, whatever the range.
-  void draw(RandomStream& random, const ValueRange& range, int length, float* input) const override;
-  void solve(int length, const float* input, float* target) const override;
+  void draw(RandomStream& random, const ValueRange& range, int length,
+            std::span<float> input) const override;
+  void solve(int length, std::span<const float> input, std::span<float> target) const override;
 
  private:
   const StaticProgram& program_;

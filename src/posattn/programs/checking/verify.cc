@@ -135,7 +135,8 @@ class Verifier {
       RandomStream random(request_.seed, Purpose::evaluation_data,
                           static_cast<uint32_t>(std::lround(c * 1000)),
                           static_cast<uint32_t>(first + s));
-      task.draw(random, range, program_.length, inputs.data() + s * input_count_);
+      task.draw(random, range, program_.length,
+                std::span(inputs).subspan(s * input_count_, input_count_));
     }
     return inputs;
   }
@@ -155,7 +156,7 @@ class Verifier {
 
   std::vector<float> answer(const float* input) const {
     std::vector<float> target(output_count_);
-    task_->solve(program_.length, input, target.data());
+    task_->solve(program_.length, std::span(input, input_count_), target);
     return target;
   }
 

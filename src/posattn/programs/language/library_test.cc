@@ -89,7 +89,7 @@ Values exact_answer(const StaticProgram& program, const Values& x) {
   if (!program.task.empty()) {
     const std::vector<float> input(x.begin(), x.end());
     std::vector<float> target(x.size());
-    find_task(program.task).solve(program.length, input.data(), target.data());
+    find_task(program.task).solve(program.length, input, target);
     return {target.begin(), target.end()};
   }
   static const std::map<std::string, std::function<Values(const Values&)>> answers = {

@@ -31,7 +31,7 @@ Json lines_of(const Experiment& experiment) {
 
 Json axis_of(const ExperimentAxis& axis) {
   Json json = {{"key", axis.key}, {"values", axis.values}, {"label", axis.label}};
-  if (!axis.is_tested()) json["test_scale"] = axis.test_x;
+  if (!axis.is_tested()) json["test_" + axis.test_axis->singular()] = axis.test_x;
   return json;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
@@ -21,14 +22,20 @@ std::string interval(double range, std::string_view factor = "") {
   return fmt::format("[\u2212{0:g}{1},\u00a0{0:g}{1}]", range, factor);
 }
 
+bool tested_along(const ReportInput& input, std::string_view axis) {
+  return std::ranges::any_of(
+      input.runs, [&](const RunReport& run) { return !tested_values(run.tests, axis).empty(); });
+}
+
 // "At c = 10 the median error of standard is 53 times that of positional.", over the largest scale
 // that every architecture was tested at; "" when there is nothing to compare.
 std::string comparison(const std::vector<ArchitectureSummary>& architectures) {
+  const Metric& loss = loss_of(architectures);
   const ArchitectureSummary *best = nullptr, *worst = nullptr;
   double c = 0;
   double least = INFINITY, most = 0;
   for (const ArchitectureSummary& architecture : architectures) {
-    const std::map<double, Spread> tests = architecture.tests("c", training_loss());
+    const std::map<double, Spread> tests = architecture.tests("c", loss);
     if (tests.empty()) return "";
     const auto& [last, spread] = *tests.rbegin();
     if (c != 0 && last != c) return "";
@@ -40,8 +47,10 @@ std::string comparison(const std::vector<ArchitectureSummary>& architectures) {
     most = std::max(most, spread.median);
   }
   if (best == worst) return "";
-  return fmt::format(" At c = {:g} the {}squared error of {} is {} times that of {}.", c,
-                     best->runs.size() + worst->runs.size() > 2 ? "median " : "",
+  std::string_view error = loss.words;
+  if (error.starts_with("mean ")) error.remove_prefix(5);  // before it stands "median"
+  return fmt::format(" At c = {:g} the {}{} of {} is {} times that of {}.", c,
+                     best->runs.size() + worst->runs.size() > 2 ? "median " : "", error,
                      escape_markup(worst->name), three_digits(most / least),
                      escape_markup(best->name));
 }
@@ -57,10 +66,15 @@ std::string introduction(const ReportInput& input,
     standard |= architecture.runs.front()->architecture == "standard";
   }
   std::string text = fmt::format(
-      "These networks learned <b>{}</b> on sequences of {} with values in {}, and were then tested "
-      "on values in {}: the same task on larger numbers than any they had seen. Trained: {}.",
+      "These networks learned <b>{}</b> on sequences of {} with values in {}{}. Trained: {}.",
       escape_markup(input.task), plural(static_cast<size_t>(input.length), "number"),
-      interval(input.range), interval(input.range, "c"), fmt::join(counts, ", "));
+      interval(input.range),
+      tested_along(input, "c")
+          ? fmt::format(", and were then tested on values in {}: the same task on larger numbers "
+                        "than any they had seen",
+                        interval(input.range, "c"))
+          : "",
+      fmt::join(counts, ", "));
   if (positional && standard) {
     text +=
         " The standard Transformer computes from the data where each node looks; the positional "
@@ -81,21 +95,23 @@ std::string spread_cell(const Spread& spread, bool percent) {
   return text + "</td>";
 }
 
-// One row per x, so that the table fits a narrow window whatever the number of tests.
+// One row per x, so that the table fits a narrow window whatever the number of tests; "" where the
+// metric was not measured.
 std::string test_table(const ReportInput& input,
                        const std::vector<ArchitectureSummary>& architectures,
                        const EvaluationAxis& axis, const Metric& metric) {
   const bool is_scale = axis.name == "c";
   std::set<double> places;
   std::vector<std::map<double, Spread>> tests;
-  std::string text =
-      fmt::format("<tr><th>{}</th>{}", axis.name, is_scale ? "<th>test values in</th>" : "");
+  std::string text = fmt::format("<tr><th>{}</th>{}", escape_markup(axis.name),
+                                 is_scale ? "<th>test values in</th>" : "");
   for (size_t i = 0; i < architectures.size(); ++i) {
     tests.push_back(architectures[i].tests(axis.name, metric));
     for (const auto& [x, spread] : tests.back()) places.insert(x);
     text += fmt::format("<th>{}{}</th>", style_dot(static_cast<int>(i)),
                         escape_markup(architectures[i].name));
   }
+  if (places.empty()) return "";
   text += "</tr>\n";
   for (const double x : places) {
     text += fmt::format("<tr><td>{:g}</td>", x);
@@ -107,7 +123,7 @@ std::string test_table(const ReportInput& input,
     }
     text += "</tr>\n";
   }
-  return table_element(fmt::format("{} by {}", metric.words, axis.name), text);
+  return table_element(fmt::format("{} by {}", metric.words, escape_markup(axis.name)), text);
 }
 
 bool several_runs(const std::vector<ArchitectureSummary>& architectures) {
@@ -115,31 +131,44 @@ bool several_runs(const std::vector<ArchitectureSummary>& architectures) {
                              [](const auto& group) { return group.runs.size() > 1; });
 }
 
-// Those along which some run was tested.
-std::vector<const EvaluationAxis*> shown_axes(const ReportInput& input) {
-  std::vector<const EvaluationAxis*> axes = evaluation_axes();
-  std::erase_if(axes, [&](const EvaluationAxis* axis) {
-    return std::ranges::all_of(input.runs, [&](const RunReport& run) {
-      return tested_values(run.tests, axis->name).empty();
-    });
-  });
+// Those along which some run was tested: the known ones first, then those of the task.
+std::vector<EvaluationAxis> shown_axes(const ReportInput& input) {
+  std::vector<EvaluationAxis> axes;
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::find(axes, name, &EvaluationAxis::name) != axes.end()) return;
+    axes.push_back(axis_named(name));
+  };
+  for (const EvaluationAxis* axis : evaluation_axes()) {
+    if (tested_along(input, axis->name)) add(axis->name);
+  }
+  for (const RunReport& run : input.runs) {
+    for (const std::string& name : tested_axes(run.tests)) add(name);
+  }
   return axes;
 }
 
+std::string capitalised(std::string_view words) {
+  std::string text(words);
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 std::string tests(const ReportInput& input, const std::vector<ArchitectureSummary>& architectures) {
-  const std::vector<const EvaluationAxis*> axes = shown_axes(input);
+  const std::vector<EvaluationAxis> axes = shown_axes(input);
+  const Metric& loss = loss_of(architectures);
   std::string text = heading("Error outside the training range");
   if (axes.empty()) return text + paragraph("These runs have no test results.");
-  text += paragraph(std::string("Mean squared error on fresh samples") +
+  text += paragraph(capitalised(loss.words) + " on fresh samples" +
                     (several_runs(architectures)
                          ? ": the median over the runs, beside it the smallest and largest."
                          : ", one run each."));
-  for (const EvaluationAxis* axis : axes) {
-    text += test_table(input, architectures, *axis, training_loss());
+  for (const EvaluationAxis& axis : axes) {
+    text += test_table(input, architectures, axis, loss);
     text += "<details><summary>Other measures of these tests</summary>\n";
     for (const Metric* metric : metrics()) {
-      if (metric == &training_loss() || !metric->exists_on(axis->name)) continue;
-      text += paragraph(metric->note) + test_table(input, architectures, *axis, *metric);
+      const std::string table =
+          metric == &loss ? "" : test_table(input, architectures, axis, *metric);
+      if (!table.empty()) text += paragraph(metric->note) + table;
     }
     text += "</details>\n";
   }
@@ -158,10 +187,11 @@ std::string figures(const ReportInput& input,
                        caption, band);
   };
   std::string text = "<div class=\"figures\">\n";
-  for (const EvaluationAxis* axis : shown_axes(input)) {
-    text += figure(test_figure(architectures, *axis),
-                   axis->name == "c" ? "Test error against the scale c of the values."
-                                     : fmt::format("Test error against the {}.", axis->words));
+  for (const EvaluationAxis& axis : shown_axes(input)) {
+    text += figure(test_figure(architectures, axis),
+                   axis.name == "c"
+                       ? "Test error against the scale c of the values."
+                       : fmt::format("Test error against the {}.", escape_markup(axis.words)));
   }
   return text +
          figure(loss_figure(architectures),

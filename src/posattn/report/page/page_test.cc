@@ -96,6 +96,30 @@ TEST(Page, ShowsErrorsThatAreNotNumbers) {
   EXPECT_THAT(page, Not(HasSubstr("At c = 10")));
 }
 
+// Rows of a task of classes, tested along an axis of its own.
+TEST(Page, ShowsTheLossThatWasMeasured) {
+  ReportInput input = sample_report();
+  for (RunReport& run : input.runs) {
+    run.tests = {{Split::test, "<share>", 0.5, "cross_entropy", 0.25},
+                 {Split::test, "<share>", 0.5, "label_error", 0.125}};
+  }
+  const std::string page = report_page(input);
+  EXPECT_EQ(markup_problem(page), "");
+  EXPECT_THAT(page, HasSubstr("Cross-entropy on fresh samples"));
+  EXPECT_THAT(page, HasSubstr("<th>&lt;share&gt;</th>"));
+  EXPECT_THAT(page, HasSubstr("<td>0.25<small>"));
+  EXPECT_THAT(page, HasSubstr("<td>12.5 %<small>"));
+  EXPECT_THAT(page, Not(HasSubstr("squared error")));
+  EXPECT_THAT(page, Not(HasSubstr("MSE")));
+  EXPECT_THAT(page, Not(HasSubstr("than any they had seen")));
+  for (RunReport& run : input.runs) {
+    run.tests = {
+        {Split::test, "c", 10, "cross_entropy", run.architecture == "standard" ? 2.0 : 1.0}};
+  }
+  EXPECT_THAT(report_page(input), HasSubstr("At c = 10 the median cross-entropy of standard is 2 "
+                                            "times that of positional."));
+}
+
 TEST(Page, RefusesAnEmptyReport) { EXPECT_THROW(report_page(ReportInput{}), Error); }
 
 }  // namespace

@@ -118,7 +118,10 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
                                  .threads = 1});
   Network network(spec);
   const auto maps_on_sample = [&](std::string caption) {
-    const Batch batch{sample.inputs, sample.targets, 1, spec.real_nodes};
+    const Batch batch{.inputs = sample.inputs,
+                      .samples = 1,
+                      .real_nodes = spec.real_nodes,
+                      .tokens = sample.tokens};
     return AttentionMaps{std::move(caption), spec.depth,
                          spec.heads,         spec.nodes(),
                          spec.scratch_nodes, network.attention(model.parameters, batch)};
