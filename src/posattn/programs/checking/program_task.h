@@ -1,15 +1,17 @@
 // A program as a task: what a model of it is measured against where no task says what is right.
-// Inputs are of the program's type, answers those of its interpreter.
+// Inputs are of the program's types and keep its promises, answers are those of its interpreter.
 #pragma once
 
-#include "posattn/programs/form/static_program.h"
+#include "posattn/programs/messages/route_messages.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
 
 class ProgramTask final : public Task {
  public:
-  explicit ProgramTask(const StaticProgram& program) : program_(program) {}  // must outlive this
+  // Both must outlive this. Of a routed program: inputs are the network's, with its switches.
+  explicit ProgramTask(const StaticProgram& program, const RoutedProgram* routed = nullptr)
+      : program_(program), routed_(routed) {}
 
   std::string_view name() const override { return program_.name; }
   std::string_view description() const override { return "what the program computes"; }
@@ -22,6 +24,7 @@ class ProgramTask final : public Task {
 
  private:
   const StaticProgram& program_;
+  const RoutedProgram* routed_;
 };
 
 }  // namespace posattn

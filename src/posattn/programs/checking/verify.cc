@@ -15,6 +15,7 @@
 #include "posattn/programs/checking/program_task.h"
 #include "posattn/programs/checking/rounding.h"
 #include "posattn/programs/lowering/network_plan.h"
+#include "posattn/programs/messages/route_messages.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -28,17 +29,19 @@ class Verifier {
         processors_(request.program->processors),
         input_count_(processors_ * static_cast<int>(request.program->inputs.size())),
         output_count_(processors_ * static_cast<int>(request.program->outputs.size())),
-        plan_(plan_network(*request.program)),
+        routed_(route_messages(*request.program, request.routing)),
+        plan_(plan_network(routed_.program)),
         network_(request.model->spec,
                  {.path = path_for(*request.model), .threads = request.threads}) {
     const ModelSpec& spec = request.model->spec;
-    if (spec.real_nodes != processors_ || spec.data_columns * spec.real_nodes != input_count_ ||
+    if (spec.real_nodes != processors_ ||
+        spec.data_columns != static_cast<int>(routed_.program.inputs.size()) ||
         spec.output_columns * spec.real_nodes != output_count_) {
       throw Error(
           ExitCode::data,
           fmt::format("a model of {} nodes with {} numbers in and {} out for program '{}'",
                       spec.real_nodes, spec.data_columns, spec.output_columns, program_.name),
-          fmt::format("{} nodes with {} in and {} out", processors_, program_.inputs.size(),
+          fmt::format("{} nodes with {} in and {} out", processors_, routed_.program.inputs.size(),
                       program_.outputs.size()));
     }
     if (request.in_double && !spec.routed) {
@@ -143,14 +146,15 @@ class Verifier {
 
   std::vector<double> forward(const std::vector<float>& inputs) {
     const auto samples = static_cast<int64_t>(inputs.size()) / input_count_;
+    const std::vector<float> given = routed_inputs<float>(program_, routed_, inputs, samples);
     if (in_double_) {
-      const std::vector<double> wide(inputs.begin(), inputs.end());
+      const std::vector<double> wide(given.begin(), given.end());
       std::vector<double> outputs(samples * output_count_);
       in_double_->forward(wide.data(), samples, outputs.data(), request_.threads);
       return outputs;
     }
     std::vector<float> outputs(samples * output_count_);
-    network_.run({.inputs = inputs, .samples = samples, .real_nodes = processors_}, outputs);
+    network_.run({.inputs = given, .samples = samples, .real_nodes = processors_}, outputs);
     return {outputs.begin(), outputs.end()};
   }
 
@@ -164,11 +168,7 @@ class Verifier {
     const std::vector<double> exact(input, input + input_count_);
     Judgement judgement;
     judgement.expected = run_static<double>(program_, exact, 1);
-    const double roundoff = in_double_ ? double_roundoff : float_roundoff;
-    judgement.bounds = bounded_run(plan_, exact.data(), roundoff).bounds;
-    for (int i = 0; i < output_count_; ++i) {
-      if (is_whole(i)) judgement.bounds[i] = 0;
-    }
+    judgement.bounds = allowed_errors(exact);
     const auto is_outside = [&](double expected, int i) {
       return !(std::abs(output[i] - expected) <= judgement.bounds[i] + interpreter_slack(expected));
     };
@@ -197,6 +197,20 @@ class Verifier {
   bool counts(int i) const {
     const auto columns = static_cast<int>(program_.outputs.size());
     return !task_ || task_->counts(program_.length, i / columns, i % columns);
+  }
+
+  // How far each output may be off: whole numbers not at all.
+  std::vector<double> allowed_errors(const std::vector<double>& input) const {
+    std::vector<double> bounds(output_count_);
+    const auto is_real = [&](int word) { return program_.words[word].type.is_real(); };
+    if (std::ranges::none_of(program_.outputs, is_real)) return bounds;
+    const double roundoff = in_double_ ? double_roundoff : float_roundoff;
+    const std::vector<double> given = routed_inputs<double>(program_, routed_, input, 1);
+    bounds = bounded_run(plan_, given.data(), roundoff).bounds;
+    for (int i = 0; i < output_count_; ++i) {
+      if (is_whole(i)) bounds[i] = 0;
+    }
+    return bounds;
   }
 
   // The interpreter itself rounds, in double.
@@ -272,6 +286,7 @@ class Verifier {
   const VerifyRequest& request_;
   const StaticProgram& program_;
   int processors_, input_count_, output_count_;
+  RoutedProgram routed_;
   NetworkPlan plan_;
   Network network_;
   std::optional<RoutedNetwork<double>> in_double_;

@@ -9,12 +9,14 @@
 
 #include "posattn/model/model_file.h"
 #include "posattn/programs/form/static_program.h"
+#include "posattn/programs/messages/routing.h"
 
 namespace posattn {
 
 struct VerifyRequest {
   const Model* model = nullptr;
   const StaticProgram* program = nullptr;
+  Routing routing = Routing::automatic;  // of its messages, as the model was compiled
   std::vector<double> scales = {1, 10, 1000};
   int64_t samples = 10000;  // per scale
   uint64_t seed = 0;

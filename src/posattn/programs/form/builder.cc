@@ -66,6 +66,38 @@ Variable ProgramBuilder::input(const std::string& name, const WordType& type) {
   return {program_.inputs.back()};
 }
 
+void ProgramBuilder::promise(Promise promise, int count) {
+  const int n = program_.processors;
+  const int first = static_cast<int>(program_.inputs.size()) - count;
+  const Word& word = program_.words[program_.inputs[first]];
+  const auto refuse_unless = [&](bool fits, const std::string& expected) {
+    if (fits) return;
+    throw Error(ExitCode::configuration,
+                fmt::format("{} input{} of type {} as {}", count, count == 1 ? "" : "s",
+                            to_string(word.type), to_string(promise)),
+                expected);
+  };
+  const auto holds = [&](int64_t from, int64_t to) {
+    return !word.type.is_real() && word.type.low <= from && word.type.high >= to;
+  };
+  refuse_unless(!word.type.is_real(), "whole numbers");
+  switch (promise) {
+    case Promise::same:
+      refuse_unless(count == 1, "one word");
+      break;
+    case Promise::permutation:
+      refuse_unless(count == 1 && holds(0, n - 1), "one word of int[0..n - 1]");
+      break;
+    case Promise::list:
+      refuse_unless(count == 1 && holds(-1, n - 1), "one word of int[-1..n - 1]");
+      break;
+    case Promise::symmetric:
+      refuse_unless(count == n && holds(0, 0), fmt::format("an array of {} words", n));
+      break;
+  }
+  program_.promises.push_back({promise, first, count});
+}
+
 Value ProgramBuilder::received(int index) const {
   return received_value(index, round_.receives[index].type);
 }

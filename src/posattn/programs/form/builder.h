@@ -41,6 +41,12 @@ class ProgramBuilder {
   void set_task(std::string task) { program_.task = std::move(task); }
 
   Variable input(const std::string& name, const WordType& type = {});
+  // That the last `count` inputs keep a promise together. Throws Error(configuration) where their
+  // number or type does not fit it.
+  void promise(Promise promise, int count = 1);
+  void keep_promises(std::vector<PromisedInputs> promises) {
+    program_.promises = std::move(promises);
+  }
   // A word with these values by processor; none: zero.
   Variable word(const std::string& name, const WordType& type, std::vector<double> initial = {});
 

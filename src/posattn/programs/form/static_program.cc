@@ -219,6 +219,36 @@ void check(const StaticProgram& program) {
   for (const Round& round : program.rounds) check(program, round);
 }
 
+std::optional<InputFault> input_fault(const StaticProgram& program, std::span<const double> input) {
+  const size_t columns = program.inputs.size();
+  for (int i = 0; i < program.processors; ++i) {
+    for (size_t c = 0; c < columns; ++c) {
+      const Word& word = program.words[program.inputs[c]];
+      const double x = input[i * columns + c];
+      if (word.type.is_real() || (x == std::floor(x) && x >= static_cast<double>(word.type.low) &&
+                                  x <= static_cast<double>(word.type.high))) {
+        continue;
+      }
+      return InputFault{fmt::format("{} of '{}' on processor {}", x, word.name, i),
+                        "numbers of the input's type, " + to_string(word.type)};
+    }
+  }
+  for (const PromisedInputs& promised : program.promises) {
+    std::vector<double> part;
+    for (int i = 0; i < program.processors; ++i) {
+      const auto from = input.begin() + static_cast<int64_t>(i * columns) + promised.first;
+      part.insert(part.end(), from, from + promised.count);
+    }
+    const std::string problem = broken(promised.promise, part, program.processors);
+    if (problem.empty()) continue;
+    return InputFault{
+        fmt::format("{} ('{}')", problem, program.words[program.inputs[promised.first]].name),
+        fmt::format("an input that keeps what the program was promised: {}",
+                    to_string(promised.promise))};
+  }
+  return std::nullopt;
+}
+
 template <class T>
 std::vector<T> run_static(const StaticProgram& program, std::span<const T> inputs,
                           int64_t samples) {

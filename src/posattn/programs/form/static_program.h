@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "posattn/programs/form/expression.h"
+#include "posattn/programs/form/promise.h"
 
 namespace posattn {
 
@@ -71,6 +72,7 @@ struct StaticProgram {
   int processors = 0;  // n, or as many as the program asks for; the scratch processor not counted
   std::vector<Word> words;
   std::vector<int> inputs, outputs;  // words: the columns of data and of the answer
+  std::vector<PromisedInputs> promises;
   std::vector<Round> rounds;
 
   // Whether messages go where data says: an MPC program (massively parallel computation). It runs
@@ -84,6 +86,13 @@ struct StaticProgram {
 
 // Throws std::logic_error for a program that no builder makes (an index out of range).
 void check(const StaticProgram& program);
+
+// What is wrong with one input [processors, inputs], as "7 of 'x' on processor 2" with what was
+// expected, or nothing.
+struct InputFault {
+  std::string problem, expected;
+};
+std::optional<InputFault> input_fault(const StaticProgram& program, std::span<const double> input);
 
 // What the program computes, in T's arithmetic, for inputs [samples, processors, inputs]: outputs
 // [samples, processors, outputs]. Integers of 2^24 and more need double. Throws Error(data) where

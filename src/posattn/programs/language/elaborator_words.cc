@@ -41,6 +41,10 @@ void Elaborator::execute(const WordStatement& word, Position position, Scope& sc
         prefix_ + (word.size ? fmt::format("{}[{}]", word.name, k) : word.name);
     group.words.push_back(declare(word, name, type, position, scope));
   }
+  if (!word.promise.empty()) {
+    located(position,
+            [&] { builder_.promise(parse_promise(word.promise), static_cast<int>(size)); });
+  }
   declared_.emplace(key, group);
   scope.insert_or_assign(word.name, std::move(group));
 }

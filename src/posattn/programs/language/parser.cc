@@ -215,6 +215,7 @@ class Parser {
     if (!reader_.take_if("=")) return word;
     if (reader_.take_if("input")) {
       word.is_input = true;
+      if (reader_.peek().kind == Token::Kind::name) word.promise = reader_.take().text;
     } else {
       word.initial = reader_.term();
     }

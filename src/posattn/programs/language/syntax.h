@@ -56,6 +56,7 @@ struct WordStatement {
   Type type = Type::real;
   std::optional<Term> low, high;  // of an integer
   bool is_input = false;
+  std::string promise;  // of an input, or ""
   std::optional<Term> initial;
 };
 struct LetStatement {

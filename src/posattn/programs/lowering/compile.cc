@@ -9,6 +9,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/tensor_names.h"
+#include "posattn/programs/messages/route_messages.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -89,7 +90,8 @@ class Compiler {
     // fit.
     const auto found = std::ranges::find(tasks(), program.task, &Task::name);
     if (found != tasks().end() && program.length >= (*found)->shortest_length() &&
-        (*found)->shape(program.length).real_nodes == program.processors) {
+        (*found)->shape(program.length).real_nodes == program.processors &&
+        (*found)->shape(program.length).data_columns == static_cast<int>(program.inputs.size())) {
       origin.task = program.task;
     }
     origin.integers = std::ranges::all_of(program.inputs,
@@ -277,8 +279,9 @@ Model compile(const NetworkPlan& plan, const CompileOptions& options) {
   return Compiler(plan, options).run();
 }
 
-Model compile(StaticProgram program, const CompileOptions& options) {
-  return compile(plan_network(std::move(program), options.sizes), options);
+Model compile(const StaticProgram& program, const CompileOptions& options) {
+  const RoutedProgram routed = route_messages(program, options.routing);
+  return compile(plan_network(routed.program, options.sizes), options);
 }
 
 }  // namespace posattn

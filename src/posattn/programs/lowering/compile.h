@@ -6,6 +6,7 @@
 
 #include "posattn/model/model_file.h"
 #include "posattn/programs/lowering/network_plan.h"
+#include "posattn/programs/messages/routing.h"
 
 namespace posattn {
 
@@ -17,13 +18,14 @@ struct CompileOptions {
   // the softmax is exactly one-hot in fp32; below, an error remains that grows with depth.
   double sharpness = 1024;
   PlanSizes sizes = {};
-  std::string program = {};  // its text, kept in the file as note "program"
+  std::string program = {};              // its text, kept in the file as note "program"
+  Routing routing = Routing::automatic;  // of messages
 };
 
 // Throws Error(configuration) for what cannot be: dense for n above 128, whole numbers whose sums
 // may pass 2^24, up to which fp32 is exact.
 Model compile(const NetworkPlan& plan, const CompileOptions& options = {});
-// Plans it with options.sizes first.
-Model compile(StaticProgram program, const CompileOptions& options = {});
+// Routes its messages and plans it with options.sizes first.
+Model compile(const StaticProgram& program, const CompileOptions& options = {});
 
 }  // namespace posattn

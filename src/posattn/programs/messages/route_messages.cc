@@ -37,6 +37,7 @@ class Router {
     for (const int w : program.inputs) {  // in their order
       words_[w] = builder_.input(program.words[w].name, program.words[w].type);
     }
+    builder_.keep_promises(program.promises);  // switches come after these inputs
     find_ways();
   }
 
