@@ -169,7 +169,7 @@ class Compile(CliCase):
         self.run_ok("compile", "small.par")
         for command in (["compile"], ["run", "--input", "1,2"]):
             self.run_error(3, *command, "large.par",
-                           message=["a sum of whole numbers up to 1.8e+07 in round 0",
+                           message=["whole numbers up to 1.8e+07 in round 0",
                                     "less than 2^24"])
         # The interpreter is in double and knows no such limit.
         self.assertEqual(self.run_ok("run", "large.par", "--input", "9000000,8999999", "--level",

@@ -55,7 +55,8 @@ std::string precision_text(const NetworkPlan& plan) {
         plan.largest_integer_sum,
         plan.largest_integer_place.empty() ? "no sums" : plan.largest_integer_place);
   }
-  const std::vector<double> ones(plan.program.processors * plan.program.inputs.size(), 1.0);
+  // Not whole numbers, which would be exact.
+  const std::vector<double> ones(plan.program.processors * plan.program.inputs.size(), 0.99999994);
   const auto largest = [&](double roundoff) {
     const BoundedOutputs outputs = bounded_run(plan, ones.data(), roundoff);
     return *std::max_element(outputs.bounds.begin(), outputs.bounds.end());

@@ -67,6 +67,16 @@ Error failure(const CounterExample& example, const std::string& model) {
           fmt::format("the simplest input found: {}\n        its outputs: {}", input, found)};
 }
 
+Error undecided(const Verification& verification, const std::string& model) {
+  const auto scale = std::ranges::find_if_not(verification.scales, &ScaleVerification::is_decided);
+  return {
+      ExitCode::verification,
+      fmt::format("{} cannot be decided at c = {}: errors may reach {:.2g} of the outputs' size",
+                  model, scale->c, scale->bound_share),
+      "at most 0.01, or the outputs could be anything",
+      "--double has smaller errors; so have closer tables (within ...) and shorter programs"};
+}
+
 std::string as_text(const Verification& verification, const StaticProgram& program,
                     bool in_double) {
   TextTable table({"c", "inputs", "mismatches", "largest error", "rounding allows", "MSE / c^2"},
@@ -91,6 +101,7 @@ nlohmann::ordered_json as_json(const Verification& verification, const StaticPro
                       {"mismatches", scale.mismatches},
                       {"largest_error", scale.largest_error},
                       {"rounding_bound", scale.largest_bound},
+                      {"bound_share", scale.bound_share},
                       {"mse", scale.mse},
                       {"mse_over_c2", scale.mse / scale.c / scale.c},
                       {"network_seconds", scale.seconds}});
@@ -133,6 +144,7 @@ ExitCode verify_model(const VerifyFlags& options) {
   }
   if (verification.holds()) return ExitCode::done;
   flush_output();
+  if (!verification.counter_example) throw undecided(verification, options.model);
   throw failure(*verification.counter_example, options.model);
 }
 
@@ -149,7 +161,8 @@ void add_verify(CommandLine& command_line) {
        .details =
            "An output counts as wrong when it is further from the exact one than rounding can\n"
            "explain (a bound that is computed along with each input); whole numbers must be\n"
-           "equal. Exit code 6, and the simplest input found, when something is wrong."},
+           "equal. Exit code 6, and the simplest input found, when something is wrong; exit code\n"
+           "6 too where the bound is above a hundredth of the outputs and decides nothing."},
       [options] { return verify_model(*options); });
   command.add_option("MODEL", options->model, "A model file that `posattn compile` wrote")
       ->required()

@@ -8,8 +8,14 @@
 namespace posattn {
 namespace {
 
+// A value in exact arithmetic and by how much the network's may be off.
 struct Bounded {
-  double value = 0, error = 0;
+  double value = 0;
+  double error = 0;      // that this round has made
+  double inherited = 0;  // that the round began with; it counts where sizes do
+
+  bool is_exact() const { return error == 0 && inherited == 0; }
+  double magnitude() const { return std::abs(value) + error + inherited; }
 };
 
 // What storing a weight in fp32 leaves.
@@ -17,28 +23,40 @@ double storage_error(double weight) {
   return std::abs(weight - static_cast<double>(static_cast<float>(weight)));
 }
 
-// A sum of products, its terms added one by one.
+bool is_whole(double x) { return x == std::floor(x); }
+
+// A sum of products, its terms added in any order.
 class Dot {
  public:
   void add(double weight, const Bounded& x, double own_error = 0) {
+    if (x.value == 0 && x.is_exact()) return;  // a product with zero and its addition are exact
+    const double size = std::abs(weight);
     sum_.value += weight * x.value;
-    sum_.error += std::abs(weight) * (x.error + own_error) +
-                  storage_error(weight) * (std::abs(x.value) + x.error);
-    size_ += std::abs(weight) * (std::abs(x.value) + x.error);
-    exact_ = exact_ && (weight == 0 || std::abs(weight) == 1);
+    sum_.error += size * (x.error + own_error) + storage_error(weight) * x.magnitude();
+    sum_.inherited += size * x.inherited;
+    size_ += size * x.magnitude();
+    copies_ = copies_ && size == 1;
+    whole_ = whole_ && own_error == 0 && x.is_exact() && is_whole(weight) && is_whole(x.value) &&
+             storage_error(weight) == 0;
     ++terms_;
   }
   Bounded finish(double roundoff) const {
-    if (terms_ == 0 || (terms_ == 1 && exact_)) return sum_;
+    // Whole numbers are exact while every partial sum is below 1 / u.
+    if (terms_ == 0 || (terms_ == 1 && copies_) || (whole_ && size_ * roundoff < 1)) return sum_;
     const double ku = terms_ * roundoff;
-    return {sum_.value, sum_.error + ku / (1 - ku) * size_};
+    return {sum_.value, sum_.error + ku / (1 - ku) * size_, sum_.inherited};
   }
 
  private:
   Bounded sum_;
   double size_ = 0;
   int terms_ = 0;
-  bool exact_ = true;
+  bool copies_ = true, whole_ = true;
+};
+
+// A word or an instruction's result: what the program says, and the error from all rounds.
+struct Known {
+  double value = 0, error = 0;
 };
 
 class Run {
@@ -50,8 +68,8 @@ class Run {
         words_(plan.program.words.size()),
         state_(nodes_ * plan.width),
         next_(state_.size()),
-        errors_(nodes_ * words_),
-        next_errors_(errors_.size()) {}
+        known_(nodes_ * words_),
+        next_known_(known_.size()) {}
 
   void start(const double* input) {
     for (int i = 0; i + 1 < nodes_; ++i) {
@@ -64,8 +82,9 @@ class Run {
         const double value = is_input ? input[i * inputs.size() + (column - inputs.begin())]
                              : initial.empty() ? 0
                                                : initial[i];
-        at(i, plan_.start[w]) = {value, 0};
-        errors_[i * words_ + w] = is_input ? 0 : storage_error(value);  // a constant is a weight
+        at(i, plan_.start[w]) = {value};
+        known_[i * words_ + w] = {value, is_input ? 0 : storage_error(value)};  // a weight
+        at(i, plan_.start[w]).inherited = known_[i * words_ + w].error;
       }
     }
   }
@@ -74,7 +93,6 @@ class Run {
   size_t step(size_t first) {
     const int number = plan_.layers[first].round;
     const bool is_round = number < static_cast<int>(plan_.program.rounds.size());
-    for (Bounded& x : state_) x.error = 0;  // what is inherited goes through the program instead
     size_t layer = first;
     for (; layer < plan_.layers.size() && plan_.layers[layer].round == number; ++layer) {
       compute(plan_.layers[layer]);
@@ -87,15 +105,19 @@ class Run {
     const PlannedLayer& last = plan_.layers[layer - 1];
     for (int column = 0; column < plan_.width; ++column) {
       const int word = last.words[column];
-      if (word < 0) continue;
-      for (int i = 0; i < nodes_; ++i) errors_[i * words_ + word] += at(i, column).error;
+      for (int i = 0; i < nodes_; ++i) {
+        Bounded& x = at(i, column);
+        if (word >= 0) known_[i * words_ + word].error += x.error;
+        // What is inherited goes through the program instead.
+        x = {x.value, 0, word >= 0 ? known_[i * words_ + word].error : 0};
+      }
     }
     return layer;
   }
 
-  Bounded output(int i, size_t o) const {
+  Known output(int i, size_t o) const {
     return {state_[i * plan_.width + plan_.outputs[o]].value,
-            errors_[i * words_ + plan_.program.outputs[o]]};
+            known_[i * words_ + plan_.program.outputs[o]].error};
   }
 
  private:
@@ -108,6 +130,8 @@ class Run {
         Dot dot;
         for (const auto& [term, factor] : layer.units[u]) add_term(dot, layer, i, term, factor);
         units[u] = dot.finish(roundoff_);
+        // Surely below zero is exactly zero: so a selection is shut.
+        if (units[u].value + units[u].error + units[u].inherited < 0) units[u] = {};
         units[u].value = std::max(0.0, units[u].value);
       }
       for (int column = 0; column < plan_.width; ++column) {
@@ -129,41 +153,48 @@ class Run {
     for (const auto& [j, weight] : from.route.weighted[i]) {
       const Bounded& x = at(j, column);
       // Weight and scale are stored, each product with one of them is rounded.
-      dot.add(factor * weight, x, 2 * (float_roundoff + roundoff_) * std::abs(x.value));
+      dot.add(factor * weight, x, 2 * (float_roundoff + roundoff_) * x.magnitude());
     }
   }
 
-  // The errors of the words after the round, from those before: what the local function passes on.
+  // The words after the round from those before: what the local function makes of their errors.
   void inherit(const Round& round) {
-    next_errors_ = errors_;
-    std::vector<double> results(round.instructions.size());
+    next_known_ = known_;
+    std::vector<Known> results(round.instructions.size());
     for (int i = 0; i + 1 < nodes_; ++i) {
       for (size_t k = 0; k < results.size(); ++k) {
         results[k] = passed_on(round, round.instructions[k], i, results);
       }
       for (const Update& update : round.updates) {
-        next_errors_[i * words_ + update.word] = results[update.instruction];
+        next_known_[i * words_ + update.word] = results[update.instruction];
       }
     }
-    std::swap(errors_, next_errors_);
+    std::swap(known_, next_known_);
   }
 
-  double passed_on(const Round& round, const Instruction& instruction, int i,
-                   const std::vector<double>& results) const {
-    if (instruction.kind == Operator::Kind::word) return errors_[i * words_ + instruction.index];
+  Known passed_on(const Round& round, const Instruction& instruction, int i,
+                  const std::vector<Known>& results) const {
+    if (instruction.kind == Operator::Kind::word) return known_[i * words_ + instruction.index];
     if (instruction.kind == Operator::Kind::received) {
       return heard(round.receives[instruction.index], i);
     }
-    std::vector<double> operands;
-    for (const int operand : instruction.operands) operands.push_back(results[operand]);
-    return operation(instruction.kind).error(instruction, operands.data());
+    double values[most_operands], errors[most_operands];
+    for (size_t k = 0; k < instruction.operands.size(); ++k) {
+      values[k] = results[instruction.operands[k]].value;
+      errors[k] = results[instruction.operands[k]].error;
+    }
+    const Operation& row = operation(instruction.kind);
+    return {row.value(instruction, values), row.error(instruction, values, errors)};
   }
 
-  double heard(const Receive& receive, int i) const {
-    const auto error_of = [&](int32_t j) { return errors_[j * words_ + receive.word]; };
-    if (!receive.route.is_weighted()) return error_of(receive.route.sources[i]);
-    double sum = 0;
-    for (const auto& [j, weight] : receive.route.weighted[i]) sum += std::abs(weight) * error_of(j);
+  Known heard(const Receive& receive, int i) const {
+    const auto known = [&](int32_t j) { return known_[j * words_ + receive.word]; };
+    if (!receive.route.is_weighted()) return known(receive.route.sources[i]);
+    Known sum;
+    for (const auto& [j, weight] : receive.route.weighted[i]) {
+      sum.value += weight * known(j).value;
+      sum.error += std::abs(weight) * known(j).error;
+    }
     return sum;
   }
 
@@ -171,8 +202,8 @@ class Run {
   double roundoff_;
   int nodes_;
   size_t words_;
-  std::vector<Bounded> state_, next_;         // columns; errors of this round alone
-  std::vector<double> errors_, next_errors_;  // of words, from all rounds; [nodes, words]
+  std::vector<Bounded> state_, next_;      // of the network's columns
+  std::vector<Known> known_, next_known_;  // of words, [nodes, words]
 };
 
 }  // namespace

@@ -5,6 +5,9 @@
 // |x| and relu do not enlarge it, sums add it up. So the bound follows the program, not the
 // weights, whose cancellations would let a bound grow sevenfold with every comparator. Weights that
 // fp32 does not hold exactly are off by what storing them leaves, in any arithmetic.
+// Three things are exact: zeros add nothing, sums of whole numbers below 1 / u are not rounded, and
+// a ReLU of what is surely negative is zero. So comparisons of whole numbers give exact bits, a
+// selection's shut rail is exactly zero, and its open one adds nothing.
 #pragma once
 
 #include <vector>
@@ -22,8 +25,7 @@ struct BoundedOutputs {
 };
 
 // One input [processors], the network's arithmetic having this unit roundoff. A network with the
-// plan's weights stays within the bounds, whatever its order of summation. Comparisons and
-// selections are taken as exact: they are of whole numbers.
+// plan's weights stays within the bounds, whatever its order of summation.
 BoundedOutputs bounded_run(const NetworkPlan& plan, const double* input, double roundoff);
 
 }  // namespace posattn

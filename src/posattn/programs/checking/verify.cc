@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
+#include <exception>
 
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
@@ -74,60 +74,75 @@ class Verifier {
     std::vector<double> expected, bounds;
   };
 
+  // What outputs show, of one sample or of many.
+  struct Findings {
+    double squared_error = 0, largest_error = 0, largest_bound = 0;
+    std::vector<double> outputs, bounds;  // sums of squares, by column
+    bool wrong = false;
+    std::exception_ptr problem;  // must not leave a parallel region
+
+    explicit Findings(size_t columns) : outputs(columns), bounds(columns) {}
+
+    void add(const Findings& other) {
+      squared_error += other.squared_error;
+      // Written so that a NaN counts as the worst.
+      if (!(other.largest_error <= largest_error)) largest_error = other.largest_error;
+      largest_bound = std::max(largest_bound, other.largest_bound);
+      for (size_t k = 0; k < outputs.size(); ++k) {
+        outputs[k] += other.outputs[k];
+        bounds[k] += other.bounds[k];
+      }
+    }
+  };
+
   ScaleVerification verify_scale(double c, std::optional<CounterExample>& example) {
     ScaleVerification result;
     result.c = c;
     result.samples = request_.samples;
-    double squared = 0;
+    Findings all(program_.outputs.size());
     // As many inputs at a time as memory holds easily.
     const int64_t chunk =
         std::max<int64_t>(1, most_numbers / std::max(input_count_, output_count_));
     for (int64_t first = 0; first < result.samples; first += chunk) {
-      squared += verify_chunk(c, first, std::min(chunk, result.samples - first), result, example);
+      const int64_t count = std::min(chunk, result.samples - first);
+      all.add(verify_chunk(c, first, count, result, example));
     }
-    result.mse = squared / static_cast<double>(result.samples * output_count_);
+    result.mse = all.squared_error / static_cast<double>(result.samples * output_count_);
+    result.largest_error = all.largest_error;
+    result.largest_bound = all.largest_bound;
+    for (size_t k = 0; k < all.outputs.size(); ++k) {
+      if (all.bounds[k] == 0) continue;
+      result.bound_share = std::max(result.bound_share, std::sqrt(all.bounds[k] / all.outputs[k]));
+    }
     return result;
   }
 
-  // Returns the sum of squared errors.
-  double verify_chunk(double c, int64_t first, int64_t samples, ScaleVerification& result,
-                      std::optional<CounterExample>& example) {
+  Findings verify_chunk(double c, int64_t first, int64_t samples, ScaleVerification& result,
+                        std::optional<CounterExample>& example) {
     const std::vector<float> inputs = draw(c, first, samples);
     const auto start = std::chrono::steady_clock::now();
     const std::vector<double> outputs = forward(inputs);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    std::vector<double> squared(samples);  // added in order: the same sum for any threads
-    int64_t mismatches = 0;
-    double largest_error = 0, largest_bound = 0;
-    int64_t first_wrong = samples;
-#pragma omp parallel for num_threads(request_.threads) schedule(static) reduction(+ : mismatches) \
-    reduction(max : largest_error, largest_bound) reduction(min : first_wrong)
-    for (int64_t s = 0; s < samples; ++s) {
-      const float* input = inputs.data() + s * input_count_;
-      const double* output = outputs.data() + s * output_count_;
-      const Judgement judgement = judge(input, output);
-      for (int i = 0; i < output_count_; ++i) {
-        const double error = std::abs(output[i] - judgement.expected[i]);
-        // Written so that a NaN counts as the worst.
-        largest_error = error <= largest_error ? largest_error : error;
-        largest_bound = std::max(largest_bound, judgement.bounds[i]);
-      }
-      squared[s] = squared_error(input, output, judgement.expected);
-      if (judgement.wrong) {
-        ++mismatches;
-        first_wrong = std::min(first_wrong, s);
-      }
-    }
-    result.mismatches += mismatches;
-    result.largest_error =
-        largest_error <= result.largest_error ? result.largest_error : largest_error;
-    result.largest_bound = std::max(result.largest_bound, largest_bound);
     result.seconds += seconds.count();
-    if (mismatches > 0 && !example) {
-      const float* input = inputs.data() + first_wrong * input_count_;
-      example = simplified({input, input + input_count_}, c);
+    std::vector<Findings> findings(samples, Findings(program_.outputs.size()));
+#pragma omp parallel for num_threads(request_.threads) schedule(static)
+    for (int64_t s = 0; s < samples; ++s) {
+      try {
+        findings[s] = find(inputs.data() + s * input_count_, outputs.data() + s * output_count_);
+      } catch (...) {
+        findings[s].problem = std::current_exception();
+      }
     }
-    return std::accumulate(squared.begin(), squared.end(), 0.0);
+    Findings all(program_.outputs.size());
+    for (int64_t s = 0; s < samples; ++s) {  // in order: the same sums for any threads
+      if (findings[s].problem) std::rethrow_exception(findings[s].problem);
+      all.add(findings[s]);
+      if (!findings[s].wrong) continue;
+      ++result.mismatches;
+      const float* input = inputs.data() + s * input_count_;
+      if (!example) example = simplified({input, input + input_count_}, c);
+    }
+    return all;
   }
 
   std::vector<float> draw(double c, int64_t first, int64_t samples) const {
@@ -219,23 +234,34 @@ class Verifier {
     return steps * double_roundoff * std::abs(expected);
   }
 
-  double squared_error(const float* input, const double* output,
-                       const std::vector<double>& expected) const {
-    double sum = 0;
-    std::vector<double> target = expected;
+  Findings find(const float* input, const double* output) const {
+    const Judgement judgement = judge(input, output);
+    Findings findings(program_.outputs.size());
+    findings.wrong = judgement.wrong;
+    std::vector<double> target = judgement.expected;
     if (task_ && !in_double_) {
       const std::vector<float> exact = answer(input);
       target.assign(exact.begin(), exact.end());
     }
     for (int i = 0; i < output_count_; ++i) {
+      const double error = std::abs(output[i] - judgement.expected[i]);
+      if (!(error <= findings.largest_error)) findings.largest_error = error;
+      findings.largest_bound = std::max(findings.largest_bound, judgement.bounds[i]);
       if (!counts(i)) continue;
-      sum += (output[i] - target[i]) * (output[i] - target[i]);
+      const size_t column = i % program_.outputs.size();
+      findings.squared_error += (output[i] - target[i]) * (output[i] - target[i]);
+      findings.outputs[column] += judgement.expected[i] * judgement.expected[i];
+      findings.bounds[column] += judgement.bounds[i] * judgement.bounds[i];
     }
-    return sum;
+    return findings;
   }
 
   bool is_wrong(const std::vector<float>& input) {
-    return judge(input.data(), forward(input).data()).wrong;
+    try {
+      return judge(input.data(), forward(input).data()).wrong;
+    } catch (const Error&) {  // an input on which the program has no value
+      return false;
+    }
   }
 
   // Takes away numbers and digits as long as the model stays wrong.

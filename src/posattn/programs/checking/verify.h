@@ -2,6 +2,7 @@
 // against the task's exact answer, on random inputs of several scales.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,11 @@ struct ScaleVerification {
   int64_t mismatches = 0;    // samples with an output outside its rounding bound
   double largest_error = 0;  // of an output, against the program's exact run
   double largest_bound = 0;  // what rounding allows at most
+  // What rounding allows, as a part of the outputs' size: rms of the bounds over rms of the exact
+  // outputs, the largest of the outputs' columns.
+  double bound_share = 0;
+  // A bound above a hundredth of the outputs would let pass what is not right.
+  bool is_decided() const { return bound_share <= 0.01; }
   // Against the task's answer; against the program's where it has none, and in double, since the
   // tasks' answers are fp32.
   double mse = 0;
@@ -48,11 +54,12 @@ struct CounterExample {
 struct Verification {
   std::vector<ScaleVerification> scales;
   std::optional<CounterExample> counter_example;
-  bool holds() const { return !counter_example; }
+  bool is_decided() const { return std::ranges::all_of(scales, &ScaleVerification::is_decided); }
+  bool holds() const { return !counter_example && is_decided(); }
 };
 
-// Throws Error(data) where the model's shape is not the program's, Error(configuration) for a dense
-// model in double.
+// Throws Error(data) where the model's shape is not the program's, or an input is one on which an
+// operation has no value (see run_static); Error(configuration) for a dense model in double.
 Verification verify(const VerifyRequest& request);
 
 }  // namespace posattn

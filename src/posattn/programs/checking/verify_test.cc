@@ -8,6 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/sample_programs_test.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"
 
@@ -89,6 +90,82 @@ TEST(Verify, SmallDifferencesAreFound) {
   EXPECT_FALSE(verify_model(model, program, {.in_double = true}).holds());
 }
 
+// How many are before each, ties by position: choices on data, summed up in a real word.
+constexpr const char* rank_program = R"(
+word x : int[0..99] = input
+word r : real
+for d in 1 .. n - 1:
+  receive y = x from (i + d) % n
+  r = r + (1 if y < x or y == x and i > (i + d) % n else 0)
+output r
+)";
+
+// What shuts a choice is 2^60: it must not enter the bound.
+TEST(Verify, ChoicesDoNotHideAWrongScale) {
+  const StaticProgram program = compile_text(rank_program, "rank.par", 8);
+  Model model = compile(program);
+  const Verification right = verify_model(model, program);
+  EXPECT_TRUE(right.holds());
+  for (const ScaleVerification& scale : right.scales) EXPECT_EQ(scale.largest_bound, 0);
+  for (float& weight : model.parameters["decoding.weight"]) weight *= 1000;
+  const Verification wrong = verify_model(model, program);
+  EXPECT_TRUE(wrong.counter_example);
+  EXPECT_GT(wrong.scales[0].mismatches, 150);
+}
+
+TEST(Verify, ChoicesBetweenRealsAreBoundedByRounding) {
+  const StaticProgram program = compile_text(R"(
+word x : real = input
+word k : int[0..9] = i % 3
+for d in 1 .. 3:
+  receive y = x from (i + d) % n
+  receive l = k from (i + d) % n
+  x = choose(k > l, 0.3 * x, y) + choose(k == l, y, x)
+output x
+)",
+                                             "pick.par", 6);
+  const Verification verification = verify_model(compile(program), program);
+  EXPECT_TRUE(verification.holds());
+  for (const ScaleVerification& scale : verification.scales) {
+    EXPECT_GT(scale.largest_bound, 0);
+    EXPECT_LT(scale.largest_bound, 1e-4 * scale.c);
+  }
+}
+
+// Sums of numbers a billion times larger than what is left of them.
+TEST(Verify, ABoundThatIsNotSmallDecidesNothing) {
+  ProgramBuilder builder("cancels", 3);
+  const Variable x = builder.input("x");
+  const Variable y = builder.receive("y", x, [](int i) { return (i + 1) % 3; });
+  const Value large = add(builder[x], scale(1e9, builder[y]));
+  builder.set(x, subtract(large, scale(1e9, minimum(builder[y], add(builder[y], relu(large))))));
+  const StaticProgram program = builder.finish(x);
+  const Verification verification = verify_model(compile(program), program);
+  EXPECT_FALSE(verification.counter_example);
+  EXPECT_FALSE(verification.is_decided());
+  EXPECT_FALSE(verification.holds());
+  EXPECT_TRUE(verify_model(compile(program), program, {.in_double = true}).holds());
+}
+
+TEST(Verify, RefusesChoicesThatCannotBeShut) {
+  ProgramBuilder builder("large", 4);
+  const Variable x = builder.input("x");
+  const Variable bit = builder.word("bit", WordType::bit(), {0, 1, 0, 1});
+  builder.set(x, select(builder[bit], scale(1e18, builder[x]), builder[x]), 3);
+  const StaticProgram program = builder.finish(x);
+  const Model model = compile(program);
+  EXPECT_TRUE(verify_model(model, program, {.scales = {0.1}}).holds());
+  try {
+    verify_model(model, program, {.threads = 2});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::data);
+    EXPECT_THAT(error.what(), HasSubstr("a choice between"));
+    EXPECT_THAT(error.what(), HasSubstr("in round 0 (line 3) of program 'large'"));
+    EXPECT_THAT(error.what(), HasSubstr("2^60"));
+  }
+}
+
 TEST(Verify, OutputsThatAreNoNumbersAreWrong) {
   const StaticProgram program = library_program("sort", 4);
   Model model = compile(program);
@@ -115,6 +192,7 @@ TEST(Verify, ThreadsChangeNothing) {
     EXPECT_EQ(one.scales[k].mse, two.scales[k].mse);
     EXPECT_EQ(one.scales[k].largest_error, two.scales[k].largest_error);
     EXPECT_EQ(one.scales[k].largest_bound, two.scales[k].largest_bound);
+    EXPECT_EQ(one.scales[k].bound_share, two.scales[k].bound_share);
   }
 }
 

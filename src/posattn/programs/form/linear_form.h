@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
+
+#include "posattn/programs/form/expression.h"
 
 namespace posattn {
 
@@ -41,6 +44,11 @@ struct Bounds {
   double magnitude() const { return std::max(std::abs(low), std::abs(high)); }
 };
 
+inline Bounds bounds_of(const WordType& type) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (type.is_real()) return {-infinity, infinity};
+  return {static_cast<double>(type.low), static_cast<double>(type.high)};
+}
 // of(value): the bounds of a term's value.
 template <class BoundsOf>
 Bounds bounds_of(const LinearForm& form, const BoundsOf& of) {

@@ -35,9 +35,15 @@ WordType one_of(const WordType& a, const WordType& b, double from, double to) {
   return type;
 }
 
-double no_error(const Operator&, const double*) { return 0; }
-double own_error(const Operator&, const double* e) { return e[0]; }
-double larger_error(const Operator&, const double* e) { return std::max(e[0], e[1]); }
+// NaN if one of the two is.
+double least(double a, double b) { return a < b || std::isnan(a) ? a : b; }
+double greatest(double a, double b) { return a > b || std::isnan(a) ? a : b; }
+
+double no_error(const Operator&, const double*, const double*) { return 0; }
+double own_error(const Operator&, const double*, const double* e) { return e[0]; }
+double larger_error(const Operator&, const double*, const double* e) {
+  return std::max(e[0], e[1]);
+}
 
 bool is_number(const Value& a, double number) {
   return a->kind == Kind::constant && a->number == number;
@@ -63,7 +69,7 @@ constexpr Operation addition = {
           if (any_real(x[0], x[1])) return WordType::real();
           return integers(low(x[0]) + low(x[1]), high(x[0]) + high(x[1]));
         },
-    .error = [](const Operator&, const double* e) { return e[0] + e[1]; },
+    .error = [](const Operator&, const double*, const double* e) { return e[0] + e[1]; },
     .symmetric = true,
     .shorter =
         [](const Operator&, const std::vector<Value>& x) {
@@ -89,7 +95,8 @@ constexpr Operation scaling = {
           const auto [from, to] = std::minmax({factor * low(x[0]), factor * high(x[0])});
           return integers(from, to);
         },
-    .error = [](const Operator& what, const double* e) { return std::abs(what.number) * e[0]; },
+    .error = [](const Operator& what, const double*,
+                const double* e) { return std::abs(what.number) * e[0]; },
     .shorter = [](const Operator& what, const std::vector<Value>& x) -> Value {
       if (what.number == 1) return x[0];
       if (what.number == 0) return constant_value(0);
@@ -106,7 +113,7 @@ constexpr Operation scaling = {
 constexpr Operation smaller = {
     .kind = Kind::minimum,
     .name = "min",
-    .value = [](const Operator&, const double* x) { return std::min(x[0], x[1]); },
+    .value = [](const Operator&, const double* x) { return least(x[0], x[1]); },
     .type =
         [](const Operator&, const WordType* x) {
           return one_of(x[0], x[1], std::min(low(x[0]), low(x[1])),
@@ -119,7 +126,7 @@ constexpr Operation smaller = {
 constexpr Operation larger = {
     .kind = Kind::maximum,
     .name = "max",
-    .value = [](const Operator&, const double* x) { return std::max(x[0], x[1]); },
+    .value = [](const Operator&, const double* x) { return greatest(x[0], x[1]); },
     .type =
         [](const Operator&, const WordType* x) {
           return one_of(x[0], x[1], std::max(low(x[0]), low(x[1])),
@@ -145,7 +152,7 @@ constexpr Operation magnitude = {
 constexpr Operation positive_part = {
     .kind = Kind::relu,
     .name = "relu",
-    .value = [](const Operator&, const double* x) { return std::max(0.0, x[0]); },
+    .value = [](const Operator&, const double* x) { return greatest(0.0, x[0]); },
     .type =
         [](const Operator&, const WordType* x) {
           if (x[0].is_real()) return WordType::real();
@@ -178,9 +185,16 @@ constexpr Operation comparison = {
 constexpr Operation selection = {
     .kind = Kind::select,
     .name = "choose",
-    .value = [](const Operator&, const double* x) { return x[0] == 1 ? x[1] : x[2]; },
+    .value =
+        [](const Operator&, const double* x) {
+          // Also what is not chosen must be shut out; if it has no value, that is of no matter.
+          const bool beyond = std::abs(x[1]) >= choice_limit || std::abs(x[2]) >= choice_limit;
+          if (beyond) return std::nan("");
+          return x[0] == 1 ? x[1] : x[2];
+        },
     .type = [](const Operator&, const WordType* x) { return hull(x[1], x[2]); },
-    .error = [](const Operator&, const double* e) { return std::max(e[1], e[2]); },
+    .error = [](const Operator&, const double* x,
+                const double* e) { return x[0] == 1 ? e[1] : e[2]; },
     .shorter = [](const Operator&, const std::vector<Value>& x) -> Value {
       if (x[0]->type.kind != WordType::Kind::bit) {
         throw Error(ExitCode::configuration,
@@ -189,6 +203,10 @@ constexpr Operation selection = {
       }
       if (x[0]->kind != Kind::constant) return nullptr;
       return x[0]->number == 1 ? x[1] : x[2];
+    },
+    .refusal = [](const Operator&, const double* x) -> Refusal {
+      return {fmt::format("a choice between {:.4g} and {:.4g}", x[1], x[2]),
+              "numbers below 2^60 = 1.15e18: beyond, the other one cannot be shut out"};
     },
     .text = [](const Operator&, const Phrase* x) -> Phrase {
       return {"choose(" + x[0].text + ", " + x[1].text + ", " + x[2].text + ")"};
@@ -199,7 +217,7 @@ constexpr Operation exchanging = {
     .kind = Kind::exchange,
     .value =
         [](const Operator&, const double* x) {
-          return x[2] == x[0] ? std::max(x[0], x[1]) : std::min(x[0], x[1]);
+          return x[2] == x[0] ? greatest(x[0], x[1]) : least(x[0], x[1]);
         },
     .type = [](const Operator&, const WordType* x) { return hull(x[0], x[1]); },
     .error = larger_error,

@@ -2,6 +2,7 @@
 // row of lowering/lowered_operation.cc.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "posattn/programs/form/expression.h"
@@ -9,22 +10,34 @@
 
 namespace posattn {
 
+constexpr int most_operands = 4;
+
+// A choice is exact between numbers below this: what shuts the other one out.
+constexpr double choice_limit = 0x1p60;
+
+// Why an operation has no value here.
+struct Refusal {
+  std::string problem, expected;
+};
+
 // Words and receipts have a row without content: who reads them knows what they are.
 struct Operation {
   Operator::Kind kind;
   const char* name = "";  // as in min(a, b)
 
+  // NaN outside its domain, which goes on to all that depends on it.
   double (*value)(const Operator& what, const double* x) = nullptr;
   // From the operands' types; an integer's range is where the result must lie.
   WordType (*type)(const Operator& what, const WordType* x) = nullptr;
-  // By how much the result may be off where operand k is off by e[k] at most.
-  double (*error)(const Operator& what, const double* e) = nullptr;
+  // By how much the network's result may be off where operand k is x[k], off by e[k] at most.
+  double (*error)(const Operator& what, const double* x, const double* e) = nullptr;
 
   bool symmetric = false;  // operands may change places
   // What it amounts to without an operation of its own, or nullptr. Throws Error(configuration)
   // where it cannot be exact.
   Value (*shorter)(const Operator& what, const std::vector<Value>& x) = nullptr;
-  Phrase (*text)(const Operator& what, const Phrase* x) = nullptr;  // nullptr: name(a, b)
+  Refusal (*refusal)(const Operator& what, const double* x) = nullptr;  // of what has no value
+  Phrase (*text)(const Operator& what, const Phrase* x) = nullptr;      // nullptr: name(a, b)
 };
 
 const Operation& operation(Operator::Kind kind);

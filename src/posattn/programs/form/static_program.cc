@@ -1,8 +1,10 @@
 #include "posattn/programs/form/static_program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -13,16 +15,24 @@
 namespace posattn {
 namespace {
 
+using Operands = std::array<double, most_operands>;
+
+template <class T>
+Operands operands_of(const Instruction& instruction, const std::vector<T>& results) {
+  Operands operands{};
+  for (size_t k = 0; k < instruction.operands.size(); ++k) {
+    operands[k] = static_cast<double>(results[instruction.operands[k]]);
+  }
+  return operands;
+}
+
 // One instruction's result from those of its operands.
 template <class T>
-T apply(const Instruction& instruction, const std::vector<T>& results, const T* words,
-        const T* received, std::vector<double>& operands) {
+T result_of(const Instruction& instruction, const std::vector<T>& results, const T* words,
+            const T* received) {
   if (instruction.kind == Expression::Kind::word) return words[instruction.index];
   if (instruction.kind == Expression::Kind::received) return received[instruction.index];
-  operands.clear();
-  for (const int operand : instruction.operands) {
-    operands.push_back(static_cast<double>(results[operand]));
-  }
+  const Operands operands = operands_of(instruction, results);
   return static_cast<T>(operation(instruction.kind).value(instruction, operands.data()));
 }
 
@@ -30,9 +40,8 @@ template <class T>
 void run_local(const Round& round, const T* words, const T* received, std::vector<T>& results,
                T* out) {
   results.resize(round.instructions.size());
-  std::vector<double> operands;
   for (size_t k = 0; k < round.instructions.size(); ++k) {
-    results[k] = apply(round.instructions[k], results, words, received, operands);
+    results[k] = result_of(round.instructions[k], results, words, received);
   }
   for (const Update& update : round.updates) out[update.word] = results[update.instruction];
 }
@@ -69,6 +78,9 @@ class Machine {
     for (int i = 0; i < program_.processors; ++i) {
       for (size_t r = 0; r < round.receives.size(); ++r) received_[r] = heard(round.receives[r], i);
       run_local(round, &state_[i * words_], received_.data(), results_, &next_[i * words_]);
+      for (const Update& update : round.updates) {
+        if (std::isnan(results_[update.instruction])) throw without_value(round, update, i);
+      }
     }
     std::swap(state_, next_);
     ++round_;
@@ -92,6 +104,27 @@ class Machine {
       sum += static_cast<T>(weight) * word_of(j);
     }
     return sum;
+  }
+
+  // Why an update on processor i is no number.
+  Error without_value(const Round& round, const Update& update, int i) const {
+    const auto is_nan = [&](int k) { return std::isnan(results_[k]); };
+    int k = update.instruction;
+    for (auto from = round.instructions[k].operands.begin();;) {  // down to where it begins
+      const std::vector<int>& operands = round.instructions[k].operands;
+      from = std::ranges::find_if(operands, is_nan);
+      if (from == operands.end()) break;
+      k = *from;
+    }
+    const Instruction& instruction = round.instructions[k];
+    Refusal refusal{"an overflow", "smaller numbers"};
+    if (const auto row = operation(instruction.kind).refusal) {
+      refusal = row(instruction, operands_of(instruction, results_).data());
+    }
+    return Error(ExitCode::data,
+                 fmt::format("{} on processor {} in {} of program '{}'", refusal.problem, i,
+                             place_of(program_, round_), program_.name),
+                 refusal.expected);
   }
 
   // Who sends to each processor; the scratch processor where nobody does.
@@ -182,6 +215,12 @@ void check(const StaticProgram& program, const Round& round) {
 }
 
 }  // namespace
+
+std::string place_of(const StaticProgram& program, int round) {
+  const std::vector<int>& lines = program.rounds[round].lines;
+  if (lines.empty()) return fmt::format("round {}", round);
+  return fmt::format("round {} (line {})", round, fmt::join(lines, ", "));
+}
 
 bool StaticProgram::sends() const {
   return std::ranges::any_of(rounds, [](const Round& round) {

@@ -84,6 +84,9 @@ struct StaticProgram {
   bool zero_stays_zero() const;
 };
 
+// "round 3 (line 12)"
+std::string place_of(const StaticProgram& program, int round);
+
 // Throws std::logic_error for a program that no builder makes (an index out of range).
 void check(const StaticProgram& program);
 
@@ -96,7 +99,8 @@ std::optional<InputFault> input_fault(const StaticProgram& program, std::span<co
 
 // What the program computes, in T's arithmetic, for inputs [samples, processors, inputs]: outputs
 // [samples, processors, outputs]. Integers of 2^24 and more need double. Throws Error(data) where
-// more than one message arrives at a word, or a permutation is none: a word holds one.
+// more than one message arrives at a word, or a permutation is none: a word holds one;
+// and where an operation has no value (Operation::refusal).
 template <class T>
 std::vector<T> run_static(const StaticProgram& program, std::span<const T> inputs, int64_t samples);
 

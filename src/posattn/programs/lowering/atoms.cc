@@ -1,24 +1,18 @@
 #include "posattn/programs/lowering/atoms.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
+#include "posattn/base/error.h"
+#include "posattn/programs/form/operation.h"
+
 namespace posattn {
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-// Beyond every value that is selected; a power of two, so that nothing is rounded.
-const double shut = std::ldexp(1.0, 60);
-
-}  // namespace
 
 void Atoms::add_input(const WordType& type) {
-  const Bounds bounds = type.is_real()
-                            ? Bounds{-infinity, infinity}
-                            : Bounds{static_cast<double>(type.low), static_cast<double>(type.high)};
-  atoms_.push_back({Atom::Kind::input, {}, 0, bounds});
+  atoms_.push_back({Atom::Kind::input, {}, 0, posattn::bounds_of(type)});
   ++inputs_;
 }
 
@@ -46,7 +40,7 @@ LinearForm Atoms::inlined(const LinearForm& form) const {
 
 bool Atoms::is_rail(int atom, double factor) const {
   return atoms_[atom].kind == Atom::Kind::rail ||
-         (atoms_[atom].kind == Atom::Kind::input && std::abs(factor) == shut);
+         (atoms_[atom].kind == Atom::Kind::input && std::abs(factor) == choice_limit);
 }
 
 int Atoms::find_or_add(Atom::Kind kind, const LinearForm& form, int level, Bounds bounds) {
@@ -58,12 +52,14 @@ int Atoms::find_or_add(Atom::Kind kind, const LinearForm& form, int level, Bound
 }
 
 LinearForm Atoms::relu(const LinearForm& form) {
-  if (form.empty()) return {};
+  // relu(k f) = k relu(f): units that differ by a factor are one.
+  return form.empty() ? form : relu(form, common_factor(form));
+}
+
+LinearForm Atoms::relu(const LinearForm& form, double factor) {
   const Bounds bounds = bounds_of(form);
   if (bounds.low >= 0) return form;
   if (bounds.high <= 0) return {};
-  // relu(k f) = k relu(f): units that differ by a factor are one.
-  const double factor = common_factor(form);
   const int atom = find_or_add(Atom::Kind::unit, scaled(form, 1 / factor), 1 + level_of(form),
                                {0, bounds.high / factor});
   return {{atom, factor}};
@@ -120,10 +116,15 @@ LinearForm Atoms::selected(const LinearForm& bit, const LinearForm& a, const Lin
   LinearForm result;
   for (const auto& [value, rail] : {std::pair{&a, closed}, std::pair{&b, open}}) {
     for (const double sign : {1.0, -1.0}) {
-      if (bounds_of(scaled(*value, sign)).high <= 0) continue;
+      const double high = bounds_of(scaled(*value, sign)).high;
+      if (high <= 0) continue;
+      if (std::isfinite(high) && high >= choice_limit) {
+        throw Error(ExitCode::configuration, fmt::format("a choice of numbers up to {:.4g}", high),
+                    "numbers below 2^60 = 1.15e18: beyond, the other one cannot be shut out");
+      }
       LinearForm gated = scaled(inlined(*value), sign);
-      add_term(gated, rail, -shut);
-      add_scaled(result, relu(gated), sign);
+      add_term(gated, rail, -choice_limit);
+      add_scaled(result, relu(gated, 1), sign);
     }
   }
   return result;

@@ -38,7 +38,8 @@ class Atoms {
 
   LinearForm constant(double number) const;
   LinearForm relu(const LinearForm& form);
-  // a where the bit is 1, b where it is 0. `complement`: 1 - bit, where it is at hand.
+  // a where the bit is 1, b where it is 0. `complement`: 1 - bit, where it is at hand. What opens
+  // and shuts a unit is always B = choice_limit: throws Error(configuration) for a value beyond it.
   LinearForm selected(const LinearForm& bit, const LinearForm& a, const LinearForm& b,
                       const LinearForm* complement = nullptr);
 
@@ -46,6 +47,7 @@ class Atoms {
   bool is_rail(int atom, double factor) const;
 
  private:
+  LinearForm relu(const LinearForm& form, double factor);  // by units of form / factor
   int find_or_add(Atom::Kind kind, const LinearForm& form, int level, Bounds bounds);
   int rail_of(const LinearForm& bit);
   bool is_small(const LinearForm& bit, const LinearForm& value) const;

@@ -253,7 +253,7 @@ void require_exact_integers(const NetworkPlan& plan) {
   const double limit = std::ldexp(1.0, 24);
   if (plan.largest_integer_sum < limit) return;
   throw Error(ExitCode::configuration,
-              fmt::format("a sum of whole numbers up to {:.4g} in {}", plan.largest_integer_sum,
+              fmt::format("whole numbers up to {:.4g} in {}", plan.largest_integer_sum,
                           plan.largest_integer_place),
               "less than 2^24 = 16777216, up to which fp32 is exact",
               "declare smaller ranges: int[lo..hi]");

@@ -260,6 +260,42 @@ TEST(Compile, LargeFactorsOfWholeNumbersCount) {
   EXPECT_GE(plan_network(program.finish(y)).largest_integer_sum, 3.0 * 1073741825);
 }
 
+// Numbers that are only handed on must fit, too.
+TEST(Compile, WholeNumbersMustFitWithoutRounds) {
+  const auto largest = [](int64_t high) {
+    ProgramBuilder program("hand-on", 4);
+    const Variable x = program.input("x", WordType::integer(0, high));
+    return plan_network(program.finish(x));
+  };
+  EXPECT_NO_THROW(compile(largest((1 << 24) - 1)));
+  EXPECT_THROW(compile(largest(1 << 24)), Error);
+  EXPECT_EQ(largest(1 << 25).largest_integer_place, "word 'x'");
+}
+
+TEST(Compile, RefusesChoicesOfNumbersThatCannotBeShutOut) {
+  const auto chosen = [](double number) {
+    ProgramBuilder program("large", 2);
+    const Variable x = program.input("x");
+    const Variable bit = program.word("bit", WordType::bit(), {0, 1});
+    program.set(x, select(program[bit], constant_value(number), program[x]));
+    return program.finish(x);
+  };
+  EXPECT_NO_THROW(compile(chosen(1e18)));
+  EXPECT_THROW(compile(chosen(1e19)), Error);
+  EXPECT_THROW(compile(chosen(-1e19)), Error);
+}
+
+// What shuts a unit must not change the scale of what passes it.
+TEST(Compile, ChoicesOfTinyNumbersAreExact) {
+  ProgramBuilder program("tiny", 2);
+  const Variable bit = program.word("bit", WordType::bit(), {0, 1});
+  const Variable x = program.input("x");
+  program.set(x, select(program[bit], program[x], scale(3, program[x])));
+  const std::vector<float> rows = {1.2345e-30f, -1.2345e-30f};
+  EXPECT_EQ(predict_rows(compile(program.finish(x)), rows, 1),
+            (std::vector<float>{3 * rows[0], rows[1]}));
+}
+
 TEST(Compile, TasksThatDoNotFitAreLeftOut) {
   ProgramBuilder program("wide", 4, 6);
   program.set_task("sort");

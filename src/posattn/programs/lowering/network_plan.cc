@@ -1,13 +1,13 @@
 #include "posattn/programs/lowering/network_plan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
 #include "posattn/base/error.h"
+#include "posattn/programs/form/operation.h"
 #include "posattn/programs/form/simplify.h"
 #include "posattn/programs/lowering/local_network.h"
 #include "posattn/programs/lowering/lowered_operation.h"
@@ -83,12 +83,6 @@ struct Hearing {
   }
 };
 
-std::string place_of(const StaticProgram& program, int round) {
-  const std::vector<int>& lines = program.rounds[round].lines;
-  if (lines.empty()) return fmt::format("round {}", round);
-  return fmt::format("round {} (line {})", round, fmt::join(lines, ", "));
-}
-
 class Planner {
  public:
   Planner(NetworkPlan& plan, const PlanSizes& sizes) : plan_(plan), sizes_(sizes) {}
@@ -160,7 +154,12 @@ class Planner {
     column_of_.assign(plan_.program.words.size(), -1);
     int next = 0;
     for (size_t w = 0; w < live.size(); ++w) {
-      if (live[w]) column_of_[w] = next++;
+      if (!live[w]) continue;
+      column_of_[w] = next++;
+      // Also a number that is only handed on must be one that fp32 holds.
+      const Word& word = plan_.program.words[w];
+      if (word.type.is_real() || static_cast<int>(w) == one_) continue;
+      note_integers(bounds_of(word.type).magnitude(), fmt::format("word '{}'", word.name));
     }
     plan_.start = column_of_;
   }
@@ -265,7 +264,7 @@ class Planner {
 
   // What shuts a unit is no number to keep: the sum is exact without it, or below zero with it.
   static bool shuts(double factor, const Bounds& bounds) {
-    return factor <= -std::ldexp(1.0, 30) && bounds.low >= 0 && bounds.high <= 1;
+    return factor == -choice_limit && bounds.low >= 0 && bounds.high <= 1;
   }
 
   // Sums of whole numbers are exact while every partial sum is: |w||x| in all bounds them.
@@ -276,9 +275,12 @@ class Planner {
       if (!std::isfinite(size) || factor != std::floor(factor)) return;  // reals are rounded
       if (!shuts(factor, bounds[input])) sum += size;
     }
-    if (sum <= plan_.largest_integer_sum) return;
-    plan_.largest_integer_sum = sum;
-    plan_.largest_integer_place = place_of(plan_.program, round);
+    note_integers(sum, place_of(plan_.program, round));
+  }
+  void note_integers(double largest, std::string place) {
+    if (largest <= plan_.largest_integer_sum) return;
+    plan_.largest_integer_sum = largest;
+    plan_.largest_integer_place = std::move(place);
   }
 
   void check_outputs(const LocalLayer& layer, int round) {

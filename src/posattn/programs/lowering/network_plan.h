@@ -38,9 +38,10 @@ struct NetworkPlan {
   std::vector<PlannedLayer> layers;
   std::vector<int> outputs;  // columns of the results
 
-  // Of all dot products of integers, the largest sum of |weight x value|; 0 where there is none.
+  // Of all integers at the start and all dot products of integers, the largest sum of
+  // |weight x value|; 0 where there is none.
   double largest_integer_sum = 0;
-  std::string largest_integer_place;  // "round 3 (line 12)"
+  std::string largest_integer_place;  // "round 3 (line 12)", "word 'x'"
 };
 
 // Sizes to embed the program in; 0: as small as possible.
