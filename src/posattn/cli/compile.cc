@@ -12,6 +12,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/message_report.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
@@ -21,7 +22,7 @@ namespace posattn {
 namespace {
 
 struct CompileFlags {
-  std::string program, settings, output, pad_to;
+  std::string program, settings, output, pad_to, routing = "auto";
   int64_t length = 8;
   bool dense = false, precision_check = false, json = false;
   double sharpness = 1024;
@@ -76,7 +77,9 @@ ExitCode compile_program(const CompileFlags& options) {
     throw Error(ExitCode::usage, fmt::format("--sharpness {}", options.sharpness),
                 "a number above 0");
   }
-  const NetworkPlan plan = plan_network(input.program, parse_sizes(options.pad_to));
+  const Routing routing = parse_routing(options.routing);
+  const RoutedProgram routed = route_messages(input.program, routing);
+  const NetworkPlan plan = plan_network(routed.program, parse_sizes(options.pad_to));
   CompileOptions how;
   how.dense = options.dense;
   how.sharpness = options.sharpness;
@@ -84,24 +87,27 @@ ExitCode compile_program(const CompileFlags& options) {
   Model model = compile(plan, how);
   model.origin.notes["length"] = std::to_string(options.length);
   if (!settings.empty()) model.origin.notes["set"] = to_text(settings);
+  if (input.program.sends()) model.origin.notes["routing"] = to_string(routing);
   const std::string path =
       options.output.empty() ? plan.program.name + ".safetensors" : options.output;
   write_result(path, model_bytes(model));
   if (is_standard_output(path)) return ExitCode::done;
   const int64_t parameters = model.parameters.layout().parameter_count();
+  const MessageReport messages = report_messages(input.program, routed, plan);
   if (options.json) {
-    const nlohmann::ordered_json document = {{"model", path},
-                                             {"program", plan.program.name},
-                                             {"length", options.length},
-                                             {"rounds", plan.program.rounds.size()},
-                                             {"layers", plan.layers.size()},
-                                             {"heads", plan.heads},
-                                             {"words", plan.width},
-                                             {"hidden", plan.hidden},
-                                             {"parameters", parameters},
-                                             {"architecture", plan.constants ? "m1" : "m5"},
-                                             {"attention", options.dense ? "dense" : "routes"},
-                                             {"largest_integer_sum", plan.largest_integer_sum}};
+    nlohmann::ordered_json document = {{"model", path},
+                                       {"program", plan.program.name},
+                                       {"length", options.length},
+                                       {"rounds", plan.program.rounds.size()},
+                                       {"layers", plan.layers.size()},
+                                       {"heads", plan.heads},
+                                       {"words", plan.width},
+                                       {"hidden", plan.hidden},
+                                       {"parameters", parameters},
+                                       {"architecture", plan.constants ? "m1" : "m5"},
+                                       {"attention", options.dense ? "dense" : "routes"},
+                                       {"largest_integer_sum", plan.largest_integer_sum}};
+    if (input.program.sends()) document["messages"] = as_json(messages);
     write_output(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
                  "\n");
     return ExitCode::done;
@@ -114,6 +120,7 @@ ExitCode compile_program(const CompileFlags& options) {
                   options.dense ? fmt::format("queries and keys, sharpness {}", options.sharpness)
                                 : "attention as routes",
                   plan_listing(plan));
+  if (input.program.sends()) text += "\n" + as_text(messages);
   if (options.precision_check) text += "\n" + precision_text(plan);
   text += fmt::format(
       "\nwritten to {0}\nnext:  posattn verify {0}\n"
@@ -157,6 +164,7 @@ void add_compile(CommandLine& command_line) {
       .add_option("--pad-to", options->pad_to,
                   "Embed in an architecture of width,heads,hidden,layers")
       ->option_text("D,H,M,L");
+  add_routing_option(command, options->routing);
   CLI::Option* check = command.add_flag("--precision-check", options->precision_check,
                                         "Say how exact the network's arithmetic is");
   add_json_flag(command, options->json).excludes(check);

@@ -10,11 +10,11 @@
 #include <optional>
 #include <set>
 
+#include "posattn/cli/carried_program.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/evaluate_output.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/programs/checking/program_task.h"
 
@@ -39,10 +39,11 @@ EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFl
                              const EvaluationAxis& axis, const std::vector<double>& values,
                              int threads) {
   const Model model = load_model(path, options.hints);
-  std::optional<StaticProgram> program;
+  std::optional<CarriedProgram> program;
   std::optional<ProgramTask> computed;
   if (model.origin.task.empty() && is_compiled(model)) {
-    computed.emplace(program.emplace(embedded_program(model, path.string())));
+    program.emplace(carried_program(model, path.string()));
+    computed.emplace(program->program, &program->routed);
   } else if (model.origin.task.empty()) {
     throw Error(ExitCode::data,
                 fmt::format("'{}' does not say which task it was trained on", path.string()),
@@ -50,7 +51,7 @@ EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFl
   }
   const Task& task = computed ? *computed : task_named_in(path.string(), model.origin.task);
   return {.path = path.string(),
-          .program = program ? program->name : "",
+          .program = program ? program->program.name : "",
           .spec = model.spec,
           .origin = model.origin,
           .evaluation = evaluate({.model = &model,

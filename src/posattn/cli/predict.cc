@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/carried_program.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
@@ -68,8 +69,11 @@ ExitCode predict_file(const PredictFlags& options) {
   const RowPattern pattern = row_pattern(model.spec);
   const bool piped = options.input == "-";
   const std::string name = piped ? "standard input" : options.input;
-  const Table input =
+  Table input =
       piped ? read_table(std::cin, name, 0, pattern) : read_table(options.input, 0, pattern);
+  if (is_compiled(model) && model.origin.notes.contains("program")) {
+    check_rows(carried_program(model, options.model), input, name);
+  }
   const Batch samples = samples_of(model, input, name);
   Table result;
   result.rows = input.rows;

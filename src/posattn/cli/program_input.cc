@@ -66,6 +66,24 @@ StaticProgram embedded_program(const Model& model, const std::string& path) {
   }
 }
 
+Routing embedded_routing(const Model& model) {
+  const auto note = model.origin.notes.find("routing");
+  if (note == model.origin.notes.end()) return Routing::automatic;
+  try {
+    return parse_routing(note->second);
+  } catch (const Error& error) {  // the file's fault
+    throw Error(ExitCode::data, error.problem(), error.expected(), error.hint());
+  }
+}
+
+CLI::Option* add_routing_option(CLI::App& command, std::string& name) {
+  return command
+      .add_option("--routing", name,
+                  "How messages travel whose destination is data: auto, static, gather, sort or "
+                  "benes")
+      ->option_text("NAME [auto]");
+}
+
 std::string plan_summary(const NetworkPlan& plan, int64_t parameters) {
   return fmt::format("{}, n = {}: {} -> {}, {}, {}, {}, {}", plan.program.name, plan.program.length,
                      count_of(static_cast<int64_t>(plan.program.rounds.size()), "round"),

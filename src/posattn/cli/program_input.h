@@ -7,6 +7,7 @@
 #include "posattn/model/model_file.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/network_plan.h"
+#include "posattn/programs/messages/routing.h"
 
 namespace posattn {
 
@@ -26,6 +27,11 @@ CLI::Option* add_set_option(CLI::App& command, std::string& text);
 
 // The program that a compiled model carries; throws Error(data) where it has none.
 StaticProgram embedded_program(const Model& model, const std::string& path);
+
+// How the messages of a compiled model travel; `auto` where it does not say.
+Routing embedded_routing(const Model& model);
+// --routing; read it with parse_routing.
+CLI::Option* add_routing_option(CLI::App& command, std::string& name);
 
 // "sort, n = 8: 6 rounds -> 6 layers, 2 heads, 2 words, 4 hidden units, 185 parameters"
 std::string plan_summary(const NetworkPlan& plan, int64_t parameters);

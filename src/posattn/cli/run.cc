@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,12 +15,13 @@
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/programs/lowering/compile.h"
+#include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
 namespace {
 
 struct RunFlags {
-  std::string program, settings, level = "network";
+  std::string program, settings, level = "network", routing = "auto";
   std::vector<std::string> inputs;  // one list for each input of the program
   int64_t length = 0;
   bool trace = false, json = false;
@@ -47,7 +49,6 @@ std::vector<double> arranged(const std::vector<std::vector<double>>& lists,
   std::vector<double> numbers(columns * program.processors);
   for (size_t c = 0; c < columns; ++c) {
     const std::vector<double>& list = lists[c];
-    const Word& word = program.words[program.inputs[c]];
     const bool one_for_all = c > 0 && list.size() == 1;
     if (!one_for_all && static_cast<int>(list.size()) != program.processors) {
       throw Error(ExitCode::usage, fmt::format("{} numbers in --input", list.size()),
@@ -57,14 +58,11 @@ std::vector<double> arranged(const std::vector<std::vector<double>>& lists,
     }
     for (int i = 0; i < program.processors; ++i) {
       const double x = one_for_all ? list[0] : list[i];
-      const WordType& type = word.type;
-      if (!type.is_real() && (x != std::floor(x) || x < static_cast<double>(type.low) ||
-                              x > static_cast<double>(type.high))) {
-        throw Error(ExitCode::usage, fmt::format("{} in --input", x),
-                    "numbers of the input's type, " + to_string(type));
-      }
       numbers[i * columns + c] = x;
     }
+  }
+  if (const std::optional<InputFault> fault = input_fault(program, numbers)) {
+    throw Error(ExitCode::usage, fault->problem + " in --input", fault->expected);
   }
   return numbers;
 }
@@ -88,16 +86,21 @@ std::string trace_text(const StaticProgram& program, const std::vector<double>& 
   return text + "\n";
 }
 
-std::vector<double> run_network(const ProgramInput& input, const std::vector<double>& numbers) {
-  const NetworkPlan plan = plan_network(input.program);
-  const std::vector<float> row(numbers.begin(), numbers.end());
-  const std::vector<float> outputs = predict_rows(compile(plan), row, 1);
+// The program with messages routed, in its interpreter or as a network.
+std::vector<double> run_routed(const StaticProgram& program, const RunFlags& options,
+                               const std::vector<double>& numbers) {
+  const RoutedProgram routed = route_messages(program, parse_routing(options.routing));
+  const std::vector<double> inputs = routed_inputs<double>(program, routed, numbers, 1);
+  if (options.level == "static") return run_static<double>(routed.program, inputs, 1);
+  const std::vector<float> row(inputs.begin(), inputs.end());
+  const std::vector<float> outputs = predict_rows(compile(routed.program), row, 1);
   return {outputs.begin(), outputs.end()};
 }
 
 ExitCode run_program(const RunFlags& options) {
-  if (options.level != "static" && options.level != "network") {
-    throw unknown_name(ExitCode::usage, "level", options.level, {"static", "network"});
+  const std::vector<std::string> levels = {"mpc", "static", "network"};
+  if (std::ranges::find(levels, options.level) == levels.end()) {
+    throw unknown_name(ExitCode::usage, "level", options.level, levels);
   }
   std::vector<std::vector<double>> lists;
   for (const std::string& text : options.inputs) lists.push_back(parse_input(text));
@@ -109,7 +112,7 @@ ExitCode run_program(const RunFlags& options) {
       arranged(lists, input.program, length == options.length ? "" : "--length says what n is");
   // The interpreter refuses what the network could only guess.
   std::vector<double> outputs = run_static<double>(input.program, numbers, 1);
-  if (options.level == "network") outputs = run_network(input, numbers);
+  if (options.level != "mpc") outputs = run_routed(input.program, options, numbers);
   if (options.json) {
     const nlohmann::ordered_json document = {{"program", input.program.name},
                                              {"length", length},
@@ -124,9 +127,9 @@ ExitCode run_program(const RunFlags& options) {
   for (size_t column = 0; column < columns; ++column) {  // a line for each output
     for (size_t i = column; i < outputs.size(); i += columns) {
       // As many digits as the level has, so that levels compare.
-      text += (i < columns ? "" : ",") + (options.level == "static"
-                                              ? fmt::format("{}", outputs[i])
-                                              : fmt::format("{}", static_cast<float>(outputs[i])));
+      text += (i < columns ? "" : ",") + (options.level == "network"
+                                              ? fmt::format("{}", static_cast<float>(outputs[i]))
+                                              : fmt::format("{}", outputs[i]));
     }
     text += "\n";
   }
@@ -160,8 +163,10 @@ void add_run(CommandLine& command_line) {
   add_set_option(command, options->settings);
   command
       .add_option("--level", options->level,
-                  "static: the program's interpreter; network: the compiled Transformer")
+                  "mpc: the program's interpreter; static: the same with its messages routed; "
+                  "network: the compiled Transformer")
       ->option_text("TEXT [network]");
+  add_routing_option(command, options->routing);
   CLI::Option* trace =
       command.add_flag("--trace", options->trace, "Print every word after every round first");
   add_json_flag(command, options->json).excludes(trace);

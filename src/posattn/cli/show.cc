@@ -8,6 +8,7 @@
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/programs/messages/route_messages.h"
 #include "posattn/report/svg/program_svg.h"
 
 namespace posattn {
@@ -22,7 +23,7 @@ ExitCode show_program(const ShowFlags& options) {
   const ProgramInput input =
       read_program(options.program, options.length, parse_settings(options.settings));
   const std::string path = options.output.empty() ? input.program.name + ".svg" : options.output;
-  write_result(path, program_svg(input.program));
+  write_result(path, program_svg(route_messages(input.program, Routing::automatic).program));
   if (is_standard_output(path)) return ExitCode::done;
   write_output(fmt::format("{} rounds of {} processors in {}\n", input.program.rounds.size(),
                            input.program.processors, path));

@@ -130,6 +130,7 @@ ExitCode verify_model(const VerifyFlags& options) {
   const StaticProgram program = embedded_program(model, options.model);
   request.model = &model;
   request.program = &program;
+  request.routing = embedded_routing(model);
   request.samples = options.samples;
   request.seed = static_cast<uint64_t>(options.seed);
   request.threads = thread_count(options.threads);

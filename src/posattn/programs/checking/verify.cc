@@ -14,6 +14,7 @@
 #include "posattn/model/routed_network.h"
 #include "posattn/programs/checking/program_task.h"
 #include "posattn/programs/checking/rounding.h"
+#include "posattn/programs/form/definition.h"
 #include "posattn/programs/lowering/network_plan.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/tasks/task.h"
@@ -53,8 +54,9 @@ class Verifier {
     } else {
       network_.prepare(request.model->parameters, processors_);
     }
+    definition_ = find_definition(program_.task);
     for (const Task* task : tasks()) {
-      if (task->name() == program_.task) task_ = task;
+      if (definition_ == nullptr && task->name() == program_.task) task_ = task;
     }
   }
 
@@ -173,8 +175,16 @@ class Verifier {
     return {outputs.begin(), outputs.end()};
   }
 
+  bool has_answer() const { return task_ != nullptr || definition_ != nullptr; }
+
   std::vector<float> answer(const float* input) const {
     std::vector<float> target(output_count_);
+    if (definition_ != nullptr) {
+      const std::vector<double> exact(input, input + input_count_);
+      std::ranges::transform(definition_->answer(processors_, exact), target.begin(),
+                             [](double x) { return static_cast<float>(x); });
+      return target;
+    }
     task_->solve(program_.length, std::span(input, input_count_), target);
     return target;
   }
@@ -190,7 +200,7 @@ class Verifier {
     for (int i = 0; i < output_count_; ++i) {
       if (is_outside(judgement.expected[i], i)) judgement.wrong = true;
     }
-    if (judgement.wrong || !task_) return judgement;
+    if (judgement.wrong || !has_answer()) return judgement;
     const std::vector<float> target = answer(input);
     for (int i = 0; i < output_count_; ++i) {
       const double half_digit = float_roundoff * std::abs(target[i]);  // the answer is rounded once
@@ -239,7 +249,7 @@ class Verifier {
     Findings findings(program_.outputs.size());
     findings.wrong = judgement.wrong;
     std::vector<double> target = judgement.expected;
-    if (task_ && !in_double_) {
+    if (has_answer() && !in_double_) {
       const std::vector<float> exact = answer(input);
       target.assign(exact.begin(), exact.end());
     }
@@ -257,6 +267,7 @@ class Verifier {
   }
 
   bool is_wrong(const std::vector<float>& input) {
+    if (input_fault(program_, std::vector<double>(input.begin(), input.end()))) return false;
     try {
       return judge(input.data(), forward(input).data()).wrong;
     } catch (const Error&) {  // an input on which the program has no value
@@ -317,6 +328,7 @@ class Verifier {
   Network network_;
   std::optional<RoutedNetwork<double>> in_double_;
   const Task* task_ = nullptr;
+  const Definition* definition_ = nullptr;
 };
 
 }  // namespace

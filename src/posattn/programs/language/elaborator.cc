@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "posattn/programs/form/definition.h"
 #include "posattn/programs/language/parameters.h"
 #include "posattn/programs/language/series.h"
 #include "posattn/tasks/task.h"
@@ -13,6 +14,19 @@ namespace posattn::language {
 namespace {
 
 constexpr int64_t statement_work = 8;  // in terms
+
+// What the program's task gives and wants on every processor.
+struct Columns {
+  int inputs, outputs;
+};
+Columns columns_of(const StaticProgram& program) {
+  if (const Definition* definition = find_definition(program.task)) {
+    const auto count = [&](int columns) { return columns == 0 ? program.processors : columns; };
+    return {count(definition->inputs), count(definition->outputs)};
+  }
+  const TaskShape shape = find_task(program.task).shape(program.length);
+  return {shape.data_columns, shape.output_columns};
+}
 
 }  // namespace
 
@@ -54,6 +68,7 @@ int Elaborator::processors(int length) {
 
 void Elaborator::check_task(int length) {
   if (tree_.task.empty()) return;
+  if (find_definition(tree_.task) != nullptr) return builder_.set_task(tree_.task);
   try {
     const TaskShape shape = find_task(tree_.task).shape(length);
     if (shape.real_nodes != builder_.processors()) {
@@ -70,16 +85,16 @@ void Elaborator::check_task(int length) {
 
 void Elaborator::check_columns(const StaticProgram& program) const {
   if (program.task.empty()) return;
-  const TaskShape shape = find_task(program.task).shape(program.length);
-  if (shape.data_columns == static_cast<int>(program.inputs.size()) &&
-      shape.output_columns == static_cast<int>(program.outputs.size())) {
+  const Columns columns = columns_of(program);
+  if (columns.inputs == static_cast<int>(program.inputs.size()) &&
+      columns.outputs == static_cast<int>(program.outputs.size())) {
     return;
   }
   throw source_.error(
       tree_.task_position,
       fmt::format("task {} with {} inputs and {} outputs", program.task, program.inputs.size(),
                   program.outputs.size()),
-      fmt::format("{} and {} of every processor", shape.data_columns, shape.output_columns));
+      fmt::format("{} and {} of every processor", columns.inputs, columns.outputs));
 }
 
 void Elaborator::run(const Block& block, Scope& scope) {

@@ -1,0 +1,25 @@
+// The program that a compiled model carries, for commands that give the model inputs.
+#pragma once
+
+#include <string>
+
+#include "posattn/evaluation/table.h"
+#include "posattn/model/model_file.h"
+#include "posattn/programs/messages/route_messages.h"
+
+namespace posattn {
+
+struct CarriedProgram {
+  StaticProgram program;
+  RoutedProgram routed;
+};
+
+// Throws Error(data) where the file has none.
+CarriedProgram carried_program(const Model& model, const std::string& path);
+
+// Rows [rows, processors x inputs] checked against the program's types and promises; switches of
+// Benes networks are added, or checked where the rows have them. Rows of another size are left as
+// they are: no model of the program takes them. Throws Error(data), which names the row.
+void check_rows(const CarriedProgram& carried, Table& table, const std::string& name);
+
+}  // namespace posattn
