@@ -37,9 +37,6 @@ ProgramBuilder::ProgramBuilder(std::string name, int length, int processors) {
 
 Variable ProgramBuilder::word(const std::string& name, const WordType& type,
                               std::vector<double> initial) {
-  if (program_.words.size() == most_words) {
-    throw Error(ExitCode::configuration, "too many words", fmt::format("at most {}", most_words));
-  }
   for (const double x : initial) {
     const bool whole = x == std::floor(x);
     if (!type.is_real() &&
@@ -52,18 +49,37 @@ Variable ProgramBuilder::word(const std::string& name, const WordType& type,
     throw Error(ExitCode::configuration, fmt::format("word '{}' starts with 0", name),
                 "a value of its type, " + to_string(type));
   }
-  program_.words.push_back({name, type, std::move(initial)});
-  const int index = static_cast<int>(program_.words.size()) - 1;
-  current_.push_back(word_value(index, type));
+  return add_word({name, type, std::move(initial)}, Typing::declared);
+}
+
+Variable ProgramBuilder::inferred_word(const std::string& name, bool whole,
+                                       std::vector<double> initial) {
+  WordType type = constant_value(initial.empty() ? 0 : initial[0])->type;
+  for (const double x : initial) type = hull(type, constant_value(x)->type);
+  if (whole && type.is_real()) {
+    throw Error(ExitCode::configuration, fmt::format("word '{}' starts with a real", name),
+                "whole numbers, as its type is int");
+  }
+  return add_word({name, type, std::move(initial)}, whole ? Typing::whole : Typing::free);
+}
+
+Variable ProgramBuilder::add_word(Word word, Typing typing) {
+  if (program_.words.size() == most_words) {
+    throw Error(ExitCode::configuration, "too many words", fmt::format("at most {}", most_words));
+  }
+  const auto index = static_cast<int>(program_.words.size());
+  typing_.push_back(typing);
+  types_.push_back(word.type);
+  current_.push_back(word_value(index, word.type));
+  program_.words.push_back(std::move(word));
   return {index};
 }
 
 Variable ProgramBuilder::input(const std::string& name, const WordType& type) {
   // The input's type may leave out zero: the word never holds the initial value.
-  program_.words.push_back({name, type, {}});
-  program_.inputs.push_back(static_cast<int>(program_.words.size()) - 1);
-  current_.push_back(word_value(program_.inputs.back(), type));
-  return {program_.inputs.back()};
+  const Variable variable = add_word({name, type, {}}, Typing::declared);
+  program_.inputs.push_back(variable.word);
+  return variable;
 }
 
 void ProgramBuilder::promise(Promise promise, int count) {
@@ -102,14 +118,35 @@ Value ProgramBuilder::received(int index) const {
   return received_value(index, round_.receives[index].type);
 }
 
-int ProgramBuilder::add_receive(int word, Route route, const std::string& name) {
-  WordType type = program_.words[word].type;
-  if (route.is_weighted()) {
-    type = WordType::real();
-  } else if (route.is_sent() ||
-             std::ranges::find(route.sources, program_.processors) != route.sources.end()) {
-    type = with_zero(type);
+// Whole multiples of whole numbers have whole sums.
+WordType ProgramBuilder::heard_type(int word, const Route& route) const {
+  const WordType& type = types_[word];
+  if (!route.is_weighted()) {
+    const bool misses = route.is_sent() || std::ranges::find(route.sources, program_.processors) !=
+                                               route.sources.end();
+    return misses ? with_zero(type) : type;
   }
+  if (type.is_real()) return type;
+  double low = 0, high = 0;
+  for (const auto& row : route.weighted) {
+    double least = 0, most = 0;
+    for (const auto& [j, weight] : row) {
+      if (weight != std::floor(weight)) return WordType::real();
+      const double a = weight * static_cast<double>(type.low);
+      const double b = weight * static_cast<double>(type.high);
+      least += std::min(a, b);
+      most += std::max(a, b);
+    }
+    low = std::min(low, least);
+    high = std::max(high, most);
+  }
+  // Beyond, no network is exact: reals are rounded, whole numbers must not be.
+  if (std::max(-low, high) >= 0x1p53) return WordType::real();
+  return WordType::integer(static_cast<int64_t>(low), static_cast<int64_t>(high));
+}
+
+int ProgramBuilder::add_receive(int word, Route route, const std::string& name) {
+  const WordType type = heard_type(word, route);
   for (size_t r = 0; r < round_.receives.size(); ++r) {  // heard already
     if (round_.receives[r].word == word && round_.receives[r].route == route) {
       return static_cast<int>(r);
@@ -152,11 +189,8 @@ Variable ProgramBuilder::receive(const std::string& name, Variable from, Route r
   if (route.is_sent()) route.destination = current_[route.destination]->index;
   note_line(line);
   const int index = add_receive(current_[from.word]->index, std::move(route), name);
-  const WordType type = round_.receives[index].type;
   const auto [place, added] = received_words_.try_emplace(name, 0);
-  if (added) place->second = word(name, with_zero(type)).word;
-  Word& target = program_.words[place->second];
-  target.type = hull(target.type, with_zero(type));
+  if (added) place->second = inferred_word(name, false).word;
   current_[place->second] = received(index);
   return {place->second};
 }
@@ -176,6 +210,12 @@ Variable ProgramBuilder::send(const std::string& name, Variable from, Variable t
 
 void ProgramBuilder::check_fits(Variable variable, const Value& value) const {
   const Word& target = program_.words[variable.word];
+  const Typing typing = typing_[variable.word];
+  if (typing == Typing::free || (typing == Typing::whole && !value->type.is_real())) return;
+  if (typing == Typing::whole) {
+    throw Error(ExitCode::configuration, fmt::format("a real value for word '{}'", target.name),
+                "a whole number, as its type is int");
+  }
   if (fits(value->type, target.type)) return;
   throw Error(ExitCode::configuration,
               fmt::format("a value of type {} for word '{}'", to_string(value->type), target.name),
@@ -363,12 +403,15 @@ void ProgramBuilder::close_round() {
     const Value& value = current_[w];
     if (is_own(value) && value->index == static_cast<int>(w)) continue;
     round_.updates.push_back({static_cast<int>(w), flatten(flatten, value)});
+    if (typing_[w] == Typing::declared) continue;
+    types_[w] = value->type;
+    program_.words[w].type = hull(program_.words[w].type, value->type);
   }
   round_.origin = origin_;
   if (!round_.updates.empty()) program_.rounds.push_back(std::move(round_));
   round_ = {};
   for (size_t w = 0; w < current_.size(); ++w) {
-    current_[w] = word_value(static_cast<int>(w), program_.words[w].type);
+    current_[w] = word_value(static_cast<int>(w), types_[w]);
   }
 }
 

@@ -37,6 +37,7 @@ class ProgramBuilder {
   // processors 0: as many as `length`
   explicit ProgramBuilder(std::string name, int length, int processors = 0);
 
+  int length() const { return program_.length; }
   int processors() const { return program_.processors; }
   void set_task(std::string task) { program_.task = std::move(task); }
 
@@ -50,12 +51,20 @@ class ProgramBuilder {
   // A word with these values by processor; none: zero.
   Variable word(const std::string& name, const WordType& type, std::vector<double> initial = {});
 
+  // A word whose type follows from what it is set to, round by round: loops are unrolled, so an
+  // integer's range is what it can be there. `whole`: it takes no reals.
+  Variable inferred_word(const std::string& name, bool whole, std::vector<double> initial = {});
+
   int word_count() const { return static_cast<int>(program_.words.size()); }
-  const WordType& type_of(Variable variable) const { return program_.words[variable.word].type; }
+  // As declared, or what it has become.
+  const WordType& type_of(Variable variable) const {
+    return typing_[variable.word] == Typing::declared ? program_.words[variable.word].type
+                                                      : current_[variable.word]->type;
+  }
   Value operator[](Variable variable) const { return current_[variable.word]; }
 
   // A word of that name, made at its first receive, gets what each processor hears: the source's
-  // word, or zero where the place is outside 0 .. processors - 1.
+  // word, or zero where the place is outside 0 .. processors - 1. Its type follows from that.
   using Place = std::function<int64_t(int processor)>;
   Variable receive(const std::string& name, Variable from, const Place& place, int line = 0);
   Variable receive(const std::string& name, Variable from, Route route, int line = 0);
@@ -91,6 +100,9 @@ class ProgramBuilder {
   StaticProgram finish(const std::vector<Variable>& outputs);
 
  private:
+  enum class Typing { declared, whole, free };
+  Variable add_word(Word word, Typing typing);
+  WordType heard_type(int word, const Route& route) const;
   int add_receive(int word, Route route, const std::string& name);
   Value received(int index) const;
   bool hears_messages(const Value& value) const;
@@ -104,7 +116,9 @@ class ProgramBuilder {
   Variable position_bit(const std::vector<bool>& where);
 
   StaticProgram program_;
-  std::vector<Value> current_;  // of each word, over the words at the start of the round
+  std::vector<Typing> typing_;   // of each word; the last two are inferred
+  std::vector<WordType> types_;  // of each word at the start of the round
+  std::vector<Value> current_;   // of each word, over the words at the start of the round
   std::map<std::string, int> received_words_;
   std::map<std::vector<bool>, int> position_bits_;
   Round round_;  // being built; its updates are what changed in current_

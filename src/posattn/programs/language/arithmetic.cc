@@ -218,7 +218,7 @@ Number Arithmetic::of_call(const Term& term, const Scope& scope, const Point& po
   if (!is_function(name)) {
     throw source_.error(term.position, fmt::format("unknown function '{}'", name.substr(0, 60)),
                         "min, max, abs, relu, choose, floor_log2, ceil_log2, power, sqrt, sin, "
-                        "cos, exp, rows",
+                        "cos, exp, rows, sum",
                         "a procedure is called on a line of its own");
   }
   Numbers values;
@@ -236,6 +236,14 @@ Number Arithmetic::of_call(const Term& term, const Scope& scope, const Point& po
       const bool real = !is_whole(result) || !is_whole(value);
       if (better) result = value;
       if (real) result.kind = Number::Kind::real;
+    }
+    return result;
+  }
+  if (name == "sum") {
+    Number result = Number::whole(0);
+    for (const Number& value : values) {
+      if (!is_whole(value)) result.kind = Number::Kind::real;
+      result.value += value.value;
     }
     return result;
   }

@@ -10,7 +10,6 @@
 #include "posattn/tasks/task.h"
 
 namespace posattn::language {
-
 namespace {
 
 constexpr int64_t statement_work = 8;  // in terms
@@ -129,7 +128,11 @@ void Elaborator::execute(const ForStatement& loop, Position position, Scope& sco
   for (const Term& term : loop.terms) first.push_back(arithmetic_.size(term, scope));
   Series series(loop, std::move(first), arithmetic_.size(loop.end, scope), position, source_);
   loop_variables_.push_back(loop.variable);
+  auto met = std::ranges::find(loops_, &loop, &Loop::statement);
+  if (met == loops_.end()) met = loops_.insert(met, {&loop, position, 0});
+  const auto place = met - loops_.begin();
   while (const std::optional<int64_t> step = series.next()) {
+    ++loops_[place].steps;
     arithmetic_.spend(statement_work, position);
     scope.insert_or_assign(loop.variable, Number::whole(static_cast<double>(*step)));
     run(loop.body, scope);
@@ -143,7 +146,38 @@ void Elaborator::execute(const OutputStatement& statement, Position position, Sc
   if (!calls_.empty() || !loop_variables_.empty()) {
     throw source_.error(position, "an output inside a loop or procedure", "it as the last line");
   }
-  for (const Variable word : terms_.words(statement.word, scope).words) outputs_.push_back(word);
+  const Term& term = statement.value;
+  const auto found = scope.find(term.name);
+  const bool named = term.kind == Term::Kind::name || term.kind == Term::Kind::element;
+  if (named && found != scope.end() && std::holds_alternative<WordGroup>(found->second)) {
+    for (const Variable word : terms_.words(term, scope).words) outputs_.push_back(word);
+    return;
+  }
+  Cases value = terms_.evaluate(term, scope, active_, false);
+  const std::string name = fmt::format("output{}", outputs_.size());
+  outputs_.push_back(located(position, [&] { return builder_.inferred_word(name, false); }));
+  assign(outputs_.back(), std::move(value), position);
+}
+
+void Elaborator::execute(const AssertStatement& statement, Position position, Scope& scope) {
+  if (arithmetic_.truth(statement.condition, scope, {})) return;
+  std::string sizes = fmt::format("n = {}", builder_.length());
+  for (const auto& [name, meaning] : parameters_) {
+    sizes += fmt::format(", {} = {}", name, std::get<Number>(meaning).value);
+  }
+  throw source_.error(position, "the program is not for " + sizes, statement.text.substr(0, 200));
+}
+
+// With one processor there is nobody to hear, and loops over others are empty as they should be.
+std::vector<std::string> Elaborator::warnings() const {
+  std::vector<std::string> lines;
+  for (const Loop& loop : loops_) {
+    if (loop.steps > 0 || builder_.processors() == 1) continue;
+    lines.push_back(fmt::format("{}the loop over '{}' never runs for n = {}",
+                                source_.at(loop.position), loop.statement->variable,
+                                builder_.length()));
+  }
+  return lines;
 }
 
 }  // namespace posattn::language

@@ -21,6 +21,8 @@ class Elaborator {
              const Limits& limits, const Settings& settings);
 
   StaticProgram run();
+  // What is allowed and odd: loops that never run.
+  std::vector<std::string> warnings() const;
 
  private:
   // Runs what the builder may refuse.
@@ -42,6 +44,7 @@ class Elaborator {
 
   void execute(const ForStatement& loop, Position position, Scope& scope);
   void execute(const OutputStatement& statement, Position position, Scope& scope);
+  void execute(const AssertStatement& statement, Position position, Scope& scope);
 
   // Words and names.
   void execute(const WordStatement& word, Position position, Scope& scope);
@@ -70,9 +73,14 @@ class Elaborator {
   void execute(const ReceiveStatement& statement, Position position, Scope& scope);
   void execute(const SumStatement& statement, Position position, Scope& scope);
   void execute(const SendStatement& statement, Position position, Scope& scope);
+  void need_whole(const Cases& destination, Position position) const;
   Variable destination(const SendStatement& statement, Position position, const Scope& scope);
-  void receive(const std::string& target, const WordGroup& source, const Route& route,
-               Position position, Scope& scope);
+  using Fold = Value (*)(const Value&, const Value&);
+  // Over several routes what `fold` makes of all that is heard.
+  void receive(const std::string& target, const WordGroup& source, const std::vector<Route>& routes,
+               Fold fold, Position position, Scope& scope);
+  WordGroup hear(const std::string& name, const std::string& suffix, const WordGroup& source,
+                 const Route& route, Position position);
 
   // Procedures.
   void execute(const CallStatement& call, Position position, Scope& scope);
@@ -91,7 +99,13 @@ class Elaborator {
   std::map<std::tuple<const WordStatement*, int64_t, int64_t, int64_t>, WordGroup> declared_;
   std::vector<std::string> loop_variables_, calls_;
   std::string prefix_;  // of names inside a procedure
-  std::map<std::tuple<const SendStatement*, int64_t, int64_t>, Variable> destinations_;
+  std::map<const SendStatement*, Variable> destinations_;
+  struct Loop {
+    const ForStatement* statement;
+    Position position;
+    int64_t steps;
+  };
+  std::vector<Loop> loops_;  // all that were met, in the order of their first time
   std::vector<Variable> outputs_;
 };
 

@@ -3,9 +3,9 @@
 
 #include "posattn/programs/language/elaborator.h"
 #include "posattn/programs/language/routes.h"
+#include "posattn/programs/language/tree.h"
 
 namespace posattn::language {
-
 namespace {
 
 constexpr int64_t round_work = 500;  // in terms
@@ -23,9 +23,9 @@ Term without_nothing(Term term) {
 
 }  // namespace
 
-// A source that changed in this round ends it: others read what it was when a round began.
-void Elaborator::receive(const std::string& target, const WordGroup& source, const Route& route,
-                         Position position, Scope& scope) {
+void Elaborator::receive(const std::string& target, const WordGroup& source,
+                         const std::vector<Route>& routes, Fold fold, Position position,
+                         Scope& scope) {
   only_outside_branches("a receive", position,
                         "every processor receives; write from PLACE if CONDITION else nothing");
   const auto found = scope.find(target);
@@ -36,6 +36,25 @@ void Elaborator::receive(const std::string& target, const WordGroup& source, con
     throw source_.error(position, fmt::format("{} words for '{}'", source.words.size(), target),
                         std::to_string(existing->words.size()));
   }
+  // The target last: it may be what is read.
+  std::vector<WordGroup> heard;
+  for (size_t r = routes.size(); r-- > 1;) {
+    heard.push_back(hear(target, fmt::format(" ({})", r), source, routes[r], position));
+  }
+  heard.push_back(hear(target, declared ? " (received)" : "", source, routes[0], position));
+  const WordGroup targets = declared ? *existing : heard.back();
+  if (!declared) scope.insert_or_assign(target, targets);
+  if (!declared && heard.size() == 1) return;
+  for (size_t k = 0; k < targets.words.size(); ++k) {
+    std::vector<Value> values;
+    for (const WordGroup& group : heard) values.push_back(builder_[group.words[k]]);
+    assign(targets.words[k], everywhere(joined_as_tree(std::move(values), fold)), position);
+  }
+}
+
+// A source that changed in this round ends it: others read what it was when a round began.
+WordGroup Elaborator::hear(const std::string& name, const std::string& suffix,
+                           const WordGroup& source, const Route& route, Position position) {
   std::vector<size_t> order;  // what has changed first: the others join its round
   for (const bool changed : {true, false}) {
     for (size_t k = 0; k < source.words.size(); ++k) {
@@ -49,28 +68,21 @@ void Elaborator::receive(const std::string& target, const WordGroup& source, con
   if (!state_.unchanged(source.words[order[0]])) located(position, [&] { state_.flush(); });
   WordGroup group{std::vector<Variable>(order.size()), source.is_array, {0, 0}};
   for (const size_t k : order) {
-    std::string name = prefix_ + (source.is_array ? fmt::format("{}[{}]", target, k) : target);
-    if (declared) name += " (received)";
+    const std::string word =
+        prefix_ + (source.is_array ? fmt::format("{}[{}]", name, k) : name) + suffix;
     group.words[k] = located(position, [&] {
       const Variable from = state_.unchanged(source.words[k]).value_or(source.words[k]);
-      return builder_.receive(name, from, route, position.line);
+      return builder_.receive(word, from, route, position.line);
     });
     state_.forget(group.words[k]);
   }
-  if (!declared) {
-    scope.insert_or_assign(target, std::move(group));
-    return;
-  }
-  const WordGroup targets = *existing;
-  for (size_t k = 0; k < order.size(); ++k) {
-    assign(targets.words[k], everywhere(builder_[group.words[k]]), position);
-  }
+  return group;
 }
 
 void Elaborator::execute(const ReceiveStatement& statement, Position position, Scope& scope) {
   const WordGroup source = terms_.words(statement.source, scope);
   const Route route = route_of(statement, builder_.processors(), scope, arithmetic_);
-  receive(statement.target, source, route, position, scope);
+  receive(statement.target, source, {route}, nullptr, position, scope);
 }
 
 void Elaborator::execute(const SumStatement& statement, Position position, Scope& scope) {
@@ -80,8 +92,21 @@ void Elaborator::execute(const SumStatement& statement, Position position, Scope
   }
   const WordGroup source = terms_.words(statement.source, scope);
   check_new(scope, statement.variable, position);
-  const Route route = route_of(statement, builder_.processors(), position, scope, arithmetic_);
-  receive(statement.target, source, route, position, scope);
+  const Route all = route_of(statement, builder_.processors(), position, scope, arithmetic_);
+  if (statement.kind == SumStatement::Kind::sum) {
+    receive(statement.target, source, {all}, nullptr, position, scope);
+  } else {
+    receive(statement.target, source, one_by_one(all, builder_.processors()),
+            statement.kind == SumStatement::Kind::minimum ? minimum : maximum, position, scope);
+  }
+}
+
+void Elaborator::need_whole(const Cases& destination, Position position) const {
+  for (const Piece& piece : destination) {
+    if (!piece.value->type.is_real()) continue;
+    throw source_.error(position, "a destination of type real",
+                        "a whole number: whom data names must not jump between two reals");
+  }
 }
 
 // The word that holds where to: the one that is named, or one for the term's value.
@@ -89,20 +114,18 @@ Variable Elaborator::destination(const SendStatement& statement, Position positi
                                  const Scope& scope) {
   const Term term = without_nothing(statement.destination);
   const bool named = term.kind == Term::Kind::name || term.kind == Term::Kind::element;
-  if (named && arithmetic_.reads_words(term, scope)) return terms_.word(term, scope);
-  Cases cases = terms_.evaluate(term, scope, active_, false);
-  WordType type = WordType::integer(0, 0);
-  for (const Piece& piece : cases) type = hull(type, piece.value->type);
-  if (type.is_real()) {
-    throw source_.error(term.position, "a destination of type real",
-                        "a whole number: whom data names must not jump between two reals");
+  if (named && arithmetic_.reads_words(term, scope)) {
+    const Variable word = terms_.word(term, scope);
+    need_whole(builder_.type_of(word).is_real() ? everywhere(builder_[word]) : state_.read(word),
+               term.position);
+    return word;
   }
-  const auto [place, added] =
-      destinations_.try_emplace({&statement, type.low, type.high}, Variable{});
+  Cases cases = terms_.evaluate(term, scope, active_, false);
+  need_whole(cases, term.position);
+  const auto [place, added] = destinations_.try_emplace(&statement, Variable{});
   if (added) {
-    place->second = located(position, [&] {
-      return builder_.word(fmt::format("{}destination of {}", prefix_, statement.target), type);
-    });
+    const std::string name = fmt::format("{}destination of {}", prefix_, statement.target);
+    place->second = located(position, [&] { return builder_.inferred_word(name, true); });
   }
   assign(place->second, std::move(cases), position);
   return place->second;
@@ -113,16 +136,12 @@ void Elaborator::execute(const SendStatement& statement, Position position, Scop
                         "every processor sends; write to PLACE if CONDITION else nothing");
   const WordGroup source = terms_.words(statement.source, scope);
   const Variable to = destination(statement, position, scope);
-  if (builder_.type_of(to).is_real()) {
-    throw source_.error(statement.destination.position, "a destination of type real",
-                        "a whole number: whom data names must not jump between two reals");
-  }
   const std::optional<Variable> unchanged = state_.unchanged(to);
   if (!unchanged) located(position, [&] { state_.flush(); });
   Route route;
   route.destination = unchanged.value_or(to).word;
   route.permutation = statement.permutation;
-  receive(statement.target, source, route, position, scope);
+  receive(statement.target, source, {route}, nullptr, position, scope);
 }
 
 }  // namespace posattn::language

@@ -52,6 +52,7 @@ void Elaborator::execute(const WordStatement& word, Position position, Scope& sc
 WordType Elaborator::type_of(const WordStatement& word, const Scope& scope) {
   if (word.type == WordStatement::Type::real) return WordType::real();
   if (word.type == WordStatement::Type::bit) return WordType::bit();
+  if (!word.low) return WordType::integer(0, 0);  // inferred
   const int64_t low = arithmetic_.size(*word.low, scope);
   const int64_t high = arithmetic_.size(*word.high, scope);
   if (low > high) {
@@ -63,11 +64,20 @@ WordType Elaborator::type_of(const WordStatement& word, const Scope& scope) {
 
 Variable Elaborator::declare(const WordStatement& word, const std::string& name,
                              const WordType& type, Position position, const Scope& scope) {
+  const bool inferred = word.type == WordStatement::Type::integer && !word.low;
   if (word.is_input) {
+    if (inferred) {
+      throw source_.error(position, "an input of type int", "its range, as int[0..9]",
+                          "what is computed follows from the ranges of the inputs");
+    }
     return located(position, [&] { return builder_.input(name, type); });
   }
+  const auto make = [&](std::vector<double> initial) {
+    return inferred ? builder_.inferred_word(name, true, std::move(initial))
+                    : builder_.word(name, type, std::move(initial));
+  };
   if (!word.initial || arithmetic_.reads_words(*word.initial, scope)) {
-    const Variable variable = located(position, [&] { return builder_.word(name, type); });
+    const Variable variable = located(position, [&] { return make({}); });
     if (word.initial) assign(variable, value(*word.initial, type, scope), position);
     return variable;
   }
@@ -76,9 +86,8 @@ Variable Elaborator::declare(const WordStatement& word, const std::string& name,
     initial.push_back(number.value);
   }
   const bool zeros = std::ranges::all_of(initial, [](double x) { return x == 0; });
-  return located(word.initial->position, [&] {
-    return builder_.word(name, type, zeros ? std::vector<double>() : std::move(initial));
-  });
+  if (zeros) initial.clear();
+  return located(word.initial->position, [&] { return make(std::move(initial)); });
 }
 
 Cases Elaborator::value(const Term& term, const WordType& type, const Scope& scope) {
@@ -136,7 +145,8 @@ void Elaborator::execute(const TableStatement& statement, Position position, Sco
   if (found != scope.end() && !std::holds_alternative<NumberTable>(found->second)) {
     check_new(scope, statement.name, position);
   }
-  scope.insert_or_assign(statement.name, make_table(statement, position, scope, arithmetic_));
+  scope.insert_or_assign(
+      statement.name, make_table(statement, position, builder_.processors(), scope, arithmetic_));
 }
 
 }  // namespace posattn::language

@@ -25,9 +25,11 @@ StaticProgram compile_text(std::string_view text, const std::string& name, int l
   const language::SyntaxTree tree = language::parse(text, source, options.limits);
   check_length(length, options.limits);
   const std::string own = std::filesystem::path(name).stem().string();
-  return language::Elaborator(tree, tree.name.empty() ? own : tree.name, length, source,
-                              options.limits, options.settings)
-      .run();
+  language::Elaborator elaborator(tree, tree.name.empty() ? own : tree.name, length, source,
+                                  options.limits, options.settings);
+  StaticProgram program = elaborator.run();
+  if (options.warnings != nullptr) *options.warnings = elaborator.warnings();
+  return program;
 }
 
 std::vector<ProgramParameter> text_parameters(std::string_view text, const std::string& name,

@@ -22,6 +22,8 @@ namespace posattn {
 struct TextOptions {
   Settings settings = {};  // of the text's parameters, in place of their defaults
   language::Limits limits = {};
+  // Not nullptr: gets lines about what is allowed and odd, "scan.par:3:1: the loop ...".
+  std::vector<std::string>* warnings = nullptr;
 };
 
 // `name` is the file's, for errors: "scan.par:3:7: ...". Throws Error(configuration), and

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "posattn/programs/lowering/network_plan.h"
 
 namespace posattn {
@@ -125,6 +127,133 @@ TEST(Language, ArraysMoveAsAWhole) {
       "receive b = a from i - 1\n"
       "x = b[0] + b[1] + b[2]\n";
   EXPECT_THAT(run_body(body, {1, 2, 3}), ElementsAre(0, 6, 12));
+}
+
+TEST(Language, ArraysAreSummedAndCompared) {
+  const std::string body = "word a[3] : real\na[0] = x\na[1] = 2 - x\na[2] = 3 * x\n";
+  EXPECT_THAT(run_body(body + "x = sum(a)\n", {1, 2}), ElementsAre(5, 8));
+  EXPECT_THAT(run_body(body + "x = max(a) + 10 * min(a, x)\n", {1, 2}), ElementsAre(13, 6));
+  EXPECT_THAT(run_body("x = x + sum(1, 2, n)\n", {1, 2}), ElementsAre(6, 7));
+}
+
+TEST(Language, AssignmentsMayAdd) {
+  EXPECT_THAT(run_body("x += 2 * x\nx -= 1\n", {1, 2}), ElementsAre(2, 5));
+  EXPECT_THAT(run_body("word a[2] : real\na[1]+=x\nx=a[1]-a[0]\n", {1, 2}), ElementsAre(1, 2));
+}
+
+TEST(Language, ElseIfIsElif) {
+  const std::string body = "if n > 2:\n  x = 1\nelse if i == 0:\n  x = 2\nelse:\n  x = 3\n";
+  EXPECT_THAT(run_body(body, {0, 0}), ElementsAre(2, 3));
+  EXPECT_THAT(run_body(body, {0, 0, 0}), ElementsAre(1, 1, 1));
+}
+
+TEST(Language, OutputsMayBeTerms) {
+  EXPECT_THAT(run(input + "output 2 * x + i\n", {1, 2}), ElementsAre(2, 5));
+  const StaticProgram two =
+      compile_text(whole_input + "output x / 2\noutput x > 4 and i == 0\n", "t.par", 2);
+  EXPECT_THAT(run_static<double>(two, Values{7, 9}, 1), ElementsAre(3, 1, 4, 0));
+  EXPECT_EQ(to_string(two.words[two.outputs[0]].type), "int[0..4]");
+}
+
+TEST(Language, WholeNumbersAreDividedAndJoined) {
+  Values numbers;
+  for (int x = -7; x <= 12; ++x) numbers.push_back(x);
+  const auto floored = [](double x, double c) { return std::floor(x / c); };
+  for (const int c : {1, 2, 3, 5, 40}) {
+    const std::string text =
+        fmt::format("word x : int[-7..12] = input\noutput 100 * (x / {0}) + x % {0}\n", c);
+    const Values found = run(text, numbers);
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      const double quotient = floored(numbers[k], c);
+      EXPECT_EQ(found[k], 100 * quotient + numbers[k] - c * quotient) << numbers[k] << " by " << c;
+    }
+  }
+  const Values digits = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const Values joined =
+      run(whole_input + "word k : int[0..3] = i % 4\noutput 100 * (x xor 5) + (x xor k)\n", digits);
+  for (int x = 0; x < 10; ++x) EXPECT_EQ(joined[x], 100 * (x ^ 5) + (x ^ (x % 4)));
+  EXPECT_THAT(run(whole_input + "word b : bit = x > 4\noutput b xor x % 2 == 1\n", {3, 4, 5, 6}),
+              ElementsAre(1, 0, 0, 1));
+  // Of reals, and where a real is wanted, quotients stay real.
+  EXPECT_THAT(run(whole_input + "word r : real = x / 2\noutput r\n", {3, 4}), ElementsAre(1.5, 2));
+}
+
+TEST(Language, BitsAreFactors) {
+  EXPECT_THAT(run("word k : int[0..9] = input\nword r : real = 0.5 * k\nword b : bit = k > 2\n"
+                  "output r * b + b * b + i * b\n",
+                  {1, 2, 3, 4}),
+              ElementsAre(0, 0, 4.5, 6));
+}
+
+// The range is what the unrolled program can reach.
+TEST(Language, RangesOfIntegersAreInferred) {
+  const std::string text = whole_input +
+                           "word r : int\n"
+                           "for k in 1 .. 5:\n"
+                           "  receive y = x from i - k\n"
+                           "  if y < x:\n    r = r + 1\n"
+                           "output r\n";
+  const StaticProgram program = compile_text(text, "t.par", 6);
+  EXPECT_EQ(to_string(program.words[program.outputs[0]].type), "int[0..5]");
+  EXPECT_THAT(run_static<double>(program, Values{3, 1, 4, 1, 5, 9}, 1),
+              ElementsAre(5, 4, 5, 2, 5, 5));
+  // At each round its own: before the doubling r is a bit.
+  EXPECT_THAT(run(whole_input + "word r : int = x > 3\nreceive s = r from i - 1\n"
+                                "word b : bit = s == 1\nr = 8 * r + b\noutput r\n",
+                  {4, 2, 5}),
+              ElementsAre(8, 1, 8));
+  const StaticProgram starts = compile_text(input + "word r : int = i - 2\noutput r\n", "t.par", 6);
+  EXPECT_EQ(to_string(starts.words[starts.outputs[0]].type), "int[-2..3]");
+}
+
+// What is received has the type of what is read, and may become another.
+TEST(Language, ReceivedWordsTakeEveryValue) {
+  EXPECT_THAT(run(whole_input + "receive y = x from i - 1\ny = y + 20\nreceive z = y from i - 1\n"
+                                "z = 0.5 * z\noutput z + y\n",
+                  {1, 2, 3}),
+              ElementsAre(20, 31, 32.5));
+}
+
+TEST(Language, SumsOfWholeNumbersAreWhole) {
+  const std::string text = whole_input +
+                           "word b : bit = x > 2\n"
+                           "receive count = sum of b over j where j <= i\n"
+                           "receive total = sum of (i - j) * x over j\n"
+                           "output count % 2 + 10 * (total > 0)\n";
+  const StaticProgram program =
+      compile_text(whole_input + "receive t = sum of (i - j) * x over j\noutput t\n", "t.par", 3);
+  EXPECT_EQ(to_string(program.words[program.outputs[0]].type), "int[-27..27]");
+  EXPECT_THAT(run(text, {1, 3, 5, 0}), ElementsAre(0, 1, 10, 10));
+}
+
+TEST(Language, ExtremesOverProcessors) {
+  EXPECT_THAT(run_body("receive x = min of x over j\n", {3, 1, 2}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(run_body("receive y = max of x over j where j <= i\nx = y\n", {3, 1, 5, 2}),
+              ElementsAre(3, 3, 5, 5));
+  EXPECT_THAT(
+      run_body("word y : real = x\nreceive y = min of x over j where abs(i - j) == 1\nx = y\n",
+               {3, -1, 5, 2}),
+      ElementsAre(-1, 3, -1, 5));
+  // Nobody: zero, as for a missing place.
+  EXPECT_THAT(run_body("receive x = max of x over j where j < i\n", {-3, -1, -5}),
+              ElementsAre(0, -3, -1));
+  EXPECT_THAT(run_body("word a[2] : real\na[0] = x\na[1] = -x\nreceive b = min of a over j\n"
+                       "x = b[0] + 10 * b[1]\n",
+                       {3, 1, 2}),
+              ElementsAre(-29, -29, -29));
+}
+
+TEST(Language, LoopsThatNeverRunAreNoted) {
+  const auto warnings = [](const std::string& text, int n) {
+    std::vector<std::string> lines;
+    compile_text(text, "t.par", n, {.warnings = &lines});
+    return lines;
+  };
+  const std::string text = input +
+                           "for k in 5 .. 2:\n  x = x + k\n"
+                           "for k in 0 .. 2:\n  for j in 1 .. k:\n    x = x + j\noutput x\n";
+  EXPECT_THAT(warnings(text, 4), ElementsAre("t.par:2:1: the loop over 'k' never runs for n = 4"));
+  EXPECT_TRUE(warnings(input + "for d in 1, 2, 4, ... below n:\n  x = x\noutput x\n", 1).empty());
 }
 
 TEST(Language, SumsAreFixedMatrices) {
@@ -274,7 +403,17 @@ TEST(LanguageErrors, WhatCannotBeExactIsRefusedWithTheReason) {
               HasSubstr("t.par:2:18: a comparison of real values"));
   EXPECT_THAT(message(input + "x = x * x\n"), HasSubstr("t.par:2:7: a product of two words"));
   EXPECT_THAT(message(input + "x = 1 / x\n"), HasSubstr("a division by a word"));
-  EXPECT_THAT(message(input + "x = x % 2\n"), HasSubstr("% or xor of a word"));
+  EXPECT_THAT(message(input + "x = x % 2\n"), HasSubstr("t.par:2:7: % of a real value"));
+  EXPECT_THAT(message(input + "x = x xor 2\n"), HasSubstr("'xor' of a value of type real"));
+  EXPECT_THAT(message("word k : int[-1..9] = input\nk = k xor 2\n"),
+              HasSubstr("integers that are never below 0"));
+  EXPECT_THAT(message(whole_input + "x = x % x\n"), HasSubstr("a division by a word"));
+  EXPECT_THAT(message(whole_input + "x = x % 0\n"), HasSubstr("a division by zero"));
+  EXPECT_THAT(message(whole_input + "x = x % (-2)\n"), HasSubstr("% by -2"));
+  EXPECT_THAT(message(whole_input + "x = x % 2.5\n"), HasSubstr("% by 2.5"));
+  EXPECT_THAT(message(whole_input + "x = (n < 2) * x\n"), HasSubstr("a condition as factor"));
+  EXPECT_THAT(message("word k : int[0..99999] = input\noutput k / 2\n"),
+              HasSubstr("50000 values of a quotient of int[0..99999]"));
   EXPECT_THAT(message(input + "x = sqrt(x)\n"), HasSubstr("sqrt of a word"));
   EXPECT_THAT(message(input + "x = choose(x, 1, 2)\n"),
               HasSubstr("a selection by a value of type real"));
@@ -282,7 +421,11 @@ TEST(LanguageErrors, WhatCannotBeExactIsRefusedWithTheReason) {
   EXPECT_THAT(
       message(whole_input + "x = x + 1\n"),
       HasSubstr("t.par:2:1: a value of type int[1..10] for word 'x'\n  expected int[0..9]"));
-  EXPECT_THAT(message(whole_input + "x = x / 2\n"), HasSubstr("a value of type real for word 'x'"));
+  EXPECT_THAT(message(whole_input + "x = x / 2.0\n"),
+              HasSubstr("a value of type real for word 'x'"));
+  EXPECT_THAT(message(input + "word k : int = 0\nk = x\n"), HasSubstr("a real value for word 'k'"));
+  EXPECT_THAT(message(input + "word k : int = 0.5\n"), HasSubstr("word 'k' starts with a real"));
+  EXPECT_THAT(message("word k : int = input\n"), HasSubstr("an input of type int"));
   EXPECT_THAT(message(whole_input + "word b : bit = not x\n"), HasSubstr("'not' of a value"));
   EXPECT_THAT(message(input + "receive y = x from x\n"), HasSubstr("the word 'x'"));
   EXPECT_THAT(message(input + "receive y = sum of 1 / n * x over j\n"),
@@ -301,6 +444,15 @@ TEST(LanguageErrors, NamesAndPlaces) {
   EXPECT_THAT(message(input + "word a[3] : real\nx = a[i]\n"),
               HasSubstr("depends on the processor"));
   EXPECT_THAT(message(input + "word a[3] : real\nx = a\n"), HasSubstr("the whole array 'a'"));
+  EXPECT_THAT(message(input + "x = max(x)\n"), HasSubstr("max of one word"));
+  EXPECT_THAT(message(input + "receive y = x + 1 from i - 1\n"), HasSubstr("give it a name first"));
+  EXPECT_THAT(message(input + "receive y = min of 2 * x over j\n"),
+              HasSubstr("give it a name first"));
+  EXPECT_THAT(message(input + "edges g = (0, 1, 2), (0, 1, 3)\n"),
+              HasSubstr("t.par:2:23: a second edge from 0 to 1"));
+  EXPECT_THAT(message(input + "edges g = (0, 4, 2)\n"),
+              HasSubstr("t.par:2:15: an edge of node 4\n  expected nodes from 0 to 3"));
+  EXPECT_THAT(message(input + "edges g = (0.5, 1, 2)\n"), HasSubstr("an edge of node 0.5"));
   EXPECT_THAT(message(input + "table w = [1, 2]\nx = x + w[i]\n"), HasSubstr("row 0, column 2"));
   EXPECT_THAT(message(input + "table w = [[1, 2], [3]]\n"), HasSubstr("a row of 1 numbers"));
   EXPECT_THAT(message(input + "receive y = x from i / 2.0\n"), HasSubstr("no whole number"));
@@ -313,6 +465,30 @@ TEST(Language, SeveralInputsAndOutputs) {
       "word x : real = input\nword k[2] : int[0..9] = input\nx = x + k[0]\noutput x\noutput k\n",
       "t.par", 2);
   EXPECT_EQ(run_static<double>(program, Values{1, 2, 3, 4, 5, 6}, 1), (Values{3, 2, 3, 9, 5, 6}));
+}
+
+TEST(LanguageErrors, WhatOtherLanguagesWrite) {
+  EXPECT_THAT(message(input + "x = x ^ 2\n"), HasSubstr("a power is power(a, b)"));
+  EXPECT_THAT(message(input + "x = x ** 2\n"), HasSubstr("a power is power(a, b)"));
+  EXPECT_THAT(message(input + "x = x // 2\n"), HasSubstr("rounds down"));
+  EXPECT_THAT(message(input + "if n > 1 & n < 3:\n"), HasSubstr("write and"));
+  EXPECT_THAT(message(input + "if n > 1 | n < 3:\n"), HasSubstr("write or"));
+  EXPECT_THAT(message(input + "if !(n > 1):\n"), HasSubstr("write not"));
+  EXPECT_THAT(message(input + "x = 1; x = 2\n"), HasSubstr("a line of its own"));
+  EXPECT_THAT(message(input + "if n = 3:\n  x = 1\n"), HasSubstr("== compares"));
+}
+
+TEST(LanguageErrors, AssertionsNameTheSizes) {
+  EXPECT_EQ(
+      message("parameter K = 3\n" + input + "assert (n % 2 == 0\n   and n > K)\noutput x\n", 4),
+      "");
+  EXPECT_THAT(
+      message("parameter K = 3\n" + input + "assert (n % 2 == 0\n   and n > K)\noutput x\n", 5),
+      HasSubstr("t.par:3:1: the program is not for n = 5, K = 3\n"
+                "  expected (n % 2 == 0 and n > K)"));
+  EXPECT_THAT(message(input + "assert n\n"), HasSubstr("4 as a condition"));
+  EXPECT_THAT(message(input + "assert x > 1\n"), HasSubstr("the word 'x'"));
+  EXPECT_THAT(message(input + "assert i > 1\n"), HasSubstr("'i' depends on the processor"));
 }
 
 TEST(LanguageErrors, TheWholeProgram) {

@@ -11,6 +11,24 @@ namespace {
 
 constexpr double whole_limit = 9007199254740992.0;  // 2^53
 
+// What other languages write so.
+const char* hint_for(char c) {
+  switch (c) {
+    case '^':
+      return "a power is power(a, b), and bits are joined by xor";
+    case '&':
+      return "write and";
+    case '|':
+      return "write or";
+    case '!':
+      return "write not, and != for unequal";
+    case ';':
+      return "every statement has a line of its own";
+    default:
+      return "any text may follow a #";
+  }
+}
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
@@ -42,6 +60,8 @@ class Lexer {
     token.text = std::move(text);
     token.position = here();
     token.touches_previous = at_ == last_end_;
+    token.begin = at_;
+    token.end = at_ + token.text.size();
     tokens_.push_back(std::move(token));
     return tokens_.back();
   }
@@ -149,9 +169,9 @@ class Lexer {
   }
 
   void symbol() {
-    static constexpr std::array<std::string_view, 22> symbols = {
-        "...", "..", "==", "!=", ">=", "<=", "=", "<", ">", "+", "-",
-        "*",   "/",  "%",  "(",  ")",  "[",  "]", ",", ":", "{", "}"};
+    static constexpr std::array<std::string_view, 24> symbols = {
+        "...", "..", "==", "!=", ">=", "<=", "+=", "-=", "=", "<", ">", "+",
+        "-",   "*",  "/",  "%",  "(",  ")",  "[",  "]",  ",", ":", "{", "}"};
     for (const std::string_view known : symbols) {
       if (text_.substr(at_, known.size()) != known) continue;
       if (known == "(" || known == "[") ++brackets_;
@@ -165,7 +185,7 @@ class Lexer {
                         byte > 32 && byte < 127 ? fmt::format("the character '{}'", peek())
                                                 : fmt::format("the byte {:#04x}", byte),
                         "names, numbers and + - * / % ( ) [ ] , : = == != >= <= > < .. ...",
-                        "any text may follow a #");
+                        hint_for(peek()));
   }
 
   std::string_view text_;

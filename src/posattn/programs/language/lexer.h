@@ -18,6 +18,7 @@ struct Token {
   bool whole = false;  // of a number: written without point and exponent
   Position position;
   bool touches_previous = false;  // no space between
+  size_t begin = 0, end = 0;      // in the text
 
   bool is(std::string_view symbol_or_name) const {
     return (kind == Kind::symbol || kind == Kind::name) && text == symbol_or_name;

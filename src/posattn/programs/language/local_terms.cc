@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "posattn/programs/language/term_parser.h"
+#include "posattn/programs/language/staircases.h"
 
 namespace posattn::language {
 namespace {
@@ -63,7 +63,8 @@ WordGroup LocalTerms::words(const Term& term, const Scope& scope) {
   if (group == nullptr) {
     throw source.error(term.position,
                        named ? fmt::format("'{}'", term.name.substr(0, 60)) : "a term",
-                       "a word, or an element of an array of words");
+                       "a word, or an element of an array of words",
+                       named ? "" : "give it a name first: word t : real = ...");
   }
   if (term.kind == Kind::name) return *group;
   if (!group->is_array || term.operands.size() != 1) {
@@ -153,23 +154,13 @@ Cases LocalTerms::pairs(const Term& term, const Term& left, const Term& right,
     arithmetic_.spend(static_cast<int64_t>(a.size() * b.size() * context.active.size()),
                       term.position);
   }
-  Cases result;
-  try {
-    result = combined(a, b, f);
-  } catch (const Error& error) {
-    throw arithmetic_.source().error(term.position, error);
-  }
-  return limited(term, std::move(result));
+  return limited(term, located(term, [&] { return combined(a, b, f); }));
 }
 
 Cases LocalTerms::each(const Term& term, const Term& operand, const Context& context,
                        Value (*f)(const Value&)) {
   const Cases a = evaluate(operand, context);
-  try {
-    return mapped(a, f);
-  } catch (const Error& error) {
-    throw arithmetic_.source().error(term.position, error);
-  }
+  return located(term, [&] { return mapped(a, f); });
 }
 
 Cases LocalTerms::evaluate(const Term& term, const Context& context) {
@@ -178,6 +169,10 @@ Cases LocalTerms::evaluate(const Term& term, const Context& context) {
   const auto& operands = term.operands;
   const auto two = [&](Value (*f)(const Value&, const Value&)) {
     return pairs(term, operands[0], operands[1], context, f);
+  };
+  // Comparisons are of whole numbers, whatever their result is for.
+  const auto compared = [&](Value (*f)(const Value&, const Value&)) {
+    return pairs(term, operands[0], operands[1], Context{context.scope, context.active, false}, f);
   };
   switch (term.kind) {
     case Kind::name:
@@ -191,21 +186,26 @@ Cases LocalTerms::evaluate(const Term& term, const Context& context) {
       return two(add);
     case Kind::subtract:
       return two(subtract);
-    case Kind::multiply:
     case Kind::divide:
+      return of_quotient(term, context);
+    case Kind::multiply:
       return of_product(term, context);
+    case Kind::modulo:
+      return of_modulo(term, context);
+    case Kind::exclusive_or:
+      return two(exclusive_or);
     case Kind::equal:
-      return two(equal);
+      return compared(equal);
     case Kind::unequal:
-      return two(unequal);
+      return compared(unequal);
     case Kind::less:
-      return two(less);
+      return compared(less);
     case Kind::less_equal:
-      return two(at_most);
+      return compared(at_most);
     case Kind::greater:
-      return two(greater);
+      return compared(greater);
     case Kind::greater_equal:
-      return two(at_least);
+      return compared(at_least);
     case Kind::logical_not:
       return each(term, operands[0], context, negation);
     case Kind::logical_and:
@@ -214,107 +214,9 @@ Cases LocalTerms::evaluate(const Term& term, const Context& context) {
       return two(disjunction);
     case Kind::conditional:
       return of_conditional(term, operands[0], operands[1], operands[2], context);
-    default:
-      throw arithmetic_.source().error(
-          term.position, "% or xor of a word",
-          "+, -, constant factors, min, max, abs, relu, comparisons: what ReLUs compute exactly",
-          "these are for indices, before the program runs");
+    default:  // a number reads no word
+      throw arithmetic_.source().error(term.position, "a term without a value", "numbers or words");
   }
-}
-
-Cases LocalTerms::of_product(const Term& term, const Context& context) {
-  const bool divides = term.kind == Kind::divide;
-  const bool left = arithmetic_.reads_words(term.operands[0], context.scope);
-  const bool right = arithmetic_.reads_words(term.operands[1], context.scope);
-  const Source& source = arithmetic_.source();
-  if (right && (left || divides)) {
-    throw source.error(term.position, divides ? "a division by a word" : "a product of two words",
-                       "one side known before the program runs",
-                       "the network's layers are piecewise linear in the data");
-  }
-  const Term& factor = term.operands[left ? 1 : 0];
-  if (arithmetic_.depends_on_position(factor, context.scope)) {
-    throw source.error(factor.position, "a factor that depends on the processor",
-                       "the same factor for all processors",
-                       "write receive y = sum of FACTOR * x over j where j == i");
-  }
-  Point point;
-  point.wants_real = context.wants_real;
-  double number = arithmetic_.evaluate(factor, context.scope, point).value;
-  if (divides) {
-    if (number == 0) throw source.error(term.position, "a division by zero", "another divisor");
-    number = 1 / number;
-  }
-  return mapped(evaluate(term.operands[left ? 0 : 1], context),
-                [&](const Value& value) { return scale(number, value); });
-}
-
-Cases LocalTerms::of_call(const Term& term, const Context& context) {
-  const std::string& name = term.name;
-  const auto needs = [&](size_t wanted) {
-    if (term.operands.size() == wanted) return;
-    throw arithmetic_.source().error(
-        term.position, fmt::format("{} with {} arguments", name, term.operands.size()),
-        std::to_string(wanted));
-  };
-  if (name == "abs" || name == "relu") {
-    needs(1);
-    return each(term, term.operands[0], context, name == "abs" ? absolute : relu);
-  }
-  if (name == "choose") {
-    needs(3);
-    return of_conditional(term, term.operands[0], term.operands[1], term.operands[2], context);
-  }
-  if (name != "min" && name != "max") {
-    throw arithmetic_.source().error(
-        term.position, fmt::format("{} of a word", name.substr(0, 60)),
-        "min, max, abs, relu or choose: what ReLUs compute exactly",
-        is_function(name) ? "" : "a procedure is called on a line of its own");
-  }
-  if (term.operands.size() < 2) needs(2);
-  // As a tree: of depth log2 instead of one less than the number of arguments.
-  std::vector<Cases> values;
-  for (const Term& operand : term.operands) values.push_back(evaluate(operand, context));
-  while (values.size() > 1) {
-    std::vector<Cases> next;
-    for (size_t k = 0; k + 1 < values.size(); k += 2) {
-      next.push_back(
-          limited(term, combined(values[k], values[k + 1], name == "min" ? minimum : maximum)));
-    }
-    if (values.size() % 2 == 1) next.push_back(std::move(values.back()));
-    values = std::move(next);
-  }
-  return values[0];
-}
-
-Cases LocalTerms::of_conditional(const Term& term, const Term& condition, const Term& then,
-                                 const Term& otherwise, const Context& context) {
-  const Scope& scope = context.scope;
-  if (arithmetic_.reads_words(condition, scope)) {
-    const Cases bit = evaluate(condition, context);
-    const Cases a = evaluate(then, context), b = evaluate(otherwise, context);
-    Cases result;
-    try {
-      result = selected(bit, a, b);
-    } catch (const Error& error) {
-      throw arithmetic_.source().error(term.position, error);
-    }
-    return limited(term, std::move(result));
-  }
-  if (!arithmetic_.depends_on_position(condition, scope)) {
-    return evaluate(arithmetic_.truth(condition, scope, {}) ? then : otherwise, context);
-  }
-  const std::vector<bool> here = where(condition, scope, context.active);
-  std::vector<bool> there = context.active;
-  for (size_t i = 0; i < here.size(); ++i) there[i] = there[i] && !here[i];
-  const auto any = [](const std::vector<bool>& list) {
-    return std::ranges::find(list, true) != list.end();
-  };
-  if (!any(here)) return evaluate(otherwise, context);
-  if (!any(there)) return evaluate(then, context);
-  const Cases a = evaluate(then, Context{scope, here, context.wants_real});
-  const Cases b = evaluate(otherwise, Context{scope, there, context.wants_real});
-  return limited(term, divided(here, a, b));
 }
 
 }  // namespace posattn::language

@@ -36,11 +36,26 @@ class LocalTerms {
   Cases of_conditional(const Term& term, const Term& condition, const Term& then,
                        const Term& otherwise, const Context& context);
   Cases of_product(const Term& term, const Context& context);
+  Cases of_quotient(const Term& term, const Context& context);
+  Cases of_modulo(const Term& term, const Context& context);
+  Number factor(const Term& term, const Context& context);
+  Number static_divisor(const Term& term, const Context& context);
+  std::vector<Cases> arguments(const Term& term, const Context& context);
+  Cases folded(const Term& term, std::vector<Cases> values, Value (*f)(const Value&, const Value&));
   Cases pairs(const Term& term, const Term& left, const Term& right, const Context& context,
               Value (*f)(const Value&, const Value&));
   Cases each(const Term& term, const Term& operand, const Context& context,
              Value (*f)(const Value&));
   Cases limited(const Term& term, Cases cases) const;
+  // Runs what may be refused as not exact.
+  template <class F>
+  Cases located(const Term& term, const F& f) const {
+    try {
+      return f();
+    } catch (const Error& error) {
+      throw arithmetic_.source().error(term.position, error);
+    }
+  }
 
   Arithmetic& arithmetic_;
   LocalState& state_;

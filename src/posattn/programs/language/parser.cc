@@ -9,10 +9,24 @@
 namespace posattn::language {
 namespace {
 
+// Spaces and line breaks as one space.
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (!space) {
+      line += c;
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+  }
+  return line;
+}
+
 class Parser {
  public:
   Parser(std::string_view text, const Source& source, const Limits& limits)
-      : reader_(tokenize(text, source, limits), source, limits) {}
+      : text_(text), reader_(tokenize(text, source, limits), source, limits) {}
 
   SyntaxTree run() {
     while (reader_.peek().kind != Token::Kind::end) {
@@ -122,6 +136,7 @@ class Parser {
   }
 
   Block block() {
+    if (reader_.peek().is("=")) throw unexpected("':' and a block", "== compares");
     reader_.expect(":", "and a block, indented on the lines below");
     end_of_line();
     if (reader_.peek().kind != Token::Kind::indent) {
@@ -165,6 +180,7 @@ class Parser {
       return {position, table_statement()};
     }
     if (reader_.take_if("output")) return {position, OutputStatement{reader_.term()}};
+    if (at_assert()) return {position, assert_statement()};
     if (reader_.at_hyphenated_call()) {
       CallStatement call;
       call.procedure = reader_.hyphenated_name("a procedure's name");
@@ -174,20 +190,43 @@ class Parser {
     }
     if (reader_.peek().kind != Token::Kind::name) {
       throw unexpected(
-          "a statement: word, let, table, edges, for, if, receive, send, output, procedure, "
+          "a statement: word, let, table, edges, for, if, receive, send, output, assert, "
+          "procedure, "
           "NAME = ..., NAME(...)");
     }
     AssignStatement assign;
     assign.target = reader_.term();
-    if (!reader_.peek().is("=")) {
+    const Token sign = reader_.peek();
+    const bool adds = sign.is("+="), subtracts = sign.is("-=");
+    if (!sign.is("=") && !adds && !subtracts) {
       throw unexpected(
           "'=' and the word's new value",
           "statements begin with word, let, table, edges, for, if, receive, send, output, "
-          "procedure, or assign to a word");
+          "assert, procedure, or assign to a word");
     }
     reader_.take();
     assign.value = reader_.term();
+    if (adds || subtracts) {
+      assign.value = reader_.joined(adds ? Term::Kind::add : Term::Kind::subtract, sign.position,
+                                    assign.target, std::move(assign.value));
+    }
     return {position, std::move(assign)};
+  }
+
+  // Words of the first versions may be called so.
+  bool at_assert() const {
+    const Token& next = reader_.peek(1);
+    const bool assigned = next.is("=") || next.is("[") || next.is("+=") || next.is("-=");
+    return reader_.peek().is("assert") && !assigned;
+  }
+
+  AssertStatement assert_statement() {
+    reader_.take();
+    AssertStatement result;
+    const size_t begin = reader_.begin();
+    result.condition = reader_.term();
+    result.text = on_one_line(text_.substr(begin, reader_.end() - begin));
+    return result;
   }
 
   WordStatement word_statement() {
@@ -204,11 +243,12 @@ class Parser {
       word.type = WordStatement::Type::bit;
     } else if (reader_.take_if("int")) {
       word.type = WordStatement::Type::integer;
-      reader_.expect("[", "and the range of the integer, int[0..n]");
-      word.low = reader_.term();
-      reader_.expect("..", "and the largest value");
-      word.high = reader_.term();
-      reader_.expect("]", "after the range");
+      if (reader_.take_if("[")) {
+        word.low = reader_.term();
+        reader_.expect("..", "and the largest value");
+        word.high = reader_.term();
+        reader_.expect("]", "after the range");
+      }
     } else {
       throw unexpected("a type: real, int[low..high] or bit");
     }
@@ -297,7 +337,12 @@ class Parser {
     if (reader_.take_if("elif")) {
       result.otherwise.push_back({position, if_statement()});
     } else if (reader_.take_if("else")) {
-      result.otherwise = block();
+      const Position at = reader_.peek().position;
+      if (reader_.take_if("if")) {
+        result.otherwise.push_back({at, if_statement()});
+      } else {
+        result.otherwise = block();
+      }
     }
     return result;
   }
@@ -308,6 +353,13 @@ class Parser {
     if (reader_.take_if("sum")) {
       reader_.expect("of", "and WEIGHT * WORD over j");
       return {position, sum_statement(std::move(target))};
+    }
+    for (const auto kind : {SumStatement::Kind::minimum, SumStatement::Kind::maximum}) {
+      const char* name = kind == SumStatement::Kind::minimum ? "min" : "max";
+      if (!reader_.peek().is(name) || !reader_.peek(1).is("of")) continue;
+      reader_.take();
+      reader_.take();
+      return {position, extreme_statement(kind, std::move(target))};
     }
     ReceiveStatement receive;
     receive.target = std::move(target);
@@ -342,12 +394,26 @@ class Parser {
     } else {
       sum.source = std::move(product);
     }
-    reader_.expect("over", "and the name of the index that runs over all processors");
-    sum.variable = reader_.new_name("the name of the index");
-    if (reader_.take_if("where")) sum.condition = reader_.term();
+    over_processors(sum);
     return sum;
   }
 
+  SumStatement extreme_statement(SumStatement::Kind kind, std::string target) {
+    SumStatement extreme;
+    extreme.kind = kind;
+    extreme.target = std::move(target);
+    extreme.source = reader_.term();
+    over_processors(extreme);
+    return extreme;
+  }
+
+  void over_processors(SumStatement& statement) {
+    reader_.expect("over", "and the name of the index that runs over all processors");
+    statement.variable = reader_.new_name("the name of the index");
+    if (reader_.take_if("where")) statement.condition = reader_.term();
+  }
+
+  std::string_view text_;
   TermParser reader_;
   SyntaxTree tree_;
 };

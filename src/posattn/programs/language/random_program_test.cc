@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "posattn/base/error.h"
 #include "posattn/base/random.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/run_plan_test.h"
@@ -95,7 +96,13 @@ class Generator {
   }
 
   RandomTerm bit(int depth) {
-    switch (depth <= 0 ? below(2) : below(8)) {
+    switch (depth <= 0 ? below(2) : below(10)) {
+      case 8:
+        return joined("({} xor {})", bit(depth - 1), bit(depth - 1),
+                      [](double a, double b) { return a != b; });
+      case 9:
+        return joined("({} % 2 == {})", integer(depth - 1), number(below(2)),
+                      [](double a, double b) { return a - 2 * std::floor(a / 2) == b; });
       case 0:
         return word("b");
       case 1:
@@ -137,7 +144,12 @@ class Generator {
           return word(whole ? (below(2) ? "k" : "x") : (below(2) ? "r" : "q"));
       }
     }
-    switch (below(10)) {
+    if (whole && below(4) == 0) return divided(depth);
+    switch (below(11)) {
+      case 10:  // of a condition without words no factor is made
+        return conditional(joined("({} or {})", bit(depth - 1), word("b"),
+                                  [](double a, double b) { return a != 0 || b != 0; }),
+                           part(), number(0), below(2) ? "({0} * {1})" : "({1} * {0})");
       case 0:
         return joined("({} + {})", part(), part(), [](double a, double b) { return a + b; });
       case 1:
@@ -154,7 +166,7 @@ class Generator {
         return joined("relu({0})", part(), number(0),
                       [](double a, double) { return std::max(0.0, a); });
       case 6:
-        return joined(whole ? "-2 * {0}" : "{0} / 4", part(), number(0),
+        return joined(whole ? "(-2 * {0})" : "({0} / 4)", part(), number(0),
                       [whole](double a, double) { return whole ? -2 * a : a / 4; });
       case 7:
         return conditional(position_condition(), part(), part());
@@ -166,6 +178,24 @@ class Generator {
   }
   RandomTerm integer(int depth) { return arithmetic(depth, true); }
 
+  // Quotients, rests and digits of whole numbers.
+  RandomTerm divided(int depth) {
+    const double by = 2 + below(4);
+    switch (below(3)) {
+      case 0:
+        return joined("({} / {})", integer(depth - 1), number(by),
+                      [](double a, double b) { return std::floor(a / b); });
+      case 1:
+        return joined("({} % {})", integer(depth - 1), number(by),
+                      [](double a, double b) { return a - b * std::floor(a / b); });
+      default:
+        return joined("(max(0, {0}) xor {1})", integer(depth - 1), number(below(8)),
+                      [](double a, double b) {
+                        return static_cast<int>(std::max(0.0, a)) ^ static_cast<int>(b);
+                      });
+    }
+  }
+
   RandomStatement assignment() {
     static constexpr int depth = 2;
     const uint32_t kind = below(5);
@@ -174,6 +204,12 @@ class Generator {
     if (target == "k") {
       value = joined("max(-9, min(9, {0}))", value, number(0),
                      [](double a, double) { return std::clamp(a, -9.0, 9.0); });
+    }
+    // An integer without a range takes all of them, once in a while what it was and more.
+    if (target == "k" && below(3) == 0) {
+      return {"c += " + value.text + "\n", [=](Machine& m, int d) {
+                for (int i = 0; i < m.n; ++i) m.words["c"][i] += value.value(m, i, d);
+              }};
     }
     return {target + " = " + value.text + "\n", [=](Machine& m, int d) {
               Values next(m.n);
@@ -199,6 +235,7 @@ class Generator {
                 m.words["rp"] = sums;
               }};
     }
+    if (source == "k" && below(2) == 0) return over_processors();
     const RandomTerm first = place(), second = place();
     const bool two = below(2) == 0;
     return {fmt::format("receive {} = {} from {}{}\n", target, source, first.text,
@@ -213,6 +250,29 @@ class Generator {
                 heard[i] = from < 0 || from >= m.n ? 0 : m.words[source][from];
               }
               m.words[target] = heard;
+            }};
+  }
+
+  // kp = sum, min or max of k over some processors.
+  RandomStatement over_processors() {
+    const uint32_t kind = below(3);
+    static const std::vector<std::string> forms = {"sum of (1 - 2 * (j % 2)) * k", "min of k",
+                                                   "max of k"};
+    return {"receive kp = " + forms[kind] + " over j where (i + j) % 3 != 1\n",
+            [=](Machine& m, int) {
+              Values heard(m.n);
+              for (int i = 0; i < m.n; ++i) {
+                bool any = false;
+                for (int j = 0; j < m.n; ++j) {
+                  const double k = m.words["k"][j];
+                  if ((i + j) % 3 == 1) continue;
+                  if (kind == 0) heard[i] += j % 2 == 0 ? k : -k;
+                  if (kind == 1) heard[i] = any ? std::min(heard[i], k) : k;
+                  if (kind == 2) heard[i] = any ? std::max(heard[i], k) : k;
+                  any = true;
+                }
+              }
+              m.words["kp"] = heard;
             }};
   }
 
@@ -269,6 +329,7 @@ TEST(RandomPrograms, TextInterpreterAndPlanAgree) {
     std::string text =
         "word x : int[-5..5] = input\n"
         "word k : int[-9..9] = i % 4\n"
+        "word c : int\n"
         "word r : real = x\n"
         "word q : real = 0.5 * i\n"
         "word b : bit = (i % 3 == 0)\n"
@@ -281,17 +342,22 @@ TEST(RandomPrograms, TextInterpreterAndPlanAgree) {
     text += "for e in 1, 2, 4, ... below n:\n  let d = e\n";
     for (int s = 0; s < 3; ++s) text += indented(repeated.emplace_back(generator.statement()).text);
     const bool outputs_integer = generator.below(2) == 0;
-    text += outputs_integer ? "output k\n" : "word y : real = r + q + k + b\noutput y\n";
+    text += outputs_integer ? "output k + c\n" : "output r + q + k + b\n";
     SCOPED_TRACE(fmt::format("program {}, n = {}\n{}", index, n, text));
 
-    const StaticProgram program = compile_text(text, "random.par", n);
+    StaticProgram program;
+    try {
+      program = compile_text(text, "random.par", n);
+    } catch (const Error& error) {
+      FAIL() << error.what();
+    }
     const NetworkPlan plan = plan_network(program);
     for (int sample = 0; sample < 4; ++sample) {
       Machine machine;
       machine.n = n;
       const Values x = generator.input();
-      machine.words = {{"x", x}, {"k", x},  {"r", x},  {"q", x},
-                       {"b", x}, {"rp", x}, {"kp", x}, {"bp", x}};
+      machine.words = {{"x", x}, {"k", x},  {"c", Values(n)}, {"r", x}, {"q", x},
+                       {"b", x}, {"rp", x}, {"kp", x},        {"bp", x}};
       for (int i = 0; i < n; ++i) {
         machine.words["k"][i] = i % 4;
         machine.words["q"][i] = 0.5 * i;
@@ -311,7 +377,7 @@ TEST(RandomPrograms, TextInterpreterAndPlanAgree) {
       for (int i = 0; i < n; ++i) {
         auto& words = machine.words;
         const double expected = outputs_integer
-                                    ? words["k"][i]
+                                    ? words["k"][i] + words["c"][i]
                                     : words["r"][i] + words["q"][i] + words["k"][i] + words["b"][i];
         const double tolerance = outputs_integer ? 0 : 1e-9 * (1 + std::abs(expected));
         ASSERT_NEAR(found[i], expected, tolerance) << "processor " << i;

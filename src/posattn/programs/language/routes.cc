@@ -62,4 +62,17 @@ Route route_of(const SumStatement& statement, int processors, Position position,
   return route;
 }
 
+std::vector<Route> one_by_one(const Route& route, int processors) {
+  size_t most = 1;
+  for (const auto& row : route.weighted) most = std::max(most, row.size());
+  std::vector<Route> routes(most);
+  for (size_t k = 0; k < most; ++k) {
+    for (const auto& row : route.weighted) {
+      routes[k].sources.push_back(row.empty() ? processors
+                                              : row[std::min(k, row.size() - 1)].first);
+    }
+  }
+  return routes;
+}
+
 }  // namespace posattn::language

@@ -17,13 +17,16 @@ class Source {
  public:
   explicit Source(std::string name) : name_(std::move(name)) {}
 
+  // "scan.par:3:7: "
+  std::string at(Position position) const {
+    return name_ + ":" + std::to_string(position.line) + ":" + std::to_string(position.column) +
+           ": ";
+  }
   // "scan.par:3:7: what"
   Error error(Position position, const std::string& what, std::string expected = {},
               std::string hint = {}) const {
-    return Error(ExitCode::configuration,
-                 name_ + ":" + std::to_string(position.line) + ":" +
-                     std::to_string(position.column) + ": " + what,
-                 std::move(expected), std::move(hint));
+    return Error(ExitCode::configuration, at(position) + what, std::move(expected),
+                 std::move(hint));
   }
   // An error of the builder, which knows no positions.
   Error error(Position position, const Error& inner) const {

@@ -89,8 +89,10 @@ struct ReceiveStatement {
   Term source;
   std::vector<Term> places;
 };
-// receive TARGET = sum of WEIGHT * SOURCE over VARIABLE where CONDITION
+// receive TARGET = sum of WEIGHT * SOURCE over VARIABLE where CONDITION; min of, max of SOURCE
 struct SumStatement {
+  enum class Kind { sum, minimum, maximum };
+  Kind kind = Kind::sum;
   std::string target;
   std::optional<Term> weight;
   Term source;
@@ -113,14 +115,18 @@ struct CallStatement {
   std::vector<Term> arguments;
 };
 struct OutputStatement {
-  Term word;
+  Term value;
+};
+struct AssertStatement {
+  Term condition;
+  std::string text;  // of the condition, as written
 };
 
 struct Statement {
   Position position;
   std::variant<WordStatement, LetStatement, TableStatement, ForStatement, IfStatement,
                ReceiveStatement, SumStatement, SendStatement, AssignStatement, CallStatement,
-               OutputStatement>
+               OutputStatement, AssertStatement>
       is;
 };
 

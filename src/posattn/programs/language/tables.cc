@@ -7,8 +7,8 @@
 
 namespace posattn::language {
 
-NumberTable make_table(const TableStatement& statement, Position position, const Scope& scope,
-                       Arithmetic& arithmetic) {
+NumberTable make_table(const TableStatement& statement, Position position, int processors,
+                       const Scope& scope, Arithmetic& arithmetic) {
   NumberTable table;
   table.rows = statement.rows.size();
   table.is_edges = statement.edges;
@@ -29,12 +29,17 @@ NumberTable make_table(const TableStatement& statement, Position position, const
     }
     if (!statement.edges) continue;
     const double* edge = &table.numbers[table.numbers.size() - 3];
-    for (const double end : {edge[0], edge[1]}) {
-      if (end == std::floor(end) && std::abs(end) < 0x1p53) continue;
-      throw arithmetic.source().error(row[0].position, "an edge between no nodes",
-                                      "whole numbers u and v");
+    for (const int k : {0, 1}) {
+      if (edge[k] == std::floor(edge[k]) && edge[k] >= 0 && edge[k] < processors) continue;
+      throw arithmetic.source().error(row[k].position, fmt::format("an edge of node {}", edge[k]),
+                                      fmt::format("nodes from 0 to {}", processors - 1));
     }
-    table.edges[{static_cast<int64_t>(edge[0]), static_cast<int64_t>(edge[1])}] = edge[2];
+    const std::pair ends{static_cast<int64_t>(edge[0]), static_cast<int64_t>(edge[1])};
+    if (!table.edges.emplace(ends, edge[2]).second) {
+      throw arithmetic.source().error(
+          row[0].position, fmt::format("a second edge from {} to {}", ends.first, ends.second),
+          "each once");
+    }
   }
   return table;
 }

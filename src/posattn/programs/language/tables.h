@@ -5,7 +5,8 @@
 
 namespace posattn::language {
 
-NumberTable make_table(const TableStatement& statement, Position position, const Scope& scope,
-                       Arithmetic& arithmetic);
+// The nodes of edges are processors.
+NumberTable make_table(const TableStatement& statement, Position position, int processors,
+                       const Scope& scope, Arithmetic& arithmetic);
 
 }  // namespace posattn::language

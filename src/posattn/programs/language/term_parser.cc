@@ -15,9 +15,9 @@ constexpr std::array<std::string_view, 32> keywords = {
     "in",      "if",      "elif",       "else",      "from", "receive", "sum",   "of",
     "over",    "where",   "output",     "procedure", "and",  "or",      "not",   "xor",
     "input",   "nothing", "real",       "int",       "bit",  "n",       "i",     "pi"};
-constexpr std::array<std::string_view, 13> functions = {
+constexpr std::array<std::string_view, 14> functions = {
     "min",   "max",  "abs", "relu", "choose", "floor_log2", "ceil_log2",
-    "power", "sqrt", "sin", "cos",  "exp",    "rows"};
+    "power", "sqrt", "sin", "cos",  "exp",    "rows",       "sum"};
 
 bool contains(const auto& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
@@ -124,11 +124,15 @@ std::vector<Term> single(Term a) {
 }
 }  // namespace
 
+Term TermParser::joined(Kind kind, Position position, Term a, Term b) {
+  return node(kind, position, pair(std::move(a), std::move(b)));
+}
+
 Term TermParser::disjunction() {
   Term left = conjunction();
   while (peek().is("or")) {
     const Position position = take().position;
-    left = node(Kind::logical_or, position, pair(std::move(left), conjunction()));
+    left = joined(Kind::logical_or, position, std::move(left), conjunction());
   }
   return left;
 }
@@ -137,7 +141,7 @@ Term TermParser::conjunction() {
   Term left = negation();
   while (peek().is("and")) {
     const Position position = take().position;
-    left = node(Kind::logical_and, position, pair(std::move(left), negation()));
+    left = joined(Kind::logical_and, position, std::move(left), negation());
   }
   return left;
 }
@@ -162,7 +166,7 @@ Term TermParser::comparison() {
   for (const auto& [symbol, kind] : comparisons) {
     if (!peek().is(symbol)) continue;
     const Position position = take().position;
-    left = node(kind, position, pair(std::move(left), exclusive_or()));
+    left = joined(kind, position, std::move(left), exclusive_or());
     for (const auto& [again, other] : comparisons) {
       if (peek().is(again)) {
         throw source_.error(peek().position, describe(peek()), "one comparison",
@@ -178,7 +182,7 @@ Term TermParser::exclusive_or() {
   Term left = sum();
   while (peek().is("xor")) {
     const Position position = take().position;
-    left = node(Kind::exclusive_or, position, pair(std::move(left), sum()));
+    left = joined(Kind::exclusive_or, position, std::move(left), sum());
   }
   return left;
 }
@@ -187,8 +191,8 @@ Term TermParser::sum() {
   Term left = product();
   while (peek().is("+") || peek().is("-")) {
     const Token sign = take();
-    left = node(sign.is("+") ? Kind::add : Kind::subtract, sign.position,
-                pair(std::move(left), product()));
+    left = joined(sign.is("+") ? Kind::add : Kind::subtract, sign.position, std::move(left),
+                  product());
   }
   return left;
 }
@@ -198,7 +202,7 @@ Term TermParser::product() {
   while (peek().is("*") || peek().is("/") || peek().is("%")) {
     const Token sign = take();
     const Kind kind = sign.is("*") ? Kind::multiply : sign.is("/") ? Kind::divide : Kind::modulo;
-    left = node(kind, sign.position, pair(std::move(left), factor()));
+    left = joined(kind, sign.position, std::move(left), factor());
   }
   return left;
 }
@@ -245,7 +249,11 @@ Term TermParser::primary() {
       return node(Kind::element, token.position, terms_until("]"), token.text);
     }
   }
-  throw source_.error(token.position, describe(token), "a number, a name or a bracket");
+  const bool doubled = token.touches_previous && (token.is("*") || token.is("/"));
+  throw source_.error(token.position, describe(token), "a number, a name or a bracket",
+                      !doubled        ? ""
+                      : token.is("*") ? "a power is power(a, b)"
+                                      : "/ of whole numbers rounds down");
 }
 
 }  // namespace posattn::language

@@ -29,7 +29,12 @@ class TermParser {
   bool at_hyphenated_call() const;
 
   Term term();
+  Term joined(Term::Kind kind, Position position, Term a, Term b);
   std::vector<Term> terms_until(std::string_view close);
+
+  // Where the next token begins, and where the last one ended, in the text.
+  size_t begin() const { return peek().begin; }
+  size_t end() const { return at_ == 0 ? 0 : tokens_[at_ - 1].end; }
 
   const Source& source() const { return source_; }
 

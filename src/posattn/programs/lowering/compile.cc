@@ -259,6 +259,18 @@ void require_exact_integers(const NetworkPlan& plan) {
               "declare smaller ranges: int[lo..hi]");
 }
 
+// Scores give weights to seven digits; sums of whole numbers must have all of theirs.
+void require_routes_for_integers(const StaticProgram& program) {
+  for (const Round& round : program.rounds) {
+    for (const Receive& receive : round.receives) {
+      if (!receive.route.is_weighted() || receive.type.is_real()) continue;
+      throw Error(ExitCode::configuration,
+                  fmt::format("dense weights for '{}', a sum of whole numbers", receive.name),
+                  "attention as routes", "leave out --dense, or declare real words");
+    }
+  }
+}
+
 }  // namespace
 
 Model compile(const NetworkPlan& plan, const CompileOptions& options) {
@@ -271,6 +283,7 @@ Model compile(const NetworkPlan& plan, const CompileOptions& options) {
                 fmt::format("n up to {}", longest_dense),
                 "leave out --dense: routes hold the same attention for any n");
   }
+  if (options.dense) require_routes_for_integers(program);
   require_exact_integers(plan);
   if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
     throw Error(ExitCode::configuration, fmt::format("sharpness {}", options.sharpness),

@@ -42,7 +42,7 @@ struct Hearing {
       }
       // A row of attention has no negative weights and a sum of one: two heads with a common scale.
       for (const double sign : {1.0, -1.0}) {
-        const auto [route, factor] = normalised(receive.route, sign);
+        const auto [route, factor] = normalised(receive.route, sign, !receive.type.is_real());
         if (factor > 0) arrive(route, receive.word, sign * factor);
       }
     }
@@ -64,7 +64,8 @@ struct Hearing {
     most_words = std::max(most_words, static_cast<int>(of_head.size()));
   }
 
-  static std::pair<Route, double> normalised(const Route& route, double sign) {
+  // `whole`: by a power of two, which keeps sums of whole numbers exact.
+  static std::pair<Route, double> normalised(const Route& route, double sign, bool whole) {
     double largest = 0;
     for (const auto& row : route.weighted) {
       double sum = 0;
@@ -73,6 +74,7 @@ struct Hearing {
     }
     Route part;
     if (largest == 0) return {part, 0};
+    if (whole) largest = std::exp2(std::ceil(std::log2(largest)));
     for (const auto& row : route.weighted) {
       auto& scaled_row = part.weighted.emplace_back();
       for (const auto& [j, weight] : row) {
@@ -167,6 +169,7 @@ class Planner {
   void add_round(int round) {
     const Hearing& hearing = hearings_[round];
     const LocalNetwork& local = locals_[round];
+    for (const Receive& receive : plan_.program.rounds[round].receives) check_heard(receive, round);
     const auto words = static_cast<int>(plan_.program.words.size());
     std::vector<int> columns = column_of_;  // of the layer's inputs
     for (size_t k = 0; k < local.layers.size(); ++k) {
@@ -265,6 +268,18 @@ class Planner {
   // What shuts a unit is no number to keep: the sum is exact without it, or below zero with it.
   static bool shuts(double factor, const Bounds& bounds) {
     return factor == -choice_limit && bounds.low >= 0 && bounds.high <= 1;
+  }
+
+  // What is heard as a sum of whole numbers.
+  void check_heard(const Receive& receive, int round) {
+    if (!receive.route.is_weighted() || receive.type.is_real()) return;
+    const WordType& type = plan_.program.words[receive.word].type;
+    const auto magnitude = static_cast<double>(std::max(std::abs(type.low), std::abs(type.high)));
+    for (const auto& row : receive.route.weighted) {
+      double sum = 0;
+      for (const auto& [j, weight] : row) sum += std::abs(weight) * magnitude;
+      note_integers(sum, place_of(plan_.program, round));
+    }
   }
 
   // Sums of whole numbers are exact while every partial sum is: |w||x| in all bounds them.

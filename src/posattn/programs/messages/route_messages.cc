@@ -151,12 +151,17 @@ class Router {
 
   Value result(const Instruction& instruction, const std::vector<Variable>& heard,
                const std::vector<Value>& results) const {
-    if (instruction.kind == Operator::Kind::word) return builder_[words_[instruction.index]];
-    if (instruction.kind == Operator::Kind::received) return builder_[heard[instruction.index]];
-    std::vector<Value> operands;
-    for (const int operand : instruction.operands) operands.push_back(results[operand]);
-    Value value = applied(instruction, std::move(operands));
-    // What the value is known to be beyond what its operands say.
+    Value value;
+    if (instruction.kind == Operator::Kind::word) {
+      value = builder_[words_[instruction.index]];
+    } else if (instruction.kind == Operator::Kind::received) {
+      value = builder_[heard[instruction.index]];
+    } else {
+      std::vector<Value> operands;
+      for (const int operand : instruction.operands) operands.push_back(results[operand]);
+      value = applied(instruction, std::move(operands));
+    }
+    // What the value is known to be in this round, beyond what its word or its operands say.
     return value->type == instruction.type ? value : with_type(value, instruction.type);
   }
 
