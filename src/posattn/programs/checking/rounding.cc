@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "posattn/programs/form/operation.h"
 
@@ -23,8 +24,6 @@ double storage_error(double weight) {
   return std::abs(weight - static_cast<double>(static_cast<float>(weight)));
 }
 
-bool is_whole(double x) { return x == std::floor(x); }
-
 // A sum of products, its terms added in any order.
 class Dot {
  public:
@@ -36,13 +35,14 @@ class Dot {
     sum_.inherited += size * x.inherited;
     size_ += size * x.magnitude();
     copies_ = copies_ && size == 1;
-    whole_ = whole_ && own_error == 0 && x.is_exact() && is_whole(weight) && is_whole(x.value) &&
-             storage_error(weight) == 0;
+    exact_ = exact_ && own_error == 0 && x.is_exact() && storage_error(weight) == 0;
+    if (exact_ && weight * x.value != 0) quantum_ = std::min(quantum_, quantum(weight * x.value));
     ++terms_;
   }
   Bounded finish(double roundoff) const {
-    // Whole numbers are exact while every partial sum is below 1 / u.
-    if (terms_ == 0 || (terms_ == 1 && copies_) || (whole_ && size_ * roundoff < 1)) return sum_;
+    // Multiples of one power of two, as whole numbers are, add up exactly below 1 / u times it.
+    const bool fits = exact_ && size_ * roundoff < quantum_;
+    if (terms_ == 0 || (terms_ == 1 && copies_) || fits) return sum_;
     const double ku = terms_ * roundoff;
     return {sum_.value, sum_.error + ku / (1 - ku) * size_, sum_.inherited};
   }
@@ -51,7 +51,8 @@ class Dot {
   Bounded sum_;
   double size_ = 0;
   int terms_ = 0;
-  bool copies_ = true, whole_ = true;
+  bool copies_ = true, exact_ = true;
+  double quantum_ = std::numeric_limits<double>::infinity();
 };
 
 // A word or an instruction's result: what the program says, and the error from all rounds.

@@ -95,14 +95,10 @@ Numbers divisible_by_three(int n, Input digits) {
 
 const std::vector<Definition>& definitions() {
   static const std::vector<Definition> all = {
-      {"k-hop", 2, 1, k_hops},
-      {"scatter", 2, 1, scattered},
-      {"gather", 2, 1, gathered},
-      {"list-ranking", 1, 1, list_ranks},
-      {"radix-sort", 1, 1, sorted},
-      {"breadth-first", 0, 1, breadth_first},
-      {"components", 0, 1, components},
-      {"divisible-by-three", 1, 1, divisible_by_three},
+      {"k-hop", 2, 1, k_hops},          {"scatter", 2, 1, scattered},
+      {"gather", 2, 1, gathered},       {"list-ranking", 1, 1, list_ranks},
+      {"radix-sort", 1, 1, sorted},     {"breadth-first", 0, 1, breadth_first},
+      {"components", 0, 1, components}, {"divisible-by-three", 1, 1, divisible_by_three},
   };
   return all;
 }

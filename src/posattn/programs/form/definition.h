@@ -10,7 +10,7 @@ namespace posattn {
 
 // Inputs and outputs as the program has them, [processors, columns].
 struct Definition {
-  std::string_view name;  // as the program's line `task` says
+  std::string_view name;        // as the program's line `task` says
   int inputs = 1, outputs = 1;  // columns; 0: as many as processors
   std::vector<double> (*answer)(int processors, std::span<const double> input) = nullptr;
 };

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <vector>
@@ -36,6 +38,14 @@ inline LinearForm combined(const LinearForm& a, double factor, const LinearForm&
 // A power of two to take out of a form: that changes no digit.
 inline double common_factor(const LinearForm& form) {
   return std::exp2(std::floor(std::log2(std::abs(form.begin()->second))));
+}
+
+// The largest power of two that divides a number that is not zero.
+inline double quantum(double x) {
+  int exponent = 0;
+  const double mantissa = std::frexp(std::abs(x), &exponent);
+  const auto digits = static_cast<uint64_t>(std::ldexp(mantissa, 53));
+  return std::ldexp(1.0, exponent - 53 + std::countr_zero(digits));
 }
 
 // What a value may be, inclusive; infinite for reals.

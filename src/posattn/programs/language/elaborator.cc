@@ -89,11 +89,10 @@ void Elaborator::check_columns(const StaticProgram& program) const {
       columns.outputs == static_cast<int>(program.outputs.size())) {
     return;
   }
-  throw source_.error(
-      tree_.task_position,
-      fmt::format("task {} with {} inputs and {} outputs", program.task, program.inputs.size(),
-                  program.outputs.size()),
-      fmt::format("{} and {} of every processor", columns.inputs, columns.outputs));
+  throw source_.error(tree_.task_position,
+                      fmt::format("task {} with {} inputs and {} outputs", program.task,
+                                  program.inputs.size(), program.outputs.size()),
+                      fmt::format("{} and {} of every processor", columns.inputs, columns.outputs));
 }
 
 void Elaborator::run(const Block& block, Scope& scope) {

@@ -285,12 +285,14 @@ class Planner {
   // Sums of whole numbers are exact while every partial sum is: |w||x| in all bounds them.
   void check_integers(const LinearForm& form, const std::vector<Bounds>& bounds, int round) {
     double sum = 0;
+    double step = 1;  // of factors: halves of whole numbers are as good as whole ones
     for (const auto& [input, factor] : form) {
       const double size = std::abs(factor) * bounds[input].magnitude();
-      if (!std::isfinite(size) || factor != std::floor(factor)) return;  // reals are rounded
+      step = std::min(step, quantum(factor));
+      if (!std::isfinite(size) || step < smallest_step) return;  // reals are rounded
       if (!shuts(factor, bounds[input])) sum += size;
     }
-    note_integers(sum, place_of(plan_.program, round));
+    note_integers(sum / step, place_of(plan_.program, round));
   }
   void note_integers(double largest, std::string place) {
     if (largest <= plan_.largest_integer_sum) return;
@@ -306,6 +308,8 @@ class Planner {
     }
     for (const LinearForm& output : layer.outputs) check_integers(output, units, round);
   }
+
+  static constexpr double smallest_step = 1.0 / (1 << 20);
 
   NetworkPlan& plan_;
   PlanSizes sizes_;
