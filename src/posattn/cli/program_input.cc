@@ -30,8 +30,10 @@ ProgramInput read_program(const std::string& name_or_path, int64_t length,
   }
   LibraryProgram source = find_program(name_or_path);
   const auto n = static_cast<int>(length);
-  const TextOptions options{.settings = settings};
+  std::vector<std::string> warnings;
+  const TextOptions options{.settings = settings, .warnings = &warnings};
   StaticProgram program = compile_text(source.text, source.file, n, options);
+  for (const std::string& line : warnings) fmt::print(stderr, "note: {}\n", printable(line));
   std::vector<ProgramParameter> parameters = text_parameters(source.text, source.file, n, options);
   return {std::move(source), std::move(program), std::move(parameters)};
 }

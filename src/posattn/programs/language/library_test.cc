@@ -13,6 +13,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/random.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/run_plan_test.h"
 #include "posattn/tasks/task.h"
 
@@ -133,6 +134,15 @@ TEST_P(Library, PlansComputeTheSame) {
     const Values x = random_values(program.processors, 9);
     expect_near(run_plan(plan, x), run_static<double>(program, x, 1), 1e-12);
     if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST_P(Library, HasNoLoopThatNeverRuns) {
+  const LibraryProgram program = find_program(GetParam());
+  for (const int n : {2, 3, 4, 8, 33}) {
+    std::vector<std::string> warnings;
+    compile_text(program.text, program.file, n, {.warnings = &warnings});
+    EXPECT_EQ(warnings, std::vector<std::string>()) << n;
   }
 }
 
