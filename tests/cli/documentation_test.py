@@ -45,8 +45,9 @@ class Documentation(CliCase):
                           self.section("train"), re.M)
         settings = json.loads(self.run_ok("train", "--dry-run", "--json"))
         # Settings newer than 0.1.0 are left out of files while they have their default.
-        newer = {name: value for name, value in [("test-lengths", ""), ("test-axis", "")]
-                 if name not in settings}
+        newer = {"from": "", "from-hash": "", "from-noise": 0.0, "test-lengths": "",
+                 "test-axis": ""}
+        newer = {name: value for name, value in newer.items() if name not in settings}
         self.assertEqual([name for name, _ in rows if name not in newer], list(settings))
         for name, documented in rows:
             value = newer[name] if name in newer else settings[name]

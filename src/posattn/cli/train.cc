@@ -118,7 +118,8 @@ void add_train(CommandLine& command_line) {
             "posattn train --task sort --seeds 0..99 --device cuda",
             "posattn train --config sweep.toml --set lr=0.001 --out runs/sweep",
             "posattn train --config runs/sort/positional-seed0/config.toml --out again",
-            "posattn train --task sort --epochs 200 --dry-run > sort.toml"},
+            "posattn train --task sort --epochs 200 --dry-run > sort.toml",
+            "posattn train --from sort.safetensors --from-noise 0.01 --seeds 0..2"},
        .details =
            "Runs go to OUT/ARCHITECTURE-seedSEED (OUT: --out, or runs/TASK). Ctrl-C saves a\n"
            "checkpoint and prints the command that goes on. A setting comes from --set, else\n"

@@ -7,8 +7,10 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/tasks/task.h"
+#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {
@@ -36,6 +38,15 @@ std::vector<std::string> split_architectures(const std::string& list) {
     start = comma + 1;
   }
   return names;
+}
+
+// --from takes what `evaluate` and the others take: a model file, or the folder of a run.
+void start_from(RunConfig& config, const std::set<std::string>& named) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(config.from, ignored)) {
+    config.from = find_model(config.from).string();
+  }
+  take_start(config, named);
 }
 
 }  // namespace
@@ -92,13 +103,17 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   } else if (!seed_given && base.seeds) {
     seeds = parse_seeds(*base.seeds);
   }
+  // A hash that the configuration file has of its own `from` says nothing of another.
+  if (given.contains("from") && !given.contains("from-hash")) base.config.from_hash.clear();
+  base.named.merge(given);
   std::vector<RunConfig> configs;
   for (const std::string& architecture : split_architectures(base.config.architecture)) {
+    RunConfig config = base.config;
+    config.architecture = architecture;
+    if (!config.from.empty()) start_from(config, base.named);
     for (const uint64_t seed : seeds) {
-      RunConfig config = base.config;
-      config.architecture = architecture;
       config.seed = static_cast<int64_t>(seed);
-      configs.push_back(std::move(config));
+      configs.push_back(config);
     }
   }
   return configs;

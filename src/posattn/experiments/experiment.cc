@@ -16,8 +16,8 @@ namespace {
 
 // The order of the documentation; embedded experiments that are not named here follow by name.
 constexpr std::string_view documented[] = {
-    "value-range", "sample-count", "input-length", "variable-length",      "small-standard",
-    "encodings",   "variants",     "accuracy",     "length-generalisation"};
+    "value-range", "sample-count", "input-length", "variable-length",       "small-standard",
+    "encodings",   "variants",     "accuracy",     "length-generalisation", "beside-compiled"};
 
 std::optional<std::string_view> embedded_text(const std::string& name) {
   for (const EmbeddedFile& file : embedded_files()) {

@@ -110,6 +110,16 @@ TEST(Experiment, KeyIsWhatDecidesTheResult) {
     set_field(other, field, std::to_string(std::stoll(get_field(config, field)) + 1));
     EXPECT_NE(run_key(other), key) << field;
   }
+  // What a run starts from decides its result, where that lies does not.
+  other = config;
+  other.from = "here.safetensors";
+  other.from_hash = "0123456789abcdef";
+  const std::string started = run_key(other);
+  EXPECT_NE(started, key);
+  other.from = "there.safetensors";
+  EXPECT_EQ(run_key(other), started);
+  other.from_hash = "fedcba9876543210";
+  EXPECT_NE(run_key(other), started);
 }
 
 // Folders and recorded runs are found by their keys.
@@ -350,7 +360,7 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
   const std::vector<std::string> names = experiment_names();
   EXPECT_THAT(names, ElementsAre("value-range", "sample-count", "input-length", "variable-length",
                                  "small-standard", "encodings", "variants", "accuracy",
-                                 "length-generalisation"));
+                                 "length-generalisation", "beside-compiled"));
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const Experiment experiment = load_experiment(name);

@@ -305,16 +305,23 @@ void save_model(const std::filesystem::path& path, const Model& model) {
   write_file(path, model_bytes(model));
 }
 
+std::vector<std::byte> read_model_file(const std::filesystem::path& path) {
+  return read_file(path, file_limit);
+}
+
 Model load_model(const std::filesystem::path& path, const ModelHints& hints) {
-  const std::vector<std::byte> bytes = read_file(path, file_limit);
-  const SafetensorsFile file = parse_safetensors(bytes, path.string());
+  return model_from_bytes(read_model_file(path), path.string(), hints);
+}
+
+Model model_from_bytes(std::span<const std::byte> bytes, const std::string& name,
+                       const ModelHints& hints) {
+  const SafetensorsFile file = parse_safetensors(bytes, name);
   try {
     return model_from(file, hints);
   } catch (const Error& error) {
     // A flag may be at fault (usage); all else is the file, also when its spec is impossible.
     throw Error(error.code() == ExitCode::usage ? ExitCode::usage : ExitCode::data,
-                fmt::format("{}: {}", path.string(), error.problem()), error.expected(),
-                error.hint());
+                fmt::format("{}: {}", name, error.problem()), error.expected(), error.hint());
   }
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,5 +45,10 @@ bool is_compiled(const Model& model);
 std::vector<std::byte> model_bytes(const Model& model);  // what save_model writes
 void save_model(const std::filesystem::path& path, const Model& model);
 Model load_model(const std::filesystem::path& path, const ModelHints& hints = {});
+
+// The two halves of load_model, for those who also need the bytes.
+std::vector<std::byte> read_model_file(const std::filesystem::path& path);
+Model model_from_bytes(std::span<const std::byte> bytes, const std::string& name,
+                       const ModelHints& hints = {});
 
 }  // namespace posattn

@@ -1,5 +1,6 @@
 // The folder of one run, its files and its rules:
 //   model.safetensors       the final weights
+//   start.safetensors       the first ones, where they came from a model file
 //   checkpoint.safetensors  everything needed to go on
 //   config.toml             repeats the run (train --config)
 //   metrics.jsonl           one JSON object per epoch
@@ -29,6 +30,7 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path model() const { return folder_ / "model.safetensors"; }
+  std::filesystem::path start() const { return folder_ / "start.safetensors"; }
   std::filesystem::path checkpoint() const { return folder_ / "checkpoint.safetensors"; }
   std::filesystem::path config() const { return folder_ / "config.toml"; }
   std::filesystem::path metrics() const { return folder_ / "metrics.jsonl"; }

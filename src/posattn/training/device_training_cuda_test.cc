@@ -9,8 +9,10 @@
 #include "posattn/base/temporary_folder_test.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/device_training.h"
+#include "posattn/training/run.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
+#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {
@@ -82,6 +84,29 @@ TEST_F(DeviceTrainingTest, LeavesWhatTheCpuEngineLeaves) {
     EXPECT_EQ(manifest.engine.at("precision"), "fp32");
     EXPECT_FALSE(manifest.engine.at("engine").empty());
   }
+}
+
+TEST_F(DeviceTrainingTest, StartsFromTheWeightsOfAFile) {
+  const fs::path file = folder_.path() / "first.safetensors";
+  save_model(file, posattn::Run(runs(1, "cpu").front(), 1).model());
+  const auto started = [&](const std::string& device) {
+    std::vector<RunConfig> configs = runs(2, device);
+    for (RunConfig& config : configs) {
+      config.from = file.string();
+      config.from_noise = 0.1;
+      take_start(config, {});
+    }
+    return train_fleet(configs, options(device));
+  };
+  const auto on_cpu = started("cpu"), on_device = started("cuda");
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_EQ(text_of(on_device[run].folder / "start.safetensors"),
+              text_of(on_cpu[run].folder / "start.safetensors"));
+    ASSERT_TRUE(on_device[run].last.has_value()) << on_device[run].message;
+    const double expected = on_cpu[run].last->train_loss;
+    EXPECT_NEAR(on_device[run].last->train_loss, expected, 1e-4 * expected);
+  }
+  EXPECT_NE(on_device[0].last->train_loss, on_device[1].last->train_loss);
 }
 
 TEST_F(DeviceTrainingTest, AnInterruptedFleetResumesToTheSameBits) {

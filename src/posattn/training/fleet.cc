@@ -14,6 +14,7 @@
 #include "posattn/results/settings_difference.h"
 #include "posattn/training/device_training.h"
 #include "posattn/training/recorded_run.h"
+#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {
@@ -44,11 +45,18 @@ void check_epochs(const RunConfig& config, const RunFolder& folder) {
   }
 }
 
+// A run without a checkpoint reads the file that it starts from; it must be the right one.
+void check_start(const RunConfig& config, const std::filesystem::path& folder) {
+  if (config.from.empty() || std::filesystem::exists(folder / "checkpoint.safetensors")) return;
+  start_parameters(config);
+}
+
 std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
                                     const FleetOptions& options) {
   std::set<std::filesystem::path> paths;
   for (const RunConfig& config : configs) {
     validate(config);
+    check_start(config, folder_of(config, options));
     if (!paths.insert(folder_of(config, options)).second) {
       throw Error(ExitCode::usage,
                   fmt::format("architecture '{}' with seed {} is asked for twice",

@@ -4,9 +4,7 @@ namespace posattn {
 namespace {
 
 void train(const RunConfig& config, const RecordedRunOptions& options, Recording& recording) {
-  const RunState first = recording.start();
-  Run run(config, options.threads());
-  run.restore(first);
+  Run run(config, options.threads(), recording.start());
   recording.begin(run.state(), run.steps_per_epoch());
   const auto stopped = [&] {
     return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);

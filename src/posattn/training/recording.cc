@@ -68,7 +68,11 @@ RunState Recording::start() {
   started_writing_ = true;
   folder_.write_manifest(manifest_);  // first: it is what makes the folder this run's
   folder_.write_config(to_toml(config_));
-  if (!resumed) return initial_state(config_);
+  if (!resumed) {
+    RunState first = initial_state(config_);
+    if (!config_.from.empty()) save_model(folder_.start(), trained_model(config_, first));
+    return first;
+  }
   RunState state = load_checkpoint(folder_.checkpoint(), config_);
   if (state.epoch < config_.epochs) reopen(state);
   return state;

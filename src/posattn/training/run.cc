@@ -22,7 +22,7 @@ bool all_finite(std::span<const float> values) {
 
 class Run::Implementation {
  public:
-  Implementation(const RunConfig& config, int threads)
+  Implementation(const RunConfig& config, int threads, RunState state)
       : config_(config),
         spec_(model_spec(config)),
         threads_(std::max(1, threads)),
@@ -32,7 +32,7 @@ class Run::Implementation {
         steps_per_epoch_(EpochBatches::count(train_, config.batch)),
         optimiser_(optimiser_options(config)),
         schedule_(schedule_options(config, steps_per_epoch_)),
-        state_(initial_state(config)),
+        state_(std::move(state)),
         gradient_(state_.parameters.shared_layout()) {
     const Task& task = find_task(config.task);
     for (const Dataset& set : train_) masks_.push_back(loss_mask(task, set.length));
@@ -129,8 +129,9 @@ class Run::Implementation {
   std::string divergence_;
 };
 
-Run::Run(const RunConfig& config, int threads)
-    : implementation_(std::make_unique<Implementation>(config, threads)) {}
+Run::Run(const RunConfig& config, int threads) : Run(config, threads, initial_state(config)) {}
+Run::Run(const RunConfig& config, int threads, RunState state)
+    : implementation_(std::make_unique<Implementation>(config, threads, std::move(state))) {}
 Run::~Run() = default;
 Run::Run(Run&&) noexcept = default;
 

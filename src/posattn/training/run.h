@@ -54,6 +54,8 @@ class Run {
  public:
   // Makes the data and the initial values. `config` must be valid.
   Run(const RunConfig& config, int threads);
+  // Goes on from `state`, which was made with these settings.
+  Run(const RunConfig& config, int threads, RunState state);
   ~Run();
   Run(Run&&) noexcept;
 

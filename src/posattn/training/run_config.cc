@@ -167,7 +167,8 @@ std::string get_field(const RunConfig& config, std::string_view key) {
 }
 
 const std::vector<std::string>& result_neutral_keys() {
-  static const std::vector<std::string> keys = {"checkpoint-every"};
+  static const std::vector<std::string> keys = {"checkpoint-every",
+                                                "from"};  // from-hash says what it held
   return keys;
 }
 

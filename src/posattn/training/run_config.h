@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ struct RunConfig {
   double range = 2;
   bool integers = false;
   int64_t data_seed = -1, weight_seed = -1;
+
+  // Weights to start from, instead of random ones (start.h). Since 0.2.0.
+  std::string from, from_hash;
+  double from_noise = 0;
 
   // Training
   int64_t epochs = 2001, batch = 1000;
@@ -91,6 +96,7 @@ std::string get_field(const RunConfig& config, std::string_view key);
 struct ConfigFile {
   RunConfig config;
   std::optional<std::string> seeds;
+  std::set<std::string> named = {};  // the keys that stand in the file; never written
 };
 ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& defaults = {});
 ConfigFile read_config_text(std::string_view toml, const std::string& name,

@@ -10,6 +10,7 @@
 #include "posattn/kernels/cuda/device_info.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
+#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {
@@ -103,6 +104,25 @@ void check_warmup(const RunConfig& config) {
   }
 }
 
+// What the file itself says is start.h's matter: a run that goes on from a checkpoint needs none.
+void check_start(const RunConfig& config) {
+  if (config.from.empty()) {
+    if (!config.from_hash.empty()) {
+      throw impossible("from-hash without from", "the model file whose hash it is");
+    }
+    if (config.from_noise > 0) {
+      throw impossible(fmt::format("from-noise = {} without from", config.from_noise),
+                       "a model file to start from", "add --from MODEL, or leave from-noise out");
+    }
+    return;
+  }
+  if (!is_file_hash(config.from_hash)) {
+    throw impossible(
+        fmt::format("from = '{}' with from-hash = '{}'", config.from, config.from_hash),
+        "the file's hash, 16 hexadecimal digits", "posattn train --from FILE --dry-run prints it");
+  }
+}
+
 // Asked once: the answer takes a while, and does not change.
 const DeviceInfo& gpu() {
   static const DeviceInfo info = device_info();
@@ -128,6 +148,7 @@ void validate(const RunConfig& config) {
   check_tests(config);
   model_spec(config);  // throws where the sizes do not fit together
   check_warmup(config);
+  check_start(config);
   check_device(config);
 }
 

@@ -67,6 +67,14 @@ void visit_fields(Config& c, Visitor&& v) {
   v.field("weight-seed", c.weight_seed, "of the initial values; -1: the run's seed",
           between(-1, most_seed));
 
+  v.section("start");
+  v.field("from", c.from, "start from the weights of this model file, not from random ones",
+          FieldLimits{}, Since{"0.2.0", std::string()});
+  v.field("from-hash", c.from_hash, "of that file; filled in, and another file is refused",
+          FieldLimits{}, Since{"0.2.0", std::string()});
+  v.field("from-noise", c.from_noise, "Gaussian noise on them, as a share of each tensor's rms",
+          between(0, most_value), Since{"0.2.0", 0.0});
+
   v.section("training");
   v.field("epochs", c.epochs, "passes over the training samples", between(1, most_count));
   v.field("batch", c.batch, "samples per step", between(1, most_count));

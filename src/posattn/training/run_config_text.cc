@@ -118,6 +118,7 @@ ConfigFile read_config_text(std::string_view text, const std::string& name,
     if (field == fields.end()) {
       throw unknown_name(ExitCode::configuration, "key", key.str(), known, where);
     }
+    file.named.insert(field->name);
     set_field(file.config, field->name, field_text(node, *field, where), where);
   }
   return file;

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "posattn/training/start.h"
+
 namespace posattn {
 namespace {
 
@@ -54,7 +56,11 @@ ScheduleOptions schedule_options(const RunConfig& config, int64_t steps_per_epoc
 
 RunState initial_state(const RunConfig& config) {
   RunState state(std::make_shared<const ParameterLayout>(model_spec(config)));
-  initialise(state.parameters, config.weight_seed_used());
+  if (config.from.empty()) {
+    initialise(state.parameters, config.weight_seed_used());
+  } else {
+    state.parameters = start_parameters(config);
+  }
   state.schedule = initial_schedule(schedule_options(config, 1));
   return state;
 }
@@ -69,6 +75,7 @@ Model trained_model(const RunConfig& config, const RunState& state) {
   origin.notes = {{"architecture", config.architecture},
                   {"seed", std::to_string(config.seed)},
                   {"epoch", std::to_string(state.epoch)}};
+  if (!config.from.empty()) origin.notes["from"] = config.from_hash;
   return {model_spec(config), state.parameters, origin};
 }
 

@@ -1,0 +1,121 @@
+#include "posattn/training/start.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "posattn/base/error.h"
+#include "posattn/base/hash.h"
+#include "posattn/base/random.h"
+#include "posattn/model/model_file.h"
+#include "posattn/results/settings_difference.h"
+#include "posattn/tasks/task.h"
+
+namespace posattn {
+namespace {
+
+constexpr uint32_t noise_variant = 1;  // of initial values; random ones are drawn from variant 0
+
+struct StartFile {
+  Model model;
+  std::string hash;
+};
+
+StartFile read_start(const RunConfig& config) {
+  const std::vector<std::byte> bytes = read_model_file(config.from);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  StartFile file{model_from_bytes(bytes, config.from), fmt::format("{:016x}", hash_of(text))};
+  if (!config.from_hash.empty() && config.from_hash != file.hash) {
+    throw Error(ExitCode::configuration,
+                fmt::format("from = '{}' has the hash {}", config.from, file.hash),
+                fmt::format("from-hash = {}: the file is another than it was", config.from_hash));
+  }
+  if (file.model.spec.routed) {
+    throw Error(ExitCode::configuration,
+                fmt::format("from = '{}': its attention is a table of routes", config.from),
+                "queries and keys, which can be trained",
+                "posattn compile PROGRAM --dense --sharpness 15");
+  }
+  return file;
+}
+
+std::string with_hyphens(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+void check_spec(const RunConfig& config, const ModelSpec& of_file) {
+  const std::string difference =
+      settings_difference(to_json(of_file), to_json(model_spec(config)), {});
+  if (difference.empty()) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("the model in '{}' is not that of the settings: {}", config.from,
+                          with_hyphens(difference)),
+              "settings that agree with the file", "leave them out: the file says what it is");
+}
+
+void add_noise(const RunConfig& config, Parameters<float>& parameters) {
+  uint32_t index = 0;
+  for (const TensorInfo& tensor : parameters.layout().tensors()) {
+    RandomStream random(config.weight_seed_used(), Purpose::initial_values, noise_variant, index++);
+    if (!tensor.trained) continue;
+    const std::span<float> values = parameters.slice(tensor);
+    double squares = 0;
+    for (const float value : values) squares += double{value} * value;
+    const double scale =
+        config.from_noise * std::sqrt(squares / static_cast<double>(values.size()));
+    for (float& value : values) value = static_cast<float>(value + scale * random.normal());
+  }
+}
+
+}  // namespace
+
+void take_start(RunConfig& config, const std::set<std::string>& named) {
+  std::error_code ignored;
+  if (!config.from_hash.empty() && !std::filesystem::exists(config.from, ignored)) return;
+  const auto [model, hash] = read_start(config);
+  config.from_hash = hash;
+  const auto take = [&](const char* key, const auto& value) {
+    if (!named.contains(key)) set_field(config, key, fmt::format("{}", value));
+  };
+  const ModelSpec& spec = model.spec;
+  const ModelOrigin& origin = model.origin;
+  if (!origin.task.empty()) {
+    take("task", task_named_in(config.from, origin.task).name());
+  } else if (!named.contains("task")) {
+    throw Error(ExitCode::configuration, fmt::format("from = '{}' names no task", config.from),
+                "--task", "`posattn tasks` lists them");
+  }
+  take("length", origin.length);
+  // A model that no preset describes differs from any in a field that check_spec names.
+  if (preset_name(spec) != "custom") take("architecture", preset_name(spec));
+  take("scratch-nodes", spec.scratch_nodes);
+  take("width", spec.width);
+  take("heads", spec.heads);
+  take("mlp-width", spec.mlp_width);
+  take("mlp-depth", spec.mlp_depth);
+  // Where a default means the same it stays, so that runs of one model have one key.
+  if (spec.depth != default_depth(origin.length)) take("depth", spec.depth);
+  if (spec.uses_positions() && spec.encoding != Encoding::one_hot) {
+    take("encoding", with_hyphens(std::string(to_string(spec.encoding))));
+  }
+  if (spec.encoding_size != model_spec(config).encoding_size) {
+    take("encoding-size", spec.encoding_size);
+  }
+  check_spec(config, spec);
+}
+
+Parameters<float> start_parameters(const RunConfig& config) {
+  StartFile file = read_start(config);
+  check_spec(config, file.model.spec);
+  if (config.from_noise > 0) add_noise(config, file.model.parameters);
+  return std::move(file.model.parameters);
+}
+
+bool is_file_hash(std::string_view text) {
+  return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace posattn
