@@ -25,7 +25,7 @@ using simulation::Simulation;
 using simulation::SimulationOptions;
 
 struct SimulateFlags {
-  std::string model, output, scales = "1";
+  std::string model, output, scales;
   double range = 1, tolerance = 0.01;
   std::optional<int> table_size;
   int64_t samples = 1000;
@@ -59,7 +59,7 @@ SimulationOptions simulation_options(const SimulateFlags& flags) {
           .samples = flags.samples,
           .seed = flags.seed,
           .threads = thread_count(flags.threads),
-          .check_scales = parse_scales(flags.scales)};
+          .scales = flags.scales.empty() ? std::vector<double>{} : parse_scales(flags.scales)};
 }
 
 std::string percent(double share) {
@@ -97,12 +97,16 @@ std::string simulation_text(const Simulation& result, const Model& original,
   }
   text += "pieces of each table, calibrated on values in " +
           fmt::format("[-{0}, {0}]:\n", original.origin.range * options.scale) + tables.to_string();
-  TextTable checks({"c", "error", "largest", "control", "outside", "MSE, original", "MSE, copy"},
-                   0);
-  for (const simulation::SimulationCheck& check : result.checks) {
-    checks.add_row({fmt::format("{}", check.c), percent(check.error), percent(check.largest),
-                    percent(check.control), percent(check.outside),
-                    short_number(check.original_mse), short_number(check.copy_mse)});
+  TextTable checks(
+      {"values", "error", "largest", "control", "outside", "MSE, original", "MSE, copy"});
+  const auto add_check = [&](const std::string& values, const simulation::SimulationCheck& check) {
+    checks.add_row({values, percent(check.error), percent(check.largest), percent(check.control),
+                    percent(check.outside), short_number(check.original_mse),
+                    short_number(check.copy_mse)});
+  };
+  add_check("as calibrated", result.check);
+  for (size_t k = 0; k < options.scales.size(); ++k) {
+    add_check(fmt::format("c = {}", options.scales[k]), result.scale_checks[k]);
   }
   text += fmt::format(
       "\n{} fresh inputs; errors in standard deviations of the original's outputs; control: the\n"
@@ -111,11 +115,20 @@ std::string simulation_text(const Simulation& result, const Model& original,
   return text;
 }
 
+nlohmann::ordered_json check_json(const simulation::SimulationCheck& check) {
+  return {{"error", check.error},
+          {"largest_error", check.largest},
+          {"control", check.control},
+          {"outside", check.outside},
+          {"original_mse", check.original_mse},
+          {"copy_mse", check.copy_mse}};
+}
+
 nlohmann::ordered_json simulation_json(const Simulation& result, const Model& original,
                                        const SimulationOptions& options) {
   const ModelSpec &copy = result.model.spec, &from = original.spec;
   nlohmann::ordered_json layers = nlohmann::ordered_json::array(),
-                         checks = nlohmann::ordered_json::array();
+                         scales = nlohmann::ordered_json::array();
   for (const simulation::SimulatedLayer& layer : result.layers) {
     nlohmann::ordered_json pieces;
     for (int use = 0; use < simulation::uses; ++use) {
@@ -126,14 +139,10 @@ nlohmann::ordered_json simulation_json(const Simulation& result, const Model& or
                       {"table_sizes", pieces},
                       {"hidden", layer.units.most()}});
   }
-  for (const simulation::SimulationCheck& check : result.checks) {
-    checks.push_back({{"c", check.c},
-                      {"error", check.error},
-                      {"largest_error", check.largest},
-                      {"control", check.control},
-                      {"outside", check.outside},
-                      {"original_mse", check.original_mse},
-                      {"copy_mse", check.copy_mse}});
+  for (size_t k = 0; k < options.scales.size(); ++k) {
+    nlohmann::ordered_json scale = {{"c", options.scales[k]}};
+    scale.update(check_json(result.scale_checks[k]));
+    scales.push_back(std::move(scale));
   }
   return {{"task", original.origin.task},
           {"length", original.origin.length},
@@ -145,7 +154,8 @@ nlohmann::ordered_json simulation_json(const Simulation& result, const Model& or
           {"hidden", copy.mlp_width},
           {"nonzero_weights", result.nonzero_weights},
           {"original_layers", layers},
-          {"checks", checks}};
+          {"check", check_json(result.check)},
+          {"scales", scales}};
 }
 
 ExitCode simulate_model(const SimulateFlags& flags) {
@@ -166,10 +176,8 @@ ExitCode simulate_model(const SimulateFlags& flags) {
                                path.string(), flags.output));
     }
   }
-  const double error = result.checks.front().error;
-  if (flags.table_size || result.checks.front().c != 1 || error <= flags.tolerance) {
-    return ExitCode::done;
-  }
+  const double error = result.check.error;
+  if (flags.table_size || error <= flags.tolerance) return ExitCode::done;
   flush_output();
   throw Error(ExitCode::verification,
               fmt::format("on fresh inputs the error is {}", percent(error)),
@@ -213,8 +221,8 @@ void add_simulate_standard(CommandLine& command_line) {
       .add_option("--range", flags->range,
                   "Calibrate on values in [-range c, range c] of the training range, for this c")
       ->option_text("NUMBER [1]");
-  command.add_option("--scales", flags->scales, "Check on fresh inputs at these c")
-      ->option_text("LIST [1]");
+  command.add_option("--scales", flags->scales, "Check on fresh inputs at these c too")
+      ->option_text("LIST");
   command.add_option("--samples", flags->samples, "For calibration, for choices, for each check")
       ->option_text("INT [1000]");
   command.add_option("--seed", flags->seed, "Of these samples")->option_text("INT [0]");

@@ -39,10 +39,9 @@ class Simulator {
                   "add --task NAME ('posattn tasks' lists them)");
     }
     task_ = &task_named_in(name, model.origin.task);
-    const double range = model.origin.range * options.scale;
-    const ValueRange values = training_range(range, model.origin.integers);
-    calibration_ = calibrate(network_, samples(values, Purpose::train_data, 1));
-    held_out_.inputs = samples(values, Purpose::validation_data, 1);
+    values_ = training_range(model.origin.range * options.scale, model.origin.integers);
+    calibration_ = calibrate(network_, samples(values_, Purpose::train_data));
+    held_out_.inputs = samples(values_, Purpose::validation_data);
     held_out_.expected = original_outputs(network_, held_out_.inputs);
     held_out_.threads = options.threads;
     if (!(standard_deviation(held_out_.expected) > 0)) {
@@ -63,14 +62,19 @@ class Simulator {
     origin.notes = {{"compiled", "routes"},
                     {"simulates", fmt::format("a standard Transformer of {} nodes and {} layers",
                                               network_.nodes, network_.layers.size())}};
-    Simulation result{construct(network_, layers_, chosen_.tables, origin), described(), {}, 0};
-    for (const double c : options_.check_scales) result.checks.push_back(check(result.model, c));
+    Simulation result{construct(network_, layers_, chosen_.tables, origin), described(), {}, {}, 0};
+    result.check = check(result.model, samples(values_, Purpose::test_data));
+    for (const double c : options_.scales) {
+      const ValueRange range = test_range(model_.origin.range, c, model_.origin.integers);
+      result.scale_checks.push_back(
+          check(result.model, samples(range, Purpose::evaluation_data, c)));
+    }
     result.nonzero_weights = count_weights(result.model);
     return result;
   }
 
  private:
-  Dataset samples(const ValueRange& range, Purpose purpose, double scale) const {
+  Dataset samples(const ValueRange& range, Purpose purpose, double scale = 1) const {
     return make_dataset({.task = task_,
                          .length = model_.origin.length,
                          .samples = options_.samples,
@@ -96,9 +100,7 @@ class Simulator {
     return result;
   }
 
-  SimulationCheck check(const Model& copy, double c) const {
-    const Dataset inputs =
-        samples(test_range(model_.origin.range, c, model_.origin.integers), Purpose::test_data, c);
+  SimulationCheck check(const Model& copy, const Dataset& inputs) const {
     const auto outputs = [&](const Model& of) {
       const std::vector<float> found =
           predict_rows(of, inputs.inputs, inputs.samples, options_.threads);
@@ -111,8 +113,7 @@ class Simulator {
     }
     const std::vector<double> frozen =
         original_outputs(network_, inputs, &calibration_.mean_attention);
-    return {.c = c,
-            .error = relative_error(copied, original),
+    return {.error = relative_error(copied, original),
             .largest = largest / standard_deviation(original),
             .control = relative_error(frozen, original),
             .outside =
@@ -125,6 +126,7 @@ class Simulator {
   const SimulationOptions& options_;
   StandardNetwork network_;
   const Task* task_ = nullptr;
+  ValueRange values_;
   Calibration calibration_;
   HeldOut held_out_;
   std::vector<FoldedLayer> layers_;

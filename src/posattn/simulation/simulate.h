@@ -23,13 +23,11 @@ struct SimulationOptions {
   int64_t samples = 1000;              // for calibration, for choices, and for each check
   uint64_t seed = 0;
   int threads = 1;
-  std::vector<double> check_scales = {1};
+  std::vector<double> scales = {};  // at which to check beyond the calibrated range
 };
 
-// Fresh inputs at one scale c; errors are root mean squares over standard deviations of the
-// original's outputs.
+// On fresh inputs; errors are root mean squares over standard deviations of the original's outputs.
 struct SimulationCheck {
-  double c = 1;
   double error = 0;    // of the copy
   double largest = 0;  // of the copy's single outputs, in the same unit
   double control = 0;  // of the original with attention frozen at its mean over calibration
@@ -46,8 +44,9 @@ struct SimulatedLayer {
 
 struct Simulation {
   Model model;
-  std::vector<SimulatedLayer> layers;   // of the original
-  std::vector<SimulationCheck> checks;  // one per scale
+  std::vector<SimulatedLayer> layers;         // of the original
+  SimulationCheck check;                      // in the calibrated range
+  std::vector<SimulationCheck> scale_checks;  // one for each of the scales
   int64_t nonzero_weights = 0;
 };
 

@@ -27,13 +27,13 @@ std::string refusal(const Model& model, const SimulationOptions& options = {.sam
 
 TEST(SimulateStandard, KeepsItsTolerance) {
   const Model original = testing::standard_model(3, 2, 2);
-  const Simulation found = simulate_standard(
-      original, "it", {.tolerance = 0.02, .samples = 300, .check_scales = {1, 3}});
-  ASSERT_EQ(found.checks.size(), 2);
-  EXPECT_LE(found.checks[0].error, 0.02);
-  EXPECT_GT(found.checks[0].control, found.checks[0].error);
-  EXPECT_EQ(found.checks[0].outside, 0);
-  EXPECT_GT(found.checks[1].outside, 0);
+  const Simulation found =
+      simulate_standard(original, "it", {.tolerance = 0.02, .samples = 300, .scales = {3}});
+  ASSERT_EQ(found.scale_checks.size(), 1);
+  EXPECT_LE(found.check.error, 0.02);
+  EXPECT_GT(found.check.control, found.check.error);
+  EXPECT_EQ(found.check.outside, 0);
+  EXPECT_GT(found.scale_checks[0].outside, 0);
   EXPECT_EQ(found.model.origin.task, original.origin.task);
   EXPECT_EQ(found.model.origin.length, 3);
   EXPECT_EQ(found.model.spec.nodes(), 17);
@@ -44,10 +44,10 @@ TEST(SimulateStandard, KeepsItsTolerance) {
 
 TEST(SimulateStandard, CalibratedWiderItFollowsFurther) {
   const Model original = testing::standard_model(3, 1, 2);
-  SimulationOptions options{.table_size = 64, .samples = 300, .check_scales = {3}};
-  const double narrow = simulate_standard(original, "it", options).checks[0].error;
+  SimulationOptions options{.table_size = 64, .samples = 300, .scales = {3}};
+  const double narrow = simulate_standard(original, "it", options).scale_checks[0].error;
   options.scale = 3;
-  const double wide = simulate_standard(original, "it", options).checks[0].error;
+  const double wide = simulate_standard(original, "it", options).scale_checks[0].error;
   EXPECT_LT(wide, narrow / 3);
 }
 
