@@ -59,6 +59,7 @@ void add_report(CommandLine& command_line);
 void add_reproduce(CommandLine& command_line);
 void add_run(CommandLine& command_line);
 void add_show(CommandLine& command_line);
+void add_simulate_standard(CommandLine& command_line);
 void add_tasks(CommandLine& command_line);
 void add_train(CommandLine& command_line);
 void add_verify(CommandLine& command_line);

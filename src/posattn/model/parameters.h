@@ -3,7 +3,7 @@
 //
 // A routed model has no qk_proj but `attn.routes` [heads, nodes], the node that each node reads;
 // or, for several places, `attn.routes` and `attn.route_weights` [heads, nodes, route_places],
-// where the scratch node is read with what the weights of a row leave of 1.
+// where the last scratch node is read with what the weights of a row leave of 1.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ SparseMap<T> make_map(std::span<const float> weight, std::span<const float> bias
 }
 
 // Row i holds its mass on these places; `weights` null: all on the only one. Calls
-// take(node, weight) for each that is not zero, what is left being the scratch node's.
+// take(node, weight) for each that is not zero, what is left being the last scratch node's.
 template <class Take>
 void visit_reads(const float* routes, const float* weights, int places, int scratch,
                  const Take& take) {
@@ -74,7 +74,7 @@ struct StoredRoutes {
                     ? parameters[names::of_layer(layer, names::route_weights)].data()
                     : nullptr),
         places(spec.route_places),
-        scratch(spec.real_nodes),
+        scratch(spec.nodes() - 1),
         nodes(spec.nodes()) {}
 
   template <class Take>

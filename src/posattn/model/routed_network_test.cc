@@ -20,7 +20,7 @@ ModelSpec random_routed_spec(RandomStream& random) {
   spec.reach = 0;
   spec.encoding = Encoding::one_hot;
   spec.encoding_size = 0;
-  spec.scratch_nodes = 1;
+  spec.scratch_nodes = 1 + static_cast<int>(random.below(3));
   spec.routed = true;
   spec.route_places = 1 + static_cast<int>(random.below(3));
   return resolve(spec);

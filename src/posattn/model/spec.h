@@ -110,8 +110,8 @@ int default_depth(int length);
 // Fills in encoding_size (one-hot, random, learned: nodes; binary: ceil(log2 nodes); sinusoidal: 2;
 // the width where positions are added) and reach, and throws Error(configuration) when the spec is
 // impossible (heads that do not divide the width, sizes below 1 or absurdly large, direct attention
-// from data, ...). A routed model has one scratch node, one-hot positions and up to 2^20 real
-// nodes: P is never formed.
+// from data, ...). A routed model has a scratch node (or more, which may compute too: the last is
+// the one without anything), one-hot positions and up to 2^20 real nodes: P is never formed.
 ModelSpec resolve(ModelSpec spec);
 
 // The same model for another number of real nodes, where its weights mean something there: relative

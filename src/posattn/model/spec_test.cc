@@ -78,7 +78,7 @@ TEST(Spec, ResolveRefusesTheImpossible) {
       {"routes with RoPE", [](auto& s) { s.routed = s.rope = true; }},
       {"routes with binary positions",
        [](auto& s) { s.routed = true, s.encoding = Encoding::binary; }},
-      {"routes with 2 scratch nodes", [](auto& s) { s.routed = true, s.scratch_nodes = 2; }},
+      {"routes with no scratch node", [](auto& s) { s.routed = true, s.scratch_nodes = 0; }},
       {"real_nodes = 1048577", [](auto& s) { s.routed = true, s.real_nodes = (1 << 20) + 1; }},
       {"too large",
        [](auto& s) { s.routed = true, s.real_nodes = 1 << 20, s.route_places = 1 << 20; }},

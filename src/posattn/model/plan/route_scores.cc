@@ -1,4 +1,5 @@
-// Row i of A_h has its mass on the places that node i reads, and the rest on the scratch node.
+// Row i of A_h has its mass on the places that node i reads, and the rest on the last node, which is
+// a scratch node.
 #include <algorithm>
 
 #include "posattn/model/plan/scores.h"
@@ -21,7 +22,7 @@ void routed_attention_matrix(const RouteScores& kind, const AttentionBlock& bloc
       a[static_cast<int>(routes[at])] += mass;
       rest -= mass;
     }
-    a[nodes.spec.real_nodes] += std::max(T(0), rest);
+    a[n - 1] += std::max(T(0), rest);
   }
 }
 

@@ -1,0 +1,128 @@
+#include "posattn/simulation/choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "posattn/simulation/accuracy.h"
+
+namespace posattn::simulation {
+namespace {
+
+double error_of(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
+                const std::vector<std::vector<FittedTable>>* tables, const HeldOut& held_out) {
+  const CopyOutputs found =
+      copy_outputs(network, layers, tables, held_out.inputs, held_out.threads);
+  return relative_error(found.values, held_out.expected);
+}
+
+// The first inputs, for choices that are checked with all of them later.
+HeldOut some_of(const HeldOut& all) {
+  constexpr int64_t most = 300;
+  HeldOut some = all;
+  some.inputs.samples = std::min(most, all.inputs.samples);
+  some.expected.resize(all.expected.size() / all.inputs.samples * some.inputs.samples);
+  return some;
+}
+
+}  // namespace
+
+void require_nodes(int nodes) {
+  if (nodes <= most_nodes) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("a copy of {} nodes: N^2 + 1 for the original's N", nodes),
+              fmt::format("up to {}, N up to 33", most_nodes));
+}
+
+void require_hidden_units(int units) {
+  if (units <= most_hidden_units) return;
+  throw Error(
+      ExitCode::configuration,
+      fmt::format("a copy of {} hidden units: 2 R K for R products of scores or (H + V) K "
+                  "for H heads and V channels of values, in tables of K pieces, and one for "
+                  "each word",
+                  units),
+      fmt::format("up to {}", most_hidden_units), "a larger --tolerance or a smaller --table-size");
+}
+
+std::vector<FoldedLayer> fold_to(double error, const StandardNetwork& network,
+                                 const Calibration& calibration, const HeldOut& held_out) {
+  const HeldOut some = some_of(held_out);
+  const size_t depth = network.layers.size();
+  const auto fold_layer = [&](size_t l, LeftOut left_out) {
+    return fold(network.layers[l], calibration.words[l], l == 0, network.data_columns, left_out);
+  };
+  std::vector<FoldedLayer> whole;
+  for (size_t l = 0; l < depth; ++l) whole.push_back(fold_layer(l, {}));
+  // The most that can be left out of one part alone, for its share of the error. Errors of parts
+  // are independent, so that their squares add up.
+  const double allowed = error / std::sqrt(2.0 * static_cast<double>(depth));
+  std::vector<LeftOut> left_out(depth);
+  for (size_t l = 0; l < depth; ++l) {
+    for (double LeftOut::*part : {&LeftOut::scores, &LeftOut::values}) {
+      LeftOut tried;
+      for (tried.*part = 0.25; tried.*part > 1e-9; tried.*part /= 2) {
+        std::vector<FoldedLayer> layers = whole;
+        layers[l] = fold_layer(l, tried);
+        if (error_of(network, layers, nullptr, some) <= allowed) break;
+      }
+      left_out[l].*part = tried.*part;
+    }
+  }
+  for (int attempt = 0; attempt < 30; ++attempt) {
+    std::vector<FoldedLayer> layers;
+    for (size_t l = 0; l < depth; ++l) layers.push_back(fold_layer(l, left_out[l]));
+    if (error_of(network, layers, nullptr, held_out) <= error) return layers;
+    for (LeftOut& each : left_out) each = {each.scores / 2, each.values / 2};
+  }
+  return whole;  // calibration has not seen what these inputs need
+}
+
+TableChooser::TableChooser(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
+                           const Calibration& calibration)
+    : network_(network), layers_(layers) {
+  for (size_t l = 0; l < layers.size(); ++l) {
+    arguments_.push_back(arguments_of(layers[l], calibration.words[l]));
+  }
+}
+
+ChosenTables TableChooser::with(std::vector<TableSizes> sizes) const {
+  ChosenTables result{std::move(sizes), {}};
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    require_hidden_units(units_of(layers_[l], result.sizes[l]).most());
+    result.tables.push_back(
+        make_tables(layers_[l], arguments_[l], result.sizes[l], network_.nodes));
+  }
+  return result;
+}
+
+ChosenTables TableChooser::of_size(int pieces) const {
+  TableSizes same;
+  same.fill(pieces);
+  return with(std::vector<TableSizes>(layers_.size(), same));
+}
+
+ChosenTables TableChooser::to(double error, const HeldOut& held_out) const {
+  TableSizes fewest;
+  fewest.fill(fewest_pieces);
+  int room = 0;
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    room = std::max(room, units_of(layers_[l], fewest).most());
+  }
+  while (true) {
+    std::vector<TableSizes> sizes;
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      sizes.push_back(sizes_for(layers_[l], room));
+    }
+    ChosenTables chosen = with(std::move(sizes));
+    const double found = error_of(network_, layers_, &chosen.tables, held_out);
+    if (found <= error) return chosen;
+    // Errors fall with the square of the room.
+    const double factor = std::isfinite(found) ? std::sqrt(found / error) : 2;
+    room = static_cast<int>(room * std::clamp(factor, 1.05, 2.0)) + 1;
+  }
+}
+
+}  // namespace posattn::simulation

@@ -1,0 +1,287 @@
+#include "posattn/simulation/construction.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "posattn/model/tensor_names.h"
+#include "posattn/simulation/layer_writer.h"
+
+namespace posattn::simulation {
+namespace {
+
+using Places = std::vector<std::vector<int>>;  // by node
+
+int doubling_steps(int nodes) { return std::bit_width(static_cast<unsigned>(nodes - 1)); }
+
+class Construction {
+ public:
+  Construction(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
+               const std::vector<std::vector<FittedTable>>& tables)
+      : network_(network), layers_(layers), tables_(tables), nodes_(network.nodes) {
+    heads_ = network.heads();
+    int words = 0, channels = heads_;
+    for (const FoldedLayer& layer : layers) {
+      words = std::max(words, layer.words());
+      channels = std::max(channels, layer.channel_count());
+    }
+    words = std::max(words, layers.back().hidden());
+    score_ = 1 + words;
+    scratch_ = score_ + heads_;
+    width_ = std::max({scratch_ + channels, 2 * words, 2 * channels});
+    width_ += width_ % 2;
+    place_maps();
+  }
+
+  Model run(const ModelOrigin& origin) {
+    for (size_t l = 0; l < layers_.size(); ++l) add_layers(l);
+    ModelSpec spec;
+    spec.real_nodes = network_.real_nodes;
+    spec.scratch_nodes = nodes_ * nodes_ + 1 - network_.real_nodes;
+    spec.data_columns = network_.data_columns;
+    spec.output_columns = network_.decoder.weight.rows;
+    spec.positions_in_input = true;
+    spec.routed = true;
+    spec.route_places = nodes_;
+    spec.width = width_;
+    spec.heads = 2;
+    spec.depth = static_cast<int>(written_.size());
+    spec.mlp_width = std::ranges::max_element(written_, {}, &LayerWriter::units)->units();
+    spec = resolve(spec);
+    Model model{spec, Parameters<float>(spec), origin};
+    write_ends(model);
+    for (size_t l = 0; l < written_.size(); ++l) {
+      written_[l].write(spec, model.parameters, static_cast<int>(l));
+    }
+    return model;
+  }
+
+ private:
+  int node(int i, int j) const { return pair_node(network_.real_nodes, nodes_, i, j); }
+  int word(int k) const { return 1 + k; }
+  int score(int head) const { return score_ + head; }
+  int scratch(int k) const { return scratch_ + k; }
+
+  template <class Read>
+  Places places(const Read& read) const {
+    Places result(int64_t{nodes_} * nodes_ + 1);
+    result.back() = {nodes_ * nodes_};
+    for (int i = 0; i < nodes_; ++i) {
+      for (int j = 0; j < nodes_; ++j) result[node(i, j)] = read(i, j);
+    }
+    return result;
+  }
+
+  void place_maps() {
+    using List = std::vector<int>;
+    own_diagonal_ = places([&](int i, int) { return List{node(i, i)}; });
+    key_diagonal_ = places([&](int, int j) { return List{node(j, j)}; });
+    row_ = places([&](int i, int) {
+      List all;
+      for (int j = 0; j < nodes_; ++j) all.push_back(node(i, j));
+      return all;
+    });
+    for (int t = 0; t < doubling_steps(nodes_); ++t) {
+      next_.push_back(places([&](int i, int j) { return List{node(i, (j + (1 << t)) % nodes_)}; }));
+    }
+  }
+
+  static std::vector<int> range(int first, int count) {
+    std::vector<int> result(count);
+    for (int k = 0; k < count; ++k) result[k] = first + k;
+    return result;
+  }
+
+  // Words on, as they are. Before the first layer data are signed; all else is not negative.
+  void carry(LayerWriter& layer, size_t l) const {
+    for (int k = 0; k < layers_[l].words(); ++k) {
+      layer.keep(layer.own(word(k)), word(k), is_unsigned(l, k));
+    }
+  }
+  bool is_unsigned(size_t l, int k) const { return k >= layers_[l].signed_words; }
+
+  void add_layers(size_t l) {
+    add_scores(l);
+    add_maximum(l);
+    add_exponentials(l);
+    add_logarithms(l);
+    add_weighted_values(l);
+    add_mlp(l);
+  }
+
+  void add_scores(size_t l) {
+    const FoldedLayer& folded = layers_[l];
+    const auto& tables = tables_[l];
+    const int words = folded.words();
+    // Data stand on the diagonal only, so that the first layer has to fetch those of i too.
+    const HeadReads own =
+        l == 0 ? HeadReads{&own_diagonal_, range(word(0), network_.data_columns)} : HeadReads{};
+    LayerWriter layer(width_, own, {&key_diagonal_, range(word(0), words)});
+    const auto mine = [&](int k, double factor) {
+      return is_unsigned(l, k) ? layer.own(word(k), factor) : layer.read(0, word(k), factor);
+    };
+    const auto query = [&](const AffineForm& form) {
+      Form sum = layer.own(0, form.constant);
+      for (int k = 0; k < words; ++k) sum = sum + mine(k, form.weight[k]);
+      return sum;
+    };
+    const auto key = [&](const std::vector<double>& weight, double constant) {
+      return heard(layer, weight, constant);
+    };
+    for (int k = 0; k < words; ++k) layer.keep(mine(k, 1), word(k), is_unsigned(l, k));
+    for (int h = 0; h < heads_; ++h) {
+      const FoldedHead& head = folded.heads[h];
+      // Scores of places stand in the word from the start.
+      const Form places = layer.own(score(h), l == 0 ? 1 : 0);
+      layer.keep(key(head.linear, 0) + places, score(h));
+      for (const ScoreProduct& term : head.products) {
+        const Form a = query(term.query), b = key(term.key.weight, term.key.constant);
+        layer.add_table(tables[term.of_sum], a + b, score(h), 0.25);
+        layer.add_table(tables[term.of_difference], a - b, score(h), -0.25);
+      }
+    }
+    written_.push_back(std::move(layer));
+  }
+
+  // What head 1 hears of node j.
+  Form heard(const LayerWriter& layer, const std::vector<double>& weight, double constant) const {
+    Form sum = layer.own(0, constant);
+    for (size_t k = 0; k < weight.size(); ++k) {
+      sum = sum + layer.read(1, word(static_cast<int>(k)), weight[k]);
+    }
+    return sum;
+  }
+
+  // The maximum of twice as many places each time; it does not matter if some come twice.
+  void add_maximum(size_t l) {
+    for (size_t t = 0; t < next_.size(); ++t) {
+      const int from = t == 0 ? score(0) : scratch(0);
+      LayerWriter layer(width_, {&next_[t], range(from, heads_)}, {});
+      carry(layer, l);
+      for (int h = 0; h < heads_; ++h) {
+        const Form here = layer.own(from + h), there = layer.read(0, from + h);
+        layer.keep(layer.own(score(h)), score(h));
+        layer.keep(there, scratch(h));
+        layer.add_unit(here - there, scratch(h), 1);
+      }
+      written_.push_back(std::move(layer));
+    }
+  }
+
+  void add_exponentials(size_t l) {
+    LayerWriter layer(width_, {}, {});
+    carry(layer, l);
+    for (int h = 0; h < heads_; ++h) {
+      // Of one node alone the maximum is the score.
+      const Form below =
+          next_.empty() ? layer.own(score(h), 0) : layer.own(score(h)) - layer.own(scratch(h));
+      layer.keep(below, score(h));
+      layer.add_table(tables_[l][layers_[l].heads[h].exponential], below, scratch(h));
+    }
+    written_.push_back(std::move(layer));
+  }
+
+  void add_logarithms(size_t l) {
+    const FoldedLayer& folded = layers_[l];
+    LayerWriter layer(width_, {&row_, range(scratch(0), heads_)},
+                      {&key_diagonal_, range(word(0), folded.words())});
+    carry(layer, l);
+    int channel = 0;
+    for (int h = 0; h < heads_; ++h) {
+      const FoldedHead& head = folded.heads[h];
+      layer.keep(layer.own(score(h)), score(h));
+      layer.add_table(tables_[l][head.normaliser], layer.read(0, scratch(h), nodes_), score(h), -1);
+      for (const ValueChannel& value : head.channels) {
+        layer.add_table(tables_[l][value.logarithm],
+                        heard(layer, value.value.weight, value.value.constant), scratch(channel++));
+      }
+    }
+    written_.push_back(std::move(layer));
+  }
+
+  void add_weighted_values(size_t l) {
+    LayerWriter layer(width_, {}, {});
+    carry(layer, l);
+    int channel = 0;
+    for (int h = 0; h < heads_; ++h) {
+      for (const ValueChannel& value : layers_[l].heads[h].channels) {
+        const int at = scratch(channel++);
+        layer.add_table(tables_[l][value.weighted], layer.own(score(h)) + layer.own(at), at);
+      }
+    }
+    written_.push_back(std::move(layer));
+  }
+
+  void add_mlp(size_t l) {
+    const FoldedLayer& folded = layers_[l];
+    LayerWriter layer(width_, {&row_, range(scratch(0), folded.channel_count())}, {});
+    for (int u = 0; u < folded.hidden(); ++u) {
+      Form sum = layer.own(0, folded.own.bias[u]);
+      for (int k = 0; k < folded.words(); ++k) {
+        sum = sum + layer.own(word(k), folded.own.weight(u, k));
+      }
+      int channel = 0;
+      for (const FoldedHead& head : folded.heads) {
+        for (const ValueChannel& value : head.channels) {
+          sum = sum + layer.read(0, scratch(channel++), nodes_ * value.to_hidden[u]);
+        }
+      }
+      layer.add_unit(std::move(sum), word(u), 1);
+    }
+    written_.push_back(std::move(layer));
+  }
+
+  // The encoder gives every node its data, the row's place, the scores of places and the constant;
+  // the decoder is the original's.
+  void write_ends(Model& model) const {
+    const auto encoder = model.parameters[names::weight(names::encoding)];
+    const int64_t inputs = model.spec.input_size(), data = network_.data_columns;
+    const auto at = [&](int w, int64_t input) -> float& { return encoder[w * inputs + input]; };
+    for (int c = 0; c < data; ++c) at(word(c), c) = 1;
+    for (int i = 0; i < nodes_; ++i) {
+      for (int j = 0; j < nodes_; ++j) {
+        const int64_t place = data + node(i, j);
+        at(0, place) = 1;
+        at(word(network_.data_columns + i), place) = 1;
+        for (int h = 0; h < heads_; ++h) {
+          at(score(h), place) = static_cast<float>(layers_[0].heads[h].places(i, j));
+        }
+      }
+    }
+    const auto decoder = model.parameters[names::weight(names::decoding)];
+    for (int c = 0; c < model.spec.output_columns; ++c) {
+      float* row = &decoder[int64_t{1} * c * width_];
+      row[0] = static_cast<float>(network_.decoder.bias[c]);
+      for (int k = 0; k < network_.decoder.weight.columns; ++k) {
+        row[word(k)] = static_cast<float>(network_.decoder.weight(c, k));
+      }
+    }
+  }
+
+  const StandardNetwork& network_;
+  const std::vector<FoldedLayer>& layers_;
+  const std::vector<std::vector<FittedTable>>& tables_;
+  int nodes_, heads_ = 0;
+  int score_ = 0, scratch_ = 0, width_ = 0;  // words: 1 | u | scores | what a stage needs
+  Places own_diagonal_, key_diagonal_, row_;
+  std::vector<Places> next_;
+  std::vector<LayerWriter> written_;
+};
+
+}  // namespace
+
+int layers_each(int nodes) { return 5 + doubling_steps(nodes); }
+
+int pair_node(int real_nodes, int nodes, int i, int j) {
+  if (i == j && i < real_nodes) return i;
+  const int pair = i * nodes + j;
+  // Behind the diagonal of real nodes the others follow in their order.
+  const int before = std::min(real_nodes, pair / (nodes + 1) + 1);
+  return real_nodes + pair - before;
+}
+
+Model construct(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
+                const std::vector<std::vector<FittedTable>>& tables, const ModelOrigin& origin) {
+  return Construction(network, layers, tables).run(origin);
+}
+
+}  // namespace posattn::simulation

@@ -1,0 +1,95 @@
+#include "posattn/simulation/folded_layer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "posattn/model/inference.h"
+#include "posattn/simulation/accuracy.h"
+#include "posattn/simulation/calibration.h"
+#include "posattn/simulation/standard_model_test.h"
+
+namespace posattn::simulation {
+namespace {
+
+std::vector<FoldedLayer> folded(const StandardNetwork& network, const Calibration& calibration,
+                                LeftOut left_out) {
+  std::vector<FoldedLayer> layers;
+  for (size_t l = 0; l < network.layers.size(); ++l) {
+    layers.push_back(
+        fold(network.layers[l], calibration.words[l], l == 0, network.data_columns, left_out));
+  }
+  return layers;
+}
+
+TEST(StandardNetwork, IsTheModel) {
+  for (const Encoding encoding : {Encoding::one_hot, Encoding::binary, Encoding::sinusoidal}) {
+    Model model = testing::standard_model(5, 2, 3);
+    model.spec.encoding = encoding;
+    model.spec.encoding_size = 0;
+    model.spec = resolve(model.spec);
+    model.parameters = Parameters<float>(model.spec);
+    initialise(model.parameters, 4);
+    const Dataset inputs = testing::inputs_for(model, 20, Purpose::test_data);
+    const StandardNetwork network = read_standard(model, "it");
+    const std::vector<double> ours = original_outputs(network, inputs);
+    const std::vector<float> theirs =
+        Inference(model).run({.inputs = inputs.inputs, .samples = 20, .real_nodes = 5});
+    ASSERT_EQ(ours.size(), theirs.size());
+    for (size_t k = 0; k < ours.size(); ++k) EXPECT_NEAR(ours[k], theirs[k], 1e-5);
+  }
+}
+
+// With exact functions and nothing left out it is the same network.
+TEST(FoldedLayer, IsExactByExactFunctions) {
+  for (const int length : {1, 2, 5}) {
+    const Model model = testing::standard_model(length, 3, 7);
+    const StandardNetwork network = read_standard(model, "it");
+    const Dataset inputs = testing::inputs_for(model, 200, Purpose::train_data);
+    const Calibration calibration = calibrate(network, inputs);
+    const CopyOutputs found =
+        copy_outputs(network, folded(network, calibration, {}), nullptr, inputs, 1);
+    const std::vector<double> expected = original_outputs(network, inputs);
+    EXPECT_LT(relative_error(found.values, expected), 1e-7) << length;
+  }
+}
+
+TEST(FoldedLayer, LeavesOutWhatItMay) {
+  const Model model = testing::standard_model(6, 2, 5);
+  const StandardNetwork network = read_standard(model, "it");
+  const Dataset inputs = testing::inputs_for(model, 300, Purpose::train_data);
+  const Calibration calibration = calibrate(network, inputs);
+  const auto all = folded(network, calibration, {}),
+             few = folded(network, calibration, {0.03, 0.03});
+  // A number and a place: their products have two terms for each head.
+  EXPECT_EQ(all[0].product_count(), 2 * network.heads());
+  EXPECT_LT(few[1].product_count(), all[1].product_count());
+  EXPECT_LT(few[1].channel_count(), all[1].channel_count());
+  const std::vector<double> expected = original_outputs(network, inputs);
+  const double error =
+      relative_error(copy_outputs(network, few, nullptr, inputs, 1).values, expected);
+  EXPECT_GT(error, 1e-4);
+  EXPECT_LT(error, 0.1);
+}
+
+TEST(FoldedLayer, FrozenAttentionIsAnotherFunction) {
+  const Model model = testing::standard_model(5, 2, 1);
+  const StandardNetwork network = read_standard(model, "it");
+  const Dataset inputs = testing::inputs_for(model, 200, Purpose::train_data);
+  const Calibration calibration = calibrate(network, inputs);
+  for (const Attention& layer : calibration.mean_attention) {
+    for (const Matrix& head : layer) {
+      for (int i = 0; i < head.rows; ++i) {
+        double sum = 0;
+        for (int j = 0; j < head.columns; ++j) sum += head(i, j);
+        EXPECT_NEAR(sum, 1, 1e-12);
+      }
+    }
+  }
+  EXPECT_GT(relative_error(original_outputs(network, inputs, &calibration.mean_attention),
+                           original_outputs(network, inputs)),
+            0.01);
+}
+
+}  // namespace
+}  // namespace posattn::simulation

@@ -1,0 +1,65 @@
+#include "posattn/simulation/matrix.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace posattn::simulation {
+
+Matrix identity(int size) {
+  Matrix result(size, size);
+  for (int i = 0; i < size; ++i) result(i, i) = 1;
+  return result;
+}
+
+Matrix product(const Matrix& left, const Matrix& right) {
+  Matrix result(left.rows, right.columns);
+  for (int r = 0; r < left.rows; ++r) {
+    for (int k = 0; k < left.columns; ++k) {
+      const double factor = left(r, k);
+      for (int c = 0; c < right.columns; ++c) result(r, c) += factor * right(k, c);
+    }
+  }
+  return result;
+}
+
+Matrix transposed(const Matrix& matrix) {
+  Matrix result(matrix.columns, matrix.rows);
+  for (int r = 0; r < matrix.rows; ++r) {
+    for (int c = 0; c < matrix.columns; ++c) result(c, r) = matrix(r, c);
+  }
+  return result;
+}
+
+Matrix some_rows(const Matrix& matrix, int first, int count) {
+  Matrix result(count, matrix.columns);
+  std::copy_n(matrix.row(first), result.values.size(), result.values.begin());
+  return result;
+}
+
+Matrix some_columns(const Matrix& matrix, int first, int count) {
+  Matrix result(matrix.rows, count);
+  for (int r = 0; r < matrix.rows; ++r) std::copy_n(matrix.row(r) + first, count, result.row(r));
+  return result;
+}
+
+std::vector<double> product(const Matrix& left, const std::vector<double>& right) {
+  std::vector<double> result(left.rows);
+  for (int r = 0; r < left.rows; ++r) result[r] = dot(left.row(r), right.data(), right.size());
+  return result;
+}
+
+double dot(const double* left, const double* right, size_t size) {
+  return std::inner_product(left, left + size, right, 0.0);
+}
+
+void add(std::vector<double>& to, const std::vector<double>& from, double factor) {
+  for (size_t k = 0; k < to.size(); ++k) to[k] += factor * from[k];
+}
+
+void AffineMap::apply(const double* x, double* out) const {
+  for (int r = 0; r < weight.rows; ++r) {
+    out[r] = bias[r] + dot(weight.row(r), x, static_cast<size_t>(weight.columns));
+  }
+}
+
+}  // namespace posattn::simulation

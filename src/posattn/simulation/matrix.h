@@ -1,0 +1,45 @@
+// Small dense matrices in double, for what is done once for each model.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace posattn::simulation {
+
+struct Matrix {
+  int rows = 0, columns = 0;
+  std::vector<double> values;  // row after row
+
+  Matrix() = default;
+  Matrix(int row_count, int column_count)
+      : rows(row_count),
+        columns(column_count),
+        values(static_cast<size_t>(row_count) * static_cast<size_t>(column_count)) {}
+
+  double* row(int r) { return values.data() + static_cast<size_t>(r) * columns; }
+  const double* row(int r) const { return values.data() + static_cast<size_t>(r) * columns; }
+  double& operator()(int r, int c) { return row(r)[c]; }
+  double operator()(int r, int c) const { return row(r)[c]; }
+};
+
+Matrix identity(int size);
+Matrix product(const Matrix& left, const Matrix& right);
+Matrix transposed(const Matrix& matrix);
+// Rows [first, first + count), all columns; and the same of columns.
+Matrix some_rows(const Matrix& matrix, int first, int count);
+Matrix some_columns(const Matrix& matrix, int first, int count);
+
+std::vector<double> product(const Matrix& left, const std::vector<double>& right);
+double dot(const double* left, const double* right, size_t size);
+// to += factor from
+void add(std::vector<double>& to, const std::vector<double>& from, double factor = 1);
+
+// weight x + bias, weight [out, in].
+struct AffineMap {
+  Matrix weight;
+  std::vector<double> bias;
+
+  void apply(const double* x, double* out) const;
+};
+
+}  // namespace posattn::simulation

@@ -1,0 +1,143 @@
+#include "posattn/simulation/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "posattn/evaluation/predict.h"
+#include "posattn/simulation/accuracy.h"
+#include "posattn/simulation/choices.h"
+#include "posattn/simulation/construction.h"
+#include "posattn/tasks/task.h"
+
+namespace posattn::simulation {
+namespace {
+
+constexpr double headroom = 0.75;         // of the tolerance: choices are made on other inputs
+constexpr double share_of_folding = 0.3;  // of that, for terms of scores and values left out
+
+// Numbers of linear maps that are not zero; routes are not among them.
+int64_t count_weights(const Model& model) {
+  int64_t count = 0;
+  for (const TensorInfo& tensor : model.parameters.layout().tensors()) {
+    if (!tensor.trained) continue;
+    count += std::ranges::count_if(model.parameters.slice(tensor), [](float w) { return w != 0; });
+  }
+  return count;
+}
+
+class Simulator {
+ public:
+  Simulator(const Model& model, const std::string& name, const SimulationOptions& options)
+      : model_(model), options_(options), network_(read_standard(model, name)) {
+    require_nodes(network_.nodes * network_.nodes + 1);
+    if (model.origin.task.empty()) {
+      throw Error(ExitCode::data,
+                  fmt::format("'{}' does not say which task it was trained on", name), "a task",
+                  "add --task NAME ('posattn tasks' lists them)");
+    }
+    task_ = &task_named_in(name, model.origin.task);
+    values_ = training_range(model.origin.range * options.scale, model.origin.integers);
+    calibration_ = calibrate(network_, samples(values_, Purpose::train_data));
+    held_out_.inputs = samples(values_, Purpose::validation_data);
+    held_out_.expected = original_outputs(network_, held_out_.inputs);
+    held_out_.threads = options.threads;
+    if (!(standard_deviation(held_out_.expected) > 0)) {
+      throw Error(ExitCode::configuration, fmt::format("the outputs of {} are all the same", name),
+                  "a trained model: errors are measured by how much its outputs vary");
+    }
+  }
+
+  Simulation run() {
+    // A table of K pieces has an error of about K^-2.
+    const double target = options_.table_size ? 1.0 / *options_.table_size / *options_.table_size
+                                              : headroom * options_.tolerance;
+    layers_ = fold_to(share_of_folding * target, network_, calibration_, held_out_);
+    const TableChooser chooser(network_, layers_, calibration_);
+    chosen_ =
+        options_.table_size ? chooser.of_size(*options_.table_size) : chooser.to(target, held_out_);
+    ModelOrigin origin = model_.origin;
+    origin.notes = {{"compiled", "routes"},
+                    {"simulates", fmt::format("a standard Transformer of {} nodes and {} layers",
+                                              network_.nodes, network_.layers.size())}};
+    Simulation result{construct(network_, layers_, chosen_.tables, origin), described(), {}, {}, 0};
+    result.check = check(result.model, samples(values_, Purpose::test_data));
+    for (const double c : options_.scales) {
+      const ValueRange range = test_range(model_.origin.range, c, model_.origin.integers);
+      result.scale_checks.push_back(
+          check(result.model, samples(range, Purpose::evaluation_data, c)));
+    }
+    result.nonzero_weights = count_weights(result.model);
+    return result;
+  }
+
+ private:
+  Dataset samples(const ValueRange& range, Purpose purpose, double scale = 1) const {
+    return make_dataset({.task = task_,
+                         .length = model_.origin.length,
+                         .samples = options_.samples,
+                         .range = range,
+                         .seed = options_.seed,
+                         .purpose = purpose,
+                         .scale = scale,
+                         .threads = options_.threads});
+  }
+
+  std::vector<SimulatedLayer> described() const {
+    std::vector<SimulatedLayer> result;
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      const StandardLayer& original = network_.layers[l];
+      const int heads = network_.heads();
+      result.push_back({.products = layers_[l].product_count(),
+                        .channels = layers_[l].channel_count(),
+                        .full_products = heads * original.heads[0].query.weight.rows,
+                        .full_channels = heads * original.heads[0].value.weight.rows,
+                        .pieces = chosen_.sizes[l],
+                        .units = units_of(layers_[l], chosen_.sizes[l])});
+    }
+    return result;
+  }
+
+  SimulationCheck check(const Model& copy, const Dataset& inputs) const {
+    const auto outputs = [&](const Model& of) {
+      const std::vector<float> found =
+          predict_rows(of, inputs.inputs, inputs.samples, options_.threads);
+      return std::vector<double>(found.begin(), found.end());
+    };
+    const std::vector<double> original = outputs(model_), copied = outputs(copy);
+    double largest = 0;
+    for (size_t k = 0; k < original.size(); ++k) {
+      largest = std::max(largest, std::abs(copied[k] - original[k]));
+    }
+    const std::vector<double> frozen =
+        original_outputs(network_, inputs, &calibration_.mean_attention);
+    return {.error = relative_error(copied, original),
+            .largest = largest / standard_deviation(original),
+            .control = relative_error(frozen, original),
+            .outside =
+                copy_outputs(network_, layers_, &chosen_.tables, inputs, options_.threads).outside,
+            .original_mse = mean_square(original, inputs.targets),
+            .copy_mse = mean_square(copied, inputs.targets)};
+  }
+
+  const Model& model_;
+  const SimulationOptions& options_;
+  StandardNetwork network_;
+  const Task* task_ = nullptr;
+  ValueRange values_;
+  Calibration calibration_;
+  HeldOut held_out_;
+  std::vector<FoldedLayer> layers_;
+  ChosenTables chosen_;
+};
+
+}  // namespace
+
+Simulation simulate_standard(const Model& model, const std::string& name,
+                             const SimulationOptions& options) {
+  return Simulator(model, name, options).run();
+}
+
+}  // namespace posattn::simulation

@@ -1,0 +1,58 @@
+// Remark 5.1 of the paper made real: a standard Transformer inside a positional one, of N^2 + 1
+// nodes and L (5 + ceil(log2 N)) layers for an original of N nodes and L layers.
+//
+// Who reads whom is fixed in the copy, so attention that depends on the data must be computed by
+// its MLPs, from tables (folded_layer.h). Tables are fitted to the numbers that occur on inputs of
+// the model's task, so that the copy is good there and may be anything elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posattn/model/model_file.h"
+#include "posattn/simulation/calibration.h"
+
+namespace posattn::simulation {
+
+struct SimulationOptions {
+  double scale = 1;         // calibrated on values in [-range scale, range scale]
+  double tolerance = 0.01;  // root mean square error in standard deviations of the outputs
+  std::optional<int> table_size = {};  // pieces of all tables, instead of a tolerance
+  int64_t samples = 1000;              // for calibration, for choices, and for each check
+  uint64_t seed = 0;
+  int threads = 1;
+  std::vector<double> scales = {};  // at which to check beyond the calibrated range
+};
+
+// On fresh inputs; errors are root mean squares over standard deviations of the original's outputs.
+struct SimulationCheck {
+  double error = 0;    // of the copy
+  double largest = 0;  // of the copy's single outputs, in the same unit
+  double control = 0;  // of the original with attention frozen at its mean over calibration
+  double outside = 0;  // share of arguments outside their tables
+  double original_mse = 0, copy_mse = 0;  // against the task's answer
+};
+
+struct SimulatedLayer {
+  int products = 0, channels = 0;  // terms of scores and of values, all heads
+  int full_products = 0, full_channels = 0;
+  TableSizes pieces = {};
+  StageUnits units;
+};
+
+struct Simulation {
+  Model model;
+  std::vector<SimulatedLayer> layers;         // of the original
+  SimulationCheck check;                      // in the calibrated range
+  std::vector<SimulationCheck> scale_checks;  // one for each of the scales
+  int64_t nonzero_weights = 0;
+};
+
+// Throws Error(configuration) for a model that is no standard Transformer, or whose copy would be
+// too large, with the size it would have.
+Simulation simulate_standard(const Model& model, const std::string& name,
+                             const SimulationOptions& options);
+
+}  // namespace posattn::simulation

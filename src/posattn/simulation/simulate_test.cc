@@ -1,0 +1,82 @@
+#include "posattn/simulation/simulate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "posattn/base/error.h"
+#include "posattn/simulation/choices.h"
+#include "posattn/simulation/standard_model_test.h"
+
+namespace posattn::simulation {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string refusal(const Model& model, const SimulationOptions& options = {.samples = 100}) {
+  try {
+    simulate_standard(model, "model.safetensors", options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::configuration);
+    return error.problem() + " / " + error.expected();
+  }
+  ADD_FAILURE() << "not refused";
+  return {};
+}
+
+TEST(SimulateStandard, KeepsItsTolerance) {
+  const Model original = testing::standard_model(3, 2, 2);
+  const Simulation found =
+      simulate_standard(original, "it", {.tolerance = 0.02, .samples = 300, .scales = {3}});
+  ASSERT_EQ(found.scale_checks.size(), 1);
+  EXPECT_LE(found.check.error, 0.02);
+  EXPECT_GT(found.check.control, found.check.error);
+  EXPECT_EQ(found.check.outside, 0);
+  EXPECT_GT(found.scale_checks[0].outside, 0);
+  EXPECT_EQ(found.model.origin.task, original.origin.task);
+  EXPECT_EQ(found.model.origin.length, 3);
+  EXPECT_EQ(found.model.spec.nodes(), 17);
+  EXPECT_EQ(found.layers.size(), 2);
+  EXPECT_EQ(std::max(found.layers[0].units.most(), found.layers[1].units.most()),
+            found.model.spec.mlp_width);
+}
+
+TEST(SimulateStandard, CalibratedWiderItFollowsFurther) {
+  const Model original = testing::standard_model(3, 1, 2);
+  SimulationOptions options{.table_size = 64, .samples = 300, .scales = {3}};
+  const double narrow = simulate_standard(original, "it", options).scale_checks[0].error;
+  options.scale = 3;
+  const double wide = simulate_standard(original, "it", options).scale_checks[0].error;
+  EXPECT_LT(wide, narrow / 3);
+}
+
+TEST(SimulateStandard, RefusesWhatItDoesNotKnow) {
+  Model model = testing::standard_model(3, 1, 2);
+  model.origin.variable_length = true;
+  EXPECT_THAT(refusal(model), HasSubstr("several lengths"));
+
+  for (const char* preset : {"positional", "m2", "standard-rope", "standard-no-bias"}) {
+    ModelSpec spec = testing::standard_model(3, 1, 2).spec;
+    apply_preset(preset, spec);
+    spec.encoding_size = 0;
+    spec = resolve(spec);
+    const Model other{spec, Parameters<float>(spec), {.task = "sort", .length = 3, .notes = {}}};
+    EXPECT_THAT(refusal(other), HasSubstr("the paper's standard Transformer")) << preset;
+  }
+}
+
+TEST(SimulateStandard, RefusesWhatWouldBeTooLarge) {
+  EXPECT_THAT(refusal(testing::standard_model(40, 1, 2)), HasSubstr("1682 nodes: N^2 + 1"));
+  EXPECT_THAT(refusal(testing::standard_model(3, 2, 2), {.table_size = 4096, .samples = 100}),
+              HasSubstr("hidden units: 2 R K"));
+}
+
+TEST(SimulateStandard, RefusesOutputsThatDoNotVary) {
+  Model model = testing::standard_model(3, 1, 2);
+  std::ranges::fill(model.parameters[names::weight(names::decoding)], 0.0f);
+  EXPECT_THAT(refusal(model), HasSubstr("all the same"));
+}
+
+}  // namespace
+}  // namespace posattn::simulation

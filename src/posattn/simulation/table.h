@@ -1,0 +1,60 @@
+// A function of one number as a table of straight pieces, fitted to the arguments that occur.
+//
+// K pieces of the best places have a root mean square error of about K^-2. Knots lie with a density
+// of (p f''^2 w^2)^(1/5) for arguments of density p, errors counted with weight w; the values at
+// the knots are those of least squares, not those of the function. Beyond its ends a table goes on
+// straight, but the exponential is constant to the left.
+#pragma once
+
+#include <vector>
+
+#include "posattn/simulation/hinges.h"
+
+namespace posattn::simulation {
+
+enum class Function {
+  square,
+  exponential,
+  logarithm,
+  // An error of log z is multiplied by z later.
+  weighted_logarithm,
+};
+double exactly(Function function, double z);
+
+// The arguments of a table on calibration inputs: some of them, in rising order, with the least and
+// the greatest.
+struct Arguments {
+  std::vector<double> sorted;
+
+  explicit Arguments(std::vector<double> all);
+  double least() const { return sorted.front(); }
+  double greatest() const { return sorted.back(); }
+};
+
+struct Interval {
+  double low = 0, high = 0;
+};
+// `margin` times as wide about the same middle.
+Interval widened(const Arguments& arguments, double margin);
+
+class FittedTable {
+ public:
+  // A tenth of the pieces' density is spread over the range without regard to the arguments.
+  FittedTable(Function function, Interval range, int pieces, const Arguments& arguments);
+
+  double operator()(double z) const;
+  // Whether the table says nothing about z. Left of an exponential's is next to zero, as it should.
+  bool is_outside(double z) const;
+  // The same function by as many hinges as pieces. They point away from the flattest knot, so that
+  // those of a convex function all have one sign and nothing cancels in fp32.
+  HingeSum hinges() const;
+  int pieces() const { return static_cast<int>(knots_.size()) - 1; }
+
+ private:
+  bool is_exponential() const { return function_ == Function::exponential; }
+
+  Function function_;
+  std::vector<double> knots_, values_;
+};
+
+}  // namespace posattn::simulation

@@ -1,0 +1,81 @@
+"""A standard Transformer inside a positional one: what the copy is, what it promises, what is refused."""
+
+import math
+import unittest
+
+from support import CliCase, tiny, trained_runs
+
+
+class SimulateStandard(CliCase):
+    def original(self):
+        return trained_runs() / "standard-seed0"
+
+    def simulate(self, *arguments):
+        return self.run_json("simulate-standard", self.original(), "-o", "copy.safetensors",
+                             "--samples", 200, *arguments)
+
+    def test_copy_is_an_ordinary_model(self):
+        found = self.simulate("--scales", "3")
+        self.assertEqual(found["nodes"], 17)  # n = 3 and a scratch node
+        self.assertEqual(found["layers"], found["original"]["layers"] * (5 + 2))
+        at_1, at_3 = found["check"], found["scales"][0]
+        self.assertLess(at_1["error"], 0.01)
+        self.assertEqual(at_1["outside"], 0)
+        self.assertGreater(at_3["outside"], 0)
+        self.assertTrue(math.isclose(at_1["copy_mse"], at_1["original_mse"], rel_tol=0.1))
+
+        evaluated = self.run_json("evaluate", self.original(), "copy.safetensors", "--scales", 1)
+        original, copy = (model["scales"][0]["mse"] for model in evaluated["models"])
+        self.assertTrue(math.isclose(copy, original, rel_tol=0.1), (original, copy))
+        rows = b"0.5,-1,1.5\n0,0.25,-2\n"
+        expected = self.run_ok("predict", self.original(), stdin=rows).splitlines()
+        predicted = self.run_ok("predict", "copy.safetensors", stdin=rows).splitlines()
+        self.assertEqual(len(predicted), len(expected))
+        for ours, theirs in zip(predicted, expected):
+            for a, b in zip(map(float, ours.split(",")), map(float, theirs.split(","))):
+                self.assertAlmostEqual(a, b, delta=0.1)
+        text = self.run_ok("inspect", "copy.safetensors")
+        self.assertIn("simulates: a standard Transformer of 4 nodes", text)
+        self.assertIn("scratch_nodes       14", text)
+
+    def test_tables_decide_the_error(self):
+        coarse, fine = (self.simulate("--table-size", size)["check"] for size in (8, 32))
+        self.assertLess(fine["error"], coarse["error"] / 6)
+        self.assertEqual(coarse["control"], fine["control"])
+
+    def test_text(self):
+        text = self.run_ok("simulate-standard", self.original(), "-o", "c.safetensors", "--samples", 200)
+        for part in ["17 = N^2 + 1", "L (5 + ceil(log2 N))", "O(L log N)", "control", "outside",
+                     "written to c.safetensors", "posattn evaluate"]:
+            self.assertIn(part, text)
+
+    def test_same_samples_same_file(self):
+        for name, threads in (("a", 1), ("b", 2)):
+            self.run_ok("simulate-standard", self.original(), "-o", name, "--samples", 100,
+                        "--threads", threads)
+        files = [(self.folder / name).read_bytes() for name in "ab"]
+        self.assertEqual(*files)
+
+    def test_refusals(self):
+        def refused(code, *arguments, message):
+            self.run_error(code, "simulate-standard", *arguments, "-o", "c.safetensors",
+                           message=message)
+            self.assertFalse((self.folder / "c.safetensors").exists())
+
+        refused(3, trained_runs() / "positional-seed0", message="the paper's standard Transformer")
+        refused(4, "none.safetensors", message="none.safetensors")
+        refused(4, trained_runs(), message="expected")
+        refused(2, self.original(), "--tolerance", 0, message="--tolerance 0")
+        refused(2, self.original(), "--table-size", 1, message="4 to 4096")
+        refused(2, self.original(), "--table-size", 8, "--tolerance", 0.1, message="--tolerance")
+        refused(2, self.original(), "--samples", 1, message="100 to 100000")
+        refused(2, self.original(), "--range", -1, message="a number above 0")
+        refused(2, self.original(), "--scales", 0, message="scales above 0")
+        self.run_ok("train", *tiny(architecture="standard", length=40, width=2, heads=1, depth=1),
+                    "--out", "large")
+        refused(3, "large/standard-seed0", message=["1682 nodes: N^2 + 1", "up to 1100"])
+        self.run_error(2, "simulate-standard", self.original(), "-o", "-", "--json", message="--json")
+
+
+if __name__ == "__main__":
+    unittest.main()
