@@ -360,6 +360,33 @@ TEST(Language, ParametersHaveDefaultsAndMayBeSet) {
       ElementsAre(2, 4));
 }
 
+TEST(Language, MessagesGoWhereDataSays) {
+  EXPECT_THAT(run(whole_input + "send y = x to x\noutput y\n", {2, 0, 1}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(
+      run(whole_input + "send y = x to i + 1 if x > 3 else nothing\noutput y\n", {4, 2, 5, 6}),
+      ElementsAre(0, 4, 0, 5));
+  // What is received may be declared, and several words go the same way.
+  EXPECT_THAT(
+      run(whole_input + "word a[2] : int[0..18] = x\na[1] = 2 * x\nword to : int[0..9] = x\n"
+                        "permute a = a to to\noutput a\n",
+          {1, 0}),
+      ElementsAre(0, 0, 1, 2));
+  EXPECT_TRUE(compile_text(whole_input + "send y = x to x\noutput y\n", "t.par", 2).sends());
+  // Words may still be called so.
+  EXPECT_THAT(run("word send : real = input\nsend = 2 * send\noutput send\n", {1, 2}),
+              ElementsAre(2, 4));
+}
+
+TEST(LanguageErrors, Messages) {
+  EXPECT_THAT(message(input + "send y = x to x\n"), HasSubstr("a destination of type real"));
+  EXPECT_THAT(message(input + "send y = x to 0.5 * i\n"), HasSubstr("a destination of type real"));
+  EXPECT_THAT(message(input + "send y = x\n"), HasSubstr("'to' and the destination"));
+  EXPECT_THAT(message(whole_input + "if x > 2:\n  send y = x to x\n"),
+              HasSubstr("a message inside an 'if'"));
+  EXPECT_THAT(message("word x : int[0..9] = input permuted\n"), HasSubstr("permutation"));
+  EXPECT_THAT(message("word x : int[0..1] = input permutation\n"), HasSubstr("int[0..n - 1]"));
+}
+
 TEST(LanguageErrors, Parameters) {
   EXPECT_THAT(setting_message({{"kk", 4}}), HasSubstr("unknown parameter 'kk'"));
   EXPECT_THAT(setting_message({{"k", 5}}),

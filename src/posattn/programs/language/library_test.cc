@@ -13,8 +13,13 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/random.h"
+#include "posattn/evaluation/predict.h"
+#include "posattn/programs/checking/program_task.h"
+#include "posattn/programs/form/definition.h"
 #include "posattn/programs/language/language.h"
+#include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/lowering/run_plan_test.h"
+#include "posattn/programs/messages/route_messages.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -157,14 +162,79 @@ std::vector<std::string> names() {
   for (const LibraryProgram& program : library_programs()) list.push_back(program.name);
   return list;
 }
-INSTANTIATE_TEST_SUITE_P(Programs, Library, testing::ValuesIn(names()), [](const auto& of) {
+bool has_definition(const std::string& name) {
+  return find_definition(library_program(name, 4).task) != nullptr;
+}
+std::vector<std::string> names(bool defined) {
+  std::vector<std::string> list = names();
+  std::erase_if(list, [&](const std::string& name) { return has_definition(name) != defined; });
+  return list;
+}
+std::string identifier(const testing::TestParamInfo<std::string>& of) {
   std::string name = of.param;
   std::ranges::replace(name, '-', '_');
   return name;
-});
+}
+INSTANTIATE_TEST_SUITE_P(Programs, Library, testing::ValuesIn(names(false)), identifier);
+
+// Programs whose answer is a definition: messages, graphs, letters.
+class DefinedLibrary : public testing::TestWithParam<std::string> {};
+
+Values drawn_input(const StaticProgram& program, uint32_t sample) {
+  const ProgramTask task(program);
+  std::vector<float> input(task.shape(program.length).input_count());
+  RandomStream random(5, Purpose::test_data, sample, static_cast<uint32_t>(program.length));
+  task.draw(random, test_range(2, 1, false), program.length, input);
+  return {input.begin(), input.end()};
+}
+
+TEST_P(DefinedLibrary, ComputesItsDefinition) {
+  for (const int n : {1, 2, 3, 7, 8, 16, 33}) {
+    SCOPED_TRACE(n);
+    const StaticProgram program = library_program(GetParam(), n);
+    const Definition& definition = *find_definition(program.task);
+    for (uint32_t sample = 0; sample < 20; ++sample) {
+      const Values x = drawn_input(program, sample);
+      EXPECT_FALSE(input_fault(program, x));
+      ASSERT_EQ(run_static<double>(program, x, 1), definition.answer(program.processors, x));
+    }
+  }
+}
+
+TEST_P(DefinedLibrary, NetworksComputeTheSameOnEveryWay) {
+  for (const int n : {1, 2, 5, 8}) {
+    const StaticProgram program = library_program(GetParam(), n);
+    for (const Routing routing : {Routing::automatic, Routing::sort, Routing::benes}) {
+      SCOPED_TRACE(std::to_string(n) + " " + std::string(to_string(routing)));
+      const RoutedProgram routed = route_messages(program, routing);
+      const Model model = compile(routed.program);
+      for (uint32_t sample = 0; sample < 5; ++sample) {
+        const Values x = drawn_input(program, sample);
+        const std::vector<float> row(x.begin(), x.end());
+        const std::vector<float> found =
+            predict_rows(model, routed_inputs<float>(program, routed, row, 1), 1);
+        ASSERT_EQ(Values(found.begin(), found.end()), run_static<double>(program, x, 1));
+      }
+    }
+  }
+}
+
+TEST_P(DefinedLibrary, HasADescription) {
+  EXPECT_FALSE(find_program(GetParam()).description.empty());
+}
+INSTANTIATE_TEST_SUITE_P(Programs, DefinedLibrary, testing::ValuesIn(names(true)), identifier);
+
+TEST(LibraryList, KHopHasTheLayersOfItsSorts) {
+  const StaticProgram program = [] {
+    const LibraryProgram source = find_program("k-hop");
+    return compile_text(source.text, source.file, 100, {.settings = {{"K", 31}, {"q", 4}}});
+  }();
+  const NetworkPlan plan = plan_network(route_messages(program, Routing::sort).program);
+  EXPECT_EQ(plan.layers.size(), 210u);  // 7 sorts of 28 stages, and what lies between
+}
 
 TEST(LibraryList, NamesTheKnownOnes) {
-  EXPECT_EQ(names().size(), 12u);
+  EXPECT_EQ(names().size(), 20u);
   EXPECT_TRUE(std::ranges::is_sorted(names()));
   try {
     find_program("sorted");

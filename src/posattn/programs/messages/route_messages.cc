@@ -207,6 +207,8 @@ class Router {
                             : deliver_by_position(builder_, groups[g],
                                                   known_[ways[g]->round][ways[g]->destination]));
     }
+    // As words of their own, not as sums of N terms that may each be as large.
+    if (by == Routing::gather) builder_.end_round();
     return arrived;
   }
 
