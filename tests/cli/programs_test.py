@@ -26,6 +26,14 @@ word b : bit = x > y
 output b
 """
 
+DEAD_STORE = """word x : real = input
+word s : real = 2 * x
+receive y = s from i + 1
+x = x + y
+s = 7
+output x
+"""
+
 MILLIONS = """program millions
 word x : int[0..%d] = input
 receive y = x from i - 1
@@ -96,7 +104,14 @@ class Run(CliCase):
         for line in ["start", "after round 1"]:
             self.assertIn(line + "\n", text)
         self.assertRegex(text, r"after round 0\n  x +1 +3 +5 +7\n")
+        self.assertRegex(text, r"after round 0\n  x .*\n  y +0 +1 +2 +3\n")
         self.assertTrue(text.endswith("\n\n1,3,6,10\n"))
+
+    def test_trace_shows_what_the_output_does_not_need(self):
+        (self.folder / "dead.par").write_text(DEAD_STORE)
+        text = self.run_ok("run", "dead.par", "--input", "1,2,3", "--trace")
+        self.assertRegex(text, r"after round 0\n  x +1 +2 +3\n  s +2 +4 +6\n")
+        self.assertRegex(text, r"after round 1\n  x +5 +8 +3\n  s +7 +7 +7\n  y +4 +6 +0\n\n")
 
     def test_whole_numbers(self):
         (self.folder / "larger.par").write_text(LARGER)

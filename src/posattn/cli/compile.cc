@@ -58,6 +58,12 @@ std::string precision_text(const NetworkPlan& plan) {
   }
   // Not whole numbers, which would be exact.
   const std::vector<double> ones(plan.program.processors * plan.program.inputs.size(), 0.99999994);
+  const auto is_curve = [](const Instruction& x) { return x.kind == Operator::Kind::curve; };
+  if (std::ranges::any_of(plan.program.rounds, [&](const Round& round) {
+        return std::ranges::any_of(round.instructions, is_curve);
+      })) {
+    return "tables: how far off an output may be depends on the input; posattn verify says it\n";
+  }
   const auto largest = [&](double roundoff) {
     const BoundedOutputs outputs = bounded_run(plan, ones.data(), roundoff);
     return *std::max_element(outputs.bounds.begin(), outputs.bounds.end());

@@ -14,6 +14,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/predict.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"
 
@@ -67,7 +68,7 @@ std::vector<double> arranged(const std::vector<std::vector<double>>& lists,
   return numbers;
 }
 
-// The words of every processor after each round.
+// The words of every processor after each round: all that the program names.
 std::string trace_text(const StaticProgram& program, const std::vector<double>& input) {
   const std::vector<double> trace = trace_static(program, input);
   const size_t words = program.words.size();
@@ -75,6 +76,7 @@ std::string trace_text(const StaticProgram& program, const std::vector<double>& 
   for (size_t r = 0; r <= program.rounds.size(); ++r) {
     text += r == 0 ? std::string("start\n") : fmt::format("after round {}\n", r - 1);
     for (size_t w = 0; w < words; ++w) {
+      if (program.words[w].name.find(' ') != std::string::npos) continue;
       text += fmt::format("  {:<8}", program.words[w].name);
       for (int i = 0; i < program.processors; ++i) {
         text +=
@@ -122,7 +124,12 @@ ExitCode run_program(const RunFlags& options) {
     write_output(document.dump() + "\n");
     return ExitCode::done;
   }
-  std::string text = options.trace ? trace_text(input.program, numbers) : "";
+  std::string text;
+  if (options.trace) {
+    text = trace_text(compile_text(input.source.text, input.source.file, static_cast<int>(length),
+                                   {.settings = parse_settings(options.settings), .whole = true}),
+                      numbers);
+  }
   const size_t columns = input.program.outputs.size();
   for (size_t column = 0; column < columns; ++column) {  // a line for each output
     for (size_t i = column; i < outputs.size(); i += columns) {

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "posattn/base/error.h"
+#include "posattn/base/parallel.h"
 
 namespace posattn {
 namespace {
@@ -64,15 +65,17 @@ Dataset make_dataset(const DatasetRequest& request) {
   set.labels.resize(set.samples * labels);
   const uint32_t variant = key_variant(request.axis, request.scale, request.length);
   const Sampling sampling{request.range, request.axis, request.scale};
-#pragma omp parallel for num_threads(std::max(1, request.threads)) schedule(static)
-  for (int64_t i = 0; i < set.samples; ++i) {
-    RandomStream random(request.seed, request.purpose, variant, static_cast<uint32_t>(i));
-    task.make_sample(random, sampling, request.length,
-                     {.values = std::span(set.inputs).subspan(i * inputs, inputs),
-                      .tokens = std::span(set.tokens).subspan(i * tokens, tokens),
-                      .targets = std::span(set.targets).subspan(i * targets, targets),
-                      .labels = std::span(set.labels).subspan(i * labels, labels)});
-  }
+  constexpr int64_t block = 64;
+  parallel_for((set.samples + block - 1) / block, std::max(1, request.threads), [&](int64_t b) {
+    for (int64_t i = b * block; i < std::min(set.samples, (b + 1) * block); ++i) {
+      RandomStream random(request.seed, request.purpose, variant, static_cast<uint32_t>(i));
+      task.make_sample(random, sampling, request.length,
+                       {.values = std::span(set.inputs).subspan(i * inputs, inputs),
+                        .tokens = std::span(set.tokens).subspan(i * tokens, tokens),
+                        .targets = std::span(set.targets).subspan(i * targets, targets),
+                        .labels = std::span(set.labels).subspan(i * labels, labels)});
+    }
+  });
   return set;
 }
 

@@ -2,11 +2,11 @@
 // programs, the plain executor for everything else. Batches are checked before they come here.
 #pragma once
 
-#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "posattn/base/parallel.h"
 #include "posattn/model/network.h"
 
 namespace posattn::engine {
@@ -31,22 +31,5 @@ std::unique_ptr<NetworkEngine> make_plan_engine(const ModelSpec& spec,
                                                 const NetworkOptions& options);
 std::unique_ptr<NetworkEngine> make_routed_engine(const ModelSpec& spec,
                                                   const NetworkOptions& options);
-
-// body(0) .. body(count - 1) on `threads` threads, the next free one taking the next. An exception
-// (out of memory) must not leave a parallel region: the first one is thrown again behind it.
-template <class Body>
-void parallel_for(int64_t count, int threads, const Body& body) {
-  std::exception_ptr problem;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t i = 0; i < count; ++i) {
-    try {
-      body(i);
-    } catch (...) {
-#pragma omp critical(posattn_parallel_for)
-      if (!problem) problem = std::current_exception();
-    }
-  }
-  if (problem) std::rethrow_exception(problem);
-}
 
 }  // namespace posattn::engine

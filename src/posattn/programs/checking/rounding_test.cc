@@ -133,7 +133,7 @@ TEST(Rounding, SortIsBoundedTightly) {
 
 TEST(Rounding, BoundsGrowWithTheInputs) {
   const NetworkPlan plan = plan_network(library_program("sort", 8));
-  Values input = {1, -2, 0.5, 7, 3, -4, 2, 6};
+  Values input = {1.1, -2.3, 0.51, 7.9, 3.3, -4.7, 2.1, 6.7};
   const Values once = bounded_run(plan, input.data(), float_roundoff).bounds;
   for (double& x : input) x *= 1024;
   const Values scaled = bounded_run(plan, input.data(), float_roundoff).bounds;

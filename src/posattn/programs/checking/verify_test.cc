@@ -132,13 +132,14 @@ output x
   }
 }
 
-// Sums of numbers a billion times larger than what is left of them.
+// Numbers a billion times larger than what is left of them.
 TEST(Verify, ABoundThatIsNotSmallDecidesNothing) {
   ProgramBuilder builder("cancels", 3);
-  const Variable x = builder.input("x");
+  const Variable x = builder.input("x"), large = builder.word("large", {});
   const Variable y = builder.receive("y", x, [](int i) { return (i + 1) % 3; });
-  const Value large = add(builder[x], scale(1e9, builder[y]));
-  builder.set(x, subtract(large, scale(1e9, minimum(builder[y], add(builder[y], relu(large))))));
+  builder.set(large, add(builder[x], scale(0x1p30, builder[y])));
+  const Variable same = builder.receive("same", large, [](int i) { return i; });
+  builder.set(x, subtract(builder[same], scale(0x1p30, builder[y])));
   const StaticProgram program = builder.finish(x);
   const Verification verification = verify_model(compile(program), program);
   EXPECT_FALSE(verification.counter_example);

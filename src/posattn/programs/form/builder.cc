@@ -169,18 +169,26 @@ void ProgramBuilder::note_line(int line) {
   if (place == round_.lines.end() || *place != line) round_.lines.insert(place, line);
 }
 
-Variable ProgramBuilder::receive(const std::string& name, Variable from, const Place& place,
-                                 int line) {
+Route ProgramBuilder::route_to(const Place& place) const {
   Route route;
   for (int i = 0; i < program_.processors; ++i) {
     const int64_t j = place(i);
     const bool outside = j < 0 || j >= program_.processors;
     route.sources.push_back(outside ? program_.processors : static_cast<int32_t>(j));
   }
-  return receive(name, from, std::move(route), line);
+  return route;
 }
 
-Variable ProgramBuilder::receive(const std::string& name, Variable from, Route route, int line) {
+Variable ProgramBuilder::receive(const std::string& name, Variable from, const Place& place,
+                                 int line) {
+  return receive(name, from, route_to(place), line);
+}
+
+void ProgramBuilder::receive(Variable into, Variable from, const Place& place, int line) {
+  set(into, hear(program_.words[into.word].name, from, route_to(place), line));
+}
+
+Value ProgramBuilder::hear(const std::string& name, Variable from, Route route, int line) {
   // A round's receives come before its local function: what has changed is only there to be read
   // in the next round. A word that holds another's old value is read there.
   if (!is_own(current_[from.word]) || (route.is_sent() && !is_own(current_[route.destination]))) {
@@ -188,10 +196,14 @@ Variable ProgramBuilder::receive(const std::string& name, Variable from, Route r
   }
   if (route.is_sent()) route.destination = current_[route.destination]->index;
   note_line(line);
-  const int index = add_receive(current_[from.word]->index, std::move(route), name);
+  return received(add_receive(current_[from.word]->index, std::move(route), name));
+}
+
+Variable ProgramBuilder::receive(const std::string& name, Variable from, Route route, int line) {
+  const Value heard = hear(name, from, std::move(route), line);
   const auto [place, added] = received_words_.try_emplace(name, 0);
   if (added) place->second = inferred_word(name, false).word;
-  current_[place->second] = received(index);
+  current_[place->second] = heard;
   return {place->second};
 }
 
@@ -375,7 +387,7 @@ Value ProgramBuilder::gated(const Value& value, const std::vector<bool>& where,
 Variable ProgramBuilder::position_bit(const std::vector<bool>& where) {
   const auto [place, added] = position_bits_.try_emplace(where, 0);
   if (added) {
-    place->second = word(fmt::format("position{}", position_bits_.size()), WordType::bit(),
+    place->second = word(fmt::format("position {}", position_bits_.size()), WordType::bit(),
                          std::vector<double>(where.begin(), where.end()))
                         .word;
   }
@@ -415,13 +427,13 @@ void ProgramBuilder::close_round() {
   }
 }
 
-StaticProgram ProgramBuilder::finish(const std::vector<Variable>& outputs) {
+StaticProgram ProgramBuilder::finish(const std::vector<Variable>& outputs, bool whole) {
   if (program_.inputs.empty()) {
     throw Error(ExitCode::configuration, "a program without input", "word x : real = input");
   }
   close_round();
   for (const Variable& output : outputs) program_.outputs.push_back(output.word);
-  simplify(program_);
+  if (!whole) simplify(program_);
   check(program_);
   return std::move(program_);
 }

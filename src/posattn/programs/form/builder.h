@@ -68,6 +68,10 @@ class ProgramBuilder {
   using Place = std::function<int64_t(int processor)>;
   Variable receive(const std::string& name, Variable from, const Place& place, int line = 0);
   Variable receive(const std::string& name, Variable from, Route route, int line = 0);
+  // A word that exists gets it, and keeps its type.
+  void receive(Variable into, Variable from, const Place& place, int line = 0);
+  // What each processor hears, for words to be set to in this round.
+  Value hear(const std::string& name, Variable from, Route route, int line = 0);
   // The same for messages: each processor sends its word to the one whose index its word `to`
   // holds, an integer; outside 0 .. processors - 1 nothing is sent. `permutation`: everybody sends
   // and hears, which routes in fewer layers. Messages by the same word share their way.
@@ -97,12 +101,14 @@ class ProgramBuilder {
 
   // Removes what the outputs do not need.
   StaticProgram finish(Variable output) { return finish(std::vector<Variable>{output}); }
-  StaticProgram finish(const std::vector<Variable>& outputs);
+  // `whole`: with all words and rounds, as the program was built.
+  StaticProgram finish(const std::vector<Variable>& outputs, bool whole = false);
 
  private:
   enum class Typing { declared, whole, free };
   Variable add_word(Word word, Typing typing);
   WordType heard_type(int word, const Route& route) const;
+  Route route_to(const Place& place) const;
   int add_receive(int word, Route route, const std::string& name);
   Value received(int index) const;
   bool hears_messages(const Value& value) const;

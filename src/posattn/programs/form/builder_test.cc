@@ -184,6 +184,40 @@ TEST(ProgramBuilder, RefusesWhatCannotBeExact) {
   expect_refused([&] { program.send("y", k, x); }, "messages to 'x', a real", "an integer");
 }
 
+// A word that exists keeps its type: what it hears is of a smaller one.
+TEST(ProgramBuilder, ReceivingIntoAWord) {
+  ProgramBuilder program("into", 3);
+  const Variable x = program.input("x", WordType::integer(0, 3));
+  const Variable y = program.word("y", WordType::integer(0, 9));
+  program.receive(y, x, [](int i) { return i + 1; });
+  program.set(y, add(program[y], constant_value(5)));
+  program.receive(y, y, [](int i) { return i - 1; });
+  EXPECT_EQ(program.type_of(y), WordType::integer(0, 9));
+  program.set(y, minimum(add(program[y], constant_value(2)), constant_value(9)));
+  const Variable narrow = program.word("narrow", WordType::bit());
+  EXPECT_THROW(program.receive(narrow, x, [](int i) { return i; }), Error);
+  EXPECT_EQ(run(program.finish(y), {1, 2, 3}), (std::vector<double>{2, 9, 9}));
+}
+
+TEST(ProgramBuilder, WholeProgramsKeepWhatTheOutputDoesNotNeed) {
+  const auto built = [](bool whole) {
+    ProgramBuilder program("dead", 2);
+    const Variable x = program.input("x"), s = program.word("s", {});
+    program.set(s, scale(2, program[x]));
+    const Variable y = program.receive("y", s, [](int i) { return 1 - i; });
+    program.set(x, program[y]);
+    program.set(s, constant_value(7));
+    return program.finish({x}, whole);
+  };
+  EXPECT_EQ(built(false).words.size(), 2u);
+  const StaticProgram whole = built(true);
+  ASSERT_EQ(whole.words.size(), 3u);
+  const std::vector<double> trace = trace_static(whole, std::vector<double>{1, 2});
+  // x, s, y of both processors after the last round.
+  EXPECT_EQ(std::vector<double>(trace.end() - 6, trace.end()),
+            (std::vector<double>{4, 7, 4, 2, 7, 2}));
+}
+
 // Random inputs and lengths against the plain loop.
 TEST(ProgramBuilder, PrefixSumsOfAnyLength) {
   RandomStream random(1, Purpose::test_data, 0, 0);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "posattn/base/error.h"
+#include "posattn/programs/form/function_table.h"
 #include "posattn/programs/form/operation.h"
 
 namespace posattn {
@@ -138,6 +139,22 @@ Value with_type(const Value& a, const WordType& type) {
   auto typed = std::make_shared<Expression>(*a);
   typed->type = type;
   return typed;
+}
+
+Value approximation(std::string_view function, const Value& a, double low, double high,
+                    double tolerance) {
+  Operator what{Expression::Kind::curve};
+  what.table = function_table(function, low, high, tolerance);
+  return applied(what, {a});
+}
+
+Value approximate_product(const Value& a, const Value& b, double low, double high,
+                          double tolerance) {
+  const auto half_square = [&](const Value& twice, double from, double to) {
+    return approximation("square", scale(0.5, twice), from, to, tolerance / 2);
+  };
+  const double half = (high - low) / 2;
+  return subtract(half_square(add(a, b), low, high), half_square(subtract(a, b), -half, half));
 }
 
 bool is_zero_at_zero(const Expression& expression) {

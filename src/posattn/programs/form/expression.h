@@ -10,9 +10,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace posattn {
+
+struct FunctionTable;
 
 // What a value may be. A bit is an integer of 0..1.
 struct WordType {
@@ -48,11 +51,13 @@ struct Operator {
     at_least,  // the bit [a >= b], a and b integers
     select,    // bit ? a : b, operands (bit, a, b), and perhaps 1 - bit
     exchange,  // operands (x, p, q): max(x, p) where q is x itself, min(x, p) where q is p
+    curve,     // a curved function of the operand, which the network has as a table
   };
 
   Kind kind = Kind::constant;
   int index = 0;
-  double number = 0;  // of a constant; the factor of scale
+  double number = 0;                                     // of a constant; the factor of scale
+  std::shared_ptr<const FunctionTable> table = nullptr;  // of a curve
 
   // Whether it is a word or a receipt: what all else is made of.
   bool reads() const { return kind == Kind::word || kind == Kind::received; }
@@ -88,6 +93,15 @@ Value select(const Value& condition, const Value& a, const Value& b);
 // The same where 1 - condition is at hand as a word: then reals are selected one layer earlier.
 Value select(const Value& condition, const Value& a, const Value& b, const Value& complement);
 Value exchange(const Value& x, const Value& p, const Value& q);
+
+// What the network only approaches: the function itself for the interpreter, a table for the
+// network, within `tolerance` where `low` <= a <= `high`; a value outside is refused when the
+// program runs. Functions: see function_table.h.
+Value approximation(std::string_view function, const Value& a, double low, double high,
+                    double tolerance);
+// a b by quarter squares, ((a + b) / 2)^2 - ((a - b) / 2)^2, for a and b from low to high.
+Value approximate_product(const Value& a, const Value& b, double low, double high,
+                          double tolerance);
 
 // Whether the value is zero wherever all words and receipts are.
 bool is_zero_at_zero(const Expression& expression);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/programs/form/function_table.h"
 
 namespace posattn {
 namespace {
@@ -226,10 +227,36 @@ constexpr Operation exchanging = {
     },
 };
 
+Refusal outside_table(const Operator& what, const double* x) {
+  const FunctionTable& table = *what.table;
+  return {fmt::format("{} of {:.6g}", table.function->name, x[0]),
+          fmt::format("a number from {} to {}, the range of its table", table.low, table.high)};
+}
+
+constexpr Operation curve = {
+    .kind = Kind::curve,
+    .value =
+        [](const Operator& what, const double* x) {
+          return what.table->contains(x[0]) ? what.table->function->value(x[0]) : std::nan("");
+        },
+    .type = [](const Operator&, const WordType*) { return WordType::real(); },
+    .error = [](const Operator& what, const double* x,
+                const double* e) { return what.table->error_at(x[0], e[0]); },
+    .shorter = [](const Operator& what, const std::vector<Value>& x) -> Value {
+      if (x[0]->kind != Kind::constant || what.table->contains(x[0]->number)) return nullptr;
+      const auto [problem, expected] = outside_table(what, &x[0]->number);
+      throw Error(ExitCode::configuration, problem, expected);
+    },
+    .refusal = outside_table,
+    .text = [](const Operator& what, const Phrase* x) -> Phrase {
+      return {fmt::format("{}({})", what.table->function->name, x[0].text)};
+    },
+};
+
 // In the order of Operator::Kind.
-constexpr const Operation* rows[] = {&word,          &receipt,    &constant,  &addition,
-                                     &scaling,       &smaller,    &larger,    &magnitude,
-                                     &positive_part, &comparison, &selection, &exchanging};
+constexpr const Operation* rows[] = {
+    &word,      &receipt,       &constant,   &addition,  &scaling,    &smaller, &larger,
+    &magnitude, &positive_part, &comparison, &selection, &exchanging, &curve};
 
 }  // namespace
 

@@ -60,7 +60,7 @@ struct Round {
 };
 
 struct Word {
-  std::string name;
+  std::string name;  // one with a space is the builder's own, not the program's
   WordType type;
   std::vector<double> initial;  // by processor; empty: zero everywhere
 };

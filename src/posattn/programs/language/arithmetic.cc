@@ -106,6 +106,9 @@ Number Arithmetic::evaluate(const Term& term, const Scope& scope, const Point& p
       return of_element(term, scope, point);
     case Kind::call:
       return checked(term, of_call(term, scope, point));
+    case Kind::approximation:
+      throw source_.error(term.position, fmt::format("a table of {} for numbers", term.name),
+                          "a word: numbers are known exactly before the program runs");
     case Kind::logical_not:
       return Number::truth(!condition(0));
     case Kind::logical_and:

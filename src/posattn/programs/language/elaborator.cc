@@ -43,7 +43,7 @@ Elaborator::Elaborator(const SyntaxTree& tree, const std::string& name, int leng
   check_task(length);
 }
 
-StaticProgram Elaborator::run() {
+StaticProgram Elaborator::run(bool whole) {
   Scope scope = parameters_;
   run(tree_.statements, scope);
   if (outputs_.empty()) {
@@ -51,7 +51,7 @@ StaticProgram Elaborator::run() {
   }
   StaticProgram program = located({}, [&] {
     state_.flush();
-    return builder_.finish(outputs_);
+    return builder_.finish(outputs_, whole);
   });
   check_columns(program);
   return program;

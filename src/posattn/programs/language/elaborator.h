@@ -20,7 +20,7 @@ class Elaborator {
   Elaborator(const SyntaxTree& tree, const std::string& name, int length, const Source& source,
              const Limits& limits, const Settings& settings);
 
-  StaticProgram run();
+  StaticProgram run(bool whole);  // see ProgramBuilder::finish
   // What is allowed and odd: loops that never run.
   std::vector<std::string> warnings() const;
 

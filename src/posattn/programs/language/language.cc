@@ -27,7 +27,7 @@ StaticProgram compile_text(std::string_view text, const std::string& name, int l
   const std::string own = std::filesystem::path(name).stem().string();
   language::Elaborator elaborator(tree, tree.name.empty() ? own : tree.name, length, source,
                                   options.limits, options.settings);
-  StaticProgram program = elaborator.run();
+  StaticProgram program = elaborator.run(options.whole);
   if (options.warnings != nullptr) *options.warnings = elaborator.warnings();
   return program;
 }

@@ -24,6 +24,7 @@ struct TextOptions {
   language::Limits limits = {};
   // Not nullptr: gets lines about what is allowed and odd, "scan.par:3:1: the loop ...".
   std::vector<std::string>* warnings = nullptr;
+  bool whole = false;  // also what the output does not need
 };
 
 // `name` is the file's, for errors: "scan.par:3:7: ...". Throws Error(configuration), and

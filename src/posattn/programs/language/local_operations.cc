@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "posattn/programs/form/function_table.h"
 #include "posattn/programs/language/local_terms.h"
 #include "posattn/programs/language/staircases.h"
 #include "posattn/programs/language/term_parser.h"
@@ -76,7 +77,7 @@ Number LocalTerms::static_divisor(const Term& term, const Context& context) {
   if (arithmetic_.reads_words(term.operands[1], context.scope)) {
     throw source.error(term.position, "a division by a word",
                        "a divisor known before the program runs",
-                       "the network's layers are piecewise linear in the data");
+                       "reciprocal(y) on [LOW, HIGH] within 0.001 approaches 1 / y");
   }
   const Number divisor = factor(term.operands[1], context);
   if (divisor.value != 0) return divisor;
@@ -105,6 +106,34 @@ std::vector<Cases> LocalTerms::arguments(const Term& term, const Context& contex
                                    "two or more, or an array");
 }
 
+Cases LocalTerms::of_approximation(const Term& term, const Context& context) {
+  const size_t arguments = term.operands.size() - 3;
+  const size_t wanted = term.name == "product" ? 2 : 1;
+  if (arguments != wanted) {
+    throw arithmetic_.source().error(term.position,
+                                     fmt::format("{} with {} arguments", term.name, arguments),
+                                     std::to_string(wanted));
+  }
+  Point point;
+  point.wants_real = true;
+  const auto number = [&](size_t k) {
+    return arithmetic_.evaluate(term.operands[arguments + k], context.scope, point).value;
+  };
+  const double low = number(0), high = number(1), tolerance = number(2);
+  const Cases a = evaluate(term.operands[0], context);
+  const Cases b = evaluate(term.operands[wanted - 1], context);
+  return limited(term, located(term, [&] {
+                   if (wanted == 1) {
+                     return mapped(a, [&](const Value& x) {
+                       return approximation(term.name, x, low, high, tolerance);
+                     });
+                   }
+                   return combined(a, b, [&](const Value& x, const Value& y) {
+                     return approximate_product(x, y, low, high, tolerance);
+                   });
+                 }));
+}
+
 Cases LocalTerms::of_call(const Term& term, const Context& context) {
   const std::string& name = term.name;
   const auto needs = [&](size_t wanted) {
@@ -127,7 +156,10 @@ Cases LocalTerms::of_call(const Term& term, const Context& context) {
   throw arithmetic_.source().error(
       term.position, fmt::format("{} of a word", name.substr(0, 60)),
       "min, max, sum, abs, relu or choose: what ReLUs compute exactly",
-      is_function(name) ? "" : "a procedure is called on a line of its own");
+      find_curved_function(name) != nullptr || name == "product"
+          ? fmt::format("{}(...) on [LOW, HIGH] within 0.001 approaches it", name)
+      : is_function(name) ? ""
+                          : "a procedure is called on a line of its own");
 }
 
 Cases LocalTerms::folded(const Term& term, std::vector<Cases> values,

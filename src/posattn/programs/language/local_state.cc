@@ -105,7 +105,7 @@ Variable LocalState::constants(const WordType& type, const std::vector<double>& 
       constants_.try_emplace({static_cast<int>(type.kind), by_processor}, Variable{});
   if (added) {
     place->second =
-        builder_.word(fmt::format("constants{}", constants_.size()), type, by_processor);
+        builder_.word(fmt::format("constants {}", constants_.size()), type, by_processor);
   }
   return place->second;
 }

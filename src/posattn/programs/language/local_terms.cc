@@ -180,6 +180,8 @@ Cases LocalTerms::evaluate(const Term& term, const Context& context) {
       return state_.read(word(term, context.scope));
     case Kind::call:
       return of_call(term, context);
+    case Kind::approximation:
+      return of_approximation(term, context);
     case Kind::negate:
       return each(term, operands[0], context, negative);
     case Kind::add:

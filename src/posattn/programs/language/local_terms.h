@@ -35,6 +35,7 @@ class LocalTerms {
   Cases of_call(const Term& term, const Context& context);
   Cases of_conditional(const Term& term, const Term& condition, const Term& then,
                        const Term& otherwise, const Context& context);
+  Cases of_approximation(const Term& term, const Context& context);
   Cases of_product(const Term& term, const Context& context);
   Cases of_quotient(const Term& term, const Context& context);
   Cases of_modulo(const Term& term, const Context& context);

@@ -16,8 +16,9 @@ struct Term {
     number,
     nothing,  // as a place: no processor
     name,
-    element,  // name[operands]
-    call,     // name(operands)
+    element,        // name[operands]
+    call,           // name(operands)
+    approximation,  // name(operands but the last three) on [low, high] within tolerance
     negate,
     add,
     subtract,

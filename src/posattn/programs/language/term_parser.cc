@@ -241,7 +241,19 @@ Term TermParser::primary() {
   if (token.kind == Token::Kind::name) {
     if (peek().is("(")) {
       take();
-      return node(Kind::call, token.position, terms_until(")"), token.text);
+      std::vector<Term> operands = terms_until(")");
+      if (!peek().is("on")) {
+        return node(Kind::call, token.position, std::move(operands), token.text);
+      }
+      take();
+      expect("[", "and the range, as [-1, 1]");
+      operands.push_back(term());
+      expect(",", "and the end of the range");
+      operands.push_back(term());
+      expect("]", "to end the range");
+      expect("within", "and how far off it may be, as within 0.001");
+      operands.push_back(primary());
+      return node(Kind::approximation, token.position, std::move(operands), token.text);
     }
     const bool variable = token.text == "n" || token.text == "i" || token.text == "pi";
     if (!contains(keywords, token.text) || variable) {

@@ -1,5 +1,7 @@
 #include "posattn/programs/lowering/lowered_operation.h"
 
+#include "posattn/programs/form/function_table.h"
+
 namespace posattn {
 namespace {
 
@@ -63,10 +65,34 @@ constexpr LoweredOperation exchange = {
     },
     never};
 
+// The value where it is flattest, and from there on both sides a hinge for each change of slope.
+constexpr LoweredOperation curve = {
+    [](Atoms& atoms, const Operator& what, const Forms& x) {
+      const FunctionTable& table = *what.table;
+      const size_t middle = table.flattest_knot();
+      LinearForm result = atoms.constant(table.values[middle]);
+      const auto add_hinge = [&](double sign, size_t knot, double change) {
+        const LinearForm side = combined(x[0], 1, atoms.constant(-table.knots[knot]));
+        add_scaled(result, atoms.relu(scaled(side, sign)), change);
+      };
+      double slope = 0;
+      for (size_t k = middle; k < table.pieces(); ++k) {
+        add_hinge(1, k, table.slope(k) - slope);
+        slope = table.slope(k);
+      }
+      slope = 0;
+      for (size_t k = middle; k-- > 0;) {
+        add_hinge(-1, k + 1, slope - table.slope(k));
+        slope = table.slope(k);
+      }
+      return result;
+    },
+    always};
+
 // In the order of Operator::Kind.
-constexpr const LoweredOperation* rows[] = {&read,          &read,       &constant,  &addition,
-                                            &scaling,       &minimum,    &maximum,   &absolute,
-                                            &positive_part, &comparison, &selection, &exchange};
+constexpr const LoweredOperation* rows[] = {
+    &read,     &read,          &constant,   &addition,  &scaling,  &minimum, &maximum,
+    &absolute, &positive_part, &comparison, &selection, &exchange, &curve};
 
 }  // namespace
 
