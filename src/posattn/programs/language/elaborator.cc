@@ -167,11 +167,11 @@ void Elaborator::execute(const AssertStatement& statement, Position position, Sc
   throw source_.error(position, "the program is not for " + sizes, statement.text.substr(0, 200));
 }
 
-// With one processor there is nobody to hear, and loops over others are empty as they should be.
+// With one or two processors loops over others are often empty as they should be.
 std::vector<std::string> Elaborator::warnings() const {
   std::vector<std::string> lines;
   for (const Loop& loop : loops_) {
-    if (loop.steps > 0 || builder_.processors() == 1) continue;
+    if (loop.steps > 0 || builder_.processors() <= 2) continue;
     lines.push_back(fmt::format("{}the loop over '{}' never runs for n = {}",
                                 source_.at(loop.position), loop.statement->variable,
                                 builder_.length()));
