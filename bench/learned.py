@@ -23,7 +23,7 @@ TASKS = ("cumulative-min", "sort")
 SCALES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 NOISES = (0, 0.001, 0.01, 0.1)
 SHARPNESS = 15
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#777777")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#777777")  # as in the reports
 
 
 def errors_of(options, model):
@@ -43,7 +43,7 @@ def write_csv(path, rows):
 def draw(path, title, panels):
     """panels: {name: [(label, style of gnuplot, [(c, MSE)])]}, side by side; PATH.svg and PATH.png."""
     lines = ["set logscale xy", "set format x '10^{%T}'", "set format y '10^{%T}'", "set grid",
-             "set xlabel 'c (values in [-2c, 2c])'", "set key bottom right",
+             "set xlabel 'c (values in [-2c, 2c])'", "set key below horizontal",
              f"set multiplot layout 1,{len(panels)} title '{title}'", "set ylabel 'MSE'"]
     count = 0
     for name, curves in panels.items():
@@ -111,8 +111,8 @@ def network_row(options, model, routes):
 
 def train(options, out, *arguments):
     call(options, "train", *arguments, "--seeds", f"0..{options.runs - 1}", "--epochs", options.epochs,
-         "--validate-every", 0, "--test-every", 0, "--test-scales", 1, "--threads", options.threads,
-         "--device", "cpu", "--out", out)
+         "--samples", 10_000, "--batch", 100, "--validate-every", 0, "--test-every", 0, "--test-scales", 1,
+         "--threads", options.threads, "--device", "cpu", "--out", out)
     return sorted(out.iterdir())
 
 
@@ -191,7 +191,7 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, default="results", metavar="DIR")
     parser.add_argument("--experiment", default="beside-compiled",
                         help="of `beside`: the name of its results, as beside-compiled-quick")
-    parser.add_argument("--epochs", type=int, default=2001, help="of `start`")
+    parser.add_argument("--epochs", type=int, default=50, help="of `start`: 100 steps each")
     parser.add_argument("--runs", type=int, default=3, help="of `start`: seeds each")
     parser.add_argument("--threads", type=int, default=0, help="of `start`; 0: one per core")
     options = parser.parse_args()

@@ -7,8 +7,9 @@ import unittest
 from support import CliCase, read_metrics, read_tensors
 
 # A training of the compiled cumulative-min of three numbers that takes milliseconds.
-SMALL = ["--samples", 64, "--validation-samples", 16, "--test-samples", 16, "--batch", 16, "--epochs", 3,
+SMALL = ["--threads", 1, "--samples", 64, "--validation-samples", 16, "--test-samples", 16, "--batch", 16,
          "--test-scales", "1,2"]
+FEW = ["--epochs", 3]
 
 
 class Start(CliCase):
@@ -16,7 +17,7 @@ class Start(CliCase):
         self.run_ok("compile", "cumulative-min", "--length", 3, "-o", name, *arguments)
 
     def train(self, *arguments):
-        self.run_ok("train", *SMALL, *arguments)
+        self.run_ok("train", *SMALL, *FEW, *arguments)
         return self.folder / "runs" / "cumulative-min"
 
     def setUp(self):
@@ -36,14 +37,14 @@ class Start(CliCase):
 
     def test_a_run_folder_is_a_start_too(self):
         first = self.train("--from", "min.safetensors") / "positional-seed0"
-        self.run_ok("train", *SMALL, "--from", first, "--out", "more")
+        self.run_ok("train", *SMALL, *FEW, "--from", first, "--out", "more")
         self.assertEqual(read_tensors(self.folder / "more/positional-seed0/start.safetensors"),
                          read_tensors(first / "model.safetensors"))
 
     def test_noise_comes_from_the_seed(self):
         noisy = ["--from", "min.safetensors", "--from-noise", 0.1]
         runs = self.train(*noisy, "--seeds", "0,1")
-        self.run_ok("train", *SMALL, *noisy, "--seed", 1, "--out", "again")
+        self.run_ok("train", *SMALL, *FEW, *noisy, "--seed", 1, "--out", "again")
         starts = [read_tensors(folder / "start.safetensors") for folder in
                   (runs / "positional-seed0", runs / "positional-seed1",
                    self.folder / "again/positional-seed1")]
@@ -63,14 +64,16 @@ class Start(CliCase):
         self.assertFalse((self.folder / "none/positional-seed0").exists())
 
     def test_resume_after_kill(self):
-        settings = ["--from", "min.safetensors", "--from-noise", 0.1, "--epochs", 400,
-                    "--checkpoint-every", 0, "--validate-every", 0, "--test-every", 0]
+        settings = ["--from", "min.safetensors", "--from-noise", 0.1, "--epochs", 200,
+                    "--validate-every", 0, "--test-every", 0]
         self.run_ok("train", *SMALL, *settings, "--out", "straight")
-        with self.background("train", *SMALL, *settings, "--out", "out") as process:
+        saving = ["--checkpoint-every", 0]
+        with self.background("train", *SMALL, *settings, *saving, "--out", "out") as process:
             self.wait_for_epochs(process, self.folder / "out/positional-seed0", 5)
             process.kill()
             process.wait()
-        resume = ["train", "--config", "out/positional-seed0/config.toml", "--out", "out", "--resume"]
+        resume = ["train", "--config", "out/positional-seed0/config.toml", "--out", "out", "--resume",
+                  "--checkpoint-every", 30]
         self.compile("--dense", "--sharpness", 12, name="other.safetensors")
         self.run_error(3, *resume, "--from", "other.safetensors", message=["holds another run", "from-hash is"])
         shutil.move(self.folder / "min.safetensors", self.folder / "moved.safetensors")
@@ -80,7 +83,7 @@ class Start(CliCase):
                              (self.folder / "straight/positional-seed0" / name).read_bytes())
 
     def test_refusals(self):
-        start = ["train", *SMALL, "--from", "min.safetensors"]
+        start = ["train", *SMALL, *FEW, "--from", "min.safetensors"]
         self.run_error(3, *start, "--width", 64, message=["is not that of the settings: width is 1 there, 64 here",
                                                           "leave them out"])
         self.run_error(3, *start, "--architecture", "positional,standard", message="attention is")
@@ -94,7 +97,7 @@ class Start(CliCase):
                                               "output y\n")
         self.run_ok("compile", "next.par", "--length", 3, "--dense", "-o", "next.safetensors")
         self.run_error(3, "train", "--from", "next.safetensors", message=["names no task", "--task"])
-        self.run_ok("train", *SMALL, "--from", "next.safetensors", "--task", "cumulative-min", "--out", "taught")
+        self.run_ok("train", *SMALL, *FEW, "--from", "next.safetensors", "--task", "cumulative-min", "--out", "taught")
 
 
 if __name__ == "__main__":
