@@ -40,8 +40,8 @@ WordStatistics statistics_of(const std::vector<Matrix>& inputs, bool about_zero)
 }
 
 std::vector<double> column(const Matrix& matrix, int index) {
-  std::vector<double> result;
-  for (int r = 0; r < matrix.rows; ++r) result.push_back(matrix(r, index));
+  std::vector<double> result(matrix.rows);
+  for (int r = 0; r < matrix.rows; ++r) result[r] = matrix(r, index);
   return result;
 }
 

@@ -166,9 +166,9 @@ bool FittedTable::is_outside(double z) const {
 
 HingeSum FittedTable::hinges() const {
   const int count = pieces();
-  std::vector<double> slopes;
+  std::vector<double> slopes(count);
   for (int k = 0; k < count; ++k) {
-    slopes.push_back((values_[k + 1] - values_[k]) / (knots_[k + 1] - knots_[k]));
+    slopes[k] = (values_[k + 1] - values_[k]) / (knots_[k + 1] - knots_[k]);
   }
   int flattest = 0;  // a knot; that of an exponential is the first, left of which it is constant
   if (!is_exponential() && count > 1) {
