@@ -1,5 +1,5 @@
-# Embeds the files of experiments/ and programs/ into the library as string literals, so that the
-# program finds them wherever it is installed. Run by the build with
+# Embeds the files of experiments/ and programs/, and what pages carry in themselves, into the library
+# as string literals, so that the program finds them wherever it is installed. Run by the build with
 #   -DFILES=a;b -DOUTPUT=x.cc -DHEADER=posattn/x.h -DTYPE=T -DFUNCTION=f
 # it writes const std::vector<T>& f(), where T is {name, text}.
 if(CMAKE_SCRIPT_MODE_FILE)
@@ -36,3 +36,6 @@ posattn_embed(embedded.cc posattn/experiments/embedded.h EmbeddedFile embedded_f
 file(GLOB POSATTN_PROGRAMS CONFIGURE_DEPENDS programs/*.par)
 posattn_embed(embedded_programs.cc posattn/programs/language/embedded_programs.h EmbeddedProgram
   embedded_programs ${POSATTN_PROGRAMS})
+file(GLOB POSATTN_PAGE_ASSETS CONFIGURE_DEPENDS src/posattn/report/steps/steps.*)
+posattn_embed(page_assets.cc posattn/report/steps/embedded_assets.h PageAsset page_assets
+  ${POSATTN_PAGE_ASSETS})

@@ -10,6 +10,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/input_lists.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
@@ -27,46 +28,6 @@ struct RunFlags {
   int64_t length = 0;
   bool trace = false, json = false;
 };
-
-std::vector<double> parse_input(const std::string& text) {
-  std::vector<double> numbers;
-  size_t start = 0;
-  while (start <= text.size()) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    numbers.push_back(parse_number(text.substr(start, comma - start), "--input"));
-    start = comma + 1;
-  }
-  return numbers;
-}
-
-// The numbers [processors, inputs] from one list for each input; a single number is everybody's.
-std::vector<double> arranged(const std::vector<std::vector<double>>& lists,
-                             const StaticProgram& program, const std::string& hint) {
-  const size_t columns = program.inputs.size();
-  if (lists.size() != columns) {
-    throw Error(ExitCode::usage, fmt::format("--input given {} times", lists.size()),
-                fmt::format("{} times, once for each input of '{}'", columns, program.name));
-  }
-  std::vector<double> numbers(columns * program.processors);
-  for (size_t c = 0; c < columns; ++c) {
-    const std::vector<double>& list = lists[c];
-    const bool one_for_all = c > 0 && list.size() == 1;
-    if (!one_for_all && static_cast<int>(list.size()) != program.processors) {
-      throw Error(ExitCode::usage, fmt::format("{} numbers in --input", list.size()),
-                  fmt::format("{}, one for each processor of '{}' at length {}", program.processors,
-                              program.name, program.length),
-                  hint);
-    }
-    for (int i = 0; i < program.processors; ++i) {
-      const double x = one_for_all ? list[0] : list[i];
-      numbers[i * columns + c] = x;
-    }
-  }
-  if (const std::optional<InputFault> fault = input_fault(program, numbers)) {
-    throw Error(ExitCode::usage, fault->problem + " in --input", fault->expected);
-  }
-  return numbers;
-}
 
 // The words of every processor after each round: all that the program names.
 std::string trace_text(const StaticProgram& program, const std::vector<double>& input) {
@@ -104,8 +65,7 @@ ExitCode run_program(const RunFlags& options) {
   if (std::ranges::find(levels, options.level) == levels.end()) {
     throw unknown_name(ExitCode::usage, "level", options.level, levels);
   }
-  std::vector<std::vector<double>> lists;
-  for (const std::string& text : options.inputs) lists.push_back(parse_input(text));
+  const InputLists lists = parse_inputs(options.inputs);
   int64_t length = options.length;
   if (length == 0) length = static_cast<int64_t>(lists[0].size());
   const ProgramInput input =

@@ -2,26 +2,38 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "posattn/cli/commands.h"
+#include "posattn/cli/input_lists.h"
+#include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/evaluation/csv.h"
+#include "posattn/evaluation/predict.h"
+#include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"
+#include "posattn/report/steps/network_walk.h"
+#include "posattn/report/steps/network_words.h"
+#include "posattn/report/steps/program_walk.h"
+#include "posattn/report/steps/step_page.h"
 #include "posattn/report/svg/program_svg.h"
 
 namespace posattn {
 namespace {
 
 struct ShowFlags {
-  std::string program, settings, output;
-  int64_t length = 8;
+  std::string program, settings, level = "network", output;
+  std::vector<std::string> inputs;  // one list for each input of a program
+  std::optional<int64_t> length;
 };
 
 ExitCode show_program(const ShowFlags& options) {
   const ProgramInput input =
-      read_program(options.program, options.length, parse_settings(options.settings));
+      read_program(options.program, options.length.value_or(8), parse_settings(options.settings));
   const std::string path = options.output.empty() ? input.program.name + ".svg" : options.output;
   write_result(path, program_svg(route_messages(input.program, Routing::automatic).program));
   if (is_standard_output(path)) return ExitCode::done;
@@ -30,23 +42,140 @@ ExitCode show_program(const ShowFlags& options) {
   return ExitCode::done;
 }
 
+bool names_a_model(const std::string& name) {
+  std::error_code ignored;
+  return name.ends_with(".safetensors") || std::filesystem::is_directory(name, ignored);
+}
+
+// A page, and the name that its file has unless --output says another.
+struct NamedWalk {
+  Walk walk;
+  std::string name;
+};
+
+// Of a trained model: --input is a row as `predict` reads it.
+Walk trained_walk(const Model& model, const std::vector<std::string>& inputs) {
+  if (inputs.size() != 1) {
+    throw Error(ExitCode::usage, fmt::format("--input given {} times", inputs.size()),
+                "once for a trained model: its row, node after node");
+  }
+  const Table table = parse_csv(inputs[0], "--input", 0, row_pattern(model.spec));
+  if (table.rows != 1) {
+    throw Error(ExitCode::usage, fmt::format("{} rows in --input", table.rows), "one row");
+  }
+  return network_walk(model, samples_of(model, table, "--input"));
+}
+
+// Of a program: its own rounds, with messages as they are sent, or those of the network, in which
+// they have been routed; `network` makes or has the network of the routed program.
+template <class MakeNetwork>
+Walk walk_through(const StaticProgram& program, const std::string& text,
+                  const std::vector<double>& numbers, Routing routing, const ShowFlags& options,
+                  const MakeNetwork& network) {
+  if (options.level == "mpc") return program_walk(program, text, numbers);
+  const RoutedProgram routed = route_messages(program, routing);
+  const std::vector<double> inputs = routed_inputs<double>(program, routed, numbers, 1);
+  Walk walk = program_walk(routed.program, text, inputs);
+  compare_with_network(network(routed.program), routed.program, inputs, walk);
+  return walk;
+}
+
+NamedWalk model_walk(const ShowFlags& options) {
+  if (options.length || !options.settings.empty()) {
+    throw Error(ExitCode::usage, options.length ? "--length for a model" : "--set for a model",
+                "a program: a model is compiled or trained already");
+  }
+  const std::filesystem::path path = find_model(options.program);
+  const Model model = read_model(path, {});
+  const bool in_folder = path.filename() == "model.safetensors";
+  NamedWalk found;
+  found.name = in_folder ? path.parent_path().filename().string() : path.stem().string();
+  const auto text = model.origin.notes.find("program");
+  if (text == model.origin.notes.end()) {
+    found.walk = trained_walk(model, options.inputs);
+  } else {
+    const StaticProgram program = embedded_program(model, path.string());
+    const std::vector<double> numbers = arranged(parse_inputs(options.inputs), program);
+    const auto itself = [&](const StaticProgram&) -> const Model& { return model; };
+    found.walk =
+        walk_through(program, text->second, numbers, embedded_routing(model), options, itself);
+  }
+  found.walk.facts.push_back(path.string());
+  return found;
+}
+
+NamedWalk compiled_walk(const ShowFlags& options) {
+  const InputLists lists = parse_inputs(options.inputs);
+  const int64_t length = options.length.value_or(static_cast<int64_t>(lists[0].size()));
+  const ProgramInput input =
+      read_program(options.program, length, parse_settings(options.settings));
+  const std::vector<double> numbers =
+      arranged(lists, input.program, options.length ? "" : "--length says what n is");
+  const auto compiled = [](const StaticProgram& program) { return compile(program); };
+  return {walk_through(input.program, input.source.text, numbers, Routing::automatic, options,
+                       compiled),
+          input.program.name};
+}
+
+ExitCode show_steps(const ShowFlags& options) {
+  if (options.level != "mpc" && options.level != "network") {
+    throw unknown_name(ExitCode::usage, "level", options.level, {"mpc", "network"});
+  }
+  const NamedWalk found =
+      names_a_model(options.program) ? model_walk(options) : compiled_walk(options);
+  const std::string path = options.output.empty() ? found.name + ".html" : options.output;
+  write_result(path, step_page(found.walk));
+  if (is_standard_output(path)) return ExitCode::done;
+  write_output(fmt::format("{} steps of {} {}s in {}\n", found.walk.steps.size() - 1,
+                           found.walk.nodes, found.walk.node_noun, path));
+  return ExitCode::done;
+}
+
+ExitCode show(const ShowFlags& options) {
+  if (!options.inputs.empty()) return show_steps(options);
+  if (!names_a_model(options.program)) return show_program(options);
+  throw Error(ExitCode::usage, "a model without --input", "the input to follow through it",
+              fmt::format("posattn show {} --input 3,1,2 -o run.html", options.program));
+}
+
 }  // namespace
 
 void add_show(CommandLine& command_line) {
   auto options = std::make_shared<ShowFlags>();
-  CLI::App& command =
-      add_command(command_line,
-                  {.name = "show",
-                   .description = "Draw who hears whom in every round of a parallel program",
-                   .examples = {"posattn show sort --length 8 -o sort.svg",
-                                "posattn show mine.par --length 16"}},
-                  [options] { return show_program(*options); });
-  command.add_option("PROGRAM", options->program, "A program's name or its .par file")
+  CLI::App& command = add_command(
+      command_line,
+      {.name = "show",
+       .description = "Draw who hears whom in a parallel program, or step through a network",
+       .examples = {"posattn show sort --length 8 -o sort.svg",
+                    "posattn show sort --input 3,1,2 -o run.html",
+                    "posattn show runs/cumulative-sum/positional-seed0 --input 1,2,3,4,5,6,7,8"},
+       .details =
+           "With --input: a page that steps through the rounds of a compiled program, or the\n"
+           "layers of a trained model, with this input. It opens in any browser, without a\n"
+           "network: arrow keys, Home, End and space, or buttons and swipes."},
+      [options] { return show(*options); });
+  command
+      .add_option("PROGRAM", options->program,
+                  "A program's name or its .par file; with --input also a model file or run folder")
       ->required()
       ->type_name("");
-  command.add_option("--length", options->length, "Numbers per input, n")->option_text("INT [8]");
+  command
+      .add_option("--input", options->inputs,
+                  "Numbers separated by commas, to step through; once for each input of a program")
+      ->allow_extra_args(false)
+      ->option_text("LIST");
+  command
+      .add_option("--length", options->length,
+                  "Numbers per input, n; with --input the count of numbers")
+      ->option_text("INT [8]");
+  command
+      .add_option("--level", options->level,
+                  "With --input: mpc: messages as the program sends them; network: routed, as the "
+                  "network has them")
+      ->option_text("TEXT [network]");
   add_set_option(command, options->settings);
-  add_output_option(command, options->output, "The picture; '-': standard output",
+  add_output_option(command, options->output,
+                    "The picture or, with --input, the page; '-': standard output",
                     "FILE [PROGRAM.svg]");
 }
 

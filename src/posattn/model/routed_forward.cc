@@ -234,6 +234,22 @@ void RoutedNetwork<T>::forward(const T* inputs, int64_t samples, T* outputs, int
   }
 }
 
+template <class T>
+std::vector<T> RoutedNetwork<T>::states(const T* input) const {
+  const int nodes = spec_.nodes();
+  const int64_t size = int64_t{1} * nodes * spec_.width;
+  Workspace work = make_workspace(1, 1);
+  std::vector<T> all((layers_.size() + 1) * size);
+  encode<1>(input, 1, 0, nodes, work.threads[0], all.data());
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    T* const state = all.data() + static_cast<int64_t>(l) * size;
+    run_layer<1>(layers_[l], state, 0, nodes, work.threads[0], state + size);
+  }
+  return all;
+}
+
+template std::vector<float> RoutedNetwork<float>::states(const float*) const;
+template std::vector<double> RoutedNetwork<double>::states(const double*) const;
 template void RoutedNetwork<float>::forward(const float*, int64_t, float*, int) const;
 template void RoutedNetwork<double>::forward(const double*, int64_t, double*, int) const;
 

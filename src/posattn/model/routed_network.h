@@ -51,6 +51,10 @@ class RoutedNetwork {
   // the same.
   void forward(const T* inputs, int64_t samples, T* outputs, int threads = 1) const;
 
+  // What the nodes hold on the way of one sample, [depth + 1, nodes, width]: encoded, then after
+  // each layer.
+  std::vector<T> states(const T* input) const;
+
  private:
   struct Read {
     int32_t node;

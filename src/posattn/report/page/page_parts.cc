@@ -60,16 +60,19 @@ pre { background: var(--code); padding: .75rem 1rem; border-radius: .4rem; overf
 @media (max-width: 22rem) { figure svg { max-width: 100%; height: auto; } }
 )css";
 
-std::string dot_colours() {
+}  // namespace
+
+std::string style_colours(std::string_view name, std::string_view property) {
   std::string light, dark;
   for (int style = 0; style < line_style_count; ++style) {
-    light += fmt::format(".style{} {{ background: {}; }}\n", style, line_style(style).colour);
-    dark += fmt::format(".style{} {{ background: {}; }}\n", style, line_style(style).dark_colour);
+    const auto rule = [&](const char* colour) {
+      return fmt::format(".{}{} {{ {}: {}; }}\n", name, style, property, colour);
+    };
+    light += rule(line_style(style).colour);
+    dark += rule(line_style(style).dark_colour);
   }
   return light + "@media (prefers-color-scheme: dark) {\n" + dark + "}\n";
 }
-
-}  // namespace
 
 std::string three_digits(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "not a number" : "infinite";
@@ -106,13 +109,13 @@ std::string plural(size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string html_page(std::string_view title, std::string_view body) {
+std::string html_page(std::string_view title, std::string_view body, std::string_view head) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<title>{0}</title>\n<style>{1}{2}</style>\n</head>\n<body>\n<h1>{0}</h1>\n{3}"
+      "<title>{0}</title>\n<style>{1}{2}</style>\n{4}</head>\n<body>\n<h1>{0}</h1>\n{3}"
       "</body>\n</html>\n",
-      escape_markup(title), style_sheet, dot_colours(), body);
+      escape_markup(title), style_sheet, style_colours("style", "background"), body, head);
 }
 
 }  // namespace posattn

@@ -7,8 +7,9 @@
 
 namespace posattn {
 
-// The whole page around `body`, with `title` as its heading too; the title is escaped here.
-std::string html_page(std::string_view title, std::string_view body);
+// The whole page around `body`, with `title` as its heading too; the title is escaped here. `head`
+// is markup for a page's own style.
+std::string html_page(std::string_view title, std::string_view body, std::string_view head = {});
 
 // These take markup: escape what comes from outside.
 std::string paragraph(std::string_view text);
@@ -24,6 +25,9 @@ std::string table_element(std::string_view name, std::string_view rows, bool den
 
 // The mark of a line's style (report/plot/figure.h) beside its name.
 std::string style_dot(int style);
+
+// Rules of a style sheet: the class `name`K has the colour of style K as this property.
+std::string style_colours(std::string_view name, std::string_view property);
 
 // Three digits: 0.0213, 53, 2.1e-05; "not a number".
 std::string three_digits(double value);

@@ -14,6 +14,7 @@
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/figure.h"
 #include "posattn/report/plot/text_lines.h"
+#include "posattn/report/route_bundles.h"
 
 namespace posattn {
 namespace {
@@ -22,35 +23,6 @@ constexpr int most_processors = 128, most_rounds = 200;
 constexpr int left = 50, right = 40, head_space = 34, line_height = 19;
 constexpr int widest = 720;  // as the figures; a wider program goes on in the next row
 constexpr double small_print = 13;
-
-// Receives with one route are one bundle of arrows.
-struct Bundle {
-  const Route* route;
-  std::vector<std::string> names;  // of what is heard
-};
-
-// min(x, p) or max(x, p) reads p a second time where the minimum is wanted (Kind::exchange).
-bool chooses_minimum(const Round& round, size_t receive) {
-  return std::ranges::any_of(round.instructions, [&](const Instruction& instruction) {
-    if (instruction.kind != Expression::Kind::exchange) return false;
-    const Instruction& choice = round.instructions[static_cast<size_t>(instruction.operands[2])];
-    return choice.kind == Expression::Kind::received &&
-           static_cast<size_t>(choice.index) == receive;
-  });
-}
-
-std::vector<Bundle> bundles_of(const Round& round) {
-  std::vector<Bundle> bundles;
-  for (size_t i = 0; i < round.receives.size(); ++i) {
-    const Receive& receive = round.receives[i];
-    auto bundle = std::ranges::find_if(
-        bundles, [&](const Bundle& other) { return *other.route == receive.route; });
-    if (bundle == bundles.end()) bundle = bundles.insert(bundle, {&receive.route, {}});
-    bundle->names.push_back(chooses_minimum(round, i) ? receive.name + " again: the minimum stays"
-                                                      : receive.name);
-  }
-  return bundles;
-}
 
 class Drawing {
  public:
@@ -161,7 +133,7 @@ class Drawing {
          "text-anchor=\"middle\" font-weight=\"bold\"");
     svg_ += fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#eeeeee\"/>\n",
                         x + column.width, top_, bottom);
-    const std::vector<Bundle> bundles = bundles_of(round);
+    const std::vector<RouteBundle> bundles = route_bundles(round);
     for (size_t k = 0; k < bundles.size(); ++k) {
       for (const std::string& name : bundles[k].names) heard_as(k).insert(name);
       draw_route(*bundles[k].route, from, to, static_cast<int>(k),
@@ -290,6 +262,11 @@ class Drawing {
 }  // namespace
 
 std::string program_svg(const StaticProgram& program) {
+  if (program.sends()) {
+    throw Error(ExitCode::usage,
+                fmt::format("a picture of '{}', whose messages go where data says", program.name),
+                "a program in which who hears whom is fixed", "route its messages first");
+  }
   if (program.processors > most_processors || program.rounds.size() > most_rounds) {
     throw Error(ExitCode::usage,
                 fmt::format("a diagram of {} processors and {} rounds", program.processors,

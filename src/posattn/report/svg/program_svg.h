@@ -8,8 +8,8 @@
 
 namespace posattn {
 
-// One <svg> element. Throws Error(usage) for more than 128 processors or 200 rounds: nobody could
-// read it.
+// One <svg> element. Throws Error(usage) for more than 128 processors or 200 rounds, which nobody
+// could read, and for messages that go where data says.
 std::string program_svg(const StaticProgram& program);
 
 }  // namespace posattn

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "posattn/base/error.h"
+#include "posattn/programs/form/builder.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/report/well_formed_test.h"
 
@@ -88,6 +89,13 @@ TEST(ProgramSvg, NamesAreEscaped) {
   const std::string svg = program_svg(program);
   EXPECT_EQ(markup_problem(svg), "");
   EXPECT_EQ(count(svg, "<x>"), 0);
+}
+
+TEST(ProgramSvg, RefusesMessagesThatGoWhereDataSays) {
+  ProgramBuilder program("messages", 3);
+  const Variable x = program.input("x", WordType::integer(0, 2));
+  const StaticProgram sends = program.finish(program.send("y", x, x));
+  EXPECT_THROW(program_svg(sends), Error);
 }
 
 TEST(ProgramSvg, RefusesWhatNobodyCouldRead) {

@@ -1,0 +1,54 @@
+#include "posattn/cli/input_lists.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+
+namespace posattn {
+
+InputLists parse_inputs(const std::vector<std::string>& texts) {
+  InputLists lists;
+  for (const std::string& text : texts) {
+    std::vector<double>& numbers = lists.emplace_back();
+    size_t start = 0;
+    while (start <= text.size()) {
+      const size_t comma = std::min(text.find(',', start), text.size());
+      numbers.push_back(parse_number(text.substr(start, comma - start), "--input"));
+      start = comma + 1;
+    }
+  }
+  return lists;
+}
+
+std::vector<double> arranged(const InputLists& lists, const StaticProgram& program,
+                             const std::string& hint) {
+  const size_t columns = program.inputs.size();
+  if (lists.size() != columns) {
+    throw Error(ExitCode::usage, fmt::format("--input given {} times", lists.size()),
+                fmt::format("{} times, once for each input of '{}'", columns, program.name));
+  }
+  std::vector<double> numbers(columns * program.processors);
+  for (size_t c = 0; c < columns; ++c) {
+    const std::vector<double>& list = lists[c];
+    const bool one_for_all = c > 0 && list.size() == 1;
+    if (!one_for_all && static_cast<int>(list.size()) != program.processors) {
+      throw Error(ExitCode::usage, fmt::format("{} numbers in --input", list.size()),
+                  fmt::format("{}, one for each processor of '{}' at length {}", program.processors,
+                              program.name, program.length),
+                  hint);
+    }
+    for (int i = 0; i < program.processors; ++i) {
+      const double x = one_for_all ? list[0] : list[i];
+      numbers[i * columns + c] = x;
+    }
+  }
+  if (const std::optional<InputFault> fault = input_fault(program, numbers)) {
+    throw Error(ExitCode::usage, fault->problem + " in --input", fault->expected);
+  }
+  return numbers;
+}
+
+}  // namespace posattn

@@ -1,0 +1,28 @@
+// What a network holds on its way through one sample, for looking inside. In fp32, as written: slow
+// beside the engines, the same numbers up to rounding.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "posattn/model/batch.h"
+#include "posattn/model/parameters.h"
+#include "posattn/model/spec.h"
+
+namespace posattn {
+
+struct Activations {
+  int nodes = 0, width = 0;    // of nodes the real ones, then the scratch nodes
+  std::vector<float> states;   // [depth + 1, nodes, width]: encoded, then after each layer
+  std::vector<float> outputs;  // [real_nodes, output_columns]
+
+  float state(int layers, int node, int column) const {
+    return states[(int64_t{1} * layers * nodes + node) * width + column];
+  }
+};
+
+// Throws as check_batch does.
+Activations activations_of(const ModelSpec& spec, const Parameters<float>& parameters,
+                           const Batch& one_sample);
+
+}  // namespace posattn

@@ -1,0 +1,106 @@
+#include "posattn/report/steps/program_walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "posattn/programs/form/describe.h"
+#include "posattn/report/route_bundles.h"
+
+namespace posattn {
+namespace {
+
+int64_t numbers_in(const StaticProgram& program) {
+  auto count = static_cast<int64_t>(program.rounds.size() + 1) * program.processors *
+               static_cast<int64_t>(program.words.size());
+  for (const Round& round : program.rounds) {
+    for (const RouteBundle& bundle : route_bundles(round)) {
+      if (!bundle.route->is_weighted()) count += program.processors;
+      for (const auto& row : bundle.route->weighted) count += static_cast<int64_t>(row.size());
+    }
+  }
+  return count;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  size_t start = 0;
+  while (start < text.size()) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+// Who is heard; of a message the senders, as the words [processors, words] before the round say.
+WalkHearing hearing_of(const StaticProgram& program, const RouteBundle& bundle,
+                       std::span<const double> before) {
+  WalkHearing hearing{bundle.names, bundle.words, {}};
+  hearing.reads.resize(program.processors);
+  const Route& route = *bundle.route;
+  for (int i = 0; i < program.processors; ++i) {
+    auto& reads = hearing.reads[i];
+    if (route.is_sent()) {
+      const double to = before[i * program.words.size() + route.destination];
+      if (to >= 0 && to < program.processors) hearing.reads[static_cast<int>(to)] = {{i, 1.0}};
+    } else if (route.is_weighted()) {
+      reads = route.weighted[i];
+      std::ranges::stable_sort(reads, [](const auto& a, const auto& b) {
+        return std::abs(a.second) > std::abs(b.second);
+      });
+    } else if (route.sources[i] < program.processors) {
+      reads = {{route.sources[i], 1.0}};
+    }
+  }
+  return hearing;
+}
+
+// "input x: 3, 1, 2", of each word; numbers [processors, words].
+void add_facts(const StaticProgram& program, const char* what, const std::vector<int>& words,
+               std::span<const double> numbers, Walk& walk) {
+  for (size_t c = 0; c < words.size(); ++c) {
+    std::vector<double> of_word;
+    for (size_t i = c; i < numbers.size(); i += words.size()) of_word.push_back(numbers[i]);
+    walk.facts.push_back(
+        fmt::format("{} {}: {}", what, program.words[words[c]].name, short_list(of_word)));
+  }
+}
+
+}  // namespace
+
+Walk program_walk(const StaticProgram& program, const std::string& text,
+                  std::span<const double> input) {
+  check_walk_size(program.processors, numbers_in(program));
+  const std::vector<double> trace = trace_static(program, input);
+  Walk walk;
+  walk.title = program.name + ", round by round";
+  walk.node_noun = "processor";
+  walk.nodes = program.processors;
+  walk.source = lines_of(text);
+  for (const Word& word : program.words) walk.columns.push_back({word.name, to_string(word.type)});
+  const size_t size = program.processors * program.words.size();
+  for (size_t r = 0; r <= program.rounds.size(); ++r) {
+    WalkStep step;
+    step.values.assign(trace.begin() + static_cast<int64_t>(r * size),
+                       trace.begin() + static_cast<int64_t>((r + 1) * size));
+    if (r == 0) {
+      step.title = "start";
+    } else {
+      const Round& round = program.rounds[r - 1];
+      step.title = fmt::format("after round {}", r - 1);
+      step.notes = describe_updates(program, round, 120);
+      step.lines = round.lines;
+      for (const RouteBundle& bundle : route_bundles(round)) {
+        step.hears.push_back(hearing_of(program, bundle, walk.steps.back().values));
+      }
+    }
+    walk.steps.push_back(std::move(step));
+  }
+  add_facts(program, "input", program.inputs, input, walk);
+  add_facts(program, "output", program.outputs, run_static<double>(program, input, 1), walk);
+  return walk;
+}
+
+}  // namespace posattn

@@ -1,0 +1,106 @@
+#include "posattn/report/steps/step_page.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "posattn/report/markup.h"
+#include "posattn/report/page/page_parts.h"
+#include "posattn/report/steps/embedded_assets.h"
+
+namespace posattn {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string_view asset(std::string_view name) {
+  return std::ranges::find(page_assets(), name, &PageAsset::name)->text;
+}
+
+// JSON has no word for what is not finite.
+ordered_json number(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  if (x == std::floor(x) && std::abs(x) < 1e15) return static_cast<int64_t>(x);  // shorter
+  return x;
+}
+
+ordered_json numbers(const std::vector<double>& values) {
+  ordered_json list = ordered_json::array();
+  for (const double x : values) list.push_back(number(x));
+  return list;
+}
+
+ordered_json column_json(const WalkColumn& column) {
+  ordered_json json = {{"name", column.name},
+                       {"type", column.type},
+                       {"first", column.first_step},
+                       {"real", column.real_nodes_only}};
+  if (!column.letters.empty()) json["letters"] = column.letters;
+  return json;
+}
+
+// Reads of a node lie flat: node, weight, node, weight.
+ordered_json hearing_json(const WalkHearing& hearing) {
+  ordered_json reads = ordered_json::array();
+  for (const auto& of_node : hearing.reads) {
+    ordered_json flat = ordered_json::array();
+    for (const auto& [node, weight] : of_node) {
+      flat.push_back(node);
+      flat.push_back(number(weight));
+    }
+    reads.push_back(std::move(flat));
+  }
+  return {{"names", hearing.names}, {"columns", hearing.columns}, {"reads", std::move(reads)}};
+}
+
+ordered_json step_json(const WalkStep& step) {
+  ordered_json hears = ordered_json::array();
+  for (const WalkHearing& hearing : step.hears) hears.push_back(hearing_json(hearing));
+  return {{"title", step.title},
+          {"notes", step.notes},
+          {"lines", step.lines},
+          {"hears", std::move(hears)},
+          {"values", numbers(step.values)}};
+}
+
+// In ASCII, and without a character that could end or open an element: text of a program and names
+// of files come from outside.
+std::string walk_json(const Walk& walk) {
+  ordered_json document = {{"noun", walk.node_noun},        {"nodes", walk.nodes},
+                           {"scratch", walk.scratch_nodes}, {"columns", ordered_json::array()},
+                           {"source", walk.source},         {"steps", ordered_json::array()}};
+  for (const WalkColumn& column : walk.columns) document["columns"].push_back(column_json(column));
+  for (const WalkStep& step : walk.steps) document["steps"].push_back(step_json(step));
+  std::string text;
+  for (const char c : document.dump(-1, ' ', true, ordered_json::error_handler_t::replace)) {
+    if (c == '<' || c == '>' || c == '&') {
+      text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string step_page(const Walk& walk) {
+  // The page may load nothing: what it shows is all in it.
+  const std::string head = fmt::format(
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"/>\n<style>{}{}</style>\n",
+      asset("steps.css"), style_colours("stroke", "stroke"));
+  const std::string body =
+      fmt::format("<p class=\"facts\">{}</p>\n{}",
+                  escape_markup(fmt::format("{}", fmt::join(walk.facts, " · "))),
+                  asset("steps.html")) +
+      "<script type=\"application/json\" id=\"walk\">" + walk_json(walk) + "</script>\n<script>\n" +
+      std::string(asset("steps.js")) + "</script>\n";
+  return html_page(walk.title, body, head);
+}
+
+}  // namespace posattn
