@@ -72,7 +72,7 @@ class Compiled(CliCase):
 
     def test_wrong_weights_are_found(self):
         self.run_ok("compile", "k-hop", "--length", 12, "--set", "K=3,q=2", "-o", "m.safetensors")
-        change_number(self.folder / "m.safetensors", "decoding.weight", 0, 7.0)
+        change_number(self.folder / "m.safetensors", "encoding.weight", 0, 7.0)
         self.run_error(6, "verify", "m.safetensors", "--samples", 200, "--scales", 1,
                        message="does not compute")
 
