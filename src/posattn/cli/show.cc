@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/predict.h"
+#include "posattn/programs/form/follow.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/report/steps/network_walk.h"
@@ -26,7 +28,8 @@ namespace posattn {
 namespace {
 
 struct ShowFlags {
-  std::string program, settings, level = "network", output;
+  std::string program, settings, level = "network", output, letters;
+  std::optional<int> follow;        // a processor, whose output's way is marked
   std::vector<std::string> inputs;  // one list for each input of a program
   std::optional<int64_t> length;
 };
@@ -66,17 +69,49 @@ Walk trained_walk(const Model& model, const std::vector<std::string>& inputs) {
   return network_walk(model, samples_of(model, table, "--input"));
 }
 
+// Letters in place of the numbers that stand for them, and the way of one output.
+void mark(Walk& walk, const StaticProgram& program, const std::vector<double>& numbers,
+          const ShowFlags& options) {
+  const WordType& alphabet = program.words[program.inputs[0]].type;
+  for (size_t w = 0; !options.letters.empty() && w < program.words.size(); ++w) {
+    const WordType& type = program.words[w].type;
+    const bool is_letter =
+        !type.is_real() && type.low >= 0 && type.high == alphabet.high &&
+        (w == static_cast<size_t>(program.inputs[0]) ||
+         std::ranges::find(program.inputs, static_cast<int>(w)) == program.inputs.end());
+    if (!is_letter) continue;
+    for (const char letter : options.letters) walk.columns[w].letters.emplace_back(1, letter);
+  }
+  if (!options.follow) return;
+  if (*options.follow < 0 || *options.follow >= program.processors) {
+    throw Error(ExitCode::usage, fmt::format("--follow {}", *options.follow),
+                fmt::format("a processor, 0 to {}", program.processors - 1));
+  }
+  const auto way = follow(program, numbers, *options.follow);
+  for (size_t step = 0; step < way.size(); ++step) {
+    if (!way[step]) continue;
+    walk.steps[step].followed_node = way[step]->processor;
+    walk.steps[step].followed_column = way[step]->word;
+  }
+  walk.facts.push_back(fmt::format("followed: the output of processor {}", *options.follow));
+}
+
 // Of a program: its own rounds, with messages as they are sent, or those of the network, in which
 // they have been routed; `network` makes or has the network of the routed program.
 template <class MakeNetwork>
 Walk walk_through(const StaticProgram& program, const std::string& text,
                   const std::vector<double>& numbers, Routing routing, const ShowFlags& options,
                   const MakeNetwork& network) {
-  if (options.level == "mpc") return program_walk(program, text, numbers);
+  if (options.level == "mpc") {
+    Walk walk = program_walk(program, text, numbers);
+    mark(walk, program, numbers, options);
+    return walk;
+  }
   const RoutedProgram routed = route_messages(program, routing);
   const std::vector<double> inputs = routed_inputs<double>(program, routed, numbers, 1);
   Walk walk = program_walk(routed.program, text, inputs);
   compare_with_network(network(routed.program), routed.program, inputs, walk);
+  mark(walk, routed.program, inputs, options);
   return walk;
 }
 
@@ -92,6 +127,11 @@ NamedWalk model_walk(const ShowFlags& options) {
   found.name = in_folder ? path.parent_path().filename().string() : path.stem().string();
   const auto text = model.origin.notes.find("program");
   if (text == model.origin.notes.end()) {
+    if (options.follow || !options.letters.empty()) {
+      throw Error(ExitCode::usage,
+                  options.follow ? "--follow for a trained model" : "--letters for a trained model",
+                  "a program, or a model compiled from one");
+    }
     found.walk = trained_walk(model, options.inputs);
   } else {
     const StaticProgram program = embedded_program(model, path.string());
@@ -133,6 +173,11 @@ ExitCode show_steps(const ShowFlags& options) {
 
 ExitCode show(const ShowFlags& options) {
   if (!options.inputs.empty()) return show_steps(options);
+  if (options.follow || !options.letters.empty()) {
+    throw Error(ExitCode::usage,
+                options.follow ? "--follow without --input" : "--letters without --input",
+                "an input to step through");
+  }
   if (!names_a_model(options.program)) return show_program(options);
   throw Error(ExitCode::usage, "a model without --input", "the input to follow through it",
               fmt::format("posattn show {} --input 3,1,2 -o run.html", options.program));
@@ -148,6 +193,7 @@ void add_show(CommandLine& command_line) {
        .description = "Draw who hears whom in a parallel program, or step through a network",
        .examples = {"posattn show sort --length 8 -o sort.svg",
                     "posattn show sort --input 3,1,2 -o run.html",
+                    "posattn show k-hop --input 1,2,1,3,1,2 --input 2 --letters _abcd --follow 5",
                     "posattn show runs/cumulative-sum/positional-seed0 --input 1,2,3,4,5,6,7,8"},
        .details =
            "With --input: a page that steps through the rounds of a compiled program, or the\n"
@@ -173,6 +219,16 @@ void add_show(CommandLine& command_line) {
                   "With --input: mpc: messages as the program sends them; network: routed, as the "
                   "network has them")
       ->option_text("TEXT [network]");
+  command
+      .add_option("--follow", options->follow,
+                  "With --input, of a program: mark who carries this processor's output, from the "
+                  "start to the end")
+      ->option_text("INT");
+  command
+      .add_option(
+          "--letters", options->letters,
+          "With --input, of a program: characters for 0, 1, ... of its first input, as _abcd")
+      ->option_text("TEXT");
   add_set_option(command, options->settings);
   add_output_option(command, options->output,
                     "The picture or, with --input, the page; '-': standard output",

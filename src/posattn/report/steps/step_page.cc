@@ -60,11 +60,13 @@ ordered_json hearing_json(const WalkHearing& hearing) {
 ordered_json step_json(const WalkStep& step) {
   ordered_json hears = ordered_json::array();
   for (const WalkHearing& hearing : step.hears) hears.push_back(hearing_json(hearing));
-  return {{"title", step.title},
-          {"notes", step.notes},
-          {"lines", step.lines},
-          {"hears", std::move(hears)},
-          {"values", numbers(step.values)}};
+  ordered_json json = {{"title", step.title},
+                       {"notes", step.notes},
+                       {"lines", step.lines},
+                       {"hears", std::move(hears)},
+                       {"values", numbers(step.values)}};
+  if (step.followed_node >= 0) json["followed"] = {step.followed_node, step.followed_column};
+  return json;
 }
 
 // In ASCII, and without a character that could end or open an element: text of a program and names

@@ -158,6 +158,8 @@
         cell.title = known ? String(x) : "";
         const changed = known && now > 0 && hasValue(now - 1, i, c) && value(now - 1, i, c) !== x;
         cell.classList.toggle("changed", changed);
+        const followed = walk.steps[now].followed;
+        cell.classList.toggle("followed", Boolean(followed) && followed[0] === i && followed[1] === c);
       }
     }
     drawArrows();
@@ -250,8 +252,26 @@
     showDetail();
   }
 
+  // The node that carries the followed value is the chosen one, and in sight.
+  function follow() {
+    const followed = walk.steps[now].followed;
+    if (!followed) return;
+    selected = followed[0];
+    if (!shown.includes(followed[1])) {
+      shown = [...shown, followed[1]].sort((a, b) => a - b);
+      layHead();
+      layRows();
+    }
+    const top = followed[0] * rowHeight;
+    if (top < stage.scrollTop || top + 2 * rowHeight > stage.scrollTop + stage.clientHeight) {
+      stage.scrollTop = Math.max(0, top - stage.clientHeight / 2);
+      layRows();
+    }
+  }
+
   function go(step) {
     now = Math.max(0, Math.min(lastStep, step));
+    follow();
     if (now === lastStep) stop();
     show();
   }
@@ -370,6 +390,8 @@
   makeChooser();
   listen();
   layHead();
+  layRows();
+  follow();
   show();
   layRows();
 })();

@@ -31,7 +31,8 @@ struct WalkStep {
   std::vector<std::string> notes;  // what happens, in words
   std::vector<int> lines;          // of the program's text, from 1
   std::vector<WalkHearing> hears;
-  std::vector<double> values;  // [nodes, columns] after the step
+  std::vector<double> values;                    // [nodes, columns] after the step
+  int followed_node = -1, followed_column = -1;  // who carries the value that is followed, or -1
 };
 
 struct Walk {
