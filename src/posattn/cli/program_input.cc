@@ -1,7 +1,6 @@
 #include "posattn/cli/program_input.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -18,6 +17,21 @@ constexpr int64_t longest = 1 << 20;
 
 std::string count_of(int64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// "3-7,9"; the first ones and how many more, where it would be long.
+std::string line_ranges(const std::vector<int>& lines) {
+  constexpr size_t enough = 24;
+  std::string text;
+  for (size_t first = 0; first < lines.size();) {
+    size_t last = first;
+    while (last + 1 < lines.size() && lines[last + 1] == lines[last] + 1) ++last;
+    if (text.size() > enough) return fmt::format("{} and {} more", text, lines.size() - first);
+    text += fmt::format("{}{}", text.empty() ? "" : ",", lines[first]);
+    if (last > first) text += fmt::format("{}{}", last == first + 1 ? ',' : '-', lines[last]);
+    first = last + 1;
+  }
+  return text;
 }
 
 }  // namespace
@@ -103,7 +117,7 @@ std::string plan_listing(const NetworkPlan& plan) {
     std::string lines = "-", what = "passes the result on";
     if (!passing) {
       const Round& round = plan.program.rounds[layer.round];
-      lines = round.lines.empty() ? "-" : fmt::format("{}", fmt::join(round.lines, ","));
+      lines = round.lines.empty() ? "-" : line_ranges(round.lines);
       const bool continues = k + 1 < plan.layers.size() && plan.layers[k + 1].round == layer.round;
       const std::vector<std::string> updates = describe_updates(plan.program, round, 58);
       what = updates.empty() ? "" : updates.front();

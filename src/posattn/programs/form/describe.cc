@@ -5,6 +5,17 @@
 namespace posattn {
 namespace {
 
+// At most so many bytes, and no part of a character.
+std::string shortened(const std::string& text, size_t longest) {
+  if (text.size() <= longest) return text;
+  const auto continues = [&](size_t k) {
+    return (static_cast<unsigned char>(text[k]) & 0xC0) == 0x80;
+  };
+  size_t end = longest;
+  while (end > 0 && continues(end)) --end;
+  return text.substr(0, end) + "…";
+}
+
 class Describer {
  public:
   Describer(const StaticProgram& program, const Round& round, size_t longest)
@@ -12,15 +23,14 @@ class Describer {
     for (const Instruction& instruction : round.instructions) {
       Phrase phrase = describe(instruction);
       // A shared part may be repeated without end.
-      if (phrase.text.size() > 4 * longest_) phrase = {phrase.text.substr(0, longest_) + "…"};
+      if (phrase.text.size() > 4 * longest_) phrase = {shortened(phrase.text, longest_)};
       phrases_.push_back(std::move(phrase));
     }
   }
 
   std::string update(const Update& update) const {
-    std::string text = program_.words[update.word].name + " = " + phrases_[update.instruction].text;
-    if (text.size() > longest_) text = text.substr(0, longest_) + "…";
-    return text;
+    return shortened(program_.words[update.word].name + " = " + phrases_[update.instruction].text,
+                     longest_);
   }
 
  private:

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/language/library.h"
 
@@ -44,6 +46,11 @@ TEST(Describe, CutsWhatIsLong) {
   EXPECT_EQ(lines[0].size(), 30 + std::string("…").size());
   EXPECT_TRUE(lines[0].starts_with("x = min("));
   EXPECT_TRUE(lines[0].ends_with("…"));
+  for (size_t longest = 20; longest < 60; ++longest) {  // a part that was cut is never cut again
+    std::string line = describe(text + "output x\n", longest).at(0);
+    for (size_t k = line.find("…"); k != std::string::npos; k = line.find("…")) line.erase(k, 3);
+    EXPECT_TRUE(std::ranges::all_of(line, [](char c) { return c > 0; })) << longest;
+  }
 }
 
 }  // namespace

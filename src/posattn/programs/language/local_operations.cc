@@ -55,6 +55,7 @@ Cases LocalTerms::of_quotient(const Term& term, const Context& context) {
   const Number divisor = static_divisor(term, context);
   const bool rounds = divisor.kind == Number::Kind::whole && !context.wants_real;
   const Cases dividend = evaluate(term.operands[0], context);
+  spend_staircases(term, dividend.size());
   return located(term, [&] {
     return mapped(dividend, [&](const Value& x) {
       return rounds && !x->type.is_real() ? quotient(x, divisor.value)
@@ -67,9 +68,23 @@ Cases LocalTerms::of_modulo(const Term& term, const Context& context) {
   const Context whole{context.scope, context.active, false};
   const Number divisor = static_divisor(term, whole);
   const Cases dividend = evaluate(term.operands[0], whole);
+  spend_staircases(term, dividend.size());
   return located(term, [&] {
     return mapped(dividend, [&](const Value& x) { return remainder(x, divisor.value); });
   });
+}
+
+Cases LocalTerms::of_exclusive_or(const Term& term, const Context& context) {
+  const Context whole{context.scope, context.active, false};
+  const Cases a = evaluate(term.operands[0], whole), b = evaluate(term.operands[1], whole);
+  spend_staircases(term, a.size() * b.size());
+  return limited(term, located(term, [&] { return combined(a, b, exclusive_or); }));
+}
+
+// Every case has steps of its own.
+void LocalTerms::spend_staircases(const Term& term, size_t cases) {
+  constexpr int64_t work = 4096;
+  arithmetic_.spend(static_cast<int64_t>(cases) * work, term.position);
 }
 
 Number LocalTerms::static_divisor(const Term& term, const Context& context) {

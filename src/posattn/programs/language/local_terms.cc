@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "posattn/programs/language/staircases.h"
-
 namespace posattn::language {
 namespace {
 
@@ -195,7 +193,7 @@ Cases LocalTerms::evaluate(const Term& term, const Context& context) {
     case Kind::modulo:
       return of_modulo(term, context);
     case Kind::exclusive_or:
-      return two(exclusive_or);
+      return of_exclusive_or(term, context);
     case Kind::equal:
       return compared(equal);
     case Kind::unequal:

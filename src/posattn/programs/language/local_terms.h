@@ -39,6 +39,8 @@ class LocalTerms {
   Cases of_product(const Term& term, const Context& context);
   Cases of_quotient(const Term& term, const Context& context);
   Cases of_modulo(const Term& term, const Context& context);
+  Cases of_exclusive_or(const Term& term, const Context& context);
+  void spend_staircases(const Term& term, size_t cases);
   Number factor(const Term& term, const Context& context);
   Number static_divisor(const Term& term, const Context& context);
   std::vector<Cases> arguments(const Term& term, const Context& context);

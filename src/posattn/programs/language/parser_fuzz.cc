@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         posattn::compile_text(text, "fuzz.par", 1 + data[0] % 9, options);
     // What was accepted must run.
     posattn::check(program);
-    const std::vector<double> input(static_cast<size_t>(program.processors), 1.0);
+    const std::vector<double> input(program.processors * program.inputs.size(), 1.0);
     posattn::run_static<double>(program, input, 1);
   } catch (const posattn::Error&) {
   }

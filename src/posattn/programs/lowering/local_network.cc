@@ -8,11 +8,26 @@
 namespace posattn {
 namespace {
 
+// What the words are when the round begins: what its instructions know, which may be less than
+// what they are at some time.
+std::vector<WordType> types_in(const StaticProgram& program, const Round& round) {
+  std::vector<WordType> types;
+  for (const Word& word : program.words) types.push_back(word.type);
+  std::vector<bool> known(types.size());
+  for (const Instruction& instruction : round.instructions) {
+    if (instruction.kind != Operator::Kind::word) continue;
+    WordType& type = types[instruction.index];
+    type = known[instruction.index] ? hull(type, instruction.type) : instruction.type;
+    known[instruction.index] = true;
+  }
+  return types;
+}
+
 class Lowering {
  public:
   Lowering(const StaticProgram& program, const Round& round, const std::vector<bool>& live, int one)
       : program_(program), atoms_(one) {
-    for (const Word& word : program.words) atoms_.add_input(word.type);
+    for (const WordType& type : types_in(program, round)) atoms_.add_input(type);
     for (const Receive& receive : round.receives) atoms_.add_input(receive.type);
     for (const Instruction& instruction : round.instructions) {
       forms_.push_back(form_of(instruction));
