@@ -23,6 +23,7 @@ from compiled import finished
 TASKS = ("cumulative-sum", "cumulative-min", "sort")
 DEPTHS = (2, 4)
 SIZES = (8, 16, 32, 64, 128, 256)
+COLOURS = dict(zip(TASKS, ("#009e73", "#0072b2", "#d55e00")))
 SCALES = "1,2,3,5,10"
 TRAINING = ["--architecture", "standard", "--length", 8, "--width", 16, "--mlp-width", 16, "--heads", 2,
             "--epochs", 300, "--lr", 0.002, "--test-every", 0, "--device", "cpu"]
@@ -101,11 +102,12 @@ def draw(path, rows):
              "set ylabel 'rms error / standard deviation'", "set key left bottom", "set grid",
              "set xtics (" + ", ".join(f"'{size}' {size}" for size in SIZES) + ")",
              "set xrange [7:290]", "set format y '10^{%T}'", f"set title '{title}'"]
-    curves = ["4 / x**2 with lines dt 2 lc rgb 'gray' title 'slope -2'"]
+    curves = ["4 / x**2 with lines lw 1 lc rgb '#888888' title 'slope -2'"]
     for k, (task, depth) in enumerate(dict.fromkeys(row[:2] for row in rows)):
         lines += [f"$data{k} << EOD", *(f"{size} {error}" for *of, size, error in rows
                                         if of == [task, depth]), "EOD"]
-        curves.append(f"$data{k} with linespoints lw 2 pt {k + 4} title '{task}, L = {depth}'")
+        curves.append(f"$data{k} with linespoints lw 2 pt {k + 4} dt {1 if depth == 2 else 3} "
+                      f"lc rgb '{COLOURS[task]}' title '{task}, L = {depth}'")
     for terminal, suffix in (("svg size 720,440 font 'Helvetica,14.4' background 'white'", ".svg"),
                              ("pngcairo size 1440,880 font 'Helvetica,22'", ".png")):
         script = "\n".join([f"set terminal {terminal}", *lines, "plot " + ", ".join(curves)])
@@ -118,16 +120,25 @@ def draw(path, rows):
 
 
 def ranges(options):
-    for calibrated in (1, 3):
-        print(f"\nCalibrated at c = {calibrated}; error of the copy (share of arguments outside their "
-              f"tables), MSE of original and copy against the task's answer:\n\n"
-              f"| original | {' | '.join(f'c = {c}' for c in SCALES.split(','))} |\n"
-              + "|---" * (len(SCALES.split(",")) + 1) + "|")
-        for task, depth in originals(options):
+    scales = SCALES.split(",")
+    errors, squares = [], []
+    for task, depth in originals(options):
+        for calibrated in (1, 3):
             checks = simulate(options, task, depth, "--scales", SCALES, "--range", calibrated)["scales"]
-            cells = [f"{percent(check['error'])} ({percent(check['outside'])}), "
-                     f"{check['original_mse']:.2g} and {check['copy_mse']:.2g}" for check in checks]
-            print(f"| {task}, L = {depth} | {' | '.join(cells)} |", flush=True)
+            name = f"{task}, L = {depth}"
+            errors.append([f"{name}, calibrated at c = {calibrated}",
+                           *(f"{percent(check['error'])} ({percent(check['outside'])})"
+                             for check in checks)])
+            if calibrated == 1:
+                squares.append([f"{name}, original", *(f"{check['original_mse']:.2g}" for check in checks)])
+            squares.append([f"{name}, copy calibrated at c = {calibrated}",
+                            *(f"{check['copy_mse']:.2g}" for check in checks)])
+    for title, rows in (("Error of the copy (share of arguments outside their tables)", errors),
+                        ("Mean squared error against the task's answer", squares)):
+        print(f"\n{title}:\n\n| | {' | '.join(f'c = {c}' for c in scales)} |\n"
+              + "|---" * (len(scales) + 1) + "|")
+        for row in rows:
+            print(f"| {' | '.join(row)} |")
 
 
 PARTS = {"train": train, "tolerance": tolerance, "sizes": sizes, "ranges": ranges}
