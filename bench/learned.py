@@ -43,7 +43,7 @@ def write_csv(path, rows):
 def draw(path, title, panels):
     """panels: {name: [(label, style of gnuplot, [(c, MSE)])]}, side by side; PATH.svg and PATH.png."""
     lines = ["set logscale xy", "set format x '10^{%T}'", "set format y '10^{%T}'", "set grid",
-             "set xlabel 'c (values in [-2c, 2c])'", "set key below horizontal",
+             "set xlabel 'c (values in [-2c, 2c])' offset 0,0.6", "set key below horizontal",
              f"set multiplot layout 1,{len(panels)} title '{title}'", "set ylabel 'MSE'"]
     count = 0
     for name, curves in panels.items():
@@ -160,11 +160,7 @@ def start_table(rows):
         print(f"| `{task}` | {noise} | {' | '.join(cells)} |")
 
 
-def start(options, folder):
-    rows = started_runs(options, folder)
-    path = options.results / "from-compiled" / "from-compiled"
-    write_csv(path.with_suffix(".csv"), rows)
-    start_table(rows)
+def draw_start(path, rows):
     panels = {}
     for task in TASKS:
         curves = []
@@ -178,6 +174,14 @@ def start(options, folder):
                 curves.append((label if when == "after" else "", style, points))
         panels[task] = curves
     draw(path, "From compiled weights: before (dashed) and after training on [-2, 2]", panels)
+
+
+def start(options, folder):
+    rows = started_runs(options, folder)
+    path = options.results / "from-compiled" / "from-compiled"
+    write_csv(path.with_suffix(".csv"), rows)
+    start_table(rows)
+    draw_start(path, rows)
 
 
 PARTS = {"beside": beside, "start": start}
