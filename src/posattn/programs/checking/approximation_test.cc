@@ -47,7 +47,7 @@ Verification verified(const StaticProgram& program, std::vector<double> scales,
   return verify({.model = &model,
                  .program = &program,
                  .scales = std::move(scales),
-                 .samples = 100,
+                 .samples = 40,
                  .in_double = in_double});
 }
 
@@ -109,7 +109,7 @@ output x
 }
 
 TEST(Approximation, ProgramsAreVerifiedWithinTheirTables) {
-  for (const int n : {1, 2, 8, 20}) {
+  for (const int n : {1, 2, 9}) {
     const StaticProgram program = compile_text(softmax, "softmax.par", n);
     const Verification verification = verified(program, {1, 10, 1000});
     EXPECT_TRUE(verification.holds()) << n;
