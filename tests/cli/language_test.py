@@ -25,9 +25,11 @@ receive largest = max of x over j where abs(i - j) <= 1
 word count : int
 for k in 1 .. n - 1:
   receive y = x from (i + k) % n
-  if y < largest:
-    count += 1
-output total / 7 + 100 * (total % 7) + 1000 * count + (x xor 5)
+  count += y < largest
+output total / 7
+output total % 7
+output count
+output x xor 5
 """
 
 

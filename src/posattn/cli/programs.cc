@@ -11,6 +11,7 @@
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
 namespace {
@@ -72,7 +73,7 @@ nlohmann::ordered_json as_json(const ProgramInput& input, const NetworkPlan& pla
                                      {"task", plan.program.task},
                                      {"length", length},
                                      {"processors", plan.program.processors},
-                                     {"rounds", plan.program.rounds.size()},
+                                     {"rounds", input.program.rounds.size()},
                                      {"layers", plan.layers.size()},
                                      {"heads", plan.heads},
                                      {"words", plan.width},
@@ -96,8 +97,9 @@ ExitCode list_programs(const ProgramsFlags& options) {
   Settings unused = settings;
   for (const LibraryProgram& entry : library_programs()) {
     const ProgramInput input = read_with_settings(entry.name, options.length, settings, unused);
-    const NetworkPlan plan = plan_network(input.program);
-    table.add_row({entry.name, std::to_string(plan.program.rounds.size()),
+    const NetworkPlan plan =
+        plan_network(route_messages(input.program, Routing::automatic).program);
+    table.add_row({entry.name, std::to_string(input.program.rounds.size()),
                    std::to_string(plan.layers.size()), std::to_string(plan.heads),
                    std::to_string(plan.width), std::to_string(plan.hidden)});
     descriptions.push_back(description_of(input));

@@ -99,6 +99,8 @@ TEST(Rounding, SamplesAndLibraryStayWithinTheBound) {
     }
     for (const LibraryProgram& entry : library_programs()) {
       const StaticProgram program = library_program(entry.name, n);
+      const auto is_real = [&](int word) { return program.words[word].type.is_real(); };
+      if (program.sends() || !std::ranges::all_of(program.inputs, is_real)) continue;
       expect_within_bounds<float>(program, 2000, float_roundoff, 2);
     }
   }

@@ -183,6 +183,8 @@ TEST(Language, BitsAreFactors) {
                   "output r * b + b * b + i * b\n",
                   {1, 2, 3, 4}),
               ElementsAre(0, 0, 4.5, 6));
+  EXPECT_THAT(run(whole_input + "output (x / 5) * x + x % 2 * 100\n", {3, 4, 5, 6}),
+              ElementsAre(100, 0, 105, 6));
 }
 
 // The range is what the unrolled program can reach.

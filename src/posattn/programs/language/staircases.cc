@@ -30,6 +30,13 @@ void check_operands(const Value& x, double divisor, const char* sign) {
               "a whole number of at least 1");
 }
 
+// What can only be 0 or 1 is a bit.
+WordType whole_numbers(int64_t low, int64_t high) {
+  WordType type = WordType::integer(low, high);
+  if (low >= 0 && high <= 1) type.kind = WordType::Kind::bit;
+  return type;
+}
+
 Value digit(const Value& from, const Value& next) {
   return with_type(subtract(from, scale(2, next)), WordType::bit());
 }
@@ -67,7 +74,7 @@ Value quotient(const Value& x, double divisor) {
   for (int64_t k = first + 1; k <= last; ++k) {
     terms.push_back(at_least(x, constant_value(static_cast<double>(k * by))));
   }
-  return with_type(joined_as_tree(std::move(terms), add), WordType::integer(first, last));
+  return with_type(joined_as_tree(std::move(terms), add), whole_numbers(first, last));
 }
 
 Value remainder(const Value& x, double divisor) {
@@ -76,11 +83,9 @@ Value remainder(const Value& x, double divisor) {
   const Value rest = subtract(x, scale(divisor, whole));
   const auto by = static_cast<int64_t>(divisor);
   const int64_t first = divided(x->type.low, by), last = divided(x->type.high, by);
-  WordType type = first == last
-                      ? WordType::integer(x->type.low - first * by, x->type.high - first * by)
-                      : WordType::integer(0, by - 1);
-  if (type.high <= 1) type.kind = WordType::Kind::bit;
-  return with_type(rest, type);
+  return with_type(rest, first == last
+                             ? whole_numbers(x->type.low - first * by, x->type.high - first * by)
+                             : whole_numbers(0, by - 1));
 }
 
 Value exclusive_or(const Value& a, const Value& b) {
