@@ -36,8 +36,8 @@ std::string line_ranges(const std::vector<int>& lines) {
 
 }  // namespace
 
-ProgramInput read_program(const std::string& name_or_path, int64_t length,
-                          const Settings& settings) {
+ProgramInput read_program(const std::string& name_or_path, int64_t length, const Settings& settings,
+                          bool whole) {
   if (length < 1 || length > longest) {
     throw Error(ExitCode::usage, fmt::format("--length {}", length),
                 fmt::format("1 to {}", longest));
@@ -45,7 +45,7 @@ ProgramInput read_program(const std::string& name_or_path, int64_t length,
   LibraryProgram source = find_program(name_or_path);
   const auto n = static_cast<int>(length);
   std::vector<std::string> warnings;
-  const TextOptions options{.settings = settings, .warnings = &warnings};
+  const TextOptions options{.settings = settings, .warnings = &warnings, .whole = whole};
   StaticProgram program = compile_text(source.text, source.file, n, options);
   for (const std::string& line : warnings) fmt::print(stderr, "note: {}\n", printable(line));
   std::vector<ProgramParameter> parameters = text_parameters(source.text, source.file, n, options);
@@ -57,7 +57,7 @@ CLI::Option* add_set_option(CLI::App& command, std::string& text) {
       ->option_text("LIST");
 }
 
-StaticProgram embedded_program(const Model& model, const std::string& path) {
+StaticProgram embedded_program(const Model& model, const std::string& path, bool whole) {
   const auto text = model.origin.notes.find("program");
   const auto length = model.origin.notes.find("length");
   if (text == model.origin.notes.end()) {
@@ -75,6 +75,7 @@ StaticProgram embedded_program(const Model& model, const std::string& path) {
     }
     const auto set = model.origin.notes.find("set");
     TextOptions options;
+    options.whole = whole;
     if (set != model.origin.notes.end()) options.settings = parse_settings(set->second);
     return compile_text(text->second, path, static_cast<int>(n), options);
   } catch (const Error& error) {  // the file's fault

@@ -17,16 +17,16 @@ struct ProgramInput {
   StaticProgram program;
   std::vector<ProgramParameter> parameters;  // as set
 };
-// Throws Error(usage) for a length below 1 or above a million, and for settings that are not the
-// program's.
+// `whole`: with words and rounds that no output needs, too. Throws Error(usage) for a length below
+// 1 or above a million, and for settings that are not the program's.
 ProgramInput read_program(const std::string& name_or_path, int64_t length,
-                          const Settings& settings = {});
+                          const Settings& settings = {}, bool whole = false);
 
 // --set K=16,q=4; read it with parse_settings.
 CLI::Option* add_set_option(CLI::App& command, std::string& text);
 
 // The program that a compiled model carries; throws Error(data) where it has none.
-StaticProgram embedded_program(const Model& model, const std::string& path);
+StaticProgram embedded_program(const Model& model, const std::string& path, bool whole = false);
 
 // How the messages of a compiled model travel; `auto` where it does not say.
 Routing embedded_routing(const Model& model);

@@ -134,7 +134,7 @@ NamedWalk model_walk(const ShowFlags& options) {
     }
     found.walk = trained_walk(model, options.inputs);
   } else {
-    const StaticProgram program = embedded_program(model, path.string());
+    const StaticProgram program = embedded_program(model, path.string(), options.level == "mpc");
     const std::vector<double> numbers = arranged(parse_inputs(options.inputs), program);
     const auto itself = [&](const StaticProgram&) -> const Model& { return model; };
     found.walk =
@@ -147,8 +147,8 @@ NamedWalk model_walk(const ShowFlags& options) {
 NamedWalk compiled_walk(const ShowFlags& options) {
   const InputLists lists = parse_inputs(options.inputs);
   const int64_t length = options.length.value_or(static_cast<int64_t>(lists[0].size()));
-  const ProgramInput input =
-      read_program(options.program, length, parse_settings(options.settings));
+  const ProgramInput input = read_program(options.program, length, parse_settings(options.settings),
+                                          options.level == "mpc");
   const std::vector<double> numbers =
       arranged(lists, input.program, options.length ? "" : "--length says what n is");
   const auto compiled = [](const StaticProgram& program) { return compile(program); };
