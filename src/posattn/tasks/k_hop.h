@@ -1,5 +1,6 @@
 // k-hop induction heads (Sanford, Hsu, Telgarsky, arXiv 2402.09268): from a place in a word, look
-// back for the last time the same letter stood there, take the letter after it, and do that k times.
+// back for the last time the same letter stood there, take the letter after it, and do that k
+// times.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Row i of A_h has its mass on the places that node i reads, and the rest on the last node, which is
-// a scratch node.
+// Row i of A_h has its mass on the places that node i reads, and the rest on the last node, which
+// is a scratch node.
 #include <algorithm>
 
 #include "posattn/model/plan/scores.h"
