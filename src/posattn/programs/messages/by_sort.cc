@@ -45,7 +45,6 @@ class Sorter {
     make_keys();
   }
 
-  bool has_apart() const { return !apart_.empty(); }
   bool is_partial() const { return partial_; }
 
   // Compares keys with those of partners; the lower place keeps the minimum.
@@ -102,7 +101,6 @@ class Sorter {
       const Value other = with_type(builder_[hear(key.word, before)], left);
       if (key.payload == none) move_apart(own, other, far, before);
       // With 1 added to what rides, a message that moves on is never 0.
-      const Value beyond = relu(subtract(own, whole(far)));
       const Value stays = select(at_least(own, whole(far)), whole(0), own);
       const Value comes = relu(subtract(other, whole(far)));
       builder_.set(key.word, with_type(add(stays, comes), left));
