@@ -72,6 +72,18 @@ class ShowSteps(CliCase):
                     self.assertEqual(table[word], values, (name, title, word))
                 self.page.press("ArrowRight")
 
+    def test_the_way_of_one_output(self):
+        """From whom the output of processor 0 comes, with letters for numbers."""
+        self.open("scatter", "--input", "2,0,1", "--input", "5,6,7", "--level", "mpc", "--follow", "0")
+        followed = 'document.querySelector("td.followed").closest("tr").dataset.node'
+        self.assertEqual(self.page.evaluate(followed), "1")
+        self.page.press("End")
+        self.assertEqual(self.page.evaluate(followed), "0")
+        self.open("k-hop", "--input", "1,2,1,3,1,2", "--input", "2", "--letters", "_abcd", "--follow", "5")
+        self.assertEqual(self.page.evaluate('document.querySelector("td.followed").textContent'), "b")
+        self.run_error(2, "show", "sort", "--input", "3,1,2", "--follow", "3", message="0 to 2")
+        self.run_error(2, "show", "sort", "--follow", "1", message="--follow without --input")
+
     def test_keys(self):
         self.open("sort", "--input", "3,1,2,5")
         ways = [("End", "after round 2 (step 3 of 3)"), ("ArrowRight", "after round 2 (step 3 of 3)"),
