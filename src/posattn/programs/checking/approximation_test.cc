@@ -109,7 +109,7 @@ output x
 }
 
 TEST(Approximation, ProgramsAreVerifiedWithinTheirTables) {
-  for (const int n : {1, 2, 9}) {
+  for (const int n : {1, 2, 5}) {
     const StaticProgram program = compile_text(softmax, "softmax.par", n);
     const Verification verification = verified(program, {1, 10, 1000});
     EXPECT_TRUE(verification.holds()) << n;
@@ -123,10 +123,10 @@ TEST(Approximation, ProgramsAreVerifiedWithinTheirTables) {
 }
 
 TEST(Approximation, AWrongTableIsFound) {
-  const StaticProgram program = compile_text(softmax, "softmax.par", 8);
+  const StaticProgram program = compile_text(softmax, "softmax.par", 3);
   Model model = compile(program);
   for (float& weight : model.parameters["decoding.weight"]) weight *= 1.05f;
-  const VerifyRequest request{.model = &model, .program = &program, .samples = 100};
+  const VerifyRequest request{.model = &model, .program = &program, .scales = {1}, .samples = 20};
   EXPECT_TRUE(verify(request).counter_example);
 }
 

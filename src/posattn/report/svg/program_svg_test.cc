@@ -24,9 +24,9 @@ int count(const std::string& text, const std::string& part) {
 TEST(ProgramSvg, EveryLibraryProgramIsWellFormed) {
   for (const LibraryProgram& entry : library_programs()) {
     for (const int n : {1, 2, 7, 8, 32}) {
-      const RoutedProgram routed =
-          route_messages(library_program(entry.name, n), Routing::automatic);
-      if (routed.program.rounds.size() > 200) continue;  // refused
+      const StaticProgram program = library_program(entry.name, n);
+      if (n > 8 && program.inputs.size() > 1) continue;  // large pictures of the same kind
+      const RoutedProgram routed = route_messages(program, Routing::automatic);
       EXPECT_EQ(markup_problem(program_svg(routed.program)), "") << entry.name << " n = " << n;
     }
   }
