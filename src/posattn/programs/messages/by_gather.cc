@@ -1,5 +1,5 @@
 // Everybody hears everybody's message and picks the one that is meant for it: a head for every
-// sender, and two layers whatever N is, where memory and heads for N messages are at hand.
+// sender, and the same few layers whatever N is, where memory and heads for N messages are at hand.
 #include <fmt/format.h>
 
 #include "posattn/programs/messages/message_group.h"

@@ -16,7 +16,7 @@ namespace {
 
 // Gathering needs a head for every machine, and N times the words.
 constexpr int most_gathered = 64;
-// Up to here `auto` gathers: a layer or two instead of log^2.
+// Up to here `auto` gathers: three layers instead of log^2.
 constexpr int few_machines = 32;
 
 // Says the program again to a builder, round by round, with other ways for its messages.
