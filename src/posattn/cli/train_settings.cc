@@ -40,6 +40,14 @@ std::vector<std::string> split_architectures(const std::string& list) {
   return names;
 }
 
+// What the task suggests, where neither the command line nor the file says anything.
+void suggest(const Task& task, const std::set<std::string>& given, ConfigFile& base) {
+  if (base.complete) return;
+  for (const auto& [key, value] : task.settings()) {
+    if (!given.contains(key) && !base.named.contains(key)) set_field(base.config, key, value);
+  }
+}
+
 // --from takes what `evaluate` and the others take: a model file, or the folder of a run.
 void start_from(RunConfig& config, const std::set<std::string>& named) {
   std::error_code ignored;
@@ -92,6 +100,7 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   if (!settings.config_file.empty() && !given.contains("task")) {
     task_named_in(settings.config_file, base.config.task);
   }
+  suggest(find_task(base.config.task), given, base);
   const bool seed_given = given.contains("seed");
   if (seed_given && !settings.seeds.empty()) {
     throw Error(ExitCode::usage, "both --seed and --seeds are given", "one of them");

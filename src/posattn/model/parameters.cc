@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "posattn/base/error.h"
 #include "posattn/base/random.h"
 #include "posattn/model/plan/plan.h"
 #include "posattn/model/tensor_names.h"
@@ -27,13 +28,28 @@ int64_t ParameterLayout::parameter_count() const {
   return count;
 }
 
-void initialise(Parameters<float>& parameters, uint64_t seed) {
+InitialValues initial_values_from(std::string_view name) {
+  if (name == "paper") return InitialValues::paper;
+  if (name == "gpt") return InitialValues::gpt;
+  throw unknown_name(ExitCode::configuration, "initial values", name, {"paper", "gpt"});
+}
+
+void initialise(Parameters<float>& parameters, uint64_t seed, InitialValues values_wanted) {
+  const std::vector<TensorInfo>& tensors = parameters.layout().tensors();
+  const auto branches = std::ranges::count(tensors, true, &TensorInfo::ends_branch);  // 2 depth
   uint32_t index = 0;
-  for (const TensorInfo& tensor : parameters.layout().tensors()) {
+  for (const TensorInfo& tensor : tensors) {
     // A fixed encoding is no initial value: it has a purpose, and so numbers, of its own.
     const Purpose purpose = tensor.trained ? Purpose::initial_values : Purpose::encoding;
     RandomStream random(seed, purpose, 0, index++);
     const std::span<float> values = parameters.slice(tensor);
+    if (values_wanted == InitialValues::gpt && tensor.trained && tensor.initial != Initial::one) {
+      constexpr double deviation = 0.02;
+      const double share = tensor.ends_branch ? std::sqrt(static_cast<double>(branches)) : 1.0;
+      const double scale = tensor.shape.size() < 2 ? 0.0 : deviation / share;  // biases are zero
+      for (float& value : values) value = static_cast<float>(random.normal() * scale);
+      continue;
+    }
     const auto fill_uniform = [&](double bound) {
       const float limit = static_cast<float>(bound);
       for (float& value : values) value = random.uniform(-limit, limit);

@@ -61,7 +61,13 @@ class Parameters {
 // The authors' initial values: Xavier-uniform on qk_proj (the stacked matrix counts as one), v_proj
 // and o_proj with zero biases; every other linear map U(-1/sqrt(fan_in), 1/sqrt(fan_in)). Relative
 // scores start at zero, tokens and stored positions as normal rows of expected squared norm 1.
-void initialise(Parameters<float>& parameters, uint64_t seed);
+//
+// gpt: those of GPT-2: N(0, 0.02) for every matrix and table that is trained, those whose output is
+// added to x divided by sqrt(2 depth), zero biases.
+enum class InitialValues { paper, gpt };
+InitialValues initial_values_from(std::string_view name);  // throws unknown_name(configuration)
+void initialise(Parameters<float>& parameters, uint64_t seed,
+                InitialValues values = InitialValues::paper);
 
 // The same weights in another precision.
 Parameters<double> to_double(const Parameters<float>& parameters);

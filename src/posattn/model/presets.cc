@@ -50,7 +50,8 @@ constexpr PresetRow preset_rows[] = {
 // The fields that a preset decides.
 ModelSpec with_preset(const PresetRow& row, ModelSpec spec) {
   spec.attention = row.attention;
-  spec.positions_in_input = row.positions_in_input;
+  spec.positions_in_input = row.positions_in_input && !spec.positions_added;
+  spec.positions_added = row.positions_in_input && spec.positions_added;
   spec.rope = row.scores == Scores::rope;
   spec.direct_attention = row.scores == Scores::direct;
   spec.relative_attention = row.scores == Scores::relative;

@@ -50,6 +50,8 @@ inline ModelSpec random_open_spec(RandomStream& random) {
     spec.encoding_size = spec.width;
   }
   spec.split_heads = spec.split_heads && spec.source_size() % spec.heads == 0;
+  spec.fixed_tokens = spec.vocabulary > 0 && flip();
+  if (flip()) spec.read_nodes = 1 + static_cast<int>(random.below(spec.real_nodes));
   return resolve(spec);
 }
 

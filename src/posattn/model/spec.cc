@@ -155,6 +155,9 @@ void check_tokens(const ModelSpec& spec) {
                                  spec.vocabulary, spec.output_columns),
                      "as many outputs as tokens, at least 1");
   }
+  if (spec.fixed_tokens && spec.vocabulary == 0) {
+    throw impossible("fixed codes of tokens without tokens", "a vocabulary of at least 1");
+  }
   if (!spec.positions_added) return;
   if (spec.positions_in_input) {
     throw impossible("positions both added to the input and part of it", "one of the two");
@@ -178,6 +181,7 @@ ModelSpec resolve(ModelSpec spec) {
   check_size("nodes (real and scratch)", spec.nodes(), 1, node_limit + (spec.routed ? 1 : 0));
   check_size("data_columns", spec.data_columns, spec.vocabulary > 0 ? 0 : 1, node_limit);
   check_size("output_columns", spec.output_columns, 1, node_limit);
+  check_size("read_nodes", spec.read_nodes, 0, spec.real_nodes);
   check_size("width", spec.width, 1, width_limit);
   check_size("heads", spec.heads, 1, width_limit);
   check_size("depth", spec.depth, 1, depth_limit);

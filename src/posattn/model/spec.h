@@ -70,11 +70,18 @@ struct ModelSpec {
   int vocabulary = 0;
   bool positions_added = false;  // P is added to the encoded input (encoding_size = width)
   bool tied_output = false;      // the decoder is the table of tokens
+  bool fixed_tokens = false;     // that table is not trained: random codes
+  // Real nodes whose outputs count, the first ones; 0: all. The squared error is their mean.
+  int read_nodes = 0;
   Loss loss = Loss::squared_error;
 
   bool operator==(const ModelSpec&) const = default;
 
   int nodes() const { return real_nodes + scratch_nodes; }
+  // Of a sample with so many real nodes: how many outputs count.
+  int nodes_read(int of_real_nodes) const {
+    return read_nodes > 0 && read_nodes < of_real_nodes ? read_nodes : of_real_nodes;
+  }
   // Whether scores come from queries and keys (of whatever source).
   bool has_query_key() const { return !direct_attention && !routed && !relative_attention; }
   bool uses_positions() const {

@@ -46,6 +46,8 @@ void visit_fields(Spec& spec, Visitor&& visit) {
   visit("vocabulary", spec.vocabulary, Since{"0.2.0", 0});
   visit("positions_added", spec.positions_added, Since{"0.2.0", false});
   visit("tied_output", spec.tied_output, Since{"0.2.0", false});
+  visit("fixed_tokens", spec.fixed_tokens, Since{"0.2.0", false});
+  visit("read_nodes", spec.read_nodes, Since{"0.2.0", 0});
   visit("loss", spec.loss, Since{"0.2.0", Loss::squared_error});
 }
 

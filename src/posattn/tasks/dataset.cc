@@ -68,7 +68,8 @@ Dataset make_dataset(const DatasetRequest& request) {
   constexpr int64_t block = 64;
   parallel_for((set.samples + block - 1) / block, std::max(1, request.threads), [&](int64_t b) {
     for (int64_t i = b * block; i < std::min(set.samples, (b + 1) * block); ++i) {
-      RandomStream random(request.seed, request.purpose, variant, static_cast<uint32_t>(i));
+      RandomStream random(request.seed, request.purpose, variant,
+                          static_cast<uint32_t>(request.sets_before * set.samples + i));
       task.make_sample(random, sampling, request.length,
                        {.values = std::span(set.inputs).subspan(i * inputs, inputs),
                         .tokens = std::span(set.tokens).subspan(i * tokens, tokens),
@@ -107,7 +108,7 @@ std::vector<uint8_t> loss_mask(const Task& task, int length) {
   mask.reserve(shape.target_count());
   for (int node = 0; node < shape.real_nodes; ++node) {
     for (int column = 0; column < shape.output_columns; ++column) {
-      mask.push_back(task.counts(length, node, column) ? 1 : 0);
+      mask.push_back(node < shape.nodes_read() && task.counts(length, node, column) ? 1 : 0);
     }
   }
   return mask;

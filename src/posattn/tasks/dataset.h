@@ -32,6 +32,8 @@ struct DatasetRequest {
   double scale = 1;
   int threads = 1;
   std::string axis = "c";
+  int64_t sets_before =
+      0;  // sets of this size that were drawn before: the samples go on from there
 };
 
 Dataset make_dataset(const DatasetRequest& request);

@@ -8,10 +8,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "posattn/base/random.h"
 #include "posattn/tasks/loss.h"
+#include "posattn/tasks/task_text.h"
 
 namespace posattn {
 
@@ -44,16 +46,10 @@ struct TaskShape {
   int data_columns = 1;    // numbers of a node; may be 0 where nodes hold tokens
   int output_columns = 1;  // numbers of a node, or classes
   int vocabulary = 0;      // tokens that a node may hold; 0: numbers only
+  int read_nodes = 0;      // whose outputs count, the first ones; 0: all
   int64_t input_count() const { return int64_t{1} * real_nodes * data_columns; }
   int64_t target_count() const { return int64_t{1} * real_nodes * output_columns; }
-};
-
-// Room for one sample; what the task does not have is empty.
-struct SampleRoom {
-  std::span<float> values;    // [real_nodes, data_columns]
-  std::span<int32_t> tokens;  // [real_nodes]; negative: the node holds numbers
-  std::span<float> targets;   // [real_nodes, output_columns], for squared errors
-  std::span<int32_t> labels;  // [real_nodes], for cross-entropy; negative: does not count
+  int nodes_read() const { return read_nodes > 0 ? read_nodes : real_nodes; }
 };
 
 // An axis that a task can be tested along.
@@ -75,6 +71,11 @@ class Task {
   virtual bool supports_variable_length() const { return true; }
 
   virtual Loss loss() const { return Loss::squared_error; }
+  // Settings of a training run that suit the task better than the defaults, by their names; what
+  // somebody names himself comes first.
+  virtual std::vector<std::pair<std::string, std::string>> settings() const { return {}; }
+  // How people write samples of this task and its answers; null: as numbers in a table.
+  virtual const TaskText* text() const { return nullptr; }
   // How it can be tested; the default is the value range alone. A task with an axis of its own
   // reads Sampling in make_sample.
   virtual std::vector<TestAxis> test_axes() const;

@@ -39,6 +39,12 @@ OptimiserKind optimiser_kind_from(std::string_view name) {
   throw unknown_name(ExitCode::configuration, "optimiser", name, {"adam", "adamw"});
 }
 
+Decay decay_from(std::string_view name) {
+  if (name == "all") return Decay::all;
+  if (name == "linear") return Decay::maps;
+  throw unknown_name(ExitCode::configuration, "decay", name, {"all", "linear"});
+}
+
 template <class T>
 AdamNumbers<T> adam_numbers(const OptimiserOptions& options, double lr, int64_t step) {
   const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(step));
@@ -63,7 +69,12 @@ void optimiser_step(const OptimiserOptions& options, double lr, const Parameters
   const auto numbers = adam_numbers<T>(options, lr, ++state.step);
   for (const TensorInfo& tensor : parameters.layout().tensors()) {
     if (!tensor.trained) continue;
-    update(numbers, gradient.slice(tensor), state.first_moment.slice(tensor),
+    AdamNumbers<T> its = numbers;
+    if (options.decay == Decay::maps && !tensor.maps) {
+      its.decay_to_gradient = 0;
+      its.keep = 1;
+    }
+    update(its, gradient.slice(tensor), state.first_moment.slice(tensor),
            state.second_moment.slice(tensor), parameters.slice(tensor));
   }
 }

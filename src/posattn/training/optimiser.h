@@ -14,10 +14,16 @@ namespace posattn {
 enum class OptimiserKind { adam, adamw };
 OptimiserKind optimiser_kind_from(std::string_view name);  // throws unknown_name(configuration)
 
+// What weight decay pulls on: everything, or the matrices of linear maps alone (no biases, gains
+// and tables), as GPT does.
+enum class Decay { all, maps };
+Decay decay_from(std::string_view name);  // throws unknown_name(configuration)
+
 struct OptimiserOptions {
   OptimiserKind kind = OptimiserKind::adam;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;
+  Decay decay = Decay::all;
 };
 
 template <class T>

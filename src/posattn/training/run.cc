@@ -27,7 +27,8 @@ class Run::Implementation {
         spec_(model_spec(config)),
         threads_(std::max(1, threads)),
         network_(make_network()),
-        train_(training_data(config, threads_)),
+        train_(training_data(config, state.epoch + 1, threads_)),
+        train_epoch_(state.epoch + 1),
         evaluation_(config, threads_),
         steps_per_epoch_(EpochBatches::count(train_, config.batch)),
         optimiser_(optimiser_options(config)),
@@ -84,6 +85,10 @@ class Run::Implementation {
 
   // The steps of one epoch; false when stopped or diverged (divergence_ then says how).
   bool train_epoch(const std::atomic<bool>* stop, EpochRecord& record) {
+    if (config_.fresh && train_epoch_ != state_.epoch + 1) {
+      train_epoch_ = state_.epoch + 1;
+      train_ = training_data(config_, train_epoch_, threads_);
+    }
     EpochBatches batches(train_, config_.batch, config_.data_seed_used(), state_.epoch + 1);
     double summed_loss = 0;
     for (int64_t b = 0; b < batches.count(); ++b) {
@@ -119,6 +124,7 @@ class Run::Implementation {
   int threads_;
   Network network_;
   std::vector<Dataset> train_;               // one set per length
+  int64_t train_epoch_;                      // the epoch it was made for
   std::vector<std::vector<uint8_t>> masks_;  // of each set
   RunEvaluation evaluation_;
   int64_t steps_per_epoch_;

@@ -28,16 +28,23 @@ struct RunConfig {
   int64_t scratch_nodes = 1;
   std::string encoding;
   int64_t encoding_size = 0;
+  // What a layer is made of, and tokens; the defaults are the paper's numeric models. Since 0.2.0.
+  bool causal = false, split_heads = false;
+  std::string join = "concatenate", normalisation = "none", activation = "relu";
+  std::string positions = "joined";
+  bool tied_output = false, codes = false;
 
   // Data. A seed of -1 is the run's own.
   int64_t samples = 30000, validation_samples = 1000, test_samples = 1000;
   double range = 2;
   bool integers = false;
   int64_t data_seed = -1, weight_seed = -1;
+  bool fresh = false;  // new training samples every epoch. Since 0.2.0
 
   // Weights to start from, instead of random ones (start.h). Since 0.2.0.
   std::string from, from_hash;
   double from_noise = 0;
+  std::string initial = "paper";  // since 0.2.0
 
   // Training
   int64_t epochs = 2001, batch = 1000;
@@ -45,7 +52,8 @@ struct RunConfig {
   std::string optimiser = "adam";
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;
-  double clip = 0;  // 0: off
+  std::string decay = "all";  // since 0.2.0
+  double clip = 0;            // 0: off
   std::string schedule = "plateau";
   int64_t plateau_patience = 50;
   double plateau_factor = 0.9, plateau_threshold = 1e-4, plateau_floor = 1e-6;
@@ -97,6 +105,7 @@ struct ConfigFile {
   RunConfig config;
   std::optional<std::string> seeds;
   std::set<std::string> named = {};  // the keys that stand in the file; never written
+  bool complete = false;             // it names all settings of 0.1.0, so that nothing is left open
 };
 ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& defaults = {});
 ConfigFile read_config_text(std::string_view toml, const std::string& name,

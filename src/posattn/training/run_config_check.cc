@@ -56,6 +56,11 @@ void check_data(const RunConfig& config, const Task& task) {
   const double numbers = static_cast<double>(std::max(
                              {config.samples, config.validation_samples, config.test_samples})) *
                          static_cast<double>(shape.input_count() + shape.target_count());
+  if (config.fresh && static_cast<double>(config.samples) * config.epochs > 0x1p32) {
+    throw impossible(
+        fmt::format("fresh with {} samples in {} epochs", config.samples, config.epochs),
+        "at most 2^32 samples in all", "lower samples or epochs");
+  }
   if (numbers > most_numbers) {
     throw impossible(fmt::format("data of {:.3g} numbers", numbers),
                      fmt::format("at most {:.0e}", most_numbers), "lower samples or length");
@@ -63,14 +68,14 @@ void check_data(const RunConfig& config, const Task& task) {
 }
 
 void check_test_axis(const RunConfig& config) {
-  if (config.test_axis.empty()) return;
-  const EvaluationAxis axis = parse_axis_values(config.test_axis, "test-axis").axis;
-  for (const EvaluationAxis* known : evaluation_axes()) {
-    if (known->name != axis.name) continue;
-    throw impossible(fmt::format("test-axis = {}", config.test_axis), "an axis of the task's own",
-                     "use " + known->setting());
+  for (const AxisValues& tests : parse_several_axes(config.test_axis, "test-axis")) {
+    for (const EvaluationAxis* known : evaluation_axes()) {
+      if (known->name != tests.axis.name) continue;
+      throw impossible(fmt::format("test-axis = {}", config.test_axis), "an axis of the task's own",
+                       "use " + known->setting());
+    }
+    check_states_axis(find_task(config.task), tests.axis.name);
   }
-  check_states_axis(find_task(config.task), axis.name);
 }
 
 void check_tests(const RunConfig& config) {
@@ -123,6 +128,12 @@ void check_start(const RunConfig& config) {
   }
 }
 
+// Typed with a hyphen, stored with an underscore.
+std::string stored_name(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 // Asked once: the answer takes a while, and does not change.
 const DeviceInfo& gpu() {
   static const DeviceInfo info = device_info();
@@ -166,6 +177,7 @@ ModelSpec model_spec(const RunConfig& config) {
   spec.data_columns = shape.data_columns;
   spec.output_columns = shape.output_columns;
   spec.vocabulary = shape.vocabulary;
+  spec.read_nodes = shape.read_nodes;
   spec.loss = task.loss();
   spec.scratch_nodes = static_cast<int>(config.scratch_nodes);
   spec.width = static_cast<int>(config.width);
@@ -174,11 +186,17 @@ ModelSpec model_spec(const RunConfig& config) {
   spec.mlp_width = static_cast<int>(config.mlp_width);
   spec.mlp_depth = static_cast<int>(config.mlp_depth);
   spec.encoding_size = static_cast<int>(config.encoding_size);
+  spec.causal = config.causal;
+  spec.split_heads = config.split_heads;
+  spec.join = from_name<Join>(config.join);
+  spec.normalisation = from_name<Normalisation>(config.normalisation);
+  spec.activation = from_name<Activation>(stored_name(config.activation));
+  spec.tied_output = config.tied_output || config.codes;
+  spec.fixed_tokens = config.codes;
+  spec.positions_added = config.positions == "added";  // the preset says whether there are any
   apply_preset(config.architecture, spec);
   if (!config.encoding.empty()) {
-    std::string name = config.encoding;
-    std::ranges::replace(name, '-', '_');  // typed with a hyphen, stored with an underscore
-    spec.encoding = encoding_from(name);
+    spec.encoding = encoding_from(stored_name(config.encoding));
     if (!spec.uses_positions()) {  // an encoding that changes nothing would look like a result
       throw Error(ExitCode::configuration,
                   fmt::format("encoding '{}' for architecture '{}', which has no positions",

@@ -55,6 +55,22 @@ void visit_fields(Config& c, Visitor&& v) {
           one_of({"", "one-hot", "binary", "sinusoidal", "random", "learned"}));
   v.field("encoding-size", c.encoding_size, "columns of the encoding; 0: its default",
           between(0, most_size));
+  v.field("causal", c.causal, "a node hears the nodes up to itself only", FieldLimits{},
+          Since{"0.2.0", false});
+  v.field("split-heads", c.split_heads, "queries and keys of size source / heads, as in GPT",
+          FieldLimits{}, Since{"0.2.0", false});
+  v.field("join", c.join, "how attention meets x: MLP([x | o]), or x + o and then + MLP",
+          one_of({"concatenate", "add"}), Since{"0.2.0", std::string("concatenate")});
+  v.field("normalisation", c.normalisation, "LayerNorm before or after each part of a layer",
+          one_of({"none", "before", "after"}), Since{"0.2.0", std::string("none")});
+  v.field("activation", c.activation, "of the MLP", one_of({"relu", "gelu", "gelu-tanh"}),
+          Since{"0.2.0", std::string("relu")});
+  v.field("positions", c.positions, "how the input gets positions, where the architecture has them",
+          one_of({"joined", "added"}), Since{"0.2.0", std::string("joined")});
+  v.field("tied-output", c.tied_output, "the table of tokens is the decoder too", FieldLimits{},
+          Since{"0.2.0", false});
+  v.field("codes", c.codes, "fixed random codes in place of learned tokens; the output is tied",
+          FieldLimits{}, Since{"0.2.0", false});
 
   v.section("data");
   v.field("samples", c.samples, "training samples", between(1, most_count));
@@ -66,6 +82,8 @@ void visit_fields(Config& c, Visitor&& v) {
           between(-1, most_seed));
   v.field("weight-seed", c.weight_seed, "of the initial values; -1: the run's seed",
           between(-1, most_seed));
+  v.field("fresh", c.fresh, "new training samples every epoch", FieldLimits{},
+          Since{"0.2.0", false});
 
   v.section("start");
   v.field("from", c.from, "start from the weights of this model file, not from random ones",
@@ -74,6 +92,8 @@ void visit_fields(Config& c, Visitor&& v) {
           FieldLimits{}, Since{"0.2.0", std::string()});
   v.field("from-noise", c.from_noise, "Gaussian noise on them, as a share of each tensor's rms",
           between(0, most_value), Since{"0.2.0", 0.0});
+  v.field("initial", c.initial, "first values: the paper's, or GPT-2's N(0, 0.02)",
+          one_of({"paper", "gpt"}), Since{"0.2.0", std::string("paper")});
 
   v.section("training");
   v.field("epochs", c.epochs, "passes over the training samples", between(1, most_count));
@@ -84,6 +104,8 @@ void visit_fields(Config& c, Visitor&& v) {
   v.field("beta2", c.beta2, "decay of Adam's second moment", between(0, 0.999999999));
   v.field("epsilon", c.epsilon, "added to Adam's denominator", above(0, 1));
   v.field("weight-decay", c.weight_decay, "pull of the weights to zero", between(0, most_value));
+  v.field("decay", c.decay, "what weight decay pulls on: linear leaves biases and tables alone",
+          one_of({"all", "linear"}), Since{"0.2.0", std::string("all")});
   v.field("clip", c.clip, "largest norm of the gradient; 0: off", between(0, most_value));
   v.field("schedule", c.schedule, "learning rate over time",
           one_of({"plateau", "constant", "warmup-linear"}));
@@ -110,7 +132,8 @@ void visit_fields(Config& c, Visitor&& v) {
   v.field("test-lengths", c.test_lengths,
           "test at these lengths too, as 4,8,16; empty: at the trained one only", FieldLimits{},
           Since{"0.2.0", std::string()});
-  v.field("test-axis", c.test_axis, "test along an axis of the task's own too, as share=0.1,0.5",
+  v.field("test-axis", c.test_axis,
+          "test along axes of the task's own too, as share=0.1,0.5 or k=0..3;letters=1",
           FieldLimits{}, Since{"0.2.0", std::string()});
 
   v.section("execution");

@@ -103,7 +103,11 @@ bool names_all_first_settings(const toml::table& table) {
 ConfigFile read_config_text(std::string_view text, const std::string& name,
                             const RunConfig& defaults) {
   const toml::table table = parse_toml(text, name, "lines of the form key = value");
-  ConfigFile file{names_all_first_settings(table) ? settings_of_files() : defaults, {}};
+  const bool complete = names_all_first_settings(table);
+  ConfigFile file{.config = complete ? settings_of_files() : defaults,
+                  .seeds = {},
+                  .named = {},
+                  .complete = complete};
   std::vector<std::string> known;
   for (const FieldInfo& field : config_fields()) known.push_back(field.name);
   known.emplace_back("seeds");

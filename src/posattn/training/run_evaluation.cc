@@ -21,7 +21,9 @@ std::vector<AxisValues> tests_of(const RunConfig& config, const Task& task) {
     if (values.empty() || (axis->name == "c" && !states_axis(task, "c"))) continue;
     tests.push_back({*axis, axis->parse(values, axis->setting())});
   }
-  if (!config.test_axis.empty()) tests.push_back(parse_axis_values(config.test_axis, "test-axis"));
+  for (AxisValues& stated : parse_several_axes(config.test_axis, "test-axis")) {
+    tests.push_back(std::move(stated));
+  }
   return tests;
 }
 

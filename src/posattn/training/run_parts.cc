@@ -10,11 +10,12 @@ namespace posattn {
 namespace {
 
 std::vector<Dataset> make_data(const RunConfig& config, Purpose purpose, int64_t samples,
-                               int threads) {
+                               int64_t sets_before, int threads) {
   DatasetRequest request;
   request.task = &find_task(config.task);
   request.length = static_cast<int>(config.length);
   request.samples = samples;
+  request.sets_before = sets_before;
   request.range = training_range(config.range, config.integers);
   request.seed = config.data_seed_used();
   request.purpose = purpose;
@@ -27,17 +28,22 @@ std::vector<Dataset> make_data(const RunConfig& config, Purpose purpose, int64_t
 
 }  // namespace
 
-std::vector<Dataset> training_data(const RunConfig& config, int threads) {
-  return make_data(config, Purpose::train_data, config.samples, threads);
+std::vector<Dataset> training_data(const RunConfig& config, int64_t epoch, int threads) {
+  return make_data(config, Purpose::train_data, config.samples, config.fresh ? epoch - 1 : 0,
+                   threads);
 }
 
 std::vector<Dataset> validation_data(const RunConfig& config, int threads) {
-  return make_data(config, Purpose::validation_data, config.validation_samples, threads);
+  return make_data(config, Purpose::validation_data, config.validation_samples, 0, threads);
 }
 
 OptimiserOptions optimiser_options(const RunConfig& config) {
-  return {optimiser_kind_from(config.optimiser), config.beta1, config.beta2, config.epsilon,
-          config.weight_decay};
+  return {optimiser_kind_from(config.optimiser),
+          config.beta1,
+          config.beta2,
+          config.epsilon,
+          config.weight_decay,
+          decay_from(config.decay)};
 }
 
 ScheduleOptions schedule_options(const RunConfig& config, int64_t steps_per_epoch) {
@@ -57,7 +63,7 @@ ScheduleOptions schedule_options(const RunConfig& config, int64_t steps_per_epoc
 RunState initial_state(const RunConfig& config) {
   RunState state(std::make_shared<const ParameterLayout>(model_spec(config)));
   if (config.from.empty()) {
-    initialise(state.parameters, config.weight_seed_used());
+    initialise(state.parameters, config.weight_seed_used(), initial_values_from(config.initial));
   } else {
     state.parameters = start_parameters(config);
   }

@@ -15,7 +15,8 @@
 namespace posattn {
 
 // One set per length, in the same order for every purpose.
-std::vector<Dataset> training_data(const RunConfig& config, int threads);
+// Those of epoch `epoch`, from 1: all the same, or where they are fresh the next of an endless set.
+std::vector<Dataset> training_data(const RunConfig& config, int64_t epoch, int threads);
 std::vector<Dataset> validation_data(const RunConfig& config, int threads);
 
 OptimiserOptions optimiser_options(const RunConfig& config);

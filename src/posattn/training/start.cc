@@ -96,6 +96,17 @@ void take_start(RunConfig& config, const std::set<std::string>& named) {
   take("heads", spec.heads);
   take("mlp-width", spec.mlp_width);
   take("mlp-depth", spec.mlp_depth);
+  const auto take_name = [&](const char* key, auto value) {
+    take(key, with_hyphens(std::string(to_string(value))));
+  };
+  take("causal", spec.causal);
+  take("split-heads", spec.split_heads);
+  take_name("join", spec.join);
+  take_name("normalisation", spec.normalisation);
+  take_name("activation", spec.activation);
+  take("positions", spec.positions_added ? "added" : "joined");
+  take("tied-output", spec.tied_output && !spec.fixed_tokens);
+  take("codes", spec.fixed_tokens);
   // Where a default means the same it stays, so that runs of one model have one key.
   if (spec.depth != default_depth(origin.length)) take("depth", spec.depth);
   if (spec.uses_positions() && spec.encoding != Encoding::one_hot) {

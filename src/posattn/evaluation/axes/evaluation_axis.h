@@ -50,6 +50,8 @@ struct AxisValues {
   std::vector<double> values;
 };
 AxisValues parse_axis_values(std::string_view text, std::string_view flag);
+// Several of them, "k=0..3;letters=0,1"; none in an empty text. An axis may stand there once.
+std::vector<AxisValues> parse_several_axes(std::string_view text, std::string_view flag);
 
 bool states_axis(const Task& task, std::string_view axis);
 // Throws Error(data) that names the axes which the task states.

@@ -42,6 +42,23 @@ AxisValues parse_axis_values(std::string_view text, std::string_view flag) {
   return result;
 }
 
+std::vector<AxisValues> parse_several_axes(std::string_view text, std::string_view flag) {
+  std::vector<AxisValues> axes;
+  for (size_t at = 0; !text.empty() && at <= text.size();) {
+    const size_t end = std::min(text.find(';', at), text.size());
+    AxisValues parsed = parse_axis_values(text.substr(at, end - at), flag);
+    for (const AxisValues& other : axes) {
+      if (other.axis.name != parsed.axis.name) continue;
+      throw Error(ExitCode::usage,
+                  fmt::format("{}: axis '{}' is given twice", flag, other.axis.name),
+                  "each axis once, with all its values");
+    }
+    axes.push_back(std::move(parsed));
+    at = end + 1;
+  }
+  return axes;
+}
+
 bool states_axis(const Task& task, std::string_view axis) {
   return std::ranges::any_of(task.test_axes(),
                              [&](const TestAxis& stated) { return stated.name == axis; });

@@ -1,6 +1,6 @@
 // The paper's loss: over samples, the mean of the sample's squared errors divided by
-// real_nodes x output_columns (as in Network::gradient: outputs outside the mask contribute
-// nothing, but are in the denominator).
+// the nodes that are read x output_columns (as in Network::gradient: outputs outside the mask
+// contribute nothing, but are in the denominator).
 #include "posattn/evaluation/metrics/metric.h"
 
 namespace posattn {
@@ -22,7 +22,7 @@ MetricSum measure(const Predictions& predictions) {
       }
       squared += squared_at_node;
     }
-    sum.sum += squared / (static_cast<double>(nodes) * columns);
+    sum.sum += squared / (static_cast<double>(predictions.shape.nodes_read()) * columns);
   }
   return sum;
 }

@@ -32,11 +32,13 @@ class Planner {
   // Absent biases are zeros that are not trained, so that every engine knows them.
   bool biased() const { return spec_.biases == Biases::all; }
 
-  LinearBlock linear(const std::string& name, int out, int in) {
+  LinearBlock linear(const std::string& name, int out, int in, bool ends_branch = false) {
     const TensorId weight = add({.name = names::weight(name),
                                  .shape = {out, in},
                                  .initial = Initial::fan_in_uniform,
-                                 .fan_in = in});
+                                 .fan_in = in,
+                                 .maps = true,
+                                 .ends_branch = ends_branch});
     const TensorId bias = add({.name = names::bias(name),
                                .shape = {out},
                                .initial = biased() ? Initial::fan_in_uniform : Initial::zero,
@@ -45,11 +47,14 @@ class Planner {
     return {weight, bias, in, out};
   }
 
-  LinearBlock projection(const std::string& name, int out, int in, bool bias_trained) {
+  LinearBlock projection(const std::string& name, int out, int in, bool bias_trained,
+                         bool ends_branch = false) {
     const TensorId weight = add({.name = names::weight(name),
                                  .shape = {out, in},
                                  .initial = Initial::xavier_uniform,
-                                 .fan_in = in});
+                                 .fan_in = in,
+                                 .maps = true,
+                                 .ends_branch = ends_branch});
     const TensorId bias = add({.name = names::bias(name), .shape = {out}, .trained = bias_trained});
     return {weight, bias, in, out};
   }
@@ -64,7 +69,8 @@ class Planner {
     if (spec_.vocabulary > 0) {
       block.tokens = add({.name = std::string(names::tokens),
                           .shape = {spec_.vocabulary, spec_.width},
-                          .initial = Initial::unit_normal_rows});
+                          .initial = Initial::unit_normal_rows,
+                          .trained = !spec_.fixed_tokens});
     }
     if (spec_.data_columns > 0 || spec_.positions_in_input) {
       block.values = linear(std::string(names::encoding), spec_.width, spec_.input_size());
@@ -129,15 +135,17 @@ class Planner {
     attention.head_size = spec_.head_size();
     attention.causal = spec_.causal;
     attention.value = projection(named(names::value), spec_.width, spec_.width, biased());
-    attention.output = projection(named(names::output), spec_.width, spec_.width, biased());
+    const bool added = spec_.join == Join::add;
+    attention.output = projection(named(names::output), spec_.width, spec_.width, biased(), added);
     if (block.when != Normalisation::none && block.join == Join::add) {
       block.mlp_norm = normalisation(named(names::mlp_norm));
     }
     block.mlp.activation = spec_.activation;
     for (int map = 0; map < spec_.mlp_depth; ++map) {
-      block.mlp.maps.push_back(linear(named(names::mlp_map(map)),
-                                      map == spec_.mlp_depth - 1 ? spec_.width : spec_.mlp_width,
-                                      map == 0 ? spec_.joined_size() : spec_.mlp_width));
+      const bool last = map == spec_.mlp_depth - 1;
+      block.mlp.maps.push_back(
+          linear(named(names::mlp_map(map)), last ? spec_.width : spec_.mlp_width,
+                 map == 0 ? spec_.joined_size() : spec_.mlp_width, last && added));
     }
     return block;
   }

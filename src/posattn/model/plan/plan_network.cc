@@ -25,11 +25,13 @@ PlanNodes<T>::PlanNodes(const ModelSpec& of_spec, const Parameters<T>& of_parame
 template <class T>
 double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<const uint8_t> mask) {
   if (spec.loss == Loss::squared_error) {
-    return 1.0 / static_cast<double>(batch.samples * batch.real_nodes * spec.output_columns);
+    return 1.0 / static_cast<double>(batch.samples * spec.nodes_read(batch.real_nodes) *
+                                     spec.output_columns);
   }
   int64_t counted = 0;
   for (int64_t row = 0; row < batch.samples * batch.real_nodes; ++row) {
     const int64_t node = row % batch.real_nodes;
+    if (node >= spec.nodes_read(batch.real_nodes)) continue;
     counted += batch.labels[row] >= 0 && (mask.empty() || mask[node * spec.output_columns] != 0);
   }
   return counted == 0 ? 0.0 : 1.0 / static_cast<double>(counted);
@@ -209,24 +211,24 @@ double PlanNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samp
                                 std::span<const uint8_t> mask, double scale, PlanTape<T>& tape,
                                 std::span<T> sums) const {
   const int64_t n = nodes(), rows = samples * n, real = batch.real_nodes;
-  const int64_t columns = spec_.output_columns;
+  const int64_t columns = spec_.output_columns, read = spec_.nodes_read(batch.real_nodes);
   std::vector<T> dy(rows * columns);
   double loss = 0;
   for (int64_t s = 0; s < samples; ++s) {
     const T* y = tape.output.data() + s * n * columns;
-    T* d = dy.data() + s * n * columns;  // scratch nodes have no part in the loss
+    T* d = dy.data() + s * n * columns;  // nodes that are not read have no part in the loss
     if (plan_.loss == Loss::squared_error) {
-      plain::squared_error(real * columns, static_cast<T>(scale), y,
+      plain::squared_error(read * columns, static_cast<T>(scale), y,
                            batch.targets.data() + (first + s) * real * columns,
                            mask.empty() ? nullptr : mask.data(), d, loss);
       continue;
     }
-    const auto labels = batch.labels.subspan((first + s) * real, real);
+    const auto labels = batch.labels.subspan((first + s) * real, read);
     tape.labels.assign(labels.begin(), labels.end());
-    for (int64_t i = 0; i < real && !mask.empty(); ++i) {
+    for (int64_t i = 0; i < read && !mask.empty(); ++i) {
       if (mask[i * columns] == 0) tape.labels[i] = -1;
     }
-    plain::cross_entropy(real, columns, static_cast<T>(scale), y, tape.labels.data(), d, loss);
+    plain::cross_entropy(read, columns, static_cast<T>(scale), y, tape.labels.data(), d, loss);
   }
   const HeadBlock& head = plan_.head;
   std::vector<T> dx(tape.decoder_input.size());

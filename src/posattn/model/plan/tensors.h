@@ -16,9 +16,11 @@ struct TensorInfo {
   int64_t offset = 0;  // in elements, into the buffer
   int64_t size = 0;    // product of the shape
   Initial initial = Initial::zero;
-  int64_t fan_in = 0;     // for fan_in_uniform (a bias uses its weight's fan-in)
-  bool trained = true;    // false for a fixed random encoding, for routes and for absent biases
-  bool integers = false;  // whole numbers (below 2^24, so floats hold them); the file has I32
+  int64_t fan_in = 0;        // for fan_in_uniform (a bias uses its weight's fan-in)
+  bool maps = false;         // the matrix of a linear map: neither bias, gain nor table
+  bool ends_branch = false;  // of a map whose output is added to x
+  bool trained = true;       // false for a fixed random encoding, for routes and for absent biases
+  bool integers = false;     // whole numbers (below 2^24, so floats hold them); the file has I32
 };
 
 // One tensor after another, each starting at a multiple of 16 elements (a 64-byte line of floats).

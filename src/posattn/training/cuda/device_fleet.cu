@@ -8,6 +8,7 @@
 #include "posattn/training/cuda/fleet_data.h"
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"
+#include "posattn/training/cuda/fresh_samples.h"
 #include "posattn/training/cuda/stream.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/run_parts.h"
@@ -35,7 +36,9 @@ cuda::FleetShape fleet_shape(const RunConfig& config, std::size_t slots) {
 std::vector<uint8_t> trained_numbers(const ParameterLayout& layout) {
   std::vector<uint8_t> trained(layout.buffer_size());
   for (const TensorInfo& tensor : layout.tensors()) {
-    if (tensor.trained) std::fill_n(trained.begin() + tensor.offset, tensor.size, uint8_t{1});
+    if (!tensor.trained) continue;
+    const uint8_t kind = tensor.maps ? cuda::trained_map : cuda::trained_other;
+    std::fill_n(trained.begin() + tensor.offset, tensor.size, kind);
   }
   return trained;
 }
@@ -44,7 +47,7 @@ std::vector<cuda::RunData> make_run_data(const std::vector<DeviceRun>& runs, int
   std::vector<cuda::RunData> data;
   for (const DeviceRun& run : runs) {
     const RunConfig& config = run.config;
-    data.push_back({config.data_seed_used(), training_data(config, threads),
+    data.push_back({config.data_seed_used(), training_data(config, run.state.epoch + 1, threads),
                     loss_mask(find_task(config.task), static_cast<int>(config.length))});
   }
   return data;
@@ -60,6 +63,7 @@ class DeviceFleet::Implementation {
         size_(layout_->buffer_size()),
         engine_(cuda::make_step_engine(shape_, network_path(runs.front().config))),
         data_(shape_.spec, shape_.sample_stride(), make_run_data(runs, threads)),
+        fresh_(runs, threads),
         cursors_(shape_.slots),
         cursors_host_(shape_.slots),
         current_(shape_.slots),
@@ -235,8 +239,9 @@ class DeviceFleet::Implementation {
       beginning_[static_cast<int64_t>(i)] = {slot, active ? 0 : 1};
       positions_[slot] = 0;
       if (active) {
-        slots_[slot].plan_epoch(shape_.spec.output_columns,
-                                plans_host_->data() + plan_begin_[slot]);
+        if (fresh_.has(slot)) data_.replace(slot, fresh_.take(slot));
+        fresh_.prepare(slot, slots_[slot].completed_epochs() + 2);
+        slots_[slot].plan_epoch(shape_.spec, plans_host_->data() + plan_begin_[slot]);
       }
     }
     send_plans(slots);
@@ -315,6 +320,7 @@ class DeviceFleet::Implementation {
   int64_t size_;  // of a run's parameter buffer
   std::unique_ptr<cuda::StepEngine> engine_;
   cuda::FleetData data_;
+  cuda::FreshSamples fresh_;
   std::vector<cuda::FleetSlot> slots_;
   std::vector<int64_t> plan_begin_;  // where a slot's plans begin
   std::vector<int64_t> positions_;   // in its epoch, of what is enqueued or about to be

@@ -157,18 +157,26 @@ FleetData::FleetData(const ModelSpec& spec, int64_t stride, const std::vector<Ru
     sets_.emplace_back();
     seeds_.push_back(run.seed);
     for (const Dataset& set : run.sets) {
-      check_set(spec, set);
       place.samples = set.samples;
       place.real_nodes = set.shape.real_nodes;
       sets_.back().push_back(place);
-      upload(set.inputs, spec.data_columns, place.rows, all_.inputs);
-      upload(set.targets, target_columns(spec), place.rows, all_.targets);
-      upload(set.tokens, all_.tokens.size() > 0 ? 1 : 0, place.rows, all_.tokens);
-      upload(set.labels, all_.labels.size() > 0 ? 1 : 0, place.rows, all_.labels);
+      put(set, place);
       place.order += set.samples;
       place.rows += set.samples * set.shape.real_nodes;
     }
   }
+}
+
+void FleetData::put(const Dataset& set, const SetPlace& place) {
+  check_set(spec_, set);
+  upload(set.inputs, spec_.data_columns, place.rows, all_.inputs);
+  upload(set.targets, target_columns(spec_), place.rows, all_.targets);
+  upload(set.tokens, all_.tokens.size() > 0 ? 1 : 0, place.rows, all_.tokens);
+  upload(set.labels, all_.labels.size() > 0 ? 1 : 0, place.rows, all_.labels);
+}
+
+void FleetData::replace(int slot, const std::vector<Dataset>& sets) {
+  for (std::size_t i = 0; i < sets.size(); ++i) put(sets[i], sets_[slot][i]);
 }
 
 int64_t FleetData::bytes_needed(const ModelSpec& spec, int64_t stride, int slots, int64_t samples) {

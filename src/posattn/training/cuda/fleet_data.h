@@ -59,6 +59,9 @@ class FleetData {
 
   const std::vector<SetPlace>& sets(int slot) const { return sets_[slot]; }
 
+  // Other samples in the place of a run's: as many, of the same lengths. Waits for the GPU.
+  void replace(int slot, const std::vector<Dataset>& sets);
+
   struct Epoch {
     int slot;
     int64_t epoch;  // from 1
@@ -84,6 +87,8 @@ class FleetData {
     DeviceBuffer<float> inputs, targets;
     DeviceBuffer<int32_t> tokens, labels;
   };
+
+  void put(const Dataset& set, const SetPlace& place);
 
   ModelSpec spec_;
   int slots_;

@@ -20,7 +20,7 @@ FleetSlot::FleetSlot(const DeviceRun& run, std::vector<SetPlace> sets)
   schedule_ = schedule_options(config_, steps_);
 }
 
-void FleetSlot::plan_epoch(int output_columns, StepPlan* plans) const {
+void FleetSlot::plan_epoch(const ModelSpec& spec, StepPlan* plans) const {
   std::vector<int64_t> set_samples;
   for (const SetPlace& set : sets_) set_samples.push_back(set.samples);
   int64_t step = step_;
@@ -31,11 +31,12 @@ void FleetSlot::plan_epoch(int output_columns, StepPlan* plans) const {
     StepPlan& plan = *plans++;
     plan.step.samples = samples;
     plan.step.real_nodes = set.real_nodes;
-    plan.step.loss_scale =
-        static_cast<float>(1 / (static_cast<double>(samples) * set.real_nodes * output_columns));
+    plan.step.loss_scale = static_cast<float>(
+        1 / (static_cast<double>(samples) * spec.nodes_read(set.real_nodes) * spec.output_columns));
     plan.clip = static_cast<float>(config_.clip);
     const double lr = learning_rate(schedule_, schedule_state_, step);
     plan.adam = adam_numbers<float>(optimiser_, lr, ++step);
+    plan.decays_maps_only = optimiser_.decay == Decay::maps ? 1 : 0;
     plan.order = set.order + batch.begin;
     plan.rows = set.rows;
   }

@@ -25,7 +25,7 @@ class FleetSlot {
   int64_t completed_epochs() const { return epoch_; }
 
   // The steps of the next epoch, to plans[0 .. steps_per_epoch() - 1].
-  void plan_epoch(int output_columns, StepPlan* plans) const;
+  void plan_epoch(const ModelSpec& spec, StepPlan* plans) const;
 
   // Takes over what the epoch gave; `seconds` since the fleet began.
   EpochEnd close_epoch(const SlotCursor& cursor, double seconds);

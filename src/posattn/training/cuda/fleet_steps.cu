@@ -101,10 +101,20 @@ __global__ void __launch_bounds__(threads) adam_kernel(FleetArrays fleet) {
     const float scale = fleet.scales[slot];
     g = make_float4(g.x * scale, g.y * scale, g.z * scale, g.w * scale);
   }
-  if (trained.x != 0) step_adam(numbers, g.x, m.x, v.x, w.x);
-  if (trained.y != 0) step_adam(numbers, g.y, m.y, v.y, w.y);
-  if (trained.z != 0) step_adam(numbers, g.z, m.z, v.z, w.z);
-  if (trained.w != 0) step_adam(numbers, g.w, m.w, v.w, w.w);
+  const bool maps_only = fleet.current[slot].decays_maps_only != 0;
+  const auto step = [&](uint8_t kind, float gradient, float& m1, float& m2, float& weight) {
+    if (kind == 0) return;
+    AdamNumbers<float> its = numbers;
+    if (maps_only && kind != trained_map) {
+      its.decay_to_gradient = 0;
+      its.keep = 1;
+    }
+    step_adam(its, gradient, m1, m2, weight);
+  };
+  step(trained.x, g.x, m.x, v.x, w.x);
+  step(trained.y, g.y, m.y, v.y, w.y);
+  step(trained.z, g.z, m.z, v.z, w.z);
+  step(trained.w, g.w, m.w, v.w, w.w);
   first[four] = m;
   second[four] = v;
   weights[four] = w;

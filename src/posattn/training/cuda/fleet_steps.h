@@ -11,6 +11,9 @@
 
 namespace posattn::cuda {
 
+// How a number is trained: weight decay may pull on linear maps only.
+constexpr uint8_t trained_other = 1, trained_map = 2;
+
 // What the kernels of a step work on; in device memory.
 struct FleetArrays {
   int slots = 0;
@@ -21,7 +24,7 @@ struct FleetArrays {
   SlotStep* steps = nullptr;         // [slots]: its first part, for engines
   double* losses = nullptr;          // [slots]: by the engine
   float* scales = nullptr;           // [slots]: of the gradient, by clipping
-  const uint8_t* trained = nullptr;  // [parameters]: 1 where a number is trained
+  const uint8_t* trained = nullptr;  // [parameters]: 0, or how a number is trained
   float* gradients = nullptr;        // [slots, parameters]
   float* state = nullptr;            // [3, slots, parameters]: weights, first, second moments
   float* backup = nullptr;           // likewise, after the last completed epoch

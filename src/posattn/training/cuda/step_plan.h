@@ -13,8 +13,9 @@ struct StepPlan {
   SlotStep step;
   float clip = 0;  // largest norm of the gradient; 0: off
   AdamNumbers<float> adam = {};
-  int64_t order = 0;  // where the batch's sample numbers begin
-  int64_t rows = 0;   // before the samples of its set
+  int32_t decays_maps_only = 0;  // 1: weight decay leaves biases, gains and tables alone
+  int64_t order = 0;             // where the batch's sample numbers begin
+  int64_t rows = 0;              // before the samples of its set
 };
 
 struct SlotCursor {

@@ -46,7 +46,8 @@ bool general_supports(const ModelSpec& spec) {
                     &S::rope, &S::direct_attention, &S::width, &S::heads, &S::depth, &S::mlp_width,
                     &S::mlp_depth, &S::biases, &S::relative_attention, &S::reach, &S::causal,
                     &S::split_heads, &S::join, &S::normalisation, &S::activation, &S::vocabulary,
-                    &S::positions_added, &S::tied_output, &S::loss);
+                    &S::positions_added, &S::tied_output, &S::fixed_tokens, &S::read_nodes,
+                    &S::loss);
 }
 
 std::unique_ptr<StepEngine> make_general(const FleetShape& shape, int64_t attention_budget) {

@@ -50,7 +50,8 @@ class DeviceBatch {
     std::vector<int32_t> labels(spec.loss == Loss::cross_entropy ? rows : 0, -1);
     for (int slot = 0; slot < shape.slots; ++slot) {
       const RandomBatch& batch = slots[slot].batch;
-      const int64_t outputs = batch.samples * batch.real_nodes * spec.output_columns;
+      const int64_t outputs =
+          batch.samples * spec.nodes_read(batch.real_nodes) * spec.output_columns;
       steps[slot] = {static_cast<int32_t>(batch.samples), batch.real_nodes,
                      outputs == 0 ? 0 : 1.0f / static_cast<float>(outputs)};
       const auto spread = [&](const auto& from, int64_t columns, auto& to) {
@@ -69,7 +70,8 @@ class DeviceBatch {
       spread(batch.tokens, 1, tokens);
       spread(batch.labels, 1, labels);
       // Absent nodes would count at full length: the engine must look at real_nodes as well.
-      for (int64_t i = 0; i < int64_t{1} * spec.real_nodes * spec.output_columns; ++i) {
+      const int64_t read = spec.read_nodes > 0 ? spec.read_nodes : spec.real_nodes;
+      for (int64_t i = 0; i < read * spec.output_columns; ++i) {
         counted[slot * nodes * spec.output_columns + i] =
             i < static_cast<int64_t>(batch.mask.size()) ? batch.mask[i] : 1;
       }

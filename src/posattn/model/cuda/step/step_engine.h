@@ -38,7 +38,8 @@ struct StepData {
                                      // scratch and absent nodes and absent samples
   const float* targets = nullptr;    // [slots, nodes, sample_stride, output_columns], likewise
   const uint8_t* counted = nullptr;  // [slots, nodes, output_columns]: 1 where an output counts at
-                                     // full length (also ask node < real_nodes)
+                                     // full length (also ask node < real_nodes); 0 behind the
+                                     // nodes that the spec reads
   // [slots, nodes, sample_stride], -1 for scratch and absent nodes and absent samples; null where
   // the model has none.
   const int32_t* tokens = nullptr;

@@ -1,0 +1,40 @@
+// Samples as people write them: one line of text for the nodes of a sample, a word for an answer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace posattn {
+
+// Room for one sample; what the task does not have is empty.
+struct SampleRoom {
+  std::span<float> values;    // [real_nodes, data_columns]
+  std::span<int32_t> tokens;  // [real_nodes]; negative: the node holds numbers
+  std::span<float> targets;   // [real_nodes, output_columns], for squared errors
+  std::span<int32_t> labels;  // [real_nodes], for cross-entropy; negative: does not count
+};
+
+class TaskText {
+ public:
+  virtual ~TaskText() = default;
+
+  // What a line looks like, for messages: "k and a word, as 2 abcab".
+  virtual std::string_view form() const = 0;
+
+  // Fills values and tokens of one sample of `length` from a line. Throws Error(data), which says
+  // what is wrong; where the line stands is the caller's to add.
+  virtual void read(std::string_view line, int length, const SampleRoom& room) const = 0;
+
+  // The length that a line has, as `read` would want it.
+  virtual int length_of(std::string_view line) const = 0;
+
+  // What a node holds: its token, or where that is negative its numbers.
+  virtual std::string node(int32_t token, std::span<const float> values) const = 0;
+
+  // The class of an answer; tasks whose answers are numbers have none.
+  virtual std::string answer(int32_t label) const = 0;
+};
+
+}  // namespace posattn
