@@ -107,6 +107,32 @@ TEST(Parameters, InitialValuesDependOnTheSeedAlone) {
                                   first["transformer_layers.1.attn.v_proj.weight"]));
 }
 
+TEST(Parameters, InitialValuesOfGptAreSmallAndBiasesZero) {
+  ModelSpec spec;
+  spec.width = 64;
+  spec.depth = 3;
+  spec.vocabulary = 20;
+  spec.tied_output = true;
+  spec.output_columns = 20;
+  spec.join = Join::add;
+  spec.normalisation = Normalisation::before;
+  Parameters<float> parameters(resolve(spec));
+  initialise(parameters, 5, InitialValues::gpt);
+  for (const TensorInfo& tensor : parameters.layout().tensors()) {
+    double squares = 0;
+    for (const double value : parameters.slice(tensor)) squares += value * value;
+    const double deviation = std::sqrt(squares / static_cast<double>(tensor.size));
+    const bool gain = tensor.name.ends_with("norm.weight");
+    const bool ends =
+        tensor.name.ends_with("o_proj.weight") || tensor.name.ends_with("mlp.2.weight");
+    const double expected = gain                      ? 1.0
+                            : tensor.shape.size() < 2 ? 0.0
+                            : ends                    ? 0.02 / std::sqrt(6.0)
+                                                      : 0.02;
+    EXPECT_NEAR(deviation, expected, 0.15 * expected) << tensor.name;
+  }
+}
+
 TEST(Parameters, RandomEncodingHasRowsOfAboutUnitNorm) {
   ModelSpec spec;
   spec.real_nodes = 99;

@@ -140,6 +140,16 @@ TEST(DeviceFleet, TokensTrainLikeOnTheCpu) {
   }
 }
 
+TEST(DeviceFleet, FreshSamplesAndDecayOfMapsAreThoseOfTheCpu) {
+  std::vector<RunConfig> configs = {tiny_run(5), tiny_run(6)};
+  configs[0].fresh = true;
+  configs[1].optimiser = "adamw";
+  configs[1].weight_decay = 0.5;
+  configs[1].decay = "linear";
+  const Trained trained = train(configs);
+  for (int slot = 0; slot < 2; ++slot) expect_like_cpu(configs[slot], trained, slot);
+}
+
 TEST(DeviceFleet, AbsentBiasesStayZero) {
   for (const int64_t width : {8, 64}) {  // in engines of both kinds
     RunConfig config = tiny_run(3);

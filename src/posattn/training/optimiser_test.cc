@@ -86,6 +86,29 @@ TEST(Optimiser, LeavesUntrainedTensorsAndPaddingAlone) {
   }
 }
 
+TEST(Optimiser, DecayOfLinearMapsLeavesTheRestAlone) {
+  ModelSpec spec;
+  spec.vocabulary = 3;
+  spec.encoding = Encoding::learned;
+  spec.normalisation = Normalisation::before;
+  const auto layout = std::make_shared<const ParameterLayout>(resolve(spec));
+  Parameters<float> parameters(layout), gradient(layout);
+  OptimiserState<float> state(layout);
+  for (const TensorInfo& tensor : layout->tensors()) {
+    std::ranges::fill(parameters.slice(tensor), 1.0f);
+  }
+  optimiser_step({.kind = OptimiserKind::adamw, .weight_decay = 0.5, .decay = Decay::maps}, 0.1,
+                 gradient, state, parameters);
+  int pulled = 0;
+  for (const TensorInfo& tensor : layout->tensors()) {
+    const bool table = tensor.name == "tokens.weight" || tensor.name == "positions.weight";
+    const bool map = tensor.shape.size() == 2 && !table;
+    EXPECT_FLOAT_EQ(parameters.slice(tensor)[0], map ? 0.95f : 1.0f) << tensor.name;
+    pulled += map ? 1 : 0;
+  }
+  EXPECT_EQ(pulled, 2 + 5 * spec.depth);
+}
+
 TEST(Optimiser, ClipsByTheJointNormOfTrainedTensors) {
   Parameters<double> gradient(small_spec());
   const auto& tensors = gradient.layout().tensors();

@@ -115,6 +115,24 @@ TEST(Run, ChangingThreadsOnTheWayChangesNothing) {
   EXPECT_EQ(weights(run), train(config));
 }
 
+TEST(Run, FreshSamplesAreOthersInEveryEpochAndResumeAlike) {
+  RunConfig config = small_run();
+  config.fresh = true;
+  config.epochs = 3;
+  const std::vector<float> whole = train(config);
+  RunConfig same = config;
+  same.fresh = false;
+  EXPECT_NE(whole, train(same));
+  same.epochs = config.epochs = 1;  // the first epoch has the same samples
+  EXPECT_EQ(train(config), train(same));
+  posattn::Run first(config, 1);
+  first.advance_epoch();
+  config.epochs = 3;
+  posattn::Run second(config, 1, first.state());
+  while (!second.finished()) second.advance_epoch();
+  EXPECT_EQ(weights(second), whole);
+}
+
 TEST(Run, DataAndWeightsHaveSeedsOfTheirOwn) {
   RunConfig config = small_run();
   config.seed = 4;

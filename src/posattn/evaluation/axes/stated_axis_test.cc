@@ -86,6 +86,18 @@ TEST(StatedAxis, OtherAxesAreRefusedWithThoseThatThereAre) {
   }
 }
 
+TEST(StatedAxis, SeveralAxesStandSideBySide) {
+  EXPECT_TRUE(parse_several_axes("", "test-axis").empty());
+  const std::vector<AxisValues> axes = parse_several_axes("k=0..2;letters=1", "test-axis");
+  ASSERT_EQ(axes.size(), 2u);
+  EXPECT_EQ(axes[0].axis.name, "k");
+  EXPECT_EQ(axes[0].values, (std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(axes[1].axis.name, "letters");
+  for (const char* bad : {"k=1;k=2", "k=1;", ";", "k", "k=1;;letters=1"}) {
+    EXPECT_THROW(parse_several_axes(bad, "test-axis"), Error) << bad;
+  }
+}
+
 TEST(StatedAxis, KnownAxesKeepTheirValues) {
   EXPECT_EQ(axis_named("c").plural, "scales");
   EXPECT_THAT(parse_axis_values("length=4..6", "--axis").values, testing::ElementsAre(4, 5, 6));
