@@ -311,7 +311,7 @@ std::string comparison_text(const ComparedExperiment& compared) {
       if (curve.task != task) continue;
       const std::string scale =
           curve.split == Split::test && !experiment.axis.is_tested()
-              ? fmt::format(" at {} = {}", experiment.axis.test_axis->name, experiment.axis.test_x)
+              ? fmt::format(" at {} = {}", experiment.axis.test_axis.name, experiment.axis.test_x)
               : "";
       text += fmt::format("\n{}, {}: {} {}{}\n", task, curve.line, to_string(curve.split),
                           experiment.metric->heading, scale);

@@ -45,7 +45,7 @@ void add_run(Points& points, const Experiment& experiment, Split split, const Ex
     add_run(point, static_cast<uint64_t>(run.config.seed), value_of(result, place), metric);
   };
   const auto test_at = [&](double x) {
-    return MeasuredPlace{.axis = axis.test_axis->name, .x = x, .metric = metric.name};
+    return MeasuredPlace{.axis = axis.test_axis.name, .x = x, .metric = metric.name};
   };
   if (split != Split::test) {
     add(run.x, {.split = split, .metric = metric.name});

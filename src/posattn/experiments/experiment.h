@@ -12,11 +12,13 @@
 //
 //   [axis]
 //   key = "test-scales"                       # each run is tested at all values (also
-//   values = [1, 2, 3]                        # "test-lengths"), or a key of [settings] that has
-//                                             # one value per run: "samples"
+//   values = [1, 2, 3]                        # "test-lengths", or an axis that the tasks state,
+//                                             # as "k"), or a key of [settings] that has one value
+//                                             # per run: "samples"
 //   label = "c"                               # under the figure's axis
 //   test-scale = 3                            # where the axis is a setting: c of the test loss,
-//                                             # or test-length = 16: its n
+//                                             # or test-length = 16: its n, or on an axis
+//                                             # that the tasks state: test-axis = "k=3"
 //
 //   [settings]                                # keys of `posattn train --config`
 //   samples = 30000
@@ -58,12 +60,14 @@ struct ExperimentAxis {
   std::string label;
   // The tests that are shown: all along this axis where it is the experiment's own, otherwise those
   // at test_x.
-  const EvaluationAxis* test_axis = evaluation_axes().front();
+  EvaluationAxis test_axis = *evaluation_axes().front();
   double test_x = 1;
 
   // Each run is tested at all values: it is in every point.
-  bool is_tested() const { return key == test_axis->setting(); }
-  std::string name() const { return is_tested() ? test_axis->name : key; }
+  bool is_tested() const {
+    return key == (test_axis.stated ? test_axis.name : test_axis.setting());
+  }
+  std::string name() const { return is_tested() ? test_axis.name : key; }
 };
 
 struct Experiment {

@@ -227,7 +227,7 @@ TEST(Experiment, ShowsTheTestsOfOneLength) {
   const std::string toml = replaced(replaced(small, "test-scale = 3", "test-length = 8"),
                                     "epochs = 2", "epochs = 2\ntest-lengths = \"8\"");
   const Experiment experiment = read(toml);
-  EXPECT_EQ(experiment.axis.test_axis->name, "length");
+  EXPECT_EQ(experiment.axis.test_axis.name, "length");
   EXPECT_EQ(experiment.axis.test_x, 8);
   EXPECT_EQ(experiment.axis.name(), "samples");
   const auto code = ExitCode::configuration;

@@ -73,15 +73,19 @@ class Reader {
     return found;
   }
 
-  std::vector<double> numbers(const toml::node& node, const char* key) const {
+  // Above 0, or on an axis that tasks state from 0 on.
+  std::vector<double> numbers(const toml::node& node, const char* key,
+                              const ExperimentAxis& axis) const {
     const toml::array* array = node.as_array();
     std::vector<double> found;
-    const std::string expected = "a list of ascending numbers above 0, as [1, 2, 10]";
+    const bool zero = axis.is_tested() && axis.test_axis.stated;
+    const std::string expected = fmt::format("a list of ascending numbers {}, as [1, 2, 10]",
+                                             zero ? "from 0 on" : "above 0");
     if (array) {
       for (const toml::node& element : *array) {
         const std::optional<double> number = element.value<double>();
-        if (!element.is_number() || !std::isfinite(*number) || *number <= 0 ||
-            (!found.empty() && *number <= found.back())) {
+        if (!element.is_number() || !std::isfinite(*number) || *number < 0 ||
+            (*number == 0 && !zero) || (!found.empty() && *number <= found.back())) {
           refuse(element, key, expected);
         }
         found.push_back(*number);
@@ -180,13 +184,35 @@ void keep_part(std::vector<T>& all, const std::vector<T>& wanted, const char* fl
   std::erase_if(all, [&](const T& one) { return !contains(wanted, one); });
 }
 
-ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
+bool all_state(const std::vector<std::string>& tasks, std::string_view axis) {
+  return std::ranges::all_of(
+      tasks, [&](const std::string& task) { return states_axis(find_task(task), axis); });
+}
+
+// test-axis = "letters=0": where on an axis of the tasks' own the runs of a point are tested.
+AxisValues read_test_place(const Reader& reader, const toml::table& table,
+                           const std::vector<std::string>& tasks) {
+  const toml::node& node = *table.get("test-axis");
+  constexpr const char* expected = "one place on an axis that the tasks state, as \"k=3\"";
+  try {
+    AxisValues place = parse_axis_values(reader.text(table, "test-axis", ""), "test-axis");
+    if (place.axis.stated && place.values.size() == 1 && all_state(tasks, place.axis.name)) {
+      return place;
+    }
+  } catch (const Error&) {
+    reader.refuse(node, "test-axis", expected);
+  }
+  reader.refuse(node, "test-axis", expected);
+}
+
+ExperimentAxis read_axis(const Reader& reader, const toml::table& file,
+                         const std::vector<std::string>& tasks) {
   const toml::table* table = reader.table(file, "axis");
   if (!table) {
     throw Error(ExitCode::configuration, "no [axis] " + reader.where(file),
                 "[axis] with key and values");
   }
-  std::vector<std::string> known = {"key", "values", "label"};
+  std::vector<std::string> known = {"key", "values", "label", "test-axis"};
   for (const EvaluationAxis* tested : evaluation_axes())
     known.push_back("test-" + tested->singular());
   reader.only(*table, known);
@@ -194,16 +220,23 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
   const toml::node& key = reader.required(*table, "key", "\"test-scales\" or a setting");
   axis.key = reader.text(*table, "key", "");
   for (const EvaluationAxis* tested : evaluation_axes()) {
-    if (tested->setting() == axis.key) axis.test_axis = tested;
+    if (tested->setting() == axis.key) axis.test_axis = *tested;
+  }
+  if (axis_named(axis.key).stated && all_state(tasks, axis.key)) {
+    axis.test_axis = axis_named(axis.key);
   }
   const auto& fields = config_fields();
   const auto field = std::ranges::find(fields, axis.key, &FieldInfo::name);
   const bool is_number = field != fields.end() && axis.key != "seed" &&
                          (field->type == "integer" || field->type == "number");
-  if (field == fields.end() || (!axis.is_tested() && !is_number)) {
-    reader.refuse(key, "key", "\"test-scales\" or a setting that is a number, as \"samples\"");
+  if (!axis.is_tested() && !is_number) {
+    reader.refuse(
+        key, "key",
+        "\"test-scales\", an axis that the tasks state, or a setting that is a number, as "
+        "\"samples\"");
   }
-  axis.values = reader.numbers(reader.required(*table, "values", "a list of numbers"), "values");
+  axis.values =
+      reader.numbers(reader.required(*table, "values", "a list of numbers"), "values", axis);
   axis.label = reader.text(*table, "label", axis.name());
   bool is_chosen = axis.is_tested();
   for (const EvaluationAxis* tested : evaluation_axes()) {
@@ -211,9 +244,17 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
     const toml::node* node = table->get(name);
     if (!node) continue;
     if (is_chosen) reader.refuse(*node, name, "only where the axis is a setting, and one such key");
-    axis.test_axis = tested;
+    axis.test_axis = *tested;
     axis.test_x = reader.number(*node, name);
     is_chosen = true;
+  }
+  if (const toml::node* node = table->get("test-axis")) {
+    if (is_chosen) {
+      reader.refuse(*node, "test-axis", "only where the axis is a setting, and one such key");
+    }
+    const AxisValues place = read_test_place(reader, *table, tasks);
+    axis.test_axis = place.axis;
+    axis.test_x = place.values.front();
   }
   return axis;
 }
@@ -222,7 +263,7 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file) {
 const Metric& read_metric(const Reader& reader, const toml::table& file,
                           const Experiment& experiment) {
   const auto suits = [&](const Metric& metric) {
-    return metric.exists_on(experiment.axis.test_axis->name) &&
+    return metric.exists_on(experiment.axis.test_axis.name) &&
            std::ranges::all_of(experiment.tasks, [&](const std::string& task) {
              return find_task(task).loss() == metric.loss;
            });
@@ -274,7 +315,7 @@ void read_quick(const Reader& reader, const toml::table& table, Experiment& expe
   }
   if (const toml::node* seeds = table.get("seeds")) experiment.seeds = reader.seeds(*seeds);
   if (const toml::node* values = table.get("values")) {
-    experiment.axis.values = reader.numbers(*values, "values");
+    experiment.axis.values = reader.numbers(*values, "values", experiment.axis);
   }
   if (const toml::table* settings = reader.table(table, "settings")) {
     for (const auto& [key, value] : reader.settings(*settings, experiment.axis)) {
@@ -344,6 +385,17 @@ void apply_changes(const ExperimentChanges& changes, Experiment& experiment) {
   if (!changes.path.empty()) set_everywhere(experiment, "path", changes.path);
 }
 
+// Where on an axis a run with this setting is tested.
+std::vector<double> tested_values(const EvaluationAxis& axis, const std::string& listed,
+                                  const std::string& setting) {
+  if (listed.empty()) return {};
+  if (!axis.stated) return axis.parse(listed, setting);
+  for (const AxisValues& tests : parse_several_axes(listed, setting)) {
+    if (tests.axis.name == axis.name) return tests.values;
+  }
+  return {};
+}
+
 // Every run must be possible, and be tested where the figure looks.
 void check(const Experiment& experiment, const std::string& where) {
   try {
@@ -364,15 +416,15 @@ void check(const Experiment& experiment, const std::string& where) {
     throw Error(ExitCode::configuration, fmt::format("{} (in {})", error.problem(), where),
                 error.expected(), error.hint());
   }
-  const EvaluationAxis& axis = *experiment.axis.test_axis;
+  const EvaluationAxis& axis = experiment.axis.test_axis;
   std::vector<double> drawn = {experiment.axis.test_x};
   if (experiment.axis.is_tested()) drawn = experiment.axis.values;
   for (const ExperimentLine& line : experiment.lines) {
     RunConfig config = experiment.settings;
     for (const auto& [key, value] : line.settings) set_field(config, key, value);
-    const std::string setting = axis.setting(), listed = get_field(config, setting);
-    const std::vector<double> tested =
-        listed.empty() ? std::vector<double>() : axis.parse(listed, setting);
+    const std::string setting = axis.stated ? "test-axis" : axis.setting();
+    const std::string listed = get_field(config, setting);
+    const std::vector<double> tested = tested_values(axis, listed, setting);
     for (const double x : drawn) {
       if (contains(tested, x)) continue;
       throw Error(
@@ -411,7 +463,7 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
     }
   }
   experiment.seeds = reader.seeds(reader.required(file, "seeds", "seeds = \"0..9\""));
-  experiment.axis = read_axis(reader, file);
+  experiment.axis = read_axis(reader, file, experiment.tasks);
   experiment.metric = &read_metric(reader, file, experiment);
   if (const toml::table* settings = reader.table(file, "settings")) {
     for (const auto& [key, value] : reader.settings(*settings, experiment.axis)) {

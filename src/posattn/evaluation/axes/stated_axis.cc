@@ -27,6 +27,7 @@ EvaluationAxis axis_named(std::string_view name) {
           .words = std::string(name),
           .plural = "tests",
           .help = {},
+          .stated = true,
           .parse = parse_numbers,
           .samples = samples};
 }

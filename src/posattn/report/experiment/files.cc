@@ -31,7 +31,9 @@ Json lines_of(const Experiment& experiment) {
 
 Json axis_of(const ExperimentAxis& axis) {
   Json json = {{"key", axis.key}, {"values", axis.values}, {"label", axis.label}};
-  if (!axis.is_tested()) json["test_" + axis.test_axis->singular()] = axis.test_x;
+  const EvaluationAxis& tests = axis.test_axis;
+  if (!axis.is_tested())
+    json["test_" + (tests.stated ? tests.name : tests.singular())] = axis.test_x;
   return json;
 }
 

@@ -123,7 +123,7 @@ std::string medians(const ExperimentResults& results) {
   return fmt::format("<h3>{} on the test samples{}</h3>\n", capitalised(experiment.metric->words),
                      experiment.axis.is_tested()
                          ? ""
-                         : fmt::format(" at {} = {:g}", experiment.axis.test_axis->name,
+                         : fmt::format(" at {} = {:g}", experiment.axis.test_axis.name,
                                        experiment.axis.test_x)) +
          paragraph(fmt::format(
              "Medians over the runs, by {}. A run that diverged counts as {}.",

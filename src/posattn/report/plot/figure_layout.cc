@@ -114,7 +114,8 @@ FigureLayout lay_out(const Experiment& experiment, const std::string& note,
 HorizontalAxis horizontal_axis_of(const ExperimentAxis& axis, double width) {
   HorizontalAxis shown;
   const double first = axis.values.front(), last = axis.values.back();
-  shown.logarithmic = axis.is_tested() ? axis.test_axis->logarithmic : is_geometric(axis.values);
+  const bool known = axis.is_tested() && !axis.test_axis.stated;
+  shown.logarithmic = known ? axis.test_axis.logarithmic : is_geometric(axis.values);
   if (shown.logarithmic) {
     const double space = std::pow(last / first, 0.05);
     shown.first = first / space;

@@ -108,7 +108,7 @@ TEST(FigureLayout, AxisIsLogarithmicForGeometricValues) {
   EXPECT_TRUE(horizontal_axis_of({.key = "test-lengths",
                                   .values = {4, 6, 64},
                                   .label = "",
-                                  .test_axis = &find_evaluation_axis("length")},
+                                  .test_axis = find_evaluation_axis("length")},
                                  180)
                   .logarithmic);
 }
