@@ -3,201 +3,13 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "posattn/kernels/cpu/activation_kernels.h"
+#include "posattn/kernels/cpu/product_kernels.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/cpu/vector.h"
 
 namespace posattn {
 namespace {
-
-// ---- product ------------------------------------------------------------------------------------
-// Accumulators for `rows` x `vectors` of C stay in registers while the inner dimension runs: 6 x 4
-// of the 32 registers of AVX-512, 6 x 2 of the 16 of AVX2 and SSE. Wide beats tall (12 x 2): it
-// loads less for each multiply-add.
-constexpr int block_rows = 6;
-constexpr int block_vectors = lanes == 16 ? 4 : 2;
-
-template <int rows, int vectors, bool partial>
-inline __attribute__((always_inline)) void micro(int64_t k, const float* a, int64_t row_stride,
-                                                 int64_t inner_stride, const float* b, int64_t ldb,
-                                                 float* c, int64_t ldc, const Store mode,
-                                                 const float* bias, int64_t tail) {
-  Vec sum[rows][vectors];
-#pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      sum[i][v] = Vec{};
-    }
-  }
-  for (int64_t p = 0; p < k; ++p) {
-    Vec row[vectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      row[v] = partial ? load_part(b + p * ldb, tail) : load(b + p * ldb + v * lanes);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; ++i) {
-      const Vec x = broadcast(a[i * row_stride + p * inner_stride]);
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sum[i][v] += x * row[v];
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      float* out = c + i * ldc + v * lanes;
-      Vec result = sum[i][v];
-      if (mode == Store::add) {
-        result += partial ? load_part(out, tail) : load(out);
-      } else if (mode != Store::assign) {
-        result += partial ? load_part(bias, tail) : load(bias + v * lanes);
-        if (mode == Store::bias_relu) result = result < 0 ? Vec{} : result;  // keeps a NaN
-      }
-      if (partial) {
-        store_part(out, result, tail);
-      } else {
-        store(out, result);
-      }
-    }
-  }
-}
-
-// C's columns in whole vectors of one panel, then what is left of it.
-template <int rows>
-void row_block(int64_t n, int64_t k, const float* a, int64_t row_stride, int64_t inner_stride,
-               const float* b, int64_t ldb, float* c, int64_t ldc, Store mode, const float* bias) {
-  if constexpr (rows <= block_rows) {
-    if (n == block_vectors * lanes) {
-      // A constant mode in each branch: the many short products of a tile feel every test.
-      const auto run = [&](const Store constant) __attribute__((always_inline)) {
-        micro<rows, block_vectors, false>(k, a, row_stride, inner_stride, b, ldb, c, ldc, constant,
-                                          bias, 0);
-      };
-      switch (mode) {
-        case Store::assign:
-          return run(Store::assign);
-        case Store::add:
-          return run(Store::add);
-        case Store::bias:
-          return run(Store::bias);
-        case Store::bias_relu:
-          return run(Store::bias_relu);
-      }
-    }
-  }
-  int64_t j = 0;
-  if constexpr (block_vectors > 2) {
-    for (; j + 2 * lanes <= n; j += 2 * lanes) {
-      micro<rows, 2, false>(k, a, row_stride, inner_stride, b + j, ldb, c + j, ldc, mode, bias + j,
-                            0);
-    }
-  }
-  for (; j + lanes <= n; j += lanes) {
-    micro<rows, 1, false>(k, a, row_stride, inner_stride, b + j, ldb, c + j, ldc, mode, bias + j,
-                          0);
-  }
-  if (j < n) {
-    micro<rows, 1, true>(k, a, row_stride, inner_stride, b + j, ldb, c + j, ldc, mode, bias + j,
-                         n - j);
-  }
-}
-
-using RowBlock = void (*)(int64_t n, int64_t k, const float* a, int64_t row_stride,
-                          int64_t inner_stride, const float* b, int64_t ldb, float* c, int64_t ldc,
-                          Store mode, const float* bias);
-constexpr RowBlock row_blocks[] = {nullptr,      row_block<1>, row_block<2>,  row_block<3>,
-                                   row_block<4>, row_block<5>, row_block<6>,  row_block<7>,
-                                   row_block<8>, row_block<9>, row_block<10>, row_block<11>,
-                                   row_block<12>};
-// A panel that is not whole needs more rows for as many independent sums.
-constexpr int narrow_rows = 12;
-
-void product_panel(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride,
-                   int64_t inner_stride, const float* b, int64_t ldb, float* c, int64_t ldc,
-                   Store mode, const float* bias) {
-  const int64_t most = n == block_vectors * lanes ? block_rows : narrow_rows;
-  for (int64_t i = 0; i < m; i += most) {
-    const int64_t rows = m - i < most ? m - i : most;
-    row_blocks[rows](n, k, a + i * row_stride, row_stride, inner_stride, b, ldb, c + i * ldc, ldc,
-                     mode, bias);
-  }
-}
-
-void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride,
-             int64_t inner_stride, const float* b, int64_t ldb, float* c, int64_t ldc, Store mode,
-             const float* bias) {
-  // A panel of B stays in the first-level cache while all rows of A pass by; when C is added to
-  // anyway, the inner dimension can be cut so that a panel is small enough.
-  constexpr int64_t panel = block_vectors * lanes, most_inner = 96;
-  if (!bias) bias = b;  // never read: any row of n floats will do for the offsets
-  const int64_t cuts = mode == Store::add ? (k + most_inner - 1) / most_inner : 1;
-  for (int64_t cut = 0; cut < cuts; ++cut) {
-    const int64_t first = k * cut / cuts, count = k * (cut + 1) / cuts - first;
-    for (int64_t j = 0; j < n; j += panel) {
-      product_panel(m, n - j < panel ? n - j : panel, count, a + first * inner_stride, row_stride,
-                    inner_stride, b + first * ldb + j, ldb, c + j, ldc, mode, bias + j);
-    }
-  }
-}
-
-// ---- node products ------------------------------------------------------------------------------
-template <int rows, int columns>
-inline __attribute__((always_inline)) void node_block(int64_t samples, int64_t nodes, int64_t width,
-                                                      const float* x, int64_t ldx, const float* y,
-                                                      int64_t ldy, float* p, int64_t ldp) {
-  Vec sum[rows][columns];
-#pragma GCC unroll 4
-  for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 4
-    for (int j = 0; j < columns; ++j) sum[i][j] = Vec{};
-  }
-  const auto add = [&](auto read) {
-    Vec left[rows], right[columns];
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; ++i) left[i] = read(x + i * ldx);
-#pragma GCC unroll 4
-    for (int j = 0; j < columns; ++j) right[j] = read(y + j * ldy);
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 4
-      for (int j = 0; j < columns; ++j) sum[i][j] += left[i] * right[j];
-    }
-  };
-  const int64_t whole = width / lanes * lanes, part = width - whole;
-  for (int64_t s = 0; s < samples; ++s, x += nodes * ldx, y += nodes * ldy) {
-    for (int64_t f = 0; f < whole; f += lanes) add([f](const float* v) { return load(v + f); });
-    if (part) add([=](const float* v) { return load_part(v + whole, part); });
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 4
-    for (int j = 0; j < columns; ++j) p[i * ldp + j] += horizontal_sum(sum[i][j]);
-  }
-}
-
-void node_products(int64_t samples, int64_t nodes, int64_t width, const float* x, int64_t ldx,
-                   const float* y, int64_t ldy, float* p, int64_t ldp) {
-  for (int64_t i = 0; i < nodes; i += 3) {
-    const int64_t rows = nodes - i < 3 ? nodes - i : 3;
-    for (int64_t j = 0; j < nodes; j += 3) {
-      const int64_t columns = nodes - j < 3 ? nodes - j : 3;
-      float* out = p + i * ldp + j;
-      const float* xi = x + i * ldx;
-      const float* yj = y + j * ldy;
-      if (rows == 3 && columns == 3) {
-        node_block<3, 3>(samples, nodes, width, xi, ldx, yj, ldy, out, ldp);
-      } else {
-        for (int64_t r = 0; r < rows; ++r) {
-          for (int64_t c = 0; c < columns; ++c) {
-            node_block<1, 1>(samples, nodes, width, xi + r * ldx, ldx, yj + c * ldy, ldy,
-                             out + r * ldp + c, ldp);
-          }
-        }
-      }
-    }
-  }
-}
 
 // ---- softmax ------------------------------------------------------------------------------------
 void softmax_rows(int64_t rows, int64_t columns, int64_t ld, float* x) {
@@ -376,8 +188,20 @@ double multiply_add_peak(int64_t iterations) {
 }  // namespace
 
 extern const TileKernels POSATTN_ISA;
-const TileKernels POSATTN_ISA = {
-    POSATTN_ISA_NAME, product,   node_products, softmax_rows, softmax_rows_gradient, relu_gradient,
-    column_sums,      transpose, sum_parts,     adam,         multiply_add_peak};
+const TileKernels POSATTN_ISA = {.instruction_set = POSATTN_ISA_NAME,
+                                 .product = product,
+                                 .node_products = node_products,
+                                 .softmax_rows = softmax_rows,
+                                 .softmax_rows_gradient = softmax_rows_gradient,
+                                 .relu_gradient = relu_gradient,
+                                 .gelu = times_step<normal_step>,
+                                 .gelu_gradient = times_step_gradient<normal_step>,
+                                 .gelu_tanh = times_step<tanh_step>,
+                                 .gelu_tanh_gradient = times_step_gradient<tanh_step>,
+                                 .column_sums = column_sums,
+                                 .transpose = transpose,
+                                 .sum_parts = sum_parts,
+                                 .adam = adam,
+                                 .multiply_add_peak = multiply_add_peak};
 
 }  // namespace posattn

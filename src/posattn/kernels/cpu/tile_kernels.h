@@ -47,6 +47,13 @@ struct TileKernels {
   // dy becomes zero where y <= 0; dbias += column sums of the result.
   void (*relu_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy, float* dy,
                         int64_t lddy, float* dbias);
+  // y = activation of x; dx = dy times its derivative at x (plain/rows.h). y may be x, dx may be
+  // dy.
+  void (*gelu)(int64_t count, const float* x, float* y);
+  void (*gelu_gradient)(int64_t count, const float* x, const float* dy, float* dx);
+  void (*gelu_tanh)(int64_t count, const float* x, float* y);
+  void (*gelu_tanh_gradient)(int64_t count, const float* x, const float* dy, float* dx);
+
   // sums += column sums of x.
   void (*column_sums)(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* sums);
   // y [columns, rows] = transpose of x [rows, columns].

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if POSATTN_LANES == 16
+#if POSATTN_LANES >= 8
 #include <immintrin.h>
 #endif
 
@@ -20,10 +20,19 @@ inline Vec load(const float* p) { return *reinterpret_cast<const Vec*>(p); }
 inline void store(float* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
 inline Vec broadcast(float x) { return x - Vec{}; }
 
+#if POSATTN_LANES == 8
+inline __m256i first_lanes(int64_t count) {
+  constexpr IntVec place = {0, 1, 2, 3, 4, 5, 6, 7};
+  return reinterpret_cast<__m256i>(place < static_cast<int32_t>(count));
+}
+#endif
+
 // The first `count` < lanes elements; the rest read as zero and are not written.
 inline Vec load_part(const float* p, int64_t count) {
 #if POSATTN_LANES == 16
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), p);
+#elif POSATTN_LANES == 8
+  return _mm256_maskload_ps(p, first_lanes(count));
 #else
   Vec v{};
   memcpy(&v, p, count * sizeof(float));
@@ -33,6 +42,10 @@ inline Vec load_part(const float* p, int64_t count) {
 inline Vec load_part_or(const float* p, int64_t count, float fill) {
 #if POSATTN_LANES == 16
   return _mm512_mask_loadu_ps(broadcast(fill), static_cast<__mmask16>((1u << count) - 1), p);
+#elif POSATTN_LANES == 8
+  const __m256i wanted = first_lanes(count);
+  return _mm256_blendv_ps(broadcast(fill), _mm256_maskload_ps(p, wanted),
+                          _mm256_castsi256_ps(wanted));
 #else
   Vec v = broadcast(fill);
   memcpy(&v, p, count * sizeof(float));
@@ -43,7 +56,20 @@ inline void store_part(float* p, Vec v, int64_t count) {
 #if POSATTN_LANES == 16
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), v);
 #else
-  memcpy(p, &v, count * sizeof(float));
+  // Halves: `count` is the same time and again, so these branches cost less than a masked store.
+#if POSATTN_LANES == 8
+  if (count & 4) {
+    memcpy(p, &v, 4 * sizeof(float));
+    v = __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7);
+    p += 4;
+  }
+#endif
+  const auto pair = __builtin_shufflevector(v, v, 0, 1);
+  if (count & 2) {
+    memcpy(p, &pair, 2 * sizeof(float));
+    p += 2;
+  }
+  if (count & 1) *p = v[count & 2 ? 2 : 0];
 #endif
 }
 

@@ -20,17 +20,21 @@ inline void product(bool transpose_a, bool transpose_b, int64_t m, int64_t n, in
   gemm(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, accumulate ? 1.0f : 0.0f, c, ldc);
 }
 
-inline void softmax_rows(int64_t rows, int64_t columns, double* x) {
+inline void softmax_rows(int64_t rows, int64_t columns, double* x,
+                         const TileKernels& = tile_kernels()) {
   reference::softmax_rows(rows, columns, x);
 }
-inline void softmax_rows(int64_t rows, int64_t columns, float* x) {
-  tile_kernels().softmax_rows(rows, columns, columns, x);
+inline void softmax_rows(int64_t rows, int64_t columns, float* x,
+                         const TileKernels& kernels = tile_kernels()) {
+  kernels.softmax_rows(rows, columns, columns, x);
 }
-inline void softmax_rows_gradient(int64_t rows, int64_t columns, const double* a, double* da) {
+inline void softmax_rows_gradient(int64_t rows, int64_t columns, const double* a, double* da,
+                                  const TileKernels& = tile_kernels()) {
   reference::softmax_rows_gradient(rows, columns, a, da);
 }
-inline void softmax_rows_gradient(int64_t rows, int64_t columns, const float* a, float* da) {
-  tile_kernels().softmax_rows_gradient(rows, columns, columns, a, da);
+inline void softmax_rows_gradient(int64_t rows, int64_t columns, const float* a, float* da,
+                                  const TileKernels& kernels = tile_kernels()) {
+  kernels.softmax_rows_gradient(rows, columns, columns, a, da);
 }
 
 }  // namespace posattn::plain

@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <vector>
+
+#include "posattn/kernels/plain/product.h"
 
 namespace posattn::plain {
 namespace {
 
 constexpr double norm_epsilon = 1e-5;
-constexpr double inverse_sqrt_2 = 1 / std::numbers::sqrt2;
-constexpr double inverse_sqrt_2pi = inverse_sqrt_2 * std::numbers::inv_sqrtpi;
-// gelu_tanh: 0.5 x (1 + tanh(root (x + cubic x^3))).
-constexpr double root = 2 * inverse_sqrt_2 * std::numbers::inv_sqrtpi;
-constexpr double cubic = 0.044715;
 
 // Lower than any score, and finite: differences of scores stay numbers.
 constexpr double unheard = -1e30;
@@ -63,48 +59,6 @@ void layer_norm_gradient(int64_t rows, int64_t columns, const T* x, const T* gai
       const double g = static_cast<double>(gain[c]) * dy[c];
       dx[c] = static_cast<T>((g - mean - row.normalised(x[c]) * slope) * row.inverse);
     }
-  }
-}
-
-template <class T>
-void relu(int64_t count, const T* x, T* y) {
-  for (int64_t i = 0; i < count; ++i) y[i] = x[i] < 0 ? T(0) : x[i];  // keeps a NaN
-}
-
-template <class T>
-void relu_gradient(int64_t count, const T* x, const T* dy, T* dx) {
-  for (int64_t i = 0; i < count; ++i) dx[i] = x[i] > 0 ? dy[i] : T(0);
-}
-
-template <class T>
-void gelu(int64_t count, const T* x, T* y) {
-  for (int64_t i = 0; i < count; ++i) {
-    y[i] = x[i] * T(0.5) * (1 + std::erf(x[i] * T(inverse_sqrt_2)));
-  }
-}
-
-template <class T>
-void gelu_gradient(int64_t count, const T* x, const T* dy, T* dx) {
-  for (int64_t i = 0; i < count; ++i) {
-    const T area = T(0.5) * (1 + std::erf(x[i] * T(inverse_sqrt_2)));
-    dx[i] = dy[i] * (area + x[i] * T(inverse_sqrt_2pi) * std::exp(T(-0.5) * x[i] * x[i]));
-  }
-}
-
-template <class T>
-void gelu_tanh(int64_t count, const T* x, T* y) {
-  for (int64_t i = 0; i < count; ++i) {
-    const T inner = T(root) * (x[i] + T(cubic) * x[i] * x[i] * x[i]);
-    y[i] = T(0.5) * x[i] * (1 + std::tanh(inner));
-  }
-}
-
-template <class T>
-void gelu_tanh_gradient(int64_t count, const T* x, const T* dy, T* dx) {
-  for (int64_t i = 0; i < count; ++i) {
-    const T t = std::tanh(T(root) * (x[i] + T(cubic) * x[i] * x[i] * x[i]));
-    const T inner = T(root) * (1 + 3 * T(cubic) * x[i] * x[i]);
-    dx[i] = dy[i] * (T(0.5) * (1 + t) + T(0.5) * x[i] * (1 - t * t) * inner);
   }
 }
 
@@ -170,21 +124,18 @@ void squared_error(int64_t count, T scale, const T* y, const T* target, const ui
 
 template <class T>
 void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int32_t* labels, T* dy,
-                   double& loss) {
+                   double& loss, const TileKernels& kernels) {
   for (int64_t r = 0; r < rows; ++r, y += classes, dy += classes) {
     if (labels[r] < 0) {
       std::fill_n(dy, classes, T(0));
       continue;
     }
-    const T largest = *std::max_element(y, y + classes);
-    double sum = 0;
-    for (int64_t c = 0; c < classes; ++c) {
-      dy[c] = std::exp(y[c] - largest);
-      sum += dy[c];
-    }
-    loss += std::log(sum) - (y[labels[r]] - largest);
-    const T factor = static_cast<T>(scale / sum);
-    for (int64_t c = 0; c < classes; ++c) dy[c] *= factor;
+    const int64_t largest = std::max_element(y, y + classes) - y;
+    std::copy_n(y, classes, dy);
+    softmax_rows(1, classes, dy, kernels);
+    // dy[largest] is 1 / sum of exp(y - y[largest]).
+    loss += static_cast<double>(y[largest] - y[labels[r]]) - std::log(dy[largest]);
+    for (int64_t c = 0; c < classes; ++c) dy[c] *= scale;
     dy[labels[r]] -= scale;
   }
 }
@@ -192,18 +143,13 @@ void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int
 #define POSATTN_INSTANTIATE(T)                                                                   \
   template void layer_norm(int64_t, int64_t, const T*, const T*, const T*, T*);                  \
   template void layer_norm_gradient(int64_t, int64_t, const T*, const T*, const T*, T*, T*, T*); \
-  template void relu(int64_t, const T*, T*);                                                     \
-  template void relu_gradient(int64_t, const T*, const T*, T*);                                  \
-  template void gelu(int64_t, const T*, T*);                                                     \
-  template void gelu_gradient(int64_t, const T*, const T*, T*);                                  \
-  template void gelu_tanh(int64_t, const T*, T*);                                                \
-  template void gelu_tanh_gradient(int64_t, const T*, const T*, T*);                             \
   template void embed(int64_t, int64_t, const int32_t*, const T*, T*);                           \
   template void embed_gradient(int64_t, int64_t, const int32_t*, const T*, T*);                  \
   template void mask_causal(int64_t, T*);                                                        \
   template void rotate(int64_t, int64_t, int64_t, std::span<const int>, int, T*);                \
   template void squared_error(int64_t, T, const T*, const T*, const uint8_t*, T*, double&);      \
-  template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&);
+  template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&,        \
+                              const TileKernels&);
 POSATTN_INSTANTIATE(float)
 POSATTN_INSTANTIATE(double)
 #undef POSATTN_INSTANTIATE

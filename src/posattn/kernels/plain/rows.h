@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "posattn/kernels/cpu/tile_kernels.h"
+
 namespace posattn::plain {
 
 // LayerNorm of each row: y = gain (x - mean) / sqrt(variance + 1e-5) + shift.
@@ -16,20 +18,6 @@ void layer_norm(int64_t rows, int64_t columns, const T* x, const T* gain, const 
 template <class T>
 void layer_norm_gradient(int64_t rows, int64_t columns, const T* x, const T* gain, const T* dy,
                          T* dx, T* dgain, T* dshift);
-
-// y = activation of x; dx = dy times its derivative at x. y may be x, dx may be dy.
-template <class T>
-void relu(int64_t count, const T* x, T* y);
-template <class T>
-void relu_gradient(int64_t count, const T* x, const T* dy, T* dx);
-template <class T>
-void gelu(int64_t count, const T* x, T* y);  // x Phi(x), exact
-template <class T>
-void gelu_gradient(int64_t count, const T* x, const T* dy, T* dx);
-template <class T>
-void gelu_tanh(int64_t count, const T* x, T* y);  // its approximation by tanh, as in GPT-2
-template <class T>
-void gelu_tanh_gradient(int64_t count, const T* x, const T* dy, T* dx);
 
 // y [rows, columns]: row r is row token[r] of the table; rows of negative tokens stay.
 template <class T>
@@ -58,6 +46,6 @@ void squared_error(int64_t count, T scale, const T* y, const T* target, const ui
 // 0.
 template <class T>
 void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int32_t* labels, T* dy,
-                   double& loss);
+                   double& loss, const TileKernels& kernels = tile_kernels());
 
 }  // namespace posattn::plain

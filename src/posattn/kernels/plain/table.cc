@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "posattn/kernels/plain/activation.h"
 #include "posattn/kernels/plain/product.h"
 #include "posattn/kernels/plain/relative.h"
 #include "posattn/kernels/plain/rows.h"
@@ -31,8 +32,8 @@ std::vector<int32_t> classes(const Buffer<T>& operand, int64_t count) {
   return result;
 }
 
-// An operation that is written once for both precisions: forward(sizes, inputs, output) and
-// gradient(sizes, inputs, output, doutput, dinputs), as templates of a struct.
+// An operation of both precisions: forward(kernels, sizes, inputs, output) and gradient(kernels,
+// sizes, inputs, output, doutput, dinputs), as templates of a struct; double reads no kernels.
 template <class Row>
 Operation row(std::string name, std::string formula, std::vector<std::string> size_names,
               Sizes (*random_sizes)(RandomStream&), Sizes paper_sizes,
@@ -46,25 +47,26 @@ Operation row(std::string name, std::string formula, std::vector<std::string> si
           input_counts,
           output_count,
           multiply_adds,
-          &Row::template forward<double>,
-          &Row::template gradient<double>,
-          [](const TileKernels&, const Sizes& s, const Operands<float>& in, Buffer<float>& y) {
-            Row::template forward<float>(s, in, y);
+          [](const Sizes& s, const Operands<double>& in, Buffer<double>& y) {
+            Row::template forward<double>(tile_kernels(), s, in, y);
           },
-          [](const TileKernels&, const Sizes& s, const Operands<float>& in, const Buffer<float>& y,
-             const Buffer<float>& dy,
-             Operands<float>& d) { Row::template gradient<float>(s, in, y, dy, d); }};
+          [](const Sizes& s, const Operands<double>& in, const Buffer<double>& y,
+             const Buffer<double>& dy, Operands<double>& d) {
+            Row::template gradient<double>(tile_kernels(), s, in, y, dy, d);
+          },
+          &Row::template forward<float>,
+          &Row::template gradient<float>};
 }
 
 struct LayerNorm {  // sizes rows, columns; inputs x, gain, shift
   static std::vector<int64_t> inputs(const Sizes& s) { return {whole(s), s[1], s[1]}; }
   template <class T>
-  static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+  static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     plain::layer_norm(s[0], s[1], in[0].data(), in[1].data(), in[2].data(), y.data());
   }
   template <class T>
-  static void gradient(const Sizes& s, const Operands<T>& in, const Buffer<T>&, const Buffer<T>& dy,
-                       Operands<T>& d) {
+  static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in, const Buffer<T>&,
+                       const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
     plain::layer_norm_gradient(s[0], s[1], in[0].data(), in[1].data(), dy.data(), d[0].data(),
                                d[1].data(), d[2].data());
@@ -74,38 +76,42 @@ struct LayerNorm {  // sizes rows, columns; inputs x, gain, shift
 template <class Row>
 struct Elementwise {  // sizes rows, columns
   template <class T>
-  static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
-    Row::value(whole(s), in[0].data(), y.data());
+  static void forward(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+    Row::value(whole(s), in[0].data(), y.data(), k);
   }
   template <class T>
-  static void gradient(const Sizes& s, const Operands<T>& in, const Buffer<T>&, const Buffer<T>& dy,
-                       Operands<T>& d) {
-    Row::slope(whole(s), in[0].data(), dy.data(), d[0].data());
+  static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>& in,
+                       const Buffer<T>&, const Buffer<T>& dy, Operands<T>& d) {
+    Row::slope(whole(s), in[0].data(), dy.data(), d[0].data(), k);
   }
 };
 struct Gelu : Elementwise<Gelu> {
-  static void value(int64_t count, const auto* x, auto* y) { plain::gelu(count, x, y); }
-  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx) {
-    plain::gelu_gradient(count, x, dy, dx);
+  static void value(int64_t count, const auto* x, auto* y, const TileKernels& k) {
+    plain::gelu(count, x, y, k);
+  }
+  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx, const TileKernels& k) {
+    plain::gelu_gradient(count, x, dy, dx, k);
   }
 };
 struct GeluTanh : Elementwise<GeluTanh> {
-  static void value(int64_t count, const auto* x, auto* y) { plain::gelu_tanh(count, x, y); }
-  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx) {
-    plain::gelu_tanh_gradient(count, x, dy, dx);
+  static void value(int64_t count, const auto* x, auto* y, const TileKernels& k) {
+    plain::gelu_tanh(count, x, y, k);
+  }
+  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx, const TileKernels& k) {
+    plain::gelu_tanh_gradient(count, x, dy, dx, k);
   }
 };
 
 struct Embed {  // sizes rows, columns, vocabulary; inputs tokens, table
   static std::vector<int64_t> inputs(const Sizes& s) { return {s[0], s[2] * s[1]}; }
   template <class T>
-  static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+  static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     std::ranges::fill(y, T(0));
     plain::embed(s[0], s[1], classes(in[0], s[2]).data(), in[1].data(), y.data());
   }
   template <class T>
-  static void gradient(const Sizes& s, const Operands<T>& in, const Buffer<T>&, const Buffer<T>& dy,
-                       Operands<T>& d) {
+  static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in, const Buffer<T>&,
+                       const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
     plain::embed_gradient(s[0], s[1], classes(in[0], s[2]).data(), dy.data(), d[1].data());
   }
@@ -119,16 +125,16 @@ struct CausalSoftmax {  // sizes heads, nodes; input scores [heads, nodes, nodes
     return {between(random, 1, 3), between(random, 1, 40)};
   }
   template <class T>
-  static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+  static void forward(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     y = in[0];
     for (int64_t h = 0; h < s[0]; ++h) plain::mask_causal(s[1], &y[h * s[1] * s[1]]);
-    plain::softmax_rows(s[0] * s[1], s[1], y.data());
+    plain::softmax_rows(s[0] * s[1], s[1], y.data(), k);
   }
   template <class T>
-  static void gradient(const Sizes& s, const Operands<T>&, const Buffer<T>& y, const Buffer<T>& dy,
-                       Operands<T>& d) {
+  static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>&, const Buffer<T>& y,
+                       const Buffer<T>& dy, Operands<T>& d) {
     d[0] = dy;
-    plain::softmax_rows_gradient(s[0] * s[1], s[1], y.data(), d[0].data());
+    plain::softmax_rows_gradient(s[0] * s[1], s[1], y.data(), d[0].data(), k);
   }
 };
 
@@ -145,12 +151,12 @@ struct Relative {  // sizes real nodes, scratch nodes, reach; inputs t, u of one
     return {between(random, 1, 40), between(random, 1, 3), between(random, 1, 45)};
   }
   template <class T>
-  static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+  static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     plain::relative_scores(shape(s), in[0].data(), in[1].data(), y.data(), shape(s).nodes());
   }
   template <class T>
-  static void gradient(const Sizes& s, const Operands<T>&, const Buffer<T>&, const Buffer<T>& dy,
-                       Operands<T>& d) {
+  static void gradient(const TileKernels&, const Sizes& s, const Operands<T>&, const Buffer<T>&,
+                       const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
     plain::relative_scores_gradient(shape(s), dy.data(), shape(s).nodes(), d[0].data(),
                                     d[1].data());
@@ -169,13 +175,13 @@ struct SquaredError {  // sizes rows, columns; inputs y, target; output the mean
     return sum / whole_work(s);
   }
   template <class T>
-  static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+  static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     Buffer<T> dy(whole(s));
     y[0] = static_cast<T>(loss(s, in, dy));
   }
   template <class T>
-  static void gradient(const Sizes& s, const Operands<T>& in, const Buffer<T>&, const Buffer<T>& dy,
-                       Operands<T>& d) {
+  static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in, const Buffer<T>&,
+                       const Buffer<T>& dy, Operands<T>& d) {
     loss(s, in, d[0]);
     for (T& x : d[0]) x *= dy[0];
     std::ranges::transform(d[0], d[1].begin(), [](T x) { return -x; });
@@ -185,22 +191,22 @@ struct SquaredError {  // sizes rows, columns; inputs y, target; output the mean
 struct CrossEntropy {  // sizes rows, classes; inputs y, labels; output the mean over rows
   static std::vector<int64_t> inputs(const Sizes& s) { return {whole(s), s[0]}; }
   template <class T>
-  static double loss(const Sizes& s, const Operands<T>& in, Buffer<T>& dy) {
+  static double loss(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& dy) {
     double sum = 0;
     plain::cross_entropy(s[0], s[1], T(1) / static_cast<T>(s[0]), in[0].data(),
-                         classes(in[1], s[1]).data(), dy.data(), sum);
+                         classes(in[1], s[1]).data(), dy.data(), sum, k);
     return sum / static_cast<double>(s[0]);
   }
   template <class T>
-  static void forward(const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+  static void forward(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     Buffer<T> dy(whole(s));
-    y[0] = static_cast<T>(loss(s, in, dy));
+    y[0] = static_cast<T>(loss(k, s, in, dy));
   }
   template <class T>
-  static void gradient(const Sizes& s, const Operands<T>& in, const Buffer<T>&, const Buffer<T>& dy,
-                       Operands<T>& d) {
+  static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>& in,
+                       const Buffer<T>&, const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
-    loss(s, in, d[0]);
+    loss(k, s, in, d[0]);
     for (T& x : d[0]) x *= dy[0];
   }
 };

@@ -1,9 +1,9 @@
 // One layer of a PlanNetwork: attention, MLP and normalisation, forward and backward.
 #include <algorithm>
 
-#include "posattn/kernels/plain/product.h"
+#include "posattn/kernels/plain/activation.h"
+#include "posattn/kernels/plain/attention.h"
 #include "posattn/kernels/plain/rows.h"
-#include "posattn/model/plan/linear.h"
 #include "posattn/model/plan/plan_network.h"
 
 namespace posattn {
@@ -41,6 +41,17 @@ void add_to(const std::vector<T>& from, std::vector<T>& to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
+// One head's keys lie behind its queries, `row` numbers to a node.
+plain::HeadShape key_shape(const AttentionBlock& block, int64_t nodes, int64_t row) {
+  return {.causal = block.causal, .nodes = nodes, .size = block.key_size, .stride = row};
+}
+plain::HeadShape value_shape(const AttentionBlock& block, int64_t nodes) {
+  return {.causal = block.causal,
+          .nodes = nodes,
+          .size = block.head_size,
+          .stride = int64_t{1} * block.heads * block.head_size};
+}
+
 }  // namespace
 
 template <class T>
@@ -51,143 +62,149 @@ void PlanNetwork<T>::normalise(const NormalisationBlock& block, int64_t rows,
 }
 
 template <class T>
-std::vector<T> PlanNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_t rows,
-                                                  const std::vector<T>& x, const std::vector<T>& dy,
-                                                  std::span<T> sums) const {
-  std::vector<T> dx(x.size());
-  plain::layer_norm_gradient(rows, spec_.width, x.data(), tensor(block.gain), dy.data(), dx.data(),
-                             gradient(sums, block.gain), gradient(sums, block.shift));
-  return dx;
+void PlanNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_t rows,
+                                        const std::vector<T>& x, std::vector<T>& d,
+                                        Scratch& scratch, std::span<T> sums) const {
+  scratch.dnorm.resize(x.size());
+  plain::layer_norm_gradient(rows, spec_.width, x.data(), tensor(block.gain), d.data(),
+                             scratch.dnorm.data(), gradient(sums, block.gain),
+                             gradient(sums, block.shift));
+  std::swap(d, scratch.dnorm);
 }
 
 template <class T>
-void PlanNetwork<T>::forward_mlp(const MlpBlock& block, int64_t rows, const T* x,
-                                 typename PlanTape<T>::Layer& t, std::vector<T>& out) const {
+void PlanNetwork<T>::forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t,
+                                 std::vector<T>& out) const {
   const size_t maps = block.maps.size();
   t.maps.resize(maps - 1);
   t.hidden.resize(maps - 1);
   for (size_t k = 0; k < maps; ++k) {
     std::vector<T>& y = k + 1 < maps ? t.maps[k] : out;
     y.resize(rows * block.maps[k].out);
-    linear(block.maps[k], nodes_->parameters, rows, k == 0 ? x : t.hidden[k - 1].data(), y.data());
+    maps_.forward(block.maps[k], rows, k == 0 ? x : t.hidden[k - 1].data(), y.data());
     if (k + 1 < maps) activate(block.activation, y, t.hidden[k]);
   }
 }
 
 template <class T>
-std::vector<T> PlanNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T* x,
-                                            typename PlanTape<T>::Layer& t, std::vector<T> dout,
-                                            std::span<T> sums) const {
+void PlanNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T* x, const Layer& t,
+                                  const T* dout, Scratch& scratch, std::vector<T>& dx,
+                                  std::span<T> sums) const {
+  scratch.dhidden.resize(block.maps.size() - 1);
   for (auto k = static_cast<int>(block.maps.size()) - 1; k >= 0; --k) {
     const LinearBlock& map = block.maps[k];
-    std::vector<T> din(rows * map.in);
-    linear_gradient(map, nodes_->parameters, rows, k == 0 ? x : t.hidden[k - 1].data(), dout.data(),
-                    din.data(), sums.data());
+    std::vector<T>& din = k == 0 ? dx : scratch.dhidden[k - 1];
+    din.resize(rows * map.in);
+    maps_.backward(map, rows, k == 0 ? x : t.hidden[k - 1].data(), dout, sums.data(), false,
+                   din.data());
     if (k > 0) activate_gradient(block.activation, t.maps[k - 1], din);
-    dout = std::move(din);
+    dout = din.data();
   }
-  return dout;
 }
 
 template <class T>
-void PlanNetwork<T>::score_data(const DataScores& kind, int layer, int samples, const T* heard,
-                                typename PlanTape<T>::Layer& t) const {
-  const AttentionBlock& block = plan_.layers[layer].attention;
-  const int64_t n = nodes(), rows = samples * n, size = block.heads * n * n;
-  join(rows, heard, spec_.width, kind.positions_joined, t.source);
+void PlanNetwork<T>::make_query_key(const DataScores& kind, const AttentionBlock& block,
+                                    int64_t rows, const T* heard, Layer& t) const {
+  if (kind.positions_joined) join(rows, heard, spec_.width, true, t.source);
   t.query_key.resize(rows * kind.query_key.out);
-  linear(kind.query_key, nodes_->parameters, rows, t.source.data(), t.query_key.data());
+  maps_.forward(kind.query_key, rows, source(kind, heard, t), t.query_key.data());
   if (kind.rope) {
     plain::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, 1, t.query_key.data());
   }
-  t.attention.resize(samples * size);
-  for (int64_t s = 0; s < samples; ++s) {
-    query_key_scores(block.heads, block.key_size, static_cast<int>(n),
-                     t.query_key.data() + s * n * kind.query_key.out, &t.attention[s * size]);
-  }
-  for (int64_t m = 0; block.causal && m < samples * block.heads; ++m) {
-    plain::mask_causal(n, &t.attention[m * n * n]);
-  }
-  plain::softmax_rows(samples * block.heads * n, n, t.attention.data());
 }
 
 template <class T>
-void PlanNetwork<T>::score_data_backward(const DataScores& kind, int layer, int samples,
-                                         typename PlanTape<T>::Layer& t, std::vector<T>& dscores,
-                                         std::vector<T>& dheard, std::span<T> sums) const {
-  const AttentionBlock& block = plan_.layers[layer].attention;
-  const int64_t n = nodes(), rows = samples * n, size = block.heads * n * n;
-  plain::softmax_rows_gradient(samples * block.heads * n, n, t.attention.data(), dscores.data());
-  std::vector<T> dquery_key(t.query_key.size()), dsource(t.source.size());
-  for (int64_t s = 0; s < samples; ++s) {
-    const int64_t at = s * n * kind.query_key.out;
-    query_key_scores_gradient(block.heads, block.key_size, static_cast<int>(n), &t.query_key[at],
-                              &dscores[s * size], &dquery_key[at]);
+void PlanNetwork<T>::query_key_backward(const DataScores& kind, const AttentionBlock& block,
+                                        int64_t rows, const T* heard, const Layer& t,
+                                        Scratch& scratch, T* dheard, std::span<T> sums) const {
+  T* d = scratch.dquery_key.data();
+  if (kind.rope) plain::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, -1, d);
+  if (!kind.positions_joined) {
+    return maps_.backward(kind.query_key, rows, heard, d, sums.data(), true, dheard);
   }
-  if (kind.rope) {
-    plain::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, -1, dquery_key.data());
-  }
-  linear_gradient(kind.query_key, nodes_->parameters, rows, t.source.data(), dquery_key.data(),
-                  dsource.data(), sums.data());
-  split(rows, dsource, spec_.width, kind.positions_joined, dheard.data(), sums);
+  scratch.dsource.resize(t.source.size());
+  maps_.backward(kind.query_key, rows, t.source.data(), d, sums.data(), false,
+                 scratch.dsource.data());
+  split(rows, scratch.dsource, spec_.width, true, dheard, sums);
 }
 
 template <class T>
-void PlanNetwork<T>::attend(int layer, int samples, const T* heard,
-                            typename PlanTape<T>::Layer& t) const {
+void PlanNetwork<T>::attend(int layer, int samples, const T* heard, Layer& t,
+                            Scratch& scratch) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
-  const int64_t n = nodes(), rows = samples * n, d = spec_.width, size = block.head_size;
+  const int64_t n = nodes(), rows = samples * n, d = spec_.width;
   t.value.resize(rows * d);
   t.mixed.resize(rows * d);
-  linear(block.value, nodes_->parameters, rows, heard, t.value.data());
+  maps_.forward(block.value, rows, heard, t.value.data());
   const auto* from_data = std::get_if<DataScores>(&block.scores);
-  if (from_data) score_data(*from_data, layer, samples, heard, t);
+  const int64_t row = from_data ? from_data->query_key.out : 0;
+  if (from_data) {
+    make_query_key(*from_data, block, rows, heard, t);
+    t.attention.resize(samples * block.heads * n * n);
+  }
+  const plain::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
   for (int64_t s = 0; s < samples; ++s) {
     for (int64_t h = 0; h < block.heads; ++h) {
-      const T* a =
-          from_data ? &t.attention[(s * block.heads + h) * n * n] : &shared_[layer][h * n * n];
-      const int64_t at = s * n * d + h * size;
-      plain::product(false, false, n, size, n, T(1), a, n, &t.value[at], d, false, &t.mixed[at], d);
+      const T* a = shared_[layer].data() + h * n * n;
+      if (from_data) {
+        T* own = &t.attention[(s * block.heads + h) * n * n];
+        const T* query = &t.query_key[s * n * row + h * 2 * keys.size];
+        plain::attention_matrix(keys, query, query + keys.size, own, scratch.transposed);
+        a = own;
+      }
+      const int64_t at = s * n * d + h * values.size;
+      plain::mix(values, a, &t.value[at], &t.mixed[at]);
     }
   }
 }
 
 template <class T>
-void PlanNetwork<T>::attend_backward(int layer, int samples, const T* heard,
-                                     typename PlanTape<T>::Layer& t, const std::vector<T>& dmixed,
-                                     std::vector<T>& dheard, std::span<T> sums) const {
+void PlanNetwork<T>::attend_backward(int layer, int samples, const T* heard, Layer& t,
+                                     Scratch& scratch, bool accumulate, T* dheard,
+                                     std::span<T> sums) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
-  const int64_t n = nodes(), rows = samples * n, d = spec_.width, size = block.head_size;
+  const int64_t n = nodes(), rows = samples * n, d = spec_.width;
   const auto* from_data = std::get_if<DataScores>(&block.scores);
-  std::vector<T> dvalue(t.value.size()), dscores(from_data ? t.attention.size() : 0);
+  const int64_t row = from_data ? from_data->query_key.out : 0;
+  scratch.dvalue.resize(rows * d);
+  scratch.da.resize(from_data ? n * n : 0);
+  scratch.dquery_key.resize(rows * row);
+  const plain::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
   T* shared_sums = sums.data() + attention_offset(layer);
   for (int64_t s = 0; s < samples; ++s) {
     for (int64_t h = 0; h < block.heads; ++h) {
-      const int64_t of_sample = (s * block.heads + h) * n * n, at = s * n * d + h * size;
-      const T* a = from_data ? &t.attention[of_sample] : &shared_[layer][h * n * n];
-      T* da = from_data ? &dscores[of_sample] : shared_sums + h * n * n;
-      plain::product(true, false, n, size, n, T(1), a, n, &dmixed[at], d, false, &dvalue[at], d);
-      plain::product(false, true, n, n, size, T(1), &dmixed[at], d, &t.value[at], d, true, da, n);
+      const int64_t at = s * n * d + h * values.size;
+      const T* a = from_data ? &t.attention[(s * block.heads + h) * n * n]
+                             : shared_[layer].data() + h * n * n;
+      T* da = from_data ? scratch.da.data() : shared_sums + h * n * n;
+      plain::mix_gradient(values, a, &t.value[at], &scratch.dmixed[at], &scratch.dvalue[at],
+                          !from_data, da, scratch.transposed);
+      if (!from_data) continue;
+      const int64_t place = s * n * row + h * 2 * keys.size;
+      const T* query = &t.query_key[place];
+      T* dquery = &scratch.dquery_key[place];
+      plain::attention_matrix_gradient(keys, query, query + keys.size, a, da, dquery,
+                                       dquery + keys.size);
     }
   }
-  linear_gradient(block.value, nodes_->parameters, rows, heard, dvalue.data(), dheard.data(),
-                  sums.data());
-  if (from_data) score_data_backward(*from_data, layer, samples, t, dscores, dheard, sums);
+  maps_.backward(block.value, rows, heard, scratch.dvalue.data(), sums.data(), accumulate, dheard);
+  if (from_data) query_key_backward(*from_data, block, rows, heard, t, scratch, dheard, sums);
 }
 
 template <class T>
 void PlanNetwork<T>::forward_layer(int layer, int samples, PlanTape<T>& tape) const {
   const LayerBlock& block = plan_.layers[layer];
-  typename PlanTape<T>::Layer& t = tape.layers[layer];
+  Layer& t = tape.layers[layer];
   const int64_t rows = int64_t{samples} * nodes(), d = spec_.width;
   const bool before = block.when == Normalisation::before,
              after = block.when == Normalisation::after;
   std::vector<T>& next = layer + 1 < spec_.depth ? tape.layers[layer + 1].x : tape.decoder_input;
   if (before) normalise(*block.attention_norm, rows, t.x, t.heard);
   const std::vector<T>& heard = before ? t.heard : t.x;
-  attend(layer, samples, heard.data(), t);
-  std::vector<T> o(rows * d);
-  linear(block.attention.output, nodes_->parameters, rows, t.mixed.data(), o.data());
+  attend(layer, samples, heard.data(), t, tape.scratch);
+  std::vector<T>& o = tape.scratch.o;
+  o.resize(rows * d);
+  maps_.forward(block.attention.output, rows, t.mixed.data(), o.data());
 
   if (block.join == Join::concatenate) {
     t.joined.resize(rows * 2 * d);
@@ -214,39 +231,45 @@ template <class T>
 void PlanNetwork<T>::backward_layer(int layer, int samples, PlanTape<T>& tape, std::vector<T>& dx,
                                     std::span<T> sums) const {
   const LayerBlock& block = plan_.layers[layer];
-  typename PlanTape<T>::Layer& t = tape.layers[layer];
+  Layer& t = tape.layers[layer];
+  Scratch& scratch = tape.scratch;
   const int64_t rows = int64_t{samples} * nodes(), d = spec_.width;
   const bool before = block.when == Normalisation::before,
-             after = block.when == Normalisation::after, added = block.join == Join::add;
-  const std::vector<T>& heard = before ? t.heard : t.x;
-  std::vector<T> d_o(rows * d), dheard(rows * d), dcarried;
+             after = block.when == Normalisation::after;
+  const T* heard = (before ? t.heard : t.x).data();
+  scratch.dmixed.resize(rows * d);
+  const auto mixed_backward = [&](const std::vector<T>& d_o) {
+    maps_.backward(block.attention.output, rows, t.mixed.data(), d_o.data(), sums.data(), false,
+                   scratch.dmixed.data());
+  };
 
-  if (added) {
-    if (after) dx = normalise_backward(*block.mlp_norm, rows, t.output, dx, sums);
-    std::vector<T> dmlp =
-        backward_mlp(block.mlp, rows, (before ? t.mlp_input : t.joined).data(), t, dx, sums);
-    if (before) dmlp = normalise_backward(*block.mlp_norm, rows, t.joined, dmlp, sums);
-    add_to(dmlp, dx);  // d joined
-    if (after) dx = normalise_backward(*block.attention_norm, rows, t.sum, dx, sums);
-    d_o = dx;
-    dcarried = dx;  // what goes past attention to x
-  } else {
-    if (after) {
-      dx = normalise_backward(*block.attention_norm, rows, t.output, dx, sums);
-    }
-    const std::vector<T> djoined = backward_mlp(block.mlp, rows, t.joined.data(), t, dx, sums);
+  if (block.join == Join::concatenate) {
+    if (after) normalise_backward(*block.attention_norm, rows, t.output, dx, scratch, sums);
+    backward_mlp(block.mlp, rows, t.joined.data(), t, dx.data(), scratch, scratch.djoined, sums);
+    scratch.o.resize(rows * d);
     for (int64_t r = 0; r < rows; ++r) {
-      std::copy_n(&djoined[r * 2 * d], d, &dheard[r * d]);
-      std::copy_n(&djoined[r * 2 * d + d], d, &d_o[r * d]);
+      std::copy_n(&scratch.djoined[r * 2 * d], d, &dx[r * d]);
+      std::copy_n(&scratch.djoined[r * 2 * d + d], d, &scratch.o[r * d]);
     }
+    mixed_backward(scratch.o);
+    attend_backward(layer, samples, heard, t, scratch, true, dx.data(), sums);
+    if (before) normalise_backward(*block.attention_norm, rows, t.x, dx, scratch, sums);
+    return;
   }
-  std::vector<T> dmixed(rows * d);
-  linear_gradient(block.attention.output, nodes_->parameters, rows, t.mixed.data(), d_o.data(),
-                  dmixed.data(), sums.data());
-  attend_backward(layer, samples, heard.data(), t, dmixed, dheard, sums);
-  dx = before ? normalise_backward(*block.attention_norm, rows, t.x, dheard, sums)
-              : std::move(dheard);
-  if (added) add_to(dcarried, dx);
+  if (after) normalise_backward(*block.mlp_norm, rows, t.output, dx, scratch, sums);
+  backward_mlp(block.mlp, rows, (before ? t.mlp_input : t.joined).data(), t, dx.data(), scratch,
+               scratch.dmlp, sums);
+  if (before) normalise_backward(*block.mlp_norm, rows, t.joined, scratch.dmlp, scratch, sums);
+  add_to(scratch.dmlp, dx);  // d joined
+  if (after) normalise_backward(*block.attention_norm, rows, t.sum, dx, scratch, sums);
+  mixed_backward(dx);
+  if (!before) {  // what goes past attention stays in dx
+    return attend_backward(layer, samples, heard, t, scratch, true, dx.data(), sums);
+  }
+  scratch.dheard.resize(rows * d);
+  attend_backward(layer, samples, heard, t, scratch, false, scratch.dheard.data(), sums);
+  normalise_backward(*block.attention_norm, rows, t.x, scratch.dheard, scratch, sums);
+  add_to(scratch.dheard, dx);
 }
 
 template class PlanNetwork<float>;

@@ -5,13 +5,13 @@
 #include "posattn/base/error.h"
 #include "posattn/kernels/plain/product.h"
 #include "posattn/kernels/plain/rows.h"
-#include "posattn/model/plan/linear.h"
 
 namespace posattn {
 
 template <class T>
-PlanNodes<T>::PlanNodes(const ModelSpec& of_spec, const Parameters<T>& of_parameters, int real)
-    : spec(of_spec), parameters(of_parameters), real_nodes(real) {
+PlanNodes<T>::PlanNodes(const ModelSpec& of_spec, const Parameters<T>& of_parameters,
+                        const LinearMaps<T>& of_maps, int real)
+    : spec(of_spec), parameters(of_parameters), maps(of_maps), real_nodes(real) {
   for (int i = 0; i < real; ++i) index.push_back(i);
   for (int i = 0; i < spec.scratch_nodes; ++i) index.push_back(spec.real_nodes + i);
   if (!spec.uses_positions()) return;
@@ -38,13 +38,15 @@ double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<cons
 }
 
 template <class T>
-PlanNetwork<T>::PlanNetwork(const ModelSpec& spec) : spec_(spec), plan_(plan_of(spec_)) {}
+PlanNetwork<T>::PlanNetwork(const ModelSpec& spec)
+    : spec_(spec), plan_(plan_of(spec_)), maps_(plan_) {}
 template <class T>
 PlanNetwork<T>::~PlanNetwork() = default;
 
 template <class T>
 void PlanNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
-  nodes_ = std::make_unique<PlanNodes<T>>(spec_, parameters, real_nodes);
+  maps_.prepare(parameters);
+  nodes_ = std::make_unique<PlanNodes<T>>(spec_, parameters, maps_, real_nodes);
   const int64_t n = nodes_->count();
   shared_.resize(spec_.depth);
   for (int l = 0; l < spec_.depth; ++l) {
@@ -152,7 +154,7 @@ void PlanNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int s
                   values.data() + s * n * columns);
     }
     join(rows, values.data(), columns, block.positions_joined, tape.input);
-    linear(*block.values, nodes_->parameters, rows, tape.input.data(), x.data());
+    maps_.forward(*block.values, rows, tape.input.data(), x.data());
   }
   if (block.tokens != no_tensor) {
     tape.tokens.assign(rows, -1);
@@ -162,32 +164,37 @@ void PlanNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int s
     plain::embed(rows, d, tape.tokens.data(), tensor(block.tokens), x.data());
   }
   if (!block.positions_added) return;
-  for (int64_t i = 0; i < rows * d; ++i) x[i] += nodes_->positions[i % (n * d)];
+  for (int64_t s = 0; s < samples; ++s) {
+    for (int64_t i = 0; i < n * d; ++i) x[s * n * d + i] += nodes_->positions[i];
+  }
 }
 
 template <class T>
-void PlanNetwork<T>::backward_input(const PlanTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+void PlanNetwork<T>::backward_input(PlanTape<T>& tape, int64_t rows, const std::vector<T>& dx,
                                     std::span<T> sums) const {
   const InputBlock& block = plan_.input;
   const int64_t n = nodes(), d = spec_.width;
   if (block.positions_added) {
     T* dpositions = sums.data() + positions_offset();
-    for (int64_t i = 0; i < rows * d; ++i) dpositions[i % (n * d)] += dx[i];
-  }
-  std::vector<T> dvalues = dx;
-  if (block.tokens != no_tensor) {
-    plain::embed_gradient(rows, d, tape.tokens.data(), dx.data(), gradient(sums, block.tokens));
-    for (int64_t r = 0; r < rows; ++r) {  // rows of tokens have not seen the values
-      if (tape.tokens[r] >= 0) std::fill_n(dvalues.data() + r * d, d, T(0));
+    for (int64_t at = 0; at < rows * d; at += n * d) {
+      for (int64_t i = 0; i < n * d; ++i) dpositions[i] += dx[at + i];
     }
   }
-  if (!block.values) return;
-  std::vector<T> dinput(tape.input.size());
-  linear_gradient(*block.values, nodes_->parameters, rows, tape.input.data(), dvalues.data(),
-                  block.positions_joined ? dinput.data() : nullptr, sums.data());
-  if (block.positions_joined) {
-    split(rows, dinput, spec_.data_columns, true, nullptr, sums);
+  if (block.tokens != no_tensor) {
+    plain::embed_gradient(rows, d, tape.tokens.data(), dx.data(), gradient(sums, block.tokens));
   }
+  if (!block.values) return;
+  std::vector<T>& dvalues = tape.scratch.dy;
+  dvalues = dx;
+  for (int64_t r = 0; block.tokens != no_tensor && r < rows; ++r) {
+    // rows of tokens have not seen the values
+    if (tape.tokens[r] >= 0) std::fill_n(dvalues.data() + r * d, d, T(0));
+  }
+  std::vector<T>& dinput = tape.scratch.dsource;
+  dinput.resize(tape.input.size());
+  maps_.backward(*block.values, rows, tape.input.data(), dvalues.data(), sums.data(), false,
+                 block.positions_joined ? dinput.data() : nullptr);
+  if (block.positions_joined) split(rows, dinput, spec_.data_columns, true, nullptr, sums);
 }
 
 template <class T>
@@ -202,8 +209,8 @@ void PlanNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int samples
     normalise(*head.norm, rows, tape.decoder_input, tape.head_input);
   }
   tape.output.resize(rows * spec_.output_columns);
-  linear(head.map, nodes_->parameters, rows,
-         (head.norm ? tape.head_input : tape.decoder_input).data(), tape.output.data());
+  maps_.forward(head.map, rows, (head.norm ? tape.head_input : tape.decoder_input).data(),
+                tape.output.data());
 }
 
 template <class T>
@@ -212,7 +219,8 @@ double PlanNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samp
                                 std::span<T> sums) const {
   const int64_t n = nodes(), rows = samples * n, real = batch.real_nodes;
   const int64_t columns = spec_.output_columns, read = spec_.nodes_read(batch.real_nodes);
-  std::vector<T> dy(rows * columns);
+  std::vector<T>& dy = tape.scratch.dy;
+  dy.assign(rows * columns, T(0));
   double loss = 0;
   for (int64_t s = 0; s < samples; ++s) {
     const T* y = tape.output.data() + s * n * columns;
@@ -231,13 +239,11 @@ double PlanNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samp
     plain::cross_entropy(read, columns, static_cast<T>(scale), y, tape.labels.data(), d, loss);
   }
   const HeadBlock& head = plan_.head;
-  std::vector<T> dx(tape.decoder_input.size());
-  linear_gradient(head.map, nodes_->parameters, rows,
-                  (head.norm ? tape.head_input : tape.decoder_input).data(), dy.data(), dx.data(),
-                  sums.data());
-  if (head.norm) {
-    dx = normalise_backward(*head.norm, rows, tape.decoder_input, dx, sums);
-  }
+  std::vector<T>& dx = tape.scratch.dx;
+  dx.resize(tape.decoder_input.size());
+  maps_.backward(head.map, rows, (head.norm ? tape.head_input : tape.decoder_input).data(),
+                 dy.data(), sums.data(), false, dx.data());
+  if (head.norm) normalise_backward(*head.norm, rows, tape.decoder_input, dx, tape.scratch, sums);
   for (int l = spec_.depth - 1; l >= 0; --l) backward_layer(l, samples, tape, dx, sums);
   backward_input(tape, rows, dx, sums);
   return loss * scale;

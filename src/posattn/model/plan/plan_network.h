@@ -30,7 +30,7 @@ struct PlanTape {
   struct Layer {
     std::vector<T> x;                  // [rows, width], the layer's input
     std::vector<T> heard;              // what attention reads, where it is not x itself
-    std::vector<T> source;             // [rows, source], what queries and keys are made of
+    std::vector<T> source;             // [rows, source], of queries and keys, where it is not heard
     std::vector<T> query_key;          // [rows, heads, 2 d_k]
     std::vector<T> attention;          // [samples, heads, nodes, nodes], from data
     std::vector<T> value, mixed;       // [rows, width]
@@ -45,6 +45,15 @@ struct PlanTape {
   std::vector<T> decoder_input, head_input;
   std::vector<T> output;                // [rows, output_columns]
   std::vector<int32_t> tokens, labels;  // of all rows; negative where there is none
+
+  // Room that is reused from layer to layer.
+  struct Scratch {
+    std::vector<T> o, transposed;  // attention's output; of one head
+    std::vector<T> dx, dy, dmlp, djoined, dheard, dnorm;
+    std::vector<T> dmixed, dvalue, dquery_key, dsource, da;
+    std::vector<std::vector<T>> dhidden;
+  };
+  Scratch scratch;
 };
 
 template <class T>
@@ -78,32 +87,39 @@ class PlanNetwork {
   std::vector<T> attention(const PlanTape<T>& tape) const;
 
  private:
+  using Layer = typename PlanTape<T>::Layer;
+  using Scratch = typename PlanTape<T>::Scratch;
+
   void forward_input(const BatchOf<T>& batch, int64_t first, int samples, PlanTape<T>& tape) const;
-  void backward_input(const PlanTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+  void backward_input(PlanTape<T>& tape, int64_t rows, const std::vector<T>& dx,
                       std::span<T> sums) const;
   void forward_layer(int layer, int samples, PlanTape<T>& tape) const;
+  // dx of the layer's output becomes that of its input.
   void backward_layer(int layer, int samples, PlanTape<T>& tape, std::vector<T>& dx,
                       std::span<T> sums) const;
-  void attend(int layer, int samples, const T* heard, typename PlanTape<T>::Layer& t) const;
-  // From dmixed: adds to dheard.
-  void attend_backward(int layer, int samples, const T* heard, typename PlanTape<T>::Layer& t,
-                       const std::vector<T>& dmixed, std::vector<T>& dheard,
-                       std::span<T> sums) const;
-  void score_data(const DataScores& kind, int layer, int samples, const T* heard,
-                  typename PlanTape<T>::Layer& t) const;
-  void score_data_backward(const DataScores& kind, int layer, int samples,
-                           typename PlanTape<T>::Layer& t, std::vector<T>& dscores,
-                           std::vector<T>& dheard, std::span<T> sums) const;
-  void forward_mlp(const MlpBlock& block, int64_t rows, const T* x, typename PlanTape<T>::Layer& t,
+  void attend(int layer, int samples, const T* heard, Layer& t, Scratch& scratch) const;
+  // From scratch.dmixed: dheard = or +=.
+  void attend_backward(int layer, int samples, const T* heard, Layer& t, Scratch& scratch,
+                       bool accumulate, T* dheard, std::span<T> sums) const;
+  const T* source(const DataScores& kind, const T* heard, const Layer& t) const {
+    return kind.positions_joined ? t.source.data() : heard;
+  }
+  void make_query_key(const DataScores& kind, const AttentionBlock& block, int64_t rows,
+                      const T* heard, Layer& t) const;
+  // From scratch.dquery_key: adds to dheard.
+  void query_key_backward(const DataScores& kind, const AttentionBlock& block, int64_t rows,
+                          const T* heard, const Layer& t, Scratch& scratch, T* dheard,
+                          std::span<T> sums) const;
+  void forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t,
                    std::vector<T>& out) const;
-  std::vector<T> backward_mlp(const MlpBlock& block, int64_t rows, const T* x,
-                              typename PlanTape<T>::Layer& t, std::vector<T> dout,
-                              std::span<T> sums) const;
+  // dx [rows, in of the first map] = (overwritten).
+  void backward_mlp(const MlpBlock& block, int64_t rows, const T* x, const Layer& t, const T* dout,
+                    Scratch& scratch, std::vector<T>& dx, std::span<T> sums) const;
   void normalise(const NormalisationBlock& block, int64_t rows, const std::vector<T>& x,
                  std::vector<T>& y) const;
-  std::vector<T> normalise_backward(const NormalisationBlock& block, int64_t rows,
-                                    const std::vector<T>& x, const std::vector<T>& dy,
-                                    std::span<T> sums) const;
+  // d becomes the gradient of what was normalised.
+  void normalise_backward(const NormalisationBlock& block, int64_t rows, const std::vector<T>& x,
+                          std::vector<T>& d, Scratch& scratch, std::span<T> sums) const;
 
   const T* tensor(TensorId id) const { return nodes_->tensor(id); }
   T* gradient(std::span<T> sums, TensorId id) const {
@@ -119,6 +135,7 @@ class PlanNetwork {
 
   const ModelSpec spec_;
   const Plan plan_;
+  LinearMaps<T> maps_;
   std::unique_ptr<PlanNodes<T>> nodes_;
   std::vector<std::vector<T>>
       shared_;  // attention of each layer, [heads, nodes, nodes], not from data

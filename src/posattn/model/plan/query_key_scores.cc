@@ -1,13 +1,15 @@
-// Scores from queries and keys, and those whose source is P.
+// Scores from queries and keys that are made of P.
 #include <cmath>
 
 #include "posattn/kernels/plain/product.h"
 #include "posattn/kernels/plain/rows.h"
-#include "posattn/model/plan/linear.h"
 #include "posattn/model/plan/scores.h"
 
 namespace posattn {
 
+namespace {
+
+// Q_h K_h^T / sqrt(d_k): query_key [nodes, heads, 2 d_k] -> [heads, nodes, nodes].
 template <class T>
 void query_key_scores(int heads, int key_size, int nodes, const T* query_key, T* out) {
   const int64_t stride = int64_t{2} * heads * key_size;
@@ -19,6 +21,7 @@ void query_key_scores(int heads, int key_size, int nodes, const T* query_key, T*
   }
 }
 
+// dquery_key (overwritten) from dscores.
 template <class T>
 void query_key_scores_gradient(int heads, int key_size, int nodes, const T* query_key,
                                const T* dscores, T* dquery_key) {
@@ -35,13 +38,11 @@ void query_key_scores_gradient(int heads, int key_size, int nodes, const T* quer
   }
 }
 
-namespace {
-
 template <class T>
 std::vector<T> query_key_of_positions(const PositionScores& kind, const AttentionBlock& block,
                                       const PlanNodes<T>& nodes) {
   std::vector<T> query_key(int64_t{1} * nodes.count() * kind.query_key.out);
-  linear(kind.query_key, nodes.parameters, nodes.count(), nodes.positions.data(), query_key.data());
+  nodes.maps.forward(kind.query_key, nodes.count(), nodes.positions.data(), query_key.data());
   if (kind.rope) {
     plain::rotate<T>(nodes.count(), 2 * block.heads, block.key_size, nodes.index, 1,
                      query_key.data());
@@ -70,13 +71,11 @@ void scores_gradient(const PositionScores& kind, const AttentionBlock& block,
     plain::rotate<T>(nodes.count(), 2 * block.heads, block.key_size, nodes.index, -1,
                      dquery_key.data());
   }
-  linear_gradient(kind.query_key, nodes.parameters, nodes.count(), nodes.positions.data(),
-                  dquery_key.data(), gradients.positions, gradients.parameters.values().data());
+  nodes.maps.backward(kind.query_key, nodes.count(), nodes.positions.data(), dquery_key.data(),
+                      gradients.parameters.values().data(), true, gradients.positions);
 }
 
 #define POSATTN_INSTANTIATE(T)                                                                     \
-  template void query_key_scores(int, int, int, const T*, T*);                                     \
-  template void query_key_scores_gradient(int, int, int, const T*, const T*, T*);                  \
   template void scores(const PositionScores&, const AttentionBlock&, const PlanNodes<T>&, T*);     \
   template void scores_gradient(const PositionScores&, const AttentionBlock&, const PlanNodes<T>&, \
                                 const T*, const PlanGradients<T>&);

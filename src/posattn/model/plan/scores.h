@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "posattn/model/parameters.h"
+#include "posattn/model/plan/linear_maps.h"
 #include "posattn/model/plan/plan.h"
 
 namespace posattn {
@@ -14,7 +15,8 @@ namespace posattn {
 // The nodes that take part, and what the model knows of them whatever the data.
 template <class T>
 struct PlanNodes {
-  PlanNodes(const ModelSpec& spec, const Parameters<T>& parameters, int real_nodes);
+  PlanNodes(const ModelSpec& spec, const Parameters<T>& parameters, const LinearMaps<T>& maps,
+            int real_nodes);
 
   int count() const { return static_cast<int>(index.size()); }
   const T* tensor(TensorId id) const {
@@ -23,6 +25,7 @@ struct PlanNodes {
 
   const ModelSpec& spec;
   const Parameters<T>& parameters;
+  const LinearMaps<T>& maps;
   int real_nodes;
   std::vector<int> index;    // by row of P: the first real ones, then the scratch nodes
   std::vector<T> positions;  // [count, encoding_size]; empty without positions
@@ -66,13 +69,5 @@ void scores_gradient(const RelativeScores& kind, const AttentionBlock& block,
 template <class T>
 void routed_attention_matrix(const RouteScores& kind, const AttentionBlock& block,
                              const PlanNodes<T>& nodes, T* out);
-
-// Q_h K_h^T / sqrt(d_k) of one set of nodes: query_key [nodes, heads, 2 d_k] -> [heads, nodes,
-// nodes]; and dquery_key (overwritten) from dscores.
-template <class T>
-void query_key_scores(int heads, int key_size, int nodes, const T* query_key, T* out);
-template <class T>
-void query_key_scores_gradient(int heads, int key_size, int nodes, const T* query_key,
-                               const T* dscores, T* dquery_key);
 
 }  // namespace posattn
