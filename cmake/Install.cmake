@@ -36,5 +36,5 @@ configure_package_config_file(cmake/posattnConfig.cmake.in posattnConfig.cmake
   INSTALL_DESTINATION ${POSATTN_PACKAGE_DIR})
 write_basic_package_version_file(posattnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/posattnConfig.cmake
-  ${CMAKE_CURRENT_BINARY_DIR}/posattnConfigVersion.cmake cmake/FindOpenBLAS.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/posattnConfigVersion.cmake cmake/FindOpenBLAS.cmake cmake/FindPCRE2.cmake
   DESTINATION ${POSATTN_PACKAGE_DIR})
