@@ -1,0 +1,78 @@
+// Prompts that mix text and numbers (the paper's mixed-type inputs): categories with a price, two
+// distractors without one, and a question about four of the categories. Independent of Task, so
+// that models of characters and numbers and models of written text share one generator.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posattn/tasks/task.h"
+
+namespace posattn {
+
+enum class Question { minimum, sum, maximum };
+std::string_view word_of(Question question);  // "min", "sum", "max": three letters each
+
+constexpr int asked_categories = 4;
+constexpr int distractor_count = 2;
+
+// A category's name is "Cat" and a symbol, a distractor's "Cat", a sign and the symbol of a priced
+// category. Both are one character, and none stands anywhere else in a prompt. Those of training
+// and those of tests are disjoint.
+struct PromptSymbols {
+  std::string_view symbols;  // 20, in the order in which a prompt has them
+  std::string_view signs;    // 2
+};
+extern const PromptSymbols training_symbols, test_symbols;
+
+struct Distractor {
+  int place = 0;  // among all names of the prompt, counted from 0
+  char sign = 0, symbol = 0;
+};
+
+struct MixedPrompt {
+  std::string symbols = {};        // of the priced categories, in the order of the prompt
+  std::vector<float> prices = {};  // likewise
+  std::array<Distractor, distractor_count> distractors = {};  // by place
+  Question question = Question::minimum;
+  std::array<int, asked_categories> asked = {};  // categories, in the order in which it names them
+
+  // To a question about the prices of any four categories; a sum is rounded once.
+  static float answer_to(Question question, std::span<const float> asked_prices);
+  float answer() const;
+};
+
+struct PromptDraw {
+  int categories = 8;
+  PromptSymbols alphabet = training_symbols;
+  // Prices lie in [0, high]: two numbers drawn by the rule of ValueRange are the ends between which
+  // the prices are uniform, so a range is drawn inside a range. (Integers: uniform in [0, high).)
+  // With these prices the best answer to an unknown question has exactly the error at which the
+  // published training losses of positional models stand.
+  ValueRange range = {};
+  Question question = Question::minimum;
+};
+MixedPrompt draw_prompt(RandomStream& random, const PromptDraw& draw);
+
+// All names, then the question, without prices: as long for every prompt of as many categories. Its
+// first character is the C of a name, whatever is asked; a network's answer is read there.
+// "CatACat+DCatB...CatVFind min of categories CatB, CatA, CatV and CatD"
+std::string text_of(const MixedPrompt& prompt);
+int text_length(int categories);
+
+// As people write it, the prices after their names:
+// "CatA, 001.20, Cat+D, CatB, 003.41, ..., CatV, 000.77. Find min of categories CatB, ... and
+// CatD."
+std::string written(const MixedPrompt& prompt);
+std::string written_price(double price);  // "003.41": the format 06.2f
+// What a reader of the written prompt knows: prices of two decimals.
+void round_to_cents(MixedPrompt& prompt);
+
+// Reads what `written` or `text_of` gives; separators may be left out, and numbers may have any
+// digits. With `prices` the text has none. Throws Error(data) that says at which character.
+MixedPrompt read_prompt(std::string_view text, std::span<const float> prices = {});
+
+}  // namespace posattn
