@@ -360,7 +360,8 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
   const std::vector<std::string> names = experiment_names();
   EXPECT_THAT(names, ElementsAre("value-range", "sample-count", "input-length", "variable-length",
                                  "small-standard", "encodings", "variants", "accuracy",
-                                 "length-generalisation", "beside-compiled"));
+                                 "length-generalisation", "beside-compiled", "k-hop",
+                                 "k-hop-unseen", "k-hop-error", "k-hop-sanford", "k-hop-codes"));
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const Experiment experiment = load_experiment(name);
@@ -387,6 +388,52 @@ TEST(Experiment, EmbeddedOnesShareRuns) {
   EXPECT_EQ(shared("variants"), 100);
   EXPECT_EQ(shared("encodings"), 100);
   EXPECT_EQ(shared("variable-length"), 0);
+  central.clear();
+  for (const ExperimentRun& run : runs_of(load_experiment("k-hop"))) central.insert(run.key);
+  EXPECT_EQ(shared("k-hop-unseen"), 160);
+  EXPECT_EQ(shared("k-hop-error"), 80);
+  EXPECT_EQ(shared("k-hop-codes"), 0);
+}
+
+const std::string hops = R"(tasks = ["k-hop"]
+seeds = "0"
+metric = "label_error"
+[axis]
+key = "k"
+values = [0, 2]
+[settings]
+length = 8
+samples = 64
+batch = 64
+scratch-nodes = 0
+encoding = "learned"
+test-axis = "k=0..3;letters=0,1"
+[[lines]]
+architecture = "positional"
+)";
+
+TEST(Experiment, AnAxisThatTheTasksStateMayBeItsOwn) {
+  const Experiment along = read(hops);
+  EXPECT_TRUE(along.axis.is_tested());
+  EXPECT_EQ(along.axis.name(), "k");
+  EXPECT_THAT(along.axis.values, ElementsAre(0, 2));
+  EXPECT_THAT(runs_of(along), SizeIs(1));
+  const std::string by_depth =
+      replaced(hops, "key = \"k\"\nvalues = [0, 2]",
+               "key = \"depth\"\nvalues = [1, 2]\ntest-axis = \"letters=1\"");
+  const Experiment deeper = read(by_depth);
+  EXPECT_FALSE(deeper.axis.is_tested());
+  EXPECT_EQ(deeper.axis.test_axis.name, "letters");
+  EXPECT_EQ(deeper.axis.test_x, 1);
+  EXPECT_THAT(runs_of(deeper), SizeIs(2));
+
+  const ExitCode code = ExitCode::configuration;
+  expect_refused(replaced(hops, "[0, 2]", "[0, 4]"), code, "no test at k = 4", "k among test-axis");
+  expect_refused(replaced(hops, "[0, 2]", "[-1, 2]"), code, "bad 'values'", "from 0 on");
+  expect_refused(replaced(hops, "\"k\"", "\"j\""), code, "bad 'key'", "the tasks state");
+  for (const char* bad : {"letters=0,1", "c=1", "other=1", "letters"}) {
+    expect_refused(replaced(by_depth, "letters=1", bad), code, "bad 'test-axis'", "one place");
+  }
 }
 
 }  // namespace
