@@ -24,6 +24,7 @@ except ImportError as missing:
     )
 
 from cases import gradient_cases, paper_case, random_case
+from gpt2 import Gpt2Case
 from tool import ROOT, Request
 from training import (
     OPTIMISERS,
@@ -107,6 +108,26 @@ class ModelParityTest(ParityTest):
                 self.assertLessEqual(noise, limit * weight, what + " of the keys")
                 actual, values = actual[~zero], values[~zero]
             self.assert_close(actual, values, limit, what)
+
+
+class Gpt2ParityTest(ParityTest):
+    def test_public_weights_logits_loss_and_gradients(self):
+        cases = [Gpt2Case(seed, length) for seed, length in enumerate((9, 5, 1))]
+        with tempfile.TemporaryDirectory() as folder:
+            request = Request()
+            for case in cases:
+                weights = os.path.join(folder, case.name)
+                case.write(weights)
+                tensors = {"tokens": case.tokens, "labels": case.labels}
+                request.add("gpt2", case.name, tensors, path=weights, engines=("reference", "automatic"))
+            answers = request.run(PROGRAM, folder)
+        for case in cases:
+            for name, values in case.expected().items():
+                for engine in ("reference", "automatic"):
+                    with self.subTest(case=case.name, engine=engine, tensor=name):
+                        actual = answers[f"{case.name}/{engine}/{name}"]
+                        limit = 1e-9 if engine == "reference" else 1e-4
+                        self.assert_close(actual, values, limit, name)
 
 
 class TrainingParityTest(ParityTest):

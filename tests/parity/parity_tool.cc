@@ -1,10 +1,13 @@
 // Answers the questions of parity_test.py: parity_tool QUESTION.safetensors ANSWER.safetensors.
 // One process answers many cases; the kinds of case are the functions below.
+#include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 
 #include "engines.h"
 #include "exchange.h"
+#include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/model/model_file.h"
 #include "posattn/training/optimiser.h"
 #include "posattn/training/schedule.h"
@@ -189,10 +192,39 @@ void answer_outputs(const Case& c, const Model& model, Answer& answer) {
              engine.forward(model.parameters, samples));
 }
 
+// Outputs, loss and every gradient of a GPT-2 in a folder, by public name.
+void answer_gpt2(const Case& c, Answer& answer) {
+  const std::filesystem::path folder = c.fields.at("path").get<std::string>();
+  const Tensor &tokens = c.tensor("tokens"), &labels = c.tensor("labels");
+  const auto length = static_cast<int>(tokens.shape[1]);
+  const ModelSpec spec = gpt2_spec(read_gpt2_config(folder), length);
+  const Parameters<float> read = read_gpt2_parameters(folder, spec);
+  for (const std::string engine_name : c.fields.at("engines")) {
+    const std::string prefix = c.name + "/" + engine_name + "/";
+    with_engine(engine_name, spec, [&](auto engine) {
+      using T = typename decltype(engine)::Number;
+      Parameters<T> weights(spec), gradient(spec);
+      std::ranges::copy(read.values(), weights.values().begin());
+      const Samples<T> samples{.samples = tokens.shape[0],
+                               .real_nodes = length,
+                               .tokens = converted<int32_t>(tokens.values),
+                               .labels = converted<int32_t>(labels.values)};
+      answer.add(prefix + "outputs", output_shape(spec, samples.samples, length),
+                 engine.forward(weights, samples));
+      answer.add(prefix + "loss", {}, std::vector{engine.gradient(weights, samples, {}, gradient)});
+      for (const auto& [name, tensor] : gpt2_tensors(spec, gradient)) {
+        answer.add(prefix + "gradient/" + name, tensor.shape, tensor.values);
+      }
+    });
+  }
+}
+
 void answer_case(const Case& c, Answer& answer) {
   const std::string kind = c.fields.at("kind");
   if (kind == "gradient") {
     answer_gradient(c, answer);
+  } else if (kind == "gpt2") {
+    answer_gpt2(c, answer);
   } else if (kind == "steps") {
     answer_steps(c, answer);
   } else if (kind == "optimiser") {

@@ -22,7 +22,8 @@ using nlohmann::json;
 
 constexpr uint64_t header_limit = 100'000'000;
 constexpr const char* metadata_key = "__metadata__";
-constexpr DataType data_types[] = {DataType::f32, DataType::f64, DataType::i32};
+constexpr DataType data_types[] = {DataType::f32,  DataType::f64, DataType::i32,    DataType::f16,
+                                   DataType::bf16, DataType::u8,  DataType::boolean};
 
 // Reads one file; `name_` only serves the errors.
 class Parser {
@@ -119,7 +120,7 @@ class Parser {
       if (type == to_string(known)) return known;
     }
     throw Error(ExitCode::data, fmt::format("{}: tensor '{}' is of type {}", name_, key, type),
-                "F32, F64 or I32", "convert the tensors to 32-bit floats first");
+                "F32, F64, F16, BF16, I32, U8 or BOOL", "convert the tensors to 32-bit floats first");
   }
 
   std::vector<uint64_t> read_numbers(const std::string& key, const char* field,
@@ -161,11 +162,32 @@ std::string_view to_string(DataType type) {
       return "F64";
     case DataType::i32:
       return "I32";
+    case DataType::f16:
+      return "F16";
+    case DataType::bf16:
+      return "BF16";
+    case DataType::u8:
+      return "U8";
+    case DataType::boolean:
+      return "BOOL";
   }
   return "?";
 }
 
-size_t element_size(DataType type) { return type == DataType::f64 ? 8 : 4; }
+size_t element_size(DataType type) {
+  switch (type) {
+    case DataType::f64:
+      return 8;
+    case DataType::f16:
+    case DataType::bf16:
+      return 2;
+    case DataType::u8:
+    case DataType::boolean:
+      return 1;
+    default:
+      return 4;
+  }
+}
 
 const TensorView* SafetensorsFile::find(std::string_view name) const {
   const auto found = std::find_if(tensors.begin(), tensors.end(),

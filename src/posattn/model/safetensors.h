@@ -16,7 +16,8 @@
 
 namespace posattn {
 
-enum class DataType { f32, f64, i32 };
+// Ours are the first three; files of others hold halves, and masks of bytes.
+enum class DataType { f32, f64, i32, f16, bf16, u8, boolean };
 
 std::string_view to_string(DataType type);  // "F32", ...
 size_t element_size(DataType type);

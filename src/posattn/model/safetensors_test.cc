@@ -41,7 +41,8 @@ struct RandomTensors {
     for (uint32_t i = 0; i < count; ++i) {
       TensorView tensor;
       tensor.name = "t\"\\" + std::to_string(i);
-      tensor.type = std::array{DataType::f32, DataType::f64, DataType::i32}[random.below(3)];
+      tensor.type = std::array{DataType::f32, DataType::f64, DataType::i32, DataType::bf16,
+                               DataType::u8}[random.below(5)];
       size_t size = element_size(tensor.type);
       for (uint32_t rank = random.below(4); rank > 0; --rank) {
         tensor.shape.push_back(random.below(5));
@@ -119,7 +120,7 @@ TEST(Safetensors, RefusesWhatIsWrong) {
       {one("3"), 0, "malformed"},
       {one(R"({"dtype":"F32","shape":[]})"), 0, "malformed"},
       {one(R"({"dtype":"F32","shape":[],"data_offsets":[0,4],"more":1})"), 4, "malformed"},
-      {one(R"({"dtype":"BF16","shape":[2],"data_offsets":[0,4]})"), 4, "is of type BF16"},
+      {one(R"({"dtype":"F8","shape":[4],"data_offsets":[0,4]})"), 4, "is of type F8"},
       {one(R"({"dtype":1,"shape":[1],"data_offsets":[0,4]})"), 4, "is of type ?"},
       {one(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), 4, "not a list of sizes"},
       {one(R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})"), 4, "not a list of sizes"},

@@ -1,40 +1,13 @@
 // One layer of a PlanNetwork: attention, MLP and normalisation, forward and backward.
 #include <algorithm>
 
-#include "posattn/kernels/plain/activation.h"
 #include "posattn/kernels/plain/attention.h"
 #include "posattn/kernels/plain/rows.h"
+#include "posattn/model/plan/activation.h"
 #include "posattn/model/plan/plan_network.h"
 
 namespace posattn {
 namespace {
-
-template <class T>
-void activate(Activation activation, const std::vector<T>& x, std::vector<T>& y) {
-  const auto count = static_cast<int64_t>(x.size());
-  y.resize(x.size());
-  switch (activation) {
-    case Activation::relu:
-      return plain::relu(count, x.data(), y.data());
-    case Activation::gelu:
-      return plain::gelu(count, x.data(), y.data());
-    case Activation::gelu_tanh:
-      return plain::gelu_tanh(count, x.data(), y.data());
-  }
-}
-
-template <class T>
-void activate_gradient(Activation activation, const std::vector<T>& x, std::vector<T>& dy) {
-  const auto count = static_cast<int64_t>(x.size());
-  switch (activation) {
-    case Activation::relu:
-      return plain::relu_gradient(count, x.data(), dy.data(), dy.data());
-    case Activation::gelu:
-      return plain::gelu_gradient(count, x.data(), dy.data(), dy.data());
-    case Activation::gelu_tanh:
-      return plain::gelu_tanh_gradient(count, x.data(), dy.data(), dy.data());
-  }
-}
 
 template <class T>
 void add_to(const std::vector<T>& from, std::vector<T>& to) {
