@@ -3,6 +3,7 @@
 
 #include "posattn/kernels/plain/activation.h"
 #include "posattn/kernels/plain/attention.h"
+#include "posattn/kernels/plain/normalisation.h"
 #include "posattn/kernels/plain/rows.h"
 #include "posattn/model/plan/plan_network.h"
 
