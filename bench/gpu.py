@@ -3,6 +3,7 @@
 
   bench/gpu.py --posattn build/cuda/posattn            # about six minutes, most of it compilers
   bench/gpu.py --posattn build/cuda/posattn --peers jax --seeds 50 --json out.json
+  bench/gpu.py --posattn build/cuda/posattn --task k-hop    # token models, 1, 10 and 30 seeds
 
 Runs `posattn bench --device cuda` and bench/peers_gpu.py (which says what each peer does) and
 prints Markdown: microseconds per training step and seed, and how many times faster posattn is than
@@ -17,6 +18,18 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+DEFAULTS = {
+    "cumulative-sum": {
+        "peers": "torch-eager,torch-graph,torch-vmap,jax",
+        "seeds": "1,10,50,200",
+        "architectures": "positional,standard",
+    },
+    "k-hop": {
+        "peers": "torch-graph,torch-graph-plain,jax",
+        "seeds": "1,10,30",
+        "architectures": "standard:3,positional:6,standard:8",
+    },
+}
 
 
 def lines_of(command):
@@ -29,6 +42,7 @@ def lines_of(command):
 
 def measure_posattn(options):
     command = [options.posattn, "bench", "--device", "cuda", "--json", "--seconds", str(options.seconds)]
+    command += ["--task", options.task]
     command += ["--runs", options.seeds, "--architecture", options.architectures]
     command += ["--precision", options.precisions]
     return json.loads("".join(lines_of(command)))
@@ -36,6 +50,7 @@ def measure_posattn(options):
 
 def measure_peers(options):
     command = [sys.executable, HERE / "peers_gpu.py", "--peers", options.peers, "--seeds", options.seeds]
+    command += ["--task", options.task]
     command += ["--architectures", options.architectures, "--precisions", options.precisions]
     command += ["--seconds", str(options.seconds)]
     rows = []
@@ -45,11 +60,17 @@ def measure_peers(options):
     return rows[0]["versions"], rows[1:]
 
 
+def name_of(row, options):
+    """The architecture as it was asked for, with its depth or without."""
+    with_depth = f"{row['architecture']}:{row['layers']}"
+    return with_depth if with_depth in options.architectures.split(",") else row["architecture"]
+
+
 def table(ours, peers, options):
     columns = [(a, p) for a in options.architectures.split(",") for p in options.precisions.split(",")]
     cells = {}
     for row in ours:
-        cells["posattn", row["seeds"], row["architecture"], row["precision"]] = row["us_per_step_and_seed"]
+        cells["posattn", row["seeds"], name_of(row, options), row["precision"]] = row["us_per_step_and_seed"]
     for row in peers:
         cells[row["peer"], row["seeds"], row["architecture"], row["precision"]] = row.get("microseconds")
     yield "| seeds | | " + " | ".join(f"{a} {p}" for a, p in columns) + " |"
@@ -72,13 +93,16 @@ def table(ours, peers, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--posattn", default="build/cuda/posattn", help="the program, built with CUDA")
-    parser.add_argument("--peers", default="torch-eager,torch-graph,torch-vmap,jax")
-    parser.add_argument("--seeds", default="1,10,50,200")
-    parser.add_argument("--architectures", default="positional,standard")
+    parser.add_argument("--task", choices=list(DEFAULTS), default="cumulative-sum")
+    for name in ("peers", "seeds", "architectures"):
+        parser.add_argument("--" + name, help="with commas; default: the task's own")
     parser.add_argument("--precisions", default="fp32,tf32")
     parser.add_argument("--seconds", type=float, default=0.7, help="of timing per case")
     parser.add_argument("--json", metavar="FILE", help="also write everything measured")
     options = parser.parse_args()
+    for name, value in DEFAULTS[options.task].items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
 
     ours = measure_posattn(options)
     versions, peers = measure_peers(options)

@@ -13,6 +13,8 @@ starts itself again inside it, since OpenMP, OpenBLAS and malloc read theirs onl
 
 gflops is nominal flops over time: the multiply-adds of the architecture as it is written (linear
 maps and mixing of every layer), 6 flops each for training and 2 for inference.
+
+Task cumulative-sum is the paper's numeric model, k-hop its token model (token_torch.py).
 """
 
 import argparse
@@ -66,7 +68,18 @@ def depth_for(length):
     return length.bit_length()  # floor(log2 n) + 1
 
 
-def multiply_adds(architecture, length, batch):
+def token_multiply_adds(architecture, depth, batch):
+    """Of one forward pass of a token model, counted like those of the others."""
+    import token_torch as token
+
+    linear = 2 * token.WIDTH**2 + 2 * token.WIDTH * token.MLP_WIDTH
+    mixing = token.TOKENS * token.WIDTH
+    attention = 2 * token.WIDTH**2 + token.TOKENS * token.WIDTH
+    attention_batch = 1 if architecture == "positional" else batch
+    return depth * token.TOKENS * (batch * (linear + mixing) + attention_batch * attention)
+
+
+def multiply_adds(architecture, depth, length, batch):
     """Of one forward pass; attention from positions is counted once a step, not per sample."""
     nodes = length + 1
     linear = 2 * WIDTH * WIDTH + 2 * WIDTH * MLP_WIDTH + MLP_WIDTH * WIDTH  # V and O, MLP
@@ -75,10 +88,10 @@ def multiply_adds(architecture, length, batch):
     attention = key_size * 2 * key_size * HEADS + HEADS * nodes * key_size  # QK map, scores
     attention_batch = 1 if architecture == "positional" else batch
     per_layer = nodes * (batch * (linear + mixing) + attention_batch * attention)
-    return depth_for(length) * per_layer
+    return depth * per_layer
 
 
-def build(architecture, length):
+def build(architecture, depth, length):
     import torch
     from torch import nn
 
@@ -117,7 +130,7 @@ def build(architecture, length):
             super().__init__()
             self.register_buffer("positions", torch.eye(nodes))
             self.encoding = nn.Linear(1 if positional else 1 + nodes, WIDTH)
-            self.layers = nn.ModuleList(Layer() for _ in range(depth_for(length)))
+            self.layers = nn.ModuleList(Layer() for _ in range(depth))
             self.decoding = nn.Linear(WIDTH, 1)
 
         def forward(self, x):
@@ -139,10 +152,10 @@ def samples(length, batch):
     return torch.cat([values, torch.zeros(batch, 1, 1)], 1), values.cumsum(1)
 
 
-def training_step(architecture, length, batch):
+def training_step(architecture, depth, length, batch):
     import torch
 
-    network = build(architecture, length)
+    network = build(architecture, depth, length)
     optimiser = torch.optim.Adam(network.parameters(), lr=5e-4)
     inputs, targets = samples(length, batch)
 
@@ -156,15 +169,48 @@ def training_step(architecture, length, batch):
     return step
 
 
-def inference_step(architecture, length, batch):
+def token_training_step(architecture, depth, length, batch):
+    import token_torch as token
     import torch
 
-    network = build(architecture, length)
+    network = token.TokenModel(architecture, depth)
+    optimiser = token.adamw(network)
+    tokens, labels = token.token_batch(batch)
+
+    def step():
+        optimiser.zero_grad()
+        loss = network(tokens, labels)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), token.MOST_NORM)
+        optimiser.step()
+        return loss.item()
+
+    return step
+
+
+def inference_step(architecture, depth, length, batch):
+    import torch
+
+    network = build(architecture, depth, length)
     inputs, _ = samples(length, batch)
 
     def step():
         with torch.no_grad():
             return network(inputs)
+
+    return step
+
+
+def token_inference_step(architecture, depth, length, batch):
+    import token_torch as token
+    import torch
+
+    network = token.TokenModel(architecture, depth)
+    tokens, _ = token.token_batch(batch)
+
+    def step():
+        with torch.no_grad():
+            return network.logits(tokens)
 
     return step
 
@@ -180,21 +226,35 @@ def milliseconds(step, repetitions):
     return times
 
 
-def measure(arguments, architecture, mode, batch):
+STEPS = {
+    ("cumulative-sum", "train"): (training_step, 6),
+    ("cumulative-sum", "inference"): (inference_step, 2),
+    ("k-hop", "train"): (token_training_step, 6),
+    ("k-hop", "inference"): (token_inference_step, 2),
+}
+
+
+def measure(arguments, architecture, depth, mode, batch):
     import torch
 
-    make, flops_each = {"train": (training_step, 6), "inference": (inference_step, 2)}[mode]
-    times = milliseconds(make(architecture, arguments.length, batch), arguments.repetitions)
+    length = arguments.length
+    make, flops_each = STEPS[arguments.task, mode]
+    times = milliseconds(make(architecture, depth, length, batch), arguments.repetitions)
     middle = statistics.median(times)
     low, _, high = statistics.quantiles(times, n=4, method="inclusive")
-    flops = flops_each * multiply_adds(architecture, arguments.length, batch)
+    if arguments.task == "k-hop":
+        flops = flops_each * token_multiply_adds(architecture, depth, batch)
+    else:
+        flops = flops_each * multiply_adds(architecture, depth, length, batch)
     return {
         "name": "pytorch",
         "version": torch.__version__,
         "setting": arguments.setting,
+        "task": arguments.task,
         "architecture": architecture,
         "mode": mode,
-        "length": arguments.length,
+        "length": length,
+        "layers": depth,
         "batch": batch,
         "threads": arguments.threads,
         "ms_per_step": round(middle, 4),
@@ -215,13 +275,21 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--setting", choices=(*SETTINGS, "best"), default="best")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--architecture", type=words, default=["positional", "standard"])
+    parser.add_argument("--task", choices=("cumulative-sum", "k-hop"), default="cumulative-sum")
+    parser.add_argument(
+        "--architecture", type=words, default=["positional", "standard"], help="NAME or NAME:LAYERS"
+    )
     parser.add_argument("--mode", type=words, default=["train", "inference"])
-    parser.add_argument("--length", type=int, default=8)
+    parser.add_argument("--length", type=int, default=8, help="of cumulative-sum; k-hop has 99 tokens")
     parser.add_argument("--batch", type=int, default=1000, help="samples of a training step")
     parser.add_argument("--inference-batch", type=numbers, default=[1000, 250])
     parser.add_argument("--repetitions", type=int, default=15)
     arguments = parser.parse_args()
+    if arguments.task == "k-hop" and arguments.length != 99:
+        parser.error("k-hop is measured at length 99")
+    pairs = [name.partition(":") for name in arguments.architecture]
+    arguments.architecture = [name for name, _, _ in pairs]
+    arguments.layers = [int(depth or depth_for(arguments.length)) for _, _, depth in pairs]
     for name, known in (
         ("architecture", {"positional", "standard"}),
         ("mode", {"train", "inference"}),
@@ -242,11 +310,11 @@ def measure_all(arguments):
         sys.exit("peer_torch.py: PyTorch is missing (Debian: python3-torch, for /usr/bin/python3)")
     torch.manual_seed(0)
     torch.set_num_threads(arguments.threads)
-    for architecture in arguments.architecture:
+    for architecture, depth in zip(arguments.architecture, arguments.layers):
         for mode in arguments.mode:
             batches = [arguments.batch] if mode == "train" else arguments.inference_batch
             for batch in batches:
-                yield measure(arguments, architecture, mode, batch)
+                yield measure(arguments, architecture, depth, mode, batch)
 
 
 def main():

@@ -11,16 +11,17 @@ line per measurement: peer, architecture, precision, seeds, and microseconds per
   torch-vmap    seeds vectorised by torch.func.vmap, compiled, replayed as a CUDA graph
   jax           seeds vectorised by jax.vmap, 20 steps in one lax.scan
 
-A peer that cannot run a case is reported with its error instead of a time.
+A peer that cannot run a case is reported with its error instead of a time. With --task k-hop the
+same for the token models of token_torch.py, at the depths named (standard:3).
 """
 
 import argparse
 import json
 import math
 import os
-import statistics
 import sys
-import time
+
+from gpu_timing import graph_of, report, rounds
 
 LENGTH, BATCH, WIDTH, HEADS, DEPTH, MLP_WIDTH = 8, 1000, 64, 2, 4, 64
 NODES = LENGTH + 1
@@ -34,46 +35,6 @@ def key_size(architecture):
 
 def input_size(architecture):
     return 1 if architecture == "positional" else 1 + NODES
-
-
-def report(peer, architecture, precision, seeds, seconds):
-    """`seconds` per step of the whole fleet, one number per round."""
-    each = sorted(value / seeds * 1e6 for value in seconds)
-    quartiles = statistics.quantiles(each, n=4)
-    print(
-        json.dumps(
-            {
-                "peer": peer,
-                "architecture": architecture,
-                "precision": precision,
-                "seeds": seeds,
-                "microseconds": round(quartiles[1], 2),
-                "lower_quartile": round(quartiles[0], 2),
-                "upper_quartile": round(quartiles[2], 2),
-            }
-        ),
-        flush=True,
-    )
-
-
-def rounds(step, finish, seconds, steps_per_call=1):
-    """Times of one step: warm-up, then rounds of enough calls to last a while."""
-    for _ in range(3):
-        step()
-    finish()
-    start = time.perf_counter()
-    step()
-    finish()
-    once = max(time.perf_counter() - start, 1e-6)
-    calls = max(1, int(seconds / 7 / once))
-    times = []
-    for _ in range(7):
-        start = time.perf_counter()
-        for _ in range(calls):
-            step()
-        finish()
-        times.append((time.perf_counter() - start) / calls / steps_per_call)
-    return times
 
 
 # ---- PyTorch ------------------------------------------------------------------------------------
@@ -150,21 +111,6 @@ def torch_eager(architecture, precision, seeds, seconds):
         return loss.item()
 
     report("torch-eager", architecture, precision, seeds, rounds(step, torch.cuda.synchronize, seconds))
-
-
-def graph_of(step):
-    """The step as a CUDA graph."""
-    import torch
-
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(5):
-            step()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph
 
 
 def torch_graph(architecture, precision, seeds, seconds):
@@ -314,7 +260,7 @@ def cases(peers, architectures, precisions, seed_counts):
     for peer in peers:
         for architecture in architectures:
             for precision in precisions:
-                if peer in ("torch-eager", "torch-graph"):
+                if peer in ("torch-eager", "torch-graph", "torch-graph-plain"):
                     yield peer, architecture, precision, 1
                 else:
                     for seeds in seed_counts:
@@ -324,18 +270,24 @@ def cases(peers, architectures, precisions, seed_counts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--peers", default="torch-eager,torch-graph,torch-vmap,jax")
-    parser.add_argument("--architectures", default="positional,standard")
+    parser.add_argument("--task", choices=("cumulative-sum", "k-hop"), default="cumulative-sum")
+    parser.add_argument("--peers", help="some of them, with commas; default: all")
+    parser.add_argument("--architectures", help="default positional,standard; standard:3,positional:6,standard:8")
     parser.add_argument("--precisions", default="fp32,tf32")
     parser.add_argument("--seeds", default="1,10,50,200", help="seed counts, default 1,10,50,200")
     parser.add_argument("--seconds", type=float, default=0.7, help="of timing per case, default 0.7")
     options = parser.parse_args()
 
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    wanted = options.peers.split(",")
-    unknown = [name for name in wanted if name not in PEERS]
+    known, architectures = PEERS, "positional,standard"
+    if options.task == "k-hop":
+        import token_peers_gpu
+
+        known, architectures = token_peers_gpu.PEERS, "standard:3,positional:6,standard:8"
+    wanted = options.peers.split(",") if options.peers else list(known)
+    unknown = [name for name in wanted if name not in known]
     if unknown:
-        sys.exit(f"error: unknown peer '{unknown[0]}'\n  expected one of: {', '.join(PEERS)}")
+        sys.exit(f"error: unknown peer '{unknown[0]}'\n  expected one of: {', '.join(known)}")
     versions = {}
     if any(name.startswith("torch") for name in wanted):
         import torch
@@ -348,12 +300,12 @@ def main():
     print(json.dumps({"versions": versions}), flush=True)
     seed_counts = [int(count) for count in options.seeds.split(",")]
     for peer, architecture, precision, seeds in cases(
-        wanted, options.architectures.split(","), options.precisions.split(","), seed_counts
+        wanted, (options.architectures or architectures).split(","), options.precisions.split(","), seed_counts
     ):
         if peer.startswith("torch"):
             torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
         try:
-            PEERS[peer](architecture, precision, seeds, options.seconds)
+            known[peer](architecture, precision, seeds, options.seconds)
         except Exception as error:  # one case that fails must not hide the others
             text = f"{type(error).__name__}: {error}".splitlines()[0][:200]
             case = {"peer": peer, "architecture": architecture, "precision": precision, "seeds": seeds}

@@ -1,7 +1,7 @@
 """The token models of the k-hop experiment in PyTorch, for the peers on the CPU and on the GPU.
 
 99 tokens, vocabulary 16, width 60, three split heads, MLP 240 with GELU (tanh), added residuals, no
-LayerNorm, causal, an output map without a bias; cross-entropy at every token, gradients clipped at norm 1, AdamW.
+LayerNorm, causal; cross-entropy at every token, gradients clipped at norm 1, AdamW.
 standard: learned positions are added to the tokens; positional: queries and keys come from them.
 """
 
@@ -56,17 +56,20 @@ class TokenModel(nn.Module):
         self.tokens = nn.Embedding(VOCABULARY, WIDTH)
         self.positions = nn.Parameter(0.02 * torch.randn(TOKENS, WIDTH))
         self.layers = nn.ModuleList(Layer(self.positional, fused_attention) for _ in range(depth))
-        self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+        self.head = nn.Linear(WIDTH, VOCABULARY)
         ahead = torch.ones(TOKENS, TOKENS, dtype=torch.bool).triu(1)
         self.register_buffer("hidden", torch.zeros(TOKENS, TOKENS).masked_fill(ahead, -1e30))
 
-    def forward(self, tokens, labels):
+    def logits(self, tokens):
         x = self.tokens(tokens)
         if not self.positional:
             x = x + self.positions
         for layer in self.layers:
             x = layer(x, self.positions, self.hidden)
-        return functional.cross_entropy(self.head(x).flatten(0, 1), labels.flatten())
+        return self.head(x)
+
+    def forward(self, tokens, labels):
+        return functional.cross_entropy(self.logits(tokens).flatten(0, 1), labels.flatten())
 
 
 def token_batch(batch=BATCH, device="cpu"):

@@ -28,7 +28,7 @@ foreach(header IN LISTS POSATTN_INSTALLED_HEADERS)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES src/posattn/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/posattn/${folder})
 endforeach()
-install(PROGRAMS bench/peer_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
+install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT posattnTargets NAMESPACE posattn:: DESTINATION ${POSATTN_PACKAGE_DIR})

@@ -12,15 +12,15 @@ namespace {
 double speed_of(const char* architecture, const std::string& device, const std::string& precision,
                 int threads) {
   constexpr double seconds = 0.4;
+  RunConfig config;
+  config.architecture = architecture;
   if (device == "cuda") {
-    RunConfig config;
-    config.architecture = architecture;
     config.precision = precision;
     constexpr int seeds = 10;
     return time_device_steps(config, seeds, seconds).gflops() * 1e9;
   }
   StepRequest request;
-  request.architecture = architecture;
+  request.config = config;
   request.threads = threads;
   request.seconds = seconds;
   return measure_training_step(request).gflops() * 1e9;

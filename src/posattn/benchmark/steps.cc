@@ -1,45 +1,34 @@
 #include "posattn/benchmark/steps.h"
 
 #include "posattn/kernels/operations.h"
-#include "posattn/tasks/dataset.h"
-#include "posattn/training/optimiser.h"
+#include "posattn/model/network.h"
+#include "posattn/training/run_parts.h"
 
 namespace posattn {
 namespace {
 
 struct Setting {
-  ModelSpec spec;
   Dataset data;
-  Parameters<float> parameters;
+  RunState state;
   Network network;
 
   explicit Setting(const StepRequest& request)
-      : spec(make_spec(request)),
-        data(make_data(request)),
-        parameters(spec),
-        network(spec, {request.path, request.threads, request.tile}) {
-    initialise(parameters, 0);
-  }
-  static ModelSpec make_spec(const StepRequest& request) {
-    ModelSpec spec;
-    spec.real_nodes = request.length;
-    spec.depth = default_depth(request.length);
-    apply_preset(request.architecture, spec);
-    return resolve(spec);
-  }
+      : data(make_data(request)),
+        state(initial_state(request.config)),
+        network(model_spec(request.config),
+                {network_path(request.config), request.threads, request.tile}) {}
   static Dataset make_data(const StepRequest& request) {
-    DatasetRequest wanted;
-    wanted.task = &find_task("cumulative-sum");
-    wanted.length = request.length;
-    wanted.samples = request.batch;
-    wanted.range = training_range(2, false);
-    wanted.threads = request.threads;
-    return make_dataset(wanted);
+    RunConfig config = request.config;
+    config.samples = config.batch;
+    return std::move(training_data(config, 1, request.threads).front());
   }
-  Batch batch() const { return {data.inputs, data.targets, data.samples, spec.real_nodes}; }
+  Batch batch() const {
+    return {data.inputs,           data.targets, data.samples,
+            data.shape.real_nodes, data.tokens,  data.labels};
+  }
   StepResult result(const StepRequest& request, double flops_each, Timing timing) const {
     const Network::Work work = network.work();
-    const auto samples = static_cast<double>(request.batch);
+    const auto samples = static_cast<double>(request.config.batch);
     StepResult r;
     r.request = request;
     r.timing = timing;
@@ -54,13 +43,14 @@ struct Setting {
 
 StepResult measure_training_step(const StepRequest& request) {
   Setting setting(request);
-  Parameters<float> gradient(setting.parameters.shared_layout());
-  OptimiserState<float> state(setting.parameters.shared_layout());
-  const OptimiserOptions adam;
+  Parameters<float>& parameters = setting.state.parameters;
+  Parameters<float> gradient(parameters.shared_layout());
+  const OptimiserOptions optimiser = optimiser_options(request.config);
   const Timing timing = time_repeated(
       [&] {
-        setting.network.gradient(setting.parameters, setting.batch(), {}, gradient);
-        optimiser_step(adam, 5e-4, gradient, state, setting.parameters);
+        setting.network.gradient(parameters, setting.batch(), {}, gradient);
+        if (request.config.clip > 0) clip_gradient(request.config.clip, gradient);
+        optimiser_step(optimiser, request.config.lr, gradient, setting.state.optimiser, parameters);
       },
       request.repetitions, request.seconds);
   return setting.result(request, 6, timing);
@@ -68,10 +58,10 @@ StepResult measure_training_step(const StepRequest& request) {
 
 StepResult measure_inference(const StepRequest& request) {
   Setting setting(request);
-  std::vector<float> outputs(setting.data.targets.size());
-  const Timing timing =
-      time_repeated([&] { setting.network.forward(setting.parameters, setting.batch(), outputs); },
-                    request.repetitions, request.seconds);
+  std::vector<float> outputs(setting.data.samples * setting.data.shape.target_count());
+  const Timing timing = time_repeated(
+      [&] { setting.network.forward(setting.state.parameters, setting.batch(), outputs); },
+      request.repetitions, request.seconds);
   return setting.result(request, 2, timing);
 }
 

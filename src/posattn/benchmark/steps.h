@@ -1,7 +1,7 @@
-// What `posattn bench` measures of our own: a training step (forward, backward, Adam), inference,
-// and the rows of the table of operations. Flops are nominal: the multiply-adds of the architecture
-// as it is written (6 flops each for training, 2 for inference), so a cleverer algorithm may pass
-// the hardware's peak.
+// What `posattn bench` measures of our own: a training step (forward, backward, optimiser),
+// inference, and the rows of the table of operations. Flops are nominal: the multiply-adds of the
+// architecture as it is written (6 flops each for training, 2 for inference), so a cleverer
+// algorithm may pass the hardware's peak.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,13 @@
 #include <vector>
 
 #include "posattn/benchmark/timing.h"
-#include "posattn/model/network.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 
 struct StepRequest {
-  std::string architecture = "positional";
-  int length = 8;
-  int64_t batch = 1000;
+  RunConfig config;  // task, model, batch, optimiser and path of a training run
   int threads = 1;
-  Path path = Path::automatic;
   int tile = 0;
   int repetitions = 15;
   double seconds = 1;

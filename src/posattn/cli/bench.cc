@@ -8,6 +8,7 @@
 #include "posattn/base/version.h"
 #include "posattn/benchmark/peer.h"
 #include "posattn/benchmark/steps.h"
+#include "posattn/cli/bench_case.h"
 #include "posattn/cli/bench_device.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
@@ -20,12 +21,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct BenchFlags {
-  std::vector<std::string> architectures = {"positional", "standard"};
-  int length = 8;
-  int64_t batch = 1000;
+  BenchCases cases;
   int threads = 0, tile = 0, repetitions = 15;
   double seconds = 1;
-  std::string path = "auto", device = "cpu";
+  std::string device = "cpu";
   std::vector<std::string> precisions = {"fp32", "tf32"};
   std::vector<int> runs = {1, 10, 50, 200};
   std::vector<int> growth;
@@ -33,36 +32,29 @@ struct BenchFlags {
 };
 
 Json step_json(const StepResult& step, double peak) {
-  return {{"architecture", step.request.architecture},
-          {"length", step.request.length},
-          {"batch", step.request.batch},
-          {"ms_per_step", four_digits(step.timing.median * 1e3)},
-          {"ms_lower_quartile", four_digits(step.timing.lower_quartile * 1e3)},
-          {"ms_upper_quartile", four_digits(step.timing.upper_quartile * 1e3)},
-          {"repetitions", step.timing.repetitions},
-          {"samples_per_second",
-           four_digits(static_cast<double>(step.request.batch) / step.timing.median)},
-          {"nominal_gflop", four_digits(step.nominal_flops / 1e9)},
-          {"nominal_gflop_once_a_step", four_digits(step.per_step_flops / 1e9)},
-          {"arithmetic_gflop", four_digits(step.arithmetic_flops / 1e9)},
-          {"gflops", four_digits(step.gflops())},
-          {"share_of_peak", four_digits(step.gflops() / peak)}};
+  const RunConfig& config = step.request.config;
+  return {
+      {"task", config.task},
+      {"architecture", config.architecture},
+      {"length", config.length},
+      {"layers", model_spec(config).depth},
+      {"batch", config.batch},
+      {"ms_per_step", four_digits(step.timing.median * 1e3)},
+      {"ms_lower_quartile", four_digits(step.timing.lower_quartile * 1e3)},
+      {"ms_upper_quartile", four_digits(step.timing.upper_quartile * 1e3)},
+      {"repetitions", step.timing.repetitions},
+      {"samples_per_second", four_digits(static_cast<double>(config.batch) / step.timing.median)},
+      {"nominal_gflop", four_digits(step.nominal_flops / 1e9)},
+      {"nominal_gflop_once_a_step", four_digits(step.per_step_flops / 1e9)},
+      {"arithmetic_gflop", four_digits(step.arithmetic_flops / 1e9)},
+      {"gflops", four_digits(step.gflops())},
+      {"share_of_peak", four_digits(step.gflops() / peak)}};
 }
 
-Path path_from(const std::string& name) {
-  if (name == "auto") return Path::automatic;
-  if (name == "plain") return Path::plain;
-  if (name == "folded") return Path::folded;
-  throw unknown_name(ExitCode::usage, "path", name, {"auto", "plain", "folded"});
-}
-
-StepRequest request(const BenchFlags& options, const std::string& architecture) {
+StepRequest request(const BenchFlags& options, const RunConfig& config) {
   StepRequest r;
-  r.architecture = architecture;
-  r.length = options.length;
-  r.batch = options.batch;
+  r.config = config;
   r.threads = thread_count(options.threads);
-  r.path = path_from(options.path);
   r.tile = options.tile;
   r.repetitions = options.repetitions;
   r.seconds = options.seconds;
@@ -70,16 +62,18 @@ StepRequest request(const BenchFlags& options, const std::string& architecture) 
 }
 
 // Lengths at constant batch x length, each in a fresh process so that its peak memory is its own.
-Json measure_growth(const BenchFlags& options) {
+Json measure_growth(const BenchFlags& options, const std::vector<RunConfig>& configs) {
   Json rows = Json::array();
+  const std::vector<std::string> names = architectures(options.cases);
   for (const int length : options.growth) {
-    for (const std::string& architecture : options.architectures) {
-      const int64_t batch = std::max<int64_t>(1, options.batch * options.length / length);
-      const Json result = Json::parse(
-          run_command({this_program().string(), "bench", "--json", "--architecture", architecture,
-                       "--length", std::to_string(length), "--batch", std::to_string(batch),
-                       "--threads", std::to_string(thread_count(options.threads)), "--repetitions",
-                       "3", "--seconds", "0.5", "--path", options.path}));
+    for (size_t i = 0; i < names.size(); ++i) {
+      const RunConfig& config = configs[i];
+      const int64_t batch = std::max<int64_t>(1, config.batch * config.length / length);
+      const Json result = Json::parse(run_command(
+          {this_program().string(), "bench", "--json", "--task", config.task, "--architecture",
+           names[i], "--length", std::to_string(length), "--batch", std::to_string(batch),
+           "--threads", std::to_string(thread_count(options.threads)), "--repetitions", "3",
+           "--seconds", "0.5", "--path", config.path}));
       Json row = result["steps"][0];
       row["peak_memory_mb"] = result["peak_memory_mb"];
       rows.push_back(row);
@@ -88,17 +82,20 @@ Json measure_growth(const BenchFlags& options) {
   return rows;
 }
 
-Json measure_peers(const BenchFlags& options) {
+Json measure_peers(const BenchFlags& options, const std::vector<RunConfig>& configs) {
   std::string architectures;
-  for (const auto& name : options.architectures)
-    architectures += (architectures.empty() ? "" : ",") + name;
+  for (const RunConfig& config : configs) {
+    architectures += fmt::format("{}{}:{}", architectures.empty() ? "" : ",", config.architecture,
+                                 model_spec(config).depth);
+  }
   Json peers = Json::array();
   for (const char* setting : {"default", "best"}) {
     const std::string output = run_command(
         {"/usr/bin/python3", find_peer_script().string(), "--setting", setting, "--threads",
-         std::to_string(thread_count(options.threads)), "--architecture", architectures, "--mode",
-         options.inference ? "train,inference" : "train", "--length",
-         std::to_string(options.length), "--batch", std::to_string(options.batch), "--repetitions",
+         std::to_string(thread_count(options.threads)), "--task", options.cases.task,
+         "--architecture", architectures, "--mode", options.inference ? "train,inference" : "train",
+         "--length", std::to_string(configs.front().length), "--batch",
+         std::to_string(configs.front().batch), "--repetitions",
          std::to_string(options.repetitions)});
     size_t begin = 0;
     while (begin < output.size()) {
@@ -113,20 +110,21 @@ Json measure_peers(const BenchFlags& options) {
 Json measure(const BenchFlags& options) {
   const int threads = thread_count(options.threads);
   const Machine machine = find_machine();
+  const std::vector<RunConfig> configs = bench_configs(options.cases);
   double peak = measure_peak_gflops(threads, 0.5);
   std::vector<StepResult> steps, inference;
-  for (const std::string& name : options.architectures) {
-    steps.push_back(measure_training_step(request(options, name)));
+  for (const RunConfig& config : configs) {
+    steps.push_back(measure_training_step(request(options, config)));
     if (!options.inference) continue;
     for (const int64_t batch : {int64_t{1000}, int64_t{250}}) {
-      StepRequest wanted = request(options, name);
-      wanted.batch = batch;
+      StepRequest wanted = request(options, config);
+      wanted.config.batch = batch;
       inference.push_back(measure_inference(wanted));
     }
   }
   const double memory = peak_memory_bytes();
   Json result = {{"peak_gflops", 0.0}, {"threads", threads}, {"steps", Json::array()}};
-  result["peers"] = options.peer ? measure_peers(options) : Json::array();
+  result["peers"] = options.peer ? measure_peers(options, configs) : Json::array();
   // The larger of two measurements, before and after: others may have used the machine meanwhile.
   peak = std::max(peak, measure_peak_gflops(threads, 0.5));
   result["peak_gflops"] = four_digits(peak);
@@ -140,7 +138,7 @@ Json measure(const BenchFlags& options) {
                                       {"gflops", four_digits(row.gflops)}});
     }
   }
-  if (!options.growth.empty()) result["growth"] = measure_growth(options);
+  if (!options.growth.empty()) result["growth"] = measure_growth(options, configs);
   result["peak_memory_mb"] = four_digits(memory / 1e6);
   result["machine"] = {{"cpu", machine.cpu},           {"instruction_set", machine.instruction_set},
                        {"blas", machine.blas},         {"compiler", build_info().compiler},
@@ -165,12 +163,9 @@ void refuse_flags_of_other_device(const CLI::App& command, const std::string& de
 }
 
 Json measure_device(const BenchFlags& options) {
-  return measure_device_steps({.architectures = options.architectures,
+  return measure_device_steps({.configs = bench_configs(options.cases),
                                .precisions = options.precisions,
                                .runs = options.runs,
-                               .length = options.length,
-                               .batch = options.batch,
-                               .path = options.path,
                                .seconds = options.seconds});
 }
 
@@ -180,11 +175,12 @@ std::string bench_text(const Json& result) {
                   result["machine"]["cpu"].get<std::string>(), result["threads"].get<int>(),
                   result["threads"] == 1 ? "" : "s", four_digits_text(result["peak_gflops"]),
                   result["machine"]["instruction_set"].get<std::string>());
-  TextTable table({"what", "length", "batch", "ms", "GFLOP/s", "of peak"});
+  TextTable table({"what", "length", "layers", "batch", "ms", "GFLOP/s", "of peak"});
   const auto add = [&](const std::string& what, const Json& row) {
     table.add_row(
-        {what, four_digits_text(row["length"]), four_digits_text(row["batch"]),
-         four_digits_text(row["ms_per_step"]), four_digits_text(row["gflops"]),
+        {what, four_digits_text(row["length"]), four_digits_text(row["layers"]),
+         four_digits_text(row["batch"]), four_digits_text(row["ms_per_step"]),
+         four_digits_text(row["gflops"]),
          fmt::format("{:.2f}", row["gflops"].get<double>() / result["peak_gflops"].get<double>())});
   };
   for (const auto& [part, what] :
@@ -236,6 +232,7 @@ void add_bench(CommandLine& command_line) {
       {.name = "bench",
        .description = "Measure this machine's peak and a training step, beside PyTorch if asked",
        .examples = {"posattn bench", "posattn bench --peer --inference --json",
+                    "posattn bench --task k-hop --peer",
                     "posattn bench --growth 8,16,32,64,128,256,512,1024",
                     "posattn bench --operations",
                     "posattn bench --device cuda --runs 1,100 --precision fp32"},
@@ -250,17 +247,23 @@ void add_bench(CommandLine& command_line) {
                                    : bench_text(result));
         return ExitCode::done;
       });
-  command.add_option("--architecture", options->architectures, "Presets to measure")
+  command.add_option("--task", options->cases.task, "Whose models, at the settings it suggests")
+      ->capture_default_str();
+  command
+      .add_option("--architecture", options->cases.architectures,
+                  "Presets to measure, with a depth if it is to be another: standard:8")
       ->delimiter(',')
+      ->option_text("LIST [positional,standard]");
+  command.add_option("--length", options->cases.length, "Length n; 0: the task's own")
+      ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command.add_option("--length", options->length, "Length n")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  command.add_option("--batch", options->batch, "Samples of a step")
-      ->check(CLI::Range(1, 1 << 24))
+  command.add_option("--batch", options->cases.batch, "Samples of a step; 0: the task's own")
+      ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command.add_option("--threads", options->threads, "Threads; 0: all cores")->capture_default_str();
-  command.add_option("--path", options->path, "auto, plain or folded")->capture_default_str();
+  command.add_option("--path", options->cases.path, "auto, plain or folded")
+      ->check(CLI::IsMember({"auto", "plain", "folded"}))
+      ->capture_default_str();
   command.add_option("--tile", options->tile, "Samples of a tile; 0: chosen")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As in the paper: 30000 samples, 1000 a step.
+// As in the paper's numeric tasks: 30000 samples, 1000 a step.
 constexpr int64_t epoch_steps = 30;
 
 }  // namespace
@@ -27,23 +27,20 @@ std::string four_digits_text(const Json& value) {
 Json measure_device_steps(const DeviceBenchOptions& options) {
   const Machine machine = find_machine();
   Json rows = Json::array();
-  for (const std::string& architecture : options.architectures) {
+  for (RunConfig config : options.configs) {
+    config.samples = epoch_steps * config.batch;
+    config.device = "cuda";
     for (const std::string& precision : options.precisions) {
       for (const int runs : options.runs) {
-        RunConfig config;
-        config.architecture = architecture;
-        config.length = options.length;
-        config.batch = options.batch;
-        config.samples = epoch_steps * options.batch;
-        config.path = options.path;
-        config.device = "cuda";
         config.precision = precision;
         validate(config);
         const DeviceTiming timing = time_device_steps(config, runs, options.seconds);
         const double per_run = 1e6 / runs;
-        rows.push_back({{"architecture", architecture},
-                        {"length", options.length},
-                        {"batch", options.batch},
+        rows.push_back({{"task", config.task},
+                        {"architecture", config.architecture},
+                        {"length", config.length},
+                        {"layers", model_spec(config).depth},
+                        {"batch", config.batch},
                         {"seeds", runs},
                         {"precision", precision},
                         {"engine", timing.engine},
@@ -75,14 +72,14 @@ std::string device_steps_text(const Json& result) {
   std::string text = fmt::format(
       "{}, driver for CUDA {}, built with CUDA {}\n\n", device["name"].get<std::string>(),
       device["driver"].get<std::string>(), device["toolkit"].get<std::string>());
-  TextTable table({"training step", "precision", "engine", "length", "batch", "runs",
+  TextTable table({"training step", "precision", "engine", "length", "layers", "batch", "runs",
                    "us per step and run", "GFLOP/s"},
                   3);
   for (const Json& row : result["device_steps"]) {
     table.add_row({row["architecture"], row["precision"], row["engine"],
-                   four_digits_text(row["length"]), four_digits_text(row["batch"]),
-                   four_digits_text(row["seeds"]), four_digits_text(row["us_per_step_and_seed"]),
-                   four_digits_text(row["gflops"])});
+                   four_digits_text(row["length"]), four_digits_text(row["layers"]),
+                   four_digits_text(row["batch"]), four_digits_text(row["seeds"]),
+                   four_digits_text(row["us_per_step_and_seed"]), four_digits_text(row["gflops"])});
   }
   const Json& ceilings = result["ceilings"];
   return text + table.to_string() +

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "posattn/training/run_config.h"
+
 namespace posattn {
 
 struct DeviceBenchOptions {
-  std::vector<std::string> architectures, precisions;
+  std::vector<RunConfig> configs;
+  std::vector<std::string> precisions;
   std::vector<int> runs;  // in lockstep, one measurement each
-  int length = 8;
-  int64_t batch = 1000;
-  std::string path;
-  double seconds = 1;  // of each measurement
+  double seconds = 1;     // of each measurement
 };
 
 // Measurements are shown and recorded with four digits.

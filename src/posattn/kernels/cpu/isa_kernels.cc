@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "posattn/kernels/cpu/activation_kernels.h"
+#include "posattn/kernels/cpu/normalisation_kernels.h"
 #include "posattn/kernels/cpu/product_kernels.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/cpu/vector.h"
@@ -198,6 +199,8 @@ const TileKernels POSATTN_ISA = {.instruction_set = POSATTN_ISA_NAME,
                                  .gelu_gradient = times_step_gradient<normal_step>,
                                  .gelu_tanh = times_step<tanh_step>,
                                  .gelu_tanh_gradient = times_step_gradient<tanh_step>,
+                                 .layer_norm = layer_norm,
+                                 .layer_norm_gradient = layer_norm_gradient,
                                  .column_sums = column_sums,
                                  .transpose = transpose,
                                  .sum_parts = sum_parts,

@@ -54,6 +54,12 @@ struct TileKernels {
   void (*gelu_tanh)(int64_t count, const float* x, float* y);
   void (*gelu_tanh_gradient)(int64_t count, const float* x, const float* dy, float* dx);
 
+  // LayerNorm of each row, and its gradient: dx =, dgain +=, dshift += (plain/normalisation.h).
+  void (*layer_norm)(int64_t rows, int64_t columns, const float* x, const float* gain,
+                     const float* shift, float* y);
+  void (*layer_norm_gradient)(int64_t rows, int64_t columns, const float* x, const float* gain,
+                              const float* dy, float* dx, float* dgain, float* dshift);
+
   // sums += column sums of x.
   void (*column_sums)(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* sums);
   // y [columns, rows] = transpose of x [rows, columns].

@@ -20,19 +20,20 @@ inline Vec load(const float* p) { return *reinterpret_cast<const Vec*>(p); }
 inline void store(float* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
 inline Vec broadcast(float x) { return x - Vec{}; }
 
-#if POSATTN_LANES == 8
-inline __m256i first_lanes(int64_t count) {
-  constexpr IntVec place = {0, 1, 2, 3, 4, 5, 6, 7};
-  return reinterpret_cast<__m256i>(place < static_cast<int32_t>(count));
+// All ones in the first `count` lanes, zero in the others.
+inline IntVec first_lanes(int64_t count) {
+  IntVec place{};
+  for (int i = 0; i < lanes; ++i) place[i] = i;
+  return place < static_cast<int32_t>(count);
 }
-#endif
+inline Vec first_of(Vec v, int64_t count) { return first_lanes(count) ? v : Vec{}; }
 
 // The first `count` < lanes elements; the rest read as zero and are not written.
 inline Vec load_part(const float* p, int64_t count) {
 #if POSATTN_LANES == 16
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), p);
 #elif POSATTN_LANES == 8
-  return _mm256_maskload_ps(p, first_lanes(count));
+  return _mm256_maskload_ps(p, reinterpret_cast<__m256i>(first_lanes(count)));
 #else
   Vec v{};
   memcpy(&v, p, count * sizeof(float));
@@ -43,9 +44,7 @@ inline Vec load_part_or(const float* p, int64_t count, float fill) {
 #if POSATTN_LANES == 16
   return _mm512_mask_loadu_ps(broadcast(fill), static_cast<__mmask16>((1u << count) - 1), p);
 #elif POSATTN_LANES == 8
-  const __m256i wanted = first_lanes(count);
-  return _mm256_blendv_ps(broadcast(fill), _mm256_maskload_ps(p, wanted),
-                          _mm256_castsi256_ps(wanted));
+  return first_lanes(count) ? load_part(p, count) : broadcast(fill);
 #else
   Vec v = broadcast(fill);
   memcpy(&v, p, count * sizeof(float));

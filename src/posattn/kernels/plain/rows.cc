@@ -9,58 +9,10 @@
 namespace posattn::plain {
 namespace {
 
-constexpr double norm_epsilon = 1e-5;
-
 // Lower than any score, and finite: differences of scores stay numbers.
 constexpr double unheard = -1e30;
 
-// Mean and 1 / deviation of a row, in double: differences from the mean may be small.
-struct RowMoments {
-  template <class T>
-  RowMoments(int64_t columns, const T* x) {
-    for (int64_t c = 0; c < columns; ++c) mean += x[c];
-    mean /= static_cast<double>(columns);
-    double square = 0;
-    for (int64_t c = 0; c < columns; ++c) square += (x[c] - mean) * (x[c] - mean);
-    inverse = 1 / std::sqrt(square / static_cast<double>(columns) + norm_epsilon);
-  }
-  double normalised(double x) const { return (x - mean) * inverse; }
-  double mean = 0, inverse = 0;
-};
-
 }  // namespace
-
-template <class T>
-void layer_norm(int64_t rows, int64_t columns, const T* x, const T* gain, const T* shift, T* y) {
-  for (int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
-    const RowMoments row(columns, x);
-    for (int64_t c = 0; c < columns; ++c) {
-      y[c] = static_cast<T>(gain[c] * row.normalised(x[c]) + shift[c]);
-    }
-  }
-}
-
-template <class T>
-void layer_norm_gradient(int64_t rows, int64_t columns, const T* x, const T* gain, const T* dy,
-                         T* dx, T* dgain, T* dshift) {
-  for (int64_t r = 0; r < rows; ++r, x += columns, dy += columns, dx += columns) {
-    const RowMoments row(columns, x);
-    double mean = 0, slope = 0;  // of g = gain dy, and of g with the normalised x
-    for (int64_t c = 0; c < columns; ++c) {
-      const double normalised = row.normalised(x[c]), g = static_cast<double>(gain[c]) * dy[c];
-      dgain[c] += static_cast<T>(dy[c] * normalised);
-      dshift[c] += dy[c];
-      mean += g;
-      slope += g * normalised;
-    }
-    mean /= static_cast<double>(columns);
-    slope /= static_cast<double>(columns);
-    for (int64_t c = 0; c < columns; ++c) {
-      const double g = static_cast<double>(gain[c]) * dy[c];
-      dx[c] = static_cast<T>((g - mean - row.normalised(x[c]) * slope) * row.inverse);
-    }
-  }
-}
 
 template <class T>
 void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, T* y) {
@@ -140,15 +92,13 @@ void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int
   }
 }
 
-#define POSATTN_INSTANTIATE(T)                                                                   \
-  template void layer_norm(int64_t, int64_t, const T*, const T*, const T*, T*);                  \
-  template void layer_norm_gradient(int64_t, int64_t, const T*, const T*, const T*, T*, T*, T*); \
-  template void embed(int64_t, int64_t, const int32_t*, const T*, T*);                           \
-  template void embed_gradient(int64_t, int64_t, const int32_t*, const T*, T*);                  \
-  template void mask_causal(int64_t, T*);                                                        \
-  template void rotate(int64_t, int64_t, int64_t, std::span<const int>, int, T*);                \
-  template void squared_error(int64_t, T, const T*, const T*, const uint8_t*, T*, double&);      \
-  template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&,        \
+#define POSATTN_INSTANTIATE(T)                                                              \
+  template void embed(int64_t, int64_t, const int32_t*, const T*, T*);                      \
+  template void embed_gradient(int64_t, int64_t, const int32_t*, const T*, T*);             \
+  template void mask_causal(int64_t, T*);                                                   \
+  template void rotate(int64_t, int64_t, int64_t, std::span<const int>, int, T*);           \
+  template void squared_error(int64_t, T, const T*, const T*, const uint8_t*, T*, double&); \
+  template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&,   \
                               const TileKernels&);
 POSATTN_INSTANTIATE(float)
 POSATTN_INSTANTIATE(double)

@@ -11,14 +11,6 @@
 
 namespace posattn::plain {
 
-// LayerNorm of each row: y = gain (x - mean) / sqrt(variance + 1e-5) + shift.
-template <class T>
-void layer_norm(int64_t rows, int64_t columns, const T* x, const T* gain, const T* shift, T* y);
-// dx =, dgain +=, dshift +=
-template <class T>
-void layer_norm_gradient(int64_t rows, int64_t columns, const T* x, const T* gain, const T* dy,
-                         T* dx, T* dgain, T* dshift);
-
 // y [rows, columns]: row r is row token[r] of the table; rows of negative tokens stay.
 template <class T>
 void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, T* y);

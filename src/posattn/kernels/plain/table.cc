@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "posattn/kernels/plain/activation.h"
+#include "posattn/kernels/plain/normalisation.h"
 #include "posattn/kernels/plain/product.h"
 #include "posattn/kernels/plain/relative.h"
 #include "posattn/kernels/plain/rows.h"
@@ -59,17 +60,21 @@ Operation row(std::string name, std::string formula, std::vector<std::string> si
 }
 
 struct LayerNorm {  // sizes rows, columns; inputs x, gain, shift
+  // The gradient of a row of two numbers is nothing but rounding.
+  static Sizes sizes(RandomStream& random) {
+    return {between(random, 1, 40), between(random, 4, 70)};
+  }
   static std::vector<int64_t> inputs(const Sizes& s) { return {whole(s), s[1], s[1]}; }
   template <class T>
-  static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
-    plain::layer_norm(s[0], s[1], in[0].data(), in[1].data(), in[2].data(), y.data());
+  static void forward(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+    plain::layer_norm(s[0], s[1], in[0].data(), in[1].data(), in[2].data(), y.data(), k);
   }
   template <class T>
-  static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in, const Buffer<T>&,
-                       const Buffer<T>& dy, Operands<T>& d) {
+  static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>& in,
+                       const Buffer<T>&, const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
     plain::layer_norm_gradient(s[0], s[1], in[0].data(), in[1].data(), dy.data(), d[0].data(),
-                               d[1].data(), d[2].data());
+                               d[1].data(), d[2].data(), k);
   }
 };
 
@@ -216,7 +221,7 @@ struct CrossEntropy {  // sizes rows, classes; inputs y, labels; output the mean
 std::vector<Operation> plain_operations() {
   return {
       row<LayerNorm>("layer-norm", "y = gain (x - mean) / deviation + shift", {"rows", "columns"},
-                     two_random, {6336, 60}, LayerNorm::inputs, whole, whole_work),
+                     LayerNorm::sizes, {6336, 60}, LayerNorm::inputs, whole, whole_work),
       row<Gelu>("gelu", "y = x Phi(x)", {"rows", "columns"}, two_random, {6336, 240}, one_whole,
                 whole, whole_work),
       row<GeluTanh>("gelu-tanh", "y = x (1 + tanh(...)) / 2", {"rows", "columns"}, two_random,

@@ -9,6 +9,7 @@
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/network_engine.h"
 #include "posattn/model/plan/plan_network.h"
+#include "posattn/model/plan/plan_work.h"
 #include "posattn/tensor/buffer.h"
 
 namespace posattn::engine {
@@ -19,8 +20,9 @@ class PlanEngine : public NetworkEngine {
   PlanEngine(const ModelSpec& spec, const NetworkOptions& options)
       : network_(spec), threads_(std::max(1, options.threads)), tapes_(threads_) {
     blas_info();  // what may be refused is refused here, before any thread needs it
-    // A few hundred rows keep the products busy; larger models take fewer samples at a time.
-    constexpr int rows = 512;
+    // About a hundred rows keep the products busy, and what a tile leaves for backward should stay
+    // in the cache.
+    constexpr int rows = 128;
     tile_ = options.tile > 0 ? options.tile : std::clamp(rows / spec.nodes(), 1, 64);
   }
 
@@ -60,7 +62,7 @@ class PlanEngine : public NetworkEngine {
         losses[g] += network_.backward(batch, first, samples, mask, scale, tape, sums);
       }
     });
-    tile_kernels().sum_parts(size, groups, size, sums_.data(), sums_.data());
+    sum_groups(size, groups);
     network_.finish({sums_.data(), static_cast<size_t>(size)}, gradient);
     double loss = 0;
     for (const double part : losses) loss += part;
@@ -73,7 +75,17 @@ class PlanEngine : public NetworkEngine {
     return network_.attention(tapes_.front());
   }
 
+  Network::Work work() const override { return plan_work(network_.spec(), network_.plan()); }
+
  private:
+  // Into the first one, piece by piece on all threads.
+  void sum_groups(int64_t size, int groups) {
+    constexpr int64_t piece = 1 << 14;
+    parallel_for((size + piece - 1) / piece, threads_, [&](int64_t p) {
+      float* first = &sums_[p * piece];
+      tile_kernels().sum_parts(std::min(piece, size - p * piece), groups, size, first, first);
+    });
+  }
   int64_t tiles(const Batch& batch) const { return (batch.samples + tile_ - 1) / tile_; }
   struct Tile {
     int64_t first;
@@ -83,11 +95,13 @@ class PlanEngine : public NetworkEngine {
     const int64_t first = t * tile_;
     return {first, static_cast<int>(std::min<int64_t>(tile_, batch.samples - first))};
   }
-  // A function of the model and the batch, never of the threads.
+  // A function of the model and the batch, never of the threads. Sums of many groups leave the
+  // cache, so there are 16 only where they are small, and fewer than 8 only where they are huge.
   static int group_count(int64_t tiles, int64_t size) {
-    constexpr int64_t most_bytes = int64_t{256} << 20;
-    int64_t groups = std::clamp<int64_t>(tiles, 1, 16);
-    while (groups > 2 && groups * size * int64_t{sizeof(float)} > most_bytes) groups /= 2;
+    constexpr int64_t small_bytes = int64_t{4} << 20, most_bytes = int64_t{256} << 20;
+    const int64_t bytes = size * int64_t{sizeof(float)};
+    int64_t groups = std::clamp<int64_t>(tiles, 1, 16 * bytes <= small_bytes ? 16 : 8);
+    while (groups > 2 && groups * bytes > most_bytes) groups /= 2;
     return static_cast<int>(groups);
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "posattn/kernels/plain/attention.h"
+#include "posattn/kernels/plain/normalisation.h"
 #include "posattn/kernels/plain/rows.h"
 #include "posattn/model/plan/activation.h"
 #include "posattn/model/plan/plan_network.h"
