@@ -94,6 +94,17 @@ class Bench(CliCase):
         self.assertIn(", 1 thread, peak ", text)
         self.assertIn("Peak memory", text)
 
+    def test_models_of_another_task(self):
+        result = self.run_json("bench", "--task", "k-hop", "--architecture", "standard:1,positional:2",
+                               "--length", 5, "--batch", 2, "--threads", 1, "--repetitions", 1,
+                               "--seconds", 0)
+        rows = [(row["task"], row["architecture"], row["layers"], row["length"], row["batch"])
+                for row in result["steps"]]
+        self.assertEqual(rows, [("k-hop", "standard", 1, 5, 2), ("k-hop", "positional", 2, 5, 2)])
+        self.assertTrue(all(row["gflops"] > 0 for row in result["steps"]))
+        self.run_error(2, "bench", "--task", "k-hopp", message="k-hop")
+        self.run_error(2, "bench", "--architecture", "standard:x", message="--architecture standard:x")
+
     def test_an_old_name_is_known_but_not_shown(self):
         text = self.run_ok("help", "bench")
         self.assertIn("--runs", text)

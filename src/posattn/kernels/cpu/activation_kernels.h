@@ -55,16 +55,20 @@ void times_step(int64_t count, const float* x, float* y) {
 }
 
 template <Step (*step)(Vec)>
-void times_step_gradient(int64_t count, const float* x, const float* dy, float* dx) {
-  const auto slope = [](Vec v, Vec d) __attribute__((always_inline)) {
-    const Step s = step(v);
-    return d * (s.value + v * s.slope);
-  };
+void times_step_gradient(int64_t count, const float* x, const float* dy, float* dx, float* y) {
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) store(dx + i, slope(load(x + i), load(dy + i)));
+  for (; i + lanes <= count; i += lanes) {
+    const Vec v = load(x + i), d = load(dy + i);
+    const Step s = step(v);
+    store(dx + i, d * (s.value + v * s.slope));
+    store(y + i, v * s.value);
+  }
   if (i == count) return;
   const int64_t part = count - i;
-  store_part(dx + i, slope(load_part(x + i, part), load_part(dy + i, part)), part);
+  const Vec v = load_part(x + i, part), d = load_part(dy + i, part);
+  const Step s = step(v);
+  store_part(dx + i, d * (s.value + v * s.slope), part);
+  store_part(y + i, v * s.value, part);
 }
 
 }  // namespace

@@ -122,8 +122,10 @@ TEST_F(PlainLinear, AgreesWithTheReference) {
       const auto run = [&](auto part, const auto* turned) {
         plain::linear(rows, in, out, part(x), part(weight), turned, biased ? part(bias) : nullptr,
                       part(y), kernels);
-        plain::linear_gradient(rows, in, out, part(x), part(weight), part(dy), part(dweight),
-                               biased ? part(dbias) : nullptr, accumulate, part(dx), kernels);
+        plain::linear_input_gradient(rows, in, out, part(weight), part(dy), accumulate, part(dx),
+                                     kernels);
+        plain::linear_weight_gradient(rows, in, out, part(x), part(dy), part(dweight),
+                                      biased ? part(dbias) : nullptr, kernels);
       };
       run([](auto& numbers) { return numbers.narrow.data(); }, transposed.data());
       run([](auto& numbers) { return numbers.wide.data(); }, static_cast<const double*>(nullptr));

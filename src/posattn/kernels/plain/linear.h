@@ -21,12 +21,20 @@ void linear(int64_t rows, int64_t in, int64_t out, const float* x, const float* 
             const float* transposed, const float* bias, float* y,
             const TileKernels& kernels = tile_kernels());
 
-// dW += dy^T x, db += column sums of dy (null: not wanted), dx = or += dy W (null: not wanted).
-void linear_gradient(int64_t rows, int64_t in, int64_t out, const double* x, const double* weight,
-                     const double* dy, double* dweight, double* dbias, bool accumulate, double* dx,
-                     const TileKernels& = tile_kernels());
-void linear_gradient(int64_t rows, int64_t in, int64_t out, const float* x, const float* weight,
-                     const float* dy, float* dweight, float* dbias, bool accumulate, float* dx,
-                     const TileKernels& kernels = tile_kernels());
+// dx = or += dy W.
+void linear_input_gradient(int64_t rows, int64_t in, int64_t out, const double* weight,
+                           const double* dy, bool accumulate, double* dx,
+                           const TileKernels& = tile_kernels());
+void linear_input_gradient(int64_t rows, int64_t in, int64_t out, const float* weight,
+                           const float* dy, bool accumulate, float* dx,
+                           const TileKernels& kernels = tile_kernels());
+
+// dW += dy^T x, db += column sums of dy (null: not wanted).
+void linear_weight_gradient(int64_t rows, int64_t in, int64_t out, const double* x,
+                            const double* dy, double* dweight, double* dbias,
+                            const TileKernels& = tile_kernels());
+void linear_weight_gradient(int64_t rows, int64_t in, int64_t out, const float* x, const float* dy,
+                            float* dweight, float* dbias,
+                            const TileKernels& kernels = tile_kernels());
 
 }  // namespace posattn::plain

@@ -87,23 +87,26 @@ struct Elementwise {  // sizes rows, columns
   template <class T>
   static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>& in,
                        const Buffer<T>&, const Buffer<T>& dy, Operands<T>& d) {
-    Row::slope(whole(s), in[0].data(), dy.data(), d[0].data(), k);
+    Buffer<T> again(whole(s));
+    Row::slope(whole(s), in[0].data(), dy.data(), d[0].data(), again.data(), k);
   }
 };
 struct Gelu : Elementwise<Gelu> {
   static void value(int64_t count, const auto* x, auto* y, const TileKernels& k) {
     plain::gelu(count, x, y, k);
   }
-  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx, const TileKernels& k) {
-    plain::gelu_gradient(count, x, dy, dx, k);
+  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx, auto* y,
+                    const TileKernels& k) {
+    plain::gelu_gradient(count, x, dy, dx, y, k);
   }
 };
 struct GeluTanh : Elementwise<GeluTanh> {
   static void value(int64_t count, const auto* x, auto* y, const TileKernels& k) {
     plain::gelu_tanh(count, x, y, k);
   }
-  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx, const TileKernels& k) {
-    plain::gelu_tanh_gradient(count, x, dy, dx, k);
+  static void slope(int64_t count, const auto* x, const auto* dy, auto* dx, auto* y,
+                    const TileKernels& k) {
+    plain::gelu_tanh_gradient(count, x, dy, dx, y, k);
   }
 };
 

@@ -22,16 +22,19 @@ void activate(Activation activation, const std::vector<T>& x, std::vector<T>& y)
   }
 }
 
+// dy becomes dx, and y is computed again.
 template <class T>
-void activate_gradient(Activation activation, const std::vector<T>& x, std::vector<T>& dy) {
+void activate_gradient(Activation activation, const std::vector<T>& x, std::vector<T>& dy,
+                       std::vector<T>& y) {
   const auto count = static_cast<int64_t>(x.size());
+  y.resize(x.size());
   switch (activation) {
     case Activation::relu:
-      return plain::relu_gradient(count, x.data(), dy.data(), dy.data());
+      return plain::relu_gradient(count, x.data(), dy.data(), dy.data(), y.data());
     case Activation::gelu:
-      return plain::gelu_gradient(count, x.data(), dy.data(), dy.data());
+      return plain::gelu_gradient(count, x.data(), dy.data(), dy.data(), y.data());
     case Activation::gelu_tanh:
-      return plain::gelu_tanh_gradient(count, x.data(), dy.data(), dy.data());
+      return plain::gelu_tanh_gradient(count, x.data(), dy.data(), dy.data(), y.data());
   }
 }
 

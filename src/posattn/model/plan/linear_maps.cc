@@ -43,12 +43,17 @@ void LinearMaps<T>::forward(const LinearBlock& map, int64_t rows, const T* x, T*
 }
 
 template <class T>
-void LinearMaps<T>::backward(const LinearBlock& map, int64_t rows, const T* x, const T* dy, T* sums,
-                             bool accumulate, T* dx) const {
+void LinearMaps<T>::input_gradient(const LinearBlock& map, int64_t rows, const T* dy,
+                                   bool accumulate, T* dx) const {
+  plain::linear_input_gradient(rows, map.in, map.out, tensor(map.weight), dy, accumulate, dx);
+}
+
+template <class T>
+void LinearMaps<T>::weight_gradient(const LinearBlock& map, int64_t rows, const T* x, const T* dy,
+                                    T* sums) const {
   const std::vector<TensorInfo>& tensors = parameters_->layout().tensors();
-  plain::linear_gradient(
-      rows, map.in, map.out, x, tensor(map.weight), dy, sums + tensors[map.weight].offset,
-      map.bias == no_tensor ? nullptr : sums + tensors[map.bias].offset, accumulate, dx);
+  plain::linear_weight_gradient(rows, map.in, map.out, x, dy, sums + tensors[map.weight].offset,
+                                map.bias == no_tensor ? nullptr : sums + tensors[map.bias].offset);
 }
 
 template class LinearMaps<float>;

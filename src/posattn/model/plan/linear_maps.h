@@ -19,10 +19,18 @@ class LinearMaps {
   void prepare(const Parameters<T>& parameters);
 
   void forward(const LinearBlock& map, int64_t rows, const T* x, T* y) const;
-  // dx = or += dy W (null: not wanted); sums, laid out as the parameters: dW += dy^T x, db +=
-  // column sums.
+  // dx = or += dy W.
+  void input_gradient(const LinearBlock& map, int64_t rows, const T* dy, bool accumulate,
+                      T* dx) const;
+  // sums, laid out as the parameters: dW += dy^T x, db += column sums of dy.
+  void weight_gradient(const LinearBlock& map, int64_t rows, const T* x, const T* dy,
+                       T* sums) const;
+  // Both; dx may be null where it is not wanted.
   void backward(const LinearBlock& map, int64_t rows, const T* x, const T* dy, T* sums,
-                bool accumulate, T* dx) const;
+                bool accumulate, T* dx) const {
+    weight_gradient(map, rows, x, dy, sums);
+    if (dx) input_gradient(map, rows, dy, accumulate, dx);
+  }
 
  private:
   const T* tensor(TensorId id) const {

@@ -48,15 +48,14 @@ void PlanNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_t
 
 template <class T>
 void PlanNetwork<T>::forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t,
-                                 std::vector<T>& out) const {
+                                 Scratch& scratch, std::vector<T>& out) const {
   const size_t maps = block.maps.size();
   t.maps.resize(maps - 1);
-  t.hidden.resize(maps - 1);
   for (size_t k = 0; k < maps; ++k) {
     std::vector<T>& y = k + 1 < maps ? t.maps[k] : out;
     y.resize(rows * block.maps[k].out);
-    maps_.forward(block.maps[k], rows, k == 0 ? x : t.hidden[k - 1].data(), y.data());
-    if (k + 1 < maps) activate(block.activation, y, t.hidden[k]);
+    maps_.forward(block.maps[k], rows, k == 0 ? x : scratch.hidden.data(), y.data());
+    if (k + 1 < maps) activate(block.activation, y, scratch.hidden);
   }
 }
 
@@ -69,9 +68,9 @@ void PlanNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T* 
     const LinearBlock& map = block.maps[k];
     std::vector<T>& din = k == 0 ? dx : scratch.dhidden[k - 1];
     din.resize(rows * map.in);
-    maps_.backward(map, rows, k == 0 ? x : t.hidden[k - 1].data(), dout, sums.data(), false,
-                   din.data());
-    if (k > 0) activate_gradient(block.activation, t.maps[k - 1], din);
+    maps_.input_gradient(map, rows, dout, false, din.data());
+    if (k > 0) activate_gradient(block.activation, t.maps[k - 1], din, scratch.hidden);
+    maps_.weight_gradient(map, rows, k == 0 ? x : scratch.hidden.data(), dout, sums.data());
     dout = din.data();
   }
 }
@@ -186,7 +185,7 @@ void PlanNetwork<T>::forward_layer(int layer, int samples, PlanTape<T>& tape) co
       std::copy_n(&heard[r * d], d, &t.joined[r * 2 * d]);
       std::copy_n(&o[r * d], d, &t.joined[r * 2 * d + d]);
     }
-    forward_mlp(block.mlp, rows, t.joined.data(), t, after ? t.output : next);
+    forward_mlp(block.mlp, rows, t.joined.data(), t, tape.scratch, after ? t.output : next);
     if (after) normalise(*block.attention_norm, rows, t.output, next);
     return;
   }
@@ -196,7 +195,7 @@ void PlanNetwork<T>::forward_layer(int layer, int samples, PlanTape<T>& tape) co
   if (after) normalise(*block.attention_norm, rows, t.sum, t.joined);
   if (before) normalise(*block.mlp_norm, rows, t.joined, t.mlp_input);
   std::vector<T>& out = after ? t.output : next;
-  forward_mlp(block.mlp, rows, (before ? t.mlp_input : t.joined).data(), t, out);
+  forward_mlp(block.mlp, rows, (before ? t.mlp_input : t.joined).data(), t, tape.scratch, out);
   add_to(t.joined, out);
   if (after) normalise(*block.mlp_norm, rows, t.output, next);
 }

@@ -37,8 +37,7 @@ struct PlanTape {
     std::vector<T> sum, joined;        // x + o before and after its norm; or [x | o]
     std::vector<T> mlp_input;          // where it is not joined itself
     std::vector<std::vector<T>> maps;  // of the MLP, before the activation
-    std::vector<std::vector<T>> hidden;
-    std::vector<T> output;  // before the norm behind the layer
+    std::vector<T> output;             // before the norm behind the layer
   };
   std::vector<Layer> layers;
   std::vector<T> input;  // [rows, input_size]
@@ -48,7 +47,7 @@ struct PlanTape {
 
   // Room that is reused from layer to layer.
   struct Scratch {
-    std::vector<T> o, transposed;  // attention's output; of one head
+    std::vector<T> o, transposed, hidden;  // attention\'s output; of one head; after an activation
     std::vector<T> dx, dy, dmlp, djoined, dheard, dnorm;
     std::vector<T> dmixed, dvalue, dquery_key, dsource, da;
     std::vector<std::vector<T>> dhidden;
@@ -110,7 +109,7 @@ class PlanNetwork {
   void query_key_backward(const DataScores& kind, const AttentionBlock& block, int64_t rows,
                           const T* heard, const Layer& t, Scratch& scratch, T* dheard,
                           std::span<T> sums) const;
-  void forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t,
+  void forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t, Scratch& scratch,
                    std::vector<T>& out) const;
   // dx [rows, in of the first map] = (overwritten).
   void backward_mlp(const MlpBlock& block, int64_t rows, const T* x, const Layer& t, const T* dout,
