@@ -31,7 +31,7 @@ struct EvaluateFlags {
   int64_t samples = 1000;
   uint64_t seed = 0;
   int threads = 0;
-  bool per_node = false, json = false;
+  bool per_node = false, baselines = false, json = false;
   ModelHints hints;
 };
 
@@ -50,6 +50,11 @@ EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFl
                 "a task", "add --task NAME ('posattn tasks' lists them)");
   }
   const Task& task = computed ? *computed : task_named_in(path.string(), model.origin.task);
+  if (options.baselines && task.baselines().empty()) {
+    throw Error(ExitCode::usage,
+                fmt::format("--baselines with '{}': task {} has none", path.string(), task.name()),
+                "a task that has some, as mixed-min");
+  }
   return {.path = path.string(),
           .program = program ? program->program.name : "",
           .spec = model.spec,
@@ -60,7 +65,8 @@ EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFl
                                   .values = values,
                                   .samples = options.samples,
                                   .seed = options.seed,
-                                  .threads = threads})};
+                                  .threads = threads,
+                                  .baselines = options.baselines})};
 }
 
 // The axis that the user names, or else the paper's.
@@ -138,13 +144,15 @@ void add_evaluate(CommandLine& command_line) {
                     "posattn evaluate positional.safetensors standard.safetensors --per-node",
                     "posattn evaluate runs/sort --scales 1..10,1000 --samples 10000 --json",
                     "posattn evaluate runs/sort --lengths 8",
+                    "posattn evaluate runs/mixed-min --baselines",
                     "posattn evaluate theirs.safetensors --task sort --architecture standard"},
        .details =
            "A scale c tests on values in [-range c, range c] that leave the training range.\n"
            "Integers are drawn from [-range c, range c) and may lie in the training range.\n"
            "A sample is accurate when each output is within 0.1 + 0.1 |target|. Models that\n"
            "differ in nothing but their weights are summarised by median and spread. A model\n"
-           "compiled from a program of no task is compared with the program it carries."},
+           "compiled from a program of no task is compared with the program it carries. With\n"
+           "--baselines a share of 100 % means an error as large as the first baseline's."},
       [options] { return evaluate_models(*options); });
   command.add_option("MODEL", options->models, "Model files, run folders or folders of runs")
       ->required()
@@ -163,6 +171,8 @@ void add_evaluate(CommandLine& command_line) {
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
   command.add_flag("--per-node", options->per_node, "Also the error of every node");
+  command.add_flag("--baselines", options->baselines,
+                   "Also predictors that the task offers, on the same samples");
   add_json_flag(command, options->json);
   add_hint_flags(command, options->hints);
 }

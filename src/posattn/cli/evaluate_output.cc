@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "posattn/cli/text_table.h"
@@ -103,7 +104,38 @@ std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
   return groups;
 }
 
-// The loss with its spread, then the medians of the other metrics.
+// The same samples, so the same errors, for every model of a group.
+const std::vector<BaselineRows>& baselines_of(const Group& group) {
+  return group.results.front()->baselines;
+}
+
+double loss_of(const BaselineRows& baseline, const EvaluationAxis& axis, double x,
+               const Metric& loss) {
+  return find_value(baseline.rows, {.axis = axis.name, .x = x, .metric = loss.name}).value();
+}
+
+std::vector<std::string> baseline_headings(const Group& group) {
+  std::vector<std::string> headings;
+  for (const BaselineRows& baseline : baselines_of(group)) headings.push_back(baseline.name);
+  return headings;
+}
+
+std::vector<std::string> baseline_cells(const Group& group, const EvaluationAxis& axis, double x) {
+  std::vector<std::string> cells;
+  for (const BaselineRows& baseline : baselines_of(group)) {
+    cells.push_back(short_number(loss_of(baseline, axis, x, group.loss())));
+  }
+  return cells;
+}
+
+// The model's error as a share of the first baseline's.
+std::string share_of_baseline(const Group& group, const EvaluationAxis& axis, double x) {
+  const double baseline = loss_of(baselines_of(group).front(), axis, x, group.loss());
+  const double model = group.over_models(axis, x, group.loss()).median;
+  return baseline > 0 ? fmt::format("{:.3g} %", 100 * model / baseline) : "-";
+}
+
+// The loss with its spread, the medians of the other metrics, then the baselines.
 std::string metric_table(const Group& group, const EvaluationAxis& axis) {
   const bool several = group.paths.size() > 1;
   std::vector<std::string> header = {axis.name};
@@ -112,6 +144,8 @@ std::string metric_table(const Group& group, const EvaluationAxis& axis) {
     header.push_back(fmt::format("{}{}", spread ? "median " : "", metric->heading));
     if (spread) header.insert(header.end(), {"min", "max"});
   }
+  std::ranges::copy(baseline_headings(group), std::back_inserter(header));
+  if (!baselines_of(group).empty()) header.push_back("of " + baselines_of(group).front().name);
   TextTable table(header, 0);
   for (const TestDetails& test : group.tests()) {
     std::vector<std::string> row = {short_number(test.x)};
@@ -122,6 +156,8 @@ std::string metric_table(const Group& group, const EvaluationAxis& axis) {
         row.insert(row.end(), {cell(*metric, spread.minimum), cell(*metric, spread.maximum)});
       }
     }
+    std::ranges::copy(baseline_cells(group, axis, test.x), std::back_inserter(row));
+    if (!baselines_of(group).empty()) row.push_back(share_of_baseline(group, axis, test.x));
     table.add_row(row);
   }
   return table.to_string();
@@ -184,11 +220,15 @@ std::string comparison_table(const std::vector<Group>& groups, const EvaluationA
                           : fmt::format("{}/{}/{}", group.task, group.architecture, group.length)) +
                      group.differs);
   }
+  if (one_task) std::ranges::copy(baseline_headings(groups[0]), std::back_inserter(header));
   TextTable table(header, 0);
   for (const TestDetails& test : groups[0].tests()) {
     std::vector<std::string> row = {short_number(test.x)};
     for (const Group& group : groups) {
       row.push_back(short_number(group.over_models(axis, test.x, group.loss()).median));
+    }
+    if (one_task) {
+      std::ranges::copy(baseline_cells(groups[0], axis, test.x), std::back_inserter(row));
     }
     table.add_row(row);
   }
@@ -208,6 +248,11 @@ Json test_json(const Evaluation& evaluation, const EvaluationAxis& axis,
             .value();
   }
   object["mse_per_node"] = details.mse_per_node;
+  for (const BaselineRows& baseline : evaluation.baselines) {
+    for (const Measurement& row : baseline.rows) {
+      if (row.x == details.x) object["baselines"][baseline.name][row.metric] = row.value;
+    }
+  }
   if (details.per_length.empty()) return object;
   Json parts = Json::array();
   for (const LengthPart& part : details.per_length) {

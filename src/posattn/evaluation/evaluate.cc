@@ -5,8 +5,9 @@
 #include <optional>
 
 #include "posattn/base/error.h"
+#include "posattn/evaluation/baselines.h"
 #include "posattn/evaluation/measure.h"
-#include "posattn/evaluation/metrics/metric.h"
+#include "posattn/evaluation/test_sums.h"
 #include "posattn/model/inference.h"
 #include "posattn/tasks/dataset.h"
 
@@ -27,24 +28,16 @@ void check_shapes(const ModelSpec& spec, const Task& task, int length) {
               "name the task and length that the model was trained on");
 }
 
-std::vector<const Metric*> measured_metrics(Loss loss) {
-  std::vector<const Metric*> measured = metrics();
-  std::erase_if(measured, [loss](const Metric* metric) {
-    return metric->is_derived() || metric->loss != loss;
-  });
-  return measured;
-}
-
 class Evaluator {
  public:
   explicit Evaluator(const EvaluationRequest& request)
-      : request_(request),
-        metrics_(measured_metrics(request.task->loss())),
-        network_(request.model->spec, options()) {}
+      : request_(request), network_(request.model->spec, options()) {
+    if (request.baselines) baselines_ = request.task->baselines();
+  }
 
   void test_at(double x, Evaluation& evaluation) {
     const TestSamples tests = request_.axis->samples(request_, x);
-    std::vector<MetricSum> sums(metrics_.size());
+    TestSums sums(request_.task->loss());
     NodeErrors errors;
     TestDetails details{.x = x, .mse_per_node = {}};
     for (const Dataset& set : tests.sets) {
@@ -52,20 +45,18 @@ class Evaluator {
           outputs_of(network_for(set), request_.model->parameters, set);
       const std::vector<uint8_t> mask = loss_mask(*request_.task, set.length);
       const Predictions predictions = predictions_of(set, outputs, mask);
-      std::vector<MetricSum> part;
-      for (size_t i = 0; i < metrics_.size(); ++i) {
-        part.push_back(metrics_[i]->measure(predictions));
-        sums[i] += part[i];
-      }
+      TestSums part(request_.task->loss());
+      part.add(predictions);
+      sums += part;
       errors += node_errors(predictions);
       if (tests.by_length) {
-        details.per_length.push_back({set.length, set.samples, rows_at(x, part)});
+        details.per_length.push_back({set.length, set.samples, part.rows(axis(), x)});
       }
     }
     details.mse_per_node = errors.means();
-    const std::vector<Measurement> rows = rows_at(x, sums);
-    evaluation.rows.insert(evaluation.rows.end(), rows.begin(), rows.end());
+    append(evaluation.rows, sums.rows(axis(), x));
     evaluation.details.push_back(std::move(details));
+    measure_baselines(tests, x, evaluation);
   }
 
  private:
@@ -83,17 +74,23 @@ class Evaluator {
     return {.path = path_for(*request_.model), .threads = request_.threads};
   }
 
-  std::vector<Measurement> rows_at(double x, const std::vector<MetricSum>& sums) const {
-    std::vector<Measurement> rows;
-    for (size_t i = 0; i < metrics_.size(); ++i) {
-      rows.push_back(
-          {Split::test, request_.axis->name, x, std::string(metrics_[i]->name), sums[i].mean()});
+  const std::string& axis() const { return request_.axis->name; }
+
+  static void append(std::vector<Measurement>& all, const std::vector<Measurement>& rows) {
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+
+  void measure_baselines(const TestSamples& tests, double x, Evaluation& evaluation) const {
+    evaluation.baselines.resize(baselines_.size());
+    for (size_t i = 0; i < baselines_.size(); ++i) {
+      evaluation.baselines[i].name = baselines_[i].name;
+      append(evaluation.baselines[i].rows,
+             baseline_rows(baselines_[i], *request_.task, tests, axis(), x));
     }
-    return rows;
   }
 
   const EvaluationRequest& request_;
-  std::vector<const Metric*> metrics_;
+  std::vector<Baseline> baselines_;
   Network network_;
   std::optional<Network> other_length_;
 };

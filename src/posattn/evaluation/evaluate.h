@@ -18,6 +18,7 @@ struct EvaluationRequest {
   uint64_t seed = 0;
   Purpose purpose = Purpose::evaluation_data;
   int threads = 1;
+  bool baselines = false;  // measure those of the task too
 };
 
 // The samples of one length among those of a test.
@@ -34,9 +35,16 @@ struct TestDetails {
   std::vector<LengthPart> per_length = {};  // only where the test has several lengths
 };
 
+// A baseline of the task on the same samples.
+struct BaselineRows {
+  std::string name;
+  std::vector<Measurement> rows;  // every measured metric at every x
+};
+
 struct Evaluation {
-  std::vector<Measurement> rows;     // every measured metric at every x
-  std::vector<TestDetails> details;  // one per x, in the order asked for
+  std::vector<Measurement> rows;             // every measured metric at every x
+  std::vector<TestDetails> details;          // one per x, in the order asked for
+  std::vector<BaselineRows> baselines = {};  // where they were asked for
 };
 
 // Where a test has several lengths its values are means over samples, whatever their length. (The

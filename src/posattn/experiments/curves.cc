@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "posattn/evaluation/summary.h"
+#include "posattn/experiments/baseline_curve.h"
 
 namespace posattn {
 namespace {
@@ -80,9 +82,19 @@ std::vector<Curve> curves_of(const Experiment& experiment, const FindResult& fin
   }
   std::vector<Curve> curves;
   for (const std::string& task : experiment.tasks) {
+    std::set<uint64_t> finished;  // seeds of the task
     for (const ExperimentLine& line : experiment.lines) {
+      if (line.is_baseline) {
+        if (finished.empty()) continue;
+        curves.push_back(
+            baseline_curve(experiment, task, line.name, {finished.begin(), finished.end()}));
+        continue;
+      }
       for (const Split split : splits) {
         Curve curve = finished_curve(task, line.name, split, found[{task, line.name}][split]);
+        for (const CurvePoint& point : curve.points) {
+          for (const auto& run : point.runs) finished.insert(run.first);
+        }
         if (!curve.points.empty()) curves.push_back(std::move(curve));
       }
     }

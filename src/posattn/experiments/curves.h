@@ -30,7 +30,7 @@ struct Curve {
 
 // By task, line and split, in the experiment's order; points without a single run are left out.
 // Where the metric is no loss there is only the test split. A run that failed is not finished; one
-// that diverged is, as the worst of all.
+// that diverged is, as the worst of all. A baseline is measured for every seed with a finished run.
 std::vector<Curve> curves_of(const Experiment& experiment, const ResultsDatabase& results);
 
 // The same from anywhere: `find` gives the result of a run by its key, if there is one.

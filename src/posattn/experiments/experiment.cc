@@ -94,12 +94,13 @@ void check_own_name(const std::string& name, const std::filesystem::path& file) 
 constexpr std::size_t most_runs = 100'000;
 
 void check_size(const Experiment& experiment, std::size_t places) {
-  const std::size_t runs =
-      experiment.tasks.size() * places * experiment.lines.size() * experiment.seeds.size();
+  const auto lines = static_cast<std::size_t>(
+      std::ranges::count(experiment.lines, false, &ExperimentLine::is_baseline));
+  const std::size_t runs = experiment.tasks.size() * places * lines * experiment.seeds.size();
   if (runs <= most_runs) return;
   throw Error(ExitCode::configuration,
               fmt::format("a grid of {} runs: {} tasks, {} lines, {} seeds{}", runs,
-                          experiment.tasks.size(), experiment.lines.size(), experiment.seeds.size(),
+                          experiment.tasks.size(), lines, experiment.seeds.size(),
                           places > 1 ? fmt::format(", {} values", places) : ""),
               fmt::format("at most {} runs", most_runs),
               "split the experiment, or take fewer seeds");
@@ -186,6 +187,7 @@ std::vector<ExperimentRun> runs_of(const Experiment& experiment) {
   for (const std::string& task : experiment.tasks) {
     for (const std::optional<double> x : places) {
       for (const ExperimentLine& line : experiment.lines) {
+        if (line.is_baseline) continue;
         ExperimentRun run{task, line.name, x, experiment.settings, {}};
         run.config.task = task;
         for (const auto& [key, value] : line.settings) set_field(run.config, key, value);

@@ -9,6 +9,7 @@
 //   seeds = "0..9"
 //   metric = "mse"                            # or "accuracy", ...: one of metrics(); without it
 //                                             # the loss of the tasks
+//   baselines = ["query-blind"]               # optional: predictors of the tasks, as more lines
 //
 //   [axis]
 //   key = "test-scales"                       # each run is tested at all values (also
@@ -52,6 +53,8 @@ namespace posattn {
 struct ExperimentLine {
   std::string name;
   std::vector<std::pair<std::string, std::string>> settings;  // key, value as set_field reads it
+  // A predictor that the tasks offer (tasks/baseline.h): it has no runs.
+  bool is_baseline = false;
 };
 
 struct ExperimentAxis {
@@ -80,8 +83,8 @@ struct Experiment {
   std::vector<uint64_t> seeds;
   const Metric* metric = &training_loss();
   ExperimentAxis axis;
-  RunConfig settings;  // device, path, precision: how runs are computed by default
-  std::vector<ExperimentLine> lines;
+  RunConfig settings;                 // device, path, precision: how runs are computed by default
+  std::vector<ExperimentLine> lines;  // baselines after the others
   // "value-range"; "value-range-quick", "value-range-epochs100" and "value-range-tf32" where
   // --quick, --epochs or --precision change what is trained: folder and files of its results.
   std::string output_name;

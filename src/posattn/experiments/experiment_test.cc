@@ -361,7 +361,8 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
   EXPECT_THAT(names, ElementsAre("value-range", "sample-count", "input-length", "variable-length",
                                  "small-standard", "encodings", "variants", "accuracy",
                                  "length-generalisation", "beside-compiled", "k-hop",
-                                 "k-hop-unseen", "k-hop-error", "k-hop-sanford", "k-hop-codes"));
+                                 "k-hop-unseen", "k-hop-error", "k-hop-sanford", "k-hop-codes",
+                                 "mixed-type", "mixed-type-samples"));
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const Experiment experiment = load_experiment(name);

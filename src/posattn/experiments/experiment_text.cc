@@ -10,6 +10,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
+#include "posattn/evaluation/baselines.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/tasks/task.h"
 
@@ -304,6 +305,27 @@ std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& 
   return lines;
 }
 
+// As lines after the others. Every task must offer each.
+void add_baselines(const Reader& reader, const toml::table& file, Experiment& experiment) {
+  const toml::node* node = file.get("baselines");
+  if (!node) return;
+  for (const std::string& name : reader.texts(*node, "baselines")) {
+    for (const std::string& task : experiment.tasks) {
+      try {
+        find_baseline(find_task(task), name);
+      } catch (const Error& error) {
+        throw Error(ExitCode::configuration, error.problem() + " " + reader.where(*node),
+                    error.expected(), error.hint());
+      }
+    }
+    if (std::ranges::find(experiment.lines, name, &ExperimentLine::name) !=
+        experiment.lines.end()) {
+      reader.refuse(*node, "baselines", "names that no line has, each once");
+    }
+    experiment.lines.push_back({.name = name, .settings = {}, .is_baseline = true});
+  }
+}
+
 void read_quick(const Reader& reader, const toml::table& table, Experiment& experiment) {
   reader.only(table, {"tasks", "seeds", "values", "settings"});
   if (const toml::node* tasks = table.get("tasks")) {
@@ -360,10 +382,13 @@ void apply_changes(const ExperimentChanges& changes, Experiment& experiment) {
   keep_part(experiment.axis.values, changes.values, "--values");
   if (!changes.lines.empty()) {
     std::vector<std::string> names;
-    for (const ExperimentLine& line : experiment.lines) names.push_back(line.name);
+    for (const ExperimentLine& line : experiment.lines) {
+      if (!line.is_baseline) names.push_back(line.name);
+    }
     keep_part(names, changes.lines, "--lines");
-    std::erase_if(experiment.lines,
-                  [&](const ExperimentLine& line) { return !contains(names, line.name); });
+    std::erase_if(experiment.lines, [&](const ExperimentLine& line) {
+      return !line.is_baseline && !contains(names, line.name);
+    });
   }
   if (!changes.seeds.empty()) experiment.seeds = changes.seeds;
   if (changes.runs) {
@@ -442,8 +467,8 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
   const toml::table file =
       parse_toml(toml, where, "an experiment; `posattn experiments --show value-range` prints one");
   const Reader reader(where);
-  reader.only(file, {"title", "paper", "description", "tasks", "seeds", "metric", "axis",
-                     "settings", "lines", "quick"});
+  reader.only(file, {"title", "paper", "description", "tasks", "seeds", "metric", "baselines",
+                     "axis", "settings", "lines", "quick"});
   Experiment experiment;
   experiment.name = experiment.output_name = name;
   experiment.title = reader.text(file, "title", name);
@@ -471,6 +496,7 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
     }
   }
   experiment.lines = read_lines(reader, file, experiment.axis);
+  add_baselines(reader, file, experiment);
   const toml::table* quick = reader.table(file, "quick");
   if (changes.quick) {
     if (!quick) {

@@ -101,20 +101,24 @@ float MixedPrompt::answer() const {
   return answer_to(question, asked_prices);
 }
 
+void check_categories(int categories) {
+  const int most = static_cast<int>(training_symbols.symbols.size());
+  if (categories >= asked_categories && categories <= most) return;
+  throw Error(ExitCode::configuration, fmt::format("{} categories in a prompt", categories),
+              fmt::format("{} to {}", asked_categories, most), "the length says how many");
+}
+
 MixedPrompt draw_prompt(RandomStream& random, const PromptDraw& draw) {
   const auto& [symbols, signs] = draw.alphabet;
   const int most = static_cast<int>(symbols.size());
-  if (draw.categories < asked_categories || draw.categories > most) {
-    throw Error(ExitCode::configuration, fmt::format("{} categories in a prompt", draw.categories),
-                fmt::format("{} to {}", asked_categories, most));
-  }
+  check_categories(draw.categories);
   MixedPrompt prompt;
   prompt.question = draw.question;
   std::vector<int> chosen = choose(random, most, draw.categories);
   std::ranges::sort(chosen);
   for (const int symbol : chosen) prompt.symbols += symbols[symbol];
   prompt.prices = draw_prices(random, draw.range, draw.categories);
-  std::ranges::copy(choose(random, draw.categories, asked_categories), prompt.asked.begin());
+  draw_asked(random, prompt);
   std::vector<int> places = choose(random, draw.categories + distractor_count, distractor_count);
   std::ranges::sort(places);
   const std::vector<int> resembled = choose(random, draw.categories, distractor_count);
@@ -124,6 +128,11 @@ MixedPrompt draw_prompt(RandomStream& random, const PromptDraw& draw) {
                              .symbol = prompt.symbols[resembled[i]]};
   }
   return prompt;
+}
+
+void draw_asked(RandomStream& random, MixedPrompt& prompt) {
+  const auto categories = static_cast<int>(prompt.symbols.size());
+  std::ranges::copy(choose(random, categories, asked_categories), prompt.asked.begin());
 }
 
 std::string text_of(const MixedPrompt& prompt) {

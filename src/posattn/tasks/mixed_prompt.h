@@ -55,7 +55,10 @@ struct PromptDraw {
   ValueRange range = {};
   Question question = Question::minimum;
 };
+void check_categories(int categories);  // throws Error(configuration): four to twenty
 MixedPrompt draw_prompt(RandomStream& random, const PromptDraw& draw);
+// Another question of the same kind: four categories drawn anew.
+void draw_asked(RandomStream& random, MixedPrompt& prompt);
 
 // All names, then the question, without prices: as long for every prompt of as many categories. Its
 // first character is the C of a name, whatever is asked; a network's answer is read there.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "posattn/base/random.h"
+#include "posattn/tasks/baseline.h"
 #include "posattn/tasks/loss.h"
 #include "posattn/tasks/task_text.h"
 
@@ -38,6 +39,7 @@ struct Sampling {
   ValueRange range = {};
   std::string_view axis = "c";
   double x = 1;
+  bool is_test = false;  // not of training or validation
 };
 
 // The columns of a sample: numbers and tokens in, numbers or classes out.
@@ -92,6 +94,10 @@ class Task {
   // The exact answer [real_nodes, output_columns], computed in double and rounded once. The default
   // throws Error(configuration): the task has no answer to numbers alone.
   virtual void solve(int length, std::span<const float> input, std::span<float> target) const;
+
+  // Predictors to measure models against. The first is the one to beat: tables also show which
+  // share of its error a model has.
+  virtual std::vector<Baseline> baselines() const { return {}; }
 
   // Whether this output counts in loss and accuracy (path: only the strict upper triangle).
   virtual bool counts(int /*length*/, int /*node*/, int /*column*/) const { return true; }

@@ -195,6 +195,7 @@ ModelSpec model_spec(const RunConfig& config) {
   spec.fixed_tokens = config.codes;
   spec.positions_added = config.positions == "added";  // the preset says whether there are any
   apply_preset(config.architecture, spec);
+  if (spec.positions_added) spec.encoding = Encoding::learned;  // unless somebody says another
   if (!config.encoding.empty()) {
     spec.encoding = encoding_from(stored_name(config.encoding));
     if (!spec.uses_positions()) {  // an encoding that changes nothing would look like a result

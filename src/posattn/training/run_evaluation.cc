@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/training/run_parts.h"
 
@@ -28,6 +27,16 @@ std::vector<AxisValues> tests_of(const RunConfig& config, const Task& task) {
 }
 
 }  // namespace
+
+EvaluationRequest test_request(const RunConfig& config, const Model& model) {
+  EvaluationRequest request;
+  request.model = &model;
+  request.task = &find_task(config.task);
+  request.samples = config.test_samples;
+  request.seed = config.data_seed_used();
+  request.purpose = Purpose::test_data;
+  return request;
+}
 
 RunEvaluation::RunEvaluation(const RunConfig& config, int threads)
     : config_(config),
@@ -58,12 +67,7 @@ void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& s
   }
   if (tests_due(config_, record.epoch)) {
     const Model current = trained_model(config_, state);
-    EvaluationRequest request;
-    request.model = &current;
-    request.task = &task_;
-    request.samples = config_.test_samples;
-    request.seed = config_.data_seed_used();
-    request.purpose = Purpose::test_data;
+    EvaluationRequest request = test_request(config_, current);
     request.threads = threads;
     for (const AxisValues& tests : tests_of(config_, task_)) {
       request.axis = &tests.axis;

@@ -5,12 +5,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "posattn/evaluation/evaluate.h"
 #include "posattn/model/network.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {
+
+// How a run's model is tested: samples, seed and purpose; the axis and its values are the caller's.
+EvaluationRequest test_request(const RunConfig& config, const Model& model);
 
 class RunEvaluation {
  public:

@@ -23,6 +23,7 @@ Json lines_of(const Experiment& experiment) {
   Json lines = Json::array();
   for (const ExperimentLine& line : experiment.lines) {
     Json entry = {{"name", line.name}};
+    if (line.is_baseline) entry["baseline"] = true;
     for (const auto& [key, value] : line.settings) entry["settings"][key] = value;
     lines.push_back(entry);
   }

@@ -178,7 +178,8 @@ std::string settings(const Experiment& experiment) {
     std::vector<std::string> parts;
     for (const auto& [key, value] : line.settings)
       parts.push_back(fmt::format("{} = {}", key, value));
-    text += fmt::format("line {}: {}\n", line.name, fmt::join(parts, ", "));
+    text += line.is_baseline ? fmt::format("baseline {}\n", line.name)
+                             : fmt::format("line {}: {}\n", line.name, fmt::join(parts, ", "));
   }
   for (const FieldInfo& field : config_fields()) {
     const bool of_grid = field.name == "task" || field.name == "architecture" ||

@@ -53,6 +53,21 @@ struct Count {
   }
 };
 
+// The line is there, and all its values are 0.
+bool is_zero(const std::vector<Curve>& curves, const std::string& line) {
+  bool found = false;
+  for (const Curve& curve : curves) {
+    if (curve.line != line) continue;
+    for (const CurvePoint& point : curve.points) {
+      for (const auto& [seed, value] : point.runs) {
+        if (value != 0) return false;
+        found = true;
+      }
+    }
+  }
+  return found;
+}
+
 std::string runs(const std::string& count) { return count + (count == "1" ? " run" : " runs"); }
 
 }  // namespace
@@ -180,6 +195,11 @@ std::string figure_note(const Experiment& experiment, const std::vector<Curve>& 
   }
   if (diverged > 0) {
     note += fmt::format(" Runs diverged at {} point{}.", diverged, diverged == 1 ? "" : "s");
+  }
+  for (const ExperimentLine& line : experiment.lines) {
+    if (line.is_baseline && is_zero(curves, line.name)) {
+      note += fmt::format(" {}: no error at all, which this axis cannot show.", line.name);
+    }
   }
   if (theirs.most > 0) {
     note += " Thin, with open markers: the published results (" + runs(theirs.text()) + ").";

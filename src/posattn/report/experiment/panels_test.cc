@@ -57,6 +57,19 @@ TEST(ExperimentPanels, PointsOfOneRunAreNotJoinedWhereEachIsOfAnother) {
   EXPECT_FALSE(panels_of(experiment, curves, {})[0].lines[0].ours[1].alone);
 }
 
+TEST(ExperimentPanels, ABaselineWithoutErrorIsNamedBelowTheFigure) {
+  Experiment experiment = sample_experiment();
+  std::vector<Curve> curves = sample_curves(experiment);
+  experiment.lines.push_back({.name = "oracle", .settings = {}, .is_baseline = true});
+  Curve oracle{.task = "cumulative-sum", .line = "oracle", .points = {}};
+  oracle.points.push_back({.x = 1, .runs = {{0, 0.0}, {1, 0.0}, {2, 0.0}}});
+  curves.push_back(oracle);
+  const std::string words = "oracle: no error at all, which this axis cannot show.";
+  EXPECT_THAT(figure_note(experiment, curves, {}), HasSubstr(words));
+  curves.back().points[0].runs[1].second = 1e-3;
+  EXPECT_THAT(figure_note(experiment, curves, {}), Not(HasSubstr(words)));
+}
+
 TEST(ExperimentPanels, SeesWhatTheAxisClips) {
   const AxisRange range{1, 100};
   EXPECT_FALSE(is_clipped_below({0, 10, 1, 100}, find_metric("mse"), range));
