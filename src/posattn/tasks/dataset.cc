@@ -64,7 +64,9 @@ Dataset make_dataset(const DatasetRequest& request) {
   set.tokens.resize(set.samples * tokens);
   set.labels.resize(set.samples * labels);
   const uint32_t variant = key_variant(request.axis, request.scale, request.length);
-  const Sampling sampling{request.range, request.axis, request.scale};
+  const bool is_test =
+      request.purpose == Purpose::test_data || request.purpose == Purpose::evaluation_data;
+  const Sampling sampling{request.range, request.axis, request.scale, is_test};
   constexpr int64_t block = 64;
   parallel_for((set.samples + block - 1) / block, std::max(1, request.threads), [&](int64_t b) {
     for (int64_t i = b * block; i < std::min(set.samples, (b + 1) * block); ++i) {

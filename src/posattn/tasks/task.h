@@ -14,6 +14,7 @@
 #include "posattn/base/random.h"
 #include "posattn/tasks/loss.h"
 #include "posattn/tasks/task_text.h"
+#include "posattn/tasks/written_answers.h"
 
 namespace posattn {
 
@@ -38,6 +39,7 @@ struct Sampling {
   ValueRange range = {};
   std::string_view axis = "c";
   double x = 1;
+  bool is_test = false;  // not of training or validation
 };
 
 // The columns of a sample: numbers and tokens in, numbers or classes out.
@@ -76,6 +78,8 @@ class Task {
   virtual std::vector<std::pair<std::string, std::string>> settings() const { return {}; }
   // How people write samples of this task and its answers; null: as numbers in a table.
   virtual const TaskText* text() const { return nullptr; }
+  // What a model of texts writes, and is tested by; null: outputs are answers themselves.
+  virtual const WrittenAnswers* written_answers() const { return nullptr; }
   // How it can be tested; the default is the value range alone. A task with an axis of its own
   // reads Sampling in make_sample.
   virtual std::vector<TestAxis> test_axes() const;
