@@ -24,7 +24,7 @@ struct CompareFlags {
   std::string split = "test";
   bool quick = false, json = false;
   std::optional<int64_t> epochs;
-  std::string precision;
+  std::string precision, weights;
 };
 
 // What reproduces the experiment as it is meant here, to paste.
@@ -33,6 +33,7 @@ std::string reproduce_command(const CompareFlags& options, const std::string& fo
   if (options.quick) words.emplace_back("--quick");
   if (options.epochs) words.insert(words.end(), {"--epochs", std::to_string(*options.epochs)});
   if (!options.precision.empty()) words.insert(words.end(), {"--precision", options.precision});
+  if (!options.weights.empty()) words.insert(words.end(), {"--weights", options.weights});
   if (folder != "results") words.insert(words.end(), {"--results", folder});
   return shell_command(words);
 }
@@ -74,9 +75,10 @@ std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Comp
 }
 
 ExitCode compare_experiment(const CompareFlags& options) {
-  const Experiment experiment = load_experiment(
-      options.experiment,
-      {.quick = options.quick, .epochs = options.epochs, .precision = options.precision});
+  const Experiment experiment = load_experiment(options.experiment, {.quick = options.quick,
+                                                                     .epochs = options.epochs,
+                                                                     .precision = options.precision,
+                                                                     .weights = options.weights});
   ComparedExperiment compared{.experiment = experiment,
                               .whole_epochs = load_experiment(options.experiment).settings.epochs,
                               .results = options.results,
@@ -125,6 +127,8 @@ void add_compare(CommandLine& command_line) {
   command.add_flag("--quick", options->quick, "Results of reproduce --quick");
   command.add_option("--epochs", options->epochs, "Results of reproduce --epochs")
       ->option_text("INT");
+  command.add_option("--weights", options->weights, "Results of reproduce --weights")
+      ->option_text("FOLDER");
   command.add_option("--precision", options->precision, "Results of reproduce --precision")
       ->option_text("TEXT");
   add_json_flag(command, options->json);

@@ -5,14 +5,18 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "posattn/base/file.h"
+#include "posattn/base/text.h"
 #include "posattn/cli/carried_program.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
+#include "posattn/cli/predict_answers.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/npy.h"
@@ -51,6 +55,30 @@ std::string formatted(const Table& table, const PredictFlags& options) {
   return wants_npy(options) ? to_npy(table) : to_csv(table);
 }
 
+// A line of text in, a line of text out.
+ExitCode predict_text(const PredictFlags& options, const Model& model) {
+  if (options.scores || wants_npy(options)) {
+    throw Error(ExitCode::usage, "--scores and NPY for a model that answers in writing",
+                "text or --json", "leave them out");
+  }
+  constexpr uint64_t most_bytes = uint64_t{1} << 30;
+  const std::string text = options.input == "-"
+                               ? std::string(std::istreambuf_iterator<char>(std::cin), {})
+                               : read_text_file(options.input, most_bytes);
+  const std::vector<std::string> answers =
+      answers_to(model, text, options.input == "-" ? "standard input" : options.input,
+                 thread_count(options.threads));
+  std::string lines;
+  for (const std::string& answer : answers) lines += printable(answer) + "\n";
+  if (options.json) {
+    lines = nlohmann::ordered_json{{"answers", answers}}.dump(
+                -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+            "\n";
+  }
+  write_result(options.output, lines);
+  return ExitCode::done;
+}
+
 ExitCode predict_file(const PredictFlags& options) {
   const std::vector<std::string> formats = {"csv", "npy"};
   if (!options.format.empty() && options.format != "csv" && options.format != "npy") {
@@ -61,6 +89,7 @@ ExitCode predict_file(const PredictFlags& options) {
   }
   const int threads = thread_count(options.threads);
   const Model model = read_model(find_model(options.model), options.hints);
+  if (written_answers_of(model) != nullptr) return predict_text(options, model);
   const bool classes = model.spec.loss == Loss::cross_entropy;
   if (options.scores && !classes) {
     throw Error(ExitCode::usage, "--scores for a model whose outputs are numbers",
@@ -106,7 +135,8 @@ void add_predict(CommandLine& command_line) {
            "min-sum, n x n for path). Input may be CSV or NPY; its content tells which. A model "
            "of\n"
            "tokens reads whole numbers, one with numbers too the token (-1: none) before them; a\n"
-           "model of classes answers with the class of each node."},
+           "model of classes answers with the class of each node. A model that was trained on\n"
+           "written prompts reads a prompt in each line and writes its answer."},
       [options] { return predict_file(*options); });
   command.add_option("MODEL", options->model, "A model file or run folder")
       ->required()

@@ -44,6 +44,7 @@ Experiment whole_experiment(const ReproduceFlags& options) {
   changes.quick = options.changes.quick;
   changes.epochs = options.changes.epochs;
   changes.precision = options.changes.precision;
+  changes.weights = options.changes.weights;
   return load_experiment(options.experiment, changes);
 }
 
@@ -75,6 +76,9 @@ std::string next_command(const ReproduceFlags& options) {
   if (!options.changes.precision.empty()) {
     words.insert(words.end(), {"--precision", options.changes.precision});
   }
+  if (!options.changes.weights.empty()) {
+    words.insert(words.end(), {"--weights", options.changes.weights});
+  }
   words.insert(words.end(), {"--results", options.results});
   return shell_command(words);
 }
@@ -90,6 +94,15 @@ std::string unseen_seeds(const Experiment& chosen, const Experiment& whole) {
                               "not among the experiment's seeds, so that its table and "
                               "figure do not show their runs: {}\n",
                               fmt::join(unseen, ", "));
+}
+
+// An error of written answers leaves out those that are no number: how many is said beside it.
+std::string unparsable_table(const Experiment& whole, const ResultsDatabase& database) {
+  const Metric& unparsable = find_metric("unparsable");
+  if (!whole.metric->of_answers || whole.metric == &unparsable) return "";
+  Experiment beside = whole;
+  beside.metric = &unparsable;
+  return median_table(beside, curves_of(beside, database)) + "\n";
 }
 
 Error failed_runs(const GridSummary& summary) {
@@ -136,7 +149,8 @@ ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>
   if (options.json) {
     write_output(reproduce_json(whole, options.results, summary, files, curves));
   } else if (!curves.empty()) {
-    write_output(median_table(whole, curves) + "\n" + file_list(files));
+    write_output(median_table(whole, curves) + "\n" + unparsable_table(whole, database) +
+                 file_list(files));
   }
   if (stop && summary.interrupted > 0) {
     if (!summary.failures.empty()) {
@@ -196,6 +210,10 @@ void add_reproduce(CommandLine& command_line) {
       ->option_text("TEXT");
   command.add_option("--precision", changes.precision, "Of products on the GPU: fp32 or tf32")
       ->option_text("TEXT");
+  command
+      .add_option("--weights", changes.weights,
+                  "Fine-tune the GPT-2 of this folder (mixed-type-gpt2)")
+      ->option_text("FOLDER");
   command.add_flag("--quick", changes.quick, "A small version, for a first look");
   command.add_option("--results", options->results, "Results folder")->option_text("DIR [results]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")

@@ -49,7 +49,7 @@ std::vector<Architecture> gather(const std::vector<RunOutcome>& outcomes) {
     }
     for (const Measurement& test : outcome.last->tests) {
       const Metric* metric = known_metric(test.metric);
-      if (metric == nullptr || !metric->is_loss) continue;
+      if (metric == nullptr || !(metric->is_loss || metric->of_answers)) continue;
       add_value(*found, fmt::format("test {}, {} = {}", metric->heading, test.axis, test.x),
                 test.value);
     }

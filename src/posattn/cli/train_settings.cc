@@ -9,7 +9,9 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
+#include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/tasks/task.h"
+#include "posattn/tasks/written_prompt.h"
 #include "posattn/training/start.h"
 
 namespace posattn {
@@ -48,10 +50,11 @@ void suggest(const Task& task, const std::set<std::string>& given, ConfigFile& b
   }
 }
 
-// --from takes what `evaluate` and the others take: a model file, or the folder of a run.
+// --from takes what `evaluate` and the others take: a model file, or the folder of a run; and the
+// folder of a GPT-2.
 void start_from(RunConfig& config, const std::set<std::string>& named) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(config.from, ignored)) {
+  if (std::filesystem::is_directory(config.from, ignored) && !is_gpt2_folder(config.from)) {
     config.from = find_model(config.from).string();
   }
   take_start(config, named);
@@ -96,6 +99,12 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
     const std::string key = assignment.substr(0, equals);
     set_field(base.config, key, assignment.substr(equals + 1), "in --set");
     given.insert(key);
+  }
+  if (is_gpt2_folder(base.config.from)) {
+    offer_gpt2_tasks(base.config.from);
+    if (!given.contains("task") && !base.named.contains("task")) {
+      base.config.task = "mixed-min-gpt2";
+    }
   }
   if (!settings.config_file.empty() && !given.contains("task")) {
     task_named_in(settings.config_file, base.config.task);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "posattn/base/error.h"
+#include "posattn/evaluation/answer_errors.h"
 #include "posattn/evaluation/baselines.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/evaluation/test_sums.h"
@@ -95,10 +96,33 @@ class Evaluator {
   std::optional<Network> other_length_;
 };
 
+// A task of texts is tested by what the model writes.
+Evaluation evaluate_answers(const EvaluationRequest& request) {
+  const Decoder decoder(request.model->spec, request.model->parameters);
+  Evaluation evaluation;
+  for (const double x : request.values) {
+    AnswerErrors errors;
+    for (const Dataset& set : request.axis->samples(request, x).sets) {
+      const AnswerErrors part =
+          answer_errors(decoder, *request.task->written_answers(), set, request.threads);
+      errors.squared += part.squared;
+      errors.unparsable += part.unparsable;
+    }
+    const auto add = [&](const char* metric, const MetricSum& sum) {
+      evaluation.rows.push_back({Split::test, request.axis->name, x, metric, sum.mean()});
+    };
+    add("answer_mse", errors.squared);
+    add("unparsable", errors.unparsable);
+    evaluation.details.push_back({.x = x, .mse_per_node = {}});
+  }
+  return evaluation;
+}
+
 }  // namespace
 
 Evaluation evaluate(const EvaluationRequest& request) {
   check_shapes(request.model->spec, *request.task, length_of(*request.model));
+  if (request.task->written_answers() != nullptr) return evaluate_answers(request);
   Evaluator evaluator(request);
   Evaluation evaluation;
   for (const double x : request.values) evaluator.test_at(x, evaluation);

@@ -32,8 +32,34 @@ Predictions predictions_of(const Dataset& set, std::span<const float> outputs,
 
 MetricSum measure(const Metric& metric, Network& network, const Parameters<float>& parameters,
                   const Dataset& set, std::span<const uint8_t> mask) {
-  const std::vector<float> outputs = outputs_of(network, parameters, set);
-  return metric.measure(predictions_of(set, outputs, mask));
+  // Outputs over a large vocabulary are many: not of all samples at once.
+  constexpr int64_t most_outputs = int64_t{1} << 26;
+  const int64_t at_once = std::max<int64_t>(1, most_outputs / set.shape.target_count());
+  MetricSum sum;
+  std::vector<float> outputs;
+  for (int64_t first = 0; first < set.samples; first += at_once) {
+    const int64_t samples = std::min(at_once, set.samples - first);
+    const auto part = [&](const auto& all, int64_t of_sample) {
+      return all.size() == 0 ? std::span(all.data(), 0)
+                             : std::span(all.data() + first * of_sample, samples * of_sample);
+    };
+    const int nodes = set.shape.real_nodes;
+    const Batch batch{.inputs = part(set.inputs, set.shape.input_count()),
+                      .targets = part(set.targets, set.shape.target_count()),
+                      .samples = samples,
+                      .real_nodes = nodes,
+                      .tokens = part(set.tokens, nodes),
+                      .labels = part(set.labels, nodes)};
+    outputs.resize(samples * set.shape.target_count());
+    network.forward(parameters, batch, outputs);
+    sum += metric.measure({.shape = set.shape,
+                           .samples = samples,
+                           .outputs = outputs,
+                           .targets = batch.targets,
+                           .labels = batch.labels,
+                           .mask = mask});
+  }
+  return sum;
 }
 
 std::vector<double> NodeErrors::means() const {

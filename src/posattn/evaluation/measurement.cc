@@ -82,7 +82,7 @@ std::vector<std::string> tested_axes(std::span<const Measurement> rows) {
 const Metric& loss_among(std::span<const Measurement> rows) {
   for (const Measurement& row : rows) {
     const Metric* metric = known_metric(row.metric);
-    if (metric != nullptr && metric->is_loss) return *metric;
+    if (metric != nullptr && (metric->is_loss || metric->of_answers)) return *metric;
   }
   return training_loss();
 }

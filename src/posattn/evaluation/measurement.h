@@ -44,7 +44,7 @@ void set_value(std::vector<Measurement>& rows, const MeasuredPlace& place, doubl
 std::vector<double> tested_values(std::span<const Measurement> rows, std::string_view axis);
 std::vector<std::string> tested_axes(std::span<const Measurement> rows);
 
-// The loss that was measured; squared error where none was.
+// The loss that was measured, or the error of written answers; squared error where none was.
 const Metric& loss_among(std::span<const Measurement> rows);
 
 }  // namespace posattn

@@ -4,7 +4,7 @@ namespace posattn {
 
 TestSums::TestSums(Loss loss) : metrics_(metrics()) {
   std::erase_if(metrics_, [loss](const Metric* metric) {
-    return metric->is_derived() || metric->loss != loss;
+    return metric->is_derived() || metric->of_answers || metric->loss != loss;
   });
   sums_.resize(metrics_.size());
 }

@@ -15,12 +15,25 @@ namespace posattn {
 namespace {
 
 // The order of the documentation; embedded experiments that are not named here follow by name.
-constexpr std::string_view documented[] = {
-    "value-range",           "sample-count",    "input-length", "variable-length",
-    "small-standard",        "encodings",       "variants",     "accuracy",
-    "length-generalisation", "beside-compiled", "k-hop",        "k-hop-unseen",
-    "k-hop-error",           "k-hop-sanford",   "k-hop-codes",  "mixed-type",
-    "mixed-type-samples",    "mixed-type-gpt2"};
+constexpr std::string_view documented[] = {"value-range",
+                                           "sample-count",
+                                           "input-length",
+                                           "variable-length",
+                                           "small-standard",
+                                           "encodings",
+                                           "variants",
+                                           "accuracy",
+                                           "length-generalisation",
+                                           "beside-compiled",
+                                           "k-hop",
+                                           "k-hop-unseen",
+                                           "k-hop-error",
+                                           "k-hop-sanford",
+                                           "k-hop-codes",
+                                           "mixed-type",
+                                           "mixed-type-samples",
+                                           "mixed-type-gpt2",
+                                           "mixed-type-gpt2-unparsable"};
 
 std::optional<std::string_view> embedded_text(const std::string& name) {
   for (const EmbeddedFile& file : embedded_files()) {

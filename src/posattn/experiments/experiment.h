@@ -114,6 +114,9 @@ struct ExperimentChanges {
   std::optional<int64_t> epochs = {};
   std::vector<double> values = {};                     // a part of the axis
   std::string device = {}, precision = {}, path = {};  // of all runs
+  // The folder of a GPT-2: its weights, tokens and fine-tuning in the place of a small model of
+  // bytes. Only for experiments whose tasks are written.
+  std::string weights = {};
 };
 
 // Names of the embedded experiments, in the order of the documentation.

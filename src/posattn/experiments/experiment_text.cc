@@ -12,7 +12,10 @@
 #include "posattn/base/toml.h"
 #include "posattn/evaluation/baselines.h"
 #include "posattn/experiments/experiment.h"
+#include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/tasks/task.h"
+#include "posattn/tasks/written_prompt.h"
+#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {
@@ -266,7 +269,8 @@ const Metric& read_metric(const Reader& reader, const toml::table& file,
   const auto suits = [&](const Metric& metric) {
     return metric.exists_on(experiment.axis.test_axis.name) &&
            std::ranges::all_of(experiment.tasks, [&](const std::string& task) {
-             return find_task(task).loss() == metric.loss;
+             const bool written = find_task(task).written_answers() != nullptr;
+             return find_task(task).loss() == metric.loss && metric.of_answers == written;
            });
   };
   const Metric& loss = training_loss(find_task(experiment.tasks.front()).loss());
@@ -344,6 +348,34 @@ void read_quick(const Reader& reader, const toml::table& table, Experiment& expe
       set_field(experiment.settings, key, value);
     }
   }
+}
+
+// A small model of bytes becomes the GPT-2 of a folder, fine-tuned as its tasks suggest.
+void take_weights(const std::string& folder, Experiment& experiment) {
+  if (!is_gpt2_folder(folder)) {
+    throw Error(ExitCode::data, fmt::format("--weights '{}' is not the folder of a GPT-2", folder),
+                "a folder with config.json, model.safetensors, vocab.json and merges.txt");
+  }
+  offer_gpt2_tasks(folder);
+  for (std::string& task : experiment.tasks) {
+    constexpr std::string_view written = "-written";
+    if (!task.ends_with(written)) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--weights for {}, whose tasks are not written", experiment.name),
+                  "an experiment for language models", "posattn reproduce mixed-type-gpt2");
+    }
+    task = task.substr(0, task.size() - written.size()) + "-gpt2";
+  }
+  RunConfig& settings = experiment.settings;
+  settings.task = experiment.tasks.front();
+  for (const auto& [key, value] : find_task(settings.task).settings()) {
+    set_field(settings, key, value);
+  }
+  settings.from = folder;
+  take_start(settings, {"task", "length"});
+  const std::string name = gpt2_name(model_spec(settings));
+  experiment.lines = {{name, {{"architecture", settings.architecture}}}};
+  experiment.output_name += "-" + name;
 }
 
 // "quick: 5000 samples, 100 epochs, 2 runs"
@@ -497,6 +529,7 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
   }
   experiment.lines = read_lines(reader, file, experiment.axis);
   add_baselines(reader, file, experiment);
+  if (!changes.weights.empty()) take_weights(changes.weights, experiment);
   const toml::table* quick = reader.table(file, "quick");
   if (changes.quick) {
     if (!quick) {

@@ -48,8 +48,22 @@ std::vector<PublishedPoint> published_points(const std::string& experiment) {
   return points;
 }
 
+// Published with the experiment on mixed-type inputs: GPT-2 large, fine-tuned from its weights.
+static std::vector<PublishedPoint> published_gpt2(const Experiment& experiment) {
+  std::vector<PublishedPoint> points = published_points("mixed-type");
+  std::erase_if(points, [](const PublishedPoint& point) { return point.point.line != "gpt2"; });
+  for (PublishedPoint& point : points) {
+    point.point.experiment = experiment.name;
+    point.point.task += "-gpt2";
+    point.point.line = "gpt2-large";
+  }
+  return points;
+}
+
 std::vector<PublishedPoint> published_points(const Experiment& experiment) {
-  if (!experiment.is_embedded || experiment.metric->name != "mse") return {};
+  if (!experiment.is_embedded) return {};
+  if (experiment.metric->name == "answer_mse") return published_gpt2(experiment);
+  if (experiment.metric->name != "mse") return {};
   return published_points(experiment.name);
 }
 

@@ -8,6 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/parallel.h"
+#include "posattn/kernels/plain/normalisation.h"
 #include "posattn/kernels/plain/product.h"
 #include "posattn/kernels/plain/rows.h"
 #include "posattn/model/plan/activation.h"

@@ -16,6 +16,7 @@
 #include "posattn/model/safetensors.h"
 #include "posattn/model/tensor_names.h"
 #include "posattn/tasks/task.h"
+#include "posattn/tasks/written_prompt.h"
 
 namespace posattn {
 namespace {
@@ -76,6 +77,12 @@ ModelOrigin origin_from(const Metadata& metadata) try {
   origin.integers = truth_at(metadata, "integers");
   for (const auto& [key, value] : metadata) {
     if (key.starts_with(note_prefix)) origin.notes[key.substr(note_prefix.size())] = value;
+  }
+  const auto tokeniser = origin.notes.find(std::string(tokeniser_note));
+  std::error_code ignored;
+  if (tokeniser != origin.notes.end() &&
+      std::filesystem::is_directory(tokeniser->second, ignored)) {
+    offer_gpt2_tasks(tokeniser->second);
   }
   return origin;
 } catch (const Error& error) {  // a bad number is the file's fault here, not the user's

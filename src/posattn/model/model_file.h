@@ -32,6 +32,10 @@ struct Model {
   ModelOrigin origin;
 };
 
+// The note that names the folder of the task's tokeniser (tasks/written_prompt.h). Reading a model
+// that has it offers those tasks, where the folder is there.
+inline constexpr std::string_view tokeniser_note = "tokeniser";
+
 // What the user says about a file that has no metadata of ours; a hint that contradicts the shapes
 // (or the metadata) is refused.
 struct ModelHints {

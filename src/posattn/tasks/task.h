@@ -15,6 +15,7 @@
 #include "posattn/tasks/baseline.h"
 #include "posattn/tasks/loss.h"
 #include "posattn/tasks/task_text.h"
+#include "posattn/tasks/written_answers.h"
 
 namespace posattn {
 
@@ -78,6 +79,8 @@ class Task {
   virtual std::vector<std::pair<std::string, std::string>> settings() const { return {}; }
   // How people write samples of this task and its answers; null: as numbers in a table.
   virtual const TaskText* text() const { return nullptr; }
+  // What a model of texts writes, and is tested by; null: outputs are answers themselves.
+  virtual const WrittenAnswers* written_answers() const { return nullptr; }
   // How it can be tested; the default is the value range alone. A task with an axis of its own
   // reads Sampling in make_sample.
   virtual std::vector<TestAxis> test_axes() const;

@@ -124,7 +124,8 @@ class Reader {
 }  // namespace
 
 BytePairTokeniser::BytePairTokeniser(std::string_view vocabulary, std::string_view merges,
-                                     const std::string& where) {
+                                     const std::string& where)
+    : where_(where) {
   const std::string place = place_of(where, vocabulary_file);
   const std::vector<std::string> tokens = read_vocabulary(vocabulary, place);
   for (const std::string& token : tokens) {

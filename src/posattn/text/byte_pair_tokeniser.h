@@ -26,8 +26,10 @@ class BytePairTokeniser : public Tokeniser {
   int32_t end() const override { return end_; }
   std::vector<int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const int32_t> tokens) const override;
+  std::string source() const override { return where_; }
 
  private:
+  std::string where_;
   std::vector<std::string> bytes_;         // of each token
   std::array<int32_t, 256> single_bytes_;  // the token of each byte
   int32_t end_ = 0;

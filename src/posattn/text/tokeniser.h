@@ -19,6 +19,8 @@ class Tokeniser {
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   // The bytes that the tokens stand for; those of a whole text are UTF-8 again.
   virtual std::string decode(std::span<const int32_t> tokens) const = 0;
+  // The folder that its files come from; empty where it needs none.
+  virtual std::string source() const { return {}; }
 };
 
 // One token for each byte, and one for the end.

@@ -45,6 +45,7 @@ WordPattern::WordPattern() {
 }
 
 WordPattern::~WordPattern() = default;
+WordPattern::WordPattern(WordPattern&&) noexcept = default;
 
 std::vector<std::string_view> WordPattern::split(std::string_view text) const {
   check_utf8(text, "text");

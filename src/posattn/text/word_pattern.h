@@ -12,6 +12,7 @@ class WordPattern {
  public:
   WordPattern();
   ~WordPattern();
+  WordPattern(WordPattern&&) noexcept;
 
   // The pieces one after the other are the text. Throws Error(data) for text that is not UTF-8.
   std::vector<std::string_view> split(std::string_view text) const;

@@ -53,9 +53,12 @@ void check_data(const RunConfig& config, const Task& task) {
   }
   constexpr double most_numbers = 1e10;
   const TaskShape shape = task.shape(static_cast<int>(config.length));
+  // A class is one number, however many there are.
+  const int64_t answers =
+      task.loss() == Loss::cross_entropy ? shape.real_nodes : shape.target_count();
   const double numbers = static_cast<double>(std::max(
                              {config.samples, config.validation_samples, config.test_samples})) *
-                         static_cast<double>(shape.input_count() + shape.target_count());
+                         static_cast<double>(shape.input_count() + answers);
   if (config.fresh && static_cast<double>(config.samples) * config.epochs > 0x1p32) {
     throw impossible(
         fmt::format("fresh with {} samples in {} epochs", config.samples, config.epochs),

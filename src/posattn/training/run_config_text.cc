@@ -6,6 +6,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/toml.h"
+#include "posattn/model/gpt2/gpt2_weights.h"
+#include "posattn/tasks/written_prompt.h"
 #include "posattn/training/run_config.h"
 #include "posattn/training/run_config_fields.h"
 #include "posattn/training/run_config_origin.h"
@@ -125,6 +127,8 @@ ConfigFile read_config_text(std::string_view text, const std::string& name,
     file.named.insert(field->name);
     set_field(file.config, field->name, field_text(node, *field, where), where);
   }
+  // Tasks in the tokens of a GPT-2 exist where its files are.
+  if (is_gpt2_folder(file.config.from)) offer_gpt2_tasks(file.config.from);
   return file;
 }
 

@@ -9,9 +9,11 @@
 #include "posattn/base/error.h"
 #include "posattn/base/hash.h"
 #include "posattn/base/random.h"
+#include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/model/model_file.h"
 #include "posattn/results/settings_difference.h"
 #include "posattn/tasks/task.h"
+#include "posattn/tasks/written_prompt.h"
 
 namespace posattn {
 namespace {
@@ -23,15 +25,59 @@ struct StartFile {
   std::string hash;
 };
 
+void check_hash(const RunConfig& config, const std::string& hash) {
+  if (config.from_hash.empty() || config.from_hash == hash) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("from = '{}' has the hash {}", config.from, hash),
+              fmt::format("from-hash = {}: the file is another than it was", config.from_hash));
+}
+
+std::string hash_of_gpt2(const std::filesystem::path& folder) {
+  uint64_t hash = hash_of("");
+  for (const char* name : {"config.json", "vocab.json", "merges.txt", "model.safetensors"}) {
+    const std::vector<std::byte> bytes = read_model_file(folder / name);
+    hash = hash_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, hash);
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+// The model of a GPT-2's folder is as long as the texts of the task.
+StartFile read_gpt2_start(const RunConfig& config) {
+  const std::filesystem::path folder = config.from;
+  offer_gpt2_tasks(folder);
+  const Task& task = find_task(config.task);
+  const Gpt2Config sizes = read_gpt2_config(folder);
+  const WrittenAnswers* written = task.written_answers();
+  if (written == nullptr || written->tokeniser().source().empty()) {
+    throw Error(ExitCode::configuration,
+                fmt::format("task {} from a GPT-2 ('{}')", task.name(), config.from),
+                "a task in GPT-2's tokens", "--task mixed-min-gpt2");
+  }
+  if (written->tokeniser().size() != sizes.vocabulary) {
+    throw Error(
+        ExitCode::data,
+        fmt::format("'{}': vocab.json has {} tokens", config.from, written->tokeniser().size()),
+        fmt::format("{}, as config.json says", sizes.vocabulary),
+        "the files of the folder must be of one model");
+  }
+  const auto length = static_cast<int>(config.length);
+  const ModelSpec spec = gpt2_spec(sizes, task.shape(length).real_nodes);
+  return {.model = {spec,
+                    read_gpt2_parameters(folder, spec),
+                    {.task = config.task, .length = length, .range = config.range}},
+          .hash = hash_of_gpt2(folder)};
+}
+
 StartFile read_start(const RunConfig& config) {
+  if (is_gpt2_folder(config.from)) {
+    StartFile file = read_gpt2_start(config);
+    check_hash(config, file.hash);
+    return file;
+  }
   const std::vector<std::byte> bytes = read_model_file(config.from);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   StartFile file{model_from_bytes(bytes, config.from), fmt::format("{:016x}", hash_of(text))};
-  if (!config.from_hash.empty() && config.from_hash != file.hash) {
-    throw Error(ExitCode::configuration,
-                fmt::format("from = '{}' has the hash {}", config.from, file.hash),
-                fmt::format("from-hash = {}: the file is another than it was", config.from_hash));
-  }
+  check_hash(config, file.hash);
   if (file.model.spec.routed) {
     throw Error(ExitCode::configuration,
                 fmt::format("from = '{}': its attention is a table of routes", config.from),

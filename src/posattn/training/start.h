@@ -1,7 +1,8 @@
 // Training that starts from the weights of a model file (`from`), a compiled program's first of
 // all, instead of random ones. What decides the result is what the file holds, so its hash
 // (`from-hash`) is a setting and part of the run's key; where it lies is not. A run that goes on
-// from a checkpoint does not read the file again.
+// from a checkpoint does not read the file again. `from` may also be a folder with a GPT-2 as it is
+// distributed (config.json, model.safetensors, vocab.json, merges.txt), for tasks in its tokens.
 #pragma once
 
 #include <set>

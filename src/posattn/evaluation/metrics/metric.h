@@ -52,6 +52,10 @@ struct Metric {
   // It is that loss: only such a metric is known of training samples too.
   bool is_loss = false;
 
+  // Of what a model writes (answer_errors.h), not of its outputs; only tasks with written answers
+  // have it, and tests of them nothing else.
+  bool of_answers = false;
+
   // Either it is measured,
   MetricSum (*measure)(const Predictions&) = nullptr;
   // or it follows, at each x of one axis of tests, from the value of another metric: such a value

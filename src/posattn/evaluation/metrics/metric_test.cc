@@ -20,7 +20,8 @@ TEST(Metrics, AreWellFormed) {
     EXPECT_FALSE(metric->heading.empty());
     EXPECT_FALSE(metric->words.empty());
     EXPECT_TRUE(metric->note.ends_with('.'));
-    EXPECT_NE(metric->measure != nullptr, metric->is_derived());
+    const int ways = (metric->measure != nullptr) + metric->is_derived() + metric->of_answers;
+    EXPECT_EQ(ways, 1);
     EXPECT_FALSE(metric->is_loss && metric->is_derived());
     EXPECT_GT(metric->greatest, 0);
     EXPECT_TRUE(metric->logarithmic || std::isfinite(metric->greatest)) << "an axis has two ends";

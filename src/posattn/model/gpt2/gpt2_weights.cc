@@ -240,7 +240,7 @@ template std::map<std::string, PublicTensor> gpt2_tensors(const ModelSpec&,
 
 bool is_gpt2_folder(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path / "config.json", ignored) &&
+  return !path.empty() && std::filesystem::exists(path / "config.json", ignored) &&
          std::filesystem::exists(path / "model.safetensors", ignored);
 }
 

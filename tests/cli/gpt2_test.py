@@ -1,0 +1,141 @@
+"""Written prompts and GPT-2: training from a folder of public weights, answers in writing, and one
+clear error for each thing that may be wrong with such a folder."""
+
+import json
+import random
+import shutil
+import unittest
+
+from support import CliCase, write_tensors
+
+# Fine-tuning that takes a second.
+SMALL = ["--threads", 1, "--samples", 32, "--validation-samples", 8, "--test-samples", 8, "--batch", 16,
+         "--epochs", 1, "--warmup-steps", 1, "--test-scales", "1,2", "--length", 4]
+TINY_MODEL = ["--width", 8, "--heads", 2, "--depth", 1, "--mlp-width", 16, "--encoding-size", 8]
+PROMPT = ("CatA, 001.20, Cat+D, CatB, 003.41, CatD, 000.77, Cat-A, CatE, 002.00. "
+          "Find min of categories CatB, CatA, CatE and CatD.")
+
+SIZES = {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 200, "vocab_size": 260}
+
+
+def byte_characters():
+    """GPT-2's character for each byte."""
+    printing = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in printing else next(others)) for byte in range(256)]
+
+
+def write_gpt2(folder, **changes):
+    """config.json, vocab.json, merges.txt and model.safetensors of a GPT-2 with random weights."""
+    sizes = SIZES | changes
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2", **sizes}))
+    tokens = [*byte_characters(), "Ca", "Cat", "00", "<|endoftext|>"]
+    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
+    (folder / "merges.txt").write_text("#version: 0.2\nC a\nCa t\n0 0\n")
+    d = sizes["n_embd"]
+    shapes = {"wte.weight": (sizes["vocab_size"], d), "wpe.weight": (sizes["n_positions"], d)}
+    for layer in range(sizes["n_layer"]):
+        for name, shape in {"ln_1.weight": (d,), "ln_1.bias": (d,), "attn.c_attn.weight": (d, 3 * d),
+                            "attn.c_attn.bias": (3 * d,), "attn.c_proj.weight": (d, d),
+                            "attn.c_proj.bias": (d,), "ln_2.weight": (d,), "ln_2.bias": (d,),
+                            "mlp.c_fc.weight": (d, 4 * d), "mlp.c_fc.bias": (4 * d,),
+                            "mlp.c_proj.weight": (4 * d, d), "mlp.c_proj.bias": (d,)}.items():
+            shapes[f"h.{layer}.{name}"] = shape
+    shapes["ln_f.weight"] = shapes["ln_f.bias"] = (d,)
+    generator = random.Random(1)
+    write_tensors(folder / "model.safetensors", {"format": "pt"}, {
+        name: (shape, [generator.gauss(0, 0.1) for _ in range(shape[0] * (shape[1:] or (1,))[0])])
+        for name, shape in shapes.items()})
+
+
+class Written(CliCase):
+    def test_a_small_model_of_bytes_answers_in_writing(self):
+        self.run_ok("train", "--task", "mixed-min-written", *SMALL, *TINY_MODEL)
+        run = self.folder / "runs/mixed-min-written/standard-seed0"
+        tests = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["rows"]
+        metrics = {(row["metric"], row["x"]) for row in tests}
+        self.assertEqual(metrics, {(m, x) for m in ("answer_mse", "unparsable") for x in (1, 2)})
+        self.assertIn("unparsable", self.run_ok("evaluate", run, "--scales", 1, "--samples", 4))
+        (self.folder / "prompts.txt").write_text(PROMPT + "\n" + PROMPT + "\n")
+        answers = self.run_ok("predict", run, "--input", "prompts.txt").splitlines()
+        self.assertEqual(len(answers), 2)
+        self.assertEqual(self.run_json("predict", run, "--input", "prompts.txt")["answers"][0], answers[0])
+
+    def test_lines_that_cannot_be_read(self):
+        self.run_ok("train", "--task", "mixed-min-written", *SMALL, *TINY_MODEL)
+        run = self.folder / "runs/mixed-min-written/standard-seed0"
+        (self.folder / "long.txt").write_text("a\n" + "b" * 1000 + "\n")
+        self.run_error(4, "predict", run, "--input", "long.txt", message=["long.txt:2: 1001 tokens"])
+        (self.folder / "other.txt").write_bytes(b"Cat\xff\n")
+        self.run_error(4, "predict", run, "--input", "other.txt", message=["other.txt:1", "byte 4", "UTF-8"])
+        self.run_error(2, "evaluate", run, "--scales", 1000, message=["prices up to 5000", "003.41"])
+
+
+class Gpt2(CliCase):
+    def setUp(self):
+        super().setUp()
+        write_gpt2(self.folder / "gpt2")
+
+    def test_fine_tuning_from_a_folder(self):
+        self.run_ok("train", "--from", "gpt2", *SMALL)
+        run = self.folder / "runs/mixed-min-gpt2/standard-seed0"
+        settings = json.loads((run / "manifest.json").read_text())["configuration"]
+        self.assertEqual((settings["width"], settings["depth"], settings["lr"]), (8, 1, 2e-5))
+        # The model says where its tokens come from; another command needs no flag.
+        self.assertIn("MSE of answers", self.run_ok("evaluate", run, "--scales", 1, "--samples", 4))
+        (self.folder / "prompt.txt").write_text(PROMPT + "\n")
+        self.assertEqual(len(self.run_ok("predict", run, "--input", "prompt.txt").splitlines()), 1)
+        again = ["train", "--config", run / "config.toml", "--out", "again"]
+        self.run_ok(*again)
+        shutil.copy(self.folder / "gpt2/config.json", self.folder / "gpt2/merges.txt")
+        self.run_error(4, *again, message=["merges.txt:1"])
+
+    def test_the_experiment_with_weights(self):
+        found = self.run_json("reproduce", "mixed-type-gpt2", "--weights", "gpt2", "--quick", "--dry-run")
+        self.assertIn("gpt2-1x8", json.dumps(found))
+        self.assertIn("mixed-min-gpt2", json.dumps(found))
+        self.run_error(4, "reproduce", "mixed-type-gpt2", "--weights", "nowhere", message=["'nowhere'"])
+        self.run_error(2, "reproduce", "value-range", "--weights", "gpt2", message=["not written"])
+
+    def change(self, file, old, new):
+        path = self.folder / "gpt2" / file
+        text = path.read_bytes()
+        self.assertIn(old, text)
+        path.write_bytes(text.replace(old, new, 1))
+
+    def refused(self, code, *message, flags=()):
+        self.run_error(code, "train", "--from", "gpt2", *SMALL, *flags, message=list(message))
+
+    def test_files_that_do_not_belong_together(self):
+        self.change("config.json", b'"n_embd": 8', b'"n_embd": 16')
+        self.refused(4, "model.safetensors", "wte.weight", "[260, 8]", "[260, 16]")
+
+    def test_a_smaller_vocabulary(self):
+        self.change("config.json", b'"vocab_size": 260', b'"vocab_size": 261')
+        self.refused(4, "vocab.json has 260 tokens", "261")
+
+    def test_texts_longer_than_the_table(self):
+        shutil.rmtree(self.folder / "gpt2")
+        write_gpt2(self.folder / "gpt2", n_positions=20)
+        self.refused(3, "tokens", "at most 20")
+
+    def test_broken_merges(self):
+        self.change("merges.txt", b"Ca t", b"Ct a")
+        self.refused(4, "merges.txt:3", "nothing makes 'Ct'")
+
+    def test_a_vocabulary_with_a_number_twice(self):
+        self.change("vocab.json", b'"Ca": 256', b'"Ca": 257')
+        self.refused(4, "vocab.json", "257")
+
+    def test_a_broken_file_of_weights(self):
+        path = self.folder / "gpt2/model.safetensors"
+        path.write_bytes(path.read_bytes()[:-4])
+        self.refused(4, "model.safetensors")
+
+    def test_a_task_of_numbers(self):
+        self.refused(3, "task sort from a GPT-2", flags=["--task", "sort"])
+
+
+if __name__ == "__main__":
+    unittest.main()
