@@ -173,16 +173,24 @@ __global__ void __launch_bounds__(block_threads)
   place[1] = first * sine + second * cosine;
 }
 
+// `width` columns at a time.
+template <int width>
 __global__ void __launch_bounds__(block_threads)
-    spread_kernel(int64_t rows, int32_t group_rows, int32_t columns, Rows<const float> x,
+    spread_kernel(int32_t rows, int32_t group_rows, int32_t across, Rows<const float> x,
                   Rows<float> y, bool accumulate, const SlotStep* steps) {
   const int slot = blockIdx.y;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * block_threads + threadIdx.x;
-  if (rests(steps, slot) || i >= rows * columns) return;
-  const int64_t row = i / columns, column = i % columns;
-  const float value = x.data[slot * x.slot_stride + row / group_rows * x.stride + column];
+  const unsigned i = blockIdx.x * block_threads + threadIdx.x;
+  if (rests(steps, slot) || i >= static_cast<unsigned>(rows) * across) return;
+  const int row = static_cast<int>(i / across), column = static_cast<int>(i % across) * width;
+  float values[width], sums[width];
+  read_columns(x.data + slot * x.slot_stride + row / group_rows * x.stride + column, values);
   float* to = y.data + slot * y.slot_stride + row * y.stride + column;
-  *to = accumulate ? *to + value : value;
+  if (accumulate) {
+    read_columns(to, sums);
+#pragma unroll
+    for (int c = 0; c < width; ++c) values[c] = sums[c] + values[c];
+  }
+  write_columns(to, values);
 }
 
 }  // namespace
@@ -207,11 +215,8 @@ void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<con
 void enqueue_group_sums(int slots, int32_t groups, int32_t group_rows, int32_t columns,
                         Rows<float> x, const float* activation, Rows<float> sums, bool accumulate,
                         const SlotStep* steps, cudaStream_t stream) {
-  const auto in_fours = [](const void* data) {
-    return reinterpret_cast<uintptr_t>(data) % sizeof(float4) == 0;
-  };
-  const bool fours = columns % 4 == 0 && x.stride % 4 == 0 && x.slot_stride % 4 == 0 &&
-                     in_fours(x.data) && in_fours(activation);
+  const bool fours = columns % 4 == 0 && in_fours(x) &&
+                     reinterpret_cast<uintptr_t>(activation) % sizeof(float4) == 0;
   const auto kernel = fours
                           ? (activation ? group_sums_kernel<4, true> : group_sums_kernel<4, false>)
                           : (activation ? group_sums_kernel<1, true> : group_sums_kernel<1, false>);
@@ -239,8 +244,11 @@ void enqueue_rotate(int slots, int64_t rows, int32_t node_rows, int32_t vectors,
 void enqueue_spread(int slots, int64_t rows, int32_t group_rows, int32_t columns,
                     Rows<const float> x, Rows<float> y, bool accumulate, const SlotStep* steps,
                     cudaStream_t stream) {
-  launch(spread_kernel, blocks(rows * columns, block_threads, slots), dim3(block_threads), 0,
-         stream, rows, group_rows, columns, x, y, accumulate, steps);
+  const bool fours = columns % 4 == 0 && in_fours(x) && in_fours(y);
+  const int32_t across = fours ? columns / 4 : columns;
+  launch(fours ? spread_kernel<4> : spread_kernel<1>, blocks(rows * across, block_threads, slots),
+         dim3(block_threads), 0, stream, static_cast<int32_t>(rows), group_rows, across, x, y,
+         accumulate, steps);
 }
 
 }  // namespace posattn::cuda

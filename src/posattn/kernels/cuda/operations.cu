@@ -29,7 +29,7 @@ void linear(Precision precision, const Sizes& s, const Operands<float>& in, bool
   p.b = transpose(row_major(weight.data(), s[1]));
   p.c = row_major(y.data(), s[2]);
   p.bias = bias.data();
-  p.relu = relu;
+  if (relu) p.curve = Curve::relu;
   multiply(p, precision);
   to_host(y, output);
 }

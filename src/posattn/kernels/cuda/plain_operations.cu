@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "posattn/kernels/cuda/activation.h"
 #include "posattn/kernels/cuda/host_operands.h"
 #include "posattn/kernels/cuda/losses.h"
 #include "posattn/kernels/cuda/normalisation.h"
 #include "posattn/kernels/cuda/plain_operations.h"
+#include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/relative.h"
 #include "posattn/kernels/cuda/tokens.h"
 #include "posattn/kernels/plain/table.h"
@@ -48,20 +48,32 @@ void layer_norm_gradient(Precision, const Sizes& s, const Operands<float>& in, c
   to_host(dshift, dinputs[2]);
 }
 
-// ---- activations; sizes rows, columns
-template <Curve curve>
-void activate(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& output) {
-  auto x = to_device(in[0]);
-  enqueue_curve(curve, 1, s[0] * s[1], 0, x.data(), x.data(), nullptr, nullptr);
-  to_host(x, output);
+// ---- activations, which are the ends of products: here of x times 1; sizes rows, columns
+DeviceBuffer<float> through_curve(Curve curve, Precision precision, const Buffer<float>& of,
+                                  const Buffer<float>* slope_at) {
+  const auto x = to_device(of), at = slope_at ? to_device(*slope_at) : DeviceBuffer<float>();
+  const DeviceBuffer<float> one(std::vector<float>{1});
+  DeviceBuffer<float> y(x.size()), workspace(product_workspace);
+  Product p;
+  p.rows = narrow(x.size());
+  p.columns = p.depth = 1;
+  p.a = row_major(x.data(), 1);
+  p.b = row_major(one.data(), 1);
+  p.c = row_major(y.data(), 1);
+  p.curve = curve;
+  if (slope_at) p.slope_at = {at.data(), 0, 1};
+  enqueue_product(p, precision, nullptr, workspace.data(), nullptr);
+  return y;
 }
 template <Curve curve>
-void activate_gradient(Precision, const Sizes& s, const Operands<float>& in, const Buffer<float>&,
-                       const Buffer<float>& doutput, Operands<float>& dinputs) {
-  const auto x = to_device(in[0]);
-  auto d = to_device(doutput);
-  enqueue_curve_gradient(curve, 1, s[0] * s[1], 0, x.data(), d.data(), nullptr, nullptr);
-  to_host(d, dinputs[0]);
+void activate(Precision precision, const Sizes&, const Operands<float>& in, Buffer<float>& output) {
+  to_host(through_curve(curve, precision, in[0], nullptr), output);
+}
+template <Curve curve>
+void activate_gradient(Precision precision, const Sizes&, const Operands<float>& in,
+                       const Buffer<float>&, const Buffer<float>& doutput,
+                       Operands<float>& dinputs) {
+  to_host(through_curve(curve, precision, doutput, &in[0]), dinputs[0]);
 }
 
 // ---- tokens; sizes rows, columns, vocabulary
@@ -78,8 +90,9 @@ void embed_gradient(Precision, const Sizes& s, const Operands<float>& in, const 
   const auto tokens = classes(in[0], s[2]);
   const auto d = to_device(doutput);
   DeviceBuffer<float> dtable(s[2] * s[1]);
+  DeviceBuffer<float> workspace(product_workspace);
   enqueue_embed_gradient(1, s[0], narrow(s[1]), narrow(s[2]), tokens.data(), {d.data(), 0, s[1]},
-                         {dtable.data(), 0, s[1]}, false, nullptr, nullptr);
+                         {dtable.data(), 0, s[1]}, false, nullptr, workspace.data(), nullptr);
   clear(dinputs[0]);
   to_host(dtable, dinputs[1]);
 }

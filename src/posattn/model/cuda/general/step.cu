@@ -52,8 +52,8 @@ void GeneralStep::loss(double* losses) {
 void GeneralStep::backward() {
   const HeadBlock& head = plan_.head;
   const Rows<float> dx = rows_of(layout_.dx(spec_.depth));
-  linear_gradient(head.map, matrix_of(layout_.head_input), rows_at(layout_.output, head.map.out),
-                  dx);
+  linear_gradient(whole(head.map), matrix_of(layout_.head_input),
+                  rows_at(layout_.output, head.map.out), dx);
   if (head.norm) normalise_backward(*head.norm, layout_.x.back(), dx);
   for (int layer = spec_.depth - 1; layer >= 0; --layer) backward_layer(layer);
   encode_backward(rows_of(layout_.dx(0)));
