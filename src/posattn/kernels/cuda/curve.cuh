@@ -33,33 +33,42 @@ struct GeluTanh {  // 0.5 x (1 + tanh(root (x + cubic x^3)))
   }
 };
 
-__device__ inline float curve_value(Curve curve, float x) {
+struct Relu {                                                       // of which x may be the value
+  __device__ static float value(float x) { return x < 0 ? 0 : x; }  // keeps a NaN
+  __device__ static float slope(float x) { return x > 0 ? 1 : 0; }
+};
+
+struct Straight {
+  __device__ static float value(float x) { return x; }
+  __device__ static float slope(float) { return 1; }
+};
+
+// use(Relu()) and the like.
+template <class Use>
+void with_curve(Curve curve, Use use) {
   switch (curve) {
     case Curve::none:
-      return x;
+      return use(Straight());
     case Curve::relu:
-      return x < 0 ? 0 : x;  // keeps a NaN
+      return use(Relu());
     case Curve::gelu:
-      return Gelu::value(x);
+      return use(Gelu());
     case Curve::gelu_tanh:
-      return GeluTanh::value(x);
+      return use(GeluTanh());
   }
-  return x;
 }
 
-// Of a ReLU x may be its value.
-__device__ inline float curve_slope(Curve curve, float x) {
-  switch (curve) {
-    case Curve::none:
-      return 1;
-    case Curve::relu:
-      return x > 0 ? 1 : 0;
-    case Curve::gelu:
-      return Gelu::slope(x);
-    case Curve::gelu_tanh:
-      return GeluTanh::slope(x);
-  }
-  return 1;
+// Functions that are called: kernels that end in any curve would be long otherwise, and code that
+// does not fit the instruction cache is slow even where it is skipped.
+__device__ __noinline__ inline float curve_value(Curve curve, float x) {
+  if (curve == Curve::relu) return Relu::value(x);
+  if (curve == Curve::gelu) return Gelu::value(x);
+  return curve == Curve::gelu_tanh ? GeluTanh::value(x) : x;
+}
+__device__ __noinline__ inline float curve_slope(Curve curve, float x) {
+  if (curve == Curve::relu) return Relu::slope(x);
+  if (curve == Curve::gelu) return Gelu::slope(x);
+  return curve == Curve::gelu_tanh ? GeluTanh::slope(x) : 1;
 }
 
 }  // namespace posattn::cuda

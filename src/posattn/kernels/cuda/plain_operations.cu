@@ -36,8 +36,8 @@ void layer_norm_gradient(Precision, const Sizes& s, const Operands<float>& in, c
   auto d = to_device(doutput);
   DeviceBuffer<float> terms(x.size()), dgain(s[1]), dshift(s[1]);
   const auto sum_rows = [&](DeviceBuffer<float>& of, DeviceBuffer<float>& to) {
-    enqueue_group_sums(1, 1, narrow(s[0]), narrow(s[1]), {of.data(), 0, s[1]}, nullptr, {to.data()},
-                       false, nullptr, nullptr);
+    enqueue_group_sums(1, 1, narrow(s[0]), narrow(s[1]), {of.data(), 0, s[1]}, {to.data()}, false,
+                       nullptr, nullptr);
   };
   sum_rows(d, dshift);
   enqueue_layer_norm_gradient(1, s[0], narrow(s[1]), {x.data(), 0, s[1]}, {gain.data()},
@@ -152,26 +152,33 @@ double cross_entropy(const Sizes& s, const Operands<float>& in, DeviceBuffer<flo
   const auto labels = classes(in[1], s[1]);
   const DeviceBuffer<SlotStep> steps({{narrow(s[0]), 1, 0}});
   const DeviceBuffer<uint8_t> counted(std::vector<uint8_t>(s[1], 1));
-  const DeviceBuffer<double> scale(std::vector<double>{1.0 / static_cast<double>(s[0])});
+  DeviceBuffer<int32_t> counts(1);
   DeviceBuffer<double> partial(1), loss(1);
   enqueue_cross_entropy({1, 1, narrow(s[0]), narrow(s[1])}, {labels.data(), counted.data()},
-                        scale.data(), steps.data(), dy.data(), 0, partial.data(), loss.data(),
+                        steps.data(), dy.data(), 0, counts.data(), partial.data(), loss.data(),
                         nullptr);
   return loss.download()[0];
 }
 
-template <auto loss>
+// Of what a loss divides by, in what the table's row does: that counts labels that are absent.
+double all_rows(const Sizes&, const Operands<float>&) { return 1; }
+double labelled_rows(const Sizes& s, const Operands<float>& in) {
+  const auto absent = std::ranges::count_if(in[1], [&](float x) { return class_of(x, s[1]) < 0; });
+  return 1 - static_cast<double>(absent) / static_cast<double>(s[0]);
+}
+
+template <auto loss, auto share>
 void loss_row(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& output) {
   auto dy = to_device(in[0]);
-  output[0] = static_cast<float>(loss(s, in, dy));
+  output[0] = static_cast<float>(share(s, in) * loss(s, in, dy));
 }
-template <auto loss, bool target_has_gradient>
+template <auto loss, auto share, bool target_has_gradient>
 void loss_row_gradient(Precision, const Sizes& s, const Operands<float>& in, const Buffer<float>&,
                        const Buffer<float>& doutput, Operands<float>& dinputs) {
   auto dy = to_device(in[0]);
   loss(s, in, dy);
   to_host(dy, dinputs[0]);
-  for (float& x : dinputs[0]) x *= doutput[0];
+  for (float& x : dinputs[0]) x *= static_cast<float>(share(s, in)) * doutput[0];
   clear(dinputs[1]);
   if (!target_has_gradient) return;
   std::transform(dinputs[0].begin(), dinputs[0].end(), dinputs[1].begin(), std::negate<>());
@@ -187,8 +194,10 @@ std::vector<CudaOperation> plain_cuda_operations() {
       {"embed", embed, embed_gradient},
       {"causal-softmax", causal_softmax, causal_softmax_gradient},
       {"relative-scores", relative, relative_gradient},
-      {"squared-error", loss_row<squared_error>, loss_row_gradient<squared_error, true>},
-      {"cross-entropy", loss_row<cross_entropy>, loss_row_gradient<cross_entropy, false>},
+      {"squared-error", loss_row<squared_error, all_rows>,
+       loss_row_gradient<squared_error, all_rows, true>},
+      {"cross-entropy", loss_row<cross_entropy, labelled_rows>,
+       loss_row_gradient<cross_entropy, labelled_rows, false>},
   };
 }
 

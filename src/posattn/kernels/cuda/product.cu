@@ -241,12 +241,7 @@ void enqueue_product(const Product& product, Precision precision, const SlotStep
     launch(row_sums_kernel, dim3(p.rows, p.slots), dim3(block_threads), 0, stream, p, steps);
     plan.product.row_sums = nullptr;
   }
-  if (row_product_fits(p, precision)) {
-    plan.c_row = AxisIndex(p.c.row);
-    plan.c_column = AxisIndex(p.c.column);
-    plan.paired = p.columns % 2 == 0 && aligned(p, p.c, p.c.column, p.c.row, 2);
-    return launch_row_product(plan, precision, stream);
-  }
+  if (row_product_fits(p, precision)) return launch_row_product(plan, precision, stream);
   if (precision == Precision::fp32) {
     launch_precision<true>(plan, workspace, stream);
   } else {

@@ -64,8 +64,8 @@ void GeneralStep::input_gradient(const LinearPart& map, int64_t rows, Matrix<con
 
 void GeneralStep::sum_samples(Rows<float> dy, int64_t columns, int64_t count, bool accumulate) {
   enqueue_group_sums(shape_.slots, static_cast<int32_t>(layout_.nodes), static_cast<int32_t>(count),
-                     static_cast<int32_t>(columns), dy, nullptr,
-                     rows_at(layout_.node_sums, columns), accumulate, data_.slots, stream_);
+                     static_cast<int32_t>(columns), dy, rows_at(layout_.node_sums, columns),
+                     accumulate, data_.slots, stream_);
 }
 
 void GeneralStep::vector_gradient(TensorId vector) {

@@ -39,13 +39,10 @@ void GeneralStep::loss(double* losses) {
       return enqueue_squared_error(error, data_.targets, data_.counted, data_.slots,
                                    at(layout_.output), layout_.floats, memory_.errors, losses,
                                    stream_);
-    case Loss::cross_entropy: {
-      const Labels labels{data_.labels, data_.counted};
-      enqueue_label_scales(error, labels, data_.slots, memory_.label_scales, stream_);
-      return enqueue_cross_entropy(error, labels, memory_.label_scales, data_.slots,
-                                   at(layout_.output), layout_.floats, memory_.errors, losses,
-                                   stream_);
-    }
+    case Loss::cross_entropy:
+      return enqueue_cross_entropy(error, {data_.labels, data_.counted}, data_.slots,
+                                   at(layout_.output), layout_.floats, memory_.label_counts,
+                                   memory_.errors, losses, stream_);
   }
 }
 

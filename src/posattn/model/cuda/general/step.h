@@ -16,7 +16,7 @@ struct GeneralMemory {
   float* activations = nullptr;        // [slots, GeneralLayout::floats]
   float* product_workspace = nullptr;  // [slots, product_workspace]
   double* errors = nullptr;            // [slots, nodes]
-  double* label_scales = nullptr;      // [slots]
+  int32_t* label_counts = nullptr;     // [slots, nodes]
   const float* positions = nullptr;    // P by formula [nodes, encoding_size]
   const float* rotation = nullptr;     // RoPE's table [nodes, d_k]
 };
