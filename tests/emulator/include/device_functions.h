@@ -14,6 +14,7 @@
 #define __host__
 #define __constant__
 #define __forceinline__ inline
+#define __noinline__
 #define __shared__ static thread_local
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)

@@ -90,11 +90,10 @@ __device__ void write_columns(float* to, const float (&values)[width]) {
 
 // A block sums four times `width` columns of a group: thread (lane, columns) every 64th row, then
 // the lanes of a warp in pairs, then the warps in order.
-template <int width, bool masked>
+template <int width>
 __global__ void __launch_bounds__(sum_threads)
-    group_sums_kernel(int32_t groups, int32_t group_rows, int32_t columns, Rows<float> x,
-                      const float* activation, Rows<float> sums, bool accumulate,
-                      const SlotStep* steps) {
+    group_sums_kernel(int32_t groups, int32_t group_rows, int32_t columns, Rows<const float> x,
+                      Rows<float> sums, bool accumulate, const SlotStep* steps) {
   constexpr int warps = sum_threads / 32, block_columns = sum_across * width;
   __shared__ float partial[warps][block_columns];
   const int slot = blockIdx.y, own = threadIdx.x % sum_across * width;
@@ -105,23 +104,16 @@ __global__ void __launch_bounds__(sum_threads)
   const int rows = first_column + own < columns ? group_rows : 0;
   float sum[width] = {};
   for (int begin = threadIdx.x / sum_across; begin < rows; begin += sum_ahead * sum_lanes) {
-    float values[sum_ahead][width] = {}, active[sum_ahead][width];
+    float values[sum_ahead][width] = {};
 #pragma unroll
     for (int i = 0; i < sum_ahead; ++i) {
       const int row = begin + i * sum_lanes;
       if (row >= rows) continue;
       const int64_t place = first + row * x.stride + own;
       read_columns(x.data + place, values[i]);
-      if constexpr (masked) read_columns(activation + place, active[i]);
     }
 #pragma unroll
     for (int i = 0; i < sum_ahead; ++i) {
-      const int row = begin + i * sum_lanes;
-      if (masked && row < rows) {
-#pragma unroll
-        for (int c = 0; c < width; ++c) values[i][c] = active[i][c] > 0 ? values[i][c] : 0.0f;
-        write_columns(x.data + first + row * x.stride + own, values[i]);
-      }
 #pragma unroll
       for (int c = 0; c < width; ++c) sum[c] += values[i][c];
     }
@@ -173,16 +165,24 @@ __global__ void __launch_bounds__(block_threads)
   place[1] = first * sine + second * cosine;
 }
 
+// `width` columns at a time.
+template <int width>
 __global__ void __launch_bounds__(block_threads)
-    spread_kernel(int64_t rows, int32_t group_rows, int32_t columns, Rows<const float> x,
+    spread_kernel(int32_t rows, int32_t group_rows, int32_t across, Rows<const float> x,
                   Rows<float> y, bool accumulate, const SlotStep* steps) {
   const int slot = blockIdx.y;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * block_threads + threadIdx.x;
-  if (rests(steps, slot) || i >= rows * columns) return;
-  const int64_t row = i / columns, column = i % columns;
-  const float value = x.data[slot * x.slot_stride + row / group_rows * x.stride + column];
+  const unsigned i = blockIdx.x * block_threads + threadIdx.x;
+  if (rests(steps, slot) || i >= static_cast<unsigned>(rows) * across) return;
+  const int row = static_cast<int>(i / across), column = static_cast<int>(i % across) * width;
+  float values[width], sums[width];
+  read_columns(x.data + slot * x.slot_stride + row / group_rows * x.stride + column, values);
   float* to = y.data + slot * y.slot_stride + row * y.stride + column;
-  *to = accumulate ? *to + value : value;
+  if (accumulate) {
+    read_columns(to, sums);
+#pragma unroll
+    for (int c = 0; c < width; ++c) values[c] = sums[c] + values[c];
+  }
+  write_columns(to, values);
 }
 
 }  // namespace
@@ -205,19 +205,12 @@ void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<con
 }
 
 void enqueue_group_sums(int slots, int32_t groups, int32_t group_rows, int32_t columns,
-                        Rows<float> x, const float* activation, Rows<float> sums, bool accumulate,
+                        Rows<const float> x, Rows<float> sums, bool accumulate,
                         const SlotStep* steps, cudaStream_t stream) {
-  const auto in_fours = [](const void* data) {
-    return reinterpret_cast<uintptr_t>(data) % sizeof(float4) == 0;
-  };
-  const bool fours = columns % 4 == 0 && x.stride % 4 == 0 && x.slot_stride % 4 == 0 &&
-                     in_fours(x.data) && in_fours(activation);
-  const auto kernel = fours
-                          ? (activation ? group_sums_kernel<4, true> : group_sums_kernel<4, false>)
-                          : (activation ? group_sums_kernel<1, true> : group_sums_kernel<1, false>);
+  const bool fours = columns % 4 == 0 && in_fours(x);
   const int64_t count = ceil_div(columns, sum_across * (fours ? 4 : 1)) * groups;
-  launch(kernel, blocks(count, 1, slots), dim3(sum_threads), 0, stream, groups, group_rows, columns,
-         x, activation, sums, accumulate, steps);
+  launch(fours ? group_sums_kernel<4> : group_sums_kernel<1>, blocks(count, 1, slots),
+         dim3(sum_threads), 0, stream, groups, group_rows, columns, x, sums, accumulate, steps);
 }
 
 void enqueue_sum_parts(int slots, int32_t parts, int64_t count, Rows<const float> x, float* sum,
@@ -239,8 +232,11 @@ void enqueue_rotate(int slots, int64_t rows, int32_t node_rows, int32_t vectors,
 void enqueue_spread(int slots, int64_t rows, int32_t group_rows, int32_t columns,
                     Rows<const float> x, Rows<float> y, bool accumulate, const SlotStep* steps,
                     cudaStream_t stream) {
-  launch(spread_kernel, blocks(rows * columns, block_threads, slots), dim3(block_threads), 0,
-         stream, rows, group_rows, columns, x, y, accumulate, steps);
+  const bool fours = columns % 4 == 0 && in_fours(x) && in_fours(y);
+  const int32_t across = fours ? columns / 4 : columns;
+  launch(fours ? spread_kernel<4> : spread_kernel<1>, blocks(rows * across, block_threads, slots),
+         dim3(block_threads), 0, stream, static_cast<int32_t>(rows), group_rows, across, x, y,
+         accumulate, steps);
 }
 
 }  // namespace posattn::cuda

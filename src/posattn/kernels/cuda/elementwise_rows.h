@@ -41,11 +41,10 @@ void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<con
                               Rows<const float> da, Rows<float> dx, HeardColumns heard,
                               const SlotStep* steps, cudaStream_t stream);
 
-// sums [slot][group] = sum of each group's rows; groups of `group_rows` rows follow each other.
-// With `activation` (same strides as x) x becomes zero first where that is not positive: the
-// gradient of a ReLU.
+// sums [slot][group] = or += sum of each group's rows; groups of `group_rows` rows follow each
+// other.
 void enqueue_group_sums(int slots, int32_t groups, int32_t group_rows, int32_t columns,
-                        Rows<float> x, const float* activation, Rows<float> sums, bool accumulate,
+                        Rows<const float> x, Rows<float> sums, bool accumulate,
                         const SlotStep* steps, cudaStream_t stream);
 
 // sum = part_0 + part_1 + ... in order; parts `stride` apart.

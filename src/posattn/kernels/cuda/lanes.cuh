@@ -61,6 +61,13 @@ struct OwnRow {
   bool surplus;
 };
 
+// Whether every row can be read by fours.
+template <class T>
+bool in_fours(Rows<T> rows) {
+  return reinterpret_cast<uintptr_t>(rows.data) % sizeof(float4) == 0 &&
+         rows.slot_stride % 4 == 0 && rows.stride % 4 == 0;
+}
+
 inline dim3 blocks(int64_t count, int64_t per_block, int slots) {
   return dim3(static_cast<unsigned>(ceil_div(count, per_block)), slots);
 }

@@ -37,26 +37,39 @@ __device__ int32_t label_of(const ErrorShape& shape, const Labels& labels, const
   return counts ? labels.labels[slot_node * shape.sample_stride + sample] : -1;
 }
 
-// One block per slot.
+// A warp per node: how many of its labels count.
 __global__ void __launch_bounds__(block_threads)
-    label_scale_kernel(ErrorShape shape, Labels labels, const SlotStep* steps, double* scales) {
-  const int slot = blockIdx.x;
+    label_count_kernel(ErrorShape shape, Labels labels, const SlotStep* steps, int32_t* counts) {
+  const int slot = blockIdx.y, lane = threadIdx.x % 32;
+  const int node = static_cast<int>(blockIdx.x) * (block_threads / 32) + threadIdx.x / 32;
   const SlotStep step = steps[slot];
-  if (step.samples == 0) return;
+  if (step.samples == 0 || node >= shape.nodes) return;
+  const int64_t slot_node = static_cast<int64_t>(slot) * shape.nodes + node;
   int count = 0;
-  for (int i = threadIdx.x; i < shape.nodes * shape.sample_stride; i += block_threads) {
-    const int node = i / shape.sample_stride;
-    const int64_t slot_node = static_cast<int64_t>(slot) * shape.nodes + node;
-    count += label_of(shape, labels, step, slot_node, node, i % shape.sample_stride) >= 0 ? 1 : 0;
+  for (int sample = lane; sample < shape.sample_stride; sample += 32) {
+    count += label_of(shape, labels, step, slot_node, node, sample) >= 0 ? 1 : 0;
+  }
+  count = sum_of_lanes<32>(count);
+  if (lane == 0) counts[slot_node] = count;
+}
+
+// 1 / the number of labels that count, 0 without one. To all threads of a block.
+__device__ double label_scale(const ErrorShape& shape, const int32_t* counts, int slot) {
+  __shared__ double scale;
+  int count = 0;
+  for (int node = threadIdx.x; node < shape.nodes; node += block_threads) {
+    count += counts[static_cast<int64_t>(slot) * shape.nodes + node];
   }
   count = block_sum(count);
-  if (threadIdx.x == 0) scales[slot] = count == 0 ? 0.0 : 1.0 / count;
+  if (threadIdx.x == 0) scale = count == 0 ? 0.0 : 1.0 / count;
+  __syncthreads();
+  return scale;
 }
 
 // One block per (node, slot); `lanes` lanes share a sample.
 template <int lanes>
 __global__ void __launch_bounds__(block_threads)
-    cross_entropy_kernel(ErrorShape shape, Labels labels, const double* scales,
+    cross_entropy_kernel(ErrorShape shape, Labels labels, const int32_t* counts,
                          const SlotStep* steps, float* outputs, int64_t output_slot_stride,
                          double* partial) {
   constexpr int at_once = block_threads / lanes;
@@ -64,7 +77,7 @@ __global__ void __launch_bounds__(block_threads)
   const SlotStep step = steps[slot];
   if (step.samples == 0) return;
   const int64_t slot_node = static_cast<int64_t>(slot) * shape.nodes + node;
-  const auto scale = static_cast<float>(scales[slot]);
+  const auto scale = static_cast<float>(label_scale(shape, counts, slot));
   float* of_node = outputs + slot * output_slot_stride +
                    static_cast<int64_t>(node) * shape.sample_stride * shape.columns;
   double loss = 0;
@@ -77,13 +90,13 @@ __global__ void __launch_bounds__(block_threads)
     float largest = -INFINITY;
     for (int c = lane; c < columns; c += lanes) largest = fmaxf(largest, y[c]);
     largest = largest_of_lanes<lanes>(largest);
-    double sum = 0;
+    float sum = 0;
     for (int c = lane; c < columns; c += lanes) sum += expf(y[c] - largest);
-    const double of_label = label >= 0 ? y[label] - largest : 0.0f;  // read before others write
+    const float of_label = label >= 0 ? y[label] - largest : 0.0f;  // read before others write
     sum = sum_of_lanes<lanes>(sum);
-    if (label >= 0 && lane == 0) loss += log(sum) - of_label;
+    if (label >= 0 && lane == 0) loss += static_cast<double>(logf(sum)) - of_label;
     for (int c = lane; c < columns; c += lanes) {
-      const float weight = static_cast<float>(expf(y[c] - largest) / sum);
+      const float weight = expf(y[c] - largest) / sum;
       y[c] = label < 0 ? 0.0f : scale * (weight - (c == label ? 1.0f : 0.0f));
     }
   }
@@ -91,23 +104,27 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) partial[slot_node] = loss;
 }
 
-// losses[slot] = the sum of its nodes' parts times scales[slot], or without scales the step's.
+// A block per slot: losses[slot] = the sum of its nodes' parts times the scale of labels, or
+// without counts of them the step's.
 __global__ void __launch_bounds__(block_threads)
-    loss_kernel(ErrorShape shape, const double* scales, const SlotStep* steps,
+    loss_kernel(ErrorShape shape, const int32_t* counts, const SlotStep* steps,
                 const double* partial, double* losses) {
-  const int slot = blockIdx.x * block_threads + threadIdx.x;
-  if (slot >= shape.slots || steps[slot].samples == 0) return;
+  const int slot = blockIdx.x;
+  if (steps[slot].samples == 0) return;
+  const double scale =
+      counts ? label_scale(shape, counts, slot) : static_cast<double>(steps[slot].loss_scale);
   double sum = 0;
-  for (int node = 0; node < shape.nodes; ++node) {
+  for (int node = threadIdx.x; node < shape.nodes; node += block_threads) {
     sum += partial[static_cast<int64_t>(slot) * shape.nodes + node];
   }
-  losses[slot] = (scales ? scales[slot] : static_cast<double>(steps[slot].loss_scale)) * sum;
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) losses[slot] = scale * sum;
 }
 
-void enqueue_loss(const ErrorShape& shape, const double* scales, const SlotStep* steps,
+void enqueue_loss(const ErrorShape& shape, const int32_t* counts, const SlotStep* steps,
                   const double* partial, double* losses, cudaStream_t stream) {
-  launch(loss_kernel, blocks(shape.slots, block_threads, 1), dim3(block_threads), 0, stream, shape,
-         scales, steps, partial, losses);
+  launch(loss_kernel, dim3(shape.slots), dim3(block_threads), 0, stream, shape, counts, steps,
+         partial, losses);
 }
 
 }  // namespace
@@ -120,21 +137,17 @@ void enqueue_squared_error(const ErrorShape& shape, const float* targets, const 
   enqueue_loss(shape, nullptr, steps, partial, losses, stream);
 }
 
-void enqueue_label_scales(const ErrorShape& shape, const Labels& labels, const SlotStep* steps,
-                          double* scales, cudaStream_t stream) {
-  launch(label_scale_kernel, dim3(shape.slots), dim3(block_threads), 0, stream, shape, labels,
-         steps, scales);
-}
-
-void enqueue_cross_entropy(const ErrorShape& shape, const Labels& labels, const double* scales,
-                           const SlotStep* steps, float* outputs, int64_t output_slot_stride,
+void enqueue_cross_entropy(const ErrorShape& shape, const Labels& labels, const SlotStep* steps,
+                           float* outputs, int64_t output_slot_stride, int32_t* counts,
                            double* partial, double* losses, cudaStream_t stream) {
+  launch(label_count_kernel, blocks(shape.nodes, block_threads / 32, shape.slots),
+         dim3(block_threads), 0, stream, shape, labels, steps, counts);
   with_lanes(shape.columns, [&](auto lanes, int) {
     launch(cross_entropy_kernel<decltype(lanes)::value>, dim3(shape.nodes, shape.slots),
-           dim3(block_threads), 0, stream, shape, labels, scales, steps, outputs,
+           dim3(block_threads), 0, stream, shape, labels, counts, steps, outputs,
            output_slot_stride, partial);
   });
-  enqueue_loss(shape, scales, steps, partial, losses, stream);
+  enqueue_loss(shape, counts, steps, partial, losses, stream);
 }
 
 }  // namespace posattn::cuda

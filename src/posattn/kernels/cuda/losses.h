@@ -31,15 +31,12 @@ struct Labels {
   const uint8_t* counted = nullptr;  // [slots, nodes, columns], the same for all columns of a node
 };
 
-// scales[slot] = 1 / the number of labels that count, 0 without one.
-void enqueue_label_scales(const ErrorShape& shape, const Labels& labels, const SlotStep* steps,
-                          double* scales, cudaStream_t stream);
-
 // outputs [slots (output_slot_stride apart)][nodes, sample_stride, columns] become d loss / d
 // output = scale (softmax(y) - [label]) where the label counts, else 0; losses[slot] = scale x sum
-// of -log softmax(y)[label]. partial: [slots, nodes] workspace.
-void enqueue_cross_entropy(const ErrorShape& shape, const Labels& labels, const double* scales,
-                           const SlotStep* steps, float* outputs, int64_t output_slot_stride,
+// of -log softmax(y)[label]; scale is 1 / the number of labels that count. Workspace: counts,
+// partial [slots, nodes].
+void enqueue_cross_entropy(const ErrorShape& shape, const Labels& labels, const SlotStep* steps,
+                           float* outputs, int64_t output_slot_stride, int32_t* counts,
                            double* partial, double* losses, cudaStream_t stream);
 
 }  // namespace posattn::cuda

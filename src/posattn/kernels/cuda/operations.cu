@@ -29,22 +29,24 @@ void linear(Precision precision, const Sizes& s, const Operands<float>& in, bool
   p.b = transpose(row_major(weight.data(), s[1]));
   p.c = row_major(y.data(), s[2]);
   p.bias = bias.data();
-  p.relu = relu;
+  if (relu) p.curve = Curve::relu;
   multiply(p, precision);
   to_host(y, output);
 }
-// dx = dy W; dW = dy^T x; db = column sums of dy, which is zero where a ReLU was.
+// dx = dy W; dW = dy^T x and beside it db = column sums of dy, which is zero where a ReLU was: that
+// is the end of the product that makes dy.
 void linear_gradient(Precision precision, const Sizes& s, const Operands<float>& in,
                      const Buffer<float>* relu_output, const Buffer<float>& doutput,
                      Operands<float>& dinputs) {
   const auto x = to_device(in[0]), weight = to_device(in[1]);
-  auto dy = to_device(doutput);
-  const auto y = relu_output ? to_device(*relu_output) : DeviceBuffer<float>();
+  Buffer<float> masked(doutput.begin(), doutput.end());
+  for (size_t i = 0; relu_output && i < masked.size(); ++i) {
+    if ((*relu_output)[i] <= 0) masked[i] = 0;
+  }
+  const auto dy = to_device(masked);
   DeviceBuffer<float> dx(s[0] * s[1]), dweight(s[2] * s[1]), dbias(s[2]);
   const auto rows = static_cast<int32_t>(s[0]), inner = static_cast<int32_t>(s[1]),
              columns = static_cast<int32_t>(s[2]);
-  enqueue_group_sums(1, 1, rows, columns, {dy.data(), 0, s[2]}, y.data(), {dbias.data()}, false,
-                     nullptr, nullptr);
   Product p;
   p.rows = rows;
   p.depth = columns;
@@ -58,6 +60,7 @@ void linear_gradient(Precision precision, const Sizes& s, const Operands<float>&
   p.a = transpose(row_major(dy.data(), s[2]));
   p.b = row_major(x.data(), s[1]);
   p.c = row_major(dweight.data(), s[1]);
+  p.row_sums = dbias.data();
   multiply(p, precision);
   to_host(dx, dinputs[0]);
   to_host(dweight, dinputs[1]);

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "posattn/kernels/cuda/activation.h"
 #include "posattn/kernels/cuda/host_operands.h"
 #include "posattn/kernels/cuda/losses.h"
 #include "posattn/kernels/cuda/normalisation.h"
 #include "posattn/kernels/cuda/plain_operations.h"
+#include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/relative.h"
 #include "posattn/kernels/cuda/tokens.h"
 #include "posattn/kernels/plain/table.h"
@@ -36,8 +36,8 @@ void layer_norm_gradient(Precision, const Sizes& s, const Operands<float>& in, c
   auto d = to_device(doutput);
   DeviceBuffer<float> terms(x.size()), dgain(s[1]), dshift(s[1]);
   const auto sum_rows = [&](DeviceBuffer<float>& of, DeviceBuffer<float>& to) {
-    enqueue_group_sums(1, 1, narrow(s[0]), narrow(s[1]), {of.data(), 0, s[1]}, nullptr, {to.data()},
-                       false, nullptr, nullptr);
+    enqueue_group_sums(1, 1, narrow(s[0]), narrow(s[1]), {of.data(), 0, s[1]}, {to.data()}, false,
+                       nullptr, nullptr);
   };
   sum_rows(d, dshift);
   enqueue_layer_norm_gradient(1, s[0], narrow(s[1]), {x.data(), 0, s[1]}, {gain.data()},
@@ -48,20 +48,32 @@ void layer_norm_gradient(Precision, const Sizes& s, const Operands<float>& in, c
   to_host(dshift, dinputs[2]);
 }
 
-// ---- activations; sizes rows, columns
-template <Curve curve>
-void activate(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& output) {
-  auto x = to_device(in[0]);
-  enqueue_curve(curve, 1, s[0] * s[1], 0, x.data(), x.data(), nullptr, nullptr);
-  to_host(x, output);
+// ---- activations, which are the ends of products: here of x times 1; sizes rows, columns
+DeviceBuffer<float> through_curve(Curve curve, Precision precision, const Buffer<float>& of,
+                                  const Buffer<float>* slope_at) {
+  const auto x = to_device(of), at = slope_at ? to_device(*slope_at) : DeviceBuffer<float>();
+  const DeviceBuffer<float> one(std::vector<float>{1});
+  DeviceBuffer<float> y(x.size()), workspace(product_workspace);
+  Product p;
+  p.rows = narrow(x.size());
+  p.columns = p.depth = 1;
+  p.a = row_major(x.data(), 1);
+  p.b = row_major(one.data(), 1);
+  p.c = row_major(y.data(), 1);
+  p.curve = curve;
+  if (slope_at) p.slope_at = {at.data(), 0, 1};
+  enqueue_product(p, precision, nullptr, workspace.data(), nullptr);
+  return y;
 }
 template <Curve curve>
-void activate_gradient(Precision, const Sizes& s, const Operands<float>& in, const Buffer<float>&,
-                       const Buffer<float>& doutput, Operands<float>& dinputs) {
-  const auto x = to_device(in[0]);
-  auto d = to_device(doutput);
-  enqueue_curve_gradient(curve, 1, s[0] * s[1], 0, x.data(), d.data(), nullptr, nullptr);
-  to_host(d, dinputs[0]);
+void activate(Precision precision, const Sizes&, const Operands<float>& in, Buffer<float>& output) {
+  to_host(through_curve(curve, precision, in[0], nullptr), output);
+}
+template <Curve curve>
+void activate_gradient(Precision precision, const Sizes&, const Operands<float>& in,
+                       const Buffer<float>&, const Buffer<float>& doutput,
+                       Operands<float>& dinputs) {
+  to_host(through_curve(curve, precision, doutput, &in[0]), dinputs[0]);
 }
 
 // ---- tokens; sizes rows, columns, vocabulary
@@ -78,8 +90,9 @@ void embed_gradient(Precision, const Sizes& s, const Operands<float>& in, const 
   const auto tokens = classes(in[0], s[2]);
   const auto d = to_device(doutput);
   DeviceBuffer<float> dtable(s[2] * s[1]);
+  DeviceBuffer<float> workspace(product_workspace);
   enqueue_embed_gradient(1, s[0], narrow(s[1]), narrow(s[2]), tokens.data(), {d.data(), 0, s[1]},
-                         {dtable.data(), 0, s[1]}, false, nullptr, nullptr);
+                         {dtable.data(), 0, s[1]}, false, nullptr, workspace.data(), nullptr);
   clear(dinputs[0]);
   to_host(dtable, dinputs[1]);
 }
@@ -139,26 +152,33 @@ double cross_entropy(const Sizes& s, const Operands<float>& in, DeviceBuffer<flo
   const auto labels = classes(in[1], s[1]);
   const DeviceBuffer<SlotStep> steps({{narrow(s[0]), 1, 0}});
   const DeviceBuffer<uint8_t> counted(std::vector<uint8_t>(s[1], 1));
-  const DeviceBuffer<double> scale(std::vector<double>{1.0 / static_cast<double>(s[0])});
+  DeviceBuffer<int32_t> counts(1);
   DeviceBuffer<double> partial(1), loss(1);
   enqueue_cross_entropy({1, 1, narrow(s[0]), narrow(s[1])}, {labels.data(), counted.data()},
-                        scale.data(), steps.data(), dy.data(), 0, partial.data(), loss.data(),
+                        steps.data(), dy.data(), 0, counts.data(), partial.data(), loss.data(),
                         nullptr);
   return loss.download()[0];
 }
 
-template <auto loss>
+// Of what a loss divides by, in what the table's row does: that counts labels that are absent.
+double all_rows(const Sizes&, const Operands<float>&) { return 1; }
+double labelled_rows(const Sizes& s, const Operands<float>& in) {
+  const auto absent = std::ranges::count_if(in[1], [&](float x) { return class_of(x, s[1]) < 0; });
+  return 1 - static_cast<double>(absent) / static_cast<double>(s[0]);
+}
+
+template <auto loss, auto share>
 void loss_row(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& output) {
   auto dy = to_device(in[0]);
-  output[0] = static_cast<float>(loss(s, in, dy));
+  output[0] = static_cast<float>(share(s, in) * loss(s, in, dy));
 }
-template <auto loss, bool target_has_gradient>
+template <auto loss, auto share, bool target_has_gradient>
 void loss_row_gradient(Precision, const Sizes& s, const Operands<float>& in, const Buffer<float>&,
                        const Buffer<float>& doutput, Operands<float>& dinputs) {
   auto dy = to_device(in[0]);
   loss(s, in, dy);
   to_host(dy, dinputs[0]);
-  for (float& x : dinputs[0]) x *= doutput[0];
+  for (float& x : dinputs[0]) x *= static_cast<float>(share(s, in)) * doutput[0];
   clear(dinputs[1]);
   if (!target_has_gradient) return;
   std::transform(dinputs[0].begin(), dinputs[0].end(), dinputs[1].begin(), std::negate<>());
@@ -174,8 +194,10 @@ std::vector<CudaOperation> plain_cuda_operations() {
       {"embed", embed, embed_gradient},
       {"causal-softmax", causal_softmax, causal_softmax_gradient},
       {"relative-scores", relative, relative_gradient},
-      {"squared-error", loss_row<squared_error>, loss_row_gradient<squared_error, true>},
-      {"cross-entropy", loss_row<cross_entropy>, loss_row_gradient<cross_entropy, false>},
+      {"squared-error", loss_row<squared_error, all_rows>,
+       loss_row_gradient<squared_error, all_rows, true>},
+      {"cross-entropy", loss_row<cross_entropy, labelled_rows>,
+       loss_row_gradient<cross_entropy, labelled_rows, false>},
   };
 }
 

@@ -1,7 +1,10 @@
 #include <algorithm>
 
+#include "posattn/kernels/cuda/lanes.cuh"
 #include "posattn/kernels/cuda/product.h"
+#include "posattn/kernels/cuda/product_deep.h"
 #include "posattn/kernels/cuda/product_kernel.cuh"
+#include "posattn/kernels/cuda/product_rows.h"
 #include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {
@@ -24,53 +27,73 @@ constexpr int64_t most_tiles = std::min<int64_t>(512,
 
 constexpr int part_elements = 32, part_lanes = 8;  // of a block
 
-// Adds the parts [part][outer][inner][rows][columns] of a cut product: thread (lane, element) every
-// eighth part, then the lanes in order.
+// The epilogue of one element.
+__device__ void write_element(const Product& p, int slot, int matrix, int row, int column,
+                              float sum) {
+  float* place = p.c.data + slot * p.c.slot + matrix / p.inner * p.c.outer +
+                 matrix % p.inner * p.c.inner + p.c.row.offset(row) + p.c.column.offset(column);
+  const auto beside = [&](const auto& m) {
+    return m.data + slot * m.slot_stride + row * m.stride + column;
+  };
+  float value = p.alpha * sum;
+  if (p.accumulate) value += *place;
+  if (p.bias) {
+    const int bias_row = p.bias_rows == 0 ? 0 : row / p.bias_rows;
+    value += p.bias[slot * p.bias_slot + bias_row * p.bias_stride + p.bias_column.offset(column)];
+  }
+  if (p.added.data) value += *beside(p.added);
+  if (p.before.data) *beside(p.before) = value;
+  *place = p.slope_at.data ? value * curve_slope(p.curve, *beside(p.slope_at))
+                           : curve_value(p.curve, value);
+}
+
+// Adds the parts [part][outer][inner][rows][columns] of a cut product, and [rows] sums behind each
+// where it has those: thread (lane, element) every eighth part, then the lanes in order.
 __global__ void __launch_bounds__(part_elements* part_lanes)
-    add_parts_kernel(Product p, int32_t parts, const SlotStep* steps, const float* workspace) {
+    add_parts_kernel(Product p, int32_t parts, int32_t part_stride, const SlotStep* steps,
+                     const float* workspace) {
   __shared__ float partial[part_lanes][part_elements];
   const int slot = blockIdx.y, lane = threadIdx.x / part_elements;
-  if (steps && steps[slot].samples == 0) return;
-  const int size = p.rows * p.columns, count = size * p.outer * p.inner;
+  if (rests(steps, slot)) return;
+  const int size = p.rows * p.columns, matrices = size * p.outer * p.inner;
+  const int count = matrices + (p.row_sums ? p.rows : 0);
   const int i = static_cast<int>(blockIdx.x) * part_elements + threadIdx.x % part_elements;
   float sum = 0;
   if (i < count) {
     const float* part = workspace + slot * product_workspace + i;
 #pragma unroll 8
-    for (int k = lane; k < parts; k += part_lanes) sum += part[k * count];
+    for (int k = lane; k < parts; k += part_lanes) sum += part[k * part_stride];
   }
   partial[lane][threadIdx.x % part_elements] = sum;
   __syncthreads();
   if (lane != 0 || i >= count) return;
   for (int other = 1; other < part_lanes; ++other) sum += partial[other][threadIdx.x];
-  const int matrix = i / size, row = i % size / p.columns, column = i % p.columns;
-  float* place = p.c.data + slot * p.c.slot + matrix / p.inner * p.c.outer +
-                 matrix % p.inner * p.c.inner + p.c.row.offset(row) + p.c.column.offset(column);
-  float value = p.alpha * sum;
-  if (p.accumulate) value += *place;
-  if (p.bias) {
-    const int bias_row = p.bias_rows == 0 ? 0 : row / p.bias_rows;
-    value += p.bias[slot * p.bias_slot + bias_row * p.bias_stride + column];
+  if (i < matrices) {
+    write_element(p, slot, i / size, i % size / p.columns, i % p.columns, sum);
+  } else {
+    p.row_sums[slot * p.row_sums_slot + p.row_sums_row.offset(i - matrices)] = sum;
   }
-  *place = p.relu ? positive_part(value) : value;
 }
 
-template <class T>
-bool batch_apart(const Product& p, const Matrix<T>& matrix, int elements) {
-  return reinterpret_cast<uintptr_t>(matrix.data) % (elements * sizeof(float)) == 0 &&
-         (p.slots == 1 || matrix.slot % elements == 0) &&
-         (p.outer == 1 || matrix.outer % elements == 0) &&
-         (p.inner == 1 || matrix.inner % elements == 0);
+void add_parts(const Product& product, int32_t parts, int64_t part_stride, const SlotStep* steps,
+               const float* workspace, cudaStream_t stream) {
+  const int64_t count =
+      int64_t{1} * product.rows * product.columns * product.outer * product.inner +
+      (product.row_sums ? product.rows : 0);
+  launch(add_parts_kernel, blocks(count, part_elements, product.slots),
+         dim3(part_elements * part_lanes), 0, stream, product, parts,
+         static_cast<int32_t>(part_stride), steps, workspace);
 }
 
-// Whether the numbers along `contiguous`, `elements` at a time, are aligned in memory.
-template <class T>
-bool aligned(const Product& p, const Matrix<T>& matrix, const Axis& contiguous, const Axis& other,
-             int elements) {
-  return batch_apart(p, matrix, elements) && contiguous.stride == 1 &&
-         (contiguous.group == 0 ||
-          (contiguous.group % elements == 0 && contiguous.group_stride % elements == 0)) &&
-         other.stride % elements == 0 && (other.group == 0 || other.group_stride % elements == 0);
+// A block per row of A.
+__global__ void __launch_bounds__(block_threads) row_sums_kernel(Product p, const SlotStep* steps) {
+  const int row = blockIdx.x, slot = blockIdx.y;
+  if (rests(steps, slot)) return;
+  const float* a = p.a.data + slot * p.a.slot + p.a.row.offset(row);
+  float sum = 0;
+  for (int k = threadIdx.x; k < p.depth; k += block_threads) sum += a[p.a.column.offset(k)];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) p.row_sums[slot * p.row_sums_slot + p.row_sums_row.offset(row)] = sum;
 }
 
 // Whether DirectCopies fit, and how far a stage lies from the next then.
@@ -134,11 +157,14 @@ void launch_tiles(ProductPlan plan, float* workspace, cudaStream_t stream) {
   plan.stages = std::min(product_stages, plan.part_depth / Tile::depth);
   const int64_t size = int64_t{1} * p.rows * p.columns;
   if (plan.parts > 1) {
-    p.c = row_major(workspace, p.columns, product_workspace, p.inner * size, size);
-    p.alpha = 1;
-    p.accumulate = p.relu = false;
-    p.bias = nullptr;
     plan.part_stride = p.outer * p.inner * size;
+    p.c = row_major(workspace, p.columns, product_workspace, p.inner * size, size);
+    p.alpha = 1;  // the epilogue comes when the parts are added
+    p.accumulate = false;
+    p.bias = nullptr;
+    p.added = p.slope_at = {};
+    p.before = {};
+    p.curve = Curve::none;
   }
   plan.c_row = AxisIndex(p.c.row);
   plan.c_column = AxisIndex(p.c.column);
@@ -154,10 +180,9 @@ void launch_tiles(ProductPlan plan, float* workspace, cudaStream_t stream) {
   } else {
     launch_layout<Tile, exact, true, false>(plan, stream);
   }
-  if (plan.parts == 1) return;
-  const int64_t count = p.outer * p.inner * size;
-  launch(add_parts_kernel, dim3(static_cast<unsigned>(ceil_div(count, part_elements)), p.slots),
-         dim3(part_elements * part_lanes), 0, stream, whole, plan.parts, plan.steps, workspace);
+  if (plan.parts > 1) {
+    add_parts(whole, plan.parts, plan.part_stride, plan.steps, workspace, stream);
+  }
 }
 
 template <bool exact>
@@ -182,6 +207,14 @@ void simplify(Axis& axis, int32_t extent) {
   if (extent == 1) axis.stride = 0;
 }
 
+void launch_deep(ProductPlan& plan, Precision precision, float* workspace, cudaStream_t stream) {
+  const Product& p = plan.product;
+  plan.part_depth = deep_part_depth(p);
+  plan.parts = static_cast<int32_t>(ceil_div(p.depth, plan.part_depth));
+  launch_deep_product(plan, precision, workspace, stream);
+  add_parts(p, plan.parts, deep_part_floats(p), plan.steps, workspace, stream);
+}
+
 }  // namespace
 
 void enqueue_product(const Product& product, Precision precision, const SlotStep* steps,
@@ -201,7 +234,14 @@ void enqueue_product(const Product& product, Precision precision, const SlotStep
   plan.inner = Division(p.inner);
   plan.outer = Division(p.outer);
   plan.bias_rows = Division(p.bias_rows);
+  plan.bias_column = AxisIndex(p.bias_column);
   plan.steps = steps;
+  if (deep_product_fits(p)) return launch_deep(plan, precision, workspace, stream);
+  if (p.row_sums) {
+    launch(row_sums_kernel, dim3(p.rows, p.slots), dim3(block_threads), 0, stream, p, steps);
+    plan.product.row_sums = nullptr;
+  }
+  if (row_product_fits(p, precision)) return launch_row_product(plan, precision, stream);
   if (precision == Precision::fp32) {
     launch_precision<true>(plan, workspace, stream);
   } else {

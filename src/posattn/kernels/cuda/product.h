@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/fleet.h"
 
 namespace posattn::cuda {
@@ -53,6 +54,9 @@ Matrix<T> transpose(Matrix<T> matrix) {
   return matrix;
 }
 
+// What an MLP has between its maps.
+enum class Curve : int32_t { none, relu, gelu, gelu_tanh };
+
 // C [rows, columns] = epilogue(alpha A B), A [rows, depth], B [depth, columns].
 struct Product {
   int32_t rows = 0, columns = 0, depth = 0;
@@ -60,14 +64,24 @@ struct Product {
   Matrix<const float> a, b;
   Matrix<float> c;
 
-  // Epilogue, in this order.
+  // Epilogue, in this order. Matrices of one batch alone: outer = inner = 1 where one is given.
   float alpha = 1;
   bool accumulate = false;  // add to C
-  // Add bias[slot * bias_slot + (row / bias_rows) * bias_stride + column].
+  // Add bias[slot * bias_slot + (row / bias_rows) * bias_stride + bias_column.offset(column)].
   const float* bias = nullptr;
   int64_t bias_slot = 0, bias_stride = 0;
   int32_t bias_rows = 0;  // 0: one bias for all rows
-  bool relu = false;
+  Axis bias_column;
+  Rows<const float> added;     // add it
+  Rows<float> before;          // becomes what there is before the curve
+  Curve curve = Curve::none;   // apply it; or, with
+  Rows<const float> slope_at;  // multiply by its slope there
+
+  // Beside C: row_sums[slot * row_sums_slot + row_sums_row.offset(row)] = the sum of a row of A. Of
+  // a product whose C is a weight's gradient these are the bias's.
+  float* row_sums = nullptr;
+  int64_t row_sums_slot = 0;
+  Axis row_sums_row;
 };
 
 // A deep product of few tiles (a weight gradient) is cut over its depth; the parts are added in

@@ -3,9 +3,8 @@
 
 #include <type_traits>
 
-#include "posattn/kernels/cuda/primitives.cuh"
-#include "posattn/kernels/cuda/product_index.cuh"
 #include "posattn/kernels/cuda/product_operand.cuh"
+#include "posattn/kernels/cuda/product_plan.cuh"
 
 namespace posattn::cuda {
 
@@ -42,36 +41,6 @@ struct Tiling {
     }
   }
 };
-
-struct ProductPlan {
-  Product product;  // where C is cut into parts: C is the first part, without an epilogue
-  AxisIndex a_row, a_column, b_row, b_column, c_row, c_column;
-  Division column_tiles, row_tiles, inner, outer, bias_rows;
-  int32_t parts, part_depth;
-  int64_t part_stride;
-  int32_t tiles;                 // of one slot, parts counted
-  int32_t stages;                // in shared memory
-  int64_t advance_a, advance_b;  // from a stage to the next, see DirectCopies
-  bool aligned_a, aligned_b;
-  bool paired;  // two columns of C are one aligned float2
-  const SlotStep* steps;
-};
-
-__device__ inline float positive_part(float x) { return x < 0 ? 0 : x; }  // keeps a NaN
-
-// fp32: each operand is the sum of two tf32 numbers, and three of the four products count; the
-// fourth is 2^-22 of the whole at most, since the first number is rounded to nearest. tf32:
-// operands are rounded.
-template <bool exact>
-__device__ inline void split(float& x, float& low) {
-  const float high = exact ? tf32_part(round_to_tf32(x)) : round_to_tf32(x);
-  low = x - high;
-  x = high;
-}
-
-// A warp's fragments of C.
-template <class Tile>
-using Fragments = float[Tile::row_fragments][Tile::column_fragments][4];
 
 // c += a depth of 8, from `k` = 2t of lane t on, of the rows and columns of this lane. Two columns
 // of fragments at once: enough products that do not wait for each other, and few registers.
@@ -113,76 +82,6 @@ __device__ inline void multiply_step(Fragments<Tile>& c, const float* a, const f
       multiply(a_high, b_low);
     }
     multiply(a_high, b_high);
-  }
-}
-
-// The epilogue: writes the warp's part of a tile, whose first element is (first_row, first_column),
-// to a matrix. A lane has rows row + 8i and columns column + 8n and column + 8n + 1.
-template <class Tile>
-__device__ inline void write_tile(const ProductPlan& plan, float* to, int slot, int first_row,
-                                  int first_column, const Fragments<Tile>& c) {
-  const Product& p = plan.product;
-  const int lane = threadIdx.x % 32, row = first_row + lane / 4;
-  const int column = first_column + lane % 4 * 2;
-  const int rows_left = p.rows - row, columns_left = p.columns - column;
-  constexpr int rows = 2 * Tile::row_fragments;
-  float* lines[rows];
-#pragma unroll
-  for (int i = 0; i < rows; ++i) lines[i] = to + plan.c_row.offset(row + 8 * i);
-  const float* const bias_line = p.bias == nullptr ? nullptr : p.bias + slot * p.bias_slot + column;
-#pragma unroll
-  for (int n = 0; n < Tile::column_fragments; ++n) {
-    if (8 * n >= columns_left) break;
-    const bool odd = 8 * n + 1 < columns_left;  // exists
-    const int64_t offset = plan.c_column.offset(column + 8 * n);
-    const int64_t step = plan.paired ? 1 : plan.c_column.offset(column + 8 * n + 1) - offset;
-    float2 values[rows];
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-      const float* sums = c[i / 2][n] + i % 2 * 2;
-      values[i] = make_float2(p.alpha * sums[0], p.alpha * sums[1]);
-    }
-    const auto add = [&](int i, const float* place, int64_t to_odd) {
-      if (8 * i < rows_left) values[i].x += place[0];
-      if (8 * i < rows_left && odd) values[i].y += place[to_odd];
-    };
-    if (p.accumulate) {
-#pragma unroll
-      for (int i = 0; i < rows; ++i) add(i, lines[i] + offset, step);
-    }
-    if (p.bias && p.bias_rows == 0) {
-      const float even_bias = bias_line[8 * n], odd_bias = odd ? bias_line[8 * n + 1] : 0.0f;
-#pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        values[i].x += even_bias;
-        values[i].y += odd_bias;
-      }
-    } else if (p.bias) {
-#pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        const int64_t bias_row = plan.bias_rows.quotient(row + 8 * i);
-        add(i, bias_line + 8 * n + bias_row * p.bias_stride, 1);
-      }
-    }
-    if (p.relu) {
-#pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        values[i].x = positive_part(values[i].x);
-        values[i].y = positive_part(values[i].y);
-      }
-    }
-    if (plan.paired) {
-#pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        if (8 * i < rows_left) *reinterpret_cast<float2*>(lines[i] + offset) = values[i];
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        if (8 * i < rows_left) lines[i][offset] = values[i].x;
-        if (8 * i < rows_left && odd) lines[i][offset + step] = values[i].y;
-      }
-    }
   }
 }
 
@@ -272,7 +171,8 @@ __global__ void __launch_bounds__(product_threads, Tile::blocks) product_kernel(
   }
   if (idle) return;
   float* const to = of_batch(p.c) + part * plan.part_stride;
-  write_tile<Tile>(plan, to, slot, first_row + warp_row, first_column + warp_column, sums);
+  write_tile<Tile>(plan, to, slot, first_row + warp_row, first_column + warp_column, p.columns,
+                   sums);
 }
 
 }  // namespace posattn::cuda

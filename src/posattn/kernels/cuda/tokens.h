@@ -13,9 +13,11 @@ void enqueue_embed(int slots, int64_t rows, int32_t columns, const int32_t* toke
                    cudaStream_t stream);
 
 // dtable [vocabulary, columns] = or += the sums of the rows of dy with each token, in one order.
+// workspace [slots, product_workspace].
 void enqueue_embed_gradient(int slots, int64_t rows, int32_t columns, int32_t vocabulary,
                             const int32_t* tokens, Rows<const float> dy, Rows<float> dtable,
-                            bool accumulate, const SlotStep* steps, cudaStream_t stream);
+                            bool accumulate, const SlotStep* steps, float* workspace,
+                            cudaStream_t stream);
 
 // Rows with a token become zero.
 void enqueue_clear_embedded(int slots, int64_t rows, int32_t columns, const int32_t* tokens,

@@ -69,7 +69,7 @@ class DeviceFleet::Implementation {
         current_(shape_.slots),
         slot_steps_(shape_.slots),
         losses_(shape_.slots),
-        scales_(shape_.slots),
+        squares_(shape_.slots * cuda::norm_parts),
         trained_(trained_numbers(*layout_)),
         gradients_(shape_.slots * size_),
         state_(state_parts * shape_.slots * size_),
@@ -191,7 +191,7 @@ class DeviceFleet::Implementation {
     arrays_.current = current_.data();
     arrays_.steps = slot_steps_.data();
     arrays_.losses = losses_.data();
-    arrays_.scales = scales_.data();
+    arrays_.squares = squares_.data();
     arrays_.trained = trained_.data();
     arrays_.gradients = gradients_.data();
     arrays_.state = state_.data();
@@ -209,7 +209,7 @@ class DeviceFleet::Implementation {
     data.tokens = data_.tokens();
     data.labels = data_.labels();
     engine_->enqueue(data, state_.data(), gradients_.data(), losses_.data(), stream);
-    if (clips_) cuda::find_clip_scales(arrays_, stream);
+    if (clips_) cuda::sum_gradient_squares(arrays_, stream);
     cuda::update_weights(arrays_, clips_, stream);
   }
 
@@ -331,8 +331,7 @@ class DeviceFleet::Implementation {
   PinnedBuffer<cuda::SlotCursor> cursors_host_;
   DeviceBuffer<StepPlan> current_;
   DeviceBuffer<cuda::SlotStep> slot_steps_;
-  DeviceBuffer<double> losses_;
-  DeviceBuffer<float> scales_;
+  DeviceBuffer<double> losses_, squares_;
   DeviceBuffer<uint8_t> trained_;
   DeviceBuffer<float> gradients_, state_, backup_;
   PinnedBuffer<float> staging_;

@@ -62,24 +62,31 @@ __device__ inline double square(float value, uint8_t trained) {
   return trained != 0 ? static_cast<double>(value) * value : 0.0;
 }
 
-__global__ void __launch_bounds__(threads) clip_kernel(FleetArrays fleet) {
-  const int slot = static_cast<int>(blockIdx.x);
+__global__ void __launch_bounds__(threads) squares_kernel(FleetArrays fleet) {
+  const int part = static_cast<int>(blockIdx.x), slot = static_cast<int>(blockIdx.y);
   if (fleet.steps[slot].samples == 0) return;
-  const double clip = fleet.current[slot].clip;
-  double scale = 1;
-  if (clip > 0) {
-    const auto* gradient =
-        reinterpret_cast<const float4*>(fleet.gradients + slot * fleet.parameters);
-    const auto* trained = reinterpret_cast<const FourTrained*>(fleet.trained);
-    double sum = 0;
-    for (int64_t four = threadIdx.x; four < fleet.parameters / 4; four += threads) {
-      const float4 g = gradient[four];
-      const FourTrained t = trained[four];
-      sum += square(g.x, t.x) + square(g.y, t.y) + square(g.z, t.z) + square(g.w, t.w);
-    }
-    scale = clip / (sqrt(block_sum(sum)) + 1e-6);
+  const auto* gradient = reinterpret_cast<const float4*>(fleet.gradients + slot * fleet.parameters);
+  const auto* trained = reinterpret_cast<const FourTrained*>(fleet.trained);
+  double sum = 0;
+  for (int64_t four = part * threads + threadIdx.x; four < fleet.parameters / 4;
+       four += norm_parts * threads) {
+    const float4 g = gradient[four];
+    const FourTrained t = trained[four];
+    sum += square(g.x, t.x) + square(g.y, t.y) + square(g.z, t.z) + square(g.w, t.w);
   }
-  if (threadIdx.x == 0) fleet.scales[slot] = scale < 1 ? static_cast<float>(scale) : 1.0f;
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) fleet.squares[slot * norm_parts + part] = sum;
+}
+
+// What a slot's gradient is multiplied by.
+__device__ float clip_scale(const FleetArrays& fleet, int slot) {
+  const double clip = fleet.current[slot].clip;
+  if (!(clip > 0)) return 1;
+  double sum = 0;
+#pragma unroll
+  for (int part = 0; part < norm_parts; ++part) sum += fleet.squares[slot * norm_parts + part];
+  const double scale = clip / (sqrt(sum) + 1e-6);
+  return scale < 1 ? static_cast<float>(scale) : 1.0f;
 }
 
 template <bool clip>
@@ -98,7 +105,7 @@ __global__ void __launch_bounds__(threads) adam_kernel(FleetArrays fleet) {
   float4 g = reinterpret_cast<const float4*>(fleet.gradients + at)[four];
   float4 m = first[four], v = second[four], w = weights[four];
   if (clip) {
-    const float scale = fleet.scales[slot];
+    const float scale = clip_scale(fleet, slot);
     g = make_float4(g.x * scale, g.y * scale, g.z * scale, g.w * scale);
   }
   const bool maps_only = fleet.current[slot].decays_maps_only != 0;
@@ -172,8 +179,9 @@ void begin_step(const FleetArrays& fleet, cudaStream_t stream) {
   launch(begin_step_kernel, blocks_of(fleet.slots), threads, 0, stream, fleet);
 }
 
-void find_clip_scales(const FleetArrays& fleet, cudaStream_t stream) {
-  launch(clip_kernel, static_cast<unsigned>(fleet.slots), threads, 0, stream, fleet);
+void sum_gradient_squares(const FleetArrays& fleet, cudaStream_t stream) {
+  launch(squares_kernel, dim3(norm_parts, static_cast<unsigned>(fleet.slots)), threads, 0, stream,
+         fleet);
 }
 
 void update_weights(const FleetArrays& fleet, bool clip, cudaStream_t stream) {

@@ -23,7 +23,7 @@ struct FleetArrays {
   StepPlan* current = nullptr;       // [slots]: of the step under way
   SlotStep* steps = nullptr;         // [slots]: its first part, for engines
   double* losses = nullptr;          // [slots]: by the engine
-  float* scales = nullptr;           // [slots]: of the gradient, by clipping
+  double* squares = nullptr;         // [slots, norm_parts]: of the gradient, for clipping
   const uint8_t* trained = nullptr;  // [parameters]: 0, or how a number is trained
   float* gradients = nullptr;        // [slots, parameters]
   float* state = nullptr;            // [3, slots, parameters]: weights, first, second moments
@@ -34,11 +34,12 @@ struct FleetArrays {
 // finite, or whose epoch has ended, rests.
 void begin_step(const FleetArrays& fleet, cudaStream_t stream);
 
-// scales = min(1, clip / (norm + 1e-6)) of the trained gradient, as clip_gradient does.
-void find_clip_scales(const FleetArrays& fleet, cudaStream_t stream);
+// The sum of squares of the trained gradient, in parts.
+constexpr int norm_parts = 32;
+void sum_gradient_squares(const FleetArrays& fleet, cudaStream_t stream);
 
 // One step of Adam (training/optimiser.cc) for every slot that does not rest; with `clip` the
-// gradient is multiplied by its scale first.
+// gradient is multiplied by min(1, clip / (norm + 1e-6)) first, as clip_gradient does.
 void update_weights(const FleetArrays& fleet, bool clip, cudaStream_t stream);
 
 // Counts the last loss and looks for numbers that are not finite in these slots' state.

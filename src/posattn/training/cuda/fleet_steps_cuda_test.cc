@@ -23,7 +23,7 @@ class FleetStepsTest : public testing::Test {
     arrays_.current = current_.data();
     arrays_.steps = steps_.data();
     arrays_.losses = losses_.data();
-    arrays_.scales = scales_.data();
+    arrays_.squares = squares_.data();
     arrays_.trained = trained_.data();
     arrays_.gradients = gradients_.data();
     arrays_.state = state_.data();
@@ -80,7 +80,7 @@ class FleetStepsTest : public testing::Test {
   DeviceBuffer<StepPlan> current_{2};
   DeviceBuffer<SlotStep> steps_{2};
   DeviceBuffer<double> losses_{2};
-  DeviceBuffer<float> scales_{2};
+  DeviceBuffer<double> squares_{2 * norm_parts};
   DeviceBuffer<uint8_t> trained_{mask()};
   DeviceBuffer<float> gradients_{2 * size_}, state_{6 * size_}, backup_{6 * size_};
   FleetArrays arrays_;
@@ -102,7 +102,7 @@ TEST_F(FleetStepsTest, AdamIsTheOptimisersAndRestingSlotsStay) {
     const SlotStep resting, stepping{5, 3, 1};
     steps_.upload(&resting, 1, 0);
     steps_.upload(&stepping, 1, 1);
-    if (clip > 0) find_clip_scales(arrays_, nullptr);
+    if (clip > 0) sum_gradient_squares(arrays_, nullptr);
     update_weights(arrays_, clip > 0, nullptr);
     if (clip > 0) clip_gradient(clip, g);
     expected.optimiser.step = 3;

@@ -37,17 +37,16 @@ Product GeneralStep::mixing(int64_t rows, int64_t columns, int64_t depth) const 
 void GeneralStep::softmax(int layer, int64_t count, Rows<const float> from) {
   const auto nodes = static_cast<int32_t>(layout_.nodes);
   enqueue_softmax(shape_.slots, count * spec_.heads * nodes, nodes, from,
-                  rows_at(layout_.layers[layer].attention, layout_.attention_stride),
+                  attention_rows(layout_.layers[layer].attention),
                   {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots, stream_);
 }
 
 void GeneralStep::softmax_backward(int layer, int64_t count, Rows<float> dscores) {
-  const int64_t stride = layout_.attention_stride;
   const auto nodes = static_cast<int32_t>(layout_.nodes);
   enqueue_softmax_gradient(
       shape_.slots, count * spec_.heads * nodes, nodes,
-      rows_at(layout_.layers[layer].attention, stride), rows_at(layout_.dattention, stride),
-      dscores, {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots, stream_);
+      attention_rows(layout_.layers[layer].attention), attention_rows(layout_.dattention), dscores,
+      {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots, stream_);
 }
 
 void GeneralStep::attend(int layer) {
@@ -60,11 +59,51 @@ void GeneralStep::attend(int layer) {
       },
       scores);
   const GeneralLayout::Layer& l = layout_.layers[layer];
+  if (mixes_at_once()) {
+    return enqueue_mixing(mixing_shape(layer), attention_rows(l.attention), false, rows_of(l.value),
+                          rows_at(l.mixed, spec_.width), shape_.precision, data_.slots, stream_);
+  }
   Product p = mixing(layout_.nodes, layout_.samples * spec_.head_size(), layout_.nodes);
   p.a = attention_matrices(l.attention);
-  p.b = head_columns(l.value);
+  p.b = head_columns(l.value.offset);
   p.c = head_columns(l.mixed);
   enqueue(p);
+}
+
+bool GeneralStep::mixes_at_once() const {
+  return mixing_fits(static_cast<int32_t>(layout_.nodes), spec_.head_size());
+}
+
+MixingShape GeneralStep::mixing_shape(int layer) const {
+  return {shape_.slots,
+          static_cast<int32_t>(layout_.nodes),
+          static_cast<int32_t>(layout_.samples),
+          spec_.heads,
+          spec_.head_size(),
+          attention(layer).causal};
+}
+
+// Of attention that all samples share: dvalue and dattention from dmixed.
+void GeneralStep::mix_backward(int layer) {
+  const GeneralLayout::Layer& l = layout_.layers[layer];
+  if (mixes_at_once()) {
+    const Rows<float> dmixed = rows_at(layout_.dmixed, spec_.width);
+    enqueue_mixing(mixing_shape(layer), attention_rows(l.attention), true, dmixed,
+                   rows_of(layout_.dvalue), shape_.precision, data_.slots, stream_);
+    return enqueue_attention_weights_gradient(mixing_shape(layer), rows_of(l.value), dmixed,
+                                              attention_rows(layout_.dattention), shape_.precision,
+                                              data_.slots, memory_.product_workspace, stream_);
+  }
+  Product dvalue = mixing(layout_.nodes, layout_.samples * spec_.head_size(), layout_.nodes);
+  dvalue.a = transpose(attention_matrices(l.attention));
+  dvalue.b = head_columns(layout_.dmixed);
+  dvalue.c = head_columns(layout_.dvalue.offset);
+  enqueue(dvalue);
+  Product dattention = mixing(layout_.nodes, layout_.nodes, layout_.samples * spec_.head_size());
+  dattention.a = head_columns(layout_.dmixed);
+  dattention.b = transpose(head_columns(l.value.offset));
+  dattention.c = attention_matrices(layout_.dattention);
+  enqueue(dattention);
 }
 
 bool GeneralStep::attend_backward(int layer, Rows<float> dheard, bool started) {
@@ -73,17 +112,7 @@ bool GeneralStep::attend_backward(int layer, Rows<float> dheard, bool started) {
     attend_from_data_backward(*kind, layer, dheard, started);
     return true;
   }
-  const GeneralLayout::Layer& l = layout_.layers[layer];
-  Product dvalue = mixing(layout_.nodes, layout_.samples * spec_.head_size(), layout_.nodes);
-  dvalue.a = transpose(attention_matrices(l.attention));
-  dvalue.b = head_columns(layout_.dmixed);
-  dvalue.c = head_columns(layout_.dvalue);
-  enqueue(dvalue);
-  Product dattention = mixing(layout_.nodes, layout_.nodes, layout_.samples * spec_.head_size());
-  dattention.a = head_columns(layout_.dmixed);
-  dattention.b = transpose(head_columns(l.value));
-  dattention.c = attention_matrices(layout_.dattention);
-  enqueue(dattention);
+  mix_backward(layer);
   std::visit(
       [&](const auto& kind) {
         using Kind = std::decay_t<decltype(kind)>;

@@ -28,27 +28,29 @@ void GeneralStep::attend_chunk_backward(const DataScores& kind, int layer, Rows<
   dvalue.outer = static_cast<int32_t>(count);
   dvalue.a = transpose(attention_matrices(l.attention));
   dvalue.b = head_of_sample(layout_.dmixed, first);
-  dvalue.c = head_of_sample(layout_.dvalue, first);
+  dvalue.c = head_of_sample(layout_.dvalue.offset, first);
   enqueue(dvalue);
   Product dattention = mixing(layout_.nodes, layout_.nodes, spec_.head_size());
   dattention.outer = static_cast<int32_t>(count);
   dattention.a = head_of_sample(layout_.dmixed, first);
-  dattention.b = transpose(head_of_sample(l.value, first));
+  dattention.b = transpose(head_of_sample(l.value.offset, first));
   dattention.c = attention_matrices(layout_.dattention);
   enqueue(dattention);
   scores_backward(layer, count, kind.rope);
   const LinearPart map = part(kind.query_key, 0, spec_.width);
   const Rows<float> dquery_key = rows_at(layout_.dquery_key, map.out);
-  weight_gradient(map, layout_.nodes * count, heard_by(layer, first, count), matrix(dquery_key),
-                  first > 0);
+  enqueue(weight_gradient(map, layout_.nodes * count, heard_by(layer, first, count),
+                          matrix(dquery_key), first > 0));
   Matrix<float> dinput =
       matrix({dheard.data + first * dheard.stride, dheard.slot_stride, dheard.stride});
   dinput.row = {dheard.stride, static_cast<int32_t>(count), layout_.samples * dheard.stride};
-  input_gradient(map, layout_.nodes * count, matrix(dquery_key), dinput, started);
-  sum_samples(dquery_key, map.out, count, nullptr, first > 0);
+  input_gradient(map, layout_.nodes * count, matrix(dquery_key), dinput,
+                 started ? added_to() : Product());
+  sum_samples(dquery_key, map.out, count, first > 0);
 }
 
 void GeneralStep::attend_from_data(const DataScores& kind, int layer) {
+  if (layout_.fused) return attend_fused(kind, layer);
   const GeneralLayout::Layer& l = layout_.layers[layer];
   if (kind.positions_joined) {
     map_positions(part(kind.query_key, spec_.width, spec_.encoding_size));
@@ -59,7 +61,7 @@ void GeneralStep::attend_from_data(const DataScores& kind, int layer) {
     Product p = mixing(layout_.nodes, spec_.head_size(), layout_.nodes);
     p.outer = static_cast<int32_t>(count);
     p.a = attention_matrices(l.attention);
-    p.b = head_of_sample(l.value, first);
+    p.b = head_of_sample(l.value.offset, first);
     p.c = head_of_sample(l.mixed, first);
     enqueue(p);
   }
@@ -67,6 +69,7 @@ void GeneralStep::attend_from_data(const DataScores& kind, int layer) {
 
 void GeneralStep::attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dheard,
                                             bool started) {
+  if (layout_.fused) return attend_fused_backward(kind, layer, dheard, started);
   const LinearPart of_positions = part(kind.query_key, spec_.width, spec_.encoding_size);
   if (kind.positions_joined && !layout_.kept) map_positions(of_positions);
   for (int64_t first = 0; first < layout_.samples; first += layout_.chunk) {

@@ -16,14 +16,14 @@ class GeneralEngine : public StepEngine {
         activations_(shape.slots * layout_.floats),
         workspace_(shape.slots * product_workspace),
         errors_(shape.slots * layout_.nodes),
-        label_scales_(shape.slots),
+        label_counts_(shape.slots * layout_.nodes),
         positions_(positions_table(shape.spec)),
         rotation_(rotation_table(shape.spec)) {}
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
                cudaStream_t stream) override {
     const GeneralMemory memory{activations_.data(),  workspace_.data(), errors_.data(),
-                               label_scales_.data(), positions_.data(), rotation_.data()};
+                               label_counts_.data(), positions_.data(), rotation_.data()};
     GeneralStep(shape_, plan_, layout_, memory, data, parameters, gradients, stream).run(losses);
   }
   const char* name() const override { return "general"; }
@@ -33,7 +33,8 @@ class GeneralEngine : public StepEngine {
   Plan plan_;
   GeneralLayout layout_;
   DeviceBuffer<float> activations_, workspace_;
-  DeviceBuffer<double> errors_, label_scales_;
+  DeviceBuffer<double> errors_;
+  DeviceBuffer<int32_t> label_counts_;
   DeviceBuffer<float> positions_, rotation_;
 };
 
@@ -61,7 +62,7 @@ int64_t general_bytes(const FleetShape& shape) {
       layout.nodes * (int64_t{1} * (spec.uses_positions() ? spec.encoding_size : 0) +
                       (spec.rope ? spec.key_size() : 0));
   const auto slot = static_cast<int64_t>((layout.floats + product_workspace) * sizeof(float) +
-                                         (layout.nodes + 1) * sizeof(double));
+                                         layout.nodes * (sizeof(double) + sizeof(int32_t)));
   return shape.slots * slot + tables * static_cast<int64_t>(sizeof(float));
 }
 

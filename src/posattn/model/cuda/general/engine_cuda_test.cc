@@ -82,5 +82,70 @@ TEST(GeneralEngine, TakesManyNodesAndCutsDeepProducts) {
                         [](const FleetShape& s) { return make_general(s); });
 }
 
+// Models of tokens whose sizes take the kernels of many rows, of weights' gradients and of
+// attention in one: the k-hop model and others, small.
+ModelSpec token_model(AttentionSource attention, bool split_heads) {
+  ModelSpec spec;
+  spec.real_nodes = 64;
+  spec.scratch_nodes = 1;
+  spec.data_columns = 0;
+  spec.vocabulary = spec.output_columns = 6;
+  spec.loss = Loss::cross_entropy;
+  spec.attention = attention;
+  spec.encoding = Encoding::learned;
+  spec.positions_added = attention != AttentionSource::positions;
+  spec.width = spec.encoding_size = 24;
+  spec.heads = 2;
+  spec.depth = 1;
+  spec.mlp_width = 36;
+  spec.split_heads = split_heads;
+  spec.join = Join::add;
+  spec.activation = Activation::gelu_tanh;
+  return spec;
+}
+
+void check_token_model(ModelSpec spec) {
+  FleetShape shape;
+  shape.spec = resolve(spec);
+  SCOPED_TRACE(to_json(shape.spec));
+  shape.batch = 15;
+  shape.slots = 2;
+  const std::vector<EngineSlot> slots = {testing::random_slot(shape.spec, 5, 15, 64),
+                                         testing::random_slot(shape.spec, 6, 9, 50)};
+  testing::check_engine(shape, slots, tolerance(shape),
+                        [](const FleetShape& s) { return make_general(s); });
+  shape.precision = Precision::tf32;
+  shape.slots = 1;
+  const auto engine = make_general(shape);
+  const auto result = testing::run_engine(*engine, shape, {slots[0]});
+  testing::expect_matches_reference(shape.spec, slots[0], result[0], tolerance(shape));
+}
+
+TEST(GeneralEngine, TakesCausalTokenModels) {
+  ModelSpec spec = token_model(AttentionSource::data, true);
+  spec.causal = true;
+  check_token_model(spec);
+  spec.attention = AttentionSource::positions;
+  spec.positions_added = false;
+  check_token_model(spec);
+}
+
+TEST(GeneralEngine, TakesTokenModelsThatHearEverything) {
+  ModelSpec spec = token_model(AttentionSource::data, false);
+  spec.normalisation = Normalisation::before;
+  spec.tied_output = true;
+  spec.rope = true;
+  spec.heads = 1;  // keys of 24, values of 24
+  check_token_model(spec);
+  spec = token_model(AttentionSource::data_and_positions, false);
+  spec.positions_added = false;
+  spec.encoding_size = 12;
+  spec.heads = 3;  // keys of 36, values of 8
+  spec.join = Join::concatenate;
+  spec.normalisation = Normalisation::none;
+  spec.activation = Activation::relu;
+  check_token_model(spec);
+}
+
 }  // namespace
 }  // namespace posattn::cuda

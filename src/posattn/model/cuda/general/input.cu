@@ -46,7 +46,7 @@ void GeneralStep::encode_backward(Rows<float> dx) {
     const bool tied = plan_.head.map.weight == block.tokens;  // has the head's gradient by now
     enqueue_embed_gradient(shape_.slots, layout_.rows, spec_.width, spec_.vocabulary, data_.tokens,
                            dx, {gradient(block.tokens), parameter_stride(), width}, tied,
-                           data_.slots, stream_);
+                           data_.slots, memory_.product_workspace, stream_);
     if (block.values) {  // which rows of tokens have not seen
       enqueue_clear_embedded(shape_.slots, layout_.rows, spec_.width, data_.tokens, dx, data_.slots,
                              stream_);
@@ -54,8 +54,8 @@ void GeneralStep::encode_backward(Rows<float> dx) {
   }
   if (!block.values) return;
   if (columns > 0) {
-    weight_gradient(part(*block.values, 0, columns), layout_.rows,
-                    row_major(data_.inputs, columns, layout_.rows * columns), matrix(dx));
+    enqueue(weight_gradient(part(*block.values, 0, columns), layout_.rows,
+                            row_major(data_.inputs, columns, layout_.rows * columns), matrix(dx)));
   }
   sum_samples(dx, width, layout_.samples);
   if (block.positions_joined) {

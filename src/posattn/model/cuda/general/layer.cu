@@ -1,6 +1,5 @@
 // One layer of the general engine: attention, MLP and normalisation, forward and backward. What a
 // layer does not have reads and writes the same place (general/layout.h).
-#include "posattn/kernels/cuda/activation.h"
 #include "posattn/kernels/cuda/normalisation.h"
 #include "posattn/model/cuda/general/step.h"
 
@@ -8,7 +7,15 @@ namespace posattn::cuda {
 namespace {
 
 Curve curve_of(Activation activation) {
-  return activation == Activation::gelu_tanh ? Curve::gelu_tanh : Curve::gelu;
+  switch (activation) {
+    case Activation::relu:
+      return Curve::relu;
+    case Activation::gelu:
+      return Curve::gelu;
+    case Activation::gelu_tanh:
+      return Curve::gelu_tanh;
+  }
+  return Curve::none;
 }
 
 }  // namespace
@@ -38,37 +45,35 @@ void GeneralStep::add(Rows<const float> x, Rows<float> y) {
 void GeneralStep::forward_mlp(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const MlpBlock& mlp = plan_.layers[layer].mlp;
-  const bool relu = mlp.activation == Activation::relu;
   Matrix<float> in = matrix_of(l.mlp_input);
   const std::size_t hidden = mlp.maps.size() - 1;
   for (std::size_t k = 0; k < hidden; ++k) {
-    linear(whole(mlp.maps[k]), layout_.rows, in, matrix_at(l.maps[k], spec_.mlp_width),
-           Bias::parameter, relu);
-    if (!relu) {
-      enqueue_curve(curve_of(mlp.activation), shape_.slots, layout_.rows * spec_.mlp_width,
-                    layout_.floats, at(l.maps[k]), at(l.hidden[k]), data_.slots, stream_);
-    }
+    Product end;
+    end.curve = curve_of(mlp.activation);
+    if (l.maps[k] != l.hidden[k]) end.before = rows_at(l.maps[k], spec_.mlp_width);
+    linear(whole(mlp.maps[k]), layout_.rows, in, matrix_at(l.hidden[k], spec_.mlp_width),
+           Bias::parameter, end);
     in = matrix_at(l.hidden[k], spec_.mlp_width);
   }
-  linear(whole(mlp.maps[hidden]), layout_.rows, in, matrix_of(l.output));
+  Product end;
+  if (layout_.added) end.added = rows_of(l.joined);
+  linear(whole(mlp.maps[hidden]), layout_.rows, in, matrix_of(l.output), Bias::parameter, end);
 }
 
-void GeneralStep::backward_mlp(int layer, Rows<float> dout, Rows<float> dinput) {
+void GeneralStep::backward_mlp(int layer, Rows<float> dout, Rows<float> din, bool accumulate) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const MlpBlock& mlp = plan_.layers[layer].mlp;
-  const bool relu = mlp.activation == Activation::relu;
-  for (auto k = static_cast<int>(mlp.maps.size()) - 1; k >= 0; --k) {
-    const bool last = k + 1 == static_cast<int>(mlp.maps.size());
-    if (!last && !relu) {
-      enqueue_curve_gradient(curve_of(mlp.activation), shape_.slots, layout_.rows * spec_.mlp_width,
-                             layout_.floats, at(l.maps[k]), dout.data, data_.slots, stream_);
-    }
-    const Rows<float> din = k == 0 ? dinput : rows_at(layout_.dhidden[k % 2], spec_.mlp_width);
-    linear_gradient(mlp.maps[k],
-                    k == 0 ? matrix_of(l.mlp_input) : matrix_at(l.hidden[k - 1], spec_.mlp_width),
-                    dout, din, false, last || !relu ? nullptr : at(l.hidden[k]));
-    dout = din;
+  for (std::size_t k = mlp.maps.size() - 1; k > 0; --k) {
+    const Rows<float> dhidden = rows_at(layout_.dhidden[k % 2], spec_.mlp_width);
+    Product end;
+    end.curve = curve_of(mlp.activation);
+    end.slope_at = rows_at(l.maps[k - 1], spec_.mlp_width);
+    linear_gradient(whole(mlp.maps[k]), matrix_at(l.hidden[k - 1], spec_.mlp_width), dout, dhidden,
+                    end);
+    dout = dhidden;
   }
+  linear_gradient(whole(mlp.maps.front()), matrix_of(l.mlp_input), dout, din,
+                  accumulate ? added_to() : Product());
 }
 
 void GeneralStep::forward_layer(int layer) {
@@ -77,18 +82,19 @@ void GeneralStep::forward_layer(int layer) {
   const bool before = block.when == Normalisation::before,
              after = block.when == Normalisation::after, added = block.join == Join::add;
   if (before) normalise(*block.attention_norm, layout_.x[layer], l.heard);
-  linear(whole(block.attention.value), layout_.rows, matrix_of(l.heard),
-         matrix_at(l.value, spec_.width));
+  if (!layout_.fused) {
+    linear(whole(block.attention.value), layout_.rows, matrix_of(l.heard), matrix_of(l.value));
+  }
   attend(layer);
+  Product end;
+  if (added) end.added = rows_of(layout_.x[layer]);
   linear(whole(block.attention.output), layout_.rows, matrix_at(l.mixed, spec_.width),
-         matrix_of(l.attended));
+         matrix_of(l.attended), Bias::parameter, end);
   if (added) {
-    add(rows_of(layout_.x[layer]), rows_of(l.attended));
     if (after) normalise(*block.attention_norm, l.attended, l.joined);
     if (before) normalise(*block.mlp_norm, l.joined, l.mlp_input);
   }
   forward_mlp(layer);
-  if (added) add(rows_of(l.joined), rows_of(l.output));
   if (after) {
     normalise(added ? *block.mlp_norm : *block.attention_norm, l.output, layout_.x[layer + 1]);
   }
@@ -102,22 +108,27 @@ void GeneralStep::backward_layer(int layer) {
   const Rows<float> dout = rows_of(layout_.dx(layer + 1));
   const Rows<float> dmlp = rows_of(layout_.dmlp_input(layer));
   if (after) normalise_backward(added ? *block.mlp_norm : *block.attention_norm, l.output, dout);
-  backward_mlp(layer, dout, dmlp);
+  const bool straight = added && !before;  // gradients of x are added where they arise
+  backward_mlp(layer, dout, straight ? dout : dmlp, straight);
 
   Rows<float> dattended = dout, dheard = dmlp;
   if (added) {  // dout goes past the MLP and past attention, and is dx in the end
-    if (before) normalise_backward(*block.mlp_norm, l.joined, dmlp);
-    add(dmlp, dout);
+    if (before) {
+      normalise_backward(*block.mlp_norm, l.joined, dmlp);
+      add(dmlp, dout);
+    }
     if (after) normalise_backward(*block.attention_norm, l.attended, dout);
     if (!before) dheard = dout;
   } else {
     dattended.data = dmlp.data + spec_.width;
   }
-  linear_gradient(block.attention.output, matrix_at(l.mixed, spec_.width), dattended,
+  linear_gradient(whole(block.attention.output), matrix_at(l.mixed, spec_.width), dattended,
                   rows_at(layout_.dmixed, spec_.width));
   const bool started = attend_backward(layer, dheard, !added || !before);
-  linear_gradient(block.attention.value, matrix_of(l.heard), rows_at(layout_.dvalue, spec_.width),
-                  dheard, started);
+  if (!layout_.fused) {
+    linear_gradient(whole(block.attention.value), matrix_of(l.heard), rows_of(layout_.dvalue),
+                    dheard, started ? added_to() : Product());
+  }
   if (before) normalise_backward(*block.attention_norm, layout_.x[layer], dheard);
   if (added && before) add(dheard, dout);
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "posattn/kernels/cuda/attention.h"
 #include "posattn/model/cuda/general/layout.h"
 
 namespace posattn::cuda {
@@ -24,14 +25,22 @@ GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t 
       floats(0) {
   const ModelSpec& spec = shape.spec;
   const int64_t width = spec.width;
+  const AttentionBlock& attention = plan.layers.front().attention;  // all layers have the same kind
+  query_key_columns = query_key_size(attention.scores);
+  fused = attention.from_data() && attention_fits(static_cast<int32_t>(nodes), attention.heads,
+                                                  attention.key_size, attention.head_size);
+  source_columns = query_key_columns + width;
   place_layers(spec, plan);
-  place_attention(plan.layers.front().attention, attention_budget);
+  if (fused) {
+    place_fused_attention(attention);
+  } else {
+    place_attention(attention, attention_budget);
+  }
   output = take(rows * spec.output_columns);
   for (int64_t& offset : djoined) offset = take(rows * joined_columns);
   dhidden[0] = take(rows * spec.mlp_width);
   dhidden[1] = spec.mlp_depth > 2 ? take(rows * spec.mlp_width) : dhidden[0];
   dmixed = take(rows * width);
-  dvalue = take(rows * width);
   const int64_t columns =
       std::max<int64_t>({width, spec.mlp_width, spec.output_columns, query_key_columns});
   node_table = take(nodes * columns);
@@ -70,7 +79,6 @@ void GeneralLayout::place_layers(const ModelSpec& spec, const Plan& plan) {
                              : layer.joined;
     layer.mlp_input = added && before ? take_rows(width) : layer.joined;
     layer.output = after ? take_rows(width) : x[l + 1];
-    layer.value = take(rows * width);
     layer.mixed = take(rows * width);
     for (int k = 0; k + 1 < spec.mlp_depth; ++k) {
       layer.hidden.push_back(take(rows * spec.mlp_width));
@@ -81,10 +89,8 @@ void GeneralLayout::place_layers(const ModelSpec& spec, const Plan& plan) {
   head_input = plan.head.norm ? take_rows(width) : x.back();
 }
 
-// All layers have the same kind of attention.
 void GeneralLayout::place_attention(const AttentionBlock& block, int64_t attention_budget) {
   const auto depth = static_cast<int64_t>(layers.size());
-  query_key_columns = query_key_size(block.scores);
   attention_stride = round_up(nodes, 4);
   const int64_t sample_floats = nodes * (query_key_columns + block.heads * attention_stride);
   kept = !block.from_data() || sample_floats * samples * depth <= attention_budget;
@@ -101,9 +107,26 @@ void GeneralLayout::place_attention(const AttentionBlock& block, int64_t attenti
     const bool own = kept || &layer == &layers.front();
     layer.query_key = own ? take(query_key) : layers.front().query_key;
     layer.attention = own ? take(attention) : layers.front().attention;
+    layer.value = take_rows(block.value.out);
   }
   dquery_key = take(query_key);
   dattention = take(attention);
+  dvalue = take_rows(block.value.out);
+}
+
+void GeneralLayout::place_fused_attention(const AttentionBlock& block) {
+  kept = true;
+  chunk = samples;
+  attention_stride = 0;
+  const auto place = [&](int64_t& source, View& value) {
+    source = take(rows * source_columns);
+    value = {source + query_key_columns, source_columns};
+  };
+  for (Layer& layer : layers) {
+    place(layer.query_key, layer.value);
+    layer.totals = take(rows * block.heads);
+  }
+  place(dquery_key, dvalue);
 }
 
 }  // namespace posattn::cuda

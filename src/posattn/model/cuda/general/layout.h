@@ -23,9 +23,15 @@ struct GeneralLayout {
 
   int64_t nodes, samples, rows;
 
-  // Attention from data works on chunks of samples: queries, keys and scores of a whole batch are
-  // kept for the gradient if all layers' fit the budget, and computed again otherwise, in chunks
-  // that fit it. Attention that does not depend on the data is always one chunk of one "sample".
+  // Attention from data in one kernel, which writes no scores: queries, keys and values are then
+  // one matrix [R, source_columns].
+  bool fused;
+  int64_t source_columns;
+
+  // Otherwise attention from data works on chunks of samples: queries, keys and scores of a whole
+  // batch are kept for the gradient if all layers' fit the budget, and computed again otherwise, in
+  // chunks that fit it. Attention that does not depend on the data is always one chunk of one
+  // "sample".
   int64_t chunk;
   bool kept;
   int64_t query_key_columns;  // 2 d_k per head
@@ -37,11 +43,13 @@ struct GeneralLayout {
     View joined;                  // [x | o]; or x + o, normalised after
     View mlp_input;               // joined, or normalised before
     View output;                  // [R, d]: the next layer's x, or what it is normalised from
-    int64_t value, mixed;         // [R, d]
+    View value;                   // [R, d]
+    int64_t mixed;                // [R, d]
     std::vector<int64_t> maps;    // [R, mlp_width] before each activation; hidden after a ReLU
     std::vector<int64_t> hidden;  // [R, mlp_width] after it
-    int64_t query_key;            // [nodes, chunk, query_key_columns]
+    int64_t query_key;            // [nodes, chunk, query_key_columns], or the fused source
     int64_t attention;            // [chunk, heads, nodes, attention_stride]
+    int64_t totals;               // [R, heads], of fused attention
   };
   std::vector<Layer> layers;
   std::vector<View> x;  // [R, d]: the input of each layer, then the last one's output
@@ -58,8 +66,9 @@ struct GeneralLayout {
   View dmlp_input(int layer) const { return {djoined[added ? 1 : layer % 2], joined_columns}; }
 
   int64_t dhidden[2];  // [R, mlp_width]
-  int64_t dmixed, dvalue;
-  int64_t dquery_key, dattention;  // of one chunk
+  int64_t dmixed;
+  View dvalue;
+  int64_t dquery_key, dattention;  // of one chunk, or of the fused source
   int64_t node_table;              // [nodes, any columns]: what a linear map makes of P
   int64_t node_sums;               // [nodes, any columns]: sums of a gradient over samples
 
@@ -70,6 +79,7 @@ struct GeneralLayout {
   View take_rows(int64_t columns) { return {take(rows * columns), columns}; }
   void place_layers(const ModelSpec& spec, const Plan& plan);
   void place_attention(const AttentionBlock& block, int64_t attention_budget);
+  void place_fused_attention(const AttentionBlock& block);
 };
 
 }  // namespace posattn::cuda

@@ -12,16 +12,15 @@ Matrix<float> GeneralStep::query_key_heads(int64_t offset, int64_t count, bool k
                    2 * size);
 }
 
-void GeneralStep::rotate(int64_t offset, int64_t count, float sign) {
+void GeneralStep::rotate(Rows<float> query_key, int64_t count, float sign) {
   enqueue_rotate(shape_.slots, layout_.nodes * count, static_cast<int32_t>(count), 2 * spec_.heads,
-                 spec_.key_size(), memory_.rotation, sign,
-                 rows_at(offset, layout_.query_key_columns), data_.slots, stream_);
+                 spec_.key_size(), memory_.rotation, sign, query_key, data_.slots, stream_);
 }
 
 // Rotates queries and keys, then attention = softmax(Q K^T / sqrt(d_k)).
 void GeneralStep::scores(int layer, int64_t count, bool rope) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
-  if (rope) rotate(l.query_key, count, 1);
+  if (rope) rotate(rows_at(l.query_key, layout_.query_key_columns), count, 1);
   Product p = mixing(layout_.nodes, layout_.nodes, spec_.key_size());
   p.outer = static_cast<int32_t>(count);
   p.a = query_key_heads(l.query_key, count, false);
@@ -29,13 +28,13 @@ void GeneralStep::scores(int layer, int64_t count, bool rope) {
   p.c = attention_matrices(l.attention);
   p.alpha = 1 / std::sqrt(static_cast<float>(spec_.key_size()));
   enqueue(p);
-  softmax(layer, count, rows_at(l.attention, layout_.attention_stride));
+  softmax(layer, count, attention_rows(l.attention));
 }
 
 // From dattention the gradient of queries and keys: dQ = dS K / sqrt(d_k), dK = dS^T Q / sqrt(d_k).
 void GeneralStep::scores_backward(int layer, int64_t count, bool rope) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
-  softmax_backward(layer, count, rows_at(layout_.dattention, layout_.attention_stride));
+  softmax_backward(layer, count, attention_rows(layout_.dattention));
   Product p = mixing(layout_.nodes, spec_.key_size(), layout_.nodes);
   p.outer = static_cast<int32_t>(count);
   p.alpha = 1 / std::sqrt(static_cast<float>(spec_.key_size()));
@@ -46,7 +45,7 @@ void GeneralStep::scores_backward(int layer, int64_t count, bool rope) {
     p.c = query_key_heads(layout_.dquery_key, count, keys);
     enqueue(p);
   }
-  if (rope) rotate(layout_.dquery_key, count, -1);
+  if (rope) rotate(rows_at(layout_.dquery_key, layout_.query_key_columns), count, -1);
 }
 
 void GeneralStep::share(const PositionScores& kind, int layer) {

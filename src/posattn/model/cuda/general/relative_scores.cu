@@ -7,7 +7,7 @@ namespace posattn::cuda {
 
 void GeneralStep::share(const RelativeScores& kind, int layer) {
   const plain::RelativeShape shape{spec_.real_nodes, spec_.scratch_nodes, kind.reach};
-  const Rows<float> scores = rows_at(layout_.layers[layer].attention, layout_.attention_stride);
+  const Rows<float> scores = attention_rows(layout_.layers[layer].attention);
   const float* scratch = kind.scratch == no_tensor ? nullptr : parameter(kind.scratch);
   enqueue_relative_scores(shape_.slots, spec_.heads, shape,
                           {parameter(kind.distances), scratch, parameter_stride()}, scores,
@@ -17,7 +17,7 @@ void GeneralStep::share(const RelativeScores& kind, int layer) {
 
 void GeneralStep::share_backward(const RelativeScores& kind, int layer) {
   const plain::RelativeShape shape{spec_.real_nodes, spec_.scratch_nodes, kind.reach};
-  const Rows<float> dscores = rows_at(layout_.dattention, layout_.attention_stride);
+  const Rows<float> dscores = attention_rows(layout_.dattention);
   float* scratch = kind.scratch == no_tensor ? nullptr : gradient(kind.scratch);
   softmax_backward(layer, 1, dscores);
   enqueue_relative_scores_gradient(shape_.slots, spec_.heads, shape, dscores,

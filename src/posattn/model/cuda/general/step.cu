@@ -39,21 +39,18 @@ void GeneralStep::loss(double* losses) {
       return enqueue_squared_error(error, data_.targets, data_.counted, data_.slots,
                                    at(layout_.output), layout_.floats, memory_.errors, losses,
                                    stream_);
-    case Loss::cross_entropy: {
-      const Labels labels{data_.labels, data_.counted};
-      enqueue_label_scales(error, labels, data_.slots, memory_.label_scales, stream_);
-      return enqueue_cross_entropy(error, labels, memory_.label_scales, data_.slots,
-                                   at(layout_.output), layout_.floats, memory_.errors, losses,
-                                   stream_);
-    }
+    case Loss::cross_entropy:
+      return enqueue_cross_entropy(error, {data_.labels, data_.counted}, data_.slots,
+                                   at(layout_.output), layout_.floats, memory_.label_counts,
+                                   memory_.errors, losses, stream_);
   }
 }
 
 void GeneralStep::backward() {
   const HeadBlock& head = plan_.head;
   const Rows<float> dx = rows_of(layout_.dx(spec_.depth));
-  linear_gradient(head.map, matrix_of(layout_.head_input), rows_at(layout_.output, head.map.out),
-                  dx);
+  linear_gradient(whole(head.map), matrix_of(layout_.head_input),
+                  rows_at(layout_.output, head.map.out), dx);
   if (head.norm) normalise_backward(*head.norm, layout_.x.back(), dx);
   for (int layer = spec_.depth - 1; layer >= 0; --layer) backward_layer(layer);
   encode_backward(rows_of(layout_.dx(0)));

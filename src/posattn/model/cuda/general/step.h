@@ -2,8 +2,10 @@
 // their order are those of model/plan/plan_network.cc and plan_layer.cc.
 #pragma once
 
+#include "posattn/kernels/cuda/attention.h"
 #include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/product.h"
+#include "posattn/kernels/cuda/shared_attention.h"
 #include "posattn/model/cuda/general/layout.h"
 #include "posattn/model/plan/plan.h"
 
@@ -14,17 +16,17 @@ struct GeneralMemory {
   float* activations = nullptr;        // [slots, GeneralLayout::floats]
   float* product_workspace = nullptr;  // [slots, product_workspace]
   double* errors = nullptr;            // [slots, nodes]
-  double* label_scales = nullptr;      // [slots]
+  int32_t* label_counts = nullptr;     // [slots, nodes]
   const float* positions = nullptr;    // P by formula [nodes, encoding_size]
   const float* rotation = nullptr;     // RoPE's table [nodes, d_k]
 };
 
-// A linear map's place among the parameters: y = x W^T + b, W [out, in] with rows row_stride apart.
-// `in` may be a part of W's columns: of [data | P], either.
+// A linear map's place among the parameters: y = x W^T + b, W [out, in]. `in` may be a part of W's
+// columns: of [data | P], either. Two maps of the same x are one whose rows lie in two groups.
 struct LinearPart {
   int64_t weight = 0;
   TensorId bias = no_tensor;
-  int64_t row_stride = 0;
+  Axis rows, bias_rows;  // of W and b
   int32_t in = 0, out = 0;
 };
 
@@ -52,7 +54,8 @@ class GeneralStep {
   void forward_layer(int layer);
   void backward_layer(int layer);
   void forward_mlp(int layer);
-  void backward_mlp(int layer, Rows<float> dout, Rows<float> din);
+  // din = or += the gradient by the input.
+  void backward_mlp(int layer, Rows<float> dout, Rows<float> din, bool accumulate);
   void normalise(const NormalisationBlock& block, View x, View y);
   // dy becomes dx; dmixed is written over.
   void normalise_backward(const NormalisationBlock& block, View x, Rows<float> dy);
@@ -65,7 +68,13 @@ class GeneralStep {
   bool attend_backward(int layer, Rows<float> dheard, bool started);
   void softmax(int layer, int64_t count, Rows<const float> scores);
   void softmax_backward(int layer, int64_t count, Rows<float> dscores);
+  void mix_backward(int layer);
+  bool mixes_at_once() const;
+  MixingShape mixing_shape(int layer) const;
   Product mixing(int64_t rows, int64_t columns, int64_t depth) const;
+  Rows<float> attention_rows(int64_t offset) const {
+    return rows_at(offset, layout_.attention_stride);
+  }
   Matrix<float> attention_matrices(int64_t offset) const;
   Matrix<float> head_columns(int64_t offset) const;  // of all samples, for one shared attention
   Matrix<float> head_of_sample(int64_t offset, int64_t first) const;
@@ -90,30 +99,40 @@ class GeneralStep {
                              int64_t first, int64_t count);
   Matrix<const float> heard_by(int layer, int64_t first, int64_t count) const;
 
+  // general/fused_attention.cu
+  AttentionShape fused_shape(int layer) const;
+  LinearPart source_map(const DataScores& kind, int layer) const;
+  void attend_fused(const DataScores& kind, int layer);
+  void attend_fused_backward(const DataScores& kind, int layer, Rows<float> dheard, bool started);
+
   // general/query_key_scores.cu
   void scores(int layer, int64_t count, bool rope);
   void scores_backward(int layer, int64_t count, bool rope);
-  void rotate(int64_t offset, int64_t count, float sign);
+  void rotate(Rows<float> query_key, int64_t count, float sign);
   Matrix<float> query_key_heads(int64_t offset, int64_t count, bool keys) const;
 
   // general/dense.cu
   LinearPart part(const LinearBlock& map, int64_t first_column, int64_t in) const;
   LinearPart whole(const LinearBlock& map) const { return part(map, 0, map.in); }
+  // `end` is a product with nothing but an epilogue.
   void linear(const LinearPart& map, int64_t rows, Matrix<const float> x, Matrix<float> y,
-              Bias bias = Bias::parameter, bool relu = false);
+              Bias bias = Bias::parameter, Product end = {});
   // dW = or += dy^T x
-  void weight_gradient(const LinearPart& map, int64_t rows, Matrix<const float> x,
-                       Matrix<const float> dy, bool accumulate = false);
+  Product weight_gradient(const LinearPart& map, int64_t rows, Matrix<const float> x,
+                          Matrix<const float> dy, bool accumulate = false) const;
   // dx = or += dy W
   void input_gradient(const LinearPart& map, int64_t rows, Matrix<const float> dy, Matrix<float> dx,
-                      bool accumulate = false);
-  // Of all rows: dW, db, and dx = or +=.
-  void linear_gradient(const LinearBlock& map, Matrix<const float> x, Rows<float> dy,
-                       Rows<float> dx, bool accumulate = false, const float* activation = nullptr);
-  // node_sums = or += sums over samples of dy [nodes, count, columns], which becomes zero first
-  // where `activation` is not positive.
-  void sum_samples(Rows<float> dy, int64_t columns, int64_t count,
-                   const float* activation = nullptr, bool accumulate = false);
+                      Product end = {});
+  // Of all rows: dW, db and dx.
+  void linear_gradient(const LinearPart& map, Matrix<const float> x, Rows<float> dy, Rows<float> dx,
+                       Product end = {});
+  static Product added_to() {  // an epilogue: C +=
+    Product end;
+    end.accumulate = true;
+    return end;
+  }
+  // node_sums = or += sums over samples of dy [nodes, count, columns].
+  void sum_samples(Rows<float> dy, int64_t columns, int64_t count, bool accumulate = false);
   void vector_gradient(TensorId vector);  // from node_sums; of a bias, a shift or a gain
   // node_table = P W^T + b; and from node_sums the gradients of W, b and a learned P.
   void map_positions(const LinearPart& map);
