@@ -27,7 +27,7 @@ struct EvaluateFlags {
   std::vector<std::string> models;
   // By axis: values at which to test, as the user writes them; at most one is given.
   std::map<const EvaluationAxis*, std::optional<std::string>> values;
-  std::optional<std::string> axis;  // another axis and its values
+  std::vector<std::string> axes;  // others and their values
   int64_t samples = 1000;
   uint64_t seed = 0;
   int threads = 0;
@@ -35,62 +35,97 @@ struct EvaluateFlags {
   ModelHints hints;
 };
 
-EvaluatedModel evaluate_file(const std::filesystem::path& path, const EvaluateFlags& options,
-                             const EvaluationAxis& axis, const std::vector<double>& values,
-                             int threads) {
-  const Model model = load_model(path, options.hints);
-  std::optional<CarriedProgram> program;
-  std::optional<ProgramTask> computed;
-  if (model.origin.task.empty() && is_compiled(model)) {
-    program.emplace(carried_program(model, path.string()));
-    computed.emplace(program->program, &program->routed);
-  } else if (model.origin.task.empty()) {
-    throw Error(ExitCode::data,
-                fmt::format("'{}' does not say which task it was trained on", path.string()),
-                "a task", "add --task NAME ('posattn tasks' lists them)");
-  }
-  const Task& task = computed ? *computed : task_named_in(path.string(), model.origin.task);
-  if (options.baselines && task.baselines().empty()) {
-    throw Error(ExitCode::usage,
-                fmt::format("--baselines with '{}': task {} has none", path.string(), task.name()),
-                "a task that has some, as mixed-min");
-  }
-  return {.path = path.string(),
-          .program = program ? program->program.name : "",
-          .spec = model.spec,
-          .origin = model.origin,
-          .evaluation = evaluate({.model = &model,
-                                  .task = &task,
-                                  .axis = &axis,
-                                  .values = values,
-                                  .samples = options.samples,
-                                  .seed = options.seed,
-                                  .threads = threads,
-                                  .baselines = options.baselines})};
-}
-
-// The axis that the user names, or else the paper's.
-AxisValues chosen_axis(const EvaluateFlags& options) {
+// The axes that the user names; none where he names none.
+std::vector<AxisValues> chosen_axes(const EvaluateFlags& options) {
   std::vector<std::string> flags;
-  AxisValues chosen;
+  std::vector<AxisValues> chosen;
   for (const EvaluationAxis* axis : evaluation_axes()) {
     const std::optional<std::string>& values = options.values.at(axis);
     if (!values) continue;
     flags.push_back(axis->flag());
-    chosen = {*axis, axis->parse(*values, axis->flag())};
+    chosen = {{*axis, axis->parse(*values, axis->flag())}};
   }
-  if (options.axis) {
+  if (!options.axes.empty()) {
     flags.emplace_back("--axis");
-    chosen = parse_axis_values(*options.axis, "--axis");
+    chosen = parse_several_axes(fmt::format("{}", fmt::join(options.axes, ";")), "--axis");
   }
   if (flags.size() > 1) {
     throw Error(ExitCode::usage, fmt::format("{}", fmt::join(flags, " together with ")),
-                "one of them", "tests vary along one axis at a time");
+                "one of them", "--axis may be given several times, as --axis c=1..10");
   }
-  if (!flags.empty()) return chosen;
-  const EvaluationAxis& scales = *evaluation_axes().front();
-  return {scales, scales.parse(default_scales, scales.flag())};
+  return chosen;
 }
+
+// Where the user names none: the paper's, or for a task that cannot be tested along it, what the
+// task suggests for training runs.
+std::vector<AxisValues> usual_axes(const Task& task) {
+  const EvaluationAxis& scales = *evaluation_axes().front();
+  if (!states_axis(task, scales.name)) {
+    for (const auto& [key, value] : task.settings()) {
+      if (key == "test-axis") return parse_several_axes(value, key);
+    }
+  }
+  return {{scales, scales.parse(default_scales, scales.flag())}};
+}
+
+// Evaluates models along the axes, which the first one decides where the user did not.
+class ModelTests {
+ public:
+  ModelTests(const EvaluateFlags& options, int threads) : options_(options), threads_(threads) {
+    for (AxisValues& axis : chosen_axes(options)) add_axis(std::move(axis));
+  }
+
+  void add(const std::filesystem::path& path) {
+    const Model model = load_model(path, options_.hints);
+    std::optional<CarriedProgram> program;
+    std::optional<ProgramTask> computed;
+    if (model.origin.task.empty() && is_compiled(model)) {
+      program.emplace(carried_program(model, path.string()));
+      computed.emplace(program->program, &program->routed);
+    } else if (model.origin.task.empty()) {
+      throw Error(ExitCode::data,
+                  fmt::format("'{}' does not say which task it was trained on", path.string()),
+                  "a task", "add --task NAME ('posattn tasks' lists them)");
+    }
+    const Task& task = computed ? *computed : task_named_in(path.string(), model.origin.task);
+    if (options_.baselines && task.baselines().empty()) {
+      throw Error(
+          ExitCode::usage,
+          fmt::format("--baselines with '{}': task {} has none", path.string(), task.name()),
+          "a task that has some, as mixed-min");
+    }
+    if (results_.empty()) {
+      for (AxisValues& axis : usual_axes(task)) add_axis(std::move(axis));
+    }
+    for (size_t i = 0; i < results_.size(); ++i) {
+      results_[i].models.push_back({.path = path.string(),
+                                    .program = program ? program->program.name : "",
+                                    .spec = model.spec,
+                                    .origin = model.origin,
+                                    .evaluation = evaluate({.model = &model,
+                                                            .task = &task,
+                                                            .axis = &results_[i].axis,
+                                                            .values = values_[i],
+                                                            .samples = options_.samples,
+                                                            .seed = options_.seed,
+                                                            .threads = threads_,
+                                                            .baselines = options_.baselines})});
+    }
+  }
+
+  const std::vector<AxisResults>& results() const { return results_; }
+
+ private:
+  void add_axis(AxisValues axis) {
+    results_.push_back({std::move(axis.axis), {}});
+    values_.push_back(std::move(axis.values));
+  }
+
+  const EvaluateFlags& options_;
+  const int threads_;
+  std::vector<AxisResults> results_;
+  std::vector<std::vector<double>> values_;  // on each axis
+};
 
 void note_unfinished(const std::string& folder, const FoundModels& found) {
   if (found.unfinished.empty()) return;
@@ -104,14 +139,12 @@ void note_unfinished(const std::string& folder, const FoundModels& found) {
 }
 
 ExitCode evaluate_models(const EvaluateFlags& options) {
-  const auto [axis, values] = chosen_axis(options);
   constexpr int64_t most_samples = 1'000'000'000;
   if (options.samples < 1 || options.samples > most_samples) {
     throw Error(ExitCode::usage, fmt::format("--samples {} is out of range", options.samples),
                 fmt::format("1 to {}", most_samples));
   }
-  const int threads = thread_count(options.threads);
-  std::vector<EvaluatedModel> results;
+  ModelTests tests(options, thread_count(options.threads));
   std::vector<std::string> unfinished;
   std::set<std::filesystem::path> seen;  // what is named twice counts once
   const auto is_new = [&](const std::filesystem::path& path) {
@@ -124,11 +157,11 @@ ExitCode evaluate_models(const EvaluateFlags& options) {
       if (is_new(run)) unfinished.push_back(run.string());
     }
     for (const std::filesystem::path& path : found.models) {
-      if (is_new(path)) results.push_back(evaluate_file(path, options, axis, values, threads));
+      if (is_new(path)) tests.add(path);
     }
   }
-  write_output(options.json ? evaluation_json(results, axis, unfinished)
-                            : evaluation_text(results, axis, options.per_node));
+  write_output(options.json ? evaluation_json(tests.results(), unfinished)
+                            : evaluation_text(tests.results(), options.per_node));
   return ExitCode::done;
 }
 
@@ -145,8 +178,10 @@ void add_evaluate(CommandLine& command_line) {
                     "posattn evaluate runs/sort --scales 1..10,1000 --samples 10000 --json",
                     "posattn evaluate runs/sort --lengths 8",
                     "posattn evaluate runs/mixed-min --baselines",
+                    "posattn evaluate runs/k-hop --axis k=0..3 --axis k-unseen=0..3",
                     "posattn evaluate theirs.safetensors --task sort --architecture standard"},
        .details =
+           "Without a flag at scales, or as the task suggests ('posattn tasks' names its axes).\n"
            "A scale c tests on values in [-range c, range c] that leave the training range.\n"
            "Integers are drawn from [-range c, range c) and may lie in the training range.\n"
            "A sample is accurate when each output is within 0.1 + 0.1 |target|. Models that\n"
@@ -163,9 +198,11 @@ void add_evaluate(CommandLine& command_line) {
         ->option_text(by_default ? fmt::format("LIST [{}]", default_scales) : "LIST");
   }
   command
-      .add_option("--axis", options->axis,
-                  "An axis of the task's own, and values on it, as share=0,1")
-      ->option_text("NAME=LIST");
+      .add_option("--axis", options->axes,
+                  "An axis of the task's own, and values on it, as k=0..3; may be repeated")
+      ->option_text("NAME=LIST")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--samples", options->samples, "Samples per test")->option_text("INT [1000]");
   command.add_option("--seed", options->seed, "Of the test samples")->option_text("INT [0]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")

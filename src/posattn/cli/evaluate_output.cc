@@ -300,11 +300,9 @@ Json summary_json(const Group& group, const EvaluationAxis& axis) {
   return object;
 }
 
-}  // namespace
-
-std::string evaluation_text(const std::vector<EvaluatedModel>& models, const EvaluationAxis& axis,
-                            bool per_node) {
-  const std::vector<Group> groups = grouped(models);
+std::string axis_text(const AxisResults& results, bool per_node) {
+  const EvaluationAxis& axis = results.axis;
+  const std::vector<Group> groups = grouped(results.models);
   std::string text;
   for (const Group& group : groups) {
     text += (text.empty() ? "" : "\n") + group.title() + "\n" + metric_table(group, axis);
@@ -324,22 +322,52 @@ std::string evaluation_text(const std::vector<EvaluatedModel>& models, const Eva
   return text;
 }
 
-std::string evaluation_json(const std::vector<EvaluatedModel>& models, const EvaluationAxis& axis,
+Json model_json(const EvaluatedModel& model, const EvaluationAxis& axis) {
+  Json tests = Json::array();
+  for (const TestDetails& details : model.evaluation.details) {
+    tests.push_back(test_json(model.evaluation, axis, details));
+  }
+  Json entry = {{"path", model.path}};
+  entry.update(compared_with(model));
+  entry.update({{"architecture", preset_name(model.spec)},
+                {"length", model.origin.length},
+                {axis.plural, tests}});
+  return entry;
+}
+
+// Tests along a further axis join those that the entry has, or stand beside them.
+void add_tests(Json& entries, size_t index, Json entry, const std::string& plural) {
+  if (index == entries.size()) {
+    entries.push_back(std::move(entry));
+    return;
+  }
+  Json& tests = entries[index][plural];
+  for (Json& test : entry[plural]) tests.push_back(std::move(test));
+}
+
+}  // namespace
+
+std::string evaluation_text(const std::vector<AxisResults>& results, bool per_node) {
+  std::string text;
+  for (const AxisResults& of_axis : results) {
+    text += (text.empty() ? "" : "\n") + axis_text(of_axis, per_node);
+  }
+  return text;
+}
+
+std::string evaluation_json(const std::vector<AxisResults>& results,
                             const std::vector<std::string>& unfinished) {
   Json list = Json::array(), summary = Json::array();
-  for (const EvaluatedModel& model : models) {
-    Json tests = Json::array();
-    for (const TestDetails& details : model.evaluation.details) {
-      tests.push_back(test_json(model.evaluation, axis, details));
+  for (const auto& [axis, models] : results) {
+    size_t index = 0;
+    for (const EvaluatedModel& model : models) {
+      add_tests(list, index++, model_json(model, axis), axis.plural);
     }
-    Json entry = {{"path", model.path}};
-    entry.update(compared_with(model));
-    entry.update({{"architecture", preset_name(model.spec)},
-                  {"length", model.origin.length},
-                  {axis.plural, tests}});
-    list.push_back(std::move(entry));
+    index = 0;
+    for (const Group& group : grouped(models)) {
+      add_tests(summary, index++, summary_json(group, axis), axis.plural);
+    }
   }
-  for (const Group& group : grouped(models)) summary.push_back(summary_json(group, axis));
   // A path need not be UTF-8; JSON must be.
   return Json{{"models", list}, {"summary", summary}, {"unfinished", unfinished}}.dump(
              2, ' ', false, Json::error_handler_t::replace) +

@@ -17,14 +17,19 @@ struct EvaluatedModel {
   Evaluation evaluation;
 };
 
-// Every model was tested at the same values of the axis.
+// Models that were tested at the same values of an axis.
+struct AxisResults {
+  EvaluationAxis axis;
+  std::vector<EvaluatedModel> models;
+};
+
+// The same models along one axis or several.
 //
 // Models that differ in nothing but their weights, such as the seeds of a fleet, are summarised
 // together; where that leaves groups of one task, architecture and length, each says what differs.
-std::string evaluation_text(const std::vector<EvaluatedModel>& models, const EvaluationAxis& axis,
-                            bool per_node);
+std::string evaluation_text(const std::vector<AxisResults>& results, bool per_node);
 // unfinished: folders of runs that have no model yet.
-std::string evaluation_json(const std::vector<EvaluatedModel>& models, const EvaluationAxis& axis,
+std::string evaluation_json(const std::vector<AxisResults>& results,
                             const std::vector<std::string>& unfinished);
 
 }  // namespace posattn

@@ -3,14 +3,16 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
+#include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/inspect_output.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/predict.h"
+#include "posattn/evaluation/samples_io.h"
 #include "posattn/evaluation/table_io.h"
 #include "posattn/model/network.h"
 #include "posattn/report/svg/attention_svg.h"
@@ -20,7 +22,8 @@ namespace posattn {
 namespace {
 
 struct InspectFlags {
-  std::string model, attention, input;
+  std::string model, attention, input, part;
+  std::optional<int> node;
   bool json = false;
   ModelHints hints;
 };
@@ -30,17 +33,29 @@ struct InputRow {
   std::vector<int32_t> tokens;
   int real_nodes = 0;  // 0: there is no row
   std::string note;
+  bool named = false;  // the nodes are those of an input that somebody chose or that counts
+
+  Batch batch() const {
+    return {.inputs = values, .samples = 1, .real_nodes = real_nodes, .tokens = tokens};
+  }
 };
 
-// `input` is a file, whose first row counts, or the numbers themselves.
-Table read_input(const std::string& input, int64_t columns, const RowPattern& pattern) {
+// `input` is a file, whose first row counts, or the numbers or the text themselves.
+ReadSamples read_input(const std::string& input, int64_t columns, const Model& model) {
   std::error_code ignored;
-  if (std::filesystem::exists(input, ignored)) return read_table(input, columns, pattern);
-  if (input.find_first_not_of("0123456789+-.eE, \t") != std::string::npos) {
-    throw Error(ExitCode::data, fmt::format("--input '{}': there is no such file", input),
-                "a file, or the numbers of one row, as 1,2,3");
+  if (std::filesystem::exists(input, ignored)) {
+    return parse_samples(read_bytes(input), input, model, columns);
   }
-  return parse_csv(input, "--input", columns, pattern);
+  const bool is_name = input.find('/') != std::string::npos || input.ends_with(".txt") ||
+                       input.ends_with(".csv") || input.ends_with(".npy");
+  const TaskText* text = text_of(model);
+  if (is_name ||
+      (text == nullptr && input.find_first_not_of("0123456789+-.eE, \t") != std::string::npos)) {
+    throw Error(ExitCode::data, fmt::format("--input '{}': there is no such file", input),
+                fmt::format("a file, or {}",
+                            text == nullptr ? "the numbers of one row, as 1,2,3" : text->form()));
+  }
+  return parse_samples(input, "--input", model, columns);
 }
 
 // The input to show the attention for; empty when there is none.
@@ -52,13 +67,14 @@ InputRow attention_input(const Model& model, const std::string& path, const std:
                                     ? "the same for every input of this length"
                                     : "the same for every input";
   if (!input.empty()) {
-    Table table = read_input(
-        input, model.origin.variable_length ? 0 : nodes * (pattern.whole + pattern.real), pattern);
-    const int real_nodes = samples_of(model, table, "--input").real_nodes;
-    table.values.resize(real_nodes * pattern.real);  // the first row
-    table.whole.resize(real_nodes * pattern.whole);
-    return {std::move(table.values), std::move(table.whole), real_nodes,
-            depends_on_input ? "for the row of --input" : any_input};
+    ReadSamples samples = read_input(
+        input, model.origin.variable_length ? 0 : nodes * (pattern.whole + pattern.real), model);
+    const int real_nodes = samples_of(model, samples.table, "--input").real_nodes;
+    samples.table.values.resize(real_nodes * pattern.real);  // the first row
+    samples.table.whole.resize(real_nodes * pattern.whole);
+    const char* kind = samples.lines.empty() ? "row" : "line";
+    return {std::move(samples.table.values), std::move(samples.table.whole), real_nodes,
+            depends_on_input ? fmt::format("for the {} of --input", kind) : any_input, true};
   }
   if (!depends_on_input) {
     return {std::vector<float>(nodes * pattern.real), std::vector<int32_t>(nodes * pattern.whole),
@@ -74,52 +90,88 @@ InputRow attention_input(const Model& model, const std::string& path, const std:
   return {{sample.inputs.begin(), sample.inputs.end()},
           {sample.tokens.begin(), sample.tokens.end()},
           model.spec.real_nodes,
-          "for one random input; --input 1,2,... shows another"};
+          "for one random input; --input shows another",
+          true};
 }
 
 std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& path,
                                             const std::string& input) {
-  InputRow row = attention_input(model, path, input);
+  const InputRow row = attention_input(model, path, input);
   if (row.real_nodes == 0 || !shows_attention(model.spec)) return std::nullopt;
-  const Batch batch{
-      .inputs = row.values, .samples = 1, .real_nodes = row.real_nodes, .tokens = row.tokens};
-  return AttentionMaps{.caption = std::move(row.note),
-                       .depth = model.spec.depth,
-                       .heads = model.spec.heads,
-                       .nodes = row.real_nodes + model.spec.scratch_nodes,
-                       .scratch_nodes = model.spec.scratch_nodes,
-                       .weights = Network(model.spec).attention(model.parameters, batch)};
+  AttentionMaps maps{.caption = row.note,
+                     .depth = model.spec.depth,
+                     .heads = model.spec.heads,
+                     .nodes = row.real_nodes + model.spec.scratch_nodes,
+                     .scratch_nodes = model.spec.scratch_nodes,
+                     .weights = Network(model.spec).attention(model.parameters, row.batch())};
+  const TaskText* text = text_of(model);
+  if (text != nullptr && row.named) maps.names = node_texts(*text, row.batch());
+  return maps;
 }
 
-ExitCode inspect(const InspectFlags& options) {
-  const bool to_output = is_standard_output(options.attention);
-  if (!options.attention.empty() && !options.attention.ends_with(".svg") && !to_output) {
+// "40..60" of the nodes of the input.
+AttentionMaps chosen_part(const AttentionMaps& maps, const std::string& part) {
+  const size_t dots = part.find("..");
+  const int last_node = maps.nodes - maps.scratch_nodes - 1;
+  if (dots != std::string::npos) {
+    const int64_t first = parse_integer(part.substr(0, dots), "--part");
+    const int64_t last = parse_integer(part.substr(dots + 2), "--part");
+    if (first >= 0 && first <= last && last <= last_node) {
+      AttentionMaps chosen = part_of(maps, static_cast<int>(first), static_cast<int>(last));
+      chosen.caption += fmt::format("; nodes {} to {}", first, last);
+      return chosen;
+    }
+  }
+  throw Error(ExitCode::usage, fmt::format("--part '{}'", part),
+              fmt::format("nodes, as 40..60, from 0 to {}", last_node));
+}
+
+void check_flags(const InspectFlags& options) {
+  if (!options.attention.empty() && !options.attention.ends_with(".svg") &&
+      !is_standard_output(options.attention)) {
     throw Error(ExitCode::usage, fmt::format("--attention '{}'", options.attention),
                 "a name that ends in .svg, or - for standard output");
   }
   refuse_with_standard_output(options.attention, options.json, "--json");
+  refuse_with_standard_output(options.attention, options.node.has_value(), "--node");
+}
+
+// Throws where there is none to show, or not of what was asked for.
+void check_attention(const Model& model, const std::optional<AttentionMaps>& attention,
+                     const InspectFlags& options) {
+  if (!shows_attention(model.spec)) {
+    throw Error(ExitCode::usage, fmt::format("attention maps of {} nodes", model.spec.nodes()),
+                fmt::format("at most {}", most_routed_nodes),
+                "the tensors attn.routes name the node that each node reads");
+  }
+  if (!attention) {
+    throw Error(ExitCode::usage, "this model's attention depends on its input", "--input",
+                "add --input 1,2,... with the numbers of one sample");
+  }
+  if (options.node && (*options.node < 0 || *options.node >= attention->nodes)) {
+    throw Error(ExitCode::usage, fmt::format("--node {}", *options.node),
+                fmt::format("0 to {}", attention->nodes - 1));
+  }
+}
+
+ExitCode inspect(const InspectFlags& options) {
+  check_flags(options);
   const std::filesystem::path path = find_model(options.model);
   const Model model = read_model(path, options.hints);
-  const Inspection inspection{path.string(), &model,
-                              attention_maps(model, path.string(), options.input)};
-  if (!options.attention.empty()) {
-    if (!shows_attention(model.spec)) {
-      throw Error(ExitCode::usage, fmt::format("attention maps of {} nodes", model.spec.nodes()),
-                  fmt::format("at most {}", most_routed_nodes),
-                  "the tensors attn.routes name the node that each node reads");
-    }
-    if (!inspection.attention) {
-      throw Error(ExitCode::usage, "this model's attention depends on its input", "--input",
-                  "add --input 1,2,... with the numbers of one sample");
-    }
-    const AttentionMaps& maps = *inspection.attention;
-    write_result(
-        options.attention,
-        attention_svg(maps.weights, maps.depth, maps.heads, maps.nodes, maps.scratch_nodes,
-                      fmt::format("{}, {}", path.string(), maps.caption),
-                      attention_scale_end(maps.weights, maps.depth, maps.heads, maps.nodes)));
+  Inspection inspection{path.string(), &model, attention_maps(model, path.string(), options.input),
+                        options.node};
+  if (!options.attention.empty() || !options.part.empty() || options.node) {
+    check_attention(model, inspection.attention, options);
   }
-  if (to_output) return ExitCode::done;
+  if (!options.part.empty())
+    inspection.attention = chosen_part(*inspection.attention, options.part);
+  if (!options.attention.empty()) {
+    const AttentionMaps& maps = *inspection.attention;
+    write_result(options.attention,
+                 attention_svg(maps, fmt::format("{}, {}", path.string(), maps.caption),
+                               attention_scale_end(maps)));
+  }
+  if (is_standard_output(options.attention)) return ExitCode::done;
   write_output(options.json ? inspection_json(inspection) : inspection_text(inspection));
   if (!options.json && !options.attention.empty()) {
     write_output(fmt::format("attention maps in {}\n", options.attention));
@@ -138,6 +190,8 @@ void add_inspect(CommandLine& command_line) {
        .examples = {"posattn inspect runs/cumulative-sum/positional-seed0",
                     "posattn inspect model.safetensors --attention attention.svg",
                     "posattn inspect model.safetensors --input 1,2,3,4,5,6,7,8",
+                    "posattn inspect runs/k-hop/standard-seed0 --input words.txt --node 57",
+                    "posattn inspect runs/k-hop/standard-seed0 --input words.txt --part 40..60",
                     "posattn inspect theirs.safetensors --architecture standard --length 8"}},
       [options] { return inspect(*options); });
   command.add_option("MODEL", options->model, "A model file or run folder")
@@ -149,9 +203,17 @@ void add_inspect(CommandLine& command_line) {
       ->option_text("FILE.svg");
   command
       .add_option("--input", options->input,
-                  "Numbers or a file of them, for attention that depends on the input")
+                  "Numbers, text or a file of them, for attention that depends on the input")
       ->option_text("ROW");
-  add_json_flag(command, options->json);
+  CLI::Option* part =
+      command.add_option("--part", options->part, "Only these nodes of the input, as 40..60")
+          ->option_text("NODES");
+  CLI::Option* node =
+      command
+          .add_option("--node", options->node, "Where this node looks most, in place of the maps")
+          ->option_text("INT")
+          ->excludes(part);
+  add_json_flag(command, options->json).excludes(node);
   add_hint_flags(command, options->hints);
 }
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "posattn/base/text.h"
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 
 namespace posattn {
@@ -60,10 +62,13 @@ std::string heading(const Inspection& inspection) {
                                : "task unknown (the file has no metadata of posattn)\n";
   } else {
     text += fmt::format(
-        "{} {}, {} {}, {} values in [-{}, {}]\n",
-        is_compiled(model) ? "compiled for" : "trained on", printable(model.origin.task),
-        model.origin.variable_length ? "lengths up to" : "length", model.origin.length,
-        model.origin.integers ? "integer" : "real", model.origin.range, model.origin.range);
+        "{} {}, {} {}{}\n", is_compiled(model) ? "compiled for" : "trained on",
+        printable(model.origin.task), model.origin.variable_length ? "lengths up to" : "length",
+        model.origin.length,
+        model.spec.data_columns == 0
+            ? ""
+            : fmt::format(", {} values in [-{}, {}]", model.origin.integers ? "integer" : "real",
+                          model.origin.range, model.origin.range));
   }
   for (const auto& [name, value] : model.origin.notes) text += note_text(name, value);
   text += fmt::format("\n{} architecture\n", preset_name(model.spec));
@@ -93,24 +98,52 @@ const char* shade(float share) {
   return shades[std::clamp(static_cast<int>(share * 5), 0, 4)];
 }
 
+// Beside a row, its number and name; nothing where nodes have none.
+std::string row_label(const AttentionMaps& maps, int node, int widest) {
+  if (maps.names.empty()) return "";
+  const std::string name = maps.full_name(node);
+  return "  " + name + std::string(widest - display_width(name), ' ');
+}
+
+// Above the columns of all heads, where names are as narrow as a cell.
+std::string column_names(const AttentionMaps& maps, int widest_label) {
+  std::string names;
+  for (int node = 0; node < maps.nodes; ++node) {
+    const std::string name = maps.name(node);
+    if (maps.names.empty() || display_width(name) > 2) return "";
+    names += name + std::string(2 - display_width(name), ' ');
+  }
+  std::string text = "  " + std::string(widest_label + 2, ' ');
+  for (int head = 0; head < maps.heads; ++head) text += "  " + names;
+  return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
+}
+
 // The heads of a layer side by side; a row shows where one node looks.
 std::string heat_maps(const AttentionMaps& maps) {
   std::string text = fmt::format("attention ({})\n", maps.caption);
   if (maps.nodes > widest_text_map) {
-    return text + fmt::format("  {} nodes are too many to show here: use --attention FILE.svg\n",
-                              maps.nodes);
+    return text + fmt::format(
+                      "  {} nodes are too many to show here: use --attention FILE.svg, --part "
+                      "0..{} or --node 0\n",
+                      maps.nodes, widest_text_map - 1);
   }
-  // A softmax is never zero everywhere, so the largest weight is positive.
-  const float largest = *std::max_element(maps.weights.begin(), maps.weights.end());
+  // A softmax is never zero everywhere, so the largest weight is positive; of a part it may be 0.
+  const float largest =
+      std::max(*std::max_element(maps.weights.begin(), maps.weights.end()), 1e-30f);
   text += fmt::format(
       "  a row is a node; shade by share of the largest weight, {}:\n"
       "  ·· < 0.2 ≤ ░░ < 0.4 ≤ ▒▒ < 0.6 ≤ ▓▓ < 0.8 ≤ ██\n",
       short_number(largest));
+  int widest = 0;
+  for (int node = 0; node < maps.nodes; ++node) {
+    widest = std::max(widest, display_width(maps.full_name(node)));
+  }
+  const std::string above = column_names(maps, widest);
   const int64_t map_size = int64_t{1} * maps.nodes * maps.nodes;
   for (int layer = 0; layer < maps.depth; ++layer) {
-    text += fmt::format("  layer {}, heads 0 to {}\n", layer, maps.heads - 1);
+    text += fmt::format("  layer {}, heads 0 to {}\n{}", layer, maps.heads - 1, above);
     for (int node = 0; node < maps.nodes; ++node) {
-      text += "  ";
+      text += "  " + row_label(maps, node, widest);
       for (int head = 0; head < maps.heads; ++head) {
         const float* row = maps.weights.data() +
                            (int64_t{1} * layer * maps.heads + head) * map_size +
@@ -122,6 +155,28 @@ std::string heat_maps(const AttentionMaps& maps) {
     }
   }
   return text;
+}
+
+// The places that a node looks at most, strongest first, for every layer and head.
+std::string strongest_places(const AttentionMaps& maps, int node) {
+  const int shown = std::min(5, maps.nodes);
+  TextTable table({"layer", "head", "looks at"}, 3);
+  std::vector<int> places(maps.nodes);
+  for (int map = 0; map < maps.depth * maps.heads; ++map) {
+    const float* row =
+        maps.weights.data() + (int64_t{1} * map * maps.nodes + node) * int64_t{1} * maps.nodes;
+    std::iota(places.begin(), places.end(), 0);
+    std::ranges::partial_sort(places, places.begin() + shown,
+                              [row](int left, int right) { return row[left] > row[right]; });
+    std::string text;
+    for (int i = 0; i < shown; ++i) {
+      text += fmt::format("{}{} ({:.3f})", i > 0 ? ", " : "", maps.full_name(places[i]),
+                          row[places[i]]);
+    }
+    table.add_row({std::to_string(map / maps.heads), std::to_string(map % maps.heads), text});
+  }
+  return fmt::format("attention of node {} ({})\n{}", maps.full_name(node), maps.caption,
+                     table.to_string());
 }
 
 Json attention_json(const AttentionMaps& maps) {
@@ -138,7 +193,11 @@ Json attention_json(const AttentionMaps& maps) {
     }
     layers.push_back(heads);
   }
-  return {{"caption", maps.caption}, {"layers", layers}};
+  Json object = {{"caption", maps.caption}};
+  if (!maps.names.empty()) object["names"] = maps.names;
+  if (maps.first_node > 0) object["first_node"] = maps.first_node;
+  object["layers"] = layers;
+  return object;
 }
 
 }  // namespace
@@ -147,7 +206,8 @@ std::string inspection_text(const Inspection& inspection) {
   const ModelSpec& spec = inspection.model->spec;
   std::string attention = "attention depends on the input: --input 1,2,... shows it for that row\n";
   if (inspection.attention) {
-    attention = heat_maps(*inspection.attention);
+    const AttentionMaps& maps = *inspection.attention;
+    attention = inspection.node ? strongest_places(maps, *inspection.node) : heat_maps(maps);
   } else if (!shows_attention(spec)) {
     attention =
         fmt::format("attention reads fixed places (attn.routes); {} nodes are too many to show\n",

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "posattn/model/model_file.h"
-#include "posattn/report/page/report_input.h"
+#include "posattn/report/svg/attention_svg.h"
 
 namespace posattn {
 
@@ -19,6 +19,7 @@ struct Inspection {
   std::string path;
   const Model* model = nullptr;
   std::optional<AttentionMaps> attention;  // absent when there is no input or place for it
+  std::optional<int> node;                 // show where this one looks, in place of the maps
 };
 
 std::string inspection_text(const Inspection& inspection);

@@ -2,6 +2,7 @@
 #include "posattn/evaluation/predict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -20,6 +21,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/npy.h"
+#include "posattn/evaluation/samples_io.h"
 #include "posattn/evaluation/table_io.h"
 
 namespace posattn {
@@ -32,7 +34,14 @@ struct PredictFlags {
   ModelHints hints;
 };
 
-std::string rows_as_json(const Table& table) {
+// What a model answers: a row for each sample, and for lines of text a text.
+struct Answers {
+  Table table;
+  std::vector<std::string> lines, texts;  // none for a table, or of scores
+};
+
+std::string as_json(const Answers& answers) {
+  const Table& table = answers.table;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   const auto add_rows = [&](const auto& numbers) {
     for (auto first = numbers.begin(); first != numbers.end(); first += table.columns) {
@@ -41,23 +50,77 @@ std::string rows_as_json(const Table& table) {
   };
   add_rows(table.values);
   add_rows(table.whole);
-  return nlohmann::ordered_json{{"rows", table.rows}, {"columns", table.columns}, {"outputs", rows}}
-             .dump() +
-         "\n";
+  nlohmann::ordered_json document = {
+      {"rows", table.rows}, {"columns", table.columns}, {"outputs", rows}};
+  if (!answers.lines.empty()) {
+    document["lines"] = answers.lines;
+    document["answers"] = answers.texts;
+  }
+  return document.dump() + "\n";
 }
 
-bool wants_npy(const PredictFlags& options) {
-  return options.format.empty() ? options.output.ends_with(".npy") : options.format == "npy";
+std::string as_text(const Answers& answers) {
+  std::string text;
+  for (size_t i = 0; i < answers.lines.size(); ++i) {
+    text += fmt::format("{} -> {}\n", answers.lines[i], answers.texts[i]);
+  }
+  return text;
 }
 
-std::string formatted(const Table& table, const PredictFlags& options) {
-  if (options.json) return rows_as_json(table);
-  return wants_npy(options) ? to_npy(table) : to_csv(table);
+// "csv" or "npy" where the user asks for it, by flag or by the ending of the output.
+std::string wanted_format(const PredictFlags& options) {
+  if (!options.format.empty()) return options.format;
+  if (options.output.ends_with(".npy")) return "npy";
+  return options.output.ends_with(".csv") || options.scores ? "csv" : "";
+}
+
+std::string formatted(const Answers& answers, const PredictFlags& options) {
+  if (options.json) return as_json(answers);
+  const std::string format = wanted_format(options);
+  if (format.empty() && !answers.lines.empty()) return as_text(answers);
+  return format == "npy" ? to_npy(answers.table) : to_csv(answers.table);
+}
+
+std::vector<std::string> answer_texts(const Table& table, const TaskText& text) {
+  std::vector<std::string> texts;
+  for (int64_t at = 0; at < table.rows * table.columns; at += table.columns) {
+    texts.push_back(
+        table.pattern.whole > 0
+            ? text.answers(std::span(table.whole).subspan(at, table.columns))
+            : fmt::format("{}",
+                          fmt::join(std::span(table.values).subspan(at, table.columns), " ")));
+  }
+  return texts;
+}
+
+Answers answer(const Model& model, ReadSamples input, const std::string& name, bool scores,
+               int threads) {
+  const Batch samples = samples_of(model, input.table, name);
+  const int columns = model.spec.output_columns;
+  std::vector<float> outputs =
+      read_outputs(model.spec, predict(model, samples, threads), samples.real_nodes);
+  const int64_t nodes = model.spec.nodes_read(samples.real_nodes);
+  Answers answers;
+  if (model.spec.loss == Loss::cross_entropy && !scores) {
+    answers.table = {.rows = input.table.rows,
+                     .columns = nodes,
+                     .values = {},
+                     .whole = decided_classes(outputs, columns),
+                     .pattern = {.whole = 1, .real = 0}};
+  } else {
+    answers.table = {
+        .rows = input.table.rows, .columns = nodes * columns, .values = std::move(outputs)};
+  }
+  if (!input.lines.empty() && !scores) {
+    answers.texts = answer_texts(answers.table, *text_of(model));
+    answers.lines = std::move(input.lines);
+  }
+  return answers;
 }
 
 // A line of text in, a line of text out.
 ExitCode predict_text(const PredictFlags& options, const Model& model) {
-  if (options.scores || wants_npy(options)) {
+  if (options.scores || wanted_format(options) == "npy") {
     throw Error(ExitCode::usage, "--scores and NPY for a model that answers in writing",
                 "text or --json", "leave them out");
   }
@@ -84,38 +147,25 @@ ExitCode predict_file(const PredictFlags& options) {
   if (!options.format.empty() && options.format != "csv" && options.format != "npy") {
     throw unknown_name(ExitCode::usage, "format", options.format, formats);
   }
-  if (options.json && wants_npy(options)) {
+  if (options.json && wanted_format(options) == "npy") {
     throw Error(ExitCode::usage, "--json and NPY output are both asked for", "one of them");
   }
   const int threads = thread_count(options.threads);
   const Model model = read_model(find_model(options.model), options.hints);
   if (written_answers_of(model) != nullptr) return predict_text(options, model);
-  const bool classes = model.spec.loss == Loss::cross_entropy;
-  if (options.scores && !classes) {
+  if (options.scores && model.spec.loss != Loss::cross_entropy) {
     throw Error(ExitCode::usage, "--scores for a model whose outputs are numbers",
                 "a model of classes", "leave --scores out");
   }
-  const RowPattern pattern = row_pattern(model.spec);
   const bool piped = options.input == "-";
   const std::string name = piped ? "standard input" : options.input;
-  Table input =
-      piped ? read_table(std::cin, name, 0, pattern) : read_table(options.input, 0, pattern);
+  ReadSamples input =
+      parse_samples(piped ? read_bytes(std::cin, name) : read_bytes(options.input), name, model);
   if (is_compiled(model) && model.origin.notes.contains("program")) {
-    check_rows(carried_program(model, options.model), input, name);
+    check_rows(carried_program(model, options.model), input.table, name);
   }
-  const Batch samples = samples_of(model, input, name);
-  Table result;
-  result.rows = input.rows;
-  result.values = predict(model, samples, threads);
-  result.columns = int64_t{1} * samples.real_nodes * model.spec.output_columns;
-  if (classes && !options.scores) {
-    result = {.rows = input.rows,
-              .columns = samples.real_nodes,
-              .values = {},
-              .whole = decided_classes(result.values, model.spec.output_columns),
-              .pattern = {.whole = 1, .real = 0}};
-  }
-  write_result(options.output, formatted(result, options));
+  write_result(options.output,
+               formatted(answer(model, std::move(input), name, options.scores, threads), options));
   return ExitCode::done;
 }
 
@@ -126,28 +176,32 @@ void add_predict(CommandLine& command_line) {
   CLI::App& command = add_command(
       command_line,
       {.name = "predict",
-       .description = "A model's outputs for rows of numbers or tokens",
+       .description = "A model's outputs for rows of numbers or tokens, or lines of text",
        .examples = {"echo 1,2,3,4,5,6,7,8 | posattn predict runs/cumulative-sum/positional-seed0",
                     "posattn predict model.safetensors --input x.csv --output y.csv",
-                    "posattn predict model.safetensors --input x.npy --output y.npy"},
+                    "posattn predict model.safetensors --input x.npy --output y.npy",
+                    "posattn predict runs/k-hop/standard-seed0 --input words.txt"},
        .details =
            "One row per sample: the task's own row (n numbers for the sequence tasks, 2n for\n"
            "min-sum, n x n for path). Input may be CSV or NPY; its content tells which. A model "
            "of\n"
            "tokens reads whole numbers, one with numbers too the token (-1: none) before them; a\n"
-           "model of classes answers with the class of each node. A model that was trained on\n"
-           "written prompts reads a prompt in each line and writes its answer."},
+           "model of classes answers with the class of each node. For tasks that people write as\n"
+           "text ('posattn tasks') a line of text is a sample, and answers are text: '2 abcab ->\n"
+           "--ab-'. A model that was trained on written prompts reads a prompt in each line and\n"
+           "writes its answer."},
       [options] { return predict_file(*options); });
   command.add_option("MODEL", options->model, "A model file or run folder")
       ->required()
       ->type_name("");
-  command.add_option("--input", options->input, "Rows to read; '-': standard input")
+  command.add_option("--input", options->input, "Rows or lines to read; '-': standard input")
       ->option_text("FILE [-]");
   add_output_option(command, options->output, "File to write; '-': standard output", "FILE [-]");
   CLI::Option* format =
       command
-          .add_option("--format", options->format, "csv or npy; npy when the output ends in .npy")
-          ->option_text("NAME [csv]");
+          .add_option("--format", options->format,
+                      "csv or npy; by default as the output ends, and text for text")
+          ->option_text("NAME");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
   command.add_flag("--scores", options->scores, "The score of every class instead of the class");

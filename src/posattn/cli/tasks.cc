@@ -1,4 +1,6 @@
 // posattn tasks
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,27 +15,81 @@ namespace {
 
 constexpr int shown_length = 8;  // the paper's length, for the shapes in the listing
 
+bool has_usual_axes(const Task& task) {
+  const std::vector<TestAxis> axes = task.test_axes();
+  return axes.size() == 1 && axes[0].name == "c";
+}
+
 std::string tasks_json() {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Task* task : tasks()) {
     const TaskShape shape = task->shape(shown_length);
-    list.push_back({{"name", task->name()},
-                    {"description", task->description()},
-                    {"shortest_length", task->shortest_length()},
-                    {"variable_length", task->supports_variable_length()},
-                    {"nodes_at_length_8", shape.real_nodes},
-                    {"data_columns_at_length_8", shape.data_columns},
-                    {"output_columns_at_length_8", shape.output_columns}});
+    nlohmann::ordered_json axes = nlohmann::ordered_json::array();
+    for (const TestAxis& axis : task->test_axes()) {
+      axes.push_back({{"name", axis.name}, {"description", axis.description}});
+    }
+    nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+    for (const auto& [key, value] : task->settings()) settings[key] = value;
+    list.push_back(
+        {{"name", task->name()},
+         {"description", task->description()},
+         {"shortest_length", task->shortest_length()},
+         {"variable_length", task->supports_variable_length()},
+         {"nodes_at_length_8", shape.real_nodes},
+         {"data_columns_at_length_8", shape.data_columns},
+         {"output_columns_at_length_8", shape.output_columns},
+         {"vocabulary", shape.vocabulary},
+         {"read_nodes_at_length_8", shape.nodes_read()},
+         {"answers", task->loss() == Loss::cross_entropy ? "classes" : "numbers"},
+         {"text", task->text() == nullptr ? nlohmann::ordered_json(nullptr)
+                                          : nlohmann::ordered_json(task->text()->form())},
+         {"test_axes", axes},
+         {"settings", settings}});
   }
   return list.dump(2) + "\n";
 }
 
-std::string tasks_text() {
-  TextTable table({"task", "description"}, 2);
-  for (const Task* task : tasks()) {
-    table.add_row({std::string(task->name()), std::string(task->description())});
+std::string count_text(int nodes, int columns, const char* noun) {
+  return columns == 1 ? fmt::format("{} {}{}", nodes, noun, nodes == 1 ? "" : "s")
+                      : fmt::format("{} x {} {}s", nodes, columns, noun);
+}
+
+std::string input_text(const TaskShape& shape) {
+  if (shape.vocabulary == 0) return count_text(shape.real_nodes, shape.data_columns, "number");
+  return fmt::format("{} tokens of {}{}", shape.real_nodes, shape.vocabulary,
+                     shape.data_columns > 0 ? " or numbers" : "");
+}
+
+std::string output_text(const Task& task, const TaskShape& shape) {
+  if (task.loss() == Loss::squared_error) {
+    return count_text(shape.nodes_read(), shape.output_columns, "number");
   }
-  return table.to_string();
+  return fmt::format("{} class{} of {}", shape.nodes_read(), shape.nodes_read() == 1 ? "" : "es",
+                     shape.output_columns);
+}
+
+// What a task has beside numbers and the value range.
+std::string further_text(const Task& task) {
+  std::string text;
+  if (task.text() != nullptr) text += fmt::format("  as text: {}\n", task.text()->form());
+  if (!has_usual_axes(task)) {
+    for (const TestAxis& axis : task.test_axes()) {
+      text += fmt::format("  --axis {}: {}\n", axis.name, axis.description);
+    }
+  }
+  return text.empty() ? "" : fmt::format("\n{}\n{}", task.name(), text);
+}
+
+std::string tasks_text() {
+  TextTable table({"task", fmt::format("in (n = {})", shown_length), "out", "description"}, 4);
+  std::string further;
+  for (const Task* task : tasks()) {
+    const TaskShape shape = task->shape(shown_length);
+    table.add_row({std::string(task->name()), input_text(shape), output_text(*task, shape),
+                   std::string(task->description())});
+    further += further_text(*task);
+  }
+  return table.to_string() + further;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/train_output.h"
 #include "posattn/cli/train_settings.h"
+#include "posattn/tasks/task.h"
 #include "posattn/training/fleet.h"
 
 namespace posattn {
@@ -47,6 +48,15 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
   return text;
 }
 
+// What samples are like: "k-hop, length 99, tokens of 16".
+std::string samples_words(const RunConfig& config) {
+  const TaskShape shape = find_task(config.task).shape(static_cast<int>(config.length));
+  std::string words = fmt::format("{}, length {}", config.task, config.length);
+  if (shape.vocabulary > 0) words += fmt::format(", tokens of {}", shape.vocabulary);
+  if (shape.data_columns > 0) words += fmt::format(", values in [-{0}, {0}]", config.range);
+  return words;
+}
+
 ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
   std::vector<RunConfig> configs = collect_configs(settings);
   for (const RunConfig& config : configs) validate(config);
@@ -63,8 +73,7 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   options.command_line = shell_command(arguments);
   for (RunConfig& config : configs) config = with_device(config, options);
   fmt::print(stderr, "{}\n", machine_line(find_machine(), threads, configs[0].device));
-  fmt::print(stderr, "{}, length {}, values in [-{}, {}]: {} run{} in {}\n", configs[0].task,
-             configs[0].length, configs[0].range, configs[0].range, configs.size(),
+  fmt::print(stderr, "{}: {} run{} in {}\n", samples_words(configs[0]), configs.size(),
              configs.size() == 1 ? "" : "s", out.string());
   ProgressDisplay display(configs);
   options.stop = &catch_interrupts();
@@ -119,11 +128,14 @@ void add_train(CommandLine& command_line) {
             "posattn train --config sweep.toml --set lr=0.001 --out runs/sweep",
             "posattn train --config runs/sort/positional-seed0/config.toml --out again",
             "posattn train --task sort --epochs 200 --dry-run > sort.toml",
-            "posattn train --from sort.safetensors --from-noise 0.01 --seeds 0..2"},
+            "posattn train --from sort.safetensors --from-noise 0.01 --seeds 0..2",
+            "posattn train --task k-hop --architecture positional,standard --depth 4",
+            "posattn train --task k-hop --dry-run"},
        .details =
            "Runs go to OUT/ARCHITECTURE-seedSEED (OUT: --out, or runs/TASK). Ctrl-C saves a\n"
            "checkpoint and prints the command that goes on. A setting comes from --set, else\n"
-           "from its flag, else from --config, else it has the default shown in brackets."},
+           "from its flag, else from --config, else from the task, which may suggest what suits\n"
+           "it (--dry-run shows it), else it has the default shown in brackets."},
       [settings, &command_line] { return train(*settings, command_line.arguments); });
   command.add_option("--seeds", settings->seeds, "Several runs, as 0..9 or 1,5,7..9")
       ->option_text("LIST");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "posattn/base/error.h"
+#include "posattn/evaluation/text_lines.h"
 #include "posattn/evaluation/whole_number.h"
 
 namespace posattn {
@@ -20,6 +21,9 @@ std::string_view trim(std::string_view text) {
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
+
+// Without a comment.
+std::string_view content(std::string_view line) { return trim(line.substr(0, line.find('#'))); }
 
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -102,7 +106,7 @@ class CsvParser {
 
   void add_line(std::string_view line) {
     ++line_number_;
-    line = trim(line.substr(0, line.find('#')));
+    line = content(line);
     if (line.empty()) return;
     const std::vector<std::string_view> fields = split(line);
     if (std::exchange(at_start_, false) && is_header(fields)) return;
@@ -176,15 +180,24 @@ class CsvParser {
 
 Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns,
                 const RowPattern& pattern) {
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   CsvParser parser(name, expected_columns, pattern);
-  for (size_t start = 0; start < text.size();) {
-    const size_t end = std::min(text.find('\n', start), text.size());
-    parser.add_line(text.substr(start, end - start));
-    start = end + 1;
-  }
+  for (const std::string_view line : lines_of(text)) parser.add_line(line);
   return parser.take();
+}
+
+bool looks_like_csv(std::string_view text) {
+  int seen = 0;
+  for (const std::string_view line : lines_of(text)) {
+    const std::vector<std::string_view> fields = split(content(line));
+    if (fields.empty()) continue;
+    const bool numbers = std::ranges::all_of(fields, [](std::string_view field) {
+      float value = 0;
+      return read_number(field, value) != Reading::no_number;
+    });
+    if (numbers) return true;
+    if (++seen == 2) return false;
+  }
+  return false;
 }
 
 std::string to_csv(const Table& table) {

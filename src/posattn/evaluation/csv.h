@@ -16,6 +16,10 @@ namespace posattn {
 Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns = 0,
                 const RowPattern& pattern = {});
 
+// Whether one of the first two lines with content holds numbers and nothing else: the first may be
+// a header. Text that people write is told from a table so.
+bool looks_like_csv(std::string_view text);
+
 // Comma-separated, each number in the fewest digits that read back as the same.
 std::string to_csv(const Table& table);
 

@@ -80,12 +80,12 @@ NodeErrors& NodeErrors::operator+=(const NodeErrors& other) {
 }
 
 NodeErrors node_errors(const Predictions& predictions) {
-  const int nodes = predictions.shape.real_nodes, columns = predictions.shape.output_columns;
+  const int nodes = predictions.shape.nodes_read(), columns = predictions.shape.output_columns;
   if (predictions.targets.empty()) return {};
   NodeErrors errors{std::vector<double>(static_cast<size_t>(nodes)),
                     std::vector<int64_t>(static_cast<size_t>(nodes))};
-  size_t at = 0;
   for (int64_t sample = 0; sample < predictions.samples; ++sample) {
+    auto at = static_cast<size_t>(sample * predictions.shape.target_count());
     for (int node = 0; node < nodes; ++node) {
       double squared = 0;
       bool counts = false;

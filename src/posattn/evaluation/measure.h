@@ -24,7 +24,7 @@ Predictions predictions_of(const Dataset& set, std::span<const float> outputs,
 MetricSum measure(const Metric& metric, Network& network, const Parameters<float>& parameters,
                   const Dataset& set, std::span<const uint8_t> mask);
 
-// Squared errors by node, which add up over sets of different lengths.
+// Squared errors by node that is read, which add up over sets of different lengths.
 struct NodeErrors {
   std::vector<double> squared;   // over samples and columns
   std::vector<int64_t> outputs;  // samples x columns; 0 where none counts

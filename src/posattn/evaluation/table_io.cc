@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <string>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -23,13 +22,11 @@ Table parse_table(std::string_view bytes, std::string_view name, int64_t expecte
                                : parse_csv(bytes, name, expected_columns, pattern);
 }
 
-Table read_table(const std::filesystem::path& path, int64_t expected_columns,
-                 const RowPattern& pattern) {
-  return parse_table(read_text_file(path, largest_file), path.string(), expected_columns, pattern);
+std::string read_bytes(const std::filesystem::path& path) {
+  return read_text_file(path, largest_file);
 }
 
-Table read_table(std::istream& stream, std::string_view name, int64_t expected_columns,
-                 const RowPattern& pattern) {
+std::string read_bytes(std::istream& stream, std::string_view name) {
   std::string bytes;
   std::array<char, 65536> chunk;
   while (stream.read(chunk.data(), chunk.size()), stream.gcount() > 0) {
@@ -39,11 +36,7 @@ Table read_table(std::istream& stream, std::string_view name, int64_t expected_c
                   "a smaller table", "split the rows over several files");
     }
   }
-  return parse_table(bytes, name, expected_columns, pattern);
-}
-
-void write_table(const std::filesystem::path& path, const Table& table) {
-  write_file(path, path.extension() == ".npy" ? to_npy(table) : to_csv(table));
+  return bytes;
 }
 
 }  // namespace posattn

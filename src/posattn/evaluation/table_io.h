@@ -1,8 +1,9 @@
-// Tables in files: NPY or CSV, told apart by content when reading and by name when writing.
+// Tables from outside: NPY or CSV, told apart by content.
 #pragma once
 
 #include <filesystem>
 #include <istream>
+#include <string>
 #include <string_view>
 
 #include "posattn/evaluation/table.h"
@@ -13,13 +14,8 @@ namespace posattn {
 Table parse_table(std::string_view bytes, std::string_view name, int64_t expected_columns = 0,
                   const RowPattern& pattern = {});
 
-// Throws Error(data) for a file that is missing, larger than 4 GiB or not a table.
-Table read_table(const std::filesystem::path& path, int64_t expected_columns = 0,
-                 const RowPattern& pattern = {});
-Table read_table(std::istream& stream, std::string_view name, int64_t expected_columns = 0,
-                 const RowPattern& pattern = {});
-
-// Atomically; NPY when the name ends in .npy, else CSV.
-void write_table(const std::filesystem::path& path, const Table& table);
+// Of a file or a pipe. Throws Error(data) for one that is missing or larger than 4 GiB.
+std::string read_bytes(const std::filesystem::path& path);
+std::string read_bytes(std::istream& stream, std::string_view name);
 
 }  // namespace posattn

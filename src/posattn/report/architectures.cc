@@ -36,7 +36,7 @@ std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input)
     const std::string name = group_name(run);
     auto group = std::ranges::find(groups, name, &ArchitectureSummary::name);
     if (group == groups.end()) {
-      group = groups.insert(group, ArchitectureSummary{name, {}, 0});
+      group = groups.insert(group, ArchitectureSummary{name, {}, 0, input.loss});
     }
     group->runs.push_back(&run);
     if (run.status != "done") ++group->unfinished;
@@ -59,29 +59,24 @@ std::map<double, Spread> ArchitectureSummary::tests(std::string_view axis,
 }
 
 const Metric& loss_of(const std::vector<ArchitectureSummary>& architectures) {
-  for (const ArchitectureSummary& architecture : architectures) {
-    for (const RunReport* run : architecture.runs) {
-      if (!run->tests.empty()) return loss_among(run->tests);
-    }
-  }
-  return training_loss();
+  return training_loss(architectures.front().loss);
 }
 
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
-                          const EvaluationAxis& axis) {
-  const Metric& loss = loss_of(architectures);
-  FigureRequest request{.name = axis.plural,
+                          const EvaluationAxis& axis, const Metric& metric) {
+  FigureRequest request{.name = fmt::format("{}{}", metric.name, axis.name),
                         .title = fmt::format("Test error against the {}", axis.words),
                         .x_label = axis.words,
-                        .y_label = std::string(loss.words),
+                        .y_label = std::string(metric.words),
                         .markers = true,
                         .lines = {}};
+  if (!metric.logarithmic) request.greatest = metric.greatest;
   for (const ArchitectureSummary& architecture : architectures) {
     FigureLine line{.label = architecture.name,
                     .style = static_cast<int>(request.lines.size()),
                     .secondary = false,
                     .points = {}};
-    for (const auto& [x, spread] : architecture.tests(axis.name, loss)) {
+    for (const auto& [x, spread] : architecture.tests(axis.name, metric)) {
       line.points.push_back({x, spread.median, spread.minimum, spread.maximum});
     }
     request.lines.push_back(std::move(line));

@@ -19,6 +19,7 @@ struct ArchitectureSummary {
   std::string name;                    // as group_name
   std::vector<const RunReport*> runs;  // point into the input
   int64_t unfinished = 0;              // runs whose status is not "done"
+  Loss loss = Loss::squared_error;     // of training
 
   // Of a metric at each x of an axis, ascending, over the runs that have this x.
   std::map<double, Spread> tests(std::string_view axis, const Metric& metric) const;
@@ -30,12 +31,12 @@ std::string group_name(const RunReport& run);
 // In the order in which they first appear.
 std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input);
 
-// What the runs were tested with.
+// What the runs were trained on.
 const Metric& loss_of(const std::vector<ArchitectureSummary>& architectures);
 
-// The loss against x.
+// A metric against x.
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
-                          const EvaluationAxis& axis);
+                          const EvaluationAxis& axis, const Metric& metric);
 
 // Training and validation loss against the epoch; long curves are thinned out evenly.
 FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures);

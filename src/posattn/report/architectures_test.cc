@@ -50,7 +50,7 @@ TEST(Architectures, AFailedRunIsCounted) {
 TEST(Architectures, FiguresHoldMedianAndExtremes) {
   const ReportInput input = sample_report();
   const FigureRequest request =
-      test_figure(group_by_architecture(input), find_evaluation_axis("c"));
+      test_figure(group_by_architecture(input), find_evaluation_axis("c"), find_metric("mse"));
   ASSERT_EQ(request.lines.size(), 2U);
   const BandPoint& point = request.lines[0].points[2];
   EXPECT_DOUBLE_EQ(point.x, 3);

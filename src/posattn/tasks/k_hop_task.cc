@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
+#include "posattn/base/utf8.h"
 #include "posattn/tasks/k_hop.h"
 #include "posattn/tasks/task.h"
 
@@ -42,29 +44,33 @@ class KHopText : public TaskText {
     const size_t space = line.find(' ');
     const std::string_view hops = line.substr(0, space);
     const std::string_view word = space == std::string_view::npos ? "" : line.substr(space + 1);
+    if (hops.empty() || word.empty() ||
+        hops.find_first_not_of("0123456789") != std::string_view::npos) {
+      throw Error(ExitCode::data, fmt::format("'{}'", shortened(line)), std::string(form()));
+    }
     int k = -1;
     for (int known = 0; known <= setting_.most_hops; ++known) {
       if (hops == std::to_string(known)) k = known;
     }
-    if (k < 0 || word.empty()) {
-      throw Error(ExitCode::data, fmt::format("'{}'", line), std::string(form()),
-                  fmt::format("hops from 0 to {}", setting_.most_hops));
+    if (k < 0) {
+      throw Error(ExitCode::data, fmt::format("{} hops", shortened(hops)),
+                  fmt::format("0 to {}", setting_.most_hops));
     }
-    if (static_cast<int>(word.size()) != length - 1) {
-      throw Error(
-          ExitCode::data, fmt::format("a word of {} letters", word.size()),
-          fmt::format("{} letters: the model was trained on words of that length", length - 1));
-    }
-    room.tokens[0] = k;
     for (size_t i = 0; i < word.size(); ++i) {
       const int index = word[i] - 'a';
       if (index < 0 || index >= 2 * setting_.letters) {
-        throw Error(ExitCode::data, fmt::format("'{}' in a word", word[i]),
+        throw Error(ExitCode::data, fmt::format("'{}' in a word", character_at(word, i)),
                     fmt::format("a letter from a to {}",
                                 static_cast<char>('a' + 2 * setting_.letters - 1)));
       }
-      room.tokens[i + 1] = setting_.letter(index, false);
+      if (static_cast<int>(i) < length - 1) room.tokens[i + 1] = setting_.letter(index, false);
     }
+    if (static_cast<int>(word.size()) != length - 1) {
+      throw Error(ExitCode::data,
+                  fmt::format("a word of {} letter{}", word.size(), word.size() == 1 ? "" : "s"),
+                  fmt::format("{}, as in training", length - 1));
+    }
+    room.tokens[0] = k;
   }
 
   std::string node(int32_t token, std::span<const float>) const override { return answer(token); }
@@ -76,7 +82,27 @@ class KHopText : public TaskText {
     return std::string(1, static_cast<char>('a' + label - setting_.most_hops - 1));
   }
 
+  // A character for each letter of the word, below which it may stand; '?' where the model answers
+  // with no letter. The number of hops has no answer.
+  std::string answers(std::span<const int32_t> labels) const override {
+    std::string word;
+    for (const int32_t label : labels.subspan(1)) {
+      word += label <= setting_.most_hops ? "?" : answer(label);
+    }
+    return word;
+  }
+
  private:
+  static std::string shortened(std::string_view text) {
+    size_t end = 24;
+    if (text.size() <= end) return printable(text);
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    return printable(text.substr(0, end)) + "...";
+  }
+  static std::string character_at(std::string_view text, size_t at) {
+    return printable(text.substr(at, std::max<size_t>(1, utf8_size(text.substr(at)))));
+  }
+
   const KHopSetting& setting_;
 };
 
@@ -104,9 +130,11 @@ class KHopTask : public Task {
   std::vector<std::pair<std::string, std::string>> settings() const override { return settings_; }
   const TaskText* text() const override { return &text_; }
   std::vector<TestAxis> test_axes() const override {
-    return {{"k", "hops; only where hop_k is defined"},
-            {"k-unseen", "the same with letters that training never showed"},
-            {"letters", "0: those of training, 1: others; all k and all places, as in training"}};
+    return {{"k", "hops, asked where hop_k is defined", "number of hops k", true},
+            {"k-unseen", "the same with letters that training never shows",
+             "number of hops k, on unseen letters", true},
+            {"letters", "0: those of training, 1: others; every k and place, as in training",
+             "letters (0: of training, 1: unseen)", true}};
   }
 
   void make_sample(RandomStream& random, const Sampling& sampling, int length,

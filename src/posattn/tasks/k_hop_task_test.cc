@@ -92,6 +92,8 @@ TEST(KHopTask, IsWrittenAsHopsAndAWord) {
   EXPECT_THAT(tokens, ElementsAre(2, 4, 5, 6, 4, 13));
   EXPECT_EQ(text.node(tokens[3], {}), "c");
   EXPECT_EQ(text.answer(14), "-");
+  // The number of hops has no answer; what is no letter shows as one character, too.
+  EXPECT_EQ(text.answers(std::vector<int32_t>{14, 14, 4, 13, 2, -1}), "-aj??");
   for (const char* bad :
        {"abcab", "4 abcab", "2 abca", "2 abcabc", "2 abcak", "2 abca\xff", "", " "}) {
     EXPECT_THROW(text.read(bad, 6, room), Error) << bad;

@@ -59,6 +59,8 @@ struct TaskShape {
 struct TestAxis {
   std::string name;         // "c"
   std::string description;  // "values in [-range c, range c]"
+  std::string words = {};   // beside a figure's axis: "number of hops k"; empty: the name
+  bool whole = false;       // x is a whole number
 };
 
 class Task {

@@ -35,6 +35,14 @@ class TaskText {
 
   // The class of an answer; tasks whose answers are numbers have none.
   virtual std::string answer(int32_t label) const = 0;
+
+  // The classes of a sample's nodes as one word; the default has the answer of each. A negative
+  // label is one that the model did not decide on.
+  virtual std::string answers(std::span<const int32_t> labels) const {
+    std::string word;
+    for (const int32_t label : labels) word += answer(label);
+    return word;
+  }
 };
 
 }  // namespace posattn

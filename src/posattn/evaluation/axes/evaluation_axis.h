@@ -41,7 +41,8 @@ struct EvaluationAxis {
 
 const std::vector<const EvaluationAxis*>& evaluation_axes();
 const EvaluationAxis& find_evaluation_axis(std::string_view name);  // throws unknown_name(usage)
-// One of evaluation_axes(), or the axis that tasks state by this name.
+// One of evaluation_axes(), or the axis that tasks state by this name (the first one that does says
+// how it is shown).
 EvaluationAxis axis_named(std::string_view name);
 
 // Values on an axis, as a user writes them: "share=0.1,0.5". Throws Error(usage) that names the

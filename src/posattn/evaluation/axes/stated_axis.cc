@@ -23,13 +23,22 @@ EvaluationAxis axis_named(std::string_view name) {
   for (const EvaluationAxis* axis : evaluation_axes()) {
     if (axis->name == name) return *axis;
   }
-  return {.name = std::string(name),
-          .words = std::string(name),
-          .plural = "tests",
-          .help = {},
-          .stated = true,
-          .parse = parse_numbers,
-          .samples = samples};
+  EvaluationAxis axis{.name = std::string(name),
+                      .words = std::string(name),
+                      .plural = "tests",
+                      .help = {},
+                      .stated = true,
+                      .parse = parse_numbers,
+                      .samples = samples};
+  for (const Task* task : tasks()) {
+    for (const TestAxis& stated : task->test_axes()) {
+      if (stated.name != name) continue;
+      if (!stated.words.empty()) axis.words = stated.words;
+      axis.whole = stated.whole;
+      return axis;
+    }
+  }
+  return axis;
 }
 
 AxisValues parse_axis_values(std::string_view text, std::string_view flag) {

@@ -98,6 +98,13 @@ TEST(StatedAxis, SeveralAxesStandSideBySide) {
   }
 }
 
+TEST(StatedAxis, TheTaskSaysHowItIsShown) {
+  EXPECT_EQ(axis_named("k").words, "number of hops k");
+  EXPECT_TRUE(axis_named("k").whole);
+  EXPECT_EQ(axis_named("nobody's").words, "nobody's");
+  EXPECT_FALSE(axis_named("nobody's").whole);
+}
+
 TEST(StatedAxis, KnownAxesKeepTheirValues) {
   EXPECT_EQ(axis_named("c").plural, "scales");
   EXPECT_THAT(parse_axis_values("length=4..6", "--axis").values, testing::ElementsAre(4, 5, 6));

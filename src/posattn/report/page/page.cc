@@ -65,10 +65,13 @@ std::string introduction(const ReportInput& input,
     positional |= architecture.runs.front()->architecture == "positional";
     standard |= architecture.runs.front()->architecture == "standard";
   }
+  const auto length = static_cast<size_t>(input.length);
   std::string text = fmt::format(
-      "These networks learned <b>{}</b> on sequences of {} with values in {}{}. Trained: {}.",
-      escape_markup(input.task), plural(static_cast<size_t>(input.length), "number"),
-      interval(input.range),
+      "These networks learned <b>{}</b> on sequences of {}{}. Trained: {}.",
+      escape_markup(input.task),
+      input.numbers
+          ? fmt::format("{} with values in {}", plural(length, "number"), interval(input.range))
+          : plural(length, "token"),
       tested_along(input, "c")
           ? fmt::format(", and were then tested on values in {}: the same task on larger numbers "
                         "than any they had seen",
@@ -76,9 +79,10 @@ std::string introduction(const ReportInput& input,
           : "",
       fmt::join(counts, ", "));
   if (positional && standard) {
-    text +=
+    text += fmt::format(
         " The standard Transformer computes from the data where each node looks; the positional "
-        "one only from positions, so larger numbers cannot change where its information flows.";
+        "one only from positions, so {} cannot change where its information flows.",
+        input.numbers ? "larger numbers" : "other tokens");
   }
   return paragraph(text + comparison(architectures));
 }
@@ -156,7 +160,8 @@ std::string capitalised(std::string_view words) {
 std::string tests(const ReportInput& input, const std::vector<ArchitectureSummary>& architectures) {
   const std::vector<EvaluationAxis> axes = shown_axes(input);
   const Metric& loss = loss_of(architectures);
-  std::string text = heading("Error outside the training range");
+  std::string text =
+      heading(tested_along(input, "c") ? "Error outside the training range" : "Test error");
   if (axes.empty()) return text + paragraph("These runs have no test results.");
   text += paragraph(capitalised(loss.words) + " on fresh samples" +
                     (several_runs(architectures)
@@ -175,6 +180,11 @@ std::string tests(const ReportInput& input, const std::vector<ArchitectureSummar
   return text;
 }
 
+// Of classes the share of wrong ones, which needs no explanation.
+const Metric& drawn_metric(Loss loss) {
+  return loss == Loss::cross_entropy ? find_metric("label_error") : training_loss(loss);
+}
+
 std::string figures(const ReportInput& input,
                     const std::vector<ArchitectureSummary>& architectures) {
   const std::string band =
@@ -187,8 +197,9 @@ std::string figures(const ReportInput& input,
                        caption, band);
   };
   std::string text = "<div class=\"figures\">\n";
+  const Metric& drawn = drawn_metric(input.loss);
   for (const EvaluationAxis& axis : shown_axes(input)) {
-    text += figure(test_figure(architectures, axis),
+    text += figure(test_figure(architectures, axis, drawn),
                    axis.name == "c"
                        ? "Test error against the scale c of the values."
                        : fmt::format("Test error against the {}.", escape_markup(axis.words)));
@@ -205,8 +216,7 @@ std::string attention(const std::vector<ArchitectureSummary>& architectures) {
   for (const ArchitectureSummary& architecture : architectures) {
     for (const RunReport* run : architecture.runs) {
       for (const AttentionMaps& map : run->attention) {
-        scale_end =
-            std::max(scale_end, attention_scale_end(map.weights, map.depth, map.heads, map.nodes));
+        scale_end = std::max(scale_end, attention_scale_end(map));
       }
     }
   }
@@ -215,8 +225,7 @@ std::string attention(const std::vector<ArchitectureSummary>& architectures) {
     for (const RunReport* run : architecture.runs) {
       for (const AttentionMaps& map : run->attention) {
         const std::string svg =
-            attention_svg(map.weights, map.depth, map.heads, map.nodes, map.scratch_nodes,
-                          fmt::format("{}, seed {}", architecture.name, run->seed), scale_end);
+            attention_svg(map, fmt::format("{}, seed {}", architecture.name, run->seed), scale_end);
         maps += fmt::format("<figure><figcaption>{}</figcaption>{}</figure>\n",
                             escape_markup(map.caption), svg);
       }

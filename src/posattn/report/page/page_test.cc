@@ -99,6 +99,8 @@ TEST(Page, ShowsErrorsThatAreNotNumbers) {
 // Rows of a task of classes, tested along an axis of its own.
 TEST(Page, ShowsTheLossThatWasMeasured) {
   ReportInput input = sample_report();
+  input.loss = Loss::cross_entropy;
+  input.numbers = false;
   for (RunReport& run : input.runs) {
     run.tests = {{Split::test, "<share>", 0.5, "cross_entropy", 0.25},
                  {Split::test, "<share>", 0.5, "label_error", 0.125}};
@@ -112,12 +114,25 @@ TEST(Page, ShowsTheLossThatWasMeasured) {
   EXPECT_THAT(page, Not(HasSubstr("squared error")));
   EXPECT_THAT(page, Not(HasSubstr("MSE")));
   EXPECT_THAT(page, Not(HasSubstr("than any they had seen")));
+  EXPECT_THAT(page, HasSubstr("8 tokens"));
+  EXPECT_THAT(page, Not(HasSubstr("values in")));
+  EXPECT_THAT(page, HasSubstr(">Test error</h2>"));
+  EXPECT_THAT(page, HasSubstr("share of wrong classes against"));
   for (RunReport& run : input.runs) {
     run.tests = {
         {Split::test, "c", 10, "cross_entropy", run.architecture == "standard" ? 2.0 : 1.0}};
   }
   EXPECT_THAT(report_page(input), HasSubstr("At c = 10 the median cross-entropy of standard is 2 "
                                             "times that of positional."));
+}
+
+TEST(Page, TheLossHasItsNameBeforeAnyTest) {
+  ReportInput input = sample_report();
+  input.loss = Loss::cross_entropy;
+  for (RunReport& run : input.runs) run.tests.clear();
+  const std::string page = report_page(input);
+  EXPECT_THAT(page, HasSubstr("cross-entropy on a logarithmic axis against epoch"));
+  EXPECT_THAT(page, Not(HasSubstr("squared error")));
 }
 
 TEST(Page, RefusesAnEmptyReport) { EXPECT_THROW(report_page(ReportInput{}), Error); }

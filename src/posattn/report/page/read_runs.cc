@@ -13,6 +13,8 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/json_fields.h"
+#include "posattn/evaluation/metrics/metric.h"
+#include "posattn/evaluation/samples_io.h"
 #include "posattn/model/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/results/manifest.h"
@@ -117,19 +119,27 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
                                  .scale = 1,
                                  .threads = 1});
   Network network(spec);
+  const TaskText* text = spec.attention == AttentionSource::positions ? nullptr : text_of(model);
   const auto maps_on_sample = [&](std::string caption) {
     const Batch batch{.inputs = sample.inputs,
                       .samples = 1,
                       .real_nodes = spec.real_nodes,
                       .tokens = sample.tokens};
-    return AttentionMaps{std::move(caption), spec.depth,
-                         spec.heads,         spec.nodes(),
-                         spec.scratch_nodes, network.attention(model.parameters, batch)};
+    return AttentionMaps{
+        .caption = std::move(caption),
+        .depth = spec.depth,
+        .heads = spec.heads,
+        .nodes = spec.nodes(),
+        .scratch_nodes = spec.scratch_nodes,
+        .weights = network.attention(model.parameters, batch),
+        .names = text == nullptr ? std::vector<std::string>() : node_texts(*text, batch)};
   };
   if (spec.attention == AttentionSource::positions)
     return {maps_on_sample("The same for every input.")};
   std::vector<AttentionMaps> maps{
-      maps_on_sample(fmt::format("On one input with values in [-{0:g}, {0:g}].", run.range))};
+      maps_on_sample(spec.data_columns == 0
+                         ? "On one input."
+                         : fmt::format("On one input with values in [-{0:g}, {0:g}].", run.range))};
   double largest = 1;
   for (const double c : tested_values(run.report.tests, "c")) largest = std::max(largest, c);
   if (largest > 1) {
@@ -168,6 +178,19 @@ void name_executions(std::vector<FoundRun>& runs) {
   }
 }
 
+// What the task says of itself; of one that this program does not know, what its tests say.
+void describe_task(const std::vector<FoundRun>& runs, ReportInput& input) {
+  const auto task = std::ranges::find(tasks(), input.task, &Task::name);
+  if (task != tasks().end() && input.length >= (*task)->shortest_length()) {
+    input.loss = (*task)->loss();
+    input.numbers = (*task)->shape(input.length).data_columns > 0;
+    return;
+  }
+  for (const FoundRun& run : runs) {
+    if (!run.report.tests.empty()) input.loss = loss_among(run.report.tests).loss;
+  }
+}
+
 }  // namespace
 
 ReportInput read_runs(const std::vector<fs::path>& paths) {
@@ -188,6 +211,7 @@ ReportInput read_runs(const std::vector<fs::path>& paths) {
   input.task = runs.front().task;
   input.length = runs.front().length;
   input.range = runs.front().range;
+  describe_task(runs, input);
   input.title = fmt::format("{}, length {}", input.task, input.length);
   std::set<std::string> shown;
   for (FoundRun& run : runs) {

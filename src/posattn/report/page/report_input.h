@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "posattn/evaluation/measurement.h"
+#include "posattn/report/svg/attention_svg.h"
+#include "posattn/tasks/loss.h"
 
 namespace posattn {
 
@@ -14,13 +16,6 @@ struct LossPoint {
   int64_t epoch = 0;
   double train = 0;
   std::optional<double> validation;
-};
-
-// Attention on one input, [depth, heads, nodes, nodes].
-struct AttentionMaps {
-  std::string caption;  // on which input
-  int depth = 0, heads = 0, nodes = 0, scratch_nodes = 0;
-  std::vector<float> weights;
 };
 
 struct RunReport {
@@ -39,7 +34,9 @@ struct ReportInput {
   std::string title;
   std::string task;
   int length = 0;
-  double range = 2;  // trained on values in [-range, range]
+  double range = 2;                 // trained on values in [-range, range]
+  bool numbers = true;              // whether nodes hold numbers at all
+  Loss loss = Loss::squared_error;  // of training
   std::vector<RunReport> runs;
   std::vector<std::string> commands;  // that make this again
 };

@@ -23,14 +23,23 @@ constexpr std::array<LineStyle, line_style_count> styles{{{"#0072b2", "#4ba3e3",
                                                           {"#000000", "#e6e9ec", "'_.'", 3, 2},
                                                           {"#777777", "#9aa5b1", "'--.'", 1, 1}}};
 
-bool drawable(double value) { return std::isfinite(value) && value > 0; }
-bool is_shown(const BandPoint& point) { return drawable(point.median) && std::isfinite(point.x); }
+// What the vertical axis of a figure can show.
+struct Drawable {
+  explicit Drawable(const FigureRequest& request) : logarithmic(!request.greatest) {}
+  bool operator()(double value) const {
+    return std::isfinite(value) && (!logarithmic || value > 0);
+  }
+  bool operator()(const BandPoint& point) const {
+    return (*this)(point.median) && std::isfinite(point.x);
+  }
+  bool logarithmic;
+};
 
 // One data block per line, in the order x, median, low, high; a blank line breaks the curve.
-std::string data_block(size_t index, const FigureLine& line) {
+std::string data_block(size_t index, const FigureLine& line, const Drawable& drawable) {
   std::string text = fmt::format("$line{} << END\n", index);
   for (const BandPoint& point : line.points) {
-    if (!is_shown(point)) {
+    if (!drawable(point)) {
       text += "\n";
       continue;
     }
@@ -41,19 +50,20 @@ std::string data_block(size_t index, const FigureLine& line) {
   return text + "END\n";
 }
 
-bool has_band(const FigureLine& line) {
-  return !line.secondary && std::ranges::any_of(line.points, [](const BandPoint& point) {
+bool has_band(const FigureLine& line, const Drawable& drawable) {
+  return !line.secondary && std::ranges::any_of(line.points, [&](const BandPoint& point) {
     return drawable(point.low) && drawable(point.high) && point.low < point.high;
   });
 }
 
 std::string plot_command(const FigureRequest& request) {
+  const Drawable drawable(request);
   std::vector<std::string> bands, curves;
   for (size_t i = 0; i < request.lines.size(); ++i) {
     const FigureLine& line = request.lines[i];
     const LineStyle& style = line_style(line.style);
-    if (std::ranges::none_of(line.points, is_shown)) continue;  // nor has it a place in the legend
-    if (has_band(line)) {
+    if (std::ranges::none_of(line.points, drawable)) continue;  // nor has it a place in the legend
+    if (has_band(line, drawable)) {
       bands.push_back(
           fmt::format("$line{} using 1:3:4 with filledcurves fs transparent solid 0.18 "
                       "noborder lc rgb '{}' notitle",
@@ -75,21 +85,44 @@ std::string plot_command(const FigureRequest& request) {
 std::string description(const FigureRequest& request) {
   std::vector<std::string> labels;
   for (const FigureLine& line : request.lines) {
-    if (std::ranges::any_of(line.points, is_shown)) labels.push_back(line.label);
+    if (std::ranges::any_of(line.points, Drawable(request))) labels.push_back(line.label);
   }
-  return fmt::format("{} on a logarithmic axis against {}. Lines: {}.", request.y_label,
-                     request.x_label, fmt::join(labels, "; "));
+  return fmt::format("{}{} against {}. Lines: {}.", request.y_label,
+                     request.greatest ? "" : " on a logarithmic axis", request.x_label,
+                     fmt::join(labels, "; "));
+}
+
+// Few whole numbers each have their mark.
+std::string horizontal_marks(const FigureRequest& request, double first, double last) {
+  constexpr double most_marks = 12;
+  for (const FigureLine& line : request.lines) {
+    for (const BandPoint& point : line.points) {
+      if (point.x != std::floor(point.x)) return "";
+    }
+  }
+  return last - first < most_marks ? "set xtics 1\n" : "";
+}
+
+std::string vertical_axis(const FigureRequest& request, double lowest, double highest) {
+  if (request.greatest) return fmt::format("set yrange [0:{}]\n", *request.greatest);
+  return fmt::format(
+      "set logscale y\n"
+      "set format y '10^{{%T}}'\n"
+      "set yrange [{}:{}]\n",
+      std::pow(10, std::floor(std::log10(lowest))),
+      std::pow(10, std::ceil(std::log10(highest) + 1e-9)));
 }
 
 }  // namespace
 
 std::string draw_figure(const FigureRequest& request, FigureShape shape) {
+  const Drawable drawable(request);
   double first = INFINITY, last = -INFINITY, lowest = INFINITY, highest = 0;
   std::string script;
   for (size_t i = 0; i < request.lines.size(); ++i) {
-    script += data_block(i, request.lines[i]);
+    script += data_block(i, request.lines[i], drawable);
     for (const BandPoint& point : request.lines[i].points) {
-      if (!is_shown(point)) continue;
+      if (!drawable(point)) continue;
       first = std::min(first, point.x);
       last = std::max(last, point.x);
       lowest = std::min(lowest, drawable(point.low) ? point.low : point.median);
@@ -107,18 +140,15 @@ std::string draw_figure(const FigureRequest& request, FigureShape shape) {
       "set border 3 lc rgb '#555555'\n"
       "set tics nomirror scale 0.6\n"
       "set grid ytics lc rgb '#dddddd' lw 0.6\n"
-      "set logscale y\n"
-      "set format y '10^{{%T}}'\n"
       "set xrange [{}:{}]\n"
-      "set yrange [{}:{}]\n"
       "set xlabel {} noenhanced\n"
       "set ylabel {} noenhanced\n"
       "set key outside top center horizontal noenhanced samplen 2.5\n",
       shape == FigureShape::wide ? 516 : 320, shape == FigureShape::wide ? 360 : 330,
-      drawing_text_size, light_paper, first, last, std::pow(10, std::floor(std::log10(lowest))),
-      std::pow(10, std::ceil(std::log10(highest) + 1e-9)), gnuplot_quote(request.x_label),
+      drawing_text_size, light_paper, first, last, gnuplot_quote(request.x_label),
       gnuplot_quote(request.y_label));
-  script += plot_command(request);
+  script += vertical_axis(request, lowest, highest) + horizontal_marks(request, first, last) +
+            plot_command(request);
   const std::string name = request.name + (shape == FigureShape::narrow ? "_narrow" : "");
   return svg_element(run_gnuplot(script), {name, request.title, description(request)});
 }

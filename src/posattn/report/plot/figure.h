@@ -1,8 +1,9 @@
-// Figures drawn by gnuplot, as SVG text: lines on a logarithmic axis with a band around them, in
-// the Okabe-Ito colours (told apart with any colour vision), each with a dash and marker of its
-// own.
+// Figures drawn by gnuplot, as SVG text: lines, mostly on a logarithmic axis, with a band around
+// them, in the Okabe-Ito colours (told apart with any colour vision), each with a dash and marker
+// of its own.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,12 @@ struct FigureLine {
 };
 
 struct FigureRequest {
-  std::string name;   // letters and digits; tells the ids of two figures on one page apart
+  std::string name;   // letters, digits, - and _; tells the ids of two figures on one page apart
   std::string title;  // for those who do not see it, and under the pointer
   std::string x_label, y_label;
   bool markers = false;
   std::vector<FigureLine> lines;
+  std::optional<double> greatest = {};  // y goes from 0 to it; without it y is logarithmic
 };
 
 // A page shows one of the two: the narrow one, for a phone, where the wide one would have to

@@ -114,5 +114,23 @@ TEST(Figure, OnePointIsEnough) {
   EXPECT_EQ(markup_problem(draw_figure(request)), "");
 }
 
+// A share goes from 0 to 1, and 0 is a value.
+TEST(Figure, LinearAxisShowsZero) {
+  FigureRequest request{.name = "share",
+                        .title = "t",
+                        .x_label = "k",
+                        .y_label = "share",
+                        .markers = true,
+                        .lines = {{"a", 0, false, {{0, 0, 0, 0}, {3, 0, 0, 0}}}}};
+  EXPECT_EQ(draw_figure(request), "");  // a logarithmic axis cannot
+  request.greatest = 1;
+  const std::string svg = draw_figure(request);
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_EQ(svg.find("logarithmic"), std::string::npos);
+  // Whole numbers and nothing between them.
+  EXPECT_NE(svg.find(">2<"), std::string::npos);
+  EXPECT_EQ(svg.find(">1.5<"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace posattn

@@ -20,11 +20,34 @@ constexpr int most_numbers = 20;  // cells per side up to which each shows its n
 constexpr int shades = 32;        // told apart
 constexpr int most_cells = 64;    // per side of a map, so that the drawing stays small
 constexpr int text_height = 18;
-// Two heads, as the paper's models have, fit into the width of a phone.
-constexpr int map_side = 134, label_space = 28, gap = 10, heading_space = 42;
-constexpr int map_pitch_x = map_side + label_space + gap;
-constexpr int map_pitch_y = map_side + heading_space + gap;
+constexpr int gap = 10;
 constexpr int least_width = 320;  // for title and legend
+
+// Of one map. Two heads, as the paper's models have, fit into the width of a phone, unless every
+// node has its name beside it.
+struct MapLayout {
+  int side = 134, label_space = 28, heading_space = 42;
+  bool every_name = false;  // at every cell
+  bool upright = false;     // names above the columns, which are wider than a cell
+  int pitch_x() const { return side + label_space + gap; }
+  int pitch_y() const { return side + heading_space + gap; }
+};
+
+MapLayout layout_of(const AttentionMaps& maps, int cells) {
+  MapLayout layout;
+  if (maps.names.empty() || cells != maps.nodes) return layout;
+  double widest = 0;
+  for (int node = 0; node < maps.nodes; ++node) {
+    widest = std::max(widest, text_width(maps.name(node), drawing_text_size));
+  }
+  constexpr int least_cell = 15;  // a line of text
+  layout.every_name = true;
+  layout.side = std::max(layout.side, least_cell * cells);
+  layout.upright = widest > static_cast<double>(layout.side) / cells;
+  layout.label_space = std::max(layout.label_space, static_cast<int>(widest) + 8);
+  if (layout.upright) layout.heading_space = static_cast<int>(widest) + 34;
+  return layout;
+}
 
 // A single hue, its lightness changing evenly: readable with any colour vision and in print. From
 // near the paper to far from it: to dark blue on light paper, to pale blue on dark.
@@ -87,15 +110,11 @@ Map aggregate(std::span<const float> attention, int nodes) {
 
 class Drawing {
  public:
-  Drawing(int depth, int heads, int nodes, int scratch_nodes, double scale_end)
-      : depth_(depth),
-        heads_(heads),
-        nodes_(nodes),
-        scratch_nodes_(scratch_nodes),
-        scale_end_(scale_end) {}
+  Drawing(const AttentionMaps& maps, int cells, double scale_end)
+      : maps_(maps), layout_(layout_of(maps, cells)), scale_end_(scale_end) {}
 
   std::string draw(const std::vector<Map>& maps, const std::string& title) {
-    const int width = std::max(heads_ * map_pitch_x, least_width);
+    const int width = std::max(maps_.heads * layout_.pitch_x(), least_width);
     int y = 4;
     for (const std::string& line : wrapped(title, drawing_text_size, 0.92 * width)) {
       y += text_height;
@@ -103,11 +122,12 @@ class Drawing {
                            escape_markup(line));
     }
     y += gap;
-    for (int layer = 0; layer < depth_; ++layer) {
-      for (int head = 0; head < heads_; ++head) {
-        draw_map(maps[static_cast<size_t>(layer) * heads_ + head], layer, head, y + heading_space);
+    for (int layer = 0; layer < maps_.depth; ++layer) {
+      for (int head = 0; head < maps_.heads; ++head) {
+        draw_map(maps[static_cast<size_t>(layer) * maps_.heads + head], layer, head,
+                 y + layout_.heading_space);
       }
-      y += map_pitch_y;
+      y += layout_.pitch_y();
     }
     y = draw_legend(width, y + gap, maps.front().block);
     text_ = fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", width, y, light_paper) +
@@ -122,27 +142,22 @@ class Drawing {
   }
 
  private:
-  std::string node_name(int node) const {
-    if (node < nodes_ - scratch_nodes_) return std::to_string(node);
-    return scratch_nodes_ == 1 ? "s" : fmt::format("s{}", node - (nodes_ - scratch_nodes_));
-  }
-
   std::string description() const {
     return fmt::format(
         "Attention weights over {} nodes, one map per layer ({}) and head ({}): a row for the node "
         "that looks, a column for where it looks.",
-        nodes_, depth_, heads_);
+        maps_.nodes, maps_.depth, maps_.heads);
   }
 
   void draw_map(const Map& map, int layer, int head, int top) {
-    const double cell = static_cast<double>(map_side) / map.cells;
+    const double cell = static_cast<double>(layout_.side) / map.cells;
     text_ += fmt::format(
         "<g transform=\"translate({},{})\" shape-rendering=\"crispEdges\">\n<text x=\"{}\" "
-        "y=\"-25\" text-anchor=\"middle\">"
+        "y=\"{}\" text-anchor=\"middle\">"
         "layer {}, head {}</text>\n"
         "<rect width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#999999\"/>\n",
-        label_space + head * map_pitch_x, top, map_side / 2, layer, head, map_side, map_side,
-        colour_at(0));
+        layout_.label_space + head * layout_.pitch_x(), top, layout_.side / 2,
+        17 - layout_.heading_space, layer, head, layout_.side, layout_.side, colour_at(0));
     if (map.cells <= most_numbers) {
       draw_cells_with_numbers(map, cell);
     } else {
@@ -161,8 +176,8 @@ class Drawing {
         text_ += fmt::format(
             "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\">"
             "<title>{} \u2192 {}: {:.3f}</title></rect>\n",
-            column * cell, row * cell, cell, cell, colour_at(weight / scale_end_), node_name(row),
-            node_name(column), weight);
+            column * cell, row * cell, cell, cell, colour_at(weight / scale_end_),
+            escape_markup(maps_.full_name(row)), escape_markup(maps_.full_name(column)), weight);
       }
     }
   }
@@ -184,28 +199,39 @@ class Drawing {
   }
 
   void draw_labels(const Map& map, double cell) {
-    const double longest = text_width(std::to_string(nodes_ - scratch_nodes_), drawing_text_size);
-    const int most_labels = static_cast<int>(map_side / std::max(14.5, longest + 5));
-    const int step = (map.cells + most_labels - 1) / most_labels;
     const int last = map.cells - 1;
-    const bool name_last = scratch_nodes_ > 0;  // the scratch node has a name of its own
-    for (int at = 0; at <= last; at += step) {
-      if (!name_last || at + step <= last) draw_label((at + 0.5) * cell, node_name(at * map.block));
+    if (layout_.every_name) {
+      for (int at = 0; at <= last; ++at) draw_label((at + 0.5) * cell, maps_.name(at));
+      return;
     }
-    if (name_last) draw_label((last + 0.5) * cell, node_name(nodes_ - 1));
+    const int highest = maps_.first_node + maps_.nodes - maps_.scratch_nodes;
+    const double longest = text_width(std::to_string(highest), drawing_text_size);
+    const int most_labels = static_cast<int>(layout_.side / std::max(14.5, longest + 5));
+    const int step = (map.cells + most_labels - 1) / most_labels;
+    const bool name_last = maps_.scratch_nodes > 0;  // the scratch node has a name of its own
+    for (int at = 0; at <= last; at += step) {
+      if (!name_last || at + step <= last) {
+        draw_label((at + 0.5) * cell, maps_.number(at * map.block));
+      }
+    }
+    if (name_last) draw_label((last + 0.5) * cell, maps_.number(maps_.nodes - 1));
   }
 
   void draw_label(double middle, const std::string& name) {
+    const std::string shown = escape_markup(name);
+    const std::string above =
+        layout_.upright ? fmt::format("transform=\"translate({:.1f},-5) rotate(-90)\"", middle + 5)
+                        : fmt::format("x=\"{:.1f}\" y=\"-5\" text-anchor=\"middle\"", middle);
     text_ += fmt::format(
-        "<text x=\"{:.1f}\" y=\"-5\" text-anchor=\"middle\" fill=\"#555555\">{}</text>"
+        "<text {} fill=\"#555555\">{}</text>"
         "<text x=\"-4\" y=\"{:.1f}\" text-anchor=\"end\" fill=\"#555555\">{}</text>\n",
-        middle, name, middle + 5, name);
+        above, shown, middle + 5, shown);
   }
 
   // Returns where it ends.
   int draw_legend(int width, int top, int block) {
     constexpr int step_width = 4;
-    text_ += fmt::format("<g transform=\"translate({},{})\">\n", label_space, top);
+    text_ += fmt::format("<g transform=\"translate({},{})\">\n", layout_.label_space, top);
     for (int shade = 0; shade < shades; ++shade) {
       text_ += fmt::format("<rect x=\"{}\" width=\"{}\" height=\"12\" fill=\"{}\"/>\n",
                            shade * step_width, step_width, colour_at((shade + 0.5) / shades));
@@ -216,7 +242,7 @@ class Drawing {
         "attention weight</text>\n</g>\n",
         shades * step_width, shades * step_width + 6, scale_end_);
     std::string text = "Row: the node that looks; column: where it looks";
-    if (scratch_nodes_ > 0) text += "; s: scratch";
+    if (maps_.scratch_nodes > 0) text += "; s: scratch";
     if (block > 1) text += fmt::format("; a cell stands for {0} \u00d7 {0} nodes", block);
     int y = top + 14;
     for (const std::string& line : wrapped(text, drawing_text_size, width)) {
@@ -226,31 +252,32 @@ class Drawing {
     return y + gap;
   }
 
-  int depth_, heads_, nodes_, scratch_nodes_;
-  double scale_end_;
+  const AttentionMaps& maps_;
+  const MapLayout layout_;
+  const double scale_end_;
   std::string text_;
 };
 
-std::vector<Map> maps_of(const std::vector<float>& attention, int depth, int heads, int nodes) {
-  if (depth < 1 || heads < 1 || nodes < 1) {
+std::vector<Map> cells_of(const AttentionMaps& maps) {
+  if (maps.depth < 1 || maps.heads < 1 || maps.nodes < 1) {
     throw std::invalid_argument("attention_svg: impossible sizes");
   }
-  const size_t size = static_cast<size_t>(nodes) * nodes;
-  if (attention.size() != size * depth * heads) {
+  const size_t size = static_cast<size_t>(maps.nodes) * maps.nodes;
+  if (maps.weights.size() != size * maps.depth * maps.heads) {
     throw std::invalid_argument("attention_svg: not [depth, heads, nodes, nodes]");
   }
-  std::vector<Map> maps;
-  for (size_t i = 0; i < static_cast<size_t>(depth) * heads; ++i) {
-    maps.push_back(aggregate(std::span(attention).subspan(i * size, size), nodes));
+  std::vector<Map> cells;
+  for (size_t i = 0; i < static_cast<size_t>(maps.depth) * maps.heads; ++i) {
+    cells.push_back(aggregate(std::span(maps.weights).subspan(i * size, size), maps.nodes));
   }
-  return maps;
+  return cells;
 }
 
 }  // namespace
 
-double attention_scale_end(const std::vector<float>& attention, int depth, int heads, int nodes) {
+double attention_scale_end(const AttentionMaps& maps) {
   double largest = 0;
-  for (const Map& map : maps_of(attention, depth, heads, nodes)) {
+  for (const Map& map : cells_of(maps)) {
     for (const double weight : map.weights) {
       if (std::isfinite(weight)) largest = std::max(largest, weight);
     }
@@ -259,13 +286,14 @@ double attention_scale_end(const std::vector<float>& attention, int depth, int h
                         : std::max(largest, 1e-6);
 }
 
-std::string attention_svg(const std::vector<float>& attention, int depth, int heads, int nodes,
-                          int scratch_nodes, const std::string& title, double scale_end) {
-  if (scratch_nodes < 0 || scratch_nodes > nodes || !(scale_end > 0)) {
+std::string attention_svg(const AttentionMaps& maps, const std::string& title, double scale_end) {
+  const int real_nodes = maps.nodes - maps.scratch_nodes;
+  if (maps.scratch_nodes < 0 || real_nodes < 0 || !(scale_end > 0) ||
+      (!maps.names.empty() && maps.names.size() != static_cast<size_t>(real_nodes))) {
     throw std::invalid_argument("attention_svg: impossible sizes");
   }
-  return Drawing(depth, heads, nodes, scratch_nodes, scale_end)
-      .draw(maps_of(attention, depth, heads, nodes), title);
+  const std::vector<Map> cells = cells_of(maps);
+  return Drawing(maps, cells.front().cells, scale_end).draw(cells, title);
 }
 
 }  // namespace posattn

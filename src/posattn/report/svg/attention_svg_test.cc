@@ -32,10 +32,20 @@ std::vector<float> identity(int maps, int nodes) {
   return attention;
 }
 
+AttentionMaps maps_of(const std::vector<float>& attention, int depth, int heads, int nodes,
+                      int scratch_nodes = 0) {
+  return {.caption = {},
+          .depth = depth,
+          .heads = heads,
+          .nodes = nodes,
+          .scratch_nodes = scratch_nodes,
+          .weights = attention};
+}
+
 std::string draw(const std::vector<float>& attention, int depth, int heads, int nodes,
                  int scratch_nodes, const std::string& title) {
-  return attention_svg(attention, depth, heads, nodes, scratch_nodes, title,
-                       attention_scale_end(attention, depth, heads, nodes));
+  const AttentionMaps maps = maps_of(attention, depth, heads, nodes, scratch_nodes);
+  return attention_svg(maps, title, attention_scale_end(maps));
 }
 
 TEST(AttentionSvg, DrawsEveryLayerAndHead) {
@@ -100,11 +110,12 @@ TEST(AttentionSvg, ShowsWhatIsNotANumber) {
 
 // Two maps on one page: the same weight has the same colour.
 TEST(AttentionSvg, DrawingsShareAScale) {
-  const std::vector<float> sharp{1, 0, 0, 1}, even{0.5F, 0.5F, 0.5F, 0.5F};
-  EXPECT_EQ(attention_scale_end(even, 1, 1, 2), 0.5);
-  EXPECT_EQ(attention_scale_end(sharp, 1, 1, 2), 1);
-  const std::string own = attention_svg(even, 1, 1, 2, 0, "t", 0.5);
-  const std::string shared = attention_svg(even, 1, 1, 2, 0, "t", 1);
+  const AttentionMaps sharp = maps_of({1, 0, 0, 1}, 1, 1, 2);
+  const AttentionMaps even = maps_of({0.5F, 0.5F, 0.5F, 0.5F}, 1, 1, 2);
+  EXPECT_EQ(attention_scale_end(even), 0.5);
+  EXPECT_EQ(attention_scale_end(sharp), 1);
+  const std::string own = attention_svg(even, "t", 0.5);
+  const std::string shared = attention_svg(even, "t", 1);
   EXPECT_EQ(count(own, "fill=\"#08306b\"><title>"), 4);
   EXPECT_EQ(count(shared, "fill=\"#6baed6\"><title>"), 4);  // the middle of the scale
   EXPECT_THAT(shared, HasSubstr(">1 attention weight<"));
@@ -128,6 +139,47 @@ TEST(AttentionSvg, TwoHeadsFitAPhoneWithCaptionsText) {
   EXPECT_EQ(count(svg, "font-size"), 1);  // nothing smaller
   EXPECT_THAT(
       svg, HasSubstr("<desc>Attention weights over 9 nodes, one map per layer (1) and head (2)"));
+}
+
+TEST(AttentionSvg, NamesStandAtEveryNode) {
+  AttentionMaps maps = maps_of(identity(1, 31), 1, 1, 31, 1);
+  for (int node = 0; node < 30; ++node) maps.names.push_back(node % 2 == 0 ? "a" : "<");
+  const std::string svg = attention_svg(maps, "t", 1);
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_EQ(count(svg, ">a</text>"), 2 * 15);
+  EXPECT_EQ(count(svg, ">&lt;</text>"), 2 * 15);
+  EXPECT_EQ(count(svg, ">s</text>"), 2);
+  EXPECT_THAT(svg, Not(HasSubstr("rotate")));
+  // Long ones stand upright above their columns.
+  maps.names[3] = "003.41";
+  EXPECT_EQ(count(attention_svg(maps, "t", 1), "rotate(-90)"), 31);
+  maps.names.pop_back();
+  EXPECT_THROW(attention_svg(maps, "t", 1), std::invalid_argument);
+}
+
+TEST(AttentionSvg, BlocksOfNodesHaveNumbers) {
+  AttentionMaps maps = maps_of(identity(1, 100), 1, 1, 100);
+  maps.names.assign(100, "a");
+  const std::string svg = attention_svg(maps, "t", 1);
+  EXPECT_EQ(count(svg, ">a</text>"), 0);
+  EXPECT_THAT(svg, HasSubstr(">0</text>"));
+}
+
+TEST(AttentionMaps, APartKeepsNumbersNamesAndWeights) {
+  AttentionMaps maps = maps_of({}, 1, 2, 4, 1);
+  for (int i = 0; i < 32; ++i) maps.weights.push_back(static_cast<float>(i));
+  const AttentionMaps unnamed = part_of(maps, 1, 2);
+  EXPECT_EQ(unnamed.weights, (std::vector<float>{5, 6, 9, 10, 21, 22, 25, 26}));
+  EXPECT_EQ(unnamed.scratch_nodes, 0);
+  EXPECT_EQ(unnamed.name(1), "2");
+  maps.names = {"x", "y", "z"};
+  const AttentionMaps named = part_of(maps, 1, 2);
+  EXPECT_EQ(named.name(0), "y");
+  EXPECT_EQ(named.full_name(1), "2 z");
+  EXPECT_EQ(maps.full_name(3), "s");
+  // A scratch node is in no part.
+  EXPECT_THROW(part_of(maps, 1, 3), std::invalid_argument);
+  EXPECT_THROW(part_of(maps, 2, 1), std::invalid_argument);
 }
 
 TEST(AttentionSvg, RefusesWrongSizes) {
