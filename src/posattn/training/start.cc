@@ -64,7 +64,7 @@ StartFile read_gpt2_start(const RunConfig& config) {
   const ModelSpec spec = gpt2_spec(sizes, task.shape(length).real_nodes);
   return {.model = {spec,
                     read_gpt2_parameters(folder, spec),
-                    {.task = config.task, .length = length, .range = config.range}},
+                    {.task = config.task, .length = length, .range = config.range, .notes = {}}},
           .hash = hash_of_gpt2(folder)};
 }
 
