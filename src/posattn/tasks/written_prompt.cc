@@ -230,7 +230,6 @@ Settings small_settings() {
           {"heads", "4"},
           {"depth", "4"},
           {"mlp-width", "512"},
-          {"encoding-size", "128"},
           {"initial", "gpt"},
           {"samples", "50000"},
           {"epochs", "30"},
