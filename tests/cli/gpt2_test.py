@@ -59,8 +59,9 @@ class Written(CliCase):
         self.assertIn("unparsable", self.run_ok("evaluate", run, "--scales", 1, "--samples", 4))
         (self.folder / "prompts.txt").write_text(PROMPT + "\n" + PROMPT + "\n")
         answers = self.run_ok("predict", run, "--input", "prompts.txt").splitlines()
-        self.assertEqual(len(answers), 2)
-        self.assertEqual(self.run_json("predict", run, "--input", "prompts.txt")["answers"][0], answers[0])
+        found = self.run_json("predict", run, "--input", "prompts.txt")
+        self.assertEqual(found["lines"], [PROMPT, PROMPT])
+        self.assertEqual(answers, [f"{PROMPT} -> {answer}" for answer in found["answers"]])
 
     def test_lines_that_cannot_be_read(self):
         self.run_ok("train", "--task", "mixed-min-written", *SMALL, *TINY_MODEL)

@@ -50,8 +50,10 @@ std::string as_json(const Answers& answers) {
   };
   add_rows(table.values);
   add_rows(table.whole);
-  nlohmann::ordered_json document = {
-      {"rows", table.rows}, {"columns", table.columns}, {"outputs", rows}};
+  nlohmann::ordered_json document = nlohmann::ordered_json::object();
+  if (table.columns > 0) {  // none where a model answers in writing
+    document = {{"rows", table.rows}, {"columns", table.columns}, {"outputs", rows}};
+  }
   if (!answers.lines.empty()) {
     document["lines"] = answers.lines;
     document["answers"] = answers.texts;
@@ -128,17 +130,15 @@ ExitCode predict_text(const PredictFlags& options, const Model& model) {
   const std::string text = options.input == "-"
                                ? std::string(std::istreambuf_iterator<char>(std::cin), {})
                                : read_text_file(options.input, most_bytes);
-  const std::vector<std::string> answers =
-      answers_to(model, text, options.input == "-" ? "standard input" : options.input,
-                 thread_count(options.threads));
-  std::string lines;
-  for (const std::string& answer : answers) lines += printable(answer) + "\n";
-  if (options.json) {
-    lines = nlohmann::ordered_json{{"answers", answers}}.dump(
-                -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-            "\n";
+  Answers answers;
+  answers.texts = answers_to(model, text, options.input == "-" ? "standard input" : options.input,
+                             thread_count(options.threads));
+  for (std::string_view rest = text; answers.lines.size() < answers.texts.size();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    answers.lines.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  write_result(options.output, lines);
+  write_result(options.output, options.json ? as_json(answers) : as_text(answers));
   return ExitCode::done;
 }
 

@@ -22,7 +22,9 @@ Model model_that_writes(const Task& task, int length, int32_t token) {
   spec.causal = true;
   spec.loss = Loss::cross_entropy;
   spec = resolve(spec);
-  Model model{spec, Parameters<float>(spec), {.task = std::string(task.name()), .length = length}};
+  Model model{spec, Parameters<float>(spec), {}};
+  model.origin.task = task.name();
+  model.origin.length = length;
   model.parameters["decoding.bias"][token] = 1;
   return model;
 }

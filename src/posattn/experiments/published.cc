@@ -50,12 +50,14 @@ std::vector<PublishedPoint> published_points(const std::string& experiment) {
 
 // Published with the experiment on mixed-type inputs: GPT-2 large, fine-tuned from its weights.
 static std::vector<PublishedPoint> published_gpt2(const Experiment& experiment) {
+  constexpr std::string_view published_size = "gpt2-large";
+  if (std::ranges::count(experiment.lines, published_size, &ExperimentLine::name) == 0) return {};
   std::vector<PublishedPoint> points = published_points("mixed-type");
   std::erase_if(points, [](const PublishedPoint& point) { return point.point.line != "gpt2"; });
   for (PublishedPoint& point : points) {
     point.point.experiment = experiment.name;
     point.point.task += "-gpt2";
-    point.point.line = "gpt2-large";
+    point.point.line = published_size;
   }
   return points;
 }

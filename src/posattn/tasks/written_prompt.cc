@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <stdexcept>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -173,6 +174,7 @@ class WrittenPrompt : public Task {
     const Tokeniser& tokeniser = answers_->tokeniser();
     const std::vector<int32_t> text =
         tokeniser.encode(written(prompt) + separator + written_price(prompt.answer()));
+    if (text.size() > room.tokens.size()) throw std::logic_error("a prompt above its bound");
     std::ranges::fill(room.tokens, tokeniser.end());
     std::ranges::fill(room.labels, -1);
     std::ranges::copy(text, room.tokens.begin());
@@ -230,7 +232,6 @@ Settings small_settings() {
           {"heads", "4"},
           {"depth", "4"},
           {"mlp-width", "512"},
-          {"encoding-size", "128"},
           {"initial", "gpt"},
           {"samples", "50000"},
           {"epochs", "30"},

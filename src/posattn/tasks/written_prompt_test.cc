@@ -38,8 +38,9 @@ void expect_texts(const Task& task, const Dataset& set, std::string_view symbols
     const auto end = std::ranges::find(labels, tokeniser.end()) - labels.begin();
     ASSERT_LT(end, nodes);
     for (int i = 0; i < nodes; ++i) {
-      if (i < end) EXPECT_EQ(labels[i], tokens[i + 1]);
-      if (i > end) EXPECT_EQ(labels[i], -1);
+      if (i != end) {
+        EXPECT_EQ(labels[i], i < end ? tokens[i + 1] : -1);
+      }
     }
     std::string line = tokeniser.decode(written.prompt(tokens));
     ASSERT_TRUE(line.ends_with('\n'));
