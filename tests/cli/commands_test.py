@@ -268,9 +268,10 @@ class Train(CliCase):
 
     def test_every_task_and_preset_trains(self):
         for task in self.run_json("tasks"):
-            length = max(3, task["shortest_length"])
-            self.run_ok("train", *tiny(task=task["name"], length=length, epochs=1, architecture="positional"),
-                        "--out", task["name"])
+            # What a task suggests for its own size does not suit so small a run.
+            small = tiny(task=task["name"], length=max(3, task["shortest_length"]), heads=2, epochs=1,
+                         schedule="constant", warmup_steps=0, architecture="positional")
+            self.run_ok("train", *small, "--out", task["name"])
         presets = ",".join(preset["name"] for preset in self.run_json("presets"))
         self.run_ok("train", *tiny(epochs=1, architecture=presets), "--out", "presets")
         summary = self.run_json("evaluate", "presets", "--scales", "1")["models"]

@@ -82,7 +82,7 @@ class Mixed(CliCase):
         self.assertIn("oracle: no error at all", " ".join(figure.split()))
 
     def test_what_is_refused(self):
-        self.run_error(3, "train", "--task", "mixed-min", *SMALL, "--length", 3, message=["3 categories", "4 to 20"])
+        self.run_error(3, "train", "--task", "mixed-min", *SMALL, "--length", 3, message=["length = 3", "at least 4"])
         self.run_error(3, "train", "--task", "mixed-min", *SMALL, "--length", 21, message=["21 categories", "4 to 20"])
         self.run_ok("train", "--task", "sort", "--samples", 20, "--batch", 20, "--epochs", 1, "--out", "sort")
         self.run_error(2, "evaluate", "sort", "--baselines", message=["task sort has none", "mixed-min"])

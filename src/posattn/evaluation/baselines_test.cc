@@ -32,7 +32,7 @@ Model silent_model(const Task& task) {
 TEST(Baselines, AreMeasuredOnTheSamplesOfTheModel) {
   const Task& task = find_task("mixed-min");
   const Model model = silent_model(task);
-  EvaluationRequest request{.model = &model, .task = &task, .values = {1, 10}, .samples = 500};
+  EvaluationRequest request{.model = &model, .task = &task, .values = {1, 10}, .samples = 5000};
   const std::vector<Measurement> alone = evaluate(request).rows;
   EXPECT_TRUE(evaluate(request).baselines.empty());
   request.baselines = true;
@@ -44,7 +44,7 @@ TEST(Baselines, AreMeasuredOnTheSamplesOfTheModel) {
       return find_value(rows, {.axis = "c", .x = c, .metric = metric}).value();
     };
     const std::vector<Measurement>& blind = evaluation.baselines[0].rows;
-    EXPECT_NEAR(error_of(blind, "mse_over_c2"), 0.0114, 0.005);
+    EXPECT_NEAR(error_of(blind, "mse_over_c2"), 0.0113, 0.002);
     EXPECT_LT(error_of(blind, "mse"), error_of(evaluation.rows, "mse"));
     EXPECT_EQ(error_of(evaluation.baselines[1].rows, "mse"), 0);
     EXPECT_EQ(error_of(evaluation.baselines[1].rows, "accuracy"), 1);

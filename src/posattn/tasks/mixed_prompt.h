@@ -50,8 +50,8 @@ struct PromptDraw {
   PromptSymbols alphabet = training_symbols;
   // Prices lie in [0, high]: two numbers drawn by the rule of ValueRange are the ends between which
   // the prices are uniform, so a range is drawn inside a range. (Integers: uniform in [0, high).)
-  // With these prices the best answer to an unknown question has exactly the error at which the
-  // published training losses of positional models stand.
+  // With these prices the best answer to an unknown question has the error at which the published
+  // training losses of positional models stand.
   ValueRange range = {};
   Question question = Question::minimum;
 };
