@@ -39,7 +39,7 @@ TEST(Page, SaysWhatTheReaderSees) {
 TEST(Page, FitsPhonesAndDarkPages) {
   const std::string page = report_page(sample_report());
   for (const char* part : {"<div class=\"narrow\"><svg role=\"img\"", "prefers-color-scheme: dark",
-                           "id=\"scales_narrow_title\"", "class=\"scroll\" role=\"region\"",
+                           "id=\"scalesc_narrow_title\"", "class=\"scroll\" role=\"region\"",
                            "<span class=\"dot style1\"></span>standard"}) {
     EXPECT_THAT(page, HasSubstr(part)) << part;
   }
