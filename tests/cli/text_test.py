@@ -186,7 +186,7 @@ class Evaluate(TextCase):
     def test_page(self):
         self.run_ok("report", self.runs, "-o", "page.html")
         page = (self.folder / "page.html").read_text()
-        for part in ["sequences of 12 tokens", "share of wrong classes against number of hops k",
+        for part in ["on samples of length 12.", "share of wrong classes against number of hops k",
                      "cross-entropy on a logarithmic axis against epoch", ">Test error</h2>"]:
             self.assertIn(part, page)
         for part in ["values in", "squared error", "larger numbers"]:

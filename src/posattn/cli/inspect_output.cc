@@ -65,7 +65,7 @@ std::string heading(const Inspection& inspection) {
         "{} {}, {} {}{}\n", is_compiled(model) ? "compiled for" : "trained on",
         printable(model.origin.task), model.origin.variable_length ? "lengths up to" : "length",
         model.origin.length,
-        model.spec.data_columns == 0
+        model.spec.vocabulary > 0
             ? ""
             : fmt::format(", {} values in [-{}, {}]", model.origin.integers ? "integer" : "real",
                           model.origin.range, model.origin.range));

@@ -48,13 +48,15 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
   return text;
 }
 
-// What samples are like: "k-hop, length 99, tokens of 16".
+// What samples are like: "k-hop, length 99, tokens of 16". Which numbers stand beside tokens is the
+// task's own matter.
 std::string samples_words(const RunConfig& config) {
   const TaskShape shape = find_task(config.task).shape(static_cast<int>(config.length));
   std::string words = fmt::format("{}, length {}", config.task, config.length);
-  if (shape.vocabulary > 0) words += fmt::format(", tokens of {}", shape.vocabulary);
-  if (shape.data_columns > 0) words += fmt::format(", values in [-{0}, {0}]", config.range);
-  return words;
+  if (shape.vocabulary == 0) return words + fmt::format(", values in [-{0}, {0}]", config.range);
+  words += fmt::format(", tokens of {}", shape.vocabulary);
+  return shape.data_columns == 0 ? words
+                                 : words + fmt::format(" or numbers, range {}", config.range);
 }
 
 ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {

@@ -41,6 +41,12 @@ TEST(Measure, ErrorsByHand) {
   EXPECT_DOUBLE_EQ(found.accurate.mean(), 0.5);  // 8 is further from 10 than 0.1 + 0.1 x 10
 }
 
+TEST(Measure, OnlyNodesThatAreReadHaveErrors) {
+  const Compared found =
+      compare({.real_nodes = 2, .read_nodes = 1}, {1, 10, -3, 0}, {1.25f, 8, -3, 0});
+  EXPECT_THAT(found.nodes.means(), testing::ElementsAre(0.03125));
+}
+
 TEST(Measure, ToleranceIsAbsolutePlusRelative) {
   const Compared found = compare({.real_nodes = 1}, {-10, -10, -10, -10, 0, 0},
                                  {-11.09f, -8.91f, -11.11f, -8.89f, 0.099f, 0.101f});

@@ -137,7 +137,8 @@ std::vector<std::string> node_texts(const TaskText& text, const Batch& one_sampl
   const size_t columns = one_sample.inputs.size() / one_sample.real_nodes;
   for (int node = 0; node < one_sample.real_nodes; ++node) {
     const int32_t token = one_sample.tokens.empty() ? -1 : one_sample.tokens[node];
-    texts.push_back(text.node(token, one_sample.inputs.subspan(node * columns, columns)));
+    std::string held = text.node(token, one_sample.inputs.subspan(node * columns, columns));
+    texts.push_back(held == " " ? "\u2423" : std::move(held));
   }
   return texts;
 }

@@ -29,7 +29,7 @@ const TaskText* text_of(const Model& model);
 ReadSamples parse_samples(std::string_view bytes, std::string_view name, const Model& model,
                           int64_t expected_columns = 0);
 
-// What the nodes of one sample hold, as the task writes them.
+// What the nodes of one sample hold, as the task writes them; a space shows as an open box.
 std::vector<std::string> node_texts(const TaskText& text, const Batch& one_sample);
 
 }  // namespace posattn

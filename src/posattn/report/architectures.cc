@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 #include <map>
 
 namespace posattn {
@@ -22,6 +24,14 @@ std::vector<BandPoint> thinned_bands(const ByEpoch& losses) {
     points.push_back({static_cast<double>(epoch), spread.median, spread.minimum, spread.maximum});
   }
   return points;
+}
+
+// Axes that tasks state share their plural, and their names may hold anything.
+std::string identifier(const EvaluationAxis& axis) {
+  std::string text = axis.plural;
+  std::ranges::copy_if(axis.name, std::back_inserter(text),
+                       [](unsigned char c) { return std::isalnum(c) != 0; });
+  return text;
 }
 
 }  // namespace
@@ -64,7 +74,7 @@ const Metric& loss_of(const std::vector<ArchitectureSummary>& architectures) {
 
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
                           const EvaluationAxis& axis, const Metric& metric) {
-  FigureRequest request{.name = fmt::format("{}{}", metric.name, axis.name),
+  FigureRequest request{.name = identifier(axis),
                         .title = fmt::format("Test error against the {}", axis.words),
                         .x_label = axis.words,
                         .y_label = std::string(metric.words),

@@ -65,17 +65,17 @@ std::string introduction(const ReportInput& input,
     positional |= architecture.runs.front()->architecture == "positional";
     standard |= architecture.runs.front()->architecture == "standard";
   }
-  const auto length = static_cast<size_t>(input.length);
   std::string text = fmt::format(
-      "These networks learned <b>{}</b> on sequences of {}{}. Trained: {}.",
-      escape_markup(input.task),
+      "These networks learned <b>{}</b> on {}{}. Trained: {}.", escape_markup(input.task),
       input.numbers
-          ? fmt::format("{} with values in {}", plural(length, "number"), interval(input.range))
-          : plural(length, "token"),
+          ? fmt::format("sequences of {} with values in {}",
+                        plural(static_cast<size_t>(input.length), "number"), interval(input.range))
+          : fmt::format("samples of length {}", input.length),
       tested_along(input, "c")
-          ? fmt::format(", and were then tested on values in {}: the same task on larger numbers "
-                        "than any they had seen",
-                        interval(input.range, "c"))
+          ? fmt::format(
+                ", and were then tested on values {}: the same task on larger numbers "
+                "than any they had seen",
+                input.numbers ? "in " + interval(input.range, "c") : "up to c times as large")
           : "",
       fmt::join(counts, ", "));
   if (positional && standard) {
@@ -104,7 +104,7 @@ std::string spread_cell(const Spread& spread, bool percent) {
 std::string test_table(const ReportInput& input,
                        const std::vector<ArchitectureSummary>& architectures,
                        const EvaluationAxis& axis, const Metric& metric) {
-  const bool is_scale = axis.name == "c";
+  const bool is_scale = axis.name == "c" && input.numbers;
   std::set<double> places;
   std::vector<std::map<double, Spread>> tests;
   std::string text = fmt::format("<tr><th>{}</th>{}", escape_markup(axis.name),

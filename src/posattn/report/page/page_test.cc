@@ -39,7 +39,7 @@ TEST(Page, SaysWhatTheReaderSees) {
 TEST(Page, FitsPhonesAndDarkPages) {
   const std::string page = report_page(sample_report());
   for (const char* part : {"<div class=\"narrow\"><svg role=\"img\"", "prefers-color-scheme: dark",
-                           "id=\"scales_narrow_title\"", "class=\"scroll\" role=\"region\"",
+                           "id=\"scalesc_narrow_title\"", "class=\"scroll\" role=\"region\"",
                            "<span class=\"dot style1\"></span>standard"}) {
     EXPECT_THAT(page, HasSubstr(part)) << part;
   }
@@ -114,7 +114,7 @@ TEST(Page, ShowsTheLossThatWasMeasured) {
   EXPECT_THAT(page, Not(HasSubstr("squared error")));
   EXPECT_THAT(page, Not(HasSubstr("MSE")));
   EXPECT_THAT(page, Not(HasSubstr("than any they had seen")));
-  EXPECT_THAT(page, HasSubstr("8 tokens"));
+  EXPECT_THAT(page, HasSubstr("on samples of length 8. Trained"));
   EXPECT_THAT(page, Not(HasSubstr("values in")));
   EXPECT_THAT(page, HasSubstr(">Test error</h2>"));
   EXPECT_THAT(page, HasSubstr("share of wrong classes against"));

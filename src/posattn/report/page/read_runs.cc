@@ -137,7 +137,7 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
   if (spec.attention == AttentionSource::positions)
     return {maps_on_sample("The same for every input.")};
   std::vector<AttentionMaps> maps{
-      maps_on_sample(spec.data_columns == 0
+      maps_on_sample(spec.vocabulary > 0
                          ? "On one input."
                          : fmt::format("On one input with values in [-{0:g}, {0:g}].", run.range))};
   double largest = 1;
@@ -183,7 +183,7 @@ void describe_task(const std::vector<FoundRun>& runs, ReportInput& input) {
   const auto task = std::ranges::find(tasks(), input.task, &Task::name);
   if (task != tasks().end() && input.length >= (*task)->shortest_length()) {
     input.loss = (*task)->loss();
-    input.numbers = (*task)->shape(input.length).data_columns > 0;
+    input.numbers = (*task)->shape(input.length).vocabulary == 0;
     return;
   }
   for (const FoundRun& run : runs) {

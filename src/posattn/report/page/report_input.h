@@ -35,7 +35,7 @@ struct ReportInput {
   std::string task;
   int length = 0;
   double range = 2;                 // trained on values in [-range, range]
-  bool numbers = true;              // whether nodes hold numbers at all
+  bool numbers = true;              // nodes hold numbers alone, no tokens
   Loss loss = Loss::squared_error;  // of training
   std::vector<RunReport> runs;
   std::vector<std::string> commands;  // that make this again

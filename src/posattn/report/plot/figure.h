@@ -25,7 +25,7 @@ struct FigureLine {
 };
 
 struct FigureRequest {
-  std::string name;   // letters, digits, - and _; tells the ids of two figures on one page apart
+  std::string name;   // letters and digits; tells the ids of two figures on one page apart
   std::string title;  // for those who do not see it, and under the pointer
   std::string x_label, y_label;
   bool markers = false;

@@ -128,8 +128,8 @@ TEST(Figure, LinearAxisShowsZero) {
   EXPECT_EQ(markup_problem(svg), "");
   EXPECT_EQ(svg.find("logarithmic"), std::string::npos);
   // Whole numbers and nothing between them.
-  EXPECT_NE(svg.find(">2<"), std::string::npos);
-  EXPECT_EQ(svg.find(">1.5<"), std::string::npos);
+  EXPECT_NE(svg.find("> 2<"), std::string::npos);
+  EXPECT_EQ(svg.find("> 1.5<"), std::string::npos);
 }
 
 }  // namespace
