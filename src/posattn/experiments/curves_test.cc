@@ -144,7 +144,7 @@ TEST(Curves, CountWhatIsMissingFailedOrDiverged) {
 
 TEST(Curves, OverTheLengthsOfTests) {
   Experiment experiment = experiment_over("test-lengths", {4, 8, 16});
-  experiment.axis.test_axis = &find_evaluation_axis("length");
+  experiment.axis.test_axis = find_evaluation_axis("length");
   Results results = results_of(experiment, {4});  // at c = 4: another axis
   for (auto& [key, result] : results) {
     for (const double n : {4, 8}) {
