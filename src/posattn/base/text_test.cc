@@ -20,6 +20,13 @@ std::string usage_message(Action&& action) {
   return "";
 }
 
+TEST(Text, SplitsAtCommas) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(split_at_commas("a,bc"), (Parts{"a", "bc"}));
+  EXPECT_EQ(split_at_commas(",a,"), (Parts{"", "a", ""}));
+  EXPECT_EQ(split_at_commas(""), Parts{""});
+}
+
 TEST(Text, NumbersAreParsedWhole) {
   EXPECT_EQ(parse_integer("-12", "x"), -12);
   EXPECT_EQ(parse_number("2.5e3", "x"), 2500);
