@@ -10,7 +10,7 @@
 namespace posattn {
 namespace {
 
-std::string message_of(const std::string& text) {
+std::string json_message(const std::string& text) {
   try {
     parse_strict_json(text, "here");
   } catch (const Error& error) {
@@ -27,19 +27,19 @@ TEST(StrictJson, ReadsValues) {
 }
 
 TEST(StrictJson, RefusesDuplicateKeysAtEveryLevel) {
-  EXPECT_NE(message_of(R"({"a": 1, "a": 2})").find("'a' appears twice"), std::string::npos);
-  EXPECT_NE(message_of(R"({"o": [{"b": 1, "c": 2, "b": 3}]})").find("'b' appears twice"),
+  EXPECT_NE(json_message(R"({"a": 1, "a": 2})").find("'a' appears twice"), std::string::npos);
+  EXPECT_NE(json_message(R"({"o": [{"b": 1, "c": 2, "b": 3}]})").find("'b' appears twice"),
             std::string::npos);
-  EXPECT_EQ(message_of(R"({"a": {"b": 1}, "c": {"b": 1}, "b": 0})"), "");
+  EXPECT_EQ(json_message(R"({"a": {"b": 1}, "c": {"b": 1}, "b": 0})"), "");
 }
 
 TEST(StrictJson, RefusesBrokenAndDeepText) {
-  EXPECT_NE(message_of("{\"a\": ").find("here: not valid JSON at byte"), std::string::npos);
-  EXPECT_NE(message_of("").find("not valid JSON"), std::string::npos);
-  EXPECT_NE(message_of("{} x").find("not valid JSON"), std::string::npos);
-  EXPECT_NE(message_of("1e999").find("not valid JSON"), std::string::npos);
-  EXPECT_NE(message_of("\"\xff\"").find("not valid JSON"), std::string::npos);
-  EXPECT_NE(message_of(std::string(100000, '[')).find("nested too deeply"), std::string::npos);
+  EXPECT_NE(json_message("{\"a\": ").find("here: not valid JSON at byte"), std::string::npos);
+  EXPECT_NE(json_message("").find("not valid JSON"), std::string::npos);
+  EXPECT_NE(json_message("{} x").find("not valid JSON"), std::string::npos);
+  EXPECT_NE(json_message("1e999").find("not valid JSON"), std::string::npos);
+  EXPECT_NE(json_message("\"\xff\"").find("not valid JSON"), std::string::npos);
+  EXPECT_NE(json_message(std::string(100000, '[')).find("nested too deeply"), std::string::npos);
 }
 
 }  // namespace

@@ -33,10 +33,7 @@ template <class AddItem, class AddNumber>
 void parse_list(std::string_view text, std::string_view name, const char* example,
                 AddItem&& add_item, AddNumber&& add_number) {
   size_t count = 0;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view item = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string_view item : split_at_commas(text)) {
     const size_t dots = item.find("..");
     uint64_t first = 0, last = 0;
     if (dots == std::string_view::npos) {
@@ -130,6 +127,16 @@ std::vector<double> parse_distinct(std::string_view text, std::string_view name,
 }
 
 }  // namespace
+
+std::vector<std::string_view> split_at_commas(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
 
 int64_t parse_integer(std::string_view text, std::string_view name) {
   int64_t number = 0;

@@ -9,6 +9,9 @@
 
 namespace posattn {
 
+// What stands between the commas; of an empty text one empty part.
+std::vector<std::string_view> split_at_commas(std::string_view text);
+
 int64_t parse_integer(std::string_view text, std::string_view name);
 double parse_number(std::string_view text, std::string_view name);  // finite
 

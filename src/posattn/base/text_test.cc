@@ -10,7 +10,7 @@ namespace posattn {
 namespace {
 
 template <class Action>
-std::string message_of(Action&& action) {
+std::string usage_message(Action&& action) {
   try {
     action();
   } catch (const Error& error) {
@@ -20,16 +20,23 @@ std::string message_of(Action&& action) {
   return "";
 }
 
+TEST(Text, SplitsAtCommas) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(split_at_commas("a,bc"), (Parts{"a", "bc"}));
+  EXPECT_EQ(split_at_commas(",a,"), (Parts{"", "a", ""}));
+  EXPECT_EQ(split_at_commas(""), Parts{""});
+}
+
 TEST(Text, NumbersAreParsedWhole) {
   EXPECT_EQ(parse_integer("-12", "x"), -12);
   EXPECT_EQ(parse_number("2.5e3", "x"), 2500);
   for (const char* text : {"", " 1", "1 ", "1x", "1.5", "+1", "99999999999999999999", "0x10"}) {
-    EXPECT_NE(message_of([&] { parse_integer(text, "--n"); }), "") << text;
+    EXPECT_NE(usage_message([&] { parse_integer(text, "--n"); }), "") << text;
   }
   for (const char* text : {"", " 1", "1,", "inf", "nan", "1e999", "one"}) {
-    EXPECT_NE(message_of([&] { parse_number(text, "--x"); }), "") << text;
+    EXPECT_NE(usage_message([&] { parse_number(text, "--x"); }), "") << text;
   }
-  EXPECT_EQ(message_of([] { parse_number("one", "--range"); }),
+  EXPECT_EQ(usage_message([] { parse_number("one", "--range"); }),
             "--range: 'one'\n  expected a finite number");
 }
 
@@ -39,22 +46,23 @@ TEST(Text, Scales) {
   for (const char* text :
        {"", ",", "1,", "1,,2", "0", "-1", "0..3", "3..1", "1..", "..3", "1..x", "1...3", "1.5..3",
         "1e13", "1..1e18", "1..1000000000000", "inf", "2,2.0", "1..3,2"}) {
-    EXPECT_NE(message_of([&] { parse_scales(text); }), "") << text;
+    EXPECT_NE(usage_message([&] { parse_scales(text); }), "") << text;
   }
 }
 
 TEST(Text, ScaleGivenTwice) {
   EXPECT_EQ(parse_numbers("-1,0,0.5,4..5", "x"), (std::vector<double>{-1, 0, 0.5, 4, 5}));
-  EXPECT_NE(message_of([] { parse_numbers("0,-0", "x"); }), "");
-  EXPECT_NE(message_of([] { parse_scales("1..3,2"); }).find("2 appears twice"), std::string::npos);
+  EXPECT_NE(usage_message([] { parse_numbers("0,-0", "x"); }), "");
+  EXPECT_NE(usage_message([] { parse_scales("1..3,2"); }).find("2 appears twice"),
+            std::string::npos);
 }
 
 TEST(Text, Lengths) {
   EXPECT_EQ(parse_lengths("8,16..18"), (std::vector<int>{8, 16, 17, 18}));
   for (const char* text : {"", "0", "0..3", "-1", "1.5", "8,8", "1048577"}) {
-    EXPECT_NE(message_of([&] { parse_lengths(text); }), "") << text;
+    EXPECT_NE(usage_message([&] { parse_lengths(text); }), "") << text;
   }
-  EXPECT_NE(message_of([] { parse_lengths("0"); }).find("at least 1"), std::string::npos);
+  EXPECT_NE(usage_message([] { parse_lengths("0"); }).find("at least 1"), std::string::npos);
 }
 
 TEST(Text, Seeds) {
@@ -65,11 +73,12 @@ TEST(Text, Seeds) {
        {"", "-1", "1.5", "0..1e18", "0..10000", "0..18446744073709551615", "0..9999,20000", "1,1",
         "0..3,2", "18446744073709551616", "18446744073709551615", "9223372036854775807",
         "9000000000000000000..9000000000000000001"}) {
-    EXPECT_NE(message_of([&] { parse_seeds(text); }), "") << text;
+    EXPECT_NE(usage_message([&] { parse_seeds(text); }), "") << text;
   }
-  EXPECT_NE(message_of([] { parse_seeds("0..3,2"); }).find("2 appears twice"), std::string::npos);
+  EXPECT_NE(usage_message([] { parse_seeds("0..3,2"); }).find("2 appears twice"),
+            std::string::npos);
   EXPECT_NE(
-      message_of([] { parse_seeds("9223372036854775807"); }).find("at most 9000000000000000000"),
+      usage_message([] { parse_seeds("9223372036854775807"); }).find("at most 9000000000000000000"),
       std::string::npos);
 }
 

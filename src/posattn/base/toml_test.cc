@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string message_of(const std::string& text) {
+std::string toml_message(const std::string& text) {
   try {
     parse_toml(text, "t.toml", "something else");
   } catch (const Error& error) {
@@ -37,8 +37,8 @@ TEST(Toml, ReadsTables) {
 }
 
 TEST(Toml, NamesTheLineOfAMistake) {
-  EXPECT_THAT(message_of("a = 1\nb = \n"), HasSubstr("t.toml:2 is not TOML"));
-  EXPECT_THAT(message_of("a = \n"), HasSubstr("something else"));
+  EXPECT_THAT(toml_message("a = 1\nb = \n"), HasSubstr("t.toml:2 is not TOML"));
+  EXPECT_THAT(toml_message("a = \n"), HasSubstr("something else"));
 }
 
 // A hundred thousand levels, in every way to write them.
@@ -48,21 +48,21 @@ TEST(Toml, RefusesDeepNesting) {
                     spaced = repeated(99999, "a . ") + "a";
   for (const std::string& deep : {key, quoted, spaced}) {
     const std::string expected = "t.toml:2: a key of too many parts";
-    EXPECT_THAT(message_of("\n" + deep + " = 1\n"), HasSubstr(expected));
-    EXPECT_THAT(message_of("\n[" + deep + "]\n"), HasSubstr(expected));
-    EXPECT_THAT(message_of("\n[[" + deep + "]]\n"), HasSubstr(expected));
-    EXPECT_THAT(message_of("\nx = [1, {" + deep + " = 1}]\n"), HasSubstr(expected));
+    EXPECT_THAT(toml_message("\n" + deep + " = 1\n"), HasSubstr(expected));
+    EXPECT_THAT(toml_message("\n[" + deep + "]\n"), HasSubstr(expected));
+    EXPECT_THAT(toml_message("\n[[" + deep + "]]\n"), HasSubstr(expected));
+    EXPECT_THAT(toml_message("\nx = [1, {" + deep + " = 1}]\n"), HasSubstr(expected));
     // Whatever a string holds, it ends where the library ends it.
     for (const char* before : {R"('\')", R"("\"")", R"('''"''''')", R"("""\"""""")", R"("""""""")",
                                "'''\n.\n'''", "\"#\""}) {
-      EXPECT_EQ(message_of("x = [" + std::string(before) + ", {a = 1}]\n"), "no error");
-      EXPECT_THAT(message_of("x = [" + std::string(before) + ", {" + deep + " = 1}]\n"),
+      EXPECT_EQ(toml_message("x = [" + std::string(before) + ", {a = 1}]\n"), "no error");
+      EXPECT_THAT(toml_message("x = [" + std::string(before) + ", {" + deep + " = 1}]\n"),
                   HasSubstr("too many parts"))
           << before;
     }
   }
-  EXPECT_THAT(message_of("a = " + std::string(100000, '[')), HasSubstr("not TOML"));
-  EXPECT_THAT(message_of(repeated(100000, "a={")), HasSubstr("not TOML"));
+  EXPECT_THAT(toml_message("a = " + std::string(100000, '[')), HasSubstr("not TOML"));
+  EXPECT_THAT(toml_message(repeated(100000, "a={")), HasSubstr("not TOML"));
 }
 
 TEST(Toml, TheDeepestThatPassesIsFreed) {
@@ -76,12 +76,12 @@ TEST(Toml, DotsOutsideOfKeysAreNoParts) {
   const std::string dots(100, '.');
   std::string numbers = "1.5";
   for (int i = 0; i < 100; ++i) numbers += ", 1.5";
-  EXPECT_EQ(message_of("# " + dots + "\na = \"" + dots + "\" # " + dots + "\nb = '" + dots +
-                       "'\nc = \"\"\"\n" + dots + "\n\"\"\"\nd = [" + numbers + "]\n#"),
+  EXPECT_EQ(toml_message("# " + dots + "\na = \"" + dots + "\" # " + dots + "\nb = '" + dots +
+                         "'\nc = \"\"\"\n" + dots + "\n\"\"\"\nd = [" + numbers + "]\n#"),
             "no error");
   std::string keys;
   for (int i = 0; i < 100; ++i) keys += "a." + std::to_string(i) + " = 1.5\n";
-  EXPECT_EQ(message_of(keys), "no error");
+  EXPECT_EQ(toml_message(keys), "no error");
 }
 
 TEST(Toml, LargeFilesAreRefused) {

@@ -32,11 +32,8 @@ struct CompileFlags {
 PlanSizes parse_sizes(const std::string& text) {
   if (text.empty()) return {};
   std::vector<int64_t> numbers;
-  size_t start = 0;
-  while (start <= text.size()) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    numbers.push_back(parse_integer(text.substr(start, comma - start), "--pad-to"));
-    start = comma + 1;
+  for (const std::string_view part : split_at_commas(text)) {
+    numbers.push_back(parse_integer(part, "--pad-to"));
   }
   const auto sensible = [](int64_t x) { return x >= 1 && x <= 1 << 16; };
   if (numbers.size() != 4 || !std::all_of(numbers.begin(), numbers.end(), sensible)) {

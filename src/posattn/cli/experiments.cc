@@ -49,8 +49,8 @@ ExperimentRow measure(const std::string& name, const MachineSpeed& speed) {
   const std::vector<RunConfig> runs = distinct_runs(row.experiment);
   row.runs = runs.size();
   for (const RunConfig& run : runs) {
-    const int64_t epoch_steps = (run.samples + run.batch - 1) / run.batch;
-    row.steps += static_cast<double>(epoch_steps * run.epochs);
+    const int64_t steps_of_epoch = (run.samples + run.batch - 1) / run.batch;
+    row.steps += static_cast<double>(steps_of_epoch * run.epochs);
   }
   row.seconds = estimated_seconds(runs, speed);
   try {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 
@@ -13,11 +11,8 @@ InputLists parse_inputs(const std::vector<std::string>& texts) {
   InputLists lists;
   for (const std::string& text : texts) {
     std::vector<double>& numbers = lists.emplace_back();
-    size_t start = 0;
-    while (start <= text.size()) {
-      const size_t comma = std::min(text.find(',', start), text.size());
-      numbers.push_back(parse_number(text.substr(start, comma - start), "--input"));
-      start = comma + 1;
+    for (const std::string_view part : split_at_commas(text)) {
+      numbers.push_back(parse_number(part, "--input"));
     }
   }
   return lists;

@@ -25,10 +25,8 @@ std::string capitalised(std::string text) {
 std::vector<std::string> split_architectures(const std::string& list) {
   std::vector<std::string> names;
   std::set<std::string> seen;
-  size_t start = 0;
-  while (start <= list.size()) {
-    const size_t comma = std::min(list.find(',', start), list.size());
-    std::string name = list.substr(start, comma - start);
+  for (const std::string_view part : split_at_commas(list)) {
+    std::string name(part);
     if (name.empty()) {
       throw Error(ExitCode::usage, fmt::format("an empty name in architecture '{}'", list),
                   "names separated by commas, as positional,standard");
@@ -37,7 +35,6 @@ std::vector<std::string> split_architectures(const std::string& list) {
       throw Error(ExitCode::usage, fmt::format("architecture '{}' is given twice", name));
     }
     names.push_back(std::move(name));
-    start = comma + 1;
   }
   return names;
 }

@@ -6,31 +6,12 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/evaluation/model_for_test.h"
 #include "posattn/model/reference_network.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {
 namespace {
-
-Model model_for(const char* task, int length, bool variable_length = false) {
-  const TaskShape shape = find_task(task).shape(length);
-  ModelSpec spec;
-  spec.real_nodes = shape.real_nodes;
-  spec.data_columns = shape.data_columns;
-  spec.output_columns = shape.output_columns;
-  spec.width = 8;
-  spec.mlp_width = 8;
-  spec.depth = 2;
-  spec = resolve(spec);
-  return {.spec = spec,
-          .parameters = Parameters<float>(spec),
-          .origin = {.task = task,
-                     .length = length,
-                     .variable_length = variable_length,
-                     .range = 2,
-                     .integers = false,
-                     .notes = {}}};
-}
 
 EvaluationRequest request_for(const Model& model, std::vector<double> scales) {
   return {.model = &model,

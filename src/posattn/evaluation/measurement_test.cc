@@ -4,17 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "posattn/base/error.h"
+#include "posattn/base/limits.h"
 #include "posattn/evaluation/measurement_json.h"
 
 namespace posattn {
 namespace {
 
 using testing::ElementsAre;
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 std::vector<Measurement> two_scales() {
   return {{Split::test, "c", 1, "mse", 0.5},
           {Split::test, "c", 1, "accuracy", 1},

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "posattn/base/error.h"
+#include "posattn/base/limits.h"
 
 namespace posattn {
 namespace {
@@ -111,7 +111,6 @@ TEST(Npy, RefusesEveryTruncationAndExtension) {
 }
 
 TEST(Npy, RefusesWhatIsNotFinite) {
-  const double infinity = std::numeric_limits<double>::infinity();
   for (const double value : {std::nan(""), infinity, -infinity, 1e39}) {
     EXPECT_THAT(refusal_of(npy<double>(header("<f8", "(2, 2)"), {1, 2, 3, value})),
                 HasSubstr("row 2, column 2"));

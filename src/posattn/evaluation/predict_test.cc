@@ -9,30 +9,15 @@
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
 #include "posattn/evaluation/csv.h"
+#include "posattn/evaluation/model_for_test.h"
 #include "posattn/model/reference_network.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
 namespace {
 
-Model model_for(const char* task, int length, bool variable_length) {
-  const TaskShape shape = find_task(task).shape(length);
-  ModelSpec spec;
-  spec.real_nodes = shape.real_nodes;
-  spec.data_columns = shape.data_columns;
-  spec.output_columns = shape.output_columns;
-  spec.width = 8;
-  spec.mlp_width = 8;
-  spec.depth = 2;
-  spec = resolve(spec);
-  Model model{.spec = spec,
-              .parameters = Parameters<float>(spec),
-              .origin = {.task = task,
-                         .length = length,
-                         .variable_length = variable_length,
-                         .range = 2,
-                         .integers = false,
-                         .notes = {}}};
+Model initialised_model(const char* task, int length, bool variable_length) {
+  Model model = model_for(task, length, variable_length);
   initialise(model.parameters, 4);
   return model;
 }
@@ -69,24 +54,24 @@ std::string refusal_of(const Model& model, int64_t columns) {
 TEST(Predict, RowsGiveTheReferenceOutputs) {
   for (const char* task : {"sort", "min-sum", "path"}) {
     for (const int64_t count : {1, 3, 100}) {
-      expect_reference_outputs(model_for(task, 5, false), 5, count);
+      expect_reference_outputs(initialised_model(task, 5, false), 5, count);
     }
   }
 }
 
 TEST(Predict, VariableLengthModelsTakeShorterRows) {
   for (const char* task : {"sort", "min-sum"}) {
-    const Model model = model_for(task, 6, true);
+    const Model model = initialised_model(task, 6, true);
     for (int length = 1; length <= 6; ++length) expect_reference_outputs(model, length, 7);
   }
 }
 
 TEST(Predict, RefusesOtherRowsAndSaysWhich) {
-  const Model fixed = model_for("sort", 5, false);
+  const Model fixed = initialised_model("sort", 5, false);
   EXPECT_EQ(refusal_of(fixed, 4), "5 numbers per row");
   EXPECT_EQ(refusal_of(fixed, 6), "5 numbers per row");
-  EXPECT_EQ(refusal_of(model_for("path", 5, false), 5), "25 numbers per row");
-  const Model variable = model_for("min-sum", 3, true);
+  EXPECT_EQ(refusal_of(initialised_model("path", 5, false), 5), "25 numbers per row");
+  const Model variable = initialised_model("min-sum", 3, true);
   EXPECT_THAT(refusal_of(variable, 3), testing::HasSubstr("2 to 6 numbers per row"));
   EXPECT_THAT(refusal_of(variable, 8), testing::HasSubstr("2 to 6 numbers per row"));
   EXPECT_THAT(refusal_of(variable, 0), testing::HasSubstr("2 to 6 numbers per row"));
@@ -153,7 +138,7 @@ TEST(Predict, AClassIsDecidedWhereOneScoreIsTheHighest) {
 }
 
 TEST(Predict, NoRowsGiveNoOutputs) {
-  EXPECT_TRUE(predict_rows(model_for("sort", 5, false), {}, 0).empty());
+  EXPECT_TRUE(predict_rows(initialised_model("sort", 5, false), {}, 0).empty());
 }
 
 }  // namespace

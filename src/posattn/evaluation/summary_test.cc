@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
+
+#include "posattn/base/limits.h"
 
 namespace posattn {
 namespace {
-
-const double infinity = std::numeric_limits<double>::infinity();
 
 Spread spread(std::vector<double> values) { return spread_of(values); }
 

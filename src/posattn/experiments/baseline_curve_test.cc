@@ -32,7 +32,7 @@ architecture = "standard"
 positions = "added"
 )toml";
 
-Experiment read(const std::string& toml, const ExperimentChanges& changes = {}) {
+Experiment read_mine(const std::string& toml, const ExperimentChanges& changes = {}) {
   return read_experiment(toml, "mine", "mine.toml", changes);
 }
 
@@ -55,7 +55,7 @@ std::vector<Curve> test_curves(const Experiment& experiment) {
 }
 
 TEST(BaselineCurve, LiesBesideTheLinesOnTheSamplesOfFinishedRuns) {
-  const Experiment experiment = read(file);
+  const Experiment experiment = read_mine(file);
   EXPECT_EQ(runs_of(experiment).size(), 2u * 2 * 3);
   const std::vector<Curve> curves = test_curves(experiment);
   ASSERT_EQ(curves.size(), 4u);  // of mixed-min alone
@@ -80,18 +80,18 @@ TEST(BaselineCurve, OverASettingItIsTestedWhereRunsAre) {
   over.replace(over.find("key = \"test-scales\""), 19, "key = \"samples\"\ntest-scale = 3");
   over.replace(over.find("[1, 3]"), 6, "[20, 40]");
   over.replace(over.find("range = 5"), 9, "range = 5\nbatch = 10");
-  const Experiment experiment = read(over);
+  const Experiment experiment = read_mine(over);
   const Curve curve = baseline_curve(experiment, "mixed-min", "query-blind", {0, 1});
   ASSERT_EQ(curve.points.size(), 2u);
   EXPECT_EQ(curve.points[0].x, 20);
   EXPECT_EQ(curve.points[0].runs, curve.points[1].runs);
   EXPECT_EQ(curve.points[0].runs,
-            baseline_curve(read(file), "mixed-min", "query-blind", {0, 1}).points[1].runs);
+            baseline_curve(read_mine(file), "mixed-min", "query-blind", {0, 1}).points[1].runs);
 }
 
 TEST(BaselineCurve, ChosenLinesKeepTheirBaselines) {
   std::vector<std::string> names;
-  for (const ExperimentLine& line : read(file, {.lines = {"standard"}}).lines) {
+  for (const ExperimentLine& line : read_mine(file, {.lines = {"standard"}}).lines) {
     names.push_back(line.name);
   }
   EXPECT_THAT(names, ElementsAre("standard", "query-blind", "oracle"));
@@ -102,7 +102,7 @@ TEST(BaselineCurve, WhatTheFileSaysWrong) {
     std::string wrong = file;
     wrong.replace(wrong.find(from), from.size(), to);
     try {
-      read(wrong);
+      read_mine(wrong);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::configuration);
       return error.problem();

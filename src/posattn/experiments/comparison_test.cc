@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
+
+#include "posattn/base/limits.h"
 
 namespace posattn {
 namespace {
 
 using testing::ElementsAre;
-
-const double infinity = std::numeric_limits<double>::infinity();
 
 PointSummary point(const std::string& task, const std::string& line, Split split,
                    std::optional<double> x, double median, double spread = 1) {

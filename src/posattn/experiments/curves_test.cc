@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "posattn/base/error.h"
+#include "posattn/base/limits.h"
 #include "posattn/base/temporary_folder_test.h"
 
 namespace posattn {
@@ -15,8 +15,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
-
-const double infinity = std::numeric_limits<double>::infinity();
 
 Experiment experiment_over(const std::string& key, const std::vector<double>& values) {
   Experiment experiment;

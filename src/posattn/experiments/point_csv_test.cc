@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "posattn/base/error.h"
+#include "posattn/base/limits.h"
 
 namespace posattn {
 namespace {
@@ -28,7 +28,6 @@ Error refusal_of(const std::string& csv) {
 }
 
 TEST(PointCsv, ReadsWhatItWrites) {
-  const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<PointSummary> points = {{.experiment = "value-range",
                                              .task = "sort",
                                              .line = "positional",

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string header =
+const std::string published_header =
     "experiment,task,architecture,split,x,runs,min,q10,median,q90,max,correction\n";
 
 const PublishedPoint& find(const std::string& experiment, const std::string& line, Split split,
@@ -80,7 +80,9 @@ TEST(Published, CorrectionsAreNamed) {
 
 TEST(Published, ReadingIsStrict) {
   const auto points = published_from_csv(
-      header + "e,t,a,test,1,10,1,2,3,4,5,\"first, second\"\ne,t,a,test,2,10,1,2,3,4,5,\n", "p");
+      published_header +
+          "e,t,a,test,1,10,1,2,3,4,5,\"first, second\"\ne,t,a,test,2,10,1,2,3,4,5,\n",
+      "p");
   ASSERT_EQ(points.size(), 2u);
   EXPECT_EQ(points[0].correction, "first, second");
   EXPECT_EQ(points[1].correction, "");
@@ -93,9 +95,11 @@ TEST(Published, ReadingIsStrict) {
     }
     return "accepted";
   };
-  EXPECT_EQ(problem_of(header + "\ne,t,a,test,1,10,1,2,3,4,inf,\n"), "p.csv:3: max 'inf'");
-  EXPECT_EQ(problem_of(header + "e,t,a,test,1,10,nan,nan,nan,nan,nan,\n"), "p.csv:2: max 'nan'");
-  EXPECT_EQ(problem_of(header + "e,t,a,test,1,10,1,2,3,4,5\n"), "p.csv:2: 11 fields");
+  EXPECT_EQ(problem_of(published_header + "\ne,t,a,test,1,10,1,2,3,4,inf,\n"),
+            "p.csv:3: max 'inf'");
+  EXPECT_EQ(problem_of(published_header + "e,t,a,test,1,10,nan,nan,nan,nan,nan,\n"),
+            "p.csv:2: max 'nan'");
+  EXPECT_EQ(problem_of(published_header + "e,t,a,test,1,10,1,2,3,4,5\n"), "p.csv:2: 11 fields");
   EXPECT_THAT(problem_of("experiment,task,architecture,split,x,runs,min,q10,median,q90,max\n"),
               HasSubstr("p.csv:1: "));
 }

@@ -23,10 +23,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t largest_file = 256 << 20;
 
-bool has_ended(RunStatus status) {
-  return status == RunStatus::done || status == RunStatus::diverged;
-}
-
 Json differing_settings(const std::string& configuration, const std::string& key) {
   const Json all = Json::parse(configuration, nullptr, false);
   if (!all.is_object()) {

@@ -9,6 +9,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/limits.h"
 #include "posattn/base/temporary_folder_test.h"
 #include "posattn/experiments/experiment.h"
 
@@ -92,7 +93,6 @@ TEST(RecordedRuns, OtherRowsComeBackToo) {
 }
 
 TEST(RecordedRuns, InfiniteStaysInfinite) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   RunResult result = finished_run(3);
   set_loss(result, Split::train, infinity);
   set_loss(result, Split::validation, -infinity);

@@ -29,10 +29,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t most_together = 256;  // each keeps a file open
 constexpr std::chrono::milliseconds watch_interval{20};
 
-bool has_ended(RunStatus status) {
-  return status == RunStatus::done || status == RunStatus::diverged;
-}
-
 std::vector<ExperimentRun> each_once(const std::vector<ExperimentRun>& wanted) {
   std::set<std::string> seen;
   std::vector<ExperimentRun> runs;

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <vector>
 
+#include "posattn/base/limits.h"
+
 namespace posattn {
 namespace {
-
-const double infinity = std::numeric_limits<double>::infinity();
 
 TEST(StandardError, OfTheMean) {
   // Variance (2.25 + 0.25 + 0.25 + 2.25) / 3 = 5/3, over 4 values.

@@ -27,7 +27,7 @@ ModelSpec token_model() {
 }
 
 // Lively enough that continuations differ.
-Parameters<float> random_parameters(const ModelSpec& spec, uint64_t seed) {
+Parameters<float> lively_parameters(const ModelSpec& spec, uint64_t seed) {
   Parameters<float> parameters(spec);
   RandomStream random(seed, Purpose::initial_values, 0, 0);
   for (float& value : parameters.values()) value = static_cast<float>(random.normal() * 0.7);
@@ -69,7 +69,7 @@ std::vector<TokenText> random_texts(const ModelSpec& spec, int count, uint64_t s
 }
 
 void expect_as_without_memory(const ModelSpec& spec, const char* what) {
-  const Parameters<float> parameters = random_parameters(spec, 5);
+  const Parameters<float> parameters = lively_parameters(spec, 5);
   const Decoder decoder(spec, parameters);
   const std::vector<TokenText> texts = random_texts(spec, 40, 6);
   const std::vector<TokenText> answers =

@@ -1,5 +1,6 @@
-// For the tests: is a piece of SVG or HTML well formed? Elements must nest, attributes be quoted,
-// entities be known, ids be unique. Not a parser of XML: just enough to catch a broken page.
+// For the tests of pages and drawings: is a piece of SVG or HTML well formed? Elements must nest,
+// attributes be quoted, entities be known, ids be unique. Not a parser of XML: just enough to catch
+// a broken page.
 #pragma once
 
 #include <cctype>
@@ -82,5 +83,12 @@ class MarkupCheck {
 };
 
 inline std::string markup_problem(std::string_view text) { return MarkupCheck()(text); }
+
+// How often `part` stands in `text`.
+inline int count(std::string_view text, std::string_view part) {
+  int found = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
 
 }  // namespace posattn

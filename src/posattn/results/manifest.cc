@@ -48,6 +48,10 @@ std::string_view to_string(RunStatus status) {
   return "";
 }
 
+bool has_ended(RunStatus status) {
+  return status == RunStatus::done || status == RunStatus::diverged;
+}
+
 RunStatus run_status_from(std::string_view name) {
   std::vector<std::string> known;
   for (const RunStatus status : statuses) {

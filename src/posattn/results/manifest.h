@@ -11,6 +11,7 @@ namespace posattn {
 enum class RunStatus { running, done, diverged, interrupted, failed };
 std::string_view to_string(RunStatus status);
 RunStatus run_status_from(std::string_view name);  // throws Error(data)
+bool has_ended(RunStatus status);                  // by itself: done or diverged
 
 // The build (version, commit, compiler, flags) is added when the manifest is written.
 struct Manifest {

@@ -9,7 +9,7 @@
 namespace posattn {
 namespace {
 
-using Values = std::vector<float>;
+using Floats = std::vector<float>;
 
 DatasetRequest request_of(const char* task, int length) {
   return {.task = &find_task(task),
@@ -19,22 +19,22 @@ DatasetRequest request_of(const char* task, int length) {
           .seed = 11};
 }
 
-Values inputs_of(const Dataset& set, int64_t sample) {
+Floats inputs_of(const Dataset& set, int64_t sample) {
   const float* first = set.inputs.data() + sample * set.shape.input_count();
   return {first, first + set.shape.input_count()};
 }
 
-Values targets_of(const Dataset& set, int64_t sample) {
+Floats targets_of(const Dataset& set, int64_t sample) {
   const float* first = set.targets.data() + sample * set.shape.target_count();
   return {first, first + set.shape.target_count()};
 }
 
 TEST(GoldenSamples, OfEveryTask) {
-  const Values four = {0.975017309f, -0.482844859f, 0.904112816f, -0.428028077f};
+  const Floats four = {0.975017309f, -0.482844859f, 0.904112816f, -0.428028077f};
   const struct {
     const char* task;
     int length;
-    Values inputs, targets;
+    Floats inputs, targets;
   } golden[] = {
       {"cumulative-sum", 4, four, {0.975017309f, 0.49217245f, 1.3962853f, 0.968257189f}},
       {"cumulative-min", 4, four, {0.975017309f, -0.482844859f, -0.482844859f, -0.482844859f}},
@@ -66,7 +66,7 @@ TEST(GoldenSamples, OfEveryPurposeAndRange) {
     Purpose purpose;
     double scale;
     bool integers;
-    Values inputs;
+    Floats inputs;
   } golden[] = {
       {Purpose::validation_data, 1, false, {1.15423357f, 1.12883341f, 1.11386335f, 1.1185106f}},
       {Purpose::test_data, 1, false, {0.927402735f, 1.44989204f, 0.626933336f, 0.297613859f}},

@@ -11,7 +11,7 @@
 namespace posattn {
 namespace {
 
-constexpr int samples = 400;
+constexpr int prompt_count = 400;
 
 MixedPrompt prompt_number(uint32_t index, PromptDraw draw = {}) {
   RandomStream random(7, Purpose::train_data, 0, index);
@@ -22,7 +22,7 @@ MixedPrompt prompt_number(uint32_t index, PromptDraw draw = {}) {
 
 TEST(MixedPrompt, AllAreOneLengthAndReadBackAsTheyWereDrawn) {
   std::set<size_t> lengths, written_lengths;
-  for (uint32_t i = 0; i < samples; ++i) {
+  for (uint32_t i = 0; i < prompt_count; ++i) {
     MixedPrompt prompt = prompt_number(i);
     const std::string text = text_of(prompt);
     lengths.insert(text.size());
@@ -44,7 +44,7 @@ TEST(MixedPrompt, AllAreOneLengthAndReadBackAsTheyWereDrawn) {
 
 TEST(MixedPrompt, SymbolsAreDifferentAndThoseOfTestsAreNoneOfTraining) {
   std::set<char> trained, tested;
-  for (uint32_t i = 0; i < samples; ++i) {
+  for (uint32_t i = 0; i < prompt_count; ++i) {
     for (const bool test : {false, true}) {
       const PromptSymbols alphabet = test ? test_symbols : training_symbols;
       const MixedPrompt prompt = prompt_number(i, {.alphabet = alphabet});
@@ -70,7 +70,7 @@ TEST(MixedPrompt, SymbolsAreDifferentAndThoseOfTestsAreNoneOfTraining) {
 }
 
 TEST(MixedPrompt, TheAnswerIsThatOfTheFourThatTheTextNames) {
-  for (uint32_t i = 0; i < samples; ++i) {
+  for (uint32_t i = 0; i < prompt_count; ++i) {
     const MixedPrompt prompt = prompt_number(i);
     const std::string text = text_of(prompt);
     double sum = 0, least = 1e9, most = -1;

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "posattn/base/error.h"
+#include "posattn/base/limits.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -107,7 +107,6 @@ TEST(ValueRange, IntegersAreUniformWithoutTheUpperEnd) {
 }
 
 TEST(ValueRange, RefusesImpossibleRanges) {
-  const double infinity = std::numeric_limits<double>::infinity();
   for (const double range : {0.0, -1.0, std::nan(""), infinity, 1e30}) {
     EXPECT_THROW(training_range(range, false), Error) << range;
   }

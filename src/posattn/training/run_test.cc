@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/base/limits.h"
 #include "posattn/training/token_task_test.h"
 
 namespace posattn {
@@ -258,7 +259,6 @@ TEST(EpochRecord, OneLineOfJsonAndBack) {
   ASSERT_EQ(back.tests.size(), 2u);
   EXPECT_EQ(back.tests[0], record.tests[0]);
   EXPECT_TRUE(std::isnan(back.tests[1].value));
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   record.train_loss = infinity;
   record.validation_loss = -infinity;
   record.tests[0].value = infinity;

@@ -14,7 +14,7 @@ std::vector<double> parse(std::string_view text, std::string_view flag) {
   return {lengths.begin(), lengths.end()};
 }
 
-TestSamples samples(const EvaluationRequest& request, double x) {
+TestSamples samples_of_length(const EvaluationRequest& request, double x) {
   const Model& model = *request.model;
   const int length = static_cast<int>(x);
   check_test_length(model.spec, *request.task, {length_of(model), model.origin.variable_length},
@@ -62,6 +62,6 @@ const EvaluationAxis length_axis{.name = "length",
                                  .logarithmic = true,
                                  .whole = true,
                                  .parse = parse,
-                                 .samples = samples};
+                                 .samples = samples_of_length};
 
 }  // namespace posattn

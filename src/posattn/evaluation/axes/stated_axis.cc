@@ -12,7 +12,7 @@
 namespace posattn {
 namespace {
 
-TestSamples samples(const EvaluationRequest& request, double x) {
+TestSamples samples_along_axis(const EvaluationRequest& request, double x) {
   const ModelOrigin& origin = request.model->origin;
   return stated_samples(request, x, training_range(origin.range, origin.integers));
 }
@@ -29,7 +29,7 @@ EvaluationAxis axis_named(std::string_view name) {
                       .help = {},
                       .stated = true,
                       .parse = parse_numbers,
-                      .samples = samples};
+                      .samples = samples_along_axis};
   for (const Task* task : tasks()) {
     for (const TestAxis& stated : task->test_axes()) {
       if (stated.name != name) continue;

@@ -7,7 +7,7 @@
 namespace posattn {
 namespace {
 
-TestSamples samples(const EvaluationRequest& request, double c) {
+TestSamples samples_in_range(const EvaluationRequest& request, double c) {
   const ModelOrigin& origin = request.model->origin;
   return stated_samples(request, c, test_range(origin.range, c, origin.integers));
 }
@@ -20,6 +20,6 @@ const EvaluationAxis value_range_axis{.name = "c",
                                       .plural = "scales",
                                       .help = "Scales c, as 1..10,1000",
                                       .parse = parse_scales,
-                                      .samples = samples};
+                                      .samples = samples_in_range};
 
 }  // namespace posattn

@@ -16,7 +16,7 @@ bool is_right(double output, double target) {
   return std::abs(output - target) <= absolute_tolerance + relative_tolerance * std::abs(target);
 }
 
-MetricSum measure(const Predictions& predictions) {
+MetricSum measure_accuracy(const Predictions& predictions) {
   const int64_t outputs = predictions.shape.target_count();
   MetricSum sum{.sum = 0, .count = predictions.samples};
   for (int64_t sample = 0; sample < predictions.samples; ++sample) {
@@ -44,6 +44,6 @@ const Metric accuracy{.name = "accuracy",
                       .greatest = 1,
                       .logarithmic = false,
                       .percent = true,
-                      .measure = measure};
+                      .measure = measure_accuracy};
 
 }  // namespace posattn

@@ -6,7 +6,7 @@
 namespace posattn {
 namespace {
 
-MetricSum measure(const Predictions& predictions) {
+MetricSum measure_cross_entropy(const Predictions& predictions) {
   const int64_t nodes = predictions.shape.real_nodes, classes = predictions.shape.output_columns;
   std::vector<float> unused(static_cast<size_t>(classes));
   MetricSum sum;
@@ -29,6 +29,6 @@ const Metric cross_entropy{.name = "cross_entropy",
                            .note = "Cross-entropy: the mean of -log p of the right class.",
                            .loss = Loss::cross_entropy,
                            .is_loss = true,
-                           .measure = measure};
+                           .measure = measure_cross_entropy};
 
 }  // namespace posattn

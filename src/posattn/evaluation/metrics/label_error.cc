@@ -5,7 +5,7 @@
 namespace posattn {
 namespace {
 
-MetricSum measure(const Predictions& predictions) {
+MetricSum measure_label_error(const Predictions& predictions) {
   const int64_t nodes = predictions.shape.real_nodes, classes = predictions.shape.output_columns;
   MetricSum sum;
   for (int64_t row = 0; row < predictions.samples * nodes; ++row) {
@@ -28,6 +28,6 @@ const Metric label_error{.name = "label_error",
                          .logarithmic = false,
                          .percent = true,
                          .loss = Loss::cross_entropy,
-                         .measure = measure};
+                         .measure = measure_label_error};
 
 }  // namespace posattn

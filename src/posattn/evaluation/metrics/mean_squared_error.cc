@@ -6,7 +6,7 @@
 namespace posattn {
 namespace {
 
-MetricSum measure(const Predictions& predictions) {
+MetricSum measure_mean_squared_error(const Predictions& predictions) {
   const int nodes = predictions.shape.real_nodes, columns = predictions.shape.output_columns;
   MetricSum sum{.sum = 0, .count = predictions.samples};
   size_t at = 0;
@@ -35,6 +35,6 @@ const Metric mean_squared_error{.name = "mse",
                                 .words = "mean squared error",
                                 .note = "MSE: the mean squared error of the outputs.",
                                 .is_loss = true,
-                                .measure = measure};
+                                .measure = measure_mean_squared_error};
 
 }  // namespace posattn

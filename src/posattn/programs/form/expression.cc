@@ -7,13 +7,12 @@
 #include <map>
 
 #include "posattn/base/error.h"
+#include "posattn/base/limits.h"
 #include "posattn/programs/form/function_table.h"
 #include "posattn/programs/form/operation.h"
 
 namespace posattn {
 namespace {
-
-constexpr double whole_limit = 9007199254740992.0;  // 2^53
 
 bool is_constant(const Value& a) { return a->kind == Expression::Kind::constant; }
 

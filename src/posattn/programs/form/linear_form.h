@@ -5,10 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <vector>
 
+#include "posattn/base/limits.h"
 #include "posattn/programs/form/expression.h"
 
 namespace posattn {
@@ -55,7 +55,6 @@ struct Bounds {
 };
 
 inline Bounds bounds_of(const WordType& type) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   if (type.is_real()) return {-infinity, infinity};
   return {static_cast<double>(type.low), static_cast<double>(type.high)};
 }

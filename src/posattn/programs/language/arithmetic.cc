@@ -7,14 +7,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "posattn/base/limits.h"
 #include "posattn/programs/language/term_parser.h"
 
 namespace posattn::language {
 namespace {
 
 using Kind = Term::Kind;
-
-constexpr double whole_limit = 9007199254740992.0;  // 2^53
 
 bool is_whole(const Number& a) { return a.kind == Number::Kind::whole; }
 bool is_truth(const Number& a) { return a.kind == Number::Kind::truth; }

@@ -6,10 +6,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "posattn/base/limits.h"
+
 namespace posattn::language {
 namespace {
-
-constexpr double whole_limit = 9007199254740992.0;  // 2^53
 
 // What other languages write so.
 const char* hint_for(char c) {

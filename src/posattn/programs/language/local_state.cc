@@ -10,7 +10,7 @@ namespace {
 bool is_everywhere(const Piece& piece) { return piece.where.empty(); }
 
 // Adds a case, if it holds anywhere; the same value in two cases is one.
-void add(Cases& cases, std::vector<bool> where, const Value& value) {
+void add_case(Cases& cases, std::vector<bool> where, const Value& value) {
   if (std::ranges::none_of(where, [](bool here) { return here; })) return;
   for (Piece& piece : cases) {
     if (piece.value != value) continue;
@@ -52,7 +52,7 @@ Cases combined(const Cases& a, const Cases& b,
     for (const Piece& right : b) {
       const std::vector<bool> where = both(left.where, right.where);
       if (std::ranges::none_of(where, [](bool here) { return here; })) continue;
-      add(result, where, f(left.value, right.value));
+      add_case(result, where, f(left.value, right.value));
     }
   }
   return simplified(std::move(result));
@@ -62,8 +62,8 @@ Cases divided(const std::vector<bool>& where, const Cases& a, const Cases& b) {
   std::vector<bool> elsewhere = where;
   elsewhere.flip();
   Cases result;
-  for (const Piece& piece : a) add(result, both(piece.where, where), piece.value);
-  for (const Piece& piece : b) add(result, both(piece.where, elsewhere), piece.value);
+  for (const Piece& piece : a) add_case(result, both(piece.where, where), piece.value);
+  for (const Piece& piece : b) add_case(result, both(piece.where, elsewhere), piece.value);
   return simplified(std::move(result));
 }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "posattn/base/limits.h"
+
 namespace posattn::language {
 namespace {
-
-constexpr double whole_limit = 9007199254740992.0;  // 2^53
 
 Number number_meaning(const ProgramParameter& parameter) {
   return parameter.whole ? Number::whole(parameter.value) : Number::real(parameter.value);

@@ -8,11 +8,11 @@ namespace {
 
 using testing::HasSubstr;
 
-const Source source("t.par");
+const Source parsed_source("t.par");
 
 std::string message(const std::string& text) {
   try {
-    parse(text, source, {});
+    parse(text, parsed_source, {});
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::configuration);
     return error.what();
@@ -28,7 +28,7 @@ std::string bracketed(const Term& term) {
   return result + ")";
 }
 std::string value_of(const std::string& text) {
-  const SyntaxTree tree = parse("let v = " + text + "\n", source, {});
+  const SyntaxTree tree = parse("let v = " + text + "\n", parsed_source, {});
   return bracketed(std::get<LetStatement>(tree.statements.at(0).is).value);
 }
 
@@ -62,7 +62,7 @@ TEST(Parser, KeepsEveryPartOfAProgram) {
       "receive s = sum of 2 * i * a over j where j < i\n"
       "edges g = (0, 1, 2.5), (1, 2, 1)\n"
       "output a[0]\n",
-      source, {});
+      parsed_source, {});
   EXPECT_EQ(tree.name, "two-step");
   EXPECT_EQ(tree.task, "min-sum");
   EXPECT_TRUE(tree.processors.has_value());

@@ -9,10 +9,8 @@ namespace posattn {
 
 Settings parse_settings(std::string_view text) {
   Settings settings;
-  size_t start = 0;
-  while (!text.empty() && start <= text.size()) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    const std::string_view part = text.substr(start, comma - start);
+  if (text.empty()) return settings;
+  for (const std::string_view part : split_at_commas(text)) {
     const size_t sign = part.find('=');
     if (sign == std::string_view::npos || sign == 0) {
       throw Error(ExitCode::usage, fmt::format("--set '{}'", text.substr(0, 60)),
@@ -24,7 +22,6 @@ Settings parse_settings(std::string_view text) {
       throw Error(ExitCode::usage, fmt::format("--set gives '{}' twice", name.substr(0, 60)),
                   "each parameter once");
     }
-    start = comma + 1;
   }
   return settings;
 }

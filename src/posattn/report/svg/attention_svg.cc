@@ -108,9 +108,9 @@ Map aggregate(std::span<const float> attention, int nodes) {
   return map;
 }
 
-class Drawing {
+class AttentionDrawing {
  public:
-  Drawing(const AttentionMaps& maps, int cells, double scale_end)
+  AttentionDrawing(const AttentionMaps& maps, int cells, double scale_end)
       : maps_(maps), layout_(layout_of(maps, cells)), scale_end_(scale_end) {}
 
   std::string draw(const std::vector<Map>& maps, const std::string& title) {
@@ -293,7 +293,7 @@ std::string attention_svg(const AttentionMaps& maps, const std::string& title, d
     throw std::invalid_argument("attention_svg: impossible sizes");
   }
   const std::vector<Map> cells = cells_of(maps);
-  return Drawing(maps, cells.front().cells, scale_end).draw(cells, title);
+  return AttentionDrawing(maps, cells.front().cells, scale_end).draw(cells, title);
 }
 
 }  // namespace posattn

@@ -16,12 +16,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 std::vector<float> identity(int maps, int nodes) {
   std::vector<float> attention(static_cast<size_t>(maps) * nodes * nodes);
   for (int map = 0; map < maps; ++map) {

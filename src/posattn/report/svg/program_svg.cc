@@ -24,9 +24,9 @@ constexpr int left = 50, right = 40, head_space = 34, line_height = 19;
 constexpr int widest = 720;  // as the figures; a wider program goes on in the next row
 constexpr double small_print = 13;
 
-class Drawing {
+class ProgramDrawing {
  public:
-  explicit Drawing(const StaticProgram& program) : program_(program) {
+  explicit ProgramDrawing(const StaticProgram& program) : program_(program) {
     pitch_ = program.processors <= 20 ? 28 : program.processors <= 48 ? 16 : 9;
   }
 
@@ -274,7 +274,7 @@ std::string program_svg(const StaticProgram& program) {
                 fmt::format("at most {} and {}", most_processors, most_rounds),
                 "a smaller --length shows the same pattern");
   }
-  return Drawing(program).draw();
+  return ProgramDrawing(program).draw();
 }
 
 }  // namespace posattn

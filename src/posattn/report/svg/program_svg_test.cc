@@ -15,12 +15,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 TEST(ProgramSvg, EveryLibraryProgramIsWellFormed) {
   for (const LibraryProgram& entry : library_programs()) {
     for (const int n : {1, 2, 7, 8, 32}) {
