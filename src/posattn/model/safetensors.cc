@@ -120,7 +120,8 @@ class Parser {
       if (type == to_string(known)) return known;
     }
     throw Error(ExitCode::data, fmt::format("{}: tensor '{}' is of type {}", name_, key, type),
-                "F32, F64, F16, BF16, I32, U8 or BOOL", "convert the tensors to 32-bit floats first");
+                "F32, F64, F16, BF16, I32, U8 or BOOL",
+                "convert the tensors to 32-bit floats first");
   }
 
   std::vector<uint64_t> read_numbers(const std::string& key, const char* field,
