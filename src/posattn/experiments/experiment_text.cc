@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <sstream>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
 #include "posattn/evaluation/baselines.h"
 #include "posattn/experiments/experiment.h"
+#include "posattn/experiments/experiment_reader.h"
 #include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
@@ -19,157 +19,6 @@
 
 namespace posattn {
 namespace {
-
-// Reads tables of one file; every error names file and line.
-class Reader {
- public:
-  explicit Reader(std::string name) : name_(std::move(name)) {}
-
-  std::string where(const toml::node& node) const {
-    return fmt::format("in {}:{}", name_, node.source().begin.line);
-  }
-
-  void only(const toml::table& table, const std::vector<std::string>& known) const {
-    for (const auto& [key, node] : table) {
-      if (std::ranges::find(known, key.str()) == known.end()) {
-        throw unknown_name(ExitCode::configuration, "key", key.str(), known, where(node));
-      }
-    }
-  }
-
-  [[noreturn]] void refuse(const toml::node& node, std::string_view key,
-                           const std::string& expected) const {
-    throw Error(ExitCode::configuration, fmt::format("bad '{}' {}", key, where(node)), expected);
-  }
-
-  const toml::node& required(const toml::table& table, const char* key,
-                             const std::string& expected) const {
-    const toml::node* node = table.get(key);
-    if (node) return *node;
-    throw Error(ExitCode::configuration, fmt::format("no '{}' {}", key, where(table)), expected);
-  }
-
-  // One line; several where line breaks are just spaces.
-  std::string text(const toml::table& table, const char* key, const std::string& otherwise,
-                   bool several_lines = false) const {
-    const toml::node* node = table.get(key);
-    if (!node) return otherwise;
-    if (!node->is_string()) refuse(*node, key, "text in quotes");
-    const std::string& found = node->as_string()->get();
-    std::string line = found;
-    if (several_lines) std::ranges::replace(line, '\n', ' ');
-    if (!is_plain_line(line)) {
-      refuse(*node, key, "text without control characters and marks of writing direction");
-    }
-    return found;
-  }
-
-  std::vector<std::string> texts(const toml::node& node, const char* key) const {
-    const toml::array* array = node.as_array();
-    std::vector<std::string> found;
-    if (array) {
-      for (const toml::node& element : *array) {
-        if (!element.is_string()) refuse(element, key, "a list of texts, as [\"a\", \"b\"]");
-        found.push_back(element.as_string()->get());
-      }
-    }
-    if (found.empty()) refuse(node, key, "a list of texts, as [\"a\", \"b\"]");
-    return found;
-  }
-
-  // Above 0, or on an axis that tasks state from 0 on.
-  std::vector<double> numbers(const toml::node& node, const char* key,
-                              const ExperimentAxis& axis) const {
-    const toml::array* array = node.as_array();
-    std::vector<double> found;
-    const bool zero = axis.is_tested() && axis.test_axis.stated;
-    const std::string expected = fmt::format("a list of ascending numbers {}, as [1, 2, 10]",
-                                             zero ? "from 0 on" : "above 0");
-    if (array) {
-      for (const toml::node& element : *array) {
-        const std::optional<double> number = element.value<double>();
-        if (!element.is_number() || !std::isfinite(*number) || *number < 0 ||
-            (*number == 0 && !zero) || (!found.empty() && *number <= found.back())) {
-          refuse(element, key, expected);
-        }
-        found.push_back(*number);
-      }
-    }
-    if (found.empty()) refuse(node, key, expected);
-    return found;
-  }
-
-  double number(const toml::node& node, std::string_view key) const {
-    const std::optional<double> value = node.value<double>();
-    if (!node.is_number() || !std::isfinite(*value)) refuse(node, key, "a number");
-    return *value;
-  }
-
-  const toml::table* table(const toml::table& parent, const char* key) const {
-    const toml::node* node = parent.get(key);
-    if (node && !node->is_table()) refuse(*node, key, "a table: [" + std::string(key) + "]");
-    return node ? node->as_table() : nullptr;
-  }
-
-  std::vector<uint64_t> seeds(const toml::node& node) const {
-    if (!node.is_string()) refuse(node, "seeds", "text such as \"0..9\"");
-    try {
-      return parse_seeds(node.as_string()->get(), fmt::format("seeds {}", where(node)));
-    } catch (const Error& error) {
-      throw Error(ExitCode::configuration, error.problem(), error.expected(), error.hint());
-    }
-  }
-
-  // Settings of a run, without those that the grid decides; `others` are keys with other meanings.
-  std::vector<std::pair<std::string, std::string>> settings(
-      const toml::table& table, const ExperimentAxis& axis,
-      const std::vector<std::string>& others = {}) const {
-    std::vector<std::string> known = others;
-    for (const FieldInfo& field : config_fields()) {
-      const bool on_axis = field.name == axis.key && !axis.is_tested();
-      if (field.name != "task" && field.name != "seed" && !on_axis) known.push_back(field.name);
-    }
-    std::vector<std::pair<std::string, std::string>> found;
-    for (const auto& [key, node] : table) {
-      if (std::ranges::find(others, key.str()) != others.end()) continue;
-      for (const char* decided : {"task", "seed", "seeds"}) {
-        if (key.str() == decided) {
-          throw Error(ExitCode::configuration,
-                      fmt::format("'{}' among the settings {}", key.str(), where(node)),
-                      "what the grid does not decide", "tasks and seeds stand at the file's top");
-        }
-      }
-      if (key.str() == axis.key && !axis.is_tested()) {
-        throw Error(ExitCode::configuration,
-                    fmt::format("'{}' among the settings {}", key.str(), where(node)),
-                    "what the grid does not decide", "it is the key of [axis], with its values");
-      }
-      if (std::ranges::find(known, key.str()) == known.end()) {
-        throw unknown_name(ExitCode::configuration, "key", key.str(), known, where(node));
-      }
-      // The reader of `train --config` knows every key and its type.
-      toml::table one;
-      one.insert(key, node);
-      RunConfig parsed;
-      try {
-        std::ostringstream out;
-        out << one;
-        parsed = read_config_text(out.str(), name_).config;
-      } catch (const Error& error) {
-        std::string problem = error.problem();
-        const size_t place = problem.rfind(" in ");
-        if (place != std::string::npos) problem.erase(place);
-        throw Error(ExitCode::configuration, problem + " " + where(node), error.expected(),
-                    error.hint());
-      }
-      found.emplace_back(key.str(), get_field(parsed, key.str()));
-    }
-    return found;
-  }
-
- private:
-  std::string name_;
-};
 
 template <class T>
 bool contains(const std::vector<T>& all, const T& one) {
@@ -194,7 +43,7 @@ bool all_state(const std::vector<std::string>& tasks, std::string_view axis) {
 }
 
 // test-axis = "letters=0": where on an axis of the tasks' own the runs of a point are tested.
-AxisValues read_test_place(const Reader& reader, const toml::table& table,
+AxisValues read_test_place(const ExperimentReader& reader, const toml::table& table,
                            const std::vector<std::string>& tasks) {
   const toml::node& node = *table.get("test-axis");
   constexpr const char* expected = "one place on an axis that the tasks state, as \"k=3\"";
@@ -209,7 +58,7 @@ AxisValues read_test_place(const Reader& reader, const toml::table& table,
   reader.refuse(node, "test-axis", expected);
 }
 
-ExperimentAxis read_axis(const Reader& reader, const toml::table& file,
+ExperimentAxis read_axis(const ExperimentReader& reader, const toml::table& file,
                          const std::vector<std::string>& tasks) {
   const toml::table* table = reader.table(file, "axis");
   if (!table) {
@@ -264,7 +113,7 @@ ExperimentAxis read_axis(const Reader& reader, const toml::table& file,
 }
 
 // What is measured of all tasks; without the key, what they are trained on.
-const Metric& read_metric(const Reader& reader, const toml::table& file,
+const Metric& read_metric(const ExperimentReader& reader, const toml::table& file,
                           const Experiment& experiment) {
   const auto suits = [&](const Metric& metric) {
     return metric.exists_on(experiment.axis.test_axis.name) &&
@@ -286,7 +135,7 @@ const Metric& read_metric(const Reader& reader, const toml::table& file,
                               : fmt::format("one of {}", fmt::join(known, ", ")));
 }
 
-std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& file,
+std::vector<ExperimentLine> read_lines(const ExperimentReader& reader, const toml::table& file,
                                        const ExperimentAxis& axis) {
   const std::string expected = "[[lines]] with a name and an architecture each";
   const toml::node& node = reader.required(file, "lines", expected);
@@ -310,7 +159,8 @@ std::vector<ExperimentLine> read_lines(const Reader& reader, const toml::table& 
 }
 
 // As lines after the others. Every task must offer each.
-void add_baselines(const Reader& reader, const toml::table& file, Experiment& experiment) {
+void add_baselines(const ExperimentReader& reader, const toml::table& file,
+                   Experiment& experiment) {
   const toml::node* node = file.get("baselines");
   if (!node) return;
   for (const std::string& name : reader.texts(*node, "baselines")) {
@@ -330,7 +180,7 @@ void add_baselines(const Reader& reader, const toml::table& file, Experiment& ex
   }
 }
 
-void read_quick(const Reader& reader, const toml::table& table, Experiment& experiment) {
+void read_quick(const ExperimentReader& reader, const toml::table& table, Experiment& experiment) {
   reader.only(table, {"tasks", "seeds", "values", "settings"});
   if (const toml::node* tasks = table.get("tasks")) {
     const std::vector<std::string> part = reader.texts(*tasks, "tasks");
@@ -498,7 +348,7 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
                            const ExperimentChanges& changes) {
   const toml::table file =
       parse_toml(toml, where, "an experiment; `posattn experiments --show value-range` prints one");
-  const Reader reader(where);
+  const ExperimentReader reader(where);
   reader.only(file, {"title", "paper", "description", "tasks", "seeds", "metric", "baselines",
                      "axis", "settings", "lines", "quick"});
   Experiment experiment;
