@@ -118,7 +118,7 @@ void PlanNetwork<T>::attend(int layer, int samples, const T* heard, Layer& t,
   const plain::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
   for (int64_t s = 0; s < samples; ++s) {
     for (int64_t h = 0; h < block.heads; ++h) {
-      const T* a = shared_[layer].data() + h * n * n;
+      const T* a = from_data ? nullptr : &shared_[layer][h * n * n];
       if (from_data) {
         T* own = &t.attention[(s * block.heads + h) * n * n];
         const T* query = &t.query_key[s * n * row + h * 2 * keys.size];
