@@ -87,7 +87,7 @@ TEST_P(FleetDataTest, BatchesAreThoseOfEpochBatches) {
   for (int slot = 0; slot < 3; ++slot) {
     const FleetSlot host({configs_[slot], initial_state(configs_[slot])}, data_.sets(slot));
     plans.emplace_back(host.steps_per_epoch());
-    host.plan_epoch(spec_.output_columns, plans.back().data());
+    host.plan_epoch(spec_, plans.back().data());
     batches.emplace_back(runs_[slot].sets, configs_[slot].batch, runs_[slot].seed, 1);
     ASSERT_EQ(host.steps_per_epoch(), batches.back().count());
   }
