@@ -68,6 +68,8 @@ class Spec:
     vocabulary: int = 0
     positions_added: bool = False
     tied_output: bool = False
+    fixed_tokens: bool = False  # how a model is trained: its outputs are the same
+    read_nodes: int = 0  # outputs that count in the loss; all are computed
     loss: str = "squared_error"
 
     def __post_init__(self):
