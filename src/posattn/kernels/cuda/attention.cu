@@ -44,7 +44,7 @@ struct AttentionPlace {
 };
 
 template <int key_fragments, int head_fragments, bool exact>
-__global__ void __launch_bounds__(most_threads, 2)
+__global__ void __launch_bounds__(most_threads, key_fragments > 4 ? 1 : 2)
     attention_kernel(AttentionShape shape, Rows<const float> source, Rows<float> mixed,
                      Rows<float> totals, const SlotStep* steps) {
   using Keys = SharedMatrix<key_fragments>;
@@ -66,37 +66,47 @@ __global__ void __launch_bounds__(most_threads, 2)
   const int lane = threadIdx.x % 32, first = static_cast<int>(threadIdx.x) / 32 * own_nodes;
   const int node = first + lane / 4;
   const int end = place.causal ? min(nodes, first + own_nodes) : nodes;  // of what is heard
-  constexpr int most = most_nodes / 8;
-  float scores[most][4];
-  float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
   const LeftOperand<key_fragments, exact> own(queries, first);
+  // Of the keys so far: the largest score, the sum of exponentials relative to it, their mixture.
+  float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+  Sums<exact> sums[head_fragments];
+#pragma unroll 1
+  for (int key = 0; key < end; key += 16) {
+    float scores[2][4] = {}, now[2] = {largest[0], largest[1]};
+    multiply_nodes(scores, own, keys, key);
 #pragma unroll
-  for (int f = 0; f < most; ++f) {
-    if (8 * f >= end) break;
-    for (float& score : scores[f]) score = 0;
-    multiply_nodes(scores[f], own, keys, 8 * f);
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const bool heard = place.hears(node + e / 2 * 8, 8 * f + lane % 4 * 2 + e % 2);
+    for (int i = 0; i < 8; ++i) {
+      const int f = i / 4, e = i % 4;
+      const bool heard = place.hears(node + e / 2 * 8, key + 8 * f + lane % 4 * 2 + e % 2);
       scores[f][e] = heard ? place.scale * scores[f][e] : -INFINITY;
-      largest[e / 2] = fmaxf(largest[e / 2], scores[f][e]);
+      now[e / 2] = fmaxf(now[e / 2], scores[f][e]);
     }
-  }
-  for (float& x : largest) {
-    x = fmaxf(x, __shfl_xor_sync(all_lanes, x, 1));
-    x = fmaxf(x, __shfl_xor_sync(all_lanes, x, 2));
-  }
-  float sums[head_fragments][4] = {};
 #pragma unroll
-  for (int f = 0; f < most; ++f) {
-    if (8 * f >= end) break;
+    for (int half = 0; half < 2; ++half) {  // node 0 is heard: from the first keys on, finite
+      now[half] = fmaxf(now[half], __shfl_xor_sync(all_lanes, now[half], 1));
+      now[half] = fmaxf(now[half], __shfl_xor_sync(all_lanes, now[half], 2));
+      const float shrink = __expf(largest[half] - now[half]);
+      largest[half] = now[half];
+      sum[half] *= shrink;
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      scores[f][e] = __expf(scores[f][e] - largest[e / 2]);
-      sum[e / 2] += scores[f][e];
+      for (Sums<exact>& of : sums) {
+#pragma unroll
+        for (int e = 2 * half; e < 2 * half + 2; ++e) {
+          of.whole[e] *= shrink;
+          of.low[e] *= shrink;
+          of.cross[e] *= shrink;
+        }
+      }
     }
-    mix_nodes<head_fragments, exact>(sums, scores[f], values, 8 * f);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      float& score = scores[i / 4][i % 4];
+      score = __expf(score - largest[i % 4 / 2]);
+      sum[i % 4 / 2] += score;
+    }
+    mix_nodes(sums, scores, values, key);
   }
+#pragma unroll
   for (float& x : sum) {
     x += __shfl_xor_sync(all_lanes, x, 1);
     x += __shfl_xor_sync(all_lanes, x, 2);
@@ -116,7 +126,7 @@ __global__ void __launch_bounds__(most_threads, 2)
 // <dmixed, mixed>. First a warp owns queries and finds dQ = dS K, then it owns keys and finds
 // dK = dS^T Q and dV = P^T dmixed.
 template <int key_fragments, int head_fragments, bool exact>
-__global__ void __launch_bounds__(most_threads, 2)
+__global__ void __launch_bounds__(most_threads, key_fragments > 4 ? 1 : 2)
     attention_gradient_kernel(AttentionShape shape, Rows<const float> source,
                               Rows<const float> mixed, Rows<const float> totals,
                               Rows<const float> dmixed, Rows<float> dsource,
@@ -169,40 +179,41 @@ __global__ void __launch_bounds__(most_threads, 2)
     const float logarithm[2] = {logarithms[node], logarithms[node + 8]};
     const float product[2] = {products[node], products[node + 8]};
     const int end = place.causal ? min(nodes, first + own_nodes) : nodes;
-    float dquery[key_fragments][4] = {};
-#pragma unroll 2
-    for (int key = 0; key < end; key += 8) {
-      float scores[4] = {}, dattention[4] = {};
+    Sums<exact> dquery[key_fragments];
+#pragma unroll 1
+    for (int key = 0; key < end; key += 16) {
+      float scores[2][4] = {}, dattention[2][4] = {};
       multiply_nodes(scores, query, keys, key);
       multiply_nodes(dattention, dmix, values, key);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const bool heard = place.hears(node + e / 2 * 8, key + lane % 4 * 2 + e % 2);
-        const float weight = __expf(place.scale * scores[e] - logarithm[e / 2]);
-        scores[e] = heard ? weight * (dattention[e] - product[e / 2]) : 0.0f;
+      for (int i = 0; i < 8; ++i) {
+        const int f = i / 4, e = i % 4;
+        const bool heard = place.hears(node + e / 2 * 8, key + 8 * f + lane % 4 * 2 + e % 2);
+        const float weight = __expf(place.scale * scores[f][e] - logarithm[e / 2]);
+        scores[f][e] = heard ? weight * (dattention[f][e] - product[e / 2]) : 0.0f;
       }
-      mix_nodes<key_fragments, exact>(dquery, scores, keys, key);
+      mix_nodes(dquery, scores, keys, key);
     }
     write_nodes(dquery, to + place.query, to_stride, first, nodes, shape.key_size, place.scale,
                 place.scale);
   }
   const LeftOperand<key_fragments, exact> key(keys, first);
   const LeftOperand<head_fragments, exact> value(values, first);
-  float dkey[key_fragments][4] = {}, dvalue[head_fragments][4] = {};
-#pragma unroll 2
-  for (int query = place.causal ? first : 0; query < nodes; query += 8) {
-    float scores[4] = {}, dattention[4] = {}, weights[4];
+  Sums<exact> dkey[key_fragments], dvalue[head_fragments];
+#pragma unroll 1
+  for (int query = place.causal ? first : 0; query < nodes; query += 16) {
+    float scores[2][4] = {}, dattention[2][4] = {}, weights[2][4];
     multiply_nodes(scores, key, queries, query);
     multiply_nodes(dattention, value, dmixes, query);
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int query_node = query + lane % 4 * 2 + e % 2;
+    for (int i = 0; i < 8; ++i) {
+      const int f = i / 4, e = i % 4, query_node = query + 8 * f + lane % 4 * 2 + e % 2;
       const bool heard = query_node < nodes && place.hears(query_node, node + e / 2 * 8);
-      weights[e] = heard ? __expf(place.scale * scores[e] - logarithms[query_node]) : 0.0f;
-      scores[e] = weights[e] * (dattention[e] - products[query_node]);
+      weights[f][e] = heard ? __expf(place.scale * scores[f][e] - logarithms[query_node]) : 0.0f;
+      scores[f][e] = weights[f][e] * (dattention[f][e] - products[query_node]);
     }
-    mix_nodes<head_fragments, exact>(dvalue, weights, dmixes, query);
-    mix_nodes<key_fragments, exact>(dkey, scores, queries, query);
+    mix_nodes(dvalue, weights, dmixes, query);
+    mix_nodes(dkey, scores, queries, query);
   }
   write_nodes(dkey, to + place.key, to_stride, first, nodes, shape.key_size, place.scale,
               place.scale);

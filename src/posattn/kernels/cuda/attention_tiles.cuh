@@ -56,54 +56,72 @@ struct LeftOperand {
   }
 };
 
+// c += A B, in fp32 as three products that do not wait for each other: a sum for each.
 template <bool exact>
-__device__ inline void multiply(float (&c)[4], const float (&high)[4], const float (&low)[4],
-                                float b0, float b1) {
-  float low0, low1;
-  split<exact>(b0, low0);
-  split<exact>(b1, low1);
-  if constexpr (exact) {
-    mma_tf32(c, low[0], low[1], low[2], low[3], b0, b1);
-    mma_tf32(c, high[0], high[1], high[2], high[3], low0, low1);
-  }
-  mma_tf32(c, high[0], high[1], high[2], high[3], b0, b1);
-}
+struct Sums {
+  float whole[4] = {}, low[4] = {}, cross[4] = {};
 
-// c [16 own nodes, 8 nodes from `first` on] += own other^T.
+  __device__ void multiply(const float (&a_high)[4], const float (&a_low)[4], float b0, float b1) {
+    float low0, low1;
+    split<exact>(b0, low0);
+    split<exact>(b1, low1);
+    if constexpr (exact) {
+      mma_tf32(low, a_low[0], a_low[1], a_low[2], a_low[3], b0, b1);
+      mma_tf32(cross, a_high[0], a_high[1], a_high[2], a_high[3], low0, low1);
+    }
+    mma_tf32(whole, a_high[0], a_high[1], a_high[2], a_high[3], b0, b1);
+  }
+  __device__ float total(int e) const { return exact ? whole[e] + (low[e] + cross[e]) : whole[e]; }
+};
+
+// c [16 own nodes, 16 nodes from `first` on] += own other^T, as two fragments.
 template <int fragments, bool exact>
-__device__ inline void multiply_nodes(float (&c)[4], const LeftOperand<fragments, exact>& own,
+__device__ inline void multiply_nodes(float (&c)[2][4], const LeftOperand<fragments, exact>& own,
                                       const float* other, int first) {
   using Shared = SharedMatrix<fragments>;
   const int lane = threadIdx.x % 32;
   const float* from = other + (first + lane / 4) * Shared::pitch + lane % 4 * 2;
+  Sums<exact> sums[2];
 #pragma unroll
   for (int s = 0; s < fragments; ++s) {
-    const float2 both = *reinterpret_cast<const float2*>(from + 8 * s);
-    multiply<exact>(c, own.high[s], own.low[s], both.x, both.y);
+#pragma unroll
+    for (int f = 0; f < 2; ++f) {
+      const float2 both = *reinterpret_cast<const float2*>(from + 8 * f * Shared::pitch + 8 * s);
+      sums[f].multiply(own.high[s], own.low[s], both.x, both.y);
+    }
+  }
+#pragma unroll
+  for (int f = 0; f < 2; ++f) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c[f][e] += sums[f].total(e);
   }
 }
 
-// sums [16 own nodes, columns] += weights [16 own nodes, 8 nodes from `first` on] times those
+// sums [16 own nodes, columns] += weights [16 own nodes, 16 nodes from `first` on] times those
 // nodes' rows.
 template <int fragments, bool exact>
-__device__ inline void mix_nodes(float (&sums)[fragments][4], const float (&weights)[4],
+__device__ inline void mix_nodes(Sums<exact> (&sums)[fragments], const float (&weights)[2][4],
                                  const float* other, int first) {
   using Shared = SharedMatrix<fragments>;
   const int lane = threadIdx.x % 32;
-  // The tensor core's order of the left operand: (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1)
-  float high[4] = {weights[0], weights[2], weights[1], weights[3]}, low[4];
-#pragma unroll
-  for (int e = 0; e < 4; ++e) split<exact>(high[e], low[e]);
   const float* from = other + (first + lane % 4 * 2) * Shared::pitch + lane / 4;
 #pragma unroll
-  for (int n = 0; n < fragments; ++n) {
-    multiply<exact>(sums[n], high, low, from[8 * n], from[8 * n + Shared::pitch]);
+  for (int f = 0; f < 2; ++f) {
+    // The tensor core's order: (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1)
+    float high[4] = {weights[f][0], weights[f][2], weights[f][1], weights[f][3]}, low[4];
+#pragma unroll
+    for (int e = 0; e < 4; ++e) split<exact>(high[e], low[e]);
+#pragma unroll
+    for (int n = 0; n < fragments; ++n) {
+      const float* pair = from + 8 * f * Shared::pitch + 8 * n;
+      sums[n].multiply(high, low, pair[0], pair[Shared::pitch]);
+    }
   }
 }
 
 // Writes this lane's part of sums [16 nodes from `first` on, size], times `upper` and `lower`.
-template <int fragments>
-__device__ inline void write_nodes(const float (&sums)[fragments][4], float* to, int64_t stride,
+template <int fragments, bool exact>
+__device__ inline void write_nodes(const Sums<exact> (&sums)[fragments], float* to, int64_t stride,
                                    int first, int nodes, int size, float upper, float lower) {
   const int lane = threadIdx.x % 32, node = first + lane / 4;
 #pragma unroll
@@ -112,11 +130,12 @@ __device__ inline void write_nodes(const float (&sums)[fragments][4], float* to,
     if (column >= size) break;
     float* place = to + node * stride + column;
     if (node < nodes) {
-      *reinterpret_cast<float2*>(place) = make_float2(upper * sums[n][0], upper * sums[n][1]);
+      *reinterpret_cast<float2*>(place) =
+          make_float2(upper * sums[n].total(0), upper * sums[n].total(1));
     }
     if (node + 8 < nodes) {
       *reinterpret_cast<float2*>(place + 8 * stride) =
-          make_float2(lower * sums[n][2], lower * sums[n][3]);
+          make_float2(lower * sums[n].total(2), lower * sums[n].total(3));
     }
   }
 }

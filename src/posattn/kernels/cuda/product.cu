@@ -48,30 +48,47 @@ __device__ void write_element(const Product& p, int slot, int matrix, int row, i
 }
 
 // Adds the parts [part][outer][inner][rows][columns] of a cut product, and [rows] sums behind each
-// where it has those: thread (lane, element) every eighth part, then the lanes in order.
+// where it has those: thread (lane, elements) every eighth part of `width` neighbours, then the
+// lanes in order.
+template <int width>
 __global__ void __launch_bounds__(part_elements* part_lanes)
     add_parts_kernel(Product p, int32_t parts, int32_t part_stride, const SlotStep* steps,
                      const float* workspace) {
-  __shared__ float partial[part_lanes][part_elements];
+  using Neighbours = std::conditional_t<width == 4, float4, float>;
+  constexpr int block_elements = part_elements * width;
+  __shared__ Neighbours partial[part_lanes][part_elements];
   const int slot = blockIdx.y, lane = threadIdx.x / part_elements;
   if (rests(steps, slot)) return;
   const int size = p.rows * p.columns, matrices = size * p.outer * p.inner;
   const int count = matrices + (p.row_sums ? p.rows : 0);
-  const int i = static_cast<int>(blockIdx.x) * part_elements + threadIdx.x % part_elements;
-  float sum = 0;
-  if (i < count) {
-    const float* part = workspace + slot * product_workspace + i;
+  const int first = static_cast<int>(blockIdx.x) * block_elements;
+  const int own = threadIdx.x % part_elements;
+  Neighbours sum = {};
+  if (first + own * width < count) {
+    const float* part = workspace + slot * product_workspace + first + own * width;
 #pragma unroll 8
-    for (int k = lane; k < parts; k += part_lanes) sum += part[k * part_stride];
+    for (int k = lane; k < parts; k += part_lanes) {
+      const auto more = *reinterpret_cast<const Neighbours*>(part + k * part_stride);
+      if constexpr (width == 4) {
+        sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
+      } else {
+        sum += more;
+      }
+    }
   }
-  partial[lane][threadIdx.x % part_elements] = sum;
+  partial[lane][own] = sum;
   __syncthreads();
-  if (lane != 0 || i >= count) return;
-  for (int other = 1; other < part_lanes; ++other) sum += partial[other][threadIdx.x];
+  const auto* sums = reinterpret_cast<const float*>(partial);
+  const int i = first + static_cast<int>(threadIdx.x);
+  if (threadIdx.x >= block_elements || i >= count) return;
+  float total = sums[threadIdx.x];
+  for (int other = 1; other < part_lanes; ++other) {
+    total += sums[other * block_elements + threadIdx.x];
+  }
   if (i < matrices) {
-    write_element(p, slot, i / size, i % size / p.columns, i % p.columns, sum);
+    write_element(p, slot, i / size, i % size / p.columns, i % p.columns, total);
   } else {
-    p.row_sums[slot * p.row_sums_slot + p.row_sums_row.offset(i - matrices)] = sum;
+    p.row_sums[slot * p.row_sums_slot + p.row_sums_row.offset(i - matrices)] = total;
   }
 }
 
@@ -80,7 +97,9 @@ void add_parts(const Product& product, int32_t parts, int64_t part_stride, const
   const int64_t count =
       int64_t{1} * product.rows * product.columns * product.outer * product.inner +
       (product.row_sums ? product.rows : 0);
-  launch(add_parts_kernel, blocks(count, part_elements, product.slots),
+  const bool fours = count % 4 == 0 && part_stride % 4 == 0;
+  launch(fours ? add_parts_kernel<4> : add_parts_kernel<1>,
+         blocks(count, part_elements * (fours ? 4 : 1), product.slots),
          dim3(part_elements * part_lanes), 0, stream, product, parts,
          static_cast<int32_t>(part_stride), steps, workspace);
 }

@@ -27,20 +27,53 @@ struct DeepGrid {
   __host__ __device__ int stage_floats() const { return stage_depth * (pitch_a() + pitch_b()); }
 };
 
-// Starts to copy `lines` lines of an operand, of which `present` exist; the others become zero.
-// `columns` of a line are there, what lies beyond may be anything.
-__device__ inline void copy_lines(float* to, int pitch, const float* from, int64_t stride,
-                                  int columns, int present) {
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int warps = static_cast<int>(blockDim.x) / 32;
-  for (int line = warp; line < stage_depth; line += warps) {
-    const bool inside = line < present;
-    const float* source = inside ? from + line * stride : from;
-    for (int column = 4 * lane; column < columns; column += 128) {
-      copy_async_part<16>(to + line * pitch + column, source + column, inside ? 16 : 0);
-    }
+// A thread's part of the copies of an operand: four columns of every `step_`-th line of a stage.
+class StageCopies {
+ public:
+  // `columns` of a line are there; what lies beyond in shared memory may be anything.
+  __device__ StageCopies(const float* from, int64_t stride, int columns, int tile_columns,
+                         int pitch)
+      : line_(static_cast<int>(threadIdx.x) / (tile_columns / 4)),
+        step_(static_cast<int>(blockDim.x) / (tile_columns / 4)),
+        pitch_(step_ * pitch),
+        line_stride_(step_ * stride),
+        stage_stride_(stage_depth * stride) {
+    const int column = static_cast<int>(threadIdx.x) % (tile_columns / 4) * 4;
+    inside_ = column < columns;
+    from_ = from + line_ * stride + column;
+    to_ = line_ * pitch + column;
   }
-}
+
+  // Starts to copy the next stage, of which `present` lines exist; the others become zero.
+  __device__ void load(float* shared, int present) {
+    if (inside_) {
+      float* to = shared + to_;
+      const float* from = from_;
+      if (present >= stage_depth) {
+#pragma unroll 4
+        for (int line = line_; line < stage_depth; line += step_) {
+          copy_async(to, from);
+          to += pitch_;
+          from += line_stride_;
+        }
+      } else {
+#pragma unroll 1
+        for (int line = line_; line < stage_depth; line += step_) {
+          copy_async_part<16>(to, line < present ? from : from_, line < present ? 16 : 0);
+          to += pitch_;
+          from += line_stride_;
+        }
+      }
+    }
+    from_ += stage_stride_;
+  }
+
+ private:
+  int line_, step_, pitch_, to_;
+  int64_t line_stride_, stage_stride_;
+  const float* from_;
+  bool inside_;
+};
 
 // A warp's fragments of C. With lane (g, t): row 4 g + 2 m + e of the warp's tile is row g + 8 e of
 // fragment m, and column 32 i + 4 j + f is column j of fragment 4 i + f, so four neighbours in
@@ -154,13 +187,14 @@ __global__ void __launch_bounds__(32 * most_warps, exact ? 1 : 2)
   const float* from_b = p.b.data + slot * p.b.slot + begin * stride_b + first_column;
   const int rows = min(grid.tile_rows(), p.rows - first_row);
   const int columns = min(grid.tile_columns(), p.columns - first_column);
+  StageCopies copies_a(from_a, stride_a, rows, grid.tile_rows(), pitch_a);
+  StageCopies copies_b(from_b, stride_b, columns, grid.tile_columns(), pitch_b);
   const auto load = [&](int stage) {
-    if (stage < stages) {
+    const int present = depth - stage * stage_depth;
+    if (present > 0) {
       float* to = shared + stage % deep_stages * stage_floats;
-      const int line = stage * stage_depth, present = depth - line;
-      copy_lines(to, pitch_a, from_a + line * stride_a, stride_a, rows, present);
-      copy_lines(to + stage_depth * pitch_a, pitch_b, from_b + line * stride_b, stride_b, columns,
-                 present);
+      copies_a.load(to, present);
+      copies_b.load(to + stage_depth * pitch_a, present);
     }
     commit_copies();
   };
@@ -171,6 +205,7 @@ __global__ void __launch_bounds__(32 * most_warps, exact ? 1 : 2)
   const bool idle = warp_row >= rows || warp_column >= columns;
   const bool sums_rows = p.row_sums && first_column + warp_column == 0;
   const int part_stages = plan.part_depth / stage_depth;
+  int left_in_part = part_stages;
   float* part = grid.workspace + slot * product_workspace + first_part * grid.part_floats;
   DeepFragments sums = {}, stage_sums = {};
   float4 row_sums = make_float4(0, 0, 0, 0);
@@ -191,7 +226,7 @@ __global__ void __launch_bounds__(32 * most_warps, exact ? 1 : 2)
     for (int k = 0; k < stage_depth; k += 8) {
       multiply_lines<exact>(to, a + k * pitch_a, pitch_a, b + k * pitch_b, pitch_b, row_sums);
     }
-    const bool last = (stage + 1) % part_stages == 0 || stage + 1 == stages;
+    const bool last = --left_in_part == 0 || stage + 1 == stages;
     if (exact && (last || (stage + 1) % flush_stages == 0)) flush(sums, stage_sums);
     if (!last) continue;
     write_part(p, part, first_row + warp_row, first_column + warp_column, sums);
@@ -214,6 +249,7 @@ __global__ void __launch_bounds__(32 * most_warps, exact ? 1 : 2)
       }
     }
     row_sums = make_float4(0, 0, 0, 0);
+    left_in_part = part_stages;
     part += grid.part_floats;
   }
 }

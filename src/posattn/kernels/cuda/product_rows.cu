@@ -7,9 +7,12 @@
 namespace posattn::cuda {
 namespace {
 
-constexpr int row_warps = 8, row_threads = 32 * row_warps;
+template <bool exact>
+constexpr int row_warps = exact ? 12 : 16;  // of a block, as many as have registers enough
+template <bool exact>
+constexpr int row_threads = 32 * row_warps<exact>;
 constexpr int tile_rows = 16;               // of a warp
-constexpr int chunk_depth = 64;             // of A in registers
+constexpr int chunk_depth = 32;             // of A in registers
 constexpr int least_rows = 512;             // fewer have not enough warps
 constexpr int column_step = 32;             // a block has a multiple of these columns
 constexpr int64_t most_bytes = 200 * 1024;  // of B; a bias comes to it
@@ -34,7 +37,7 @@ __device__ void pack_matrix(const ProductPlan& plan, const float* b, int first_c
   const Product& p = plan.product;
   const int count = (p.depth + 15) / 16 * fragments * 32;
 #pragma unroll 4
-  for (int i = threadIdx.x; i < count; i += row_threads) {
+  for (int i = threadIdx.x; i < count; i += row_threads<exact>) {
     const int lane = i % 32, fragment = i / 32 % fragments, j = i / 32 / fragments;
     const int n = first_column + 8 * fragment + lane / 4, k = 16 * j + lane % 4 * 4;
     float high[4], low[4];
@@ -58,11 +61,11 @@ __device__ void pack_matrix(const ProductPlan& plan, const float* b, int first_c
 
 // A lane's part of 16 rows and a chunk of the depth.
 struct RowChunk {
-  float4 upper[4], lower[4];
+  float4 upper[2], lower[2];
 
   __device__ void load(const Product& p, const float* a, int row, int k) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
+    for (int j = 0; j < 2; ++j) {
       upper[j] = lower[j] = make_float4(0, 0, 0, 0);
       if (k + 16 * j >= p.depth) continue;
       const float* from = a + row * p.a.row.stride + k + 16 * j;
@@ -75,11 +78,11 @@ struct RowChunk {
 // The same as operands: [depth of 8][element].
 template <bool exact>
 struct RowOperand {
-  float high[8][4], low[8][4];
+  float high[4][4], low[4][4];
 
   __device__ void set(const RowChunk& chunk) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
+    for (int j = 0; j < 2; ++j) {
       const float4 u = chunk.upper[j], l = chunk.lower[j];
       const float values[8] = {u.x, l.x, u.y, l.y, u.z, l.z, u.w, l.w};
 #pragma unroll
@@ -190,7 +193,7 @@ __device__ void write_rows(const Product& p, int slot, int row, int column, int 
 }
 
 template <bool exact, RowEnd end, class Shape>
-__global__ void __launch_bounds__(row_threads, 1)
+__global__ void __launch_bounds__(row_threads<exact>, 1)
     row_product_kernel(ProductPlan plan, RowGrid grid, RowBeside beside) {
   const Product& p = plan.product;
   const int slot = blockIdx.y;
@@ -205,11 +208,11 @@ __global__ void __launch_bounds__(row_threads, 1)
 
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const float* a = p.a.data + slot * p.a.slot;
-  const int tiles = (p.rows + tile_rows - 1) / tile_rows, step = grid.row_blocks * row_warps;
-  int tile = row_block * row_warps + warp;
+  const int tiles = (p.rows + tile_rows - 1) / tile_rows, step = grid.row_blocks * row_warps<exact>;
+  int tile = row_block * row_warps<exact> + warp;
   RowChunk next;
   next.load(p, a, tile * tile_rows + g, 4 * t);
-  for (int i = threadIdx.x; i < grid.block_columns; i += row_threads) {
+  for (int i = threadIdx.x; i < grid.block_columns; i += row_threads<exact>) {
     const bool inside = p.bias && p.bias_rows == 0 && i < columns;
     bias[i] =
         inside ? p.bias[slot * p.bias_slot + plan.bias_column.offset(first_column + i)] : 0.0f;
@@ -272,9 +275,10 @@ int64_t column_bytes(const Product& p, Precision precision) {
 // of rows.
 RowGrid choose_grid(const Product& p, Precision precision) {
   constexpr int at_once = multiprocessors;
+  const int warps = precision == Precision::fp32 ? row_warps<true> : row_warps<false>;
   constexpr double packing = 0.4;
   const int64_t steps = ceil_div(p.columns, column_step);
-  const int64_t tiles = ceil_div(p.rows, tile_rows), most_blocks = ceil_div(tiles, row_warps);
+  const int64_t tiles = ceil_div(p.rows, tile_rows), most_blocks = ceil_div(tiles, warps);
   int64_t fitting =
       std::clamp<int64_t>(most_bytes / (column_bytes(p, precision) * column_step), 1, steps);
   while (fitting > 1 && ceil_div(steps, fitting) * most_blocks * p.slots < at_once) {
@@ -286,7 +290,7 @@ RowGrid choose_grid(const Product& p, Precision precision) {
   for (int64_t blocks = 1; blocks <= most_blocks; ++blocks) {
     const int64_t waves = ceil_div(blocks * best.column_blocks * p.slots, at_once);
     const double cost = static_cast<double>(waves) *
-                        (packing + static_cast<double>(ceil_div(tiles, blocks * row_warps)));
+                        (packing + static_cast<double>(ceil_div(tiles, blocks * warps)));
     if (blocks > 1 && cost >= least) continue;
     least = cost;
     best.row_blocks = static_cast<int32_t>(blocks);
@@ -319,7 +323,7 @@ void launch_end(const ProductPlan& plan, const RowGrid& grid, cudaStream_t strea
   const size_t bytes = columns * column_bytes(p, exact ? Precision::fp32 : Precision::tf32) +
                        grid.block_columns * sizeof(float);
   launch(kernel, dim3(static_cast<unsigned>(grid.row_blocks * grid.column_blocks), p.slots),
-         dim3(row_threads), bytes, stream, plan, grid, beside_of(p));
+         dim3(row_threads<exact>), bytes, stream, plan, grid, beside_of(p));
 }
 
 template <bool exact>

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(most_threads, exact ? 1 : 2)
     __syncthreads();
     const float* from =
         shared + sample % buffers * Shared::floats(nodes) + lane % 4 * 2 * Shared::pitch + lane / 4;
-    float sums[fragments][4] = {};
+    Sums<exact> sums[fragments];
 #pragma unroll
     for (int f = 0; f < most_fragments; ++f) {
       if (8 * f < begin || 8 * f >= end) continue;
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(most_threads, exact ? 1 : 2)
 #pragma unroll
       for (int n = 0; n < fragments; ++n) {
         const float* pair = from + 8 * f * Shared::pitch + 8 * n;
-        multiply<exact>(sums[n], high, low, pair[0], pair[Shared::pitch]);
+        sums[n].multiply(high, low, pair[0], pair[Shared::pitch]);
       }
     }
     write_nodes(sums, head_of(shape, y, slot, sample, head), y.stride * shape.samples, first, nodes,
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(most_threads, 1)
   load(first_sample);
   const int lane = threadIdx.x % 32, first = static_cast<int>(threadIdx.x) / 32 * own_nodes;
   const int end = shape.causal ? min(nodes, first + own_nodes) : nodes;
-  float sums[most_fragments][4] = {}, some[most_fragments][4] = {};
+  float sums[most_fragments / 2][2][4] = {}, some[most_fragments / 2][2][4] = {};
 #pragma unroll 1
   for (int sample = first_sample; sample < end_sample; ++sample) {
     load(sample + 1);
@@ -139,18 +139,16 @@ __global__ void __launch_bounds__(most_threads, 1)
     const LeftOperand<fragments, exact> own(buffer(sample), first);
     const float* other = buffer(sample) + Shared::floats(nodes);
 #pragma unroll
-    for (int f = 0; f < most_fragments; ++f) {
-      if (8 * f >= end) break;
-      multiply_nodes(exact ? some[f] : sums[f], own, other, 8 * f);
+    for (int f = 0; f < most_fragments / 2; ++f) {
+      if (16 * f >= end) break;
+      multiply_nodes(exact ? some[f] : sums[f], own, other, 16 * f);
     }
     if (exact && ((sample + 1) % flush_samples == 0 || sample + 1 == end_sample)) {
 #pragma unroll
-      for (int f = 0; f < most_fragments; ++f) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          sums[f][e] += some[f][e];
-          some[f][e] = 0;
-        }
+      for (int i = 0; i < 4 * most_fragments; ++i) {
+        float& part_sum = some[i / 8][i / 4 % 2][i % 4];
+        sums[i / 8][i / 4 % 2][i % 4] += part_sum;
+        part_sum = 0;
       }
     }
     __syncthreads();  // before the next copy into this buffer
@@ -163,7 +161,8 @@ __global__ void __launch_bounds__(most_threads, 1)
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int query = first + lane / 4 + e / 2 * 8, key = 8 * f + lane % 4 * 2 + e % 2;
-      if (query < nodes && key < nodes) to[query * parts.stride + 8 * f + e % 2] = sums[f][e];
+      if (query < nodes && key < nodes)
+        to[query * parts.stride + 8 * f + e % 2] = sums[f / 2][f % 2][e];
     }
   }
 }
