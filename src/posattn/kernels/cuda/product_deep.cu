@@ -12,7 +12,8 @@ constexpr int flush_stages = 4;  // after so many, fp32 sums leave the tensor co
 constexpr int pad = 8;           // of a line in shared memory: what a warp reads meets all banks
 constexpr int64_t least_depth = 1024;
 constexpr int64_t least_part_depth = 192, depth_multiple = stage_depth * flush_stages;
-constexpr int multiprocessors = 132;  // to choose a grid by; results do not depend on it
+// To choose a grid by; results do not depend on it.
+constexpr int multiprocessors = 132, multiprocessor_warps = 32;
 
 struct DeepGrid {
   int32_t row_warps, column_warps, row_tiles, column_tiles;
@@ -272,8 +273,9 @@ DeepGrid choose_grid(const ProductPlan& plan, float* workspace) {
     int32_t& larger = grid.row_warps > grid.column_warps ? grid.row_warps : grid.column_warps;
     larger = (larger + 1) / 2;
   }
-  grid.block_parts =
-      static_cast<int32_t>(std::clamp<int64_t>(blocks() / (4 * multiprocessors), 1, plan.parts));
+  const int64_t most_blocks = multiprocessor_warps / (grid.row_warps * grid.column_warps);
+  grid.block_parts = static_cast<int32_t>(
+      std::clamp<int64_t>(blocks() / (most_blocks * multiprocessors), 1, plan.parts));
   grid.part_blocks = static_cast<int32_t>(ceil_div(plan.parts, grid.block_parts));
   grid.part_floats = deep_part_floats(p);
   grid.workspace = workspace;
