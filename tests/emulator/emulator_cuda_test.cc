@@ -11,6 +11,7 @@
 #include "posattn/kernels/cuda/primitives.cuh"
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/sort.h"
+#include "posattn/kernels/cuda/stream.h"
 
 namespace posattn::cuda {
 namespace {
@@ -235,6 +236,40 @@ TEST(Emulator, GraphsKeepTheirArguments) {
   EXPECT_THROW(StepGraph([&](cudaStream_t) { value.download(); }, stream), Error);
   EXPECT_THROW(StepGraph([&](cudaStream_t) { DeviceBuffer<int> more(1); }, stream), Error);
   cudaStreamDestroy(stream);
+}
+
+__global__ void copy(int* to, const int* from) { *to = *from; }
+
+TEST(Emulator, AForkedStreamWorksAsLateAsItMay) {
+  DeviceBuffer<int> value(1), seen(2);
+  Stream stream(Stream::independent), fork(Stream::independent);
+  Event begin, end;
+  const auto seen_after = [&](bool waits) {
+    StepGraph graph(
+        [&](cudaStream_t on) {
+          launch(add, dim3(1), dim3(1), 0, on, value.data(), 1);
+          begin.record(on);
+          fork.wait_for(begin);
+          launch(copy, dim3(1), dim3(1), 0, fork.get(), seen.data(), value.data());
+          end.record(fork.get());
+          if (waits) stream.wait_for(end);
+          launch(add, dim3(1), dim3(1), 0, on, value.data(), 10);
+          stream.wait_for(end);
+        },
+        stream.get());
+    value.upload(std::vector<int>{0}.data(), 1);
+    graph.launch(stream.get());
+    stream.wait();
+    return seen.download()[0];
+  };
+  EXPECT_EQ(seen_after(true), 1);
+  EXPECT_EQ(seen_after(false), 11);
+  const auto unjoined = [&](cudaStream_t on) {
+    begin.record(on);
+    fork.wait_for(begin);
+    launch(add, dim3(1), dim3(1), 0, fork.get(), value.data(), 1);
+  };
+  EXPECT_THROW(StepGraph(unjoined, stream.get()), Error);
 }
 
 }  // namespace

@@ -15,6 +15,9 @@ using Work = std::vector<std::function<void()>>;
 struct CUstream_st {};
 struct CUevent_st {
   std::chrono::steady_clock::time_point time;
+  // Recorded in a capture: after so much of a stream's work.
+  cudaStream_t stream = nullptr;
+  size_t work = 0;
 };
 struct CUgraph_st {
   Work work;
@@ -43,6 +46,19 @@ Device& device() {
 // Of the stream that this thread captures; one at a time is enough.
 thread_local Work* capture = nullptr;
 thread_local cudaStream_t captured_stream = nullptr;
+
+// Streams that joined the capture by waiting for an event of it. Their work becomes part of the
+// graph as late as they may do it, when somebody waits for it: what the captured stream does too
+// early is then seen.
+struct Fork {
+  Work work;
+  size_t moved = 0;  // of it, into the graph
+};
+thread_local std::map<cudaStream_t, Fork> forks;
+
+void move_work(Fork& fork, size_t end) {
+  for (; fork.moved < end; ++fork.moved) capture->push_back(fork.work[fork.moved]);
+}
 
 // What makes the host wait cannot be part of a graph.
 cudaError_t blocking() {
@@ -80,6 +96,8 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
     work();
   } else if (stream == captured_stream) {
     capture->push_back(std::move(work));
+  } else if (const auto fork = forks.find(stream); fork != forks.end()) {
+    fork->second.work.push_back(std::move(work));
   } else {
     return cudaErrorStreamCaptureUnsupported;
   }
@@ -139,6 +157,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorSystemDriverMismatch";
     case cudaErrorStreamCaptureUnsupported:
       return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
   }
   return "unknown error";
 }
@@ -201,7 +221,16 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return enqueue(stream, [event] { event->time = std::chrono::steady_clock::now(); });
+  if (capture != nullptr) {
+    event->stream = stream;
+    if (stream == captured_stream) return cudaSuccess;
+    const auto fork = forks.find(stream);
+    if (fork == forks.end()) return cudaErrorStreamCaptureUnsupported;
+    event->work = fork->second.work.size();
+    return cudaSuccess;
+  }
+  event->time = std::chrono::steady_clock::now();
+  return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return blocking(); }
 cudaError_t cudaEventQuery(cudaEvent_t) { return blocking(); }
@@ -209,7 +238,16 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return cudaSuccess;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (capture == nullptr) return cudaSuccess;
+  if (event->stream != captured_stream) {
+    const auto fork = forks.find(event->stream);
+    if (fork == forks.end()) return cudaErrorStreamCaptureUnsupported;
+    move_work(fork->second, event->work);
+  }
+  if (stream != captured_stream) forks[stream];
+  return cudaSuccess;
+}
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   if (capture != nullptr) return cudaErrorStreamCaptureUnsupported;
@@ -274,10 +312,13 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
   if (capture == nullptr) return cudaErrorInvalidValue;
-  *graph = new CUgraph_st{std::move(*capture)};
+  bool joined = true;
+  for (const auto& [stream, fork] : forks) joined = joined && fork.moved == fork.work.size();
+  *graph = joined ? new CUgraph_st{std::move(*capture)} : nullptr;
   delete capture;
   capture = nullptr;
-  return cudaSuccess;
+  forks.clear();
+  return joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {

@@ -9,7 +9,7 @@
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/cuda/fresh_samples.h"
-#include "posattn/training/cuda/stream.h"
+#include "posattn/kernels/cuda/stream.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/run_parts.h"
 

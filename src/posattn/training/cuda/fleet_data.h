@@ -13,7 +13,7 @@
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/cuda/pinned_buffer.h"
 #include "posattn/training/cuda/step_plan.h"
-#include "posattn/training/cuda/stream.h"
+#include "posattn/kernels/cuda/stream.h"
 
 namespace posattn::cuda {
 

@@ -38,7 +38,8 @@ void GeneralStep::softmax(int layer, int64_t count, Rows<const float> from) {
   const auto nodes = static_cast<int32_t>(layout_.nodes);
   enqueue_softmax(shape_.slots, count * spec_.heads * nodes, nodes, from,
                   attention_rows(layout_.layers[layer].attention),
-                  {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots, stream_);
+                  {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots,
+                  lane_.stream);
 }
 
 void GeneralStep::softmax_backward(int layer, int64_t count, Rows<float> dscores) {
@@ -46,22 +47,32 @@ void GeneralStep::softmax_backward(int layer, int64_t count, Rows<float> dscores
   enqueue_softmax_gradient(
       shape_.slots, count * spec_.heads * nodes, nodes,
       attention_rows(layout_.layers[layer].attention), attention_rows(layout_.dattention), dscores,
-      {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots, stream_);
+      {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots, lane_.stream);
+}
+
+void GeneralStep::share_all() {
+  do_aside([&] {
+    for (int layer = 0; layer < spec_.depth; ++layer) {
+      std::visit(
+          [&](const auto& kind) {
+            using Kind = std::decay_t<decltype(kind)>;
+            if constexpr (!std::is_same_v<Kind, DataScores>) share(kind, layer);
+          },
+          attention(layer).scores);
+      aside_.shared[layer].record(lane_.stream);
+    }
+  });
 }
 
 void GeneralStep::attend(int layer) {
   const Scores& scores = attention(layer).scores;
   if (const auto* kind = std::get_if<DataScores>(&scores)) return attend_from_data(*kind, layer);
-  std::visit(
-      [&](const auto& kind) {
-        using Kind = std::decay_t<decltype(kind)>;
-        if constexpr (!std::is_same_v<Kind, DataScores>) share(kind, layer);
-      },
-      scores);
+  wait_for(aside_.shared[layer]);
   const GeneralLayout::Layer& l = layout_.layers[layer];
   if (mixes_at_once()) {
     return enqueue_mixing(mixing_shape(layer), attention_rows(l.attention), false, rows_of(l.value),
-                          rows_at(l.mixed, spec_.width), shape_.precision, data_.slots, stream_);
+                          rows_at(l.mixed, spec_.width), shape_.precision, data_.slots,
+                          lane_.stream);
   }
   Product p = mixing(layout_.nodes, layout_.samples * spec_.head_size(), layout_.nodes);
   p.a = attention_matrices(l.attention);
@@ -83,43 +94,56 @@ MixingShape GeneralStep::mixing_shape(int layer) const {
           attention(layer).causal};
 }
 
-// Of attention that all samples share: dvalue and dattention from dmixed.
+// Of attention that all samples share: the gradient of values from dmixed.
 void GeneralStep::mix_backward(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
+  const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
   if (mixes_at_once()) {
-    const Rows<float> dmixed = rows_at(layout_.dmixed, spec_.width);
-    enqueue_mixing(mixing_shape(layer), attention_rows(l.attention), true, dmixed,
-                   rows_of(layout_.dvalue), shape_.precision, data_.slots, stream_);
-    return enqueue_attention_weights_gradient(mixing_shape(layer), rows_of(l.value), dmixed,
-                                              attention_rows(layout_.dattention), shape_.precision,
-                                              data_.slots, memory_.product_workspace, stream_);
+    return enqueue_mixing(mixing_shape(layer), attention_rows(l.attention), true,
+                          rows_at(gradients.mixed, spec_.width), rows_of(gradients.value),
+                          shape_.precision, data_.slots, lane_.stream);
   }
   Product dvalue = mixing(layout_.nodes, layout_.samples * spec_.head_size(), layout_.nodes);
   dvalue.a = transpose(attention_matrices(l.attention));
-  dvalue.b = head_columns(layout_.dmixed);
-  dvalue.c = head_columns(layout_.dvalue.offset);
+  dvalue.b = head_columns(gradients.mixed);
+  dvalue.c = head_columns(gradients.value.offset);
   enqueue(dvalue);
+}
+
+// And that of the attention.
+void GeneralStep::shared_gradient(int layer) {
+  const GeneralLayout::Layer& l = layout_.layers[layer];
+  const int64_t dmixed = layout_.gradients(layer).mixed;
+  if (mixes_at_once()) {
+    return enqueue_attention_weights_gradient(mixing_shape(layer), rows_of(l.value),
+                                              rows_at(dmixed, spec_.width),
+                                              attention_rows(layout_.dattention), shape_.precision,
+                                              data_.slots, lane_.workspace, lane_.stream);
+  }
   Product dattention = mixing(layout_.nodes, layout_.nodes, layout_.samples * spec_.head_size());
-  dattention.a = head_columns(layout_.dmixed);
+  dattention.a = head_columns(dmixed);
   dattention.b = transpose(head_columns(l.value.offset));
   dattention.c = attention_matrices(layout_.dattention);
   enqueue(dattention);
 }
 
-bool GeneralStep::attend_backward(int layer, Rows<float> dheard, bool started) {
+Product GeneralStep::attend_backward(int layer, Rows<float> dheard, Product end) {
   const Scores& scores = attention(layer).scores;
   if (const auto* kind = std::get_if<DataScores>(&scores)) {
-    attend_from_data_backward(*kind, layer, dheard, started);
-    return true;
+    attend_from_data_backward(*kind, layer, dheard, end);
+    return added_to();
   }
+  do_aside([&] {
+    shared_gradient(layer);
+    std::visit(
+        [&](const auto& kind) {
+          using Kind = std::decay_t<decltype(kind)>;
+          if constexpr (!std::is_same_v<Kind, DataScores>) share_backward(kind, layer);
+        },
+        scores);
+  });
   mix_backward(layer);
-  std::visit(
-      [&](const auto& kind) {
-        using Kind = std::decay_t<decltype(kind)>;
-        if constexpr (!std::is_same_v<Kind, DataScores>) share_backward(kind, layer);
-      },
-      scores);
-  return started;
+  return end;
 }
 
 }  // namespace posattn::cuda

@@ -22,30 +22,30 @@ void GeneralStep::attend_chunk(const DataScores& kind, int layer, int64_t first,
 }
 
 void GeneralStep::attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dheard,
-                                        bool started, int64_t first, int64_t count) {
+                                        const Product& end, int64_t first, int64_t count) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
+  const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
   Product dvalue = mixing(layout_.nodes, spec_.head_size(), layout_.nodes);
   dvalue.outer = static_cast<int32_t>(count);
   dvalue.a = transpose(attention_matrices(l.attention));
-  dvalue.b = head_of_sample(layout_.dmixed, first);
-  dvalue.c = head_of_sample(layout_.dvalue.offset, first);
+  dvalue.b = head_of_sample(gradients.mixed, first);
+  dvalue.c = head_of_sample(gradients.value.offset, first);
   enqueue(dvalue);
   Product dattention = mixing(layout_.nodes, layout_.nodes, spec_.head_size());
   dattention.outer = static_cast<int32_t>(count);
-  dattention.a = head_of_sample(layout_.dmixed, first);
+  dattention.a = head_of_sample(gradients.mixed, first);
   dattention.b = transpose(head_of_sample(l.value.offset, first));
   dattention.c = attention_matrices(layout_.dattention);
   enqueue(dattention);
   scores_backward(layer, count, kind.rope);
   const LinearPart map = part(kind.query_key, 0, spec_.width);
-  const Rows<float> dquery_key = rows_at(layout_.dquery_key, map.out);
+  const Rows<float> dquery_key = rows_at(gradients.query_key, map.out);
   enqueue(weight_gradient(map, layout_.nodes * count, heard_by(layer, first, count),
                           matrix(dquery_key), first > 0));
   Matrix<float> dinput =
       matrix({dheard.data + first * dheard.stride, dheard.slot_stride, dheard.stride});
   dinput.row = {dheard.stride, static_cast<int32_t>(count), layout_.samples * dheard.stride};
-  input_gradient(map, layout_.nodes * count, matrix(dquery_key), dinput,
-                 started ? added_to() : Product());
+  input_gradient(map, layout_.nodes * count, matrix(dquery_key), dinput, end);
   sum_samples(dquery_key, map.out, count, first > 0);
 }
 
@@ -68,14 +68,20 @@ void GeneralStep::attend_from_data(const DataScores& kind, int layer) {
 }
 
 void GeneralStep::attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dheard,
-                                            bool started) {
-  if (layout_.fused) return attend_fused_backward(kind, layer, dheard, started);
+                                            const Product& end) {
+  if (layout_.fused) return attend_fused_backward(kind, layer, dheard, end);
+  Product chunk_end = end;
+  if (end.added.data) {  // a chunk's rows are not evenly spaced, as an epilogue would need
+    enqueue_spread(shape_.slots, layout_.rows, 1, spec_.width, end.added, dheard, false,
+                   data_.slots, lane_.stream);
+    chunk_end = added_to();
+  }
   const LinearPart of_positions = part(kind.query_key, spec_.width, spec_.encoding_size);
   if (kind.positions_joined && !layout_.kept) map_positions(of_positions);
   for (int64_t first = 0; first < layout_.samples; first += layout_.chunk) {
     const int64_t count = std::min(layout_.chunk, layout_.samples - first);
     if (!layout_.kept) attend_chunk(kind, layer, first, count);
-    attend_chunk_backward(kind, layer, dheard, started, first, count);
+    attend_chunk_backward(kind, layer, dheard, chunk_end, first, count);
   }
   if (kind.positions_joined) {
     map_positions_gradient(of_positions);

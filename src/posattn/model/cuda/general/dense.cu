@@ -14,7 +14,7 @@ LinearPart GeneralStep::part(const LinearBlock& map, int64_t first_column, int64
 
 void GeneralStep::enqueue(Product product) {
   product.slots = shape_.slots;
-  enqueue_product(product, shape_.precision, data_.slots, memory_.product_workspace, stream_);
+  enqueue_product(product, shape_.precision, data_.slots, lane_.workspace, lane_.stream);
 }
 
 void GeneralStep::linear(const LinearPart& map, int64_t rows, Matrix<const float> x,
@@ -64,15 +64,15 @@ void GeneralStep::input_gradient(const LinearPart& map, int64_t rows, Matrix<con
 
 void GeneralStep::sum_samples(Rows<float> dy, int64_t columns, int64_t count, bool accumulate) {
   enqueue_group_sums(shape_.slots, static_cast<int32_t>(layout_.nodes), static_cast<int32_t>(count),
-                     static_cast<int32_t>(columns), dy, rows_at(layout_.node_sums, columns),
-                     accumulate, data_.slots, stream_);
+                     static_cast<int32_t>(columns), dy, rows_at(lane_.node_sums, columns),
+                     accumulate, data_.slots, lane_.stream);
 }
 
 void GeneralStep::vector_gradient(TensorId vector) {
   const int64_t size = info(vector).size;
   enqueue_sum_parts(shape_.slots, static_cast<int32_t>(layout_.nodes), size,
-                    rows_at(layout_.node_sums, size), gradient(vector), parameter_stride(), false,
-                    data_.slots, stream_);
+                    rows_at(lane_.node_sums, size), gradient(vector), parameter_stride(), false,
+                    data_.slots, lane_.stream);
 }
 
 void GeneralStep::linear_gradient(const LinearPart& map, Matrix<const float> x, Rows<float> dy,
@@ -83,7 +83,7 @@ void GeneralStep::linear_gradient(const LinearPart& map, Matrix<const float> x, 
     p.row_sums_slot = parameter_stride();
     p.row_sums_row = map.bias_rows;
   }
-  enqueue(p);
+  do_aside([&] { enqueue(p); });
   input_gradient(map, layout_.rows, matrix(dy), matrix(dx), std::move(end));
 }
 
@@ -102,7 +102,7 @@ void GeneralStep::map_positions(const LinearPart& map) {
 
 void GeneralStep::map_positions_gradient(const LinearPart& map) {
   vector_gradient(map.bias);
-  const Matrix<const float> dtable = matrix_at(layout_.node_sums, map.out);
+  const Matrix<const float> dtable = matrix_at(lane_.node_sums, map.out);
   enqueue(weight_gradient(map, layout_.nodes, positions(), dtable));
   if (!positions_are_learned()) return;
   input_gradient(map, layout_.nodes, dtable,

@@ -147,5 +147,32 @@ TEST(GeneralEngine, TakesTokenModelsThatHearEverything) {
   check_token_model(spec);
 }
 
+// Deep enough for gradients whose places later layers take again while work aside may read them.
+TEST(GeneralEngine, KeepsWhatWorkAsideReads) {
+  FleetShape shape;
+  shape.batch = 5;
+  for (const char* preset : {"positional", "standard"}) {
+    for (const Join join : {Join::concatenate, Join::add}) {
+      for (int when = 0; when < 3; ++when) {
+        ModelSpec spec;
+        apply_preset(preset, spec);
+        spec.real_nodes = 3;
+        spec.width = spec.mlp_width = 8;
+        spec.depth = 5;
+        spec.mlp_depth = 3;
+        spec.join = join;
+        spec.normalisation = static_cast<Normalisation>(when);
+        shape.spec = resolve(spec);
+        SCOPED_TRACE(to_json(shape.spec));
+        const EngineSlot slot = testing::random_slot(shape.spec, 5, 5, 3);
+        for (const int64_t budget : {general_attention_budget, int64_t{500}}) {
+          const auto result = testing::run_engine(*make_general(shape, budget), shape, {slot});
+          testing::expect_matches_reference(shape.spec, slot, result[0], tolerance(shape));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace posattn::cuda

@@ -41,29 +41,29 @@ void GeneralStep::attend_fused(const DataScores& kind, int layer) {
   }
   if (kind.rope) rotate(source, layout_.samples, 1);
   enqueue_attention(fused_shape(layer), source, rows_at(l.mixed, spec_.width),
-                    rows_at(l.totals, spec_.heads), shape_.precision, data_.slots, stream_);
+                    rows_at(l.totals, spec_.heads), shape_.precision, data_.slots, lane_.stream);
 }
 
 void GeneralStep::attend_fused_backward(const DataScores& kind, int layer, Rows<float> dheard,
-                                        bool started) {
+                                        const Product& end) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
+  const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
   const Rows<float> source = rows_at(l.query_key, layout_.source_columns);
-  const Rows<float> dsource = rows_at(layout_.dquery_key, layout_.source_columns);
+  const Rows<float> dsource = rows_at(gradients.query_key, layout_.source_columns);
   const Matrix<float> heard = matrix_of(l.heard);
-  const Product end = started ? added_to() : Product();
   enqueue_attention_gradient(fused_shape(layer), source, rows_at(l.mixed, spec_.width),
-                             rows_at(l.totals, spec_.heads), rows_at(layout_.dmixed, spec_.width),
-                             dsource, shape_.precision, data_.slots, stream_);
+                             rows_at(l.totals, spec_.heads), rows_at(gradients.mixed, spec_.width),
+                             dsource, shape_.precision, data_.slots, lane_.stream);
   if (kind.rope) rotate(dsource, layout_.samples, -1);
   if (!kind.positions_joined) {
     return linear_gradient(source_map(kind, layer), heard, dsource, dheard, end);
   }
   const LinearPart of_heard = part(kind.query_key, 0, spec_.width);
-  enqueue(weight_gradient(of_heard, layout_.rows, heard, matrix(dsource)));
+  do_aside([&] { enqueue(weight_gradient(of_heard, layout_.rows, heard, matrix(dsource))); });
   input_gradient(of_heard, layout_.rows, matrix(dsource), matrix(dheard), end);
   sum_samples(dsource, of_heard.out, layout_.samples);
   map_positions_gradient(part(kind.query_key, spec_.width, spec_.encoding_size));
-  linear_gradient(whole(attention(layer).value), heard, rows_of(layout_.dvalue), dheard,
+  linear_gradient(whole(attention(layer).value), heard, rows_of(gradients.value), dheard,
                   added_to());
 }
 

@@ -19,17 +19,17 @@ void GeneralStep::encode() {
            block.positions_joined ? Bias::node_table : Bias::parameter);
   } else if (block.values) {  // of positions alone
     enqueue_spread(shape_.slots, layout_.rows, samples, width, rows_at(layout_.node_table, width),
-                   x, false, data_.slots, stream_);
+                   x, false, data_.slots, lane_.stream);
   }
   if (block.tokens != no_tensor) {
     enqueue_embed(shape_.slots, layout_.rows, width, data_.tokens,
                   {parameter(block.tokens), parameter_stride(), width}, block.values.has_value(), x,
-                  data_.slots, stream_);
+                  data_.slots, lane_.stream);
   }
   if (!block.positions_added) return;
   const Matrix<const float> p = positions();
   enqueue_spread(shape_.slots, layout_.rows, samples, width, {p.data, p.slot, width}, x, true,
-                 data_.slots, stream_);
+                 data_.slots, lane_.stream);
 }
 
 void GeneralStep::encode_backward(Rows<float> dx) {
@@ -37,19 +37,19 @@ void GeneralStep::encode_backward(Rows<float> dx) {
   const int64_t columns = spec_.data_columns, width = spec_.width;
   if (block.positions_added && positions_are_learned()) {
     sum_samples(dx, width, layout_.samples);
-    enqueue_sum_parts(shape_.slots, 1, layout_.nodes * width, rows_at(layout_.node_sums, width),
+    enqueue_sum_parts(shape_.slots, 1, layout_.nodes * width, rows_at(lane_.node_sums, width),
                       gradient(plan_.positions), parameter_stride(), positions_have_gradient_,
-                      data_.slots, stream_);
+                      data_.slots, lane_.stream);
     positions_have_gradient_ = true;
   }
   if (block.tokens != no_tensor) {
     const bool tied = plan_.head.map.weight == block.tokens;  // has the head's gradient by now
     enqueue_embed_gradient(shape_.slots, layout_.rows, spec_.width, spec_.vocabulary, data_.tokens,
                            dx, {gradient(block.tokens), parameter_stride(), width}, tied,
-                           data_.slots, memory_.product_workspace, stream_);
+                           data_.slots, lane_.workspace, lane_.stream);
     if (block.values) {  // which rows of tokens have not seen
       enqueue_clear_embedded(shape_.slots, layout_.rows, spec_.width, data_.tokens, dx, data_.slots,
-                             stream_);
+                             lane_.stream);
     }
   }
   if (!block.values) return;

@@ -24,22 +24,22 @@ void GeneralStep::normalise(const NormalisationBlock& block, View x, View y) {
   enqueue_layer_norm(shape_.slots, layout_.rows, spec_.width, rows_of(x),
                      {parameter(block.gain), parameter_stride()},
                      {parameter(block.shift), parameter_stride()}, rows_of(y), data_.slots,
-                     stream_);
+                     lane_.stream);
 }
 
 void GeneralStep::normalise_backward(const NormalisationBlock& block, View x, Rows<float> dy) {
-  const Rows<float> terms = rows_at(layout_.dmixed, spec_.width);
+  const Rows<float> terms = rows_at(layout_.norm_terms, spec_.width);
   sum_samples(dy, spec_.width, layout_.samples);
   vector_gradient(block.shift);
   enqueue_layer_norm_gradient(shape_.slots, layout_.rows, spec_.width, rows_of(x),
                               {parameter(block.gain), parameter_stride()}, dy, terms, data_.slots,
-                              stream_);
+                              lane_.stream);
   sum_samples(terms, spec_.width, layout_.samples);
   vector_gradient(block.gain);
 }
 
 void GeneralStep::add(Rows<const float> x, Rows<float> y) {
-  enqueue_spread(shape_.slots, layout_.rows, 1, spec_.width, x, y, true, data_.slots, stream_);
+  enqueue_spread(shape_.slots, layout_.rows, 1, spec_.width, x, y, true, data_.slots, lane_.stream);
 }
 
 void GeneralStep::forward_mlp(int layer) {
@@ -60,20 +60,19 @@ void GeneralStep::forward_mlp(int layer) {
   linear(whole(mlp.maps[hidden]), layout_.rows, in, matrix_of(l.output), Bias::parameter, end);
 }
 
-void GeneralStep::backward_mlp(int layer, Rows<float> dout, Rows<float> din, bool accumulate) {
+void GeneralStep::backward_mlp(int layer, Rows<float> dout, Rows<float> din, const Product& end) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const MlpBlock& mlp = plan_.layers[layer].mlp;
   for (std::size_t k = mlp.maps.size() - 1; k > 0; --k) {
-    const Rows<float> dhidden = rows_at(layout_.dhidden[k % 2], spec_.mlp_width);
-    Product end;
-    end.curve = curve_of(mlp.activation);
-    end.slope_at = rows_at(l.maps[k - 1], spec_.mlp_width);
+    const Rows<float> dhidden = rows_at(layout_.gradients(layer).hidden[k % 2], spec_.mlp_width);
+    Product slope;
+    slope.curve = curve_of(mlp.activation);
+    slope.slope_at = rows_at(l.maps[k - 1], spec_.mlp_width);
     linear_gradient(whole(mlp.maps[k]), matrix_at(l.hidden[k - 1], spec_.mlp_width), dout, dhidden,
-                    end);
+                    slope);
     dout = dhidden;
   }
-  linear_gradient(whole(mlp.maps.front()), matrix_of(l.mlp_input), dout, din,
-                  accumulate ? added_to() : Product());
+  linear_gradient(whole(mlp.maps.front()), matrix_of(l.mlp_input), dout, din, end);
 }
 
 void GeneralStep::forward_layer(int layer) {
@@ -108,29 +107,32 @@ void GeneralStep::backward_layer(int layer) {
   const Rows<float> dout = rows_of(layout_.dx(layer + 1));
   const Rows<float> dmlp = rows_of(layout_.dmlp_input(layer));
   if (after) normalise_backward(added ? *block.mlp_norm : *block.attention_norm, l.output, dout);
-  const bool straight = added && !before;  // gradients of x are added where they arise
-  backward_mlp(layer, dout, straight ? dout : dmlp, straight);
-
-  Rows<float> dattended = dout, dheard = dmlp;
-  if (added) {  // dout goes past the MLP and past attention, and is dx in the end
+  const bool straight = added && !before;  // the gradient past a block is added where it arises
+  backward_mlp(layer, dout, dmlp, straight ? plus(dout) : Product());
+  Rows<float> dattended = dmlp;
+  const Rows<float> dheard = rows_of(layout_.dx(layer));
+  if (added) {  // dout goes past the MLP and past attention: dmlp, then dheard, are with it
     if (before) {
       normalise_backward(*block.mlp_norm, l.joined, dmlp);
-      add(dmlp, dout);
+      add(dout, dmlp);
     }
-    if (after) normalise_backward(*block.attention_norm, l.attended, dout);
-    if (!before) dheard = dout;
+    if (after) normalise_backward(*block.attention_norm, l.attended, dmlp);
   } else {
-    dattended.data = dmlp.data + spec_.width;
+    dattended.data += spec_.width;
   }
+  const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
   linear_gradient(whole(block.attention.output), matrix_at(l.mixed, spec_.width), dattended,
-                  rows_at(layout_.dmixed, spec_.width));
-  const bool started = attend_backward(layer, dheard, !added || !before);
+                  rows_at(gradients.mixed, spec_.width));
+  const Product end = attend_backward(layer, dheard,
+                                      straight ? plus(dmlp)
+                                      : added  ? Product()
+                                               : added_to());
   if (!layout_.fused) {
-    linear_gradient(whole(block.attention.value), matrix_of(l.heard), rows_of(layout_.dvalue),
-                    dheard, started ? added_to() : Product());
+    linear_gradient(whole(block.attention.value), matrix_of(l.heard), rows_of(gradients.value),
+                    dheard, end);
   }
   if (before) normalise_backward(*block.attention_norm, layout_.x[layer], dheard);
-  if (added && before) add(dheard, dout);
+  if (added && before) add(dmlp, dheard);
 }
 
 }  // namespace posattn::cuda

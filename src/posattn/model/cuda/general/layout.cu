@@ -38,13 +38,17 @@ GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t 
   }
   output = take(rows * spec.output_columns);
   for (int64_t& offset : djoined) offset = take(rows * joined_columns);
-  dhidden[0] = take(rows * spec.mlp_width);
-  dhidden[1] = spec.mlp_depth > 2 ? take(rows * spec.mlp_width) : dhidden[0];
-  dmixed = take(rows * width);
+  for (LayerGradients& gradient : of_layer) {
+    if (added) gradient.mlp_input = take_rows(width);
+    gradient.hidden[0] = take(rows * spec.mlp_width);
+    gradient.hidden[1] = spec.mlp_depth > 2 ? take(rows * spec.mlp_width) : gradient.hidden[0];
+    gradient.mixed = take(rows * width);
+  }
+  norm_terms = spec.normalisation == Normalisation::none ? 0 : take(rows * width);
   const int64_t columns =
       std::max<int64_t>({width, spec.mlp_width, spec.output_columns, query_key_columns});
   node_table = take(nodes * columns);
-  node_sums = take(nodes * columns);
+  for (int64_t& offset : node_sums) offset = take(nodes * columns);
 }
 
 int64_t GeneralLayout::take(int64_t count) {
@@ -109,9 +113,11 @@ void GeneralLayout::place_attention(const AttentionBlock& block, int64_t attenti
     layer.attention = own ? take(attention) : layers.front().attention;
     layer.value = take_rows(block.value.out);
   }
-  dquery_key = take(query_key);
+  for (LayerGradients& gradient : of_layer) {
+    gradient.query_key = take(query_key);
+    gradient.value = take_rows(block.value.out);
+  }
   dattention = take(attention);
-  dvalue = take_rows(block.value.out);
 }
 
 void GeneralLayout::place_fused_attention(const AttentionBlock& block) {
@@ -126,7 +132,7 @@ void GeneralLayout::place_fused_attention(const AttentionBlock& block) {
     place(layer.query_key, layer.value);
     layer.totals = take(rows * block.heads);
   }
-  place(dquery_key, dvalue);
+  for (LayerGradients& gradient : of_layer) place(gradient.query_key, gradient.value);
 }
 
 }  // namespace posattn::cuda

@@ -56,21 +56,27 @@ struct GeneralLayout {
   View head_input;
   int64_t output;  // [R, output_columns], then its gradient
 
-  // Gradients, shared by all layers. Concatenated: that of [x | o] alternates between two places.
-  // Added: the first is that of x, all along, and the second that of what the MLP or attention
-  // reads.
-  int64_t djoined[2];
+  // Gradients. Work aside (general/aside.h) may read those of a layer while the next one is under
+  // way, so each has its place until two layers later: dx is read by two layers.
+  int64_t djoined[3];
   int64_t joined_columns;
   bool added;
-  View dx(int layer) const { return {djoined[added ? 0 : layer % 2], joined_columns}; }
-  View dmlp_input(int layer) const { return {djoined[added ? 1 : layer % 2], joined_columns}; }
-
-  int64_t dhidden[2];  // [R, mlp_width]
-  int64_t dmixed;
-  View dvalue;
-  int64_t dquery_key, dattention;  // of one chunk, or of the fused source
-  int64_t node_table;              // [nodes, any columns]: what a linear map makes of P
-  int64_t node_sums;               // [nodes, any columns]: sums of a gradient over samples
+  View dx(int layer) const { return {djoined[layer % 3], joined_columns}; }
+  struct LayerGradients {
+    View mlp_input;     // added: of what the MLP reads, then of x + o
+    int64_t hidden[2];  // [R, mlp_width]
+    int64_t mixed;      // [R, d]
+    View value;         // [R, d]
+    int64_t query_key;  // of one chunk, or of the fused source
+  };
+  LayerGradients of_layer[2];
+  const LayerGradients& gradients(int layer) const { return of_layer[layer % 2]; }
+  // Concatenated: the gradient of [x | o], whose first half becomes that of x.
+  View dmlp_input(int layer) const { return added ? gradients(layer).mlp_input : dx(layer); }
+  int64_t dattention;    // of one chunk
+  int64_t norm_terms;    // [R, d], of a normalisation's gradient
+  int64_t node_table;    // [nodes, any columns]: what a linear map makes of P
+  int64_t node_sums[2];  // [nodes, any columns]: sums of a gradient over samples; the second aside
 
   int64_t floats;  // of one slot
 

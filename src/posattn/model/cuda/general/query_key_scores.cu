@@ -14,7 +14,7 @@ Matrix<float> GeneralStep::query_key_heads(int64_t offset, int64_t count, bool k
 
 void GeneralStep::rotate(Rows<float> query_key, int64_t count, float sign) {
   enqueue_rotate(shape_.slots, layout_.nodes * count, static_cast<int32_t>(count), 2 * spec_.heads,
-                 spec_.key_size(), memory_.rotation, sign, query_key, data_.slots, stream_);
+                 spec_.key_size(), memory_.rotation, sign, query_key, data_.slots, lane_.stream);
 }
 
 // Rotates queries and keys, then attention = softmax(Q K^T / sqrt(d_k)).
@@ -34,6 +34,7 @@ void GeneralStep::scores(int layer, int64_t count, bool rope) {
 // From dattention the gradient of queries and keys: dQ = dS K / sqrt(d_k), dK = dS^T Q / sqrt(d_k).
 void GeneralStep::scores_backward(int layer, int64_t count, bool rope) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
+  const int64_t dquery_key = layout_.gradients(layer).query_key;
   softmax_backward(layer, count, attention_rows(layout_.dattention));
   Product p = mixing(layout_.nodes, spec_.key_size(), layout_.nodes);
   p.outer = static_cast<int32_t>(count);
@@ -42,10 +43,10 @@ void GeneralStep::scores_backward(int layer, int64_t count, bool rope) {
   for (const bool keys : {false, true}) {
     p.a = keys ? transpose(dscores) : dscores;
     p.b = query_key_heads(l.query_key, count, !keys);
-    p.c = query_key_heads(layout_.dquery_key, count, keys);
+    p.c = query_key_heads(dquery_key, count, keys);
     enqueue(p);
   }
-  if (rope) rotate(rows_at(layout_.dquery_key, layout_.query_key_columns), count, -1);
+  if (rope) rotate(rows_at(dquery_key, layout_.query_key_columns), count, -1);
 }
 
 void GeneralStep::share(const PositionScores& kind, int layer) {
@@ -57,7 +58,7 @@ void GeneralStep::share(const PositionScores& kind, int layer) {
 void GeneralStep::share_backward(const PositionScores& kind, int layer) {
   const LinearPart map = whole(kind.query_key);
   scores_backward(layer, 1, kind.rope);
-  sum_samples(rows_at(layout_.dquery_key, map.out), map.out, 1);
+  sum_samples(rows_at(layout_.gradients(layer).query_key, map.out), map.out, 1);
   map_positions_gradient(map);
 }
 

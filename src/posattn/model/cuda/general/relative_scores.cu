@@ -11,7 +11,7 @@ void GeneralStep::share(const RelativeScores& kind, int layer) {
   const float* scratch = kind.scratch == no_tensor ? nullptr : parameter(kind.scratch);
   enqueue_relative_scores(shape_.slots, spec_.heads, shape,
                           {parameter(kind.distances), scratch, parameter_stride()}, scores,
-                          data_.slots, stream_);
+                          data_.slots, lane_.stream);
   softmax(layer, 1, scores);
 }
 
@@ -22,7 +22,7 @@ void GeneralStep::share_backward(const RelativeScores& kind, int layer) {
   softmax_backward(layer, 1, dscores);
   enqueue_relative_scores_gradient(shape_.slots, spec_.heads, shape, dscores,
                                    {gradient(kind.distances), scratch, parameter_stride()},
-                                   data_.slots, stream_);
+                                   data_.slots, lane_.stream);
 }
 
 }  // namespace posattn::cuda

@@ -4,17 +4,23 @@
 namespace posattn::cuda {
 
 GeneralStep::GeneralStep(const FleetShape& shape, const Plan& plan, const GeneralLayout& layout,
-                         const GeneralMemory& memory, const StepData& data, const float* parameters,
-                         float* gradients, cudaStream_t stream)
+                         const GeneralMemory& memory, Aside& aside, const StepData& data,
+                         const float* parameters, float* gradients, cudaStream_t stream)
     : shape_(shape),
       spec_(shape.spec),
       plan_(plan),
       layout_(layout),
       memory_(memory),
+      aside_(aside),
       data_(data),
       parameters_(parameters),
       gradients_(gradients),
-      stream_(stream) {}
+      lane_{stream, memory.product_workspace, layout.node_sums[0]},
+      other_lane_{aside.stream.get(), aside.workspace.data(), layout.node_sums[1]} {}
+
+void GeneralStep::wait_for(const Event& event) {
+  check(cudaStreamWaitEvent(lane_.stream, event.get(), 0), "cudaStreamWaitEvent");
+}
 
 void GeneralStep::run(double* losses) {
   forward();
@@ -24,6 +30,7 @@ void GeneralStep::run(double* losses) {
 
 void GeneralStep::forward() {
   const HeadBlock& head = plan_.head;
+  share_all();
   encode();
   for (int layer = 0; layer < spec_.depth; ++layer) forward_layer(layer);
   if (head.norm) normalise(*head.norm, layout_.x.back(), layout_.head_input);
@@ -38,11 +45,11 @@ void GeneralStep::loss(double* losses) {
     case Loss::squared_error:
       return enqueue_squared_error(error, data_.targets, data_.counted, data_.slots,
                                    at(layout_.output), layout_.floats, memory_.errors, losses,
-                                   stream_);
+                                   lane_.stream);
     case Loss::cross_entropy:
       return enqueue_cross_entropy(error, {data_.labels, data_.counted}, data_.slots,
                                    at(layout_.output), layout_.floats, memory_.label_counts,
-                                   memory_.errors, losses, stream_);
+                                   memory_.errors, losses, lane_.stream);
   }
 }
 
@@ -52,7 +59,12 @@ void GeneralStep::backward() {
   linear_gradient(whole(head.map), matrix_of(layout_.head_input),
                   rows_at(layout_.output, head.map.out), dx);
   if (head.norm) normalise_backward(*head.norm, layout_.x.back(), dx);
-  for (int layer = spec_.depth - 1; layer >= 0; --layer) backward_layer(layer);
+  for (int layer = spec_.depth - 1; layer >= 0; --layer) {
+    if (layer + 2 < spec_.depth) wait_for(aside_.layer[layer + 2]);
+    backward_layer(layer);
+    aside_.layer[layer].record(other_lane_.stream);
+  }
+  wait_for(aside_.layer.front());
   encode_backward(rows_of(layout_.dx(0)));
 }
 

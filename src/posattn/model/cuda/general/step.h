@@ -2,10 +2,13 @@
 // their order are those of model/plan/plan_network.cc and plan_layer.cc.
 #pragma once
 
+#include <utility>
+
 #include "posattn/kernels/cuda/attention.h"
 #include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/shared_attention.h"
+#include "posattn/model/cuda/general/aside.h"
 #include "posattn/model/cuda/general/layout.h"
 #include "posattn/model/plan/plan.h"
 
@@ -33,8 +36,8 @@ struct LinearPart {
 class GeneralStep {
  public:
   GeneralStep(const FleetShape& shape, const Plan& plan, const GeneralLayout& layout,
-              const GeneralMemory& memory, const StepData& data, const float* parameters,
-              float* gradients, cudaStream_t stream);
+              const GeneralMemory& memory, Aside& aside, const StepData& data,
+              const float* parameters, float* gradients, cudaStream_t stream);
 
   void run(double* losses);
 
@@ -42,6 +45,9 @@ class GeneralStep {
   enum class Bias { parameter, node_table };
 
   // general/step.cu
+  template <class Work>
+  void do_aside(const Work& work);  // what it enqueues goes to the second stream
+  void wait_for(const Event& event);
   void forward();
   void loss(double* losses);
   void backward();
@@ -54,21 +60,23 @@ class GeneralStep {
   void forward_layer(int layer);
   void backward_layer(int layer);
   void forward_mlp(int layer);
-  // din = or += the gradient by the input.
-  void backward_mlp(int layer, Rows<float> dout, Rows<float> din, bool accumulate);
+  // din = the gradient by the input, with this epilogue.
+  void backward_mlp(int layer, Rows<float> dout, Rows<float> din, const Product& end);
   void normalise(const NormalisationBlock& block, View x, View y);
-  // dy becomes dx; dmixed is written over.
+  // dy becomes dx.
   void normalise_backward(const NormalisationBlock& block, View x, Rows<float> dy);
   void add(Rows<const float> x, Rows<float> y);  // y += x, [R, d]
 
   // general/attention.cu: mixed = concat_h A_h V_h of a layer; and from dmixed the gradients of
-  // values (dvalue), of the attention's parameters, and of what was heard, added to dheard where
-  // that is `started`. Whether it is started then.
+  // values, of the attention's parameters, and of what was heard: `end` is the epilogue of the
+  // first product that writes dheard. That of the next one.
   void attend(int layer);
-  bool attend_backward(int layer, Rows<float> dheard, bool started);
+  void share_all();  // attention of all layers that does not depend on the data, aside
+  Product attend_backward(int layer, Rows<float> dheard, Product end);
   void softmax(int layer, int64_t count, Rows<const float> scores);
   void softmax_backward(int layer, int64_t count, Rows<float> dscores);
   void mix_backward(int layer);
+  void shared_gradient(int layer);
   bool mixes_at_once() const;
   MixingShape mixing_shape(int layer) const;
   Product mixing(int64_t rows, int64_t columns, int64_t depth) const;
@@ -93,17 +101,18 @@ class GeneralStep {
   // general/data_scores.cu
   void attend_from_data(const DataScores& kind, int layer);
   void attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dheard,
-                                 bool started);
+                                 const Product& end);
   void attend_chunk(const DataScores& kind, int layer, int64_t first, int64_t count);
-  void attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dheard, bool started,
-                             int64_t first, int64_t count);
+  void attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dheard,
+                             const Product& end, int64_t first, int64_t count);
   Matrix<const float> heard_by(int layer, int64_t first, int64_t count) const;
 
   // general/fused_attention.cu
   AttentionShape fused_shape(int layer) const;
   LinearPart source_map(const DataScores& kind, int layer) const;
   void attend_fused(const DataScores& kind, int layer);
-  void attend_fused_backward(const DataScores& kind, int layer, Rows<float> dheard, bool started);
+  void attend_fused_backward(const DataScores& kind, int layer, Rows<float> dheard,
+                             const Product& end);
 
   // general/query_key_scores.cu
   void scores(int layer, int64_t count, bool rope);
@@ -123,12 +132,17 @@ class GeneralStep {
   // dx = or += dy W
   void input_gradient(const LinearPart& map, int64_t rows, Matrix<const float> dy, Matrix<float> dx,
                       Product end = {});
-  // Of all rows: dW, db and dx.
+  // Of all rows: dW and db, aside, and dx.
   void linear_gradient(const LinearPart& map, Matrix<const float> x, Rows<float> dy, Rows<float> dx,
                        Product end = {});
   static Product added_to() {  // an epilogue: C +=
     Product end;
     end.accumulate = true;
+    return end;
+  }
+  static Product plus(Rows<const float> x) {  // an epilogue: C = ... + x
+    Product end;
+    end.added = x;
     return end;
   }
   // node_sums = or += sums over samples of dy [nodes, count, columns].
@@ -165,11 +179,26 @@ class GeneralStep {
   const Plan& plan_;
   const GeneralLayout& layout_;
   const GeneralMemory& memory_;
+  Aside& aside_;
   const StepData& data_;
   const float* parameters_;
   float* gradients_;
-  cudaStream_t stream_;
+  struct Lane {  // where work is enqueued, and memory of its own
+    cudaStream_t stream;
+    float* workspace;
+    int64_t node_sums;
+  };
+  Lane lane_, other_lane_;
   bool positions_have_gradient_ = false;  // of this step: the next one is added
 };
+
+template <class Work>
+void GeneralStep::do_aside(const Work& work) {
+  aside_.begin.record(lane_.stream);
+  std::swap(lane_, other_lane_);
+  wait_for(aside_.begin);
+  work();
+  std::swap(lane_, other_lane_);
+}
 
 }  // namespace posattn::cuda

@@ -9,7 +9,9 @@
 #include <limits>
 #include <vector>
 
+#include "posattn/kernels/cuda/graph.h"
 #include "posattn/kernels/cuda/runtime.h"
+#include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/model/random_spec_test.h"
 
@@ -113,7 +115,14 @@ inline std::vector<EngineResult> run_engine(StepEngine& engine, const FleetShape
   DeviceBuffer<double> losses(
       std::vector<double>(shape.slots, std::numeric_limits<double>::quiet_NaN()));
 
-  engine.enqueue(batch.data(), device_parameters.data(), gradients.data(), losses.data(), nullptr);
+  const Stream stream(Stream::independent);
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  StepGraph graph(
+      [&](cudaStream_t on) {
+        engine.enqueue(batch.data(), device_parameters.data(), gradients.data(), losses.data(), on);
+      },
+      stream.get());
+  graph.launch(stream.get());
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 
   const std::vector<float> gradient = gradients.download();
