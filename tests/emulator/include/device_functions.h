@@ -102,6 +102,15 @@ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
   return posattn::emulator::shuffle(mask, value, lane - static_cast<int>(delta), width);
 }
 
+inline unsigned __ballot_sync(unsigned mask, bool predicate) {
+  unsigned lanes = 0;
+  for (int lane = 0; lane < warpSize; ++lane) {
+    lanes |= static_cast<unsigned>(__shfl_sync(mask, predicate, lane)) << lane;
+  }
+  return lanes;
+}
+inline int __ffs(int x) { return __builtin_ffs(x); }
+
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }

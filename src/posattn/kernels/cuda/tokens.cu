@@ -105,6 +105,56 @@ __global__ void __launch_bounds__(block_threads)
   *to = accumulate ? *to + sum : sum;
 }
 
+// Of a table with more tokens than there are rows: a block sums 256 columns of one token's rows, in
+// order, and begins at the first of them; blocks of later ones have nothing to do.
+__global__ void __launch_bounds__(block_threads)
+    rare_token_gradient_kernel(int32_t rows, int32_t columns, const int32_t* tokens,
+                               Rows<const float> dy, Rows<float> dtable, const SlotStep* steps) {
+  __shared__ unsigned found[warps];
+  const int slot = blockIdx.y, first_row = static_cast<int>(blockIdx.x);
+  if (rests(steps, slot)) return;
+  const int32_t* of_slot = tokens + static_cast<int64_t>(slot) * rows;
+  const int32_t wanted = of_slot[first_row];
+  if (wanted < 0) return;
+  const int column = static_cast<int>(blockIdx.z) * block_threads + threadIdx.x;
+  const float* from = dy.data + slot * dy.slot_stride + column;
+  // Which of 256 rows have the token, for all threads.
+  const auto find = [&](int first, int end) {
+    const int row = first + static_cast<int>(threadIdx.x);
+    const unsigned some = __ballot_sync(all_lanes, row < end && of_slot[row] == wanted);
+    __syncthreads();  // all have read what was found before
+    if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = some;
+    __syncthreads();
+  };
+  for (int first = 0; first < first_row; first += block_threads) {
+    find(first, first_row);
+    for (int warp = 0; warp < warps; ++warp) {
+      if (found[warp] != 0) return;
+    }
+  }
+  float sum = 0;
+  for (int first = first_row; first < rows; first += block_threads) {
+    find(first, rows);
+    for (int warp = 0; warp < warps; ++warp) {
+      for (unsigned left = found[warp]; left != 0; left &= left - 1) {
+        const int row = first + 32 * warp + __ffs(static_cast<int>(left)) - 1;
+        if (column < columns) sum += from[row * dy.stride];
+      }
+    }
+  }
+  if (column < columns) {
+    dtable.data[slot * dtable.slot_stride + wanted * dtable.stride + column] += sum;
+  }
+}
+
+__global__ void __launch_bounds__(block_threads)
+    clear_rows_kernel(int64_t rows, int32_t columns, Rows<float> y, const SlotStep* steps) {
+  const int slot = blockIdx.y;
+  const int64_t i = int64_t{1} * blockIdx.x * block_threads + threadIdx.x;
+  if (rests(steps, slot) || i >= rows * columns) return;
+  y.data[slot * y.slot_stride + i / columns * y.stride + i % columns] = 0;
+}
+
 }  // namespace
 
 void enqueue_embed(int slots, int64_t rows, int32_t columns, const int32_t* tokens,
@@ -138,6 +188,16 @@ void enqueue_embed_gradient(int slots, int64_t rows, int32_t columns, int32_t vo
     return enqueue_sum_parts(slots, static_cast<int32_t>(parts), size,
                              {workspace, product_workspace, size}, dtable.data, dtable.slot_stride,
                              accumulate, steps, stream);
+  }
+  if (vocabulary > rows) {
+    if (!accumulate) {
+      launch(clear_rows_kernel, blocks(size, block_threads, slots), dim3(block_threads), 0, stream,
+             int64_t{vocabulary}, columns, dtable, steps);
+    }
+    const dim3 grid(static_cast<unsigned>(rows), static_cast<unsigned>(slots),
+                    static_cast<unsigned>(ceil_div(columns, block_threads)));
+    return launch(rare_token_gradient_kernel, grid, dim3(block_threads), 0, stream,
+                  static_cast<int32_t>(rows), columns, tokens, dy, dtable, steps);
   }
   const dim3 grid(static_cast<unsigned>(vocabulary), static_cast<unsigned>(slots),
                   static_cast<unsigned>(ceil_div(columns, 32)));
