@@ -358,12 +358,12 @@ TEST(Experiment, AGridHasALimit) {
 
 TEST(Experiment, EmbeddedOnesAreWhole) {
   const std::vector<std::string> names = experiment_names();
-  EXPECT_THAT(names,
-              ElementsAre("value-range", "sample-count", "input-length", "variable-length",
-                          "small-standard", "encodings", "variants", "accuracy",
-                          "length-generalisation", "beside-compiled", "k-hop", "k-hop-unseen",
-                          "k-hop-error", "k-hop-sanford", "k-hop-codes", "mixed-type",
-                          "mixed-type-samples", "mixed-type-gpt2", "mixed-type-gpt2-unparsable"));
+  EXPECT_THAT(names, ElementsAre("value-range", "sample-count", "input-length", "variable-length",
+                                 "small-standard", "encodings", "variants", "accuracy",
+                                 "length-generalisation", "beside-compiled", "k-hop",
+                                 "k-hop-unseen", "k-hop-error", "k-hop-length", "k-hop-sanford",
+                                 "k-hop-codes", "mixed-type", "mixed-type-samples",
+                                 "mixed-type-gpt2", "mixed-type-gpt2-unparsable"));
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const Experiment experiment = load_experiment(name);
@@ -394,6 +394,7 @@ TEST(Experiment, EmbeddedOnesShareRuns) {
   for (const ExperimentRun& run : runs_of(load_experiment("k-hop"))) central.insert(run.key);
   EXPECT_EQ(shared("k-hop-unseen"), 160);
   EXPECT_EQ(shared("k-hop-error"), 80);
+  EXPECT_EQ(shared("k-hop-length"), 60);
   EXPECT_EQ(shared("k-hop-codes"), 0);
   central.clear();
   for (const ExperimentRun& run : runs_of(load_experiment("mixed-type-gpt2"))) {
