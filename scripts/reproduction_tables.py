@@ -8,9 +8,11 @@ A table stands between the lines <!-- NAME --> and <!-- /NAME -->.
 """
 
 import csv
+import json
 import math
 import pathlib
 import re
+import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -121,6 +123,42 @@ def variable_length():
                   "growth, c = 2 to 10"], rows)
 
 
+def mixed_type():
+    own, theirs, places = ours("mixed-type-epochs500"), published("mixed-type"), [1, 2, 5, 10]
+    rows = []
+    for task in ["mixed-min", "mixed-sum", "mixed-multitask"]:
+        for line in ["positional", "standard", "query-blind"]:
+            label = line if line == "query-blind" else f"{line}: ours"
+            rows.append([f"{task}, {label}", *own.cells(task, line, places)])
+            if theirs.has(task, line):
+                rows.append(["published (10 runs)", *theirs.cells(task, line, places)])
+    return table(["test MSE, median of 3 runs", *[f"c = {c}" for c in places]], rows)
+
+
+def medians_by_depth(name, line, axis, x):
+    """{layers: median cross-entropy of a test axis} of the runs behind a table."""
+    found = {}
+    for text in (ROOT / "results" / name / "runs.jsonl").read_text().splitlines():
+        run = json.loads(text)
+        if run["settings"].get("architecture", "positional") != line:
+            continue
+        found.setdefault(run["settings"]["depth"], []).extend(
+            row["value"] for row in run["rows"] if row["split"] == "test" and
+            (row["axis"], row["x"], row["metric"]) == (axis, x, "cross_entropy"))
+    return {depth: statistics.median(values) for depth, values in found.items()}
+
+
+def k_hop_codes():
+    depths = [1, 2, 3, 4, 6, 8]
+    rows = []
+    for name, kind in [("k-hop-epochs32", "learned codes"), ("k-hop-codes-epochs32", "fixed codes")]:
+        for line in ["positional", "standard"]:
+            for x, letters in enumerate(["letters of training", "unseen letters"]):
+                medians = medians_by_depth(name, line, "letters", x)
+                rows.append([f"{line}, {kind}, {letters}", *[number(medians[d]) for d in depths]])
+    return table(["test cross-entropy, median of 3 runs, layers", *map(str, depths)], rows)
+
+
 TABLES = {
     "value-range": value_range,
     "variants": lambda: by_scale("variants", {
@@ -147,6 +185,8 @@ TABLES = {
     "input-length": lambda: by_axis("input-length", "cumulative-min, test MSE at c = 3, n",
                                     ["cumulative-min"], [2, 4, 8, 16, 32]),
     "variable-length": variable_length,
+    "k-hop-codes": k_hop_codes,
+    "mixed-type": mixed_type,
     "small-standard": lambda: by_axis("small-standard",
                                       "cumulative-sum, test MSE at c = 10, hidden units",
                                       ["cumulative-sum"], [2, 4, 8, 16], ("1-layer", "4-layers")),
