@@ -26,18 +26,21 @@ std::vector<CoveredMatrix> covered_matrices(const NetworkNorms& norms, const Pro
   for (int l = 0; l < norms.depth(); ++l) {
     const LayerNorms& layer = norms.layers[l];
     const double sensitivity = travel.sensitivity[l];
-    result.push_back({.name = fmt::format("T{}", l + 1),
+    result.push_back({.name = "T",
+                      .layer = l,
                       .log_sensitivity = sensitivity,
                       .log_size = std::log(row_factor) + layer.rows +
                                   travel.joined_state(l, layer.heads()) + states});
     for (size_t h = 0; h < layer.scores.size(); ++h) {
-      result.push_back({.name = fmt::format("M{}.{}", l + 1, h + 1),
+      result.push_back({.name = fmt::format("M.{}", h),
+                        .layer = l,
                         .log_sensitivity = sensitivity + layer.maps[1 + h] + travel.state[l],
                         .log_size = layer.scores_frobenius[h] + travel.score_state(l) + pairs});
     }
   }
   result.push_back(
       {.name = "out",
+       .layer = norms.depth(),
        .log_sensitivity = 0,
        .log_size = norms.output_joined + log_sum({2 * travel.state.back(), 0}) / 2 + states});
   return result;

@@ -16,7 +16,8 @@ namespace posattn::bounds {
 
 // A covered matrix: an error eps of it becomes P eps at the output and costs (C / eps)^2 nats.
 struct CoveredMatrix {
-  std::string name;            // "T2", "M2.1" (head 1 of layer 2, both from 1), "out"
+  std::string name;            // "T", "M.0" (of head 0), "out"
+  int layer = 0;               // from 0; the depth: of the output
   double log_sensitivity = 0;  // ln P
   double log_size = 0;         // ln C
 };
