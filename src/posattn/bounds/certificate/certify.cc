@@ -9,7 +9,7 @@
 #include "posattn/bounds/certificate/noisy_loss.h"
 #include "posattn/bounds/certificate/statement.h"
 #include "posattn/bounds/collapsed_network.h"
-#include "posattn/model/inference.h"
+#include "posattn/bounds/measured_gap.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run_parts.h"
 
@@ -23,37 +23,6 @@ constexpr int drawn_networks = 10;
 enum class Draws : uint32_t { training_loss, fresh_loss, networks };
 
 LabelledSamples labelled(const Dataset& set) { return {set.inputs, set.targets, set.samples}; }
-
-LabelledSamples first_samples(const LabelledSamples& data, int64_t samples) {
-  const size_t numbers = data.inputs.size() / data.samples * samples;
-  return {data.inputs.first(numbers), data.targets.first(numbers), samples};
-}
-
-Dataset fresh_data(const RunConfig& config, int64_t samples, int threads) {
-  DatasetRequest request;
-  request.task = &find_task(config.task);
-  request.length = static_cast<int>(config.length);
-  request.samples = samples;
-  request.range = training_range(config.range, config.integers);
-  request.seed = config.data_seed_used();
-  request.purpose = Purpose::evaluation_data;
-  request.threads = threads;
-  return make_dataset(request);
-}
-
-// Of the network as it was trained, in [0, 1].
-double plain_loss(Inference& network, const LabelledSamples& data, double clip) {
-  const std::vector<float> outputs = network.run({.inputs = data.inputs,
-                                                  .samples = data.samples,
-                                                  .real_nodes = network.model().spec.real_nodes});
-  const double square = clip * clip;
-  double sum = 0;
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    const double error = double{outputs[k]} - double{data.targets[k]};
-    sum += error * error < square ? error * error / square : 1;
-  }
-  return sum / static_cast<double>(outputs.size());
-}
 
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
@@ -118,16 +87,17 @@ void state_drawn(const Setting& setting, const CertifyOptions& options, Certific
   }
 }
 
-void to_clipped_units(Certificate& certificate, double clip) {
+// From units of b^2.
+void scale_losses(Certificate& certificate, double square) {
   for (double* value :
        {&certificate.bound, &certificate.loss, &certificate.loss_bound, &certificate.fresh_loss,
         &certificate.plain_training_loss, &certificate.plain_fresh_loss,
         &certificate.hold_out_bound, &certificate.simple.constant, &certificate.simple.linear}) {
-    *value *= clip * clip;
+    *value *= square;
   }
   for (DrawnNetwork* network : {&certificate.drawn, &certificate.best_of_ten}) {
     for (double* value : {&network->bound, &network->training_loss, &network->fresh_loss}) {
-      *value *= clip * clip;
+      *value *= square;
     }
   }
 }
@@ -179,7 +149,7 @@ std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions
   const Coordinates coordinates(initial, run.model.spec.biases != Biases::none);
   const GaussianPrior prior(coordinates.groups(), coordinates.values(initial));
   const std::vector<Dataset> training_sets = training_data(run.config, 1, options.threads);
-  const Dataset fresh_set = fresh_data(run.config, options.fresh_samples, options.threads);
+  const Dataset fresh_set = fresh_samples_of(run.model, options.fresh_samples, options.threads);
   const LabelledSamples training = labelled(training_sets.front()), fresh = labelled(fresh_set);
 
   const uint64_t seed = run.config.weight_seed_used();
@@ -205,14 +175,17 @@ std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions
   state_randomised(setting, options, certificate);
   state_drawn(setting, options, certificate);
 
-  Inference network(run.model, options.threads);
-  certificate.plain_training_loss = plain_loss(network, training, options.clip);
-  certificate.plain_fresh_loss = plain_loss(network, fresh, options.clip);
-  const int64_t held_out = std::min(hold_out_samples, fresh.samples);
-  certificate.hold_out_bound = expectation_bound(
-      plain_loss(network, first_samples(fresh, held_out), options.clip), held_out, options.delta);
+  const double square = options.clip * options.clip;
+  const auto plain_loss = [&](const Dataset& data) {
+    return clipped_loss(run.model, data, options.clip, options.threads).mean / square;
+  };
+  certificate.plain_training_loss = plain_loss(training_sets.front());
+  certificate.plain_fresh_loss = plain_loss(fresh_set);
+  certificate.hold_out_bound =
+      expectation_bound(plain_loss(fresh_samples_of(run.model, hold_out_samples, options.threads)),
+                        hold_out_samples, options.delta);
   certificate.simple = simple_predictors(training, fresh, options.clip);
-  to_clipped_units(certificate, options.clip);
+  scale_losses(certificate, square);
   return certificate;
 }
 

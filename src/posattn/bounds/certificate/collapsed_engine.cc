@@ -63,13 +63,13 @@ CollapsedEngine::CollapsedEngine(const Coordinates& coordinates, int samples)
 }
 
 double CollapsedEngine::loss(const float* weights, const LabelledBatch& batch,
-                             const ClippedLoss& loss) {
+                             const OutputLoss& loss) {
   run_forward(weights, batch);
   return measure(batch, loss, false);
 }
 
 double CollapsedEngine::add_gradient(const float* weights, const LabelledBatch& batch,
-                                     const ClippedLoss& loss, float* gradient) {
+                                     const OutputLoss& loss, float* gradient) {
   run_forward(weights, batch);
   const double value = measure(batch, loss, true);
   const int width = coordinates_.layers().back().out;
@@ -193,7 +193,7 @@ void CollapsedEngine::back_layer(size_t index, const float* weights, int samples
   }
 }
 
-double CollapsedEngine::measure(const LabelledBatch& batch, const ClippedLoss& loss, bool slopes) {
+double CollapsedEngine::measure(const LabelledBatch& batch, const OutputLoss& loss, bool slopes) {
   const int real_nodes = coordinates_.real_nodes();
   const double square = loss.clip * loss.clip;
   const double outputs = static_cast<double>(real_nodes) * batch.samples;

@@ -15,7 +15,7 @@
 namespace posattn::bounds {
 
 // The error u of an output as a loss in [0, 1]: min(u^2, b^2) / b^2.
-struct ClippedLoss {
+struct OutputLoss {
   double clip = 1;      // b
   bool smooth = false;  // slopes are those of u^2 / (b^2 + u^2), which has one beyond b too
 };
@@ -32,10 +32,10 @@ class CollapsedEngine {
   CollapsedEngine(const Coordinates& coordinates, int samples);
 
   // Mean loss over outputs and samples.
-  double loss(const float* weights, const LabelledBatch& batch, const ClippedLoss& loss);
+  double loss(const float* weights, const LabelledBatch& batch, const OutputLoss& loss);
 
   // The same; adds the slope of the loss (or of what stands in for it) to `gradient`.
-  double add_gradient(const float* weights, const LabelledBatch& batch, const ClippedLoss& loss,
+  double add_gradient(const float* weights, const LabelledBatch& batch, const OutputLoss& loss,
                       float* gradient);
 
   // Of the last batch, [real nodes, samples].
@@ -53,7 +53,7 @@ class CollapsedEngine {
   // Reads the derivative by the state after the layer, writes that by the state before it.
   void back_layer(size_t index, const float* weights, int samples, float* gradient);
   // By each output, [real nodes, samples], if `slopes`.
-  double measure(const LabelledBatch& batch, const ClippedLoss& loss, bool slopes);
+  double measure(const LabelledBatch& batch, const OutputLoss& loss, bool slopes);
 
   const Coordinates& coordinates_;
   std::vector<LayerRoom> rooms_;

@@ -46,7 +46,7 @@ class AdamMeans {
   }
 
  private:
-  static constexpr float beta1 = 0.9F, beta2 = 0.999F;
+  static constexpr float beta1 = 0.9F, beta2 = 0.99F;
   double power1_ = 1, power2_ = 1;
   float first_factor_ = 1, second_factor_ = 1;
   std::vector<float> first_, second_;
