@@ -15,6 +15,8 @@ enum class Purpose : uint32_t {
   initial_values = 5,
   encoding = 6,
   evaluation_data = 7,
+  posterior_training = 8,  // of a certificate
+  posterior_draws = 9,
 };
 
 class RandomStream {

@@ -1,0 +1,72 @@
+// A PAC-Bayes certificate of a trained run: a bound on the risk of a noisy version of its network
+// that training data alone prove, docs/bounds-certificate.md. The prior lies at the initial
+// weights, which the run's seed alone decides, the posterior starts at the trained ones, and both
+// are Gaussians over the collapsed network's numbers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posattn/bounds/certificate/posterior_training.h"
+#include "posattn/bounds/certificate/simple_predictors.h"
+#include "posattn/model/model_file.h"
+#include "posattn/training/run_config.h"
+
+namespace posattn::bounds {
+
+struct CertifiedRun {
+  std::string name;  // for errors: the run's folder
+  RunConfig config;
+  Model model;
+};
+
+struct CertifyOptions {
+  double delta = 0.05;
+  double clip = 1;                 // b
+  std::optional<int64_t> samples;  // m as the user believes it to be
+  int64_t steps = 10'000;          // of the posterior's training
+  int64_t draws = 20'000;          // Monte Carlo
+  int64_t fresh_samples = 50'000;  // for what is measured, not proved
+  int threads = 1;
+  std::function<void(const PosteriorProgress&)> progress = {};
+  const std::atomic<bool>* stop = nullptr;
+};
+
+// One network drawn from the posterior. Losses here and below are clipped, between 0 and b^2.
+struct DrawnNetwork {
+  double bound = 0;  // at delta
+  double training_loss = 0, fresh_loss = 0;
+  double log_ratio = 0;  // ln dQ/dP, with the cost of the scales
+};
+
+struct Certificate {
+  int64_t samples = 0;      // m
+  int64_t coordinates = 0;  // numbers of the collapsed network
+  double divergence = 0;    // KL(posterior || prior), nats
+  double cost = 0;          // of the prior's scales, nats
+
+  double bound = 0;       // on the risk of the randomised network
+  double loss = 0;        // its training loss: the Monte-Carlo mean
+  double loss_bound = 0;  // and what that is at most
+  double fresh_loss = 0;
+
+  DrawnNetwork drawn;        // the first one
+  DrawnNetwork best_of_ten;  // at delta / 10 each
+
+  double plain_training_loss = 0, plain_fresh_loss = 0;  // the trained network, without noise
+  double hold_out_bound = 0;  // its risk, from 1,000 samples that training did not see
+  SimplePredictors simple;    // on fresh samples
+};
+
+// Throws Error(configuration) with the reason where a certificate would not hold: a model that does
+// not collapse, training samples that changed or that the first weights may have seen, another m.
+void check_certifiable(const CertifiedRun& run, const CertifyOptions& options);
+
+// Nothing when stopped. A pure function of the run and of delta, clip, steps, draws.
+std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions& options);
+
+}  // namespace posattn::bounds

@@ -1,0 +1,65 @@
+// The collapsed network in float, forward and backward over a batch, from a vector of coordinates:
+// thousands of noisy networks a second. `forward` of collapsed_network.h is its oracle.
+//
+// States lie node after node, [node, sample, feature], so that mixing from positions is one product
+// A_h [nodes, nodes] times S [nodes, samples features], and a map one over all nodes and samples.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "posattn/bounds/certificate/coordinates.h"
+#include "posattn/bounds/certificate/data_mixing.h"
+#include "posattn/tensor/buffer.h"
+
+namespace posattn::bounds {
+
+// The error u of an output as a loss in [0, 1]: min(u^2, b^2) / b^2.
+struct OutputLoss {
+  double clip = 1;      // b
+  bool smooth = false;  // slopes are those of u^2 / (b^2 + u^2), which has one beyond b too
+};
+
+struct LabelledBatch {
+  const float* inputs = nullptr;   // [samples, real nodes]
+  const float* targets = nullptr;  // [samples, real nodes]
+  int samples = 0;
+};
+
+class CollapsedEngine {
+ public:
+  // For batches of up to `samples`. `coordinates` must outlive this.
+  CollapsedEngine(const Coordinates& coordinates, int samples);
+
+  // Mean loss over outputs and samples.
+  double loss(const float* weights, const LabelledBatch& batch, const OutputLoss& loss);
+
+  // The same; adds the slope of the loss (or of what stands in for it) to `gradient`.
+  double add_gradient(const float* weights, const LabelledBatch& batch, const OutputLoss& loss,
+                      float* gradient);
+
+  // Of the last batch, [real nodes, samples].
+  const Buffer<float>& outputs() const { return outputs_; }
+
+ private:
+  struct LayerRoom {
+    std::vector<Buffer<float>> mixed;      // A_h S, h = 1..H [nodes, samples, in]
+    std::vector<Buffer<float>> attention;  // A_h [nodes, nodes] of positions
+    std::vector<DataMixing> from_data;     // A_h of each sample
+  };
+
+  void run_forward(const float* weights, const LabelledBatch& batch);
+  void run_layer(size_t index, const float* weights, int samples);
+  // Reads the derivative by the state after the layer, writes that by the state before it.
+  void back_layer(size_t index, const float* weights, int samples, float* gradient);
+  // By each output, [real nodes, samples], if `slopes`.
+  double measure(const LabelledBatch& batch, const OutputLoss& loss, bool slopes);
+
+  const Coordinates& coordinates_;
+  std::vector<LayerRoom> rooms_;
+  std::vector<Buffer<float>> states_;  // before each layer, and after the last
+  Buffer<float> outputs_, slopes_;
+  Buffer<float> by_state_, by_previous_, by_mixed_;
+};
+
+}  // namespace posattn::bounds

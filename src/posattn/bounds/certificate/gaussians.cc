@@ -1,0 +1,66 @@
+#include "posattn/bounds/certificate/gaussians.h"
+
+#include <cmath>
+#include <utility>
+
+namespace posattn::bounds {
+
+GaussianPrior::GaussianPrior(std::vector<CoordinateGroup> groups, std::vector<float> centre)
+    : groups_(std::move(groups)), centre_(std::move(centre)) {}
+
+std::vector<double> GaussianPrior::best_variances(const Posterior& posterior) const {
+  std::vector<double> variances;
+  for (const CoordinateGroup& group : groups_) {
+    double sum = 0;
+    for (int64_t k = group.first; k < group.first + group.size; ++k) {
+      const double moved = double{posterior.mean[k]} - double{centre_[k]};
+      sum += std::exp(2 * double{posterior.log_deviation[k]}) + moved * moved;
+    }
+    variances.push_back(sum / static_cast<double>(group.size));
+  }
+  return variances;
+}
+
+double GaussianPrior::divergence(const Posterior& posterior,
+                                 std::span<const double> variances) const {
+  double sum = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const double logarithm = std::log(variances[g]);
+    for (int64_t k = groups_[g].first; k < groups_[g].first + groups_[g].size; ++k) {
+      const double moved = double{posterior.mean[k]} - double{centre_[k]};
+      const double log_variance = 2 * double{posterior.log_deviation[k]};
+      sum += (std::exp(log_variance) + moved * moved) / variances[g] - 1 + logarithm - log_variance;
+    }
+  }
+  return sum / 2;
+}
+
+double GaussianPrior::log_ratio(const Posterior& posterior, std::span<const double> variances,
+                                std::span<const float> noise) const {
+  double sum = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const double logarithm = std::log(variances[g]);
+    for (int64_t k = groups_[g].first; k < groups_[g].first + groups_[g].size; ++k) {
+      const double log_deviation = posterior.log_deviation[k], e = noise[k];
+      const double moved =
+          double{posterior.mean[k]} + std::exp(log_deviation) * e - double{centre_[k]};
+      sum += moved * moved / variances[g] + logarithm - e * e - 2 * log_deviation;
+    }
+  }
+  return sum / 2;
+}
+
+PricedVariances GaussianPrior::on_grid(std::span<const double> variances) const {
+  constexpr double middle = 0.3;
+  PricedVariances priced;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const double step = 2 / std::sqrt(static_cast<double>(groups_[g].size));
+    const double j = std::round((std::log(variances[g]) / 2 - std::log(middle)) / step);
+    const double scale = middle * std::exp(j * step);
+    priced.variances.push_back(scale * scale);
+    priced.cost += std::log(1.5 * (std::abs(j) + 1) * (std::abs(j) + 2));
+  }
+  return priced;
+}
+
+}  // namespace posattn::bounds

@@ -1,0 +1,35 @@
+// The loss of networks drawn from a posterior.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "posattn/bounds/certificate/coordinates.h"
+#include "posattn/bounds/certificate/gaussians.h"
+#include "posattn/bounds/certificate/labelled_samples.h"
+
+namespace posattn::bounds {
+
+// Of a network with these weights: the mean clipped loss over all samples, in [0, 1].
+double loss_on(const Coordinates& coordinates, const std::vector<float>& weights,
+               const LabelledSamples& data, double clip, int threads);
+
+struct MonteCarlo {
+  int64_t draws = 20'000;
+  int samples = 10;  // of each network
+  double clip = 1;
+  uint64_t seed = 0;
+  uint32_t variant = 0;  // other draws of the same seed
+  int threads = 1;
+};
+
+// One number in [0, 1] for each of `draws`: a network of its own on samples of its own, drawn with
+// replacement. They are independent, and their expectation is the posterior's loss on `data`.
+std::vector<double> noisy_losses(const Coordinates& coordinates, const Posterior& posterior,
+                                 const LabelledSamples& data, const MonteCarlo& options);
+
+// mu + sigma noise
+void add_noise(const Posterior& posterior, const std::vector<float>& noise,
+               std::vector<float>& weights);
+
+}  // namespace posattn::bounds

@@ -1,0 +1,227 @@
+// posattn certify
+#include "posattn/bounds/certificate/certify.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "posattn/base/error.h"
+#include "posattn/base/parallel.h"
+#include "posattn/cli/certify_output.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/grid_display.h"
+#include "posattn/cli/interrupt.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/model_paths.h"
+#include "posattn/cli/terminal.h"
+
+namespace posattn {
+namespace {
+
+using bounds::Certificate;
+using bounds::CertifiedRun;
+using bounds::CertifyOptions;
+
+struct CertifyFlags {
+  std::vector<std::string> runs;
+  CertifyOptions options;
+  std::string rows;
+  int threads = 0;
+  bool json = false;
+};
+
+void check_flags(const CertifyFlags& flags) {
+  const auto refuse = [](const char* flag, auto value, const char* expected) {
+    throw Error(ExitCode::usage, fmt::format("{} {}", flag, value), expected);
+  };
+  const CertifyOptions& options = flags.options;
+  constexpr int64_t most = 100'000'000;
+  if (!(options.delta > 0 && options.delta < 1)) {
+    refuse("--delta", options.delta, "above 0 and below 1, as 0.05");
+  }
+  if (!(options.clip > 0 && options.clip <= 1e6)) {
+    refuse("--clip", options.clip, "above 0, at most 1e6");
+  }
+  if (options.samples && *options.samples < 1) {
+    refuse("--samples", *options.samples, "at least 1");
+  }
+  if (options.steps < 0 || options.steps > most) refuse("--steps", options.steps, "0 to 1e8");
+  if (options.draws < 1 || options.draws > most) refuse("--draws", options.draws, "1 to 1e8");
+}
+
+CertifiedRun read_run(const std::filesystem::path& model) {
+  const std::filesystem::path folder = model.parent_path(), config = folder / "config.toml";
+  if (model.filename() != "model.safetensors" || !std::filesystem::exists(config)) {
+    throw Error(ExitCode::data, fmt::format("'{}' is not of a run", model.string()),
+                "the folder of a run: a certificate needs its training set and initial weights");
+  }
+  CertifiedRun run{folder.string(), read_config_file(config).config, load_model(model)};
+  if (model_spec(run.config) != run.model.spec) {
+    throw Error(ExitCode::data,
+                fmt::format("'{}' holds another model than its config.toml says", folder.string()),
+                "the folder as training left it");
+  }
+  return run;
+}
+
+std::vector<CertifiedRun> read_runs(const CertifyFlags& flags) {
+  std::vector<CertifiedRun> runs;
+  for (const std::string& name : flags.runs) {
+    for (const std::filesystem::path& model : find_models(name).models) {
+      runs.push_back(read_run(model));
+      check_certifiable(runs.back(), flags.options);
+    }
+  }
+  return runs;
+}
+
+// The steps of all runs as one line of progress; called from several threads.
+class CertifyDisplay {
+ public:
+  CertifyDisplay(size_t runs, int64_t steps) : done_(runs), started_(Clock::now()) {
+    progress_.runs = static_cast<int64_t>(runs);
+    progress_.steps = progress_.runs * steps;
+  }
+  void step(size_t run, int64_t step) {
+    const std::lock_guard lock(mutex_);
+    progress_.step += step - done_[run];
+    done_[run] = step;
+    update();
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ++progress_.ended;
+    update();
+  }
+  void finish() { display_.finish(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void update() {
+    const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    if (seconds > 0) progress_.steps_per_second = static_cast<double>(progress_.step) / seconds;
+    if (progress_.steps_per_second > 0) {
+      progress_.seconds_left =
+          static_cast<double>(progress_.steps - progress_.step) / progress_.steps_per_second;
+    }
+    display_.update(progress_);
+  }
+
+  std::mutex mutex_;
+  GridDisplay display_;
+  GridProgress progress_;
+  std::vector<int64_t> done_;
+  Clock::time_point started_;
+};
+
+// One line for each certificate, as soon as it is there.
+class RowFile {
+ public:
+  explicit RowFile(const std::string& path) : path_(path) {
+    if (!path.empty()) stream_.open(path, std::ios::app);
+    check();
+  }
+  void write(const nlohmann::ordered_json& row) {
+    if (path_.empty()) return;
+    stream_ << row.dump() + "\n" << std::flush;
+    check();
+  }
+
+ private:
+  void check() const {
+    if (!path_.empty() && !stream_) {
+      throw Error(ExitCode::failed, fmt::format("cannot write '{}'", path_));
+    }
+  }
+
+  std::string path_;
+  std::ofstream stream_;
+};
+
+ExitCode certify_runs(const CertifyFlags& flags) {
+  check_flags(flags);
+  const int threads = thread_count(flags.threads);
+  const std::vector<CertifiedRun> runs = read_runs(flags);
+  RowFile rows(flags.rows);
+  const std::atomic<bool>& stop = catch_interrupts();
+  fmt::print(stderr, "{}\n", machine_line(find_machine(), threads, "cpu"));
+  CertifyDisplay display(runs.size(), flags.options.steps);
+  std::vector<std::optional<Certificate>> certificates(runs.size());
+  std::vector<nlohmann::ordered_json> documents(runs.size());
+  std::mutex writing;
+  // Whole runs per thread where there are enough of them.
+  const int at_once = runs.size() >= static_cast<size_t>(threads) ? threads : 1;
+  parallel_for(static_cast<int64_t>(runs.size()), at_once, [&](int64_t r) {
+    CertifyOptions options = flags.options;
+    options.threads = threads / at_once;
+    options.stop = &stop;
+    options.progress = [&display, r](const bounds::PosteriorProgress& progress) {
+      display.step(r, progress.step);
+    };
+    const auto started = std::chrono::steady_clock::now();
+    if (stop || !(certificates[r] = certify(runs[r], options))) return;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+    documents[r] = certificate_json(runs[r], options, *certificates[r], took.count());
+    display.end();
+    const std::lock_guard lock(writing);
+    rows.write(documents[r]);
+  });
+  display.finish();
+  if (stop) return ExitCode::interrupted;
+  if (flags.json) {
+    write_output(nlohmann::ordered_json{{"certificates", documents}}.dump(2) + "\n");
+    return ExitCode::done;
+  }
+  for (size_t r = 0; r < runs.size(); ++r) {
+    write_output((r > 0 ? "\n" : "") + certificate_text(runs[r], flags.options, *certificates[r]));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_certify(CommandLine& command_line) {
+  auto flags = std::make_shared<CertifyFlags>();
+  CLI::App& command = add_command(
+      command_line,
+      {.name = "certify",
+       .description = "Prove a bound on the risk of a trained network, from its training set alone",
+       .examples = {"posattn certify runs/cumulative-min/positional-seed0",
+                    "posattn certify runs/cumulative-min --rows certificates.jsonl"},
+       .details =
+           "A PAC-Bayes bound (docs/bounds-certificate.md): with probability 1 - delta over the\n"
+           "training set the clipped loss on new samples is at most what is printed. It holds for\n"
+           "the network with noise on its weights, or for one drawn so, not for the one that was\n"
+           "trained. The prior lies at the run's initial weights."},
+      [flags] { return certify_runs(*flags); });
+  CertifyOptions& options = flags->options;
+  command.add_option("RUN", flags->runs, "Folders of runs, or folders that hold some")
+      ->required()
+      ->type_name("");
+  command.add_option("--delta", options.delta, "Chance that the statement is wrong")
+      ->option_text("NUMBER [0.05]");
+  command.add_option("--clip", options.clip, "b: an output's loss is min(error^2, b^2)")
+      ->option_text("NUMBER [1]");
+  command
+      .add_option("--samples", options.samples, "m, to be sure: another than the run's is refused")
+      ->option_text("INT");
+  command.add_option("--steps", options.steps, "In which noise and weights are chosen")
+      ->option_text(fmt::format("INT [{}]", options.steps));
+  command.add_option("--draws", options.draws, "Noisy networks that the loss is measured on")
+      ->option_text(fmt::format("INT [{}]", options.draws));
+  command
+      .add_option("--rows", flags->rows, "Also append one line of JSON for each run to this file")
+      ->option_text("FILE");
+  command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
+      ->option_text("INT [0]");
+  add_json_flag(command, flags->json);
+}
+
+}  // namespace posattn
