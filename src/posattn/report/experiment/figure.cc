@@ -16,6 +16,7 @@ namespace posattn {
 namespace {
 
 constexpr double png_width = 1600;
+constexpr double vertical_label_place = 9;  // from the figure's left edge
 
 // x, median, low, high; a blank line, where two neighbours are not joined, breaks the curve.
 std::string data_block(const std::string& name, const std::vector<BandPoint>& points,
@@ -159,6 +160,11 @@ std::string panel_script(const Experiment& experiment, const FigureLayout& layou
                        gnuplot_quote(text), layout.x(x), layout.y(y));
   };
   const AxisRange range = value_range(panel, *experiment.metric).value();
+  // Placed by hand: gnuplot's own place depends on how wide it thinks the numbers are.
+  const std::string vertical_label = fmt::format(
+      "set label 4 {} at screen {:.5f},{:.5f} center rotate noenhanced\n",
+      gnuplot_quote(index % layout.columns != 0 ? "" : std::string(experiment.metric->words)),
+      layout.x(vertical_label_place), layout.y((box.top + box.bottom) / 2));
   return fmt::format(
              "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
              "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n",
@@ -166,9 +172,7 @@ std::string panel_script(const Experiment& experiment, const FigureLayout& layou
          place(2, panel.task, middle, box.top - 13) +
          place(3, layout.lowest_of_column(index) ? experiment.axis.label : "", middle,
                box.bottom + 33) +
-         fmt::format("set ylabel '{}' offset 1.5,0\n",
-                     index % layout.columns != 0 ? "" : experiment.metric->words) +
-         vertical_axis(range, *experiment.metric) +
+         vertical_label + vertical_axis(range, *experiment.metric) +
          plot_panel(panel, line_styles(experiment), *experiment.metric, range);
 }
 
@@ -209,7 +213,7 @@ std::vector<LegendEntry> legend_of(const Experiment& experiment, const std::vect
 // Texts and legend, over an invisible plot of the whole canvas.
 std::string text_script(const FigureLayout& layout, const std::vector<LegendEntry>& legend) {
   std::string script =
-      "unset label\nunset ylabel\nunset border\nunset xtics\n"
+      "unset label\nunset border\nunset xtics\n"
       "unset ytics\nunset logscale\nunset grid\n"
       "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\n"
       "set bmargin at screen 0\n";
