@@ -58,6 +58,7 @@ void add_programs(CommandLine& command_line);
 void add_report(CommandLine& command_line);
 void add_reproduce(CommandLine& command_line);
 void add_run(CommandLine& command_line);
+void add_scale(CommandLine& command_line);
 void add_show(CommandLine& command_line);
 void add_simulate_standard(CommandLine& command_line);
 void add_tasks(CommandLine& command_line);

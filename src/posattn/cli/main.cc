@@ -30,6 +30,7 @@ Try:
 void add_commands(CommandLine& command_line) {
   add_train(command_line);
   add_evaluate(command_line);
+  add_scale(command_line);
   add_predict(command_line);
   add_inspect(command_line);
   add_report(command_line);
