@@ -103,6 +103,27 @@ TEST(RangeSplit, AtOneIsWhatEvaluateSays) {
   EXPECT_NEAR(split(model, {1}).points[0].error, mse, 1e-6 * mse);
 }
 
+// `evaluate` leaves out what lies inside the training range. A pair (a, b) of [-2c, 2c] does so
+// with probability 1 / c^2, and is then one of c = 1: of scaled samples' error M and its error V,
+//   M(c) = (1 - 1/c^2) V(c) + M(1) / c^2.
+TEST(RangeSplit, TellsWhatEvaluateSaysOutside) {
+  Model model = random_model("cumulative-min", 3);
+  for (const Biases biases : {Biases::all, Biases::none}) {
+    model.spec.biases = biases;
+    model.parameters = random_parameters(model.spec, 4);
+    const Task& task = find_task(model.origin.task);
+    const auto points =
+        split_range({.model = &model, .task = &task, .scales = {1, 2}, .samples = 10000}).points;
+    const Evaluation evaluation =
+        evaluate({.model = &model, .task = &task, .values = {2}, .samples = 10000});
+    const double v = find_value(evaluation.rows, {.axis = "c", .x = 2, .metric = "mse"}).value();
+    EXPECT_NEAR(v, (4 * points[1].error - points[0].error) / 3, 0.04 * v);
+    if (biases == Biases::none) {
+      EXPECT_NEAR(v, 5 * points[0].error, 0.04 * v);
+    }
+  }
+}
+
 // f_b(c x) - f_0(c x) is affine in 1/c once no ReLU changes its side: the outputs that biases add
 // tend to a limit, and the error to c^2 times that of the weights.
 TEST(RangeSplit, BiasesAddABoundedOutput) {
