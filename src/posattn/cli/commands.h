@@ -44,6 +44,7 @@ CLI::App& add_command(CommandLine& command_line, const CommandText& text,
 CLI::Option& add_json_flag(CLI::App& command, bool& json);
 
 void add_bench(CommandLine& command_line);
+void add_bound(CommandLine& command_line);
 void add_compare(CommandLine& command_line);
 void add_compile(CommandLine& command_line);
 void add_completion(CommandLine& command_line);

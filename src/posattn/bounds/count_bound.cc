@@ -1,0 +1,123 @@
+#include "posattn/bounds/count_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "posattn/bounds/covering.h"
+#include "posattn/bounds/kl_inverse.h"
+#include "posattn/bounds/log_space.h"
+#include "posattn/bounds/norm_grid.h"
+#include "posattn/bounds/propagation.h"
+
+namespace posattn::bounds {
+namespace {
+
+constexpr int radii = 59;
+
+double radius_of(int j, double clip) { return clip * clip * std::exp(-0.5 * j); }
+
+// Parameters that are covered together.
+struct Ball {
+  int64_t dimensions = 0;
+  double log_sensitivity = 0;        // ln P: of the output to an error of what they are applied to
+  std::optional<double> log_radius;  // ln r, in that error; absent: attention, by lemma 5
+};
+
+class DataFreeCover {
+ public:
+  DataFreeCover(const NetworkNorms& exact, const BoundSetting& setting)
+      : rounded_(on_grid(exact, BoundKind::count)), clip_(setting.clip) {
+    const NetworkNorms& norms = rounded_.norms;
+    const Propagation travel = propagate(norms, setting.range);
+    for (int l = 0; l < norms.depth(); ++l) add_layer(l, travel);
+    balls_.push_back(
+        {.dimensions = norms.layers.back().out + 1,
+         .log_sensitivity = 0,
+         .log_radius = norms.output_joined + log_sum({2 * travel.state.back(), 0}) / 2});
+    for (const Ball& ball : balls_) parameters_ += ball.dimensions;
+  }
+
+  int64_t parameters() const { return parameters_; }
+  double grid_cost() const { return rounded_.cost; }
+
+  // ln N(eps) for the losses: every ball has the part of the error that its dimensions are of all.
+  double entropy(double radius) const {
+    const double log_error = std::log(radius) - std::log(2 * clip_);
+    double sum = 0;
+    for (const Ball& ball : balls_) {
+      const double share = static_cast<double>(ball.dimensions) / static_cast<double>(parameters_);
+      const double log_radius = log_error + std::log(share) - ball.log_sensitivity;
+      sum += ball.log_radius ? static_cast<double>(ball.dimensions) *
+                                   log_sum({0, std::log(2.0) + *ball.log_radius - log_radius})
+                             : nodes() * attention_row_entropy(log_radius, nodes());
+    }
+    return sum;
+  }
+
+ private:
+  int nodes() const { return rounded_.norms.nodes; }
+
+  void add_layer(int l, const Propagation& travel) {
+    const LayerNorms& layer = rounded_.norms.layers[l];
+    const int64_t in = layer.in;
+    balls_.push_back({.dimensions = layer.out * ((layer.heads() + 1) * in + 1),
+                      .log_sensitivity = travel.sensitivity[l],
+                      .log_radius = layer.joined + travel.joined_state(l, layer.heads())});
+    for (int h = 0; h < layer.heads(); ++h) {
+      Ball attention{.dimensions = int64_t{nodes()} * (nodes() - 1),
+                     .log_sensitivity = travel.sensitivity[l] + layer.maps[1 + h] + travel.state[l],
+                     .log_radius = {}};
+      if (!rounded_.norms.positional) {
+        attention.dimensions = (in + 1) * in;
+        attention.log_radius = layer.scores_joined[h] + travel.score_state(l);
+      }
+      balls_.push_back(attention);
+    }
+  }
+
+  RoundedNorms rounded_;
+  double clip_;
+  std::vector<Ball> balls_;
+  int64_t parameters_ = 0;
+};
+
+}  // namespace
+
+CountBound count_bound(const NetworkNorms& norms, const BoundSetting& setting) {
+  check(setting);
+  const DataFreeCover cover(norms, setting);
+  const double m = static_cast<double>(setting.samples), clip = setting.clip;
+  CountBound best{.gap = std::numeric_limits<double>::infinity(),
+                  .parameters = cover.parameters(),
+                  .grid_cost = cover.grid_cost()};
+  for (int j = 1; j <= radii; ++j) {
+    const double radius = radius_of(j, clip), entropy = cover.entropy(radius);
+    const double nats = entropy + cover.grid_cost() + std::log(2 / setting.delta);
+    const double gap = 2 * radius + clip * clip * std::sqrt(nats / (2 * m));
+    if (gap >= best.gap) continue;
+    best.gap = gap;
+    best.radius = radius;
+    best.entropy = entropy;
+  }
+  return best;
+}
+
+double small_loss_bound(const NetworkNorms& norms, const BoundSetting& setting,
+                        double training_loss) {
+  check(setting);
+  const DataFreeCover cover(norms, setting);
+  const double m = static_cast<double>(setting.samples), square = setting.clip * setting.clip;
+  double best = square;
+  for (int j = 1; j <= radii; ++j) {
+    const double radius = radius_of(j, setting.clip);
+    const double nats = cover.entropy(radius) + cover.grid_cost() + std::log(radii / setting.delta);
+    const double share = std::min(1.0, (training_loss + radius) / square);
+    best = std::min(best, square * kl_inverse(share, nats / m) + radius);
+  }
+  return best;
+}
+
+}  // namespace posattn::bounds

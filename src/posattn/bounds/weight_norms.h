@@ -1,0 +1,38 @@
+// Norms of a model's own matrices, as files hold them, and how much its MLPs can amplify.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "posattn/bounds/matrix_norms.h"
+#include "posattn/model/parameters.h"
+#include "posattn/model/spec.h"
+
+namespace posattn::bounds {
+
+struct NamedNorms {
+  std::string name;  // "V", "O", "W1", "W2"; of a head: "V.0", "O.0", "QK.0"
+  MatrixNorms norms;
+};
+
+struct LayerWeightNorms {
+  // W_V, W_O and its parts by head, the MLP's W1 and W2, and for each head, where there are queries
+  // and keys, the folded W_Q' W_K / sqrt(d_k).
+  std::vector<NamedNorms> matrices;
+  double mlp_lipschitz = 0;  // ||W1|| ||W2||
+  // The largest ||W2 D W1|| met, D the units that are on.
+  std::optional<double> mlp_jacobian = {};
+
+  const MatrixNorms& at(const std::string& name) const;  // throws std::out_of_range
+};
+
+// `x` [samples, real nodes] are the data that the Jacobian is looked for on; none: not looked for.
+// The model must be one that collapse takes.
+std::vector<LayerWeightNorms> weight_norms(const ModelSpec& spec,
+                                           const Parameters<double>& parameters,
+                                           std::span<const double> x);
+
+}  // namespace posattn::bounds

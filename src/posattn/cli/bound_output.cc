@@ -1,0 +1,324 @@
+#include "posattn/cli/bound_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "posattn/base/text.h"
+#include "posattn/bounds/log_space.h"
+#include "posattn/cli/text_table.h"
+
+namespace posattn {
+namespace {
+
+using bounds::BoundReport;
+using bounds::to_log10;
+using BoundJson = nlohmann::ordered_json;
+
+std::string log10_text(double log) { return fmt::format("{:.2f}", to_log10(log)); }
+
+double log_of_clip_square(const BoundReport& report) { return 2 * std::log(report.setting.clip); }
+
+// How the value stands to b^2, which no gap exceeds.
+std::string emptiness(const BoundReport& report, double log_gap) {
+  const double orders = to_log10(log_gap - log_of_clip_square(report));
+  return orders < 0 ? "says something" : fmt::format("vacuous by {:.1f} orders", orders);
+}
+
+std::string ratio_text(const BoundReport& report, double log_bound) {
+  const std::optional<bounds::RatioToGap> ratio = ratio_to_gap(report, log_bound);
+  return ratio ? (ratio->at_least ? "> " : "") + number_of_log(ratio->log) : "";
+}
+
+std::string bound_heading(const BoundReport& report) {
+  const ModelSpec& spec = report.spec;
+  const bounds::BoundSetting& setting = report.setting;
+  return fmt::format(
+      "{}: {}{}, N = {} nodes, L = {} layers, H = {} heads, d = {}\n"
+      "m = {} samples, |x| <= R = {}, loss min((f - y)^2, b^2) with b = {}, delta = {}\n",
+      printable(report.name), preset_name(spec),
+      report.origin.task.empty() ? "" : ", " + printable(report.origin.task), spec.nodes(),
+      spec.depth, spec.heads, spec.width, setting.samples, setting.range, setting.clip,
+      setting.delta);
+}
+
+// Spectral norms as the paper's B_2 has them; (2,1) and Frobenius norms with --norms and --json.
+std::string weights_table(const BoundReport& report) {
+  std::vector<std::string> header = {"layer", "||V||", "||O||", "||W1||", "||W2||"};
+  const bool scored = report.spec.has_query_key();
+  for (int h = 0; scored && h < report.spec.heads; ++h) {
+    header.push_back(fmt::format("||QK.{}||", h));
+  }
+  header.insert(header.end(), {"||W1|| ||W2||", "MLP on data"});
+  TextTable table(header, 0);
+  for (size_t l = 0; l < report.weights.size(); ++l) {
+    const bounds::LayerWeightNorms& layer = report.weights[l];
+    std::vector<std::string> row = {std::to_string(l)};
+    for (const char* name : {"V", "O", "W1", "W2"}) {
+      row.push_back(short_number(layer.at(name).spectral));
+    }
+    for (int h = 0; scored && h < report.spec.heads; ++h) {
+      row.push_back(short_number(layer.at(fmt::format("QK.{}", h)).spectral));
+    }
+    row.push_back(short_number(layer.mlp_lipschitz));
+    row.push_back(layer.mlp_jacobian ? short_number(*layer.mlp_jacobian) : "");
+    table.add_row(row);
+  }
+  return "spectral norms of the model's own matrices:\n" + table.to_string();
+}
+
+std::string all_norms_table(const BoundReport& report) {
+  TextTable table({"layer", "matrix", "spectral", "(2,1)", "Frobenius"}, 2);
+  for (size_t l = 0; l < report.weights.size(); ++l) {
+    for (const bounds::NamedNorms& matrix : report.weights[l].matrices) {
+      table.add_row({std::to_string(l), matrix.name, short_number(matrix.norms.spectral),
+                     short_number(matrix.norms.two_one), short_number(matrix.norms.frobenius)});
+    }
+  }
+  return "all norms of the model's own matrices:\n" + table.to_string();
+}
+
+std::string factors_table(const BoundReport& report) {
+  const bounds::NormBound& bound = report.by_norms;
+  std::vector<std::string> header = {"layer", "||T_0||", "sum ||T_h||", "||t||", "||[T t]||_2,1"};
+  const bool scored = !report.norms.positional;
+  if (scored) header.insert(header.end(), {"max ||M_h||", "max ||mu_h||"});
+  header.insert(header.end(), {"B before", "Lambda", "P", "P C"});
+  TextTable table(header, 0);
+  for (int l = 0; l < report.norms.depth(); ++l) {
+    const bounds::LayerNorms& layer = report.norms.layers[l];
+    const auto heads = std::span(layer.maps).subspan(1);
+    std::vector<double> parts;
+    for (const bounds::CoveredMatrix& matrix : bound.matrices) {
+      if (matrix.layer == l) parts.push_back(matrix.log_sensitivity + matrix.log_size);
+    }
+    std::vector<double> logs = {layer.maps[0], bounds::log_sum(heads), layer.offset, layer.rows};
+    if (scored) {
+      logs.push_back(std::ranges::max(layer.scores));
+      logs.push_back(std::ranges::max(layer.score_offsets));
+    }
+    logs.insert(logs.end(), {bound.propagation.state[l], bound.propagation.amplification[l],
+                             bound.propagation.sensitivity[l], std::ranges::max(parts)});
+    std::vector<std::string> row = {std::to_string(l)};
+    for (const double log : logs) row.push_back(number_of_log(log));
+    table.add_row(row);
+  }
+  return fmt::format(
+      "factors of the collapsed network: how long states are (B), what a layer makes of an error\n"
+      "(Lambda), the output of an error after it (P), what its costliest matrix contributes (P "
+      "C):\n"
+      "{}",
+      table.to_string());
+}
+
+// (H L_sigma B_2)^{cL} B_{2,1} of Theorem 6.1, as far as a network tells.
+std::string in_the_paper_s_terms(const BoundReport& report) {
+  double spectral = 0, two_one = 0, query_key = 0;
+  for (const bounds::LayerWeightNorms& layer : report.weights) {
+    for (const bounds::NamedNorms& matrix : layer.matrices) {
+      if (matrix.name.starts_with("QK")) {
+        query_key = std::max(query_key, matrix.norms.spectral);
+      } else {
+        spectral = std::max(spectral, matrix.norms.spectral);
+        two_one = std::max(two_one, matrix.norms.two_one);
+      }
+    }
+  }
+  double product = 0;
+  for (const double log : report.by_norms.propagation.amplification) product += log;
+  return fmt::format(
+      "in the paper's terms: H = {}, L_sigma = 1, B_2 = {}, B_2,1 = {}{}; ours for (H B_2)^(cL) "
+      "is\n"
+      "the product of all Lambda, {}\n",
+      report.spec.heads, short_number(spectral), short_number(two_one),
+      query_key > 0 ? fmt::format(" (query-key norm {})", short_number(query_key)) : "",
+      number_of_log(product));
+}
+
+std::string parts_text(const BoundReport& report) {
+  const bounds::NormBound& bound = report.by_norms;
+  return fmt::format(
+      "by norms = 2 x {} (chain of {}) + {} (norm grid {:.0f} nats)\n"
+      "  its entropy: matrices {}, rows {}{} nats\n"
+      "by count: {} parameters, {:.0f} nats at radius {}, norm grid {:.0f} nats\n",
+      number_of_log(bound.log_average), bound.links, number_of_log(bound.log_confidence),
+      bound.grid_cost, number_of_log(bound.log_matrices), number_of_log(bound.log_profiles),
+      report.norms.positional ? ", attention " + number_of_log(bound.log_attention) : "",
+      report.by_count.parameters, report.by_count.entropy, short_number(report.by_count.radius),
+      report.by_count.grid_cost);
+}
+
+std::string bounds_table(const BoundReport& report) {
+  TextTable table(
+      {"bound on |risk - training loss|", "log10", "value", "against b^2", "times the gap"});
+  const auto add = [&](const std::string& name, double log) {
+    table.add_row({name, log10_text(log), number_of_log(log), emptiness(report, log),
+                   ratio_text(report, log)});
+  };
+  add(report.norms.positional ? "(a) by norms, no query-key norm"
+                              : "(b) by norms, with query-key norms",
+      report.by_norms.log_gap);
+  add("(c) by the number of parameters", std::log(report.by_count.gap));
+  return table.to_string();
+}
+
+std::string measured_text(const BoundReport& report) {
+  if (!report.measured) return "";
+  const bounds::MeasuredGap& found = *report.measured;
+  std::string text = fmt::format(
+      "measured: training loss {} ({} samples), fresh loss {} ({} samples), gap {} +- {}\n",
+      short_number(found.training.mean), found.training.samples, short_number(found.fresh.mean),
+      found.fresh.samples, short_number(found.gap()), short_number(found.standard_error()));
+  if (report.small_loss) {
+    text += fmt::format(
+        "bound on the risk from the small training loss, by (c): {}{}\n",
+        short_number(*report.small_loss),
+        *report.small_loss < report.setting.clip * report.setting.clip ? "" : " = b^2: vacuous");
+  }
+  return text;
+}
+
+BoundJson norms_json(const bounds::MatrixNorms& norms) {
+  return {{"spectral", norms.spectral}, {"two_one", norms.two_one}, {"frobenius", norms.frobenius}};
+}
+
+BoundJson weights_json(const BoundReport& report) {
+  BoundJson layers = BoundJson::array();
+  for (const bounds::LayerWeightNorms& layer : report.weights) {
+    BoundJson object;
+    for (const bounds::NamedNorms& matrix : layer.matrices) {
+      object[matrix.name] = norms_json(matrix.norms);
+    }
+    object["mlp_lipschitz"] = layer.mlp_lipschitz;
+    object["mlp_jacobian"] = layer.mlp_jacobian ? BoundJson(*layer.mlp_jacobian) : BoundJson();
+    layers.push_back(std::move(object));
+  }
+  return layers;
+}
+
+std::vector<double> all_log10(std::vector<double> logs) {
+  for (double& log : logs) log = to_log10(log);
+  return logs;
+}
+
+BoundJson factors_json(const BoundReport& report) {
+  const bounds::Propagation& travel = report.by_norms.propagation;
+  BoundJson layers = BoundJson::array(), matrices = BoundJson::array();
+  for (const bounds::LayerNorms& layer : report.norms.layers) {
+    layers.push_back({{"maps", all_log10(layer.maps)},
+                      {"offset", to_log10(layer.offset)},
+                      {"two_one", to_log10(layer.rows)},
+                      {"joined", to_log10(layer.joined)}});
+    if (report.norms.positional) continue;
+    layers.back().update({{"scores", all_log10(layer.scores)},
+                          {"score_offsets", all_log10(layer.score_offsets)},
+                          {"scores_frobenius", all_log10(layer.scores_frobenius)},
+                          {"scores_joined", all_log10(layer.scores_joined)}});
+  }
+  for (const bounds::CoveredMatrix& matrix : report.by_norms.matrices) {
+    matrices.push_back({{"layer", matrix.layer},
+                        {"matrix", matrix.name},
+                        {"P", to_log10(matrix.log_sensitivity)},
+                        {"C", to_log10(matrix.log_size)}});
+  }
+  return {{"layers", layers},
+          {"output", to_log10(report.norms.output)},
+          {"output_joined", to_log10(report.norms.output_joined)},
+          {"B", all_log10(travel.state)},
+          {"Lambda", all_log10(travel.amplification)},
+          {"P", all_log10(travel.sensitivity)},
+          {"matrices", matrices}};
+}
+
+BoundJson measured_json(const BoundReport& report) {
+  if (!report.measured) return {};
+  const bounds::MeasuredGap& found = *report.measured;
+  return {{"training_loss", found.training.mean},
+          {"training_samples", found.training.samples},
+          {"fresh_loss", found.fresh.mean},
+          {"fresh_samples", found.fresh.samples},
+          {"gap", found.gap()},
+          {"standard_error", found.standard_error()}};
+}
+
+}  // namespace
+
+std::string number_of_log(double log) {
+  constexpr double plain = 8;  // beyond, the exponent is written out
+  const double log10 = to_log10(log);
+  if (std::abs(log10) < plain || !std::isfinite(log10)) return short_number(std::exp(log));
+  const double exponent = std::floor(log10);
+  return fmt::format("{:.2f}e{:+.0f}", std::pow(10.0, log10 - exponent), exponent);
+}
+
+std::string bound_text(const BoundReport& report, bool all_norms) {
+  std::string text = bound_heading(report) + "\n" + weights_table(report) + "\n";
+  if (all_norms) text += all_norms_table(report) + "\n";
+  return text + factors_table(report) + in_the_paper_s_terms(report) + "\n" + bounds_table(report) +
+         parts_text(report) + measured_text(report);
+}
+
+std::string bound_table(const std::vector<BoundReport>& reports) {
+  TextTable table({"model", "m", "training loss", "fresh loss", "gap", "log10 norms", "log10 count",
+                   "risk by (c)"});
+  for (const BoundReport& report : reports) {
+    const auto& measured = report.measured;
+    const auto shown = [](bool there, double value) {
+      return there ? short_number(value) : std::string();
+    };
+    table.add_row({printable(report.name), std::to_string(report.setting.samples),
+                   shown(measured.has_value(), measured ? measured->training.mean : 0),
+                   shown(measured.has_value(), measured ? measured->fresh.mean : 0),
+                   shown(measured.has_value(), measured ? measured->gap() : 0),
+                   log10_text(report.by_norms.log_gap), log10_text(std::log(report.by_count.gap)),
+                   shown(report.small_loss.has_value(), report.small_loss.value_or(0))});
+  }
+  return table.to_string();
+}
+
+nlohmann::ordered_json bound_json(const BoundReport& report) {
+  const double log_clip = log_of_clip_square(report);
+  const double count = std::log(report.by_count.gap);
+  const auto ratio = [&](double log) {
+    const std::optional<bounds::RatioToGap> found = ratio_to_gap(report, log);
+    return found ? BoundJson(to_log10(found->log)) : BoundJson();
+  };
+  return {{"model", report.name},
+          {"task", report.origin.task},
+          {"architecture", preset_name(report.spec)},
+          {"depth", report.spec.depth},
+          {"width", report.spec.width},
+          {"samples", report.setting.samples},
+          {"range", report.setting.range},
+          {"clip", report.setting.clip},
+          {"delta", report.setting.delta},
+          {"weights", weights_json(report)},
+          {"log10_factors", factors_json(report)},
+          {"by_norms",
+           {{"kind", report.norms.positional ? "a" : "b"},
+            {"log10", to_log10(report.by_norms.log_gap)},
+            {"log10_vacuous", to_log10(report.by_norms.log_gap - log_clip)},
+            {"log10_over_gap", ratio(report.by_norms.log_gap)},
+            {"log10_average", to_log10(report.by_norms.log_average)},
+            {"log10_confidence", to_log10(report.by_norms.log_confidence)},
+            {"links", report.by_norms.links},
+            {"grid_nats", report.by_norms.grid_cost},
+            {"log10_entropy",
+             {{"matrices", to_log10(report.by_norms.log_matrices)},
+              {"rows", to_log10(report.by_norms.log_profiles)},
+              {"attention", to_log10(report.by_norms.log_attention)}}}}},
+          {"by_count",
+           {{"log10", to_log10(count)},
+            {"log10_vacuous", to_log10(count - log_clip)},
+            {"log10_over_gap", ratio(count)},
+            {"parameters", report.by_count.parameters},
+            {"entropy_nats", report.by_count.entropy},
+            {"radius", report.by_count.radius},
+            {"grid_nats", report.by_count.grid_cost},
+            {"risk", report.small_loss ? BoundJson(*report.small_loss) : BoundJson()}}},
+          {"measured", measured_json(report)}};
+}
+
+}  // namespace posattn
