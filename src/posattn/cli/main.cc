@@ -44,6 +44,7 @@ void add_commands(CommandLine& command_line) {
   add_show(command_line);
   add_simulate_standard(command_line);
   add_bound(command_line);
+  add_gap(command_line);
   add_tasks(command_line);
   add_presets(command_line);
   add_doctor(command_line);

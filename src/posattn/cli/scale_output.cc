@@ -152,8 +152,9 @@ std::string scale_figure(const std::vector<ScaledModel>& models) {
       measured.points.push_back({group.scale(i), error.median, error.minimum, error.maximum});
       limit.points.push_back({group.scale(i), without.median, without.median, without.median});
     }
+    const bool biased = group.at(0, [](const RangePoint& p) { return p.bias_output; }).maximum > 0;
     request.lines.push_back(std::move(measured));
-    request.lines.push_back(std::move(limit));
+    if (biased) request.lines.push_back(std::move(limit));
   }
   return draw_figure(request);
 }
