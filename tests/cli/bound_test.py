@@ -1,0 +1,82 @@
+"""Bounds from weights: what is printed, what follows from what, what is refused."""
+
+import math
+import unittest
+
+from support import CliCase, ROOT, tiny, trained_runs
+
+
+class Bound(CliCase):
+    def run_folder(self, architecture="positional"):
+        return trained_runs() / f"{architecture}-seed0"
+
+    def bound(self, *arguments):
+        return self.run_json("bound", *arguments, "--fresh-samples", 1000)["models"]
+
+    def test_of_runs(self):
+        positional, standard = self.bound(self.run_folder(), self.run_folder("standard"))
+        self.assertEqual((positional["by_norms"]["kind"], standard["by_norms"]["kind"]), ("a", "b"))
+        for found in (positional, standard):
+            measured = found["measured"]
+            self.assertEqual(measured["training_samples"], 64)
+            self.assertEqual(found["samples"], 64)
+            self.assertAlmostEqual(measured["gap"], measured["fresh_loss"] - measured["training_loss"])
+            self.assertGreater(found["by_norms"]["log10"], 0)
+            self.assertLessEqual(found["by_count"]["risk"], 1)
+            self.assertEqual(len(found["weights"]), found["depth"])
+            for layer in found["weights"]:
+                self.assertLessEqual(layer["mlp_jacobian"], layer["mlp_lipschitz"])
+
+    def test_samples_help_and_query_keys_hurt_one(self):
+        for architecture in ("positional", "standard"):
+            run = self.run_folder(architecture)
+            base, more, scaled = (self.bound(run, *flags)[0]["by_norms"]["log10"] for flags in
+                                  ([], ["--samples", 64 * 10**4], ["--query-key-scale", 100]))
+            self.assertLess(more, base - 1.5)
+            if architecture == "positional":
+                self.assertEqual(scaled, base)
+            else:
+                self.assertGreater(scaled, base + 2)
+
+    def test_of_a_file(self):
+        found, = self.bound(self.run_folder() / "model.safetensors", "--samples", 100)
+        self.assertIsNotNone(found["measured"])  # it lies in its run's folder
+        (self.folder / "alone.safetensors").write_bytes(
+            (self.run_folder() / "model.safetensors").read_bytes())
+        alone, = self.bound("alone.safetensors", "--samples", 100)
+        self.assertIsNone(alone["measured"])
+        self.assertIsNone(alone["by_count"]["risk"])
+        self.assertTrue(math.isclose(alone["by_norms"]["log10"], found["by_norms"]["log10"]))
+        self.run_error(2, "bound", "alone.safetensors", message="--samples m")
+
+    def test_text(self):
+        text = self.run_ok("bound", self.run_folder("standard"), "--norms", "--fresh-samples", 100)
+        for part in ["m = 64 samples", "||QK.0||", "MLP on data", "max ||M_h||", "Lambda", "B_2,1",
+                     "(b) by norms, with query-key norms", "vacuous by", "measured: training loss",
+                     "Frobenius"]:
+            self.assertIn(part, text)
+        table = self.run_ok("bound", trained_runs(), "--fresh-samples", 100)
+        self.assertIn("log10 norms", table)
+        self.assertIn("standard-seed0", table)
+
+    def test_refusals(self):
+        run = self.run_folder()
+        for flags, message in [(("--samples", 0), "--samples 0"), (("--delta", 1), "--delta 1"),
+                               (("--clip", -1), "--clip -1"), (("--range", 1), "--range 1"),
+                               (("--query-key-scale", 0), "--query-key-scale 0"),
+                               (("--fresh-samples", 0), "--fresh-samples 0")]:
+            self.run_error(2, "bound", run, *flags, message=message)
+        self.run_error(2, "bound", message="MODEL")
+        self.run_error(4, "bound", "none.safetensors", message="none.safetensors")
+        models = ROOT / "tests" / "corpus" / "0.1.0" / "models"
+        for model, message in [("sort-routed", "routes"), ("path", "several numbers per node"),
+                               ("m2", "architecture m2"), ("standard-rope", "RoPE"),
+                               ("variable-length", "several lengths")]:
+            self.run_error(3, "bound", models / f"{model}.safetensors", "--samples", 10,
+                           message=message)
+        self.run_ok("train", *tiny(fresh=True), "--out", "fresh")
+        self.run_error(3, "bound", "fresh/positional-seed0", message="every epoch")
+
+
+if __name__ == "__main__":
+    unittest.main()
