@@ -30,7 +30,7 @@ struct ScaleFlags {
 
 std::vector<double> scales_of(const ScaleFlags& flags) {
   constexpr double largest = 1e6;  // beyond, float has too few digits for what biases add
-  const std::vector<double> scales = parse_scales(flags.scales);
+  std::vector<double> scales = parse_scales(flags.scales);
   for (const double c : scales) {
     if (c > largest) {
       throw Error(ExitCode::usage, fmt::format("--scales: {}", c),
