@@ -30,6 +30,7 @@ Try:
 void add_commands(CommandLine& command_line) {
   add_train(command_line);
   add_evaluate(command_line);
+  add_scale(command_line);
   add_predict(command_line);
   add_inspect(command_line);
   add_report(command_line);
@@ -44,6 +45,7 @@ void add_commands(CommandLine& command_line) {
   add_simulate_standard(command_line);
   add_bound(command_line);
   add_certify(command_line);
+  add_gap(command_line);
   add_tasks(command_line);
   add_presets(command_line);
   add_doctor(command_line);

@@ -15,20 +15,6 @@
 namespace posattn {
 namespace {
 
-void check_shapes(const ModelSpec& spec, const Task& task, int length) {
-  const TaskShape shape = task.shape(length);
-  if (length >= task.shortest_length() && shape.real_nodes == spec.real_nodes &&
-      shape.data_columns == spec.data_columns && shape.output_columns == spec.output_columns) {
-    return;
-  }
-  throw Error(ExitCode::data,
-              fmt::format("a model with {} nodes, {} numbers in and {} out per node",
-                          spec.real_nodes, spec.data_columns, spec.output_columns),
-              fmt::format("{} nodes, {} in and {} out for task {} at length {}", shape.real_nodes,
-                          shape.data_columns, shape.output_columns, task.name(), length),
-              "name the task and length that the model was trained on");
-}
-
 class Evaluator {
  public:
   explicit Evaluator(const EvaluationRequest& request)
@@ -120,8 +106,24 @@ Evaluation evaluate_answers(const EvaluationRequest& request) {
 
 }  // namespace
 
+void check_shapes(const Model& model, const Task& task) {
+  const ModelSpec& spec = model.spec;
+  const int length = length_of(model);
+  const TaskShape shape = task.shape(length);
+  if (length >= task.shortest_length() && shape.real_nodes == spec.real_nodes &&
+      shape.data_columns == spec.data_columns && shape.output_columns == spec.output_columns) {
+    return;
+  }
+  throw Error(ExitCode::data,
+              fmt::format("a model with {} nodes, {} numbers in and {} out per node",
+                          spec.real_nodes, spec.data_columns, spec.output_columns),
+              fmt::format("{} nodes, {} in and {} out for task {} at length {}", shape.real_nodes,
+                          shape.data_columns, shape.output_columns, task.name(), length),
+              "name the task and length that the model was trained on");
+}
+
 Evaluation evaluate(const EvaluationRequest& request) {
-  check_shapes(request.model->spec, *request.task, length_of(*request.model));
+  check_shapes(*request.model, *request.task);
   if (request.task->written_answers() != nullptr) return evaluate_answers(request);
   Evaluator evaluator(request);
   Evaluation evaluation;

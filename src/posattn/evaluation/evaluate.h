@@ -53,4 +53,7 @@ struct Evaluation {
 // length, or the model cannot be tested at one of the values.
 Evaluation evaluate(const EvaluationRequest& request);
 
+// Throws Error(data) when the model's shapes are not those of the task at the model's length.
+void check_shapes(const Model& model, const Task& task);
+
 }  // namespace posattn

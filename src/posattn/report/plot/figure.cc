@@ -23,16 +23,17 @@ constexpr std::array<LineStyle, line_style_count> styles{{{"#0072b2", "#4ba3e3",
                                                           {"#000000", "#e6e9ec", "'_.'", 3, 2},
                                                           {"#777777", "#9aa5b1", "'--.'", 1, 1}}};
 
-// What the vertical axis of a figure can show.
+// What the axes of a figure can show.
 struct Drawable {
-  explicit Drawable(const FigureRequest& request) : logarithmic(!request.greatest) {}
+  explicit Drawable(const FigureRequest& request)
+      : logarithmic(!request.greatest), logarithmic_x(request.logarithmic_x) {}
   bool operator()(double value) const {
     return std::isfinite(value) && (!logarithmic || value > 0);
   }
   bool operator()(const BandPoint& point) const {
-    return (*this)(point.median) && std::isfinite(point.x);
+    return (*this)(point.median) && std::isfinite(point.x) && (!logarithmic_x || point.x > 0);
   }
-  bool logarithmic;
+  bool logarithmic, logarithmic_x;
 };
 
 // One data block per line, in the order x, median, low, high; a blank line breaks the curve.
@@ -95,6 +96,7 @@ std::string description(const FigureRequest& request) {
 // Few whole numbers each have their mark.
 std::string horizontal_marks(const FigureRequest& request, double first, double last) {
   constexpr double most_marks = 12;
+  if (request.logarithmic_x) return "set logscale x\n";
   for (const FigureLine& line : request.lines) {
     for (const BandPoint& point : line.points) {
       if (point.x != std::floor(point.x)) return "";
@@ -131,8 +133,8 @@ std::string draw_figure(const FigureRequest& request, FigureShape shape) {
   }
   if (first > last) return "";
   if (first == last) {  // one point: gnuplot wants a range
-    first -= 1;
-    last += 1;
+    first = request.logarithmic_x ? first / 2 : first - 1;
+    last = request.logarithmic_x ? last * 2 : last + 1;
   }
   script += fmt::format(
       "set terminal svg size {},{} enhanced font 'sans-serif,{}' background '{}'\n"

@@ -87,6 +87,19 @@ TEST(Figure, LabelsAreTextWhateverTheyHold) {
   EXPECT_THAT(svg, HasSubstr("a_b^{c} &lt;i> &amp; it's `id`"));
 }
 
+TEST(Figure, BothAxesMayBeLogarithmic) {
+  FigureRequest request = two_lines();
+  const std::string linear = draw_figure(request);
+  request.logarithmic_x = true;
+  const std::string logarithmic = draw_figure(request);
+  EXPECT_EQ(markup_problem(logarithmic), "");
+  EXPECT_NE(logarithmic, linear);
+  for (FigureLine& line : request.lines) line.points.front().x = 0;  // left out
+  EXPECT_EQ(markup_problem(draw_figure(request)), "");
+  for (FigureLine& line : request.lines) line.points.resize(1);
+  EXPECT_EQ(draw_figure(request), "");
+}
+
 TEST(Figure, LeavesOutWhatALogarithmCannotShow) {
   FigureRequest request = two_lines();
   request.lines[0].points[2].median = 0;

@@ -1,0 +1,47 @@
+// The error of a network on scaled inputs, split exactly. Let f_b be the network, f_0 the same
+// without its biases, y a task whose answers scale with the input, and x samples as in training:
+//   f_b(c x) - y(c x) = c (f_0(x) - y(x)) + g_c(x),   g_c(x) = c (f_(b/c)(x) - f_0(x))
+// the error of the weights, which grows as c, and what biases add, which stays bounded
+// (docs/bounds-range.md). Hence
+//   MSE(c) = c^2 MSE of f_(b/c) at 1 = c^2 MSE of f_0 at 1 + what biases change.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "posattn/model/model_file.h"
+#include "posattn/tasks/task.h"
+
+namespace posattn::bounds {
+
+struct RangeRequest {
+  const Model* model = nullptr;
+  const Task* task = nullptr;
+  std::vector<double> scales = {1};
+  int64_t samples = 1000;
+  uint64_t seed = 0;
+  int threads = 1;
+};
+
+struct RangePoint {
+  double c = 1;
+  double error = 0;         // mean squared error on c x
+  double from_weights = 0;  // c^2 times that of f_0 on x
+  double from_biases = 0;   // the rest; negative where biases correct the weights
+  double bias_output = 0;   // root mean square of g_c
+};
+
+struct RangeSplit {
+  std::vector<RangePoint> points;  // one per scale, in their order
+  double without_biases = 0;       // MSE of f_0 on x, the limit of error / c^2
+  // The largest |f_b(c x) - c f_(b/c)(x)| as a share of the largest |f_b(c x)|, over all scales: by
+  // how much the identity is missed in float.
+  double deviation = 0;
+};
+
+// On the samples that `evaluate` draws at c = 1, so that nothing but c differs between two points.
+// Throws Error(configuration) where the identity does not hold for the model, or the task's answers
+// do not scale.
+RangeSplit split_range(const RangeRequest& request);
+
+}  // namespace posattn::bounds

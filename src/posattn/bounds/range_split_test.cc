@@ -1,0 +1,171 @@
+#include "posattn/bounds/range_split.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "posattn/bounds/scaled_answers.h"
+#include "posattn/evaluation/evaluate.h"
+#include "posattn/evaluation/model_for_test.h"
+#include "posattn/model/random_spec_test.h"
+#include "posattn/programs/language/library.h"
+#include "posattn/programs/lowering/compile.h"
+
+namespace posattn::bounds {
+namespace {
+
+using posattn::testing::random_parameters;
+
+Model random_model(const char* task, int length, bool variable_length = false) {
+  Model model = model_for(task, length, variable_length);
+  model.parameters = random_parameters(model.spec, 4);
+  return model;
+}
+
+RangeSplit split(const Model& model, std::vector<double> scales) {
+  return split_range({.model = &model,
+                      .task = &find_task(model.origin.task),
+                      .scales = std::move(scales),
+                      .samples = 200});
+}
+
+TEST(ScaledAnswers, OfWhichTasks) {
+  std::vector<std::string> scale;
+  for (const Task* task : tasks()) {
+    const int length = std::max(4, task->shortest_length());
+    if (task->shape(length).vocabulary > 0) continue;
+    const Dataset set = make_dataset({.task = task, .length = length, .samples = 50, .range = {}});
+    if (answers_scale(*task, set)) scale.emplace_back(task->name());
+  }
+  EXPECT_THAT(scale, ::testing::UnorderedElementsAre(
+                         "cumulative-sum", "cumulative-min", "cumulative-max", "cumulative-median",
+                         "cumulative-max-subarray", "sort", "min-sum", "path"));
+}
+
+TEST(ScaledAnswers, NotOfATaskWithAConstant) {
+  class PlusOne final : public Task {
+    std::string_view name() const override { return "plus-one"; }
+    std::string_view description() const override { return "x + 1"; }
+    void solve(int length, std::span<const float> x, std::span<float> y) const override {
+      for (int i = 0; i < length; ++i) y[i] = x[i] + 1;
+    }
+  };
+  const PlusOne task;
+  const Dataset set = make_dataset({.task = &task, .length = 3, .samples = 5, .range = {}});
+  EXPECT_FALSE(answers_scale(task, set));
+  Model model = random_model("sort", 3);
+  EXPECT_THROW(split_range({.model = &model, .task = &task}), Error);
+}
+
+// The error itself, on inputs that were scaled and solved.
+double error_at(const Model& model, double c) {
+  const Task& task = find_task(model.origin.task);
+  const EvaluationRequest request{.model = &model, .task = &task, .samples = 200};
+  double sum = 0, count = 0;
+  for (const Dataset& set : request.axis->samples(request, 1).sets) {
+    std::vector<double> x(set.inputs.begin(), set.inputs.end());
+    for (double& value : x) value *= c;
+    const std::vector<double> outputs = reference_forward(
+        model.spec, to_double(model.parameters),
+        {.inputs = x, .samples = set.samples, .real_nodes = set.shape.real_nodes});
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      sum += std::pow(outputs[i] - c * set.targets[i], 2);
+      ++count;
+    }
+  }
+  return sum / count;
+}
+
+TEST(RangeSplit, IsTheErrorOnScaledInputs) {
+  for (const bool variable_length : {false, true}) {
+    const Model model = random_model("cumulative-median", 4, variable_length);
+    const RangeSplit found = split(model, {1, 3, 250});
+    EXPECT_LT(found.deviation, 1e-5);
+    for (const RangePoint& point : found.points) {
+      if (!variable_length) {
+        EXPECT_NEAR(point.error, error_at(model, point.c), 1e-4 * point.error);
+      }
+      EXPECT_DOUBLE_EQ(point.from_weights, point.c * point.c * found.without_biases);
+      EXPECT_NEAR(point.from_weights + point.from_biases, point.error, 1e-12 * point.error);
+      // The triangle inequality between the three.
+      EXPECT_LE(std::abs(std::sqrt(point.error) - std::sqrt(point.from_weights)),
+                point.bias_output * 1.001);
+    }
+  }
+}
+
+TEST(RangeSplit, AtOneIsWhatEvaluateSays) {
+  const Model model = random_model("sort", 5);
+  const Evaluation evaluation =
+      evaluate({.model = &model, .task = &find_task("sort"), .samples = 200});
+  const double mse = find_value(evaluation.rows, {.axis = "c", .x = 1, .metric = "mse"}).value();
+  EXPECT_NEAR(split(model, {1}).points[0].error, mse, 1e-6 * mse);
+}
+
+// `evaluate` leaves out what lies inside the training range. A pair (a, b) of [-2c, 2c] does so
+// with probability 1 / c^2, and is then one of c = 1: of scaled samples' error M and its error V,
+//   M(c) = (1 - 1/c^2) V(c) + M(1) / c^2.
+TEST(RangeSplit, TellsWhatEvaluateSaysOutside) {
+  Model model = random_model("cumulative-min", 3);
+  for (const Biases biases : {Biases::all, Biases::none}) {
+    model.spec.biases = biases;
+    model.parameters = random_parameters(model.spec, 4);
+    const Task& task = find_task(model.origin.task);
+    const auto points =
+        split_range({.model = &model, .task = &task, .scales = {1, 2}, .samples = 10000}).points;
+    const Evaluation evaluation =
+        evaluate({.model = &model, .task = &task, .values = {2}, .samples = 10000});
+    const double v = find_value(evaluation.rows, {.axis = "c", .x = 2, .metric = "mse"}).value();
+    EXPECT_NEAR(v, (4 * points[1].error - points[0].error) / 3, 0.04 * v);
+    if (biases == Biases::none) {
+      EXPECT_NEAR(v, 5 * points[0].error, 0.04 * v);
+    }
+  }
+}
+
+// f_b(c x) - f_0(c x) is affine in 1/c once no ReLU changes its side: the outputs that biases add
+// tend to a limit, and the error to c^2 times that of the weights.
+TEST(RangeSplit, BiasesAddABoundedOutput) {
+  const RangeSplit found = split(random_model("cumulative-sum", 4), {1, 100, 1e4, 1e5});
+  const auto& points = found.points;
+  EXPECT_NEAR(points[2].bias_output, points[1].bias_output, 0.05 * points[1].bias_output);
+  EXPECT_LT(points[1].bias_output, 10 * points[0].bias_output);
+  EXPECT_LT(std::abs(points[3].from_biases), 1e-3 * points[3].error);
+}
+
+TEST(RangeSplit, WithoutBiasesEverythingComesFromTheWeights) {
+  Model model = model_for("cumulative-min", 4);
+  model.spec.biases = Biases::none;
+  model.parameters = random_parameters(model.spec, 6);
+  for (const RangePoint& point : split(model, {1, 10, 1000}).points) {
+    EXPECT_EQ(point.from_biases, 0);
+    EXPECT_EQ(point.bias_output, 0);
+    EXPECT_GT(point.error, 0);
+  }
+}
+
+TEST(RangeSplit, CompiledProgramsAreExactAtEveryScale) {
+  for (const char* name : {"cumulative-sum", "cumulative-min", "cumulative-median", "sort",
+                           "cumulative-max-subarray"}) {
+    Model model = compile(library_program(name, 6));
+    const RangeSplit found = split(model, {1, 3, 1000});
+    EXPECT_LT(found.deviation, 1e-6) << name;
+    for (const RangePoint& point : found.points) {
+      EXPECT_LT(point.error, 1e-12 * point.c * point.c) << name;
+      EXPECT_EQ(point.from_biases, 0) << name;
+    }
+  }
+}
+
+TEST(RangeSplit, RefusesModelsThatDoNotScale) {
+  Model model = random_model("sort", 4);
+  model.spec.activation = Activation::gelu;
+  EXPECT_THROW(split(model, {1}), Error);
+  Model other = random_model("sort", 4);
+  other.origin.task = "min-sum";  // another number of nodes
+  EXPECT_THROW(split(other, {1}), Error);
+}
+
+}  // namespace
+}  // namespace posattn::bounds

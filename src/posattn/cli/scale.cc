@@ -1,0 +1,122 @@
+// posattn scale
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "posattn/base/error.h"
+#include "posattn/base/text.h"
+#include "posattn/bounds/range_split.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/machine.h"
+#include "posattn/cli/model_paths.h"
+#include "posattn/cli/output_file.h"
+#include "posattn/cli/scale_output.h"
+#include "posattn/cli/terminal.h"
+
+namespace posattn {
+namespace {
+
+struct ScaleFlags {
+  std::vector<std::string> models;
+  std::string scales = "1,2,3,5,10,20,30,50,100,200,300,500,1000", output;
+  int64_t samples = 1000;
+  uint64_t seed = 0;
+  int threads = 0;
+  bool json = false;
+  ModelHints hints;
+};
+
+std::vector<double> scales_of(const ScaleFlags& flags) {
+  constexpr double largest = 1e6;  // beyond, float has too few digits for what biases add
+  std::vector<double> scales = parse_scales(flags.scales);
+  for (const double c : scales) {
+    if (c > largest) {
+      throw Error(ExitCode::usage, fmt::format("--scales: {}", c),
+                  fmt::format("up to {}", largest));
+    }
+  }
+  return scales;
+}
+
+ScaledModel scaled_model(const std::filesystem::path& path, const std::vector<double>& scales,
+                         const ScaleFlags& flags) {
+  const Model model = load_model(path, flags.hints);
+  if (model.origin.task.empty()) {
+    throw Error(ExitCode::data,
+                fmt::format("'{}' does not say which task it was made for", path.string()),
+                "a task", "add --task NAME ('posattn tasks' lists them)");
+  }
+  const Task& task = task_named_in(path.string(), model.origin.task);
+  return {.path = path.string(),
+          .spec = model.spec,
+          .origin = model.origin,
+          .split = bounds::split_range({.model = &model,
+                                        .task = &task,
+                                        .scales = scales,
+                                        .samples = flags.samples,
+                                        .seed = flags.seed,
+                                        .threads = thread_count(flags.threads)})};
+}
+
+ExitCode scale_models(const ScaleFlags& flags) {
+  constexpr int64_t most_samples = 1'000'000;
+  if (flags.samples < 1 || flags.samples > most_samples) {
+    throw Error(ExitCode::usage, fmt::format("--samples {}", flags.samples),
+                fmt::format("1 to {}", most_samples));
+  }
+  refuse_with_standard_output(flags.output, flags.json, "--json");
+  const std::vector<double> scales = scales_of(flags);
+  std::vector<ScaledModel> models;
+  for (const std::string& name : flags.models) {
+    for (const std::filesystem::path& path : find_models(name).models) {
+      models.push_back(scaled_model(path, scales, flags));
+    }
+  }
+  if (!flags.output.empty()) {
+    const std::string figure = scale_figure(models);
+    if (figure.empty()) {
+      throw Error(ExitCode::failed, "no point can be drawn", "an error above 0 at some c");
+    }
+    write_result(flags.output, figure);
+    if (is_standard_output(flags.output)) return ExitCode::done;
+  }
+  write_output(flags.json ? scale_json(models, flags.samples) : scale_text(models, flags.samples));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_scale(CommandLine& command_line) {
+  auto flags = std::make_shared<ScaleFlags>();
+  CLI::App& command = add_command(
+      command_line,
+      {.name = "scale",
+       .description = "Split a model's error outside its training range: weights and biases",
+       .examples = {"posattn scale runs/sort/positional-seed0",
+                    "posattn scale runs/sort/positional-seed0 runs/sort/homogeneous-seed0 "
+                    "-o scale.svg",
+                    "posattn scale sort.safetensors --scales 1..10,1000 --samples 10000 --json"},
+       .details =
+           "With attention from positions, values alone in the input and ReLUs a network with\n"
+           "biases b satisfies f_b(c x) = c f_(b/c)(x): far outside it is itself without biases\n"
+           "(docs/bounds-range.md). Unlike `evaluate` this takes the same samples at every c,\n"
+           "those of c = 1 times c, so that nothing but c differs between two rows. Refused (3):\n"
+           "models and tasks that do not scale with their input."},
+      [flags] { return scale_models(*flags); });
+  command.add_option("MODEL", flags->models, "Model files, run folders or folders of runs")
+      ->required()
+      ->type_name("");
+  command.add_option("--scales", flags->scales, "Scales c, as 1..10,1000")
+      ->option_text("LIST [1,2,3,5,...,1000]");
+  add_output_option(command, flags->output, "A figure; '-': standard output", "FILE.svg");
+  command.add_option("--samples", flags->samples, "Samples")->option_text("INT [1000]");
+  command.add_option("--seed", flags->seed, "Of the samples")->option_text("INT [0]");
+  command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
+      ->option_text("INT [0]");
+  add_json_flag(command, flags->json);
+  add_hint_flags(command, flags->hints);
+}
+
+}  // namespace posattn
