@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "posattn/report/dark_mode.h"
 #include "posattn/report/plot/gnuplot.h"
@@ -93,10 +94,23 @@ std::string description(const FigureRequest& request) {
                      fmt::join(labels, "; "));
 }
 
+// On a logarithmic axis few values each have their mark; many have those of powers of ten.
+std::string logarithmic_marks(const FigureRequest& request) {
+  constexpr size_t most_marks = 8;
+  std::set<double> values;
+  for (const FigureLine& line : request.lines) {
+    for (const BandPoint& point : line.points) {
+      if (point.x > 0) values.insert(point.x);
+    }
+  }
+  if (values.size() > most_marks) return "set logscale x\nset format x '10^{%T}'\n";
+  return fmt::format("set logscale x\nset xtics ({})\n", fmt::join(values, ", "));
+}
+
 // Few whole numbers each have their mark.
 std::string horizontal_marks(const FigureRequest& request, double first, double last) {
   constexpr double most_marks = 12;
-  if (request.logarithmic_x) return "set logscale x\n";
+  if (request.logarithmic_x) return logarithmic_marks(request);
   for (const FigureLine& line : request.lines) {
     for (const BandPoint& point : line.points) {
       if (point.x != std::floor(point.x)) return "";

@@ -31,7 +31,7 @@ struct FigureRequest {
   bool markers = false;
   std::vector<FigureLine> lines;
   std::optional<double> greatest = {};  // y goes from 0 to it; without it y is logarithmic
-  bool logarithmic_x = false;           // x above 0
+  bool logarithmic_x = false;           // points with x of 0 or below are left out
 };
 
 // A page shows one of the two: the narrow one, for a phone, where the wide one would have to
