@@ -99,7 +99,9 @@ std::string logarithmic_marks(const FigureRequest& request) {
   constexpr size_t most_marks = 8;
   std::set<double> values;
   for (const FigureLine& line : request.lines) {
-    for (const BandPoint& point : line.points) values.insert(point.x);
+    for (const BandPoint& point : line.points) {
+      if (point.x > 0) values.insert(point.x);
+    }
   }
   if (values.size() > most_marks) return "set logscale x\nset format x '10^{%T}'\n";
   return fmt::format("set logscale x\nset xtics ({})\n", fmt::join(values, ", "));
