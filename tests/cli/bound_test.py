@@ -59,6 +59,52 @@ class Bound(CliCase):
         self.assertIn("log10 norms", table)
         self.assertIn("standard-seed0", table)
 
+    def test_of_an_experiment(self):
+        (self.folder / "mine.toml").write_text("""
+title = "Bounds over training"
+tasks = ["cumulative-sum"]
+seeds = "0"
+[axis]
+key = "epochs"
+values = [1, 20]
+label = "epochs"
+[settings]
+length = 3
+width = 8
+mlp-width = 8
+samples = 64
+batch = 16
+test-scales = "1"
+[[lines]]
+name = "positional"
+architecture = "positional"
+[[lines]]
+name = "standard"
+architecture = "standard"
+""")
+        arguments = ["bound", "--experiment", "mine.toml", "--fresh-samples", 100]
+        self.run_error(4, *arguments, message=["no trained models of mine", "posattn reproduce"])
+        self.run_ok("reproduce", "mine.toml")
+        self.assertIn("bounds.csv", self.run_ok(*arguments))
+        rows = (self.folder / "results/mine/bounds.csv").read_text().splitlines()
+        self.assertEqual(len(rows), 5)
+        self.assertTrue(rows[1].startswith("cumulative-sum,positional,0,1,64,"), rows[1])
+        figure = (self.folder / "results/mine/bounds-cumulative-sum.svg").read_text()
+        self.assertIn("standard norms", figure)
+        self.assertEqual(len(self.run_json(*arguments)["models"]), 4)
+        self.run_error(3, "bound", "--experiment", "value-range", message="tests each run along c")
+
+    def test_crossing(self):
+        found = self.run_json("bound", "--crossing", "2,8", "--hops", "1", "-o", "crossing.svg")
+        self.assertEqual([point["standard_depth"] for point in found["crossings"]], [2, 2])
+        self.assertLess(found["crossings"][0]["log10_norm"] or -math.inf,
+                        found["crossings"][1]["log10_norm"])
+        self.assertIn("<svg", (self.folder / "crossing.svg").read_text())
+        self.assertIn("L_pos = 8", self.run_ok("bound", "--crossing", "8"))
+        self.run_error(2, "bound", "--crossing", "65", message="1 to 64 layers")
+        self.run_error(2, "bound", "--crossing", "4", "--hops", "0", message="--hops 0")
+        self.run_error(2, "bound", self.run_folder(), "--crossing", "4", message="one of MODEL")
+
     def test_refusals(self):
         run = self.run_folder()
         for flags, message in [(("--samples", 0), "--samples 0"), (("--delta", 1), "--delta 1"),

@@ -7,12 +7,16 @@
 #include <optional>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/bound_report.h"
+#include "posattn/base/file.h"
+#include "posattn/bounds/crossing.h"
+#include "posattn/bounds/experiment_bounds.h"
 #include "posattn/cli/bound_output.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/report/experiment/bounds_figure.h"
 
 namespace posattn {
 namespace {
@@ -20,6 +24,10 @@ namespace {
 struct BoundFlags {
   std::vector<std::string> models;
   bounds::ReportRequest request;
+  std::string experiment, results = "results";
+  ExperimentChanges changes;
+  std::vector<int> crossing, hops = {1, 4, 16};
+  std::string figure;
   int threads = 0;
   bool norms = false, json = false;
   ModelHints hints;
@@ -47,12 +55,16 @@ std::vector<bounds::BoundReport> reports_of(const BoundFlags& flags) {
   return reports;
 }
 
+nlohmann::ordered_json reports_json(const std::vector<bounds::BoundReport>& reports) {
+  nlohmann::ordered_json models = nlohmann::ordered_json::array();
+  for (const bounds::BoundReport& report : reports) models.push_back(bound_json(report));
+  return {{"models", models}};
+}
+
 ExitCode print_bounds(const BoundFlags& flags) {
   const std::vector<bounds::BoundReport> reports = reports_of(flags);
   if (flags.json) {
-    nlohmann::ordered_json models = nlohmann::ordered_json::array();
-    for (const bounds::BoundReport& report : reports) models.push_back(bound_json(report));
-    write_output(nlohmann::ordered_json{{"models", models}}.dump(2) + "\n");
+    write_output(reports_json(reports).dump(2) + "\n");
   } else if (reports.size() == 1 || flags.norms) {
     for (const bounds::BoundReport& report : reports) {
       write_output((&report == reports.data() ? "" : "\n") + bound_text(report, flags.norms));
@@ -61,6 +73,60 @@ ExitCode print_bounds(const BoundFlags& flags) {
     write_output(bound_table(reports));
   }
   return ExitCode::done;
+}
+
+// Table and figures go to the experiment's folder in the results.
+ExitCode print_experiment_bounds(const BoundFlags& flags) {
+  const Experiment experiment = load_experiment(flags.experiment, flags.changes);
+  bounds::ReportRequest request = flags.request;
+  request.threads = thread_count(flags.threads);
+  const bounds::ExperimentBounds found = experiment_bounds(experiment, flags.results, request);
+  const std::filesystem::path folder =
+      std::filesystem::path(flags.results) / experiment.output_name;
+  create_folder(folder);
+  std::vector<std::filesystem::path> files = {folder / "bounds.csv"};
+  write_file(files.front(), to_csv(found));
+  for (const std::string& task : experiment.tasks) {
+    const std::string svg = draw_bounds(experiment, found, task);
+    if (svg.empty()) continue;
+    files.push_back(folder / fmt::format("bounds-{}.svg", task));
+    write_file(files.back(), svg);
+  }
+  if (flags.json) {
+    std::vector<bounds::BoundReport> reports;
+    for (const bounds::RunBounds& run : found.runs) reports.push_back(run.report);
+    write_output(reports_json(reports).dump(2) + "\n");
+    return ExitCode::done;
+  }
+  write_output(experiment_bounds_text(experiment, found) + "\n");
+  for (const std::filesystem::path& file : files) write_output(file.string() + "\n");
+  return ExitCode::done;
+}
+
+ExitCode print_crossing(const BoundFlags& flags) {
+  const bounds::ReportRequest& request = flags.request;
+  bounds::CrossingRequest asked{.hops = flags.hops, .positional_depths = flags.crossing};
+  asked.setting.samples = request.samples.value_or(asked.setting.samples);
+  asked.setting.range = request.range.value_or(asked.setting.range);
+  asked.setting.clip = request.clip;
+  asked.setting.delta = request.delta;
+  const bounds::Crossing crossing = find_crossing(asked);
+  if (!flags.figure.empty()) write_result(flags.figure, draw_crossing(crossing));
+  if (is_standard_output(flags.figure)) return ExitCode::done;
+  write_output(flags.json ? crossing_json(crossing).dump(2) + "\n" : crossing_text(crossing));
+  return ExitCode::done;
+}
+
+ExitCode answer_bound(const BoundFlags& flags) {
+  const int asked = (flags.models.empty() ? 0 : 1) + (flags.experiment.empty() ? 0 : 1) +
+                    (flags.crossing.empty() ? 0 : 1);
+  if (asked != 1) {
+    throw Error(ExitCode::usage, asked == 0 ? "no MODEL" : "several questions at once",
+                "one of MODEL..., --experiment NAME and --crossing LIST");
+  }
+  refuse_with_standard_output(flags.figure, flags.json, "--json");
+  if (!flags.experiment.empty()) return print_experiment_bounds(flags);
+  return flags.crossing.empty() ? print_bounds(flags) : print_crossing(flags);
 }
 
 }  // namespace
@@ -73,14 +139,17 @@ void add_bound(CommandLine& command_line) {
       {.name = "bound",
        .description = "What theory promises of a trained model's generalisation, beside the fact",
        .examples = {"posattn bound runs/sort/positional-seed0", "posattn bound runs/sort",
-                    "posattn bound model.safetensors --samples 30000 --norms"},
+                    "posattn bound model.safetensors --samples 30000 --norms",
+                    "posattn bound --experiment sample-count --results results",
+                    "posattn bound --crossing 4,8,16 --hops 1,4,16 -o crossing.svg"},
        .details =
            "Bounds on |risk - training loss| from the weights, by norms and by the number of\n"
            "parameters, factor by factor (docs/bounds.md). Of a run the gap is measured, too:\n"
-           "its own training set against fresh samples. Several models: a line for each."},
-      [flags] { return print_bounds(*flags); });
+           "its own training set against fresh samples. Several models: a line for each.\n"
+           "--experiment: of all runs whose weights lie in DIR/runs; table and figures go to\n"
+           "DIR/EXPERIMENT."},
+      [flags] { return answer_bound(*flags); });
   command.add_option("MODEL", flags->models, "Model files, run folders, folders of runs")
-      ->required()
       ->type_name("");
   command.add_option("--samples", request.samples, "Training samples m; of a run: its own")
       ->option_text("INT");
@@ -96,6 +165,33 @@ void add_bound(CommandLine& command_line) {
       .add_option("--query-key-scale", request.query_key_scale,
                   "Multiply W_Q and W_K by this first, in the bounds")
       ->option_text("NUMBER [1]");
+  CLI::Option* experiment =
+      command.add_option("--experiment", flags->experiment, "The runs of an experiment instead")
+          ->option_text("NAME");
+  command.add_option("--results", flags->results, "Where they are")
+      ->option_text("DIR [results]")
+      ->needs(experiment);
+  command.add_flag("--quick", flags->changes.quick, "Those of reproduce --quick")
+      ->needs(experiment);
+  command.add_option("--epochs", flags->changes.epochs, "Those of reproduce --epochs")
+      ->option_text("INT")
+      ->needs(experiment);
+  CLI::Option* crossing =
+      command
+          .add_option("--crossing", flags->crossing,
+                      "Where the bounds of positional networks of these depths and of standard "
+                      "ones for k hops cross")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->option_text("LIST");
+  command.add_option("--hops", flags->hops, "k, for --crossing")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->option_text("LIST [1,4,16]")
+      ->needs(crossing);
+  add_output_option(command, flags->figure, "The figure of --crossing; '-': standard output",
+                    "FILE")
+      .needs(crossing);
   command.add_flag("--norms", flags->norms, "All norms of all matrices, too");
   command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "posattn/base/text.h"
 #include "posattn/bounds/log_space.h"
@@ -15,7 +14,6 @@ namespace {
 
 using bounds::BoundReport;
 using bounds::to_log10;
-using BoundJson = nlohmann::ordered_json;
 
 std::string log10_text(double log) { return fmt::format("{:.2f}", to_log10(log)); }
 
@@ -180,69 +178,6 @@ std::string measured_text(const BoundReport& report) {
   return text;
 }
 
-BoundJson norms_json(const bounds::MatrixNorms& norms) {
-  return {{"spectral", norms.spectral}, {"two_one", norms.two_one}, {"frobenius", norms.frobenius}};
-}
-
-BoundJson weights_json(const BoundReport& report) {
-  BoundJson layers = BoundJson::array();
-  for (const bounds::LayerWeightNorms& layer : report.weights) {
-    BoundJson object;
-    for (const bounds::NamedNorms& matrix : layer.matrices) {
-      object[matrix.name] = norms_json(matrix.norms);
-    }
-    object["mlp_lipschitz"] = layer.mlp_lipschitz;
-    object["mlp_jacobian"] = layer.mlp_jacobian ? BoundJson(*layer.mlp_jacobian) : BoundJson();
-    layers.push_back(std::move(object));
-  }
-  return layers;
-}
-
-std::vector<double> all_log10(std::vector<double> logs) {
-  for (double& log : logs) log = to_log10(log);
-  return logs;
-}
-
-BoundJson factors_json(const BoundReport& report) {
-  const bounds::Propagation& travel = report.by_norms.propagation;
-  BoundJson layers = BoundJson::array(), matrices = BoundJson::array();
-  for (const bounds::LayerNorms& layer : report.norms.layers) {
-    layers.push_back({{"maps", all_log10(layer.maps)},
-                      {"offset", to_log10(layer.offset)},
-                      {"two_one", to_log10(layer.rows)},
-                      {"joined", to_log10(layer.joined)}});
-    if (report.norms.positional) continue;
-    layers.back().update({{"scores", all_log10(layer.scores)},
-                          {"score_offsets", all_log10(layer.score_offsets)},
-                          {"scores_frobenius", all_log10(layer.scores_frobenius)},
-                          {"scores_joined", all_log10(layer.scores_joined)}});
-  }
-  for (const bounds::CoveredMatrix& matrix : report.by_norms.matrices) {
-    matrices.push_back({{"layer", matrix.layer},
-                        {"matrix", matrix.name},
-                        {"P", to_log10(matrix.log_sensitivity)},
-                        {"C", to_log10(matrix.log_size)}});
-  }
-  return {{"layers", layers},
-          {"output", to_log10(report.norms.output)},
-          {"output_joined", to_log10(report.norms.output_joined)},
-          {"B", all_log10(travel.state)},
-          {"Lambda", all_log10(travel.amplification)},
-          {"P", all_log10(travel.sensitivity)},
-          {"matrices", matrices}};
-}
-
-BoundJson measured_json(const BoundReport& report) {
-  if (!report.measured) return {};
-  const bounds::MeasuredGap& found = *report.measured;
-  return {{"training_loss", found.training.mean},
-          {"training_samples", found.training.samples},
-          {"fresh_loss", found.fresh.mean},
-          {"fresh_samples", found.fresh.samples},
-          {"gap", found.gap()},
-          {"standard_error", found.standard_error()}};
-}
-
 }  // namespace
 
 std::string number_of_log(double log) {
@@ -278,47 +213,44 @@ std::string bound_table(const std::vector<BoundReport>& reports) {
   return table.to_string();
 }
 
-nlohmann::ordered_json bound_json(const BoundReport& report) {
-  const double log_clip = log_of_clip_square(report);
-  const double count = std::log(report.by_count.gap);
-  const auto ratio = [&](double log) {
-    const std::optional<bounds::RatioToGap> found = ratio_to_gap(report, log);
-    return found ? BoundJson(to_log10(found->log)) : BoundJson();
-  };
-  return {{"model", report.name},
-          {"task", report.origin.task},
-          {"architecture", preset_name(report.spec)},
-          {"depth", report.spec.depth},
-          {"width", report.spec.width},
-          {"samples", report.setting.samples},
-          {"range", report.setting.range},
-          {"clip", report.setting.clip},
-          {"delta", report.setting.delta},
-          {"weights", weights_json(report)},
-          {"log10_factors", factors_json(report)},
-          {"by_norms",
-           {{"kind", report.norms.positional ? "a" : "b"},
-            {"log10", to_log10(report.by_norms.log_gap)},
-            {"log10_vacuous", to_log10(report.by_norms.log_gap - log_clip)},
-            {"log10_over_gap", ratio(report.by_norms.log_gap)},
-            {"log10_average", to_log10(report.by_norms.log_average)},
-            {"log10_confidence", to_log10(report.by_norms.log_confidence)},
-            {"links", report.by_norms.links},
-            {"grid_nats", report.by_norms.grid_cost},
-            {"log10_entropy",
-             {{"matrices", to_log10(report.by_norms.log_matrices)},
-              {"rows", to_log10(report.by_norms.log_profiles)},
-              {"attention", to_log10(report.by_norms.log_attention)}}}}},
-          {"by_count",
-           {{"log10", to_log10(count)},
-            {"log10_vacuous", to_log10(count - log_clip)},
-            {"log10_over_gap", ratio(count)},
-            {"parameters", report.by_count.parameters},
-            {"entropy_nats", report.by_count.entropy},
-            {"radius", report.by_count.radius},
-            {"grid_nats", report.by_count.grid_cost},
-            {"risk", report.small_loss ? BoundJson(*report.small_loss) : BoundJson()}}},
-          {"measured", measured_json(report)}};
+std::string experiment_bounds_text(const Experiment& experiment,
+                                   const bounds::ExperimentBounds& found) {
+  TextTable table({"task", "line", experiment.axis.label, "seed", "training loss", "fresh loss",
+                   "gap", "log10 norms", "log10 count", "risk by (c)"},
+                  2);
+  for (const bounds::RunBounds& bound : found.runs) {
+    const bounds::MeasuredGap& measured = *bound.report.measured;
+    table.add_row({bound.run.task, bound.run.line, short_number(*bound.run.x),
+                   std::to_string(bound.run.config.seed), short_number(measured.training.mean),
+                   short_number(measured.fresh.mean), short_number(measured.gap()),
+                   log10_text(bound.report.by_norms.log_gap),
+                   log10_text(std::log(bound.report.by_count.gap)),
+                   bound.report.small_loss ? short_number(*bound.report.small_loss) : ""});
+  }
+  return table.to_string() +
+         (found.missing > 0
+              ? fmt::format("{} runs of the experiment have no weights here\n", found.missing)
+              : "");
+}
+
+std::string crossing_text(const bounds::Crossing& crossing) {
+  std::vector<std::string> header = {"k", "L_std"};
+  for (const bounds::PositionalLevel& level : crossing.positional) {
+    header.push_back(fmt::format("L_pos = {}", level.depth));
+  }
+  TextTable table(header, 0);
+  auto point = crossing.points.begin();
+  for (const bounds::StandardCurve& curve : crossing.standard) {
+    std::vector<std::string> row = {std::to_string(curve.hops), std::to_string(curve.depth)};
+    for (size_t p = 0; p < crossing.positional.size(); ++p, ++point) {
+      row.push_back(point->log_norm ? number_of_log(*point->log_norm) : "none");
+    }
+    table.add_row(row);
+  }
+  return fmt::format(
+      "the query-key norm from which on the standard network's bound (b) is the larger one; none:\n"
+      "it is so without queries and keys (initial values have {})\n{}",
+      number_of_log(crossing.log_initial_norm), table.to_string());
 }
 
 }  // namespace posattn

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "posattn/bounds/bound_report.h"
+#include "posattn/bounds/crossing.h"
+#include "posattn/bounds/experiment_bounds.h"
 
 namespace posattn {
 
@@ -18,6 +20,14 @@ std::string bound_text(const bounds::BoundReport& report, bool all_norms);
 // A line for each of several models.
 std::string bound_table(const std::vector<bounds::BoundReport>& reports);
 
+// A line for each run of an experiment.
+std::string experiment_bounds_text(const Experiment& experiment,
+                                   const bounds::ExperimentBounds& found);
+
+std::string crossing_text(const bounds::Crossing& crossing);
+
+// In bound_json.cc.
 nlohmann::ordered_json bound_json(const bounds::BoundReport& report);
+nlohmann::ordered_json crossing_json(const bounds::Crossing& crossing);
 
 }  // namespace posattn

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "posattn/report/dark_mode.h"
 #include "posattn/report/plot/gnuplot.h"
@@ -92,9 +93,21 @@ std::string description(const FigureRequest& request) {
                      fmt::join(labels, "; "));
 }
 
+// On a logarithmic axis few values each have their mark; many have those of powers of ten.
+std::string logarithmic_marks(const FigureRequest& request) {
+  constexpr size_t most_marks = 8;
+  std::set<double> values;
+  for (const FigureLine& line : request.lines) {
+    for (const BandPoint& point : line.points) values.insert(point.x);
+  }
+  if (values.size() > most_marks) return "set logscale x\nset format x '10^{%T}'\n";
+  return fmt::format("set logscale x\nset xtics ({})\n", fmt::join(values, ", "));
+}
+
 // Few whole numbers each have their mark.
 std::string horizontal_marks(const FigureRequest& request, double first, double last) {
   constexpr double most_marks = 12;
+  if (request.logarithmic_x) return logarithmic_marks(request);
   for (const FigureLine& line : request.lines) {
     for (const BandPoint& point : line.points) {
       if (point.x != std::floor(point.x)) return "";
@@ -131,8 +144,8 @@ std::string draw_figure(const FigureRequest& request, FigureShape shape) {
   }
   if (first > last) return "";
   if (first == last) {  // one point: gnuplot wants a range
-    first -= 1;
-    last += 1;
+    first = request.logarithmic_x ? first / 2 : first - 1;
+    last = request.logarithmic_x ? last * 2 : last + 1;
   }
   script += fmt::format(
       "set terminal svg size {},{} enhanced font 'sans-serif,{}' background '{}'\n"

@@ -31,6 +31,7 @@ struct FigureRequest {
   bool markers = false;
   std::vector<FigureLine> lines;
   std::optional<double> greatest = {};  // y goes from 0 to it; without it y is logarithmic
+  bool logarithmic_x = false;           // every x must then be above 0
 };
 
 // A page shows one of the two: the narrow one, for a phone, where the wide one would have to

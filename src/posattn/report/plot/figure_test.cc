@@ -32,6 +32,18 @@ FigureRequest two_lines() {
   return request;
 }
 
+TEST(Figure, LogarithmicX) {
+  FigureRequest request = two_lines();
+  request.logarithmic_x = true;
+  EXPECT_THAT(draw_figure(request), HasSubstr("10"));  // ten values: powers of ten
+  for (FigureLine& line : request.lines) line.points.resize(1);
+  EXPECT_EQ(markup_problem(draw_figure(request)), "");
+  for (FigureLine& line : request.lines) line.points = {{500, 1, 1, 1}, {7000, 2, 2, 2}};
+  const std::string svg = draw_figure(request);
+  EXPECT_THAT(svg, HasSubstr("> 500<"));
+  EXPECT_THAT(svg, HasSubstr("> 7000<"));
+}
+
 TEST(Figure, IsOneSvgElement) {
   const std::string svg = draw_figure(two_lines());
   EXPECT_THAT(svg, StartsWith("<svg"));

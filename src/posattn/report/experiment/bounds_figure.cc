@@ -1,0 +1,106 @@
+#include "posattn/report/experiment/bounds_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "posattn/report/plot/figure.h"
+
+namespace posattn {
+namespace {
+
+using bounds::BoundReport;
+using bounds::RunBounds;
+
+// A curve over x: the median and the range of `value` over the runs of one task and line.
+FigureLine curve_over_runs(const bounds::ExperimentBounds& found, const std::string& task,
+                           const std::string& line,
+                           const std::function<double(const BoundReport&)>& value) {
+  std::map<double, std::vector<double>> by_x;
+  for (const RunBounds& run : found.runs) {
+    if (run.run.task == task && run.run.line == line) by_x[*run.run.x].push_back(value(run.report));
+  }
+  FigureLine result;
+  for (auto& [x, values] : by_x) {
+    std::ranges::sort(values);
+    const size_t middle = values.size() / 2;
+    const double median =
+        values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+    result.points.push_back(
+        {.x = x, .median = median, .low = values.front(), .high = values.back()});
+  }
+  return result;
+}
+
+// Spaced so that a linear axis would crowd them.
+bool spans_decades(const std::vector<double>& values) {
+  return values.front() > 0 && values.back() >= 10 * values.front();
+}
+
+}  // namespace
+
+std::string draw_bounds(const Experiment& experiment, const bounds::ExperimentBounds& found,
+                        const std::string& task) {
+  FigureRequest request{.name = "bounds",
+                        .title = fmt::format("{}: {}", task, experiment.title),
+                        .x_label = experiment.axis.label,
+                        .y_label = "gap of the clipped loss",
+                        .markers = true,
+                        .lines = {},
+                        .logarithmic_x = spans_decades(experiment.axis.values)};
+  int style = 0;
+  for (const ExperimentLine& line : experiment.lines) {
+    const auto add = [&](const std::string& label,
+                         const std::function<double(const BoundReport&)>& value) {
+      FigureLine curve = curve_over_runs(found, task, line.name, value);
+      curve.label = fmt::format("{} {}", line.name, label);
+      curve.style = style++;
+      request.lines.push_back(std::move(curve));
+    };
+    add("norms", [](const BoundReport& report) { return std::exp(report.by_norms.log_gap); });
+    add("count", [](const BoundReport& report) { return report.by_count.gap; });
+    add("gap", [](const BoundReport& report) {
+      return report.measured ? std::abs(report.measured->gap()) : NAN;
+    });
+  }
+  return draw_figure(request);
+}
+
+std::string draw_crossing(const bounds::Crossing& crossing) {
+  FigureRequest request{.name = "crossing",
+                        .title =
+                            "Bounds by norms against the query-key norm: positional ones do "
+                            "not depend on it",
+                        .x_label = "largest query-key norm of the standard network",
+                        .y_label = "bound on the gap",
+                        .markers = false,
+                        .lines = {},
+                        .logarithmic_x = true};
+  int style = 0;
+  double first = INFINITY, last = 0;
+  for (const bounds::StandardCurve& curve : crossing.standard) {
+    FigureLine line{
+        .label = fmt::format("standard, k = {}", curve.hops), .style = style++, .points = {}};
+    for (size_t k = 0; k < curve.log_norms.size(); ++k) {
+      const double x = std::exp(curve.log_norms[k]), y = std::exp(curve.log_bounds[k]);
+      line.points.push_back({.x = x, .median = y, .low = y, .high = y});
+      first = std::min(first, x);
+      last = std::max(last, x);
+    }
+    request.lines.push_back(std::move(line));
+  }
+  for (const bounds::PositionalLevel& level : crossing.positional) {
+    const double y = std::exp(level.log_bound);
+    request.lines.push_back({.label = fmt::format("positional, L = {}", level.depth),
+                             .style = style++,
+                             .points = {{.x = first, .median = y, .low = y, .high = y},
+                                        {.x = last, .median = y, .low = y, .high = y}}});
+  }
+  return draw_figure(request);
+}
+
+}  // namespace posattn
