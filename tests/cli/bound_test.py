@@ -92,6 +92,7 @@ architecture = "standard"
         figure = (self.folder / "results/mine/bounds-cumulative-sum.svg").read_text()
         self.assertIn("standard norms", figure)
         self.assertEqual(len(self.run_json(*arguments)["models"]), 4)
+        self.assertIn("standard", self.run_ok(*arguments, "--query-key-scale", 2))  # nothing measured
         self.run_error(3, "bound", "--experiment", "value-range", message="tests each run along c")
 
     def test_crossing(self):

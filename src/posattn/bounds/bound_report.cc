@@ -86,7 +86,7 @@ BoundReport bound_report(const Model& model, const ReportRequest& request) {
 std::optional<RatioToGap> ratio_to_gap(const BoundReport& report, double log_bound) {
   if (!report.measured) return {};
   const double gap = std::abs(report.measured->gap()), error = report.measured->standard_error();
-  const bool at_least = gap < 2 * error;
+  const bool at_least = report.measured->within_error();
   const double compared = at_least ? gap + 2 * error : gap;
   if (!(compared > 0)) return {};
   return RatioToGap{.log = log_bound - std::log(compared), .at_least = at_least};

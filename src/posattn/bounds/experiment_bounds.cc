@@ -32,12 +32,11 @@ ExperimentBounds experiment_bounds(const Experiment& experiment,
     found.runs.push_back({run, bound_report(load_model(folder / "model.safetensors"), of_run)});
   }
   if (found.runs.empty()) {
-    throw Error(
-        ExitCode::data,
-        fmt::format("no trained models of {} in '{}'", experiment.output_name,
-                    (results / "runs").string()),
-        "run folders with weights; recorded results have losses alone",
-        "posattn reproduce trains them, with the same experiment and --results");
+    throw Error(ExitCode::data,
+                fmt::format("no trained models of {} in '{}'", experiment.output_name,
+                            (results / "runs").string()),
+                "run folders with weights; recorded results have losses alone",
+                "posattn reproduce trains them, with the same experiment and --results");
   }
   return found;
 }

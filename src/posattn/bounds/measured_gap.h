@@ -2,6 +2,7 @@
 // set and over fresh samples of the same distribution.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "posattn/model/model_file.h"
@@ -20,8 +21,9 @@ ClippedLoss clipped_loss(const Model& model, const Dataset& data, double clip, i
 struct MeasuredGap {
   ClippedLoss training, fresh;
   double gap() const { return fresh.mean - training.mean; }
-  // Of the gap; the fresh samples' share where they are as many as can be had.
-  double standard_error() const;
+  double standard_error() const;  // of the gap, from the spread over samples
+  // Whether it is less than twice its standard error, so that it may be nothing.
+  bool within_error() const { return std::abs(gap()) < 2 * standard_error(); }
 };
 
 // Throws Error(configuration) for a run without one training set of its own (fresh samples every

@@ -148,7 +148,7 @@ CollapsedNetwork random_network(const char* architecture, uint64_t seed, RandomS
 
 TEST(Propagation, HoldsOnRandomNetworks) {
   RandomStream random(1, Purpose::test_data, 0, 0);
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     const char* architecture = seed % 2 == 0 ? "standard" : "positional";
     SCOPED_TRACE(std::string(architecture) + " " + std::to_string(seed));
     const CollapsedNetwork network = random_network(architecture, seed, random);

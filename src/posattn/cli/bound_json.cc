@@ -72,7 +72,8 @@ BoundJson measured_json(const BoundReport& report) {
           {"fresh_loss", found.fresh.mean},
           {"fresh_samples", found.fresh.samples},
           {"gap", found.gap()},
-          {"standard_error", found.standard_error()}};
+          {"standard_error", found.standard_error()},
+          {"within_error", found.within_error()}};
 }
 
 }  // namespace

@@ -178,6 +178,21 @@ std::string measured_text(const BoundReport& report) {
   return text;
 }
 
+// Losses, gap and bounds of a model as cells of a line; what was not measured is empty.
+void add_numbers(const BoundReport& report, std::vector<std::string>& row) {
+  const auto add = [&](bool there, double value) {
+    row.push_back(there ? short_number(value) : "");
+  };
+  const bool there = report.measured.has_value();
+  const bounds::MeasuredGap measured = report.measured.value_or(bounds::MeasuredGap{});
+  add(there, measured.training.mean);
+  add(there, measured.fresh.mean);
+  add(there, measured.gap());
+  row.push_back(log10_text(report.by_norms.log_gap));
+  row.push_back(log10_text(std::log(report.by_count.gap)));
+  add(report.small_loss.has_value(), report.small_loss.value_or(0));
+}
+
 }  // namespace
 
 std::string number_of_log(double log) {
@@ -199,16 +214,9 @@ std::string bound_table(const std::vector<BoundReport>& reports) {
   TextTable table({"model", "m", "training loss", "fresh loss", "gap", "log10 norms", "log10 count",
                    "risk by (c)"});
   for (const BoundReport& report : reports) {
-    const auto& measured = report.measured;
-    const auto shown = [](bool there, double value) {
-      return there ? short_number(value) : std::string();
-    };
-    table.add_row({printable(report.name), std::to_string(report.setting.samples),
-                   shown(measured.has_value(), measured ? measured->training.mean : 0),
-                   shown(measured.has_value(), measured ? measured->fresh.mean : 0),
-                   shown(measured.has_value(), measured ? measured->gap() : 0),
-                   log10_text(report.by_norms.log_gap), log10_text(std::log(report.by_count.gap)),
-                   shown(report.small_loss.has_value(), report.small_loss.value_or(0))});
+    std::vector<std::string> row = {printable(report.name), std::to_string(report.setting.samples)};
+    add_numbers(report, row);
+    table.add_row(row);
   }
   return table.to_string();
 }
@@ -219,13 +227,10 @@ std::string experiment_bounds_text(const Experiment& experiment,
                    "gap", "log10 norms", "log10 count", "risk by (c)"},
                   2);
   for (const bounds::RunBounds& bound : found.runs) {
-    const bounds::MeasuredGap& measured = *bound.report.measured;
-    table.add_row({bound.run.task, bound.run.line, short_number(*bound.run.x),
-                   std::to_string(bound.run.config.seed), short_number(measured.training.mean),
-                   short_number(measured.fresh.mean), short_number(measured.gap()),
-                   log10_text(bound.report.by_norms.log_gap),
-                   log10_text(std::log(bound.report.by_count.gap)),
-                   bound.report.small_loss ? short_number(*bound.report.small_loss) : ""});
+    std::vector<std::string> row = {bound.run.task, bound.run.line, short_number(*bound.run.x),
+                                    std::to_string(bound.run.config.seed)};
+    add_numbers(bound.report, row);
+    table.add_row(row);
   }
   return table.to_string() +
          (found.missing > 0
