@@ -166,7 +166,8 @@ ExitCode certify_runs(const CertifyFlags& flags) {
       display.step(r, progress.step);
     };
     const auto started = std::chrono::steady_clock::now();
-    if (stop || !(certificates[r] = certify(runs[r], options))) return;
+    certificates[r] = certify(runs[r], options);
+    if (!certificates[r]) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     documents[r] = certificate_json(runs[r], options, *certificates[r], took.count());
     display.end();
@@ -174,7 +175,11 @@ ExitCode certify_runs(const CertifyFlags& flags) {
     rows.write(documents[r]);
   });
   display.finish();
-  if (stop) return ExitCode::interrupted;
+  if (stop) {
+    fmt::print(stderr, "interrupted{}\n",
+               flags.rows.empty() ? "" : "; what was done is in " + flags.rows);
+    return ExitCode::interrupted;
+  }
   if (flags.json) {
     write_output(nlohmann::ordered_json{{"certificates", documents}}.dump(2) + "\n");
     return ExitCode::done;

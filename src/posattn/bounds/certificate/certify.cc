@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/bounds/certificate/gap_measures.h"
 #include "posattn/bounds/certificate/noise.h"
 #include "posattn/bounds/certificate/noisy_loss.h"
 #include "posattn/bounds/certificate/statement.h"
 #include "posattn/bounds/collapsed_network.h"
+#include "posattn/bounds/count_bound.h"
 #include "posattn/bounds/measured_gap.h"
+#include "posattn/bounds/norm_bound.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run_parts.h"
 
@@ -87,6 +91,23 @@ void state_drawn(const Setting& setting, const CertifyOptions& options, Certific
   }
 }
 
+GapIndicators indicators_of(const CertifiedRun& run, const CollapsedNetwork& trained,
+                            const Parameters<float>& initial, const LabelledSamples& fresh,
+                            const CertifyOptions& options) {
+  constexpr int64_t jacobian_samples = 64;
+  const NetworkNorms norms = norms_of(trained);
+  const BoundSetting setting{.samples = run.config.samples,
+                             .range = run.config.range,
+                             .clip = options.clip,
+                             .delta = options.delta};
+  return {.distance = distance_between(run.model.parameters, initial),
+          .log_path_norm = log_path_norm(trained),
+          .jacobian =
+              mean_jacobian_norm(trained, fresh.inputs, std::min(jacobian_samples, fresh.samples)),
+          .log_norm_bound = norm_bound(norms, setting).log_gap,
+          .log_count_bound = std::log(count_bound(norms, setting).gap)};
+}
+
 // From units of b^2.
 void scale_losses(Certificate& certificate, double square) {
   for (double* value :
@@ -143,9 +164,9 @@ void check_certifiable(const CertifiedRun& run, const CertifyOptions& options) {
 
 std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions& options) {
   check_certifiable(run, options);
+  const RunState first = initial_state(run.config);
   const CollapsedNetwork trained = collapse(run.model.spec, to_double(run.model.parameters)),
-                         initial = collapse(run.model.spec,
-                                            to_double(initial_state(run.config).parameters));
+                         initial = collapse(run.model.spec, to_double(first.parameters));
   const Coordinates coordinates(initial, run.model.spec.biases != Biases::none);
   const GaussianPrior prior(coordinates.groups(), coordinates.values(initial));
   const std::vector<Dataset> training_sets = training_data(run.config, 1, options.threads);
@@ -185,6 +206,7 @@ std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions
       expectation_bound(plain_loss(fresh_samples_of(run.model, hold_out_samples, options.threads)),
                         hold_out_samples, options.delta);
   certificate.simple = simple_predictors(training, fresh, options.clip);
+  certificate.indicators = indicators_of(run, trained, first.parameters, fresh, options);
   scale_losses(certificate, square);
   return certificate;
 }

@@ -28,7 +28,7 @@ struct CertifyOptions {
   double delta = 0.05;
   double clip = 1;                 // b
   std::optional<int64_t> samples;  // m as the user believes it to be
-  int64_t steps = 10'000;          // of the posterior's training
+  int64_t steps = 5000;            // of the posterior's training
   int64_t draws = 20'000;          // Monte Carlo
   int64_t fresh_samples = 50'000;  // for what is measured, not proved
   int threads = 1;
@@ -41,6 +41,15 @@ struct DrawnNetwork {
   double bound = 0;  // at delta
   double training_loss = 0, fresh_loss = 0;
   double log_ratio = 0;  // ln dQ/dP, with the cost of the scales
+};
+
+// Of the network as it was trained: what else may tell how large its gap is.
+struct GapIndicators {
+  double distance = 0;         // from the initial weights
+  double log_path_norm = 0;    // gap_measures.h
+  double jacobian = 0;         // mean Frobenius norm on fresh samples
+  double log_norm_bound = 0;   // on the gap, norm_bound.h
+  double log_count_bound = 0;  // on the gap, count_bound.h
 };
 
 struct Certificate {
@@ -60,6 +69,7 @@ struct Certificate {
   double plain_training_loss = 0, plain_fresh_loss = 0;  // the trained network, without noise
   double hold_out_bound = 0;  // its risk, from 1,000 samples that training did not see
   SimplePredictors simple;    // on fresh samples
+  GapIndicators indicators;
 };
 
 // Throws Error(configuration) with the reason where a certificate would not hold: a model that does

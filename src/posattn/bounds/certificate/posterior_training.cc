@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "posattn/base/parallel.h"
@@ -70,7 +71,8 @@ class Trainer {
     for (int d = 0; d < options.draws; ++d) networks_.emplace_back(coordinates, options.samples);
   }
 
-  const Posterior& posterior() const { return posterior_; }
+  // The last one, unless one before it was clearly better: running means are noisy.
+  Posterior result() const { return bound_ <= 1.1 * best_bound_ ? posterior_ : best_; }
 
   PosteriorProgress step(int64_t index) {
     const auto variant = static_cast<uint32_t>(index);
@@ -94,11 +96,35 @@ class Trainer {
     // The weight of the divergence. A bound near 1 would hardly move with it, and stay there.
     const double q = std::clamp(loss_, 1e-6, 0.4), p = std::clamp(progress.bound, 1.01 * q, 0.5);
     const double weight = 1 / (m * std::log(p * (1 - q) / (q * (1 - p))));
-    move(variances, static_cast<float>(weight), rate_factor(index));
+    if (!keep_or_return(progress)) {
+      move(variances, static_cast<float>(weight), caution_ * rate_factor(index));
+    }
     return progress;
   }
 
  private:
+  // Large steps are quick, and may leave a good posterior for one whose networks are all noise.
+  // Then it goes back to the best one seen, and on with half the rates. True: it did.
+  bool keep_or_return(const PosteriorProgress& progress) {
+    constexpr double much_worse = 1.3;
+    constexpr int64_t settled = 100;  // steps after which the running loss means something
+    bound_ = progress.bound;
+    if (++since_return_ < settled) return false;
+    if (bound_ <= best_bound_) {
+      best_bound_ = bound_;
+      best_loss_ = loss_;
+      best_ = posterior_;
+      return false;
+    }
+    if (bound_ < much_worse * best_bound_) return false;
+    posterior_ = best_;
+    loss_ = best_loss_;
+    mean_steps_ = deviation_steps_ = AdamMeans(coordinates_.size());
+    caution_ /= 2;
+    since_return_ = 0;
+    return true;
+  }
+
   // Rises over the first steps, falls to nothing as a cosine.
   double rate_factor(int64_t index) const {
     constexpr double rise = 100;
@@ -190,7 +216,11 @@ class Trainer {
   std::vector<float> noise_, deviation_, by_mean_, by_noise_;
   AdamMeans mean_steps_, deviation_steps_;
   std::vector<NoisyNetwork> networks_;
-  double loss_ = 0;
+  double loss_ = 0, bound_ = 1;  // running
+  Posterior best_;
+  double best_loss_ = 1, best_bound_ = std::numeric_limits<double>::infinity();
+  double caution_ = 1;
+  int64_t since_return_ = 0;
 };
 
 }  // namespace
@@ -205,7 +235,7 @@ Posterior train_posterior(const Coordinates& coordinates, const GaussianPrior& p
     const PosteriorProgress progress = trainer.step(index);
     if (options.progress) options.progress(progress);
   }
-  return trainer.posterior();
+  return trainer.result();
 }
 
 }  // namespace posattn::bounds

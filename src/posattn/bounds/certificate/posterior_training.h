@@ -25,11 +25,11 @@ struct PosteriorProgress {
 };
 
 struct PosteriorTraining {
-  int64_t steps = 10'000;
-  int draws = 8;                   // networks a step
+  int64_t steps = 5000;
+  int draws = 4;                   // networks a step
   int samples = 25;                // of each
   double rate = 0.1;               // of the mean, in scales of the prior
-  double deviation_rate = 3e-2;    // of ln sigma
+  double deviation_rate = 0.03;    // of ln sigma
   float start_deviation = 0.005F;  // sigma, of every coordinate
   double clip = 1, delta = 0.05;
   uint64_t seed = 0;

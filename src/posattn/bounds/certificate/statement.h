@@ -17,8 +17,8 @@ namespace posattn::bounds {
 
 constexpr int64_t fewest_certified_samples = 8;
 
-// The mean of so many independent numbers in [0, 1] is this: at most what is their expectation, but
-// for a chance of `delta`?
+// What the expectation of independent numbers in [0, 1] with this mean is at most, but for a chance
+// of `delta`.
 double expectation_bound(double mean, int64_t count, double delta);
 
 // `divergence`: with the cost of the scales.

@@ -20,8 +20,8 @@ TEST(Statement, KnownValues) {
   EXPECT_EQ(randomised_bound(0.1, 10, 100, 0.05), drawn_bound(0.1, 10, 100, 0.025));
   // A draw that the prior finds likelier than the posterior does.
   EXPECT_NEAR(drawn_bound(0.2, -1e6, 100, 0.05), 0.2, 1e-7);
-  // The prototype's example: KL and cost 1300 nats, 30,000 samples.
-  EXPECT_NEAR(randomised_bound(0.03, 1300, 30'000, 0.05), 0.1074, 2e-3);
+  // klinv(0.03, (1300 + 9.53) / 30000)
+  EXPECT_NEAR(randomised_bound(0.03, 1300, 30'000, 0.05), 0.108942, 1e-6);
 }
 
 TEST(Statement, MonotoneInEverything) {

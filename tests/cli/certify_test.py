@@ -1,0 +1,67 @@
+"""Certificates of trained runs: what is said, that it repeats, what is refused."""
+
+import json
+import unittest
+
+from support import CliCase, tiny, trained_runs
+
+QUICK = ("--steps", 30, "--draws", 200)
+
+
+class Certify(CliCase):
+    def certify(self, *arguments):
+        return self.run_json("certify", *arguments, *QUICK)["certificates"]
+
+    def test_says_what_holds_and_what_was_measured(self):
+        run = trained_runs() / "positional-seed0"
+        found = self.certify(run, "--clip", 2)[0]
+        self.assertEqual(found["run"], str(run))
+        self.assertEqual(found["architecture"], "positional")
+        for key in ("randomised", "drawn", "best_of_ten"):
+            self.assertGreater(found[key]["bound"], found[key]["training_loss"])
+            self.assertLessEqual(found[key]["bound"], 4)
+        self.assertGreater(found["randomised"]["training_loss_bound"],
+                           found["randomised"]["training_loss"])
+        self.assertGreater(found["plain"]["hold_out_bound"], found["plain"]["fresh_loss"])
+        self.assertGreater(found["divergence"], 0)
+        self.assertGreater(found["cost"], 0)
+
+    def test_text(self):
+        text = self.run_ok("certify", trained_runs() / "standard-seed1", *QUICK)
+        for part in ["risk at most", "not the one that was trained", "best of ten drawn",
+                     "best linear predictor", "1,000 held-out samples", "confidence 0.95"]:
+            self.assertIn(part, text)
+
+    def test_several_runs_as_alone_and_as_rows(self):
+        together = self.certify(trained_runs(), "--rows", "rows.jsonl", "--threads", 2)
+        self.assertEqual(len(together), 4)
+        rows = [json.loads(line) for line in (self.folder / "rows.jsonl").read_text().splitlines()]
+        alone = self.certify(trained_runs() / "standard-seed1", "--threads", 3)
+        for found in [*together, *rows, *alone]:
+            del found["seconds"]
+        self.assertCountEqual(rows, together)
+        self.assertEqual(alone, together[3:])
+        self.certify(trained_runs() / "positional-seed0", "--rows", "rows.jsonl")
+        self.assertEqual(len((self.folder / "rows.jsonl").read_text().splitlines()), 5)
+
+    def test_refusals(self):
+        run = trained_runs() / "positional-seed0"
+        for flags, expected in [(("--delta", 0), "--delta 0"), (("--delta", 1), "below 1"),
+                                (("--clip", -1), "above 0"), (("--samples", 0), "at least 1"),
+                                (("--steps", -1), "--steps -1"), (("--draws", 0), "--draws 0")]:
+            self.run_error(2, "certify", run, *flags, message=expected)
+        self.run_error(3, "certify", run, "--samples", 30000, message=["not 30000", "own m"])
+        self.run_error(4, "certify", "nothing", message="no such file or folder")
+        self.run_error(4, "certify", run / "config.toml", message="is not of a run")
+        self.run_error(1, "certify", run, *QUICK, "--rows", "missing/rows.jsonl",
+                       message="cannot write 'missing/rows.jsonl'")
+        self.run_ok("train", *tiny(fresh=True), "--out", "fresh")
+        self.run_error(3, "certify", "fresh", message="new samples every epoch")
+        self.run_ok("train", *tiny(normalisation="before", join="add"), "--out", "other")
+        self.run_error(3, "certify", "other", message="adds residuals")
+        self.run_ok("compile", "cumulative-sum", "--length", 4, "-o", "program.safetensors")
+        self.run_error(4, "certify", "program.safetensors", message="is not of a run")
+
+
+if __name__ == "__main__":
+    unittest.main()
