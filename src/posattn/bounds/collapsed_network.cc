@@ -52,7 +52,7 @@ AffineMap map_of(const Parameters<double>& parameters, const std::string& name, 
 
 // E and e of a layer's input z = E s + e. Any encoding of positions is linear in one-hot rows.
 AffineMap encoder_of(const ModelSpec& spec, const Parameters<double>& parameters) {
-  const AffineMap stored = map_of(parameters, std::string(names::encoding), spec.input_size());
+  AffineMap stored = map_of(parameters, std::string(names::encoding), spec.input_size());
   if (!spec.positions_in_input) return stored;
   Matrix positions(spec.nodes(), spec.encoding_size);
   positions.values = positions_of(spec, parameters);

@@ -58,6 +58,7 @@ TEST(Covering, CorrectionsOfLemma3) {
     const double length = 2, weight = 0.1 + 3 * random.uniform(), radius = 0.3 + random.uniform();
     const Vector w = on_sphere(random, size, weight);
     std::vector<Vector> x;
+    x.reserve(static_cast<size_t>(points));
     for (int t = 0; t < points; ++t)
       x.push_back(on_sphere(random, size, length * random.uniform()));
     Vector difference = w;  // w - v
@@ -99,6 +100,7 @@ TEST(Covering, SeparatedAttention) {
   for (const int nodes : {2, 3, 5, 9}) {
     for (const double radius : {0.1, 0.3, 0.9, 2.0}) {
       std::vector<Vector> candidates;
+      candidates.reserve(1000);
       for (int c = 0; c < 1000; ++c)
         candidates.push_back(in_simplex(random, nodes, 0.1 * (c % 50)));
       const size_t found = separated(candidates, 2 * radius, [](const Vector& a, const Vector& b) {

@@ -49,6 +49,7 @@ std::vector<CoveredMatrix> covered_matrices(const NetworkNorms& norms, const Pro
 // Lemma 8: ln S with S = sum of (P C)^(2/3). The best split of an error E costs S^3 / E^2.
 double log_split(const std::vector<CoveredMatrix>& matrices) {
   std::vector<double> parts;
+  parts.reserve(matrices.size());
   for (const CoveredMatrix& matrix : matrices) {
     parts.push_back((matrix.log_sensitivity + matrix.log_size) * 2 / 3);
   }

@@ -96,6 +96,7 @@ std::vector<LayerWeightNorms> weight_norms(const ModelSpec& spec,
                                            const Parameters<double>& parameters,
                                            std::span<const double> x) {
   std::vector<LayerWeightNorms> layers;
+  layers.reserve(static_cast<size_t>(spec.depth));
   for (int l = 0; l < spec.depth; ++l) layers.push_back(norms_of_weights(spec, parameters, l));
   if (x.empty()) return layers;
   const std::vector<std::set<UnitsOn>> met = patterns_met(collapse(spec, parameters), x);
