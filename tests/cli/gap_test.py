@@ -37,6 +37,17 @@ class Gap(CliCase):
         for part in ["4 runs", "Kendall's tau", "path norm", "Jacobian on data", "bound by norms"]:
             self.assertIn(part, text)
 
+    def test_certificates(self):
+        self.run_ok("certify", trained_runs(), "--steps", 20, "--draws", 100, "--rows", "rows.jsonl")
+        found = self.run_json("gap", trained_runs(), "--fresh-samples", 200, "--certificates", "rows.jsonl")
+        self.assertEqual(list(found["kendall"]), [*MEASURES, "certificate"])
+        for run in found["runs"]:
+            self.assertLessEqual(run["measures"]["certificate"], 1)
+        with open(self.folder / "one.jsonl", "w") as file:
+            file.write('{"run": "another", "randomised": {"bound": 0.5}}\n')
+        self.run_error(4, "gap", trained_runs(), "--certificates", "one.jsonl", message="no certificate of")
+        self.run_error(4, "gap", trained_runs(), "--certificates", "none.jsonl", message="none.jsonl")
+
     def test_refusals(self):
         self.run_ok("compile", "sort", "--length", 4, "-o", "sort.safetensors")
         self.run_error(4, "gap", "sort.safetensors", message="a model file alone")

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <numbers>
 
 #include "posattn/cli/text_table.h"
 
@@ -54,12 +53,6 @@ nlohmann::ordered_json certificate_json(const CertifiedRun& run, const CertifyOp
             {"hold_out_bound", certificate.hold_out_bound}}},
           {"constant", certificate.simple.constant},
           {"linear", certificate.simple.linear},
-          {"indicators",
-           {{"distance", certificate.indicators.distance},
-            {"log10_path_norm", certificate.indicators.log_path_norm / std::numbers::ln10},
-            {"jacobian", certificate.indicators.jacobian},
-            {"log10_norm_bound", certificate.indicators.log_norm_bound / std::numbers::ln10},
-            {"log10_count_bound", certificate.indicators.log_count_bound / std::numbers::ln10}}},
           {"seconds", seconds}};
 }
 

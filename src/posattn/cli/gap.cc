@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "posattn/base/error.h"
+#include "posattn/base/file.h"
+#include "posattn/bounds/certificate/certificate_rows.h"
 #include "posattn/bounds/gap_measures.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/gap_output.h"
@@ -15,8 +17,11 @@
 namespace posattn {
 namespace {
 
+constexpr uint64_t most_rows_bytes = uint64_t{1} << 26;
+
 struct GapFlags {
   std::vector<std::string> runs;
+  std::string certificates;
   double clip = 1;
   int64_t fresh_samples = 20'000;
   int threads = 0;
@@ -37,6 +42,20 @@ bounds::GapRun measured_run(const std::filesystem::path& model, const GapFlags& 
                                                  .threads = thread_count(flags.threads)});
 }
 
+// What `certify --rows` proved of each run, as one more number.
+void add_certificates(const std::string& file, std::vector<bounds::GapRun>& runs) {
+  const auto risks = bounds::certified_risks(read_text_file(file, most_rows_bytes), file);
+  for (bounds::GapRun& run : runs) {
+    const auto found = risks.find(run.name);
+    if (found == risks.end()) {
+      throw Error(ExitCode::data, fmt::format("no certificate of {} in '{}'", run.name, file),
+                  "a line for every run, with the run's name as it is given here",
+                  fmt::format("posattn certify {} --rows {}", run.name, file));
+    }
+    run.values.push_back(found->second);
+  }
+}
+
 ExitCode measure_gaps(const GapFlags& flags) {
   std::vector<bounds::GapRun> runs;
   for (const std::string& name : flags.runs) {
@@ -44,7 +63,12 @@ ExitCode measure_gaps(const GapFlags& flags) {
       runs.push_back(measured_run(path, flags));
     }
   }
-  write_output(flags.json ? gap_json(runs) : gap_text(runs));
+  std::vector<bounds::GapMeasure> measures = bounds::gap_measures();
+  if (!flags.certificates.empty()) {
+    measures.push_back({"certificate", "certificate"});
+    add_certificates(flags.certificates, runs);
+  }
+  write_output(flags.json ? gap_json(runs, measures) : gap_text(runs, measures));
   return ExitCode::done;
 }
 
@@ -69,6 +93,10 @@ void add_gap(CommandLine& command_line) {
       ->option_text("NUMBER [1]");
   command.add_option("--fresh-samples", flags->fresh_samples, "For the measured gap")
       ->option_text("INT [20000]");
+  command
+      .add_option("--certificates", flags->certificates,
+                  "Lines of `certify --rows`: their bounds as one more number")
+      ->option_text("FILE");
   command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
   add_json_flag(command, flags->json);

@@ -13,6 +13,7 @@ namespace posattn {
 namespace {
 
 using bounds::Compared;
+using bounds::GapMeasure;
 using bounds::GapRun;
 using bounds::RankCorrelation;
 
@@ -49,10 +50,10 @@ std::string correlation_cell(const RankCorrelation& found) {
 
 }  // namespace
 
-std::string gap_text(const std::vector<GapRun>& runs) {
+std::string gap_text(const std::vector<GapRun>& runs, const std::vector<GapMeasure>& measures) {
   TextTable table({"Kendall's tau with the gap", "all pairs", "one architecture", "and samples"});
-  for (size_t i = 0; i < bounds::gap_measures().size(); ++i) {
-    std::vector<std::string> row = {bounds::gap_measures()[i].words};
+  for (size_t i = 0; i < measures.size(); ++i) {
+    std::vector<std::string> row = {measures[i].words};
     for (const auto& [compared, name] : comparisons) {
       row.push_back(correlation_cell(gap_correlation(runs, i, compared)));
     }
@@ -61,9 +62,8 @@ std::string gap_text(const std::vector<GapRun>& runs) {
   return fmt::format("{} runs, medians\n{}\n{}", runs.size(), gap_table(runs), table.to_string());
 }
 
-std::string gap_json(const std::vector<GapRun>& runs) {
+std::string gap_json(const std::vector<GapRun>& runs, const std::vector<GapMeasure>& measures) {
   using Json = nlohmann::ordered_json;
-  const auto& measures = bounds::gap_measures();
   Json list = Json::array(), correlations = Json::object();
   for (const GapRun& run : runs) {
     Json entry = {{"run", run.name},

@@ -8,7 +8,10 @@
 
 namespace posattn {
 
-std::string gap_text(const std::vector<bounds::GapRun>& runs);
-std::string gap_json(const std::vector<bounds::GapRun>& runs);
+// `measures` are the runs' values.
+std::string gap_text(const std::vector<bounds::GapRun>& runs,
+                     const std::vector<bounds::GapMeasure>& measures);
+std::string gap_json(const std::vector<bounds::GapRun>& runs,
+                     const std::vector<bounds::GapMeasure>& measures);
 
 }  // namespace posattn

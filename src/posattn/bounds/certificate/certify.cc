@@ -6,14 +6,11 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/certificate/gap_measures.h"
 #include "posattn/bounds/certificate/noise.h"
 #include "posattn/bounds/certificate/noisy_loss.h"
 #include "posattn/bounds/certificate/statement.h"
 #include "posattn/bounds/collapsed_network.h"
-#include "posattn/bounds/count_bound.h"
 #include "posattn/bounds/measured_gap.h"
-#include "posattn/bounds/norm_bound.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run_parts.h"
 
@@ -89,23 +86,6 @@ void state_drawn(const Setting& setting, const CertifyOptions& options, Certific
     network.bound = shared;
     if (best) certificate.best_of_ten = network;
   }
-}
-
-GapIndicators indicators_of(const CertifiedRun& run, const CollapsedNetwork& trained,
-                            const Parameters<float>& initial, const LabelledSamples& fresh,
-                            const CertifyOptions& options) {
-  constexpr int64_t jacobian_samples = 64;
-  const NetworkNorms norms = norms_of(trained);
-  const BoundSetting setting{.samples = run.config.samples,
-                             .range = run.config.range,
-                             .clip = options.clip,
-                             .delta = options.delta};
-  return {.distance = distance_between(run.model.parameters, initial),
-          .log_path_norm = log_path_norm(trained),
-          .jacobian =
-              mean_jacobian_norm(trained, fresh.inputs, std::min(jacobian_samples, fresh.samples)),
-          .log_norm_bound = norm_bound(norms, setting).log_gap,
-          .log_count_bound = std::log(count_bound(norms, setting).gap)};
 }
 
 // From units of b^2.
@@ -206,7 +186,6 @@ std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions
       expectation_bound(plain_loss(fresh_samples_of(run.model, hold_out_samples, options.threads)),
                         hold_out_samples, options.delta);
   certificate.simple = simple_predictors(training, fresh, options.clip);
-  certificate.indicators = indicators_of(run, trained, first.parameters, fresh, options);
   scale_losses(certificate, square);
   return certificate;
 }

@@ -43,15 +43,6 @@ struct DrawnNetwork {
   double log_ratio = 0;  // ln dQ/dP, with the cost of the scales
 };
 
-// Of the network as it was trained: what else may tell how large its gap is.
-struct GapIndicators {
-  double distance = 0;         // from the initial weights
-  double log_path_norm = 0;    // gap_measures.h
-  double jacobian = 0;         // mean Frobenius norm on fresh samples
-  double log_norm_bound = 0;   // on the gap, norm_bound.h
-  double log_count_bound = 0;  // on the gap, count_bound.h
-};
-
 struct Certificate {
   int64_t samples = 0;      // m
   int64_t coordinates = 0;  // numbers of the collapsed network
@@ -69,7 +60,6 @@ struct Certificate {
   double plain_training_loss = 0, plain_fresh_loss = 0;  // the trained network, without noise
   double hold_out_bound = 0;  // its risk, from 1,000 samples that training did not see
   SimplePredictors simple;    // on fresh samples
-  GapIndicators indicators;
 };
 
 // Throws Error(configuration) with the reason where a certificate would not hold: a model that does

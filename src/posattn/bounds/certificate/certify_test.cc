@@ -51,10 +51,6 @@ TEST(Certify, SaysWhatHoldsAndWhatWasMeasured) {
     EXPECT_GT(found->best_of_ten.bound, found->best_of_ten.training_loss);
     EXPECT_GT(found->hold_out_bound, found->plain_fresh_loss);
     EXPECT_GT(found->simple.constant, found->simple.linear);
-    EXPECT_GT(found->indicators.distance, 0);
-    EXPECT_GT(found->indicators.jacobian, 0);
-    EXPECT_TRUE(std::isfinite(found->indicators.log_path_norm));
-    EXPECT_GT(std::exp(found->indicators.log_norm_bound), 1);
 
     options.threads = 3;
     const std::optional<Certificate> again = certify(run, options);
