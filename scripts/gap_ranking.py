@@ -20,6 +20,7 @@ INDICATORS = {
     "certificate, randomised network": lambda row: row["randomised"]["bound"],
     "certificate less its training loss": lambda row: row["randomised"]["bound"] - row["randomised"]["training_loss"],
     "KL / m": lambda row: row["divergence"] / row["samples"],
+    "1 / m": lambda row: 1 / row["samples"],
     "training loss": lambda row: row["plain"]["training_loss"],
 }
 
