@@ -31,6 +31,7 @@ std::string gap_table(const std::vector<GapRun>& runs) {
     const std::vector<const GapRun*>& members = group;
     const auto median = [&](auto get) {
       std::vector<double> values;
+      values.reserve(members.size());
       for (const GapRun* run : members) values.push_back(get(run->measured));
       return short_number(spread_of(values).median);
     };
