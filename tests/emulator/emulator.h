@@ -15,7 +15,8 @@
 //     destination is NaN until the wait;
 //   - missing barriers: threads run one after the other until they have to wait, from the first to
 //     the last in even blocks, from the last to the first in odd blocks;
-//   - work of a second stream that nobody waits for: in a captured graph it comes as late as it may;
+//   - work of a second stream that nobody waits for: in a captured graph it comes as late as it
+//   may;
 //   - barriers and warp collectives that not all threads reach: the program ends with a message;
 //   - with the address sanitizer: accesses beyond an allocation or the dynamic shared memory.
 // Static __shared__ arrays keep what the previous block left there.

@@ -4,12 +4,12 @@
 #include <span>
 
 #include "posattn/kernels/cuda/graph.h"
+#include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/training/cuda/fleet_data.h"
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/cuda/fresh_samples.h"
-#include "posattn/kernels/cuda/stream.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/run_parts.h"
 

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "posattn/base/error.h"
+#include "posattn/kernels/cuda/stream.h"
 #include "posattn/training/batches.h"
 #include "posattn/training/cuda/fleet_data.h"
 #include "posattn/training/cuda/fleet_slot.h"
-#include "posattn/kernels/cuda/stream.h"
 #include "posattn/training/run_parts.h"
 #include "posattn/training/token_task_test.h"
 
