@@ -104,14 +104,14 @@ class Trainer {
   }
 
  private:
-  static constexpr int64_t check_every = 200;  // steps
+  static constexpr int64_t check_every = 500;  // steps
 
   // Large steps are quick, and may leave a good posterior for one whose networks are all noise.
   // Then it goes back to the best one seen, and on with half the rates. The running loss lags
   // behind such a fall, so the posterior is measured as it is.
   void keep_or_return(uint32_t variant) {
-    constexpr double much_worse = 1.3;
-    const MonteCarlo check{.draws = 100,
+    constexpr double much_worse = 1.5;
+    const MonteCarlo check{.draws = 300,
                            .clip = options_.clip,
                            .seed = options_.seed,
                            .purpose = Purpose::posterior_training,
