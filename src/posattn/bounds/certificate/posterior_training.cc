@@ -110,7 +110,6 @@ class Trainer {
   // Then it goes back to the best one seen, and on with half the rates. The running loss lags
   // behind such a fall, so the posterior is measured as it is.
   void keep_or_return(uint32_t variant) {
-    constexpr double much_worse = 1.5;
     const MonteCarlo check{.draws = 300,
                            .clip = options_.clip,
                            .seed = options_.seed,
@@ -128,7 +127,7 @@ class Trainer {
       best_bound_ = bound;
       best_loss_ = loss;
       best_ = posterior_;
-    } else if (bound > much_worse * best_bound_) {
+    } else if (bound > std::min(1.5 * best_bound_, (1 + best_bound_) / 2)) {
       posterior_ = best_;
       loss_ = best_loss_;
       mean_steps_ = deviation_steps_ = AdamMeans(coordinates_.size());

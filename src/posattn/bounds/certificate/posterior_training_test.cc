@@ -48,7 +48,7 @@ TEST(PosteriorTraining, ReturnsFromStepsThatWereTooLarge) {
   const testing::SmallData data(2000, initial.real_nodes);
   const LabelledSamples samples{data.inputs, data.targets, 2000};
   PosteriorTraining options;
-  options.steps = 1000;
+  options.steps = 3000;
   options.samples = 10;
   options.rate = 3;
   options.deviation_rate = 0.3;
