@@ -62,11 +62,12 @@ void state_randomised(const Setting& setting, const CertifyOptions& options,
 
 void state_drawn(const Setting& setting, const CertifyOptions& options, Certificate& certificate) {
   std::vector<float> noise(setting.coordinates.size()), weights(noise.size());
+  const std::vector<float> deviations = deviations_of(setting.posterior);
   for (int d = 0; d < drawn_networks; ++d) {
     RandomStream random(setting.seed, Purpose::posterior_draws,
                         static_cast<uint32_t>(Draws::networks), static_cast<uint32_t>(d));
     fill_normal(random, noise);
-    add_noise(setting.posterior, noise, weights);
+    add_noise(setting.posterior.mean, deviations, noise, weights);
     DrawnNetwork network;
     network.log_ratio =
         setting.prior.log_ratio(setting.posterior, setting.scales.variances, noise) +

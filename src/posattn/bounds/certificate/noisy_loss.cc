@@ -35,6 +35,7 @@ double loss_on(const Coordinates& coordinates, const std::vector<float>& weights
 std::vector<double> noisy_losses(const Coordinates& coordinates, const Posterior& posterior,
                                  const LabelledSamples& data, const MonteCarlo& options) {
   std::vector<double> losses(options.draws);
+  const std::vector<float> deviations = deviations_of(posterior);
   constexpr int64_t per_part = 100;
   const int nodes = coordinates.real_nodes();
   parallel_for((options.draws + per_part - 1) / per_part, options.threads, [&](int64_t part) {
@@ -43,10 +44,9 @@ std::vector<double> noisy_losses(const Coordinates& coordinates, const Posterior
     std::vector<float> inputs(static_cast<size_t>(options.samples) * nodes), targets(inputs.size());
     const int64_t end = std::min(options.draws, (part + 1) * per_part);
     for (int64_t d = part * per_part; d < end; ++d) {
-      RandomStream random(options.seed, Purpose::posterior_draws, options.variant,
-                          static_cast<uint32_t>(d));
+      RandomStream random(options.seed, options.purpose, options.variant, static_cast<uint32_t>(d));
       fill_normal(random, noise);
-      add_noise(posterior, noise, weights);
+      add_noise(posterior.mean, deviations, noise, weights);
       for (int b = 0; b < options.samples; ++b) {
         const int64_t from = int64_t{random.below(static_cast<uint32_t>(data.samples))} * nodes;
         std::copy_n(data.inputs.data() + from, nodes, inputs.data() + int64_t{b} * nodes);
@@ -59,11 +59,17 @@ std::vector<double> noisy_losses(const Coordinates& coordinates, const Posterior
   return losses;
 }
 
-void add_noise(const Posterior& posterior, const std::vector<float>& noise,
-               std::vector<float>& weights) {
-  for (size_t k = 0; k < noise.size(); ++k) {
-    weights[k] = posterior.mean[k] + std::exp(posterior.log_deviation[k]) * noise[k];
-  }
+std::vector<float> deviations_of(const Posterior& posterior) {
+  std::vector<float> deviations(posterior.log_deviation.size());
+  std::ranges::transform(posterior.log_deviation, deviations.begin(),
+                         [](float logarithm) { return std::exp(logarithm); });
+  return deviations;
+}
+
+void add_noise(const std::vector<float>& mean, const std::vector<float>& deviations,
+               const std::vector<float>& noise, std::vector<float>& weights) {
+#pragma omp simd
+  for (size_t k = 0; k < noise.size(); ++k) weights[k] = mean[k] + deviations[k] * noise[k];
 }
 
 }  // namespace posattn::bounds

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "posattn/base/random.h"
 #include "posattn/bounds/certificate/coordinates.h"
 #include "posattn/bounds/certificate/gaussians.h"
 #include "posattn/bounds/certificate/labelled_samples.h"
@@ -19,6 +20,7 @@ struct MonteCarlo {
   int samples = 10;  // of each network
   double clip = 1;
   uint64_t seed = 0;
+  Purpose purpose = Purpose::posterior_draws;
   uint32_t variant = 0;  // other draws of the same seed
   int threads = 1;
 };
@@ -28,8 +30,10 @@ struct MonteCarlo {
 std::vector<double> noisy_losses(const Coordinates& coordinates, const Posterior& posterior,
                                  const LabelledSamples& data, const MonteCarlo& options);
 
+// sigma
+std::vector<float> deviations_of(const Posterior& posterior);
 // mu + sigma noise
-void add_noise(const Posterior& posterior, const std::vector<float>& noise,
-               std::vector<float>& weights);
+void add_noise(const std::vector<float>& mean, const std::vector<float>& deviations,
+               const std::vector<float>& noise, std::vector<float>& weights);
 
 }  // namespace posattn::bounds

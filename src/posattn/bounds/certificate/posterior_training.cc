@@ -7,6 +7,8 @@
 
 #include "posattn/base/parallel.h"
 #include "posattn/bounds/certificate/noise.h"
+#include "posattn/bounds/certificate/noisy_loss.h"
+#include "posattn/bounds/certificate/statement.h"
 #include "posattn/bounds/kl_inverse.h"
 
 namespace posattn::bounds {
@@ -71,8 +73,7 @@ class Trainer {
     for (int d = 0; d < options.draws; ++d) networks_.emplace_back(coordinates, options.samples);
   }
 
-  // The last one, unless one before it was clearly better: running means are noisy.
-  Posterior result() const { return bound_ <= 1.1 * best_bound_ ? posterior_ : best_; }
+  const Posterior& posterior() const { return posterior_; }
 
   PosteriorProgress step(int64_t index) {
     const auto variant = static_cast<uint32_t>(index);
@@ -96,33 +97,42 @@ class Trainer {
     // The weight of the divergence. A bound near 1 would hardly move with it, and stay there.
     const double q = std::clamp(loss_, 1e-6, 0.4), p = std::clamp(progress.bound, 1.01 * q, 0.5);
     const double weight = 1 / (m * std::log(p * (1 - q) / (q * (1 - p))));
-    if (!keep_or_return(progress)) {
-      move(variances, static_cast<float>(weight), caution_ * rate_factor(index));
-    }
+    if (index == 0) keep_or_return(variant);
+    move(variances, static_cast<float>(weight), caution_ * rate_factor(index));
+    if ((index + 1) % check_every == 0 || index + 1 == options_.steps) keep_or_return(variant + 1);
     return progress;
   }
 
  private:
+  static constexpr int64_t check_every = 500;  // steps
+
   // Large steps are quick, and may leave a good posterior for one whose networks are all noise.
-  // Then it goes back to the best one seen, and on with half the rates. True: it did.
-  bool keep_or_return(const PosteriorProgress& progress) {
-    constexpr double much_worse = 1.3;
-    constexpr int64_t settled = 100;  // steps after which the running loss means something
-    bound_ = progress.bound;
-    if (++since_return_ < settled) return false;
-    if (bound_ <= best_bound_) {
-      best_bound_ = bound_;
-      best_loss_ = loss_;
-      best_ = posterior_;
-      return false;
+  // Then it goes back to the best one seen, and on with half the rates. The running loss lags
+  // behind such a fall, so the posterior is measured as it is.
+  void keep_or_return(uint32_t variant) {
+    const MonteCarlo check{.draws = 300,
+                           .clip = options_.clip,
+                           .seed = options_.seed,
+                           .purpose = Purpose::posterior_training,
+                           .variant = ~variant,  // beside those of the steps
+                           .threads = options_.threads};
+    double loss = 0;
+    for (const double one : noisy_losses(coordinates_, posterior_, data_, check)) {
+      loss += one / static_cast<double>(check.draws);
     }
-    if (bound_ < much_worse * best_bound_) return false;
-    posterior_ = best_;
-    loss_ = best_loss_;
-    mean_steps_ = deviation_steps_ = AdamMeans(coordinates_.size());
-    caution_ /= 2;
-    since_return_ = 0;
-    return true;
+    const double bound =
+        randomised_bound(loss, prior_.divergence(posterior_, prior_.best_variances(posterior_)),
+                         data_.samples, options_.delta);
+    if (bound <= best_bound_) {
+      best_bound_ = bound;
+      best_loss_ = loss;
+      best_ = posterior_;
+    } else if (bound > std::min(1.5 * best_bound_, (1 + best_bound_) / 2)) {
+      posterior_ = best_;
+      loss_ = best_loss_;
+      mean_steps_ = deviation_steps_ = AdamMeans(coordinates_.size());
+      caution_ /= 2;
+    }
   }
 
   // Rises over the first steps, falls to nothing as a cosine.
@@ -216,11 +226,10 @@ class Trainer {
   std::vector<float> noise_, deviation_, by_mean_, by_noise_;
   AdamMeans mean_steps_, deviation_steps_;
   std::vector<NoisyNetwork> networks_;
-  double loss_ = 0, bound_ = 1;  // running
+  double loss_ = 0;  // running
   Posterior best_;
   double best_loss_ = 1, best_bound_ = std::numeric_limits<double>::infinity();
   double caution_ = 1;
-  int64_t since_return_ = 0;
 };
 
 }  // namespace
@@ -235,7 +244,7 @@ Posterior train_posterior(const Coordinates& coordinates, const GaussianPrior& p
     const PosteriorProgress progress = trainer.step(index);
     if (options.progress) options.progress(progress);
   }
-  return trainer.result();
+  return trainer.posterior();
 }
 
 }  // namespace posattn::bounds

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "posattn/bounds/certificate/noisy_loss.h"
 #include "posattn/bounds/certificate/small_network_test.h"
+#include "posattn/bounds/certificate/statement.h"
 
 namespace posattn::bounds {
 namespace {
@@ -35,6 +37,31 @@ TEST_P(PosteriorTrainingTest, LowersTheBoundWhateverTheThreads) {
   }
   EXPECT_EQ(found[0].mean, found[1].mean);
   EXPECT_EQ(found[0].log_deviation, found[1].log_deviation);
+}
+
+// Steps so large that they leave a good posterior: it comes back to it.
+TEST(PosteriorTraining, ReturnsFromStepsThatWereTooLarge) {
+  const CollapsedNetwork initial = testing::small_network("positional", 1),
+                         trained = testing::small_network("positional", 2);
+  const Coordinates coordinates(initial, true);
+  const GaussianPrior prior(coordinates.groups(), coordinates.values(initial));
+  const testing::SmallData data(2000, initial.real_nodes);
+  const LabelledSamples samples{data.inputs, data.targets, 2000};
+  PosteriorTraining options;
+  options.steps = 3000;
+  options.samples = 10;
+  options.rate = 3;
+  options.deviation_rate = 0.3;
+  options.clip = 2;
+  const Posterior found =
+      train_posterior(coordinates, prior, coordinates.values(trained), samples, options);
+  double loss = 0;
+  for (const double one : noisy_losses(coordinates, found, samples, {.draws = 1000, .clip = 2})) {
+    loss += one / 1000;
+  }
+  const double bound = randomised_bound(loss, prior.divergence(found, prior.best_variances(found)),
+                                        2000, options.delta);
+  EXPECT_LT(bound, 0.25);  // 1 where it does not come back
 }
 
 TEST(PosteriorTraining, EndsWhenAsked) {
