@@ -33,20 +33,12 @@ struct BoundFlags {
   ModelHints hints;
 };
 
-// The settings that lie beside a run's model; nothing for a model file alone.
-std::optional<RunConfig> run_of(const std::filesystem::path& model) {
-  const std::filesystem::path file = model.parent_path() / "config.toml";
-  std::error_code ignored;
-  if (model.filename() != "model.safetensors" || !std::filesystem::exists(file, ignored)) return {};
-  return read_config_file(file).config;
-}
-
 std::vector<bounds::BoundReport> reports_of(const BoundFlags& flags) {
   std::vector<bounds::BoundReport> reports;
   for (const std::string& name : flags.models) {
     for (const std::filesystem::path& path : find_models(name).models) {
       bounds::ReportRequest request = flags.request;
-      request.run = run_of(path);
+      request.run = settings_beside(path);
       request.name = request.run ? path.parent_path().string() : path.string();
       request.threads = thread_count(flags.threads);
       reports.push_back(bound_report(read_model(path, flags.hints), request));

@@ -56,15 +56,15 @@ void check_flags(const CertifyFlags& flags) {
 }
 
 CertifiedRun read_run(const std::filesystem::path& model) {
-  const std::filesystem::path folder = model.parent_path(), config = folder / "config.toml";
-  if (model.filename() != "model.safetensors" || !std::filesystem::exists(config)) {
+  const std::optional<RunConfig> settings = settings_beside(model);
+  if (!settings) {
     throw Error(ExitCode::data, fmt::format("'{}' is not of a run", model.string()),
                 "the folder of a run: a certificate needs its training set and initial weights");
   }
-  CertifiedRun run{folder.string(), read_config_file(config).config, load_model(model)};
+  CertifiedRun run{model.parent_path().string(), *settings, load_model(model)};
   if (model_spec(run.config) != run.model.spec) {
     throw Error(ExitCode::data,
-                fmt::format("'{}' holds another model than its config.toml says", folder.string()),
+                fmt::format("'{}' holds another model than its config.toml says", run.name),
                 "the folder as training left it");
   }
   return run;

@@ -29,14 +29,13 @@ struct GapFlags {
 };
 
 bounds::GapRun measured_run(const std::filesystem::path& model, const GapFlags& flags) {
-  const std::filesystem::path folder = model.parent_path(), settings = folder / "config.toml";
-  std::error_code ignored;
-  if (model.filename() != "model.safetensors" || !std::filesystem::exists(settings, ignored)) {
+  const std::optional<RunConfig> settings = settings_beside(model);
+  if (!settings) {
     throw Error(ExitCode::data, fmt::format("'{}' is a model file alone", model.string()),
                 "runs, as train writes them: a gap needs the samples of training");
   }
-  return bounds::gap_run(read_model(model, {}), {.name = folder.string(),
-                                                 .run = read_config_file(settings).config,
+  return bounds::gap_run(read_model(model, {}), {.name = model.parent_path().string(),
+                                                 .run = *settings,
                                                  .clip = flags.clip,
                                                  .fresh_samples = flags.fresh_samples,
                                                  .threads = thread_count(flags.threads)});

@@ -86,6 +86,13 @@ Model read_model(const fs::path& path, const ModelHints& hints) {
   return model;
 }
 
+std::optional<RunConfig> settings_beside(const std::filesystem::path& model) {
+  const std::filesystem::path file = model.parent_path() / "config.toml";
+  std::error_code ignored;
+  if (model.filename() != "model.safetensors" || !std::filesystem::exists(file, ignored)) return {};
+  return read_config_file(file).config;
+}
+
 void add_hint_flags(CLI::App& command, ModelHints& hints) {
   constexpr const char* group = "For files from elsewhere";
   command.add_option("--architecture", hints.architecture, "What the file's shapes leave open")

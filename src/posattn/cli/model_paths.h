@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "posattn/model/model_file.h"
+#include "posattn/training/run_config.h"
 
 namespace CLI {
 class App;
@@ -27,6 +29,9 @@ std::filesystem::path find_model(const std::string& name);
 // The model of a file. Where rows may be of several lengths its task, which says which, must be one
 // that is known; Error(data) names the file otherwise.
 Model read_model(const std::filesystem::path& path, const ModelHints& hints);
+
+// The settings that lie beside a run's model; nothing for a model file alone.
+std::optional<RunConfig> settings_beside(const std::filesystem::path& model);
 
 // --architecture, --task, --length and --heads: what a file without our metadata may leave open.
 void add_hint_flags(CLI::App& command, ModelHints& hints);
