@@ -51,7 +51,8 @@ void GeneralStep::softmax_backward(int layer, int64_t count, Rows<float> dscores
 }
 
 void GeneralStep::share_all() {
-  do_aside([&] {
+  if (attention(0).from_data()) return;
+  do_aside(asides_.scores, [&] {
     for (int layer = 0; layer < spec_.depth; ++layer) {
       std::visit(
           [&](const auto& kind) {
@@ -59,7 +60,7 @@ void GeneralStep::share_all() {
             if constexpr (!std::is_same_v<Kind, DataScores>) share(kind, layer);
           },
           attention(layer).scores);
-      aside_.shared[layer].record(lane_.stream);
+      asides_.shared[layer].record(lane_.stream);
     }
   });
 }
@@ -67,7 +68,7 @@ void GeneralStep::share_all() {
 void GeneralStep::attend(int layer) {
   const Scores& scores = attention(layer).scores;
   if (const auto* kind = std::get_if<DataScores>(&scores)) return attend_from_data(*kind, layer);
-  wait_for(aside_.shared[layer]);
+  wait_for(asides_.shared[layer]);
   const GeneralLayout::Layer& l = layout_.layers[layer];
   if (mixes_at_once()) {
     return enqueue_mixing(mixing_shape(layer), attention_rows(l.attention), false, rows_of(l.value),
@@ -133,7 +134,7 @@ Product GeneralStep::attend_backward(int layer, Rows<float> dheard, Product end)
     attend_from_data_backward(*kind, layer, dheard, end);
     return added_to();
   }
-  do_aside([&] {
+  do_aside(asides_.scores, [&] {
     shared_gradient(layer);
     std::visit(
         [&](const auto& kind) {
@@ -141,6 +142,7 @@ Product GeneralStep::attend_backward(int layer, Rows<float> dheard, Product end)
           if constexpr (!std::is_same_v<Kind, DataScores>) share_backward(kind, layer);
         },
         scores);
+    asides_.scores.layer[layer].record(lane_.stream);
   });
   mix_backward(layer);
   return end;

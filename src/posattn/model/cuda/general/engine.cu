@@ -15,20 +15,17 @@ class GeneralEngine : public StepEngine {
         layout_(shape, plan_, attention_budget),
         activations_(shape.slots * layout_.floats),
         workspace_(shape.slots * product_workspace),
-        aside_(shape.slots * product_workspace),
+        asides_(shape.spec.depth, shape.slots * product_workspace),
         errors_(shape.slots * layout_.nodes),
         label_counts_(shape.slots * layout_.nodes),
         positions_(positions_table(shape.spec)),
-        rotation_(rotation_table(shape.spec)) {
-    aside_.shared.resize(shape.spec.depth);
-    aside_.layer.resize(shape.spec.depth);
-  }
+        rotation_(rotation_table(shape.spec)) {}
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
                cudaStream_t stream) override {
     const GeneralMemory memory{activations_.data(),  workspace_.data(), errors_.data(),
                                label_counts_.data(), positions_.data(), rotation_.data()};
-    GeneralStep(shape_, plan_, layout_, memory, aside_, data, parameters, gradients, stream)
+    GeneralStep(shape_, plan_, layout_, memory, asides_, data, parameters, gradients, stream)
         .run(losses);
   }
   const char* name() const override { return "general"; }
@@ -38,7 +35,7 @@ class GeneralEngine : public StepEngine {
   Plan plan_;
   GeneralLayout layout_;
   DeviceBuffer<float> activations_, workspace_;
-  Aside aside_;
+  Asides asides_;
   DeviceBuffer<double> errors_;
   DeviceBuffer<int32_t> label_counts_;
   DeviceBuffer<float> positions_, rotation_;
@@ -67,7 +64,7 @@ int64_t general_bytes(const FleetShape& shape) {
   const int64_t tables =
       layout.nodes * (int64_t{1} * (spec.uses_positions() ? spec.encoding_size : 0) +
                       (spec.rope ? spec.key_size() : 0));
-  const auto slot = static_cast<int64_t>((layout.floats + 2 * product_workspace) * sizeof(float) +
+  const auto slot = static_cast<int64_t>((layout.floats + 3 * product_workspace) * sizeof(float) +
                                          layout.nodes * (sizeof(double) + sizeof(int32_t)));
   return shape.slots * slot + tables * static_cast<int64_t>(sizeof(float));
 }

@@ -59,7 +59,8 @@ void GeneralStep::attend_fused_backward(const DataScores& kind, int layer, Rows<
     return linear_gradient(source_map(kind, layer), heard, dsource, dheard, end);
   }
   const LinearPart of_heard = part(kind.query_key, 0, spec_.width);
-  do_aside([&] { enqueue(weight_gradient(of_heard, layout_.rows, heard, matrix(dsource))); });
+  do_aside(asides_.weights,
+           [&] { enqueue(weight_gradient(of_heard, layout_.rows, heard, matrix(dsource))); });
   input_gradient(of_heard, layout_.rows, matrix(dsource), matrix(dheard), end);
   sum_samples(dsource, of_heard.out, layout_.samples);
   map_positions_gradient(part(kind.query_key, spec_.width, spec_.encoding_size));

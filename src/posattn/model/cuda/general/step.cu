@@ -4,22 +4,26 @@
 namespace posattn::cuda {
 
 GeneralStep::GeneralStep(const FleetShape& shape, const Plan& plan, const GeneralLayout& layout,
-                         const GeneralMemory& memory, Aside& aside, const StepData& data,
+                         const GeneralMemory& memory, Asides& asides, const StepData& data,
                          const float* parameters, float* gradients, cudaStream_t stream)
     : shape_(shape),
       spec_(shape.spec),
       plan_(plan),
       layout_(layout),
       memory_(memory),
-      aside_(aside),
+      asides_(asides),
       data_(data),
       parameters_(parameters),
       gradients_(gradients),
-      lane_{stream, memory.product_workspace, layout.node_sums[0]},
-      other_lane_{aside.stream.get(), aside.workspace.data(), layout.node_sums[1]} {}
+      lane_{stream, memory.product_workspace, layout.node_sums[0]} {}
 
 void GeneralStep::wait_for(const Event& event) {
   check(cudaStreamWaitEvent(lane_.stream, event.get(), 0), "cudaStreamWaitEvent");
+}
+
+void GeneralStep::wait_for_asides(int layer) {
+  wait_for(asides_.weights.layer[layer]);
+  if (!attention(layer).from_data()) wait_for(asides_.scores.layer[layer]);
 }
 
 void GeneralStep::run(double* losses) {
@@ -60,11 +64,11 @@ void GeneralStep::backward() {
                   rows_at(layout_.output, head.map.out), dx);
   if (head.norm) normalise_backward(*head.norm, layout_.x.back(), dx);
   for (int layer = spec_.depth - 1; layer >= 0; --layer) {
-    if (layer + 2 < spec_.depth) wait_for(aside_.layer[layer + 2]);
+    if (layer + 2 < spec_.depth) wait_for_asides(layer + 2);
     backward_layer(layer);
-    aside_.layer[layer].record(other_lane_.stream);
+    asides_.weights.layer[layer].record(asides_.weights.stream.get());
   }
-  wait_for(aside_.layer.front());
+  wait_for_asides(0);
   encode_backward(rows_of(layout_.dx(0)));
 }
 

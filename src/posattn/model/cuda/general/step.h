@@ -36,7 +36,7 @@ struct LinearPart {
 class GeneralStep {
  public:
   GeneralStep(const FleetShape& shape, const Plan& plan, const GeneralLayout& layout,
-              const GeneralMemory& memory, Aside& aside, const StepData& data,
+              const GeneralMemory& memory, Asides& asides, const StepData& data,
               const float* parameters, float* gradients, cudaStream_t stream);
 
   void run(double* losses);
@@ -45,9 +45,15 @@ class GeneralStep {
   enum class Bias { parameter, node_table };
 
   // general/step.cu
+  struct Lane {  // where work is enqueued, and memory of its own
+    cudaStream_t stream;
+    float* workspace;
+    int64_t node_sums;  // weights need none
+  };
   template <class Work>
-  void do_aside(const Work& work);  // what it enqueues goes to the second stream
+  void do_aside(Aside& aside, const Work& work);  // what work() enqueues goes there
   void wait_for(const Event& event);
+  void wait_for_asides(int layer);  // for their work of a layer
   void forward();
   void loss(double* losses);
   void backward();
@@ -179,26 +185,22 @@ class GeneralStep {
   const Plan& plan_;
   const GeneralLayout& layout_;
   const GeneralMemory& memory_;
-  Aside& aside_;
+  Asides& asides_;
   const StepData& data_;
   const float* parameters_;
   float* gradients_;
-  struct Lane {  // where work is enqueued, and memory of its own
-    cudaStream_t stream;
-    float* workspace;
-    int64_t node_sums;
-  };
-  Lane lane_, other_lane_;
+  Lane lane_;
   bool positions_have_gradient_ = false;  // of this step: the next one is added
 };
 
 template <class Work>
-void GeneralStep::do_aside(const Work& work) {
-  aside_.begin.record(lane_.stream);
-  std::swap(lane_, other_lane_);
-  wait_for(aside_.begin);
+void GeneralStep::do_aside(Aside& aside, const Work& work) {
+  aside.begin.record(lane_.stream);
+  const Lane before =
+      std::exchange(lane_, {aside.stream.get(), aside.workspace.data(), layout_.node_sums[1]});
+  wait_for(aside.begin);
   work();
-  std::swap(lane_, other_lane_);
+  lane_ = before;
 }
 
 }  // namespace posattn::cuda
