@@ -168,6 +168,9 @@ void add_bound(CommandLine& command_line) {
   command.add_option("--epochs", flags->changes.epochs, "Those of reproduce --epochs")
       ->option_text("INT")
       ->needs(experiment);
+  command.add_option("--precision", flags->changes.precision, "Those of reproduce --precision")
+      ->option_text("TEXT")
+      ->needs(experiment);
   CLI::Option* crossing =
       command
           .add_option("--crossing", flags->crossing,

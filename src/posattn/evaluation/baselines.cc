@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "posattn/base/error.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/evaluation/test_sums.h"
@@ -25,9 +28,11 @@ std::vector<float> outputs_of(const Baseline& baseline, const Dataset& set) {
 
 }  // namespace
 
-Baseline find_baseline(const Task& task, std::string_view name) {
+Baseline find_baseline(const Task& task, std::string_view name, std::vector<Baseline> more) {
+  std::vector<Baseline> all = task.baselines();
+  std::ranges::move(more, std::back_inserter(all));
   std::vector<std::string> known;
-  for (Baseline& baseline : task.baselines()) {
+  for (Baseline& baseline : all) {
     if (baseline.name == name) return std::move(baseline);
     known.push_back(baseline.name);
   }

@@ -12,8 +12,8 @@
 
 namespace posattn {
 
-// Throws unknown_name(usage), which names those that the task offers.
-Baseline find_baseline(const Task& task, std::string_view name);
+// Among those that the task offers and `more`. Throws unknown_name(usage), which names them.
+Baseline find_baseline(const Task& task, std::string_view name, std::vector<Baseline> more = {});
 
 // Every metric of the task at x of the axis.
 std::vector<Measurement> baseline_rows(const Baseline& baseline, const Task& task,

@@ -97,6 +97,54 @@ TEST(BaselineCurve, ChosenLinesKeepTheirBaselines) {
   EXPECT_THAT(names, ElementsAre("standard", "query-blind", "oracle"));
 }
 
+// Beside k-hop and beside numbers: exact, on the samples of the first seed.
+TEST(BaselineCurve, CompiledNetworksMakeNoError) {
+  const std::string hops = R"toml(
+tasks = ["k-hop"]
+seeds = "0..1"
+metric = "label_error"
+baselines = ["compiled"]
+[axis]
+key = "k-unseen"
+values = [0, 3]
+[settings]
+length = 12
+test-samples = 20
+test-axis = "k-unseen=0..3"
+[[lines]]
+name = "standard"
+architecture = "standard"
+)toml";
+  const std::string numbers = R"toml(
+tasks = ["sort", "min-sum"]
+seeds = "0..1"
+baselines = ["compiled"]
+[axis]
+key = "test-scales"
+values = [1, 10]
+[settings]
+test-samples = 20
+[[lines]]
+name = "positional"
+architecture = "positional"
+)toml";
+  struct Case {
+    const std::string& text;
+    std::string task;
+    double most;
+  };
+  for (const Case& each :
+       {Case{hops, "k-hop", 0}, Case{numbers, "sort", 1e-9}, Case{numbers, "min-sum", 1e-9}}) {
+    const Curve curve = baseline_curve(read_mine(each.text), each.task, "compiled", {1, 0});
+    ASSERT_EQ(curve.points.size(), 2u) << each.task;
+    for (const CurvePoint& point : curve.points) {
+      ASSERT_EQ(point.runs.size(), 1u);
+      EXPECT_EQ(point.runs[0].first, 1u);
+      EXPECT_LE(point.runs[0].second, each.most) << each.task;
+    }
+  }
+}
+
 TEST(BaselineCurve, WhatTheFileSaysWrong) {
   const auto problem = [](const std::string& from, const std::string& to) {
     std::string wrong = file;

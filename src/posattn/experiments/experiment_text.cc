@@ -9,8 +9,8 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
-#include "posattn/evaluation/baselines.h"
 #include "posattn/experiments/experiment.h"
+#include "posattn/experiments/experiment_baselines.h"
 #include "posattn/experiments/experiment_reader.h"
 #include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/tasks/task.h"
@@ -166,7 +166,7 @@ void add_baselines(const ExperimentReader& reader, const toml::table& file,
   for (const std::string& name : reader.texts(*node, "baselines")) {
     for (const std::string& task : experiment.tasks) {
       try {
-        find_baseline(find_task(task), name);
+        find_experiment_baseline(find_task(task), name);
       } catch (const Error& error) {
         throw Error(ExitCode::configuration, error.problem() + " " + reader.where(*node),
                     error.expected(), error.hint());

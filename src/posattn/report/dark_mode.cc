@@ -21,7 +21,7 @@ std::vector<ThemedColour> common_colours() {
                                     {"#eeeeee", "#262b31"},   // between rounds
                                     {"#b03a00", "#ff9d66"}};  // what was reduced
   for (int style = 0; style < line_style_count; ++style) {
-    const LineStyle& line = line_style(style);
+    const LineStyle line = line_style(style);
     for (const double share : {1.0, whisker_share, published_share}) {
       colours.push_back({mixed_colour(line.colour, light_paper, share),
                          mixed_colour(line.dark_colour, dark_paper, share)});

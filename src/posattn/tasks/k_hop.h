@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace posattn {
@@ -16,5 +17,22 @@ std::vector<int32_t> hop_places(std::span<const int32_t> word);
 // hop_k of every place: word[find1(find1(... i))], k times from the place reached, or -1 where some
 // step leads nowhere. hop_0 is the word itself.
 std::vector<int32_t> k_hop(std::span<const int32_t> word, int k);
+
+// A k-hop task's numbers, and what its tokens are: 0 .. most_hops say k, then the letters of
+// training, then as many others that training never shows, then the sign for undefined, which is an
+// answer only.
+struct KHopSetting {
+  int most_hops, letters;
+  int vocabulary;   // at least most_hops + 1 + 2 letters + 1
+  bool ask_always;  // undefined places count in training too
+
+  int letter(int index, bool unseen) const {
+    return most_hops + 1 + index + (unseen ? letters : 0);
+  }
+  int undefined() const { return most_hops + 1 + 2 * letters; }
+};
+
+// Of a k-hop task by its name; nullptr: another task.
+const KHopSetting* k_hop_setting(std::string_view task);
 
 }  // namespace posattn

@@ -1,8 +1,5 @@
 // Learning k-hop induction heads: a sample is the number of hops k, then a word without equal
 // neighbours; every letter's answer is hop_k there, or the sign for "undefined".
-//
-// Tokens: 0 .. most_hops say k, then the letters of training, then as many others that training
-// never shows, then the sign for undefined, which is an answer only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,18 +12,6 @@
 
 namespace posattn {
 namespace {
-
-// The numbers of a setting.
-struct KHopSetting {
-  int most_hops, letters;
-  int vocabulary;   // at least most_hops + 1 + 2 letters + 1
-  bool ask_always;  // undefined places count in training too
-
-  int letter(int index, bool unseen) const {
-    return most_hops + 1 + index + (unseen ? letters : 0);
-  }
-  int undefined() const { return most_hops + 1 + 2 * letters; }
-};
 
 // "2 abcab": k, then the letters; 'A' would be confused with 'a' on no axis, so there are 26.
 class KHopText : public TaskText {
@@ -204,13 +189,24 @@ std::vector<std::pair<std::string, std::string>> decoder_settings(
   return all;
 }
 
+// Of arXiv 2410.01686: hops 0 to 3, 5 letters and 5 others, a vocabulary of 16.
+constexpr KHopSetting paper_setting = {
+    .most_hops = 3, .letters = 5, .vocabulary = 16, .ask_always = true};
+// Of arXiv 2402.09268: hops 0 to 16, 4 letters, fresh samples.
+constexpr KHopSetting sanford_setting = {
+    .most_hops = 16, .letters = 4, .vocabulary = 26, .ask_always = true};
+
 }  // namespace
 
-// The setting of arXiv 2410.01686: hops 0 to 3, 5 letters and 5 others, a vocabulary of 16.
+const KHopSetting* k_hop_setting(std::string_view task) {
+  if (task == "k-hop") return &paper_setting;
+  return task == "k-hop-sanford" ? &sanford_setting : nullptr;
+}
+
 const Task& k_hop_task();
 const Task& k_hop_task() {
   static const KHopTask task("k-hop", "the letter k hops back, for k = 0..3 (induction heads)",
-                             {.most_hops = 3, .letters = 5, .vocabulary = 16, .ask_always = true},
+                             paper_setting,
                              decoder_settings({{"length", "99"},
                                                {"width", "60"},
                                                {"heads", "3"},
@@ -227,12 +223,11 @@ const Task& k_hop_task() {
   return task;
 }
 
-// The setting of arXiv 2402.09268: hops 0 to 16, 4 letters, fresh samples.
 const Task& k_hop_sanford_task();
 const Task& k_hop_sanford_task() {
   static const KHopTask task("k-hop-sanford",
                              "the letter k hops back, for k = 0..16, in Sanford's setting",
-                             {.most_hops = 16, .letters = 4, .vocabulary = 26, .ask_always = true},
+                             sanford_setting,
                              decoder_settings({{"length", "100"},
                                                {"width", "128"},
                                                {"heads", "4"},

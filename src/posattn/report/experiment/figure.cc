@@ -89,7 +89,7 @@ std::string plot_panel(const Panel& panel, const std::vector<int>& styles, const
   const double opacity = panel.lines.size() > 4 ? 0.12 : 0.2;
   for (size_t i = 0; i < panel.lines.size(); ++i) {
     const PanelLine& line = panel.lines[i];
-    const LineStyle& style = line_style(styles[i]);
+    const LineStyle style = line_style(styles[i]);
     if (any_drawable(line.ours, metric)) {
       data += data_block(fmt::format("ours{}", i), line.ours, metric, range);
       bands.push_back(
@@ -192,7 +192,7 @@ std::vector<LegendEntry> legend_of(const Experiment& experiment, const std::vect
   std::vector<LegendEntry> entries;
   bool with_published = false;
   for (size_t i = 0; i < experiment.lines.size(); ++i) {
-    const LineStyle& style = line_style(styles[i]);
+    const LineStyle style = line_style(styles[i]);
     const bool published = any(i, &PanelLine::published);
     with_published |= published;
     if (!published && !any(i, &PanelLine::ours)) continue;

@@ -53,6 +53,11 @@ struct Count {
   }
 };
 
+bool is_baseline(const Experiment& experiment, const std::string& name) {
+  const auto line = std::ranges::find(experiment.lines, name, &ExperimentLine::name);
+  return line != experiment.lines.end() && line->is_baseline;
+}
+
 // The line is there, and all its values are 0.
 bool is_zero(const std::vector<Curve>& curves, const std::string& line) {
   bool found = false;
@@ -176,7 +181,7 @@ std::string figure_note(const Experiment& experiment, const std::vector<Curve>& 
   Count ours, theirs;
   int64_t diverged = 0;  // points
   for (const Curve& curve : curves) {
-    if (curve.split != Split::test) continue;
+    if (curve.split != Split::test || is_baseline(experiment, curve.line)) continue;
     for (const CurvePoint& point : curve.points) {
       ours.add(static_cast<int64_t>(point.runs.size()));
       diverged += point.diverged > 0;
@@ -198,7 +203,8 @@ std::string figure_note(const Experiment& experiment, const std::vector<Curve>& 
   }
   for (const ExperimentLine& line : experiment.lines) {
     if (line.is_baseline && is_zero(curves, line.name)) {
-      note += fmt::format(" {}: no error at all, which this axis cannot show.", line.name);
+      note += fmt::format(" {}: no error at all{}.", line.name,
+                          experiment.metric->logarithmic ? ", which this axis cannot show" : "");
     }
   }
   if (theirs.most > 0) {

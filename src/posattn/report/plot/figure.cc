@@ -63,7 +63,7 @@ std::string plot_command(const FigureRequest& request) {
   std::vector<std::string> bands, curves;
   for (size_t i = 0; i < request.lines.size(); ++i) {
     const FigureLine& line = request.lines[i];
-    const LineStyle& style = line_style(line.style);
+    const LineStyle style = line_style(line.style);
     if (std::ranges::none_of(line.points, drawable)) continue;  // nor has it a place in the legend
     if (has_band(line, drawable)) {
       bands.push_back(
@@ -169,8 +169,15 @@ std::string draw_figure(const FigureRequest& request, FigureShape shape) {
   return svg_element(run_gnuplot(script), {name, request.title, description(request)});
 }
 
-const LineStyle& line_style(int style) {
-  return styles[static_cast<size_t>(style) % styles.size()];
+LineStyle line_style(int style) {
+  const auto number = static_cast<size_t>(style);
+  LineStyle result = styles[number % styles.size()];
+  // A colour that comes again has another dash and marker.
+  const LineStyle& other = styles[(number + 3 * (number / styles.size())) % styles.size()];
+  result.dash = other.dash;
+  result.marker = other.marker;
+  result.open_marker = other.open_marker;
+  return result;
 }
 
 std::string style_colour(int style) { return line_style(style).colour; }

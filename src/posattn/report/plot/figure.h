@@ -47,8 +47,8 @@ struct LineStyle {
   const char* dash;
   int marker, open_marker;
 };
-constexpr int line_style_count = 8;  // then they repeat
-const LineStyle& line_style(int style);
+constexpr int line_style_count = 8;  // then colours repeat, with other dashes and markers
+LineStyle line_style(int style);
 
 // The colour of a style on light paper.
 std::string style_colour(int style);

@@ -157,5 +157,15 @@ TEST(Figure, LinearAxisShowsZero) {
   EXPECT_EQ(svg.find("> 1.5<"), std::string::npos);
 }
 
+// Nine lines of a figure can still be told apart.
+TEST(Figure, AColourThatComesAgainHasAnotherDashAndMarker) {
+  for (int style = 0; style < line_style_count; ++style) {
+    const LineStyle first = line_style(style), again = line_style(style + line_style_count);
+    EXPECT_STREQ(first.colour, again.colour);
+    EXPECT_STRNE(first.dash, again.dash);
+    EXPECT_NE(first.marker, again.marker);
+  }
+}
+
 }  // namespace
 }  // namespace posattn
