@@ -159,6 +159,16 @@ def k_hop_codes():
     return table(["test cross-entropy, median of 3 runs, layers", *map(str, depths)], rows)
 
 
+def k_hop_length():
+    own, lengths = ours("k-hop-length-epochs32"), [12, 25, 50, 99]
+    rows = []
+    for line in ["standard-2", "standard-3", "positional-2", "positional-4", "positional-6",
+                 "positional-8"]:
+        kind, depth = line.split("-")
+        rows.append([f"{kind}, {depth} layers", *own.cells("k-hop", line, lengths)])
+    return table(["wrong letters at k = 1, median of 3 runs, tokens n", *map(str, lengths)], rows)
+
+
 TABLES = {
     "value-range": value_range,
     "variants": lambda: by_scale("variants", {
@@ -186,6 +196,7 @@ TABLES = {
                                     ["cumulative-min"], [2, 4, 8, 16, 32]),
     "variable-length": variable_length,
     "k-hop-codes": k_hop_codes,
+    "k-hop-length": k_hop_length,
     "mixed-type": mixed_type,
     "small-standard": lambda: by_axis("small-standard",
                                       "cumulative-sum, test MSE at c = 10, hidden units",
