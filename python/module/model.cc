@@ -265,6 +265,8 @@ void HeldModel::set_parameter(const std::string& name, const py::object& values)
 py::dict gradient_arrays(std::shared_ptr<Parameters<float>> gradient) {
   py::dict arrays;
   for (const TensorInfo& tensor : gradient->layout().tensors()) {
+    // What is not trained (absent biases, fixed codes) must not move in anybody's optimiser either.
+    if (!tensor.trained) std::ranges::fill(gradient->slice(tensor), 0.0F);
     arrays[py::str(tensor.name)] =
         array_over(tensor.shape, gradient->slice(tensor).data(), gradient);
   }

@@ -10,7 +10,7 @@ exact networks, look inside.
 from . import _posattn
 from .drawing import Svg
 from .errors import Error, Interrupted
-from .model import Model, Parameters, from_bytes, load, new
+from .model import Model, Parameters, from_arrays, from_bytes, load, new
 from .programs import Program, Trace, compile, program_of, programs, source
 from .settings import describe as settings
 from .tasks import Task, samples, tasks
@@ -21,8 +21,8 @@ __version__ = _posattn.__version__
 
 __all__ = [
     "Builder", "Error", "Fleet", "Interrupted", "Model", "Parameters", "Program", "Run", "Svg",
-    "Task", "Term", "Trace", "Word", "compile", "from_bytes", "load", "load_fleet", "maximum",
-    "minimum", "new", "presets", "program_of", "programs", "relu", "resume", "samples", "settings",
+    "Task", "Term", "Trace", "Word", "compile", "from_arrays", "from_bytes", "load", "load_fleet",
+    "maximum", "minimum", "new", "presets", "program_of", "programs", "relu", "resume", "samples", "settings",
     "source", "tasks", "train", "where",
 ]
 

@@ -211,6 +211,22 @@ def from_bytes(data, *, name="bytes", architecture=None, task=None, length=None,
     return Model(_posattn.from_bytes(data, name, architecture, task, length, heads))
 
 
+def from_arrays(arrays, *, architecture=None, task=None, length=None, heads=None):
+    """The model of weights by the authors' names, as their state dicts have them. What the shapes
+    leave open, the keywords say."""
+    header, body, place = {}, [], 0
+    for name, values in arrays.items():
+        values = numpy.ascontiguousarray(values, dtype="<f4")
+        header[name] = {"dtype": "F32", "shape": list(values.shape),
+                        "data_offsets": [place, place + values.nbytes]}
+        body.append(values.tobytes())
+        place += values.nbytes
+    text = json.dumps(header).encode()
+    data = b"".join([len(text).to_bytes(8, "little"), text, *body])
+    return from_bytes(data, name="the arrays", architecture=architecture, task=task, length=length,
+                      heads=heads)
+
+
 def new(task="cumulative-sum", architecture="positional", **settings):
     """A model with the first weights of a run of these settings (those of `train`)."""
     from .settings import given
