@@ -7,7 +7,8 @@ install(TARGETS posattn EXPORT posattnTargets)
 install(TARGETS posattn_cli)
 # The interface is these headers. What they include is installed with them and nothing else: the list is
 # made from the sources, so that no header of the inside slips out.
-set(POSATTN_PUBLIC_HEADERS model.h network.h task.h train.h evaluate.h program.h draw.h)
+set(POSATTN_PUBLIC_HEADERS model.h network.h task.h train.h evaluate.h program.h draw.h
+  experiment.h bound.h)
 function(posattn_headers_behind header result)
   set(found ${${result}})
   if(NOT header IN_LIST found)

@@ -68,7 +68,7 @@ std::vector<int64_t> SampleForm::answer_shape(int columns) const {
   std::vector<int64_t> shape;
   if (has_samples) shape.push_back(samples);
   shape.push_back(nodes);
-  if (has_columns || columns != 1) shape.push_back(columns);
+  if (keeps_columns || columns != 1) shape.push_back(columns);
   return shape;
 }
 
@@ -77,11 +77,12 @@ SampleForm form_of_numbers(const py::array& array, int columns, const std::strin
   SampleForm form;
   const int fewest = columns == 1 ? 1 : 2;
   if (axes >= fewest && axes <= 3) {
-    form.has_columns = columns != 1 || axes == 3;
-    form.has_samples = axes - (form.has_columns ? 1 : 0) == 2;
+    const bool has_columns = columns != 1 || axes == 3;
+    form.keeps_columns = columns == 1 && has_columns;
+    form.has_samples = axes - (has_columns ? 1 : 0) == 2;
     const int64_t nodes = array.shape(form.has_samples ? 1 : 0);
     if (nodes <= std::numeric_limits<int>::max() &&
-        (!form.has_columns || array.shape(axes - 1) == columns)) {
+        (!has_columns || array.shape(axes - 1) == columns)) {
       form.samples = form.has_samples ? array.shape(0) : 1;
       form.nodes = static_cast<int>(nodes);
       return form;

@@ -53,10 +53,10 @@ py::array_t<T> array_of(const std::vector<int64_t>& shape, std::vector<T> values
 struct SampleForm {
   int64_t samples = 1;
   int nodes = 0;
-  bool has_samples = false;  // an axis of samples
-  bool has_columns = false;  // an axis of columns
+  bool has_samples = false;    // an axis of samples
+  bool keeps_columns = false;  // an axis for the one column that a node has
 
-  // Of an answer with so many columns a node, in the same form.
+  // Of an answer with so many columns a node: one column has an axis only where x gave it one.
   std::vector<int64_t> answer_shape(int columns) const;
 };
 // Numbers with `columns` a node. Throws Error(data).

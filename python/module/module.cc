@@ -8,4 +8,7 @@ PYBIND11_MODULE(_posattn, module) {
   posattn::python::add_tasks(module);
   posattn::python::add_training(module);
   posattn::python::add_programs(module);
+  posattn::python::add_experiments(module);
+  posattn::python::add_bounds(module);
+  posattn::python::add_drawings(module);
 }

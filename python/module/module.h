@@ -19,5 +19,8 @@ void add_models(py::module_& module);
 void add_training(py::module_& module);
 void add_tasks(py::module_& module);
 void add_programs(py::module_& module);
+void add_experiments(py::module_& module);
+void add_drawings(py::module_& module);
+void add_bounds(py::module_& module);
 
 }  // namespace posattn::python

@@ -252,25 +252,6 @@ void add_programs(py::module_& module) {
                     settings);
       },
       py::arg("text"), py::arg("length"), py::arg("settings"));
-  module.def(
-      "attention_svg",
-      [](const py::object& weights, int scratch_nodes, const std::string& title) {
-        const Floats given = floats_of(weights, "attention");
-        if (given.ndim() != 4 || given.shape(2) != given.shape(3) || given.size() == 0 ||
-            scratch_nodes < 0 || scratch_nodes >= given.shape(2)) {
-          throw Error(ExitCode::data, "attention of shape " + shape_text(given),
-                      "[depth, heads, nodes, nodes]");
-        }
-        AttentionMaps maps;
-        maps.depth = static_cast<int>(given.shape(0));
-        maps.heads = static_cast<int>(given.shape(1));
-        maps.nodes = static_cast<int>(given.shape(2));
-        maps.scratch_nodes = scratch_nodes;
-        const std::span<const float> values = numbers(given);
-        maps.weights.assign(values.begin(), values.end());
-        return attention_svg(maps, title, attention_scale_end(maps));
-      },
-      py::arg("weights"), py::arg("scratch_nodes"), py::arg("title"));
   add_builder(module);
 }
 

@@ -1,6 +1,5 @@
 // Fleets of runs, and what they leave in their folders.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -13,6 +12,7 @@
 #include "posattn/train.h"
 #include "rows.h"
 #include "settings.h"
+#include "stop_flag.h"
 #include "task_guard.h"
 
 namespace posattn::python {
@@ -34,10 +34,6 @@ RunConfig config_of(const GivenSettings& given) {
 namespace {
 
 constexpr uint64_t most_text = uint64_t{1} << 32;  // bytes of a file to read
-
-struct StopFlag {
-  std::atomic<bool> is_set = false;
-};
 
 py::dict progress_of(const RunProgress& progress) {
   py::dict facts;

@@ -27,10 +27,10 @@ class Error(ValueError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while a fleet trained. Every run saved a checkpoint; `folder` is where, and
-    `posattn.resume(folder)` goes on."""
+    """Ctrl-C while runs trained. Each saved a checkpoint; `folder` is where, and the message says how
+    to go on."""
 
-    def __init__(self, folder):
-        super().__init__(f"interrupted; the checkpoints are saved. To go on:\n"
-                         f"  posattn.resume({str(folder)!r})")
+    def __init__(self, folder, how=None):
+        how = how or f"posattn.resume({str(folder)!r})"
+        super().__init__(f"interrupted; the checkpoints are saved. To go on:\n  {how}")
         self.folder = folder

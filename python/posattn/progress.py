@@ -36,3 +36,20 @@ class EpochBar:
     def close(self):
         if self._bar is not None:
             self._bar.close()
+
+
+class StepBar:
+    """One bar of steps."""
+
+    def __init__(self, name, show):
+        tqdm = _tqdm(show)
+        self._bar = tqdm(unit="step", desc=name) if tqdm else None
+
+    def update(self, step, steps):
+        if self._bar is not None:
+            self._bar.total, self._bar.n = steps, step
+            self._bar.update(0)
+
+    def close(self):
+        if self._bar is not None:
+            self._bar.close()

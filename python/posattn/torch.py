@@ -44,7 +44,7 @@ class Module(Transformer):
             raise Error(f"x of shape {tuple(given.shape)}",
                         f"[samples, {self.spec.real_nodes}, {columns}]")
         y = super().forward(x, tokens)
-        if not by_column and outputs == 1:
+        if outputs == 1 and not (by_column and columns == 1):
             y = y[..., 0]
         return y[0] if single else y
 

@@ -11,6 +11,7 @@ import numpy
 
 from . import _posattn
 from .background import interruptible
+from .drawing import plot
 from .errors import Error, Interrupted
 from .model import load
 from .progress import EpochBar
@@ -104,6 +105,12 @@ class Fleet:
             x, values = run.tests(metric, axis)
             found.setdefault(run.architecture, (x, []))[1].append(values)
         return {name: (x, numpy.stack(values)) for name, (x, values) in found.items()}
+
+    def show(self, metric="mse", axis="c"):
+        """The last tests of every architecture as a picture: the median of the runs, in a band from
+        the smallest to the largest."""
+        return plot(self.tests(metric, axis), title=f"{metric} against {axis}", x_label=axis,
+                    y_label=metric)
 
     def save(self, folder):
         """Copies the runs to a folder of your own."""

@@ -38,6 +38,12 @@ class Answers(unittest.TestCase):
         x = numpy.random.default_rng(0).normal(size=(2, 3, 3))
         self.assertEqual(model(x).shape, (2, 3, 3))
         numpy.testing.assert_array_equal(model(x[1]), model(x)[1])
+        task = posattn.Task("python-first-column", lambda x: x[..., 0],
+                            lambda random, samples, length, low, high:
+                            random.uniform(low, high, size=(samples, length, 2)))
+        x, y = posattn.samples(task, length=3, samples=5)
+        model = posattn.new(task=task, length=3, width=8, mlp_width=8)
+        self.assertEqual((model(x).shape, model(x[0]).shape), (y.shape, y[0].shape))
 
     def test_tokens(self):
         model = posattn.new(task="k-hop", length=6, width=9, mlp_width=8, depth=1)
