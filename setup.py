@@ -20,9 +20,10 @@ class CMakeModule(build_ext):
         if "POSATTN_BUILD" not in os.environ:
             # A virtual environment has the headers of the interpreter that it was made from.
             python = getattr(sys, "_base_executable", sys.executable)
-            subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja",
-                            "-DCMAKE_BUILD_TYPE=Release", "-DPOSATTN_PYTHON=ON",
-                            f"-DPython_EXECUTABLE={python}"], check=True)
+            options = ["-DPOSATTN_PYTHON=ON", f"-DPython_EXECUTABLE={python}"]
+            if not (build / "CMakeCache.txt").exists():
+                options += ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DPOSATTN_TESTS=OFF"]
+            subprocess.run(["cmake", "-S", ROOT, "-B", build, *options], check=True)
         subprocess.run(["cmake", "--build", build, "--target", "posattn_python"], check=True)
         name = "_posattn" + sysconfig.get_config_var("EXT_SUFFIX")
         target = pathlib.Path(self.get_ext_fullpath(extension.name))

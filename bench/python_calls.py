@@ -10,6 +10,7 @@ gradients: posattn, PyTorch's module as it is, and traced by TorchScript. Median
 import argparse
 import statistics
 import time
+import warnings
 
 import torch
 
@@ -35,6 +36,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # of fixed shapes
     print("| model | batch | posattn (us) | PyTorch (us) | TorchScript (us) |\n|---|---|---|---|---|")
     for name, model in (("positional", posattn.new("sort", "positional")),
                         ("standard", posattn.new("sort", "standard")),

@@ -4,8 +4,11 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -61,6 +64,11 @@ class Experiments(Case):
         self.assertEqual(sorted(tests), [("positional", "test", 1, 0), ("positional", "test", 2, 0),
                                          ("standard", "test", 1, 0), ("standard", "test", 2, 0)])
         self.assertTrue(numpy.isfinite(numpy.asarray(table["value"])).all())
+        pandas = types.ModuleType("pandas")
+        pandas.DataFrame = lambda columns: ("frame", sorted(columns))
+        with unittest.mock.patch.dict(sys.modules, {"pandas": pandas}):
+            self.assertEqual(posattn.results(path, results=results),
+                             ("frame", ["line", "seed", "split", "task", "value", "x"]))
         posattn.reproduce(path, results=results, threads=1)
         self.assertEqual(set(posattn.results(path, results=results)["seed"]), {0, 1})
         same = posattn.compare(path, results=results, other=results)

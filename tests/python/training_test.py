@@ -8,7 +8,9 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -80,6 +82,32 @@ class Fleets(unittest.TestCase):
         tiny(seeds=[5], callback=callback, progress=False)
         self.assertEqual([epoch for _, epoch, status in seen if status == "running"][-1], 4)
         self.assertEqual(seen[-1], (5, 4, "done"))
+
+    def test_the_bar_counts_all_epochs(self):
+        bars = []
+
+        class Bar:
+            n = total = 0
+            closed = False
+
+            def __init__(self, **_):
+                bars.append(self)
+
+            def set_postfix(self, **_):
+                pass
+
+            def update(self, _):
+                pass
+
+            def close(self):
+                self.closed = True
+
+        tqdm = types.ModuleType("tqdm.auto")
+        tqdm.tqdm = Bar
+        with unittest.mock.patch.dict(sys.modules, {"tqdm": tqdm, "tqdm.auto": tqdm}):
+            tiny(seeds=range(2), progress=True)
+            tiny(progress=False)
+        self.assertEqual([(bar.n, bar.total, bar.closed) for bar in bars], [(8, 8, True)])
 
     def test_what_a_callback_raises_ends_the_fleet_with_a_checkpoint(self):
         def callback(progress):
