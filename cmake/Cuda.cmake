@@ -24,7 +24,7 @@ target_compile_options(posattn_cuda_objects PRIVATE --expt-relaxed-constexpr --W
   -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror)
 target_link_libraries(posattn_cuda_objects PRIVATE ${POSATTN_LIBRARIES} CUDA::cudart_static)
 set_target_properties(posattn_cuda_objects PROPERTIES
-  POSITION_INDEPENDENT_CODE "${BUILD_SHARED_LIBS}" CUDA_STANDARD 20
+  POSITION_INDEPENDENT_CODE ON CUDA_STANDARD 20
   CUDA_EXTENSIONS OFF)
 
 target_sources(posattn PRIVATE $<TARGET_OBJECTS:posattn_cuda_objects>)

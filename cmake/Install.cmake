@@ -5,9 +5,10 @@ set(POSATTN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/posattn)
 
 install(TARGETS posattn EXPORT posattnTargets)
 install(TARGETS posattn_cli)
-# The interface is six headers. What they include is installed with them and nothing else: the list is
+# The interface is these headers. What they include is installed with them and nothing else: the list is
 # made from the sources, so that no header of the inside slips out.
-set(POSATTN_PUBLIC_HEADERS model.h network.h task.h train.h evaluate.h program.h)
+set(POSATTN_PUBLIC_HEADERS model.h network.h task.h train.h evaluate.h program.h draw.h
+  experiment.h bound.h)
 function(posattn_headers_behind header result)
   set(found ${${result}})
   if(NOT header IN_LIST found)
@@ -27,6 +28,17 @@ endforeach()
 foreach(header IN LISTS POSATTN_INSTALLED_HEADERS)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES src/posattn/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/posattn/${folder})
+endforeach()
+# The Python package shows what the interface is good for: it uses nothing else.
+file(GLOB POSATTN_MODULE_SOURCES CONFIGURE_DEPENDS python/module/*)
+foreach(source IN LISTS POSATTN_MODULE_SOURCES)
+  file(STRINGS ${source} lines REGEX "^#include \"posattn/")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include \"posattn/([^\"]+)\".*" "\\1" header "${line}")
+    if(NOT header IN_LIST POSATTN_INSTALLED_HEADERS)
+      message(FATAL_ERROR "${source} includes posattn/${header}, which is not installed")
+    endif()
+  endforeach()
 endforeach()
 install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -39,7 +39,7 @@ def to_torch(source, target):
     tensors, metadata = read_safetensors(source)
     if any(name.endswith(".attn.routes") for name in tensors):
         raise ConversionError(
-            "its attention is a table of routes, which no PyTorch module has; "
+            "its attention is a table of routes, which the authors' modules do not have; "
             "compile the program with --dense"
         )
     if "spec" in metadata:

@@ -1,6 +1,6 @@
 // Measuring a model on fresh test sets, and its answers to rows of numbers.
-// One of the installed headers: model.h, network.h, task.h, train.h, evaluate.h, program.h. What
-// they include comes along, and may change; what they name is meant to stay.
+// One of the installed headers (docs/architecture.md, "The interface"). What they include comes
+// along, and may change; what they name is meant to stay.
 #pragma once
 
 #include "posattn/evaluation/evaluate.h"

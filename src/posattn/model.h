@@ -1,7 +1,7 @@
 // What a model is, its weights, and its file.
 //   posattn::Model model = posattn::load_model("model.safetensors");
-// One of the installed headers: model.h, network.h, task.h, train.h, evaluate.h, program.h. What
-// they include comes along, and may change; what they name is meant to stay.
+// One of the installed headers (docs/architecture.md, "The interface"). What they include comes
+// along, and may change; what they name is meant to stay.
 #pragma once
 
 #include "posattn/model/model_file.h"

@@ -1,9 +1,10 @@
 // Computing with a model: answers (Inference), losses and gradients (Network).
 //   posattn::Inference inference(model);
 //   std::vector<float> y = inference.run({.inputs = x, .samples = 1, .real_nodes = 8});
-// One of the installed headers: model.h, network.h, task.h, train.h, evaluate.h, program.h. What
-// they include comes along, and may change; what they name is meant to stay.
+// One of the installed headers (docs/architecture.md, "The interface"). What they include comes
+// along, and may change; what they name is meant to stay.
 #pragma once
 
+#include "posattn/model/check_batch.h"
 #include "posattn/model/inference.h"
 #include "posattn/model/network.h"

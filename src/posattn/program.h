@@ -1,8 +1,8 @@
 // Parallel programs: written as text or with a builder, compiled into exact weights, verified.
 //   posattn::Model model = posattn::compile(posattn::compile_text(text, "mine.par", 8));
 // Messages are routed by compile(); routed_inputs() adds switches where they go by Benes.
-// One of the installed headers: model.h, network.h, task.h, train.h, evaluate.h, program.h. What
-// they include comes along, and may change; what they name is meant to stay.
+// One of the installed headers (docs/architecture.md, "The interface"). What they include comes
+// along, and may change; what they name is meant to stay.
 #pragma once
 
 #include "posattn/programs/checking/verify.h"

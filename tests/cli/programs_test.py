@@ -349,7 +349,7 @@ class CompiledModels(CliCase):
         self.assertIn("<svg", (self.folder / "a.svg").read_text()[:500])
 
     def test_pytorch(self):
-        """Dense weights convert to a state dict; routes are refused."""
+        """Both forms are PyTorch modules; dense weights convert to the authors' state dict."""
         script = [sys.executable, ROOT / "scripts" / "convert.py", "to-torch"]
         done = subprocess.run([*script, "routes.safetensors", "m.pt"], cwd=self.folder,
                               capture_output=True, text=True)
@@ -359,14 +359,13 @@ class CompiledModels(CliCase):
         sys.path.insert(0, str(ROOT / "scripts"))
         import posattn_torch  # needs Debian's python3-torch
         import torch
-        with self.assertRaisesRegex(posattn_torch.ModelError, "routes.safetensors: .*--dense"):
-            posattn_torch.load_model(self.folder / "routes.safetensors")
         network = posattn_torch.load_model(self.folder / "dense.safetensors")
         network.load_state_dict(torch.load(self.folder / "m.pt"), strict=True)
         rows = torch.tensor([[3.0, 1, 2, -5, 4, 8, 7, 6]])
-        with torch.no_grad():
-            outputs = network(rows.reshape(1, 8, 1)).reshape(-1)[:8].tolist()
-        self.assertEqual(outputs, sorted(rows[0].tolist()))
+        for module in network, posattn_torch.load_model(self.folder / "routes.safetensors"):
+            with torch.no_grad():
+                outputs = module(rows.reshape(1, 8, 1)).reshape(-1)[:8].tolist()
+            self.assertEqual(outputs, sorted(rows[0].tolist()))
 
 
 if __name__ == "__main__":

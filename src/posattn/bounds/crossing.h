@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "posattn/bounds/bound_setting.h"
@@ -49,5 +50,8 @@ int standard_depth_for(int hops);  // floor(log2 k) + 2
 
 // Throws Error(usage) for k below 1 and depths outside 1 to 64.
 Crossing find_crossing(const CrossingRequest& request);
+
+// As `posattn bound --crossing LIST --json` has it; in bound_json.cc.
+std::string to_json(const Crossing& crossing);
 
 }  // namespace posattn::bounds

@@ -49,7 +49,9 @@ std::vector<bounds::BoundReport> reports_of(const BoundFlags& flags) {
 
 nlohmann::ordered_json reports_json(const std::vector<bounds::BoundReport>& reports) {
   nlohmann::ordered_json models = nlohmann::ordered_json::array();
-  for (const bounds::BoundReport& report : reports) models.push_back(bound_json(report));
+  for (const bounds::BoundReport& report : reports) {
+    models.push_back(nlohmann::ordered_json::parse(to_json(report)));
+  }
   return {{"models", models}};
 }
 
@@ -105,7 +107,8 @@ ExitCode print_crossing(const BoundFlags& flags) {
   const bounds::Crossing crossing = find_crossing(asked);
   if (!flags.figure.empty()) write_result(flags.figure, draw_crossing(crossing));
   if (is_standard_output(flags.figure)) return ExitCode::done;
-  write_output(flags.json ? crossing_json(crossing).dump(2) + "\n" : crossing_text(crossing));
+  write_output(flags.json ? nlohmann::ordered_json::parse(to_json(crossing)).dump(2) + "\n"
+                          : crossing_text(crossing));
   return ExitCode::done;
 }
 

@@ -1,7 +1,6 @@
 // What posattn bound prints.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -25,9 +24,5 @@ std::string experiment_bounds_text(const Experiment& experiment,
                                    const bounds::ExperimentBounds& found);
 
 std::string crossing_text(const bounds::Crossing& crossing);
-
-// In bound_json.cc.
-nlohmann::ordered_json bound_json(const bounds::BoundReport& report);
-nlohmann::ordered_json crossing_json(const bounds::Crossing& crossing);
 
 }  // namespace posattn

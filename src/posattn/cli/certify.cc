@@ -169,7 +169,8 @@ ExitCode certify_runs(const CertifyFlags& flags) {
     certificates[r] = certify(runs[r], options);
     if (!certificates[r]) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-    documents[r] = certificate_json(runs[r], options, *certificates[r], took.count());
+    documents[r] =
+        nlohmann::ordered_json::parse(to_json(runs[r], options, *certificates[r], took.count()));
     display.end();
     const std::lock_guard lock(writing);
     rows.write(documents[r]);

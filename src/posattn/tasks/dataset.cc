@@ -67,17 +67,21 @@ Dataset make_dataset(const DatasetRequest& request) {
   const bool is_test =
       request.purpose == Purpose::test_data || request.purpose == Purpose::evaluation_data;
   const Sampling sampling{request.range, request.axis, request.scale, is_test};
-  constexpr int64_t block = 64;
+  const int64_t block = task.block_samples();
   parallel_for((set.samples + block - 1) / block, std::max(1, request.threads), [&](int64_t b) {
-    for (int64_t i = b * block; i < std::min(set.samples, (b + 1) * block); ++i) {
-      RandomStream random(request.seed, request.purpose, variant,
-                          static_cast<uint32_t>(request.sets_before * set.samples + i));
-      task.make_sample(random, sampling, request.length,
-                       {.values = std::span(set.inputs).subspan(i * inputs, inputs),
-                        .tokens = std::span(set.tokens).subspan(i * tokens, tokens),
-                        .targets = std::span(set.targets).subspan(i * targets, targets),
-                        .labels = std::span(set.labels).subspan(i * labels, labels)});
-    }
+    const int64_t first = b * block, count = std::min(set.samples - first, block);
+    const auto part = [&](auto& values, int64_t each) {
+      return std::span(values).subspan(first * each, count * each);
+    };
+    task.make_samples({.seed = request.seed,
+                       .purpose = request.purpose,
+                       .variant = variant,
+                       .first = static_cast<uint32_t>(request.sets_before * set.samples + first),
+                       .samples = count,
+                       .length = request.length,
+                       .sampling = sampling,
+                       .room = {part(set.inputs, inputs), part(set.tokens, tokens),
+                                part(set.targets, targets), part(set.labels, labels)}});
   });
   return set;
 }

@@ -72,6 +72,33 @@ TEST(Dataset, TargetsAnswerTheInputs) {
   }
 }
 
+// Writes where each sample stands in the set and how many were made with it.
+class MadeTogether final : public Task {
+ public:
+  std::string_view name() const override { return "made-together"; }
+  std::string_view description() const override { return "for this test"; }
+  int64_t block_samples() const override { return 10; }
+  void make_samples(const SampleBlock& block) const override {
+    for (int64_t i = 0; i < block.samples; ++i) {
+      block.room.values[i] = static_cast<float>(block.first + i);
+      block.room.targets[i] = static_cast<float>(block.samples);
+    }
+  }
+};
+
+TEST(Dataset, TasksMayMakeManySamplesAtOnce) {
+  const MadeTogether task;
+  DatasetRequest request = request_for("sort", 1, 25);
+  request.task = &task;
+  request.threads = 2;
+  request.sets_before = 2;
+  const Dataset set = make_dataset(request);
+  for (int i = 0; i < 25; ++i) {
+    EXPECT_EQ(set.inputs[i], 50 + i);
+    EXPECT_EQ(set.targets[i], i < 20 ? 10 : 5);
+  }
+}
+
 TEST(Dataset, VariableLengthsShareEqually) {
   const std::vector<Dataset> sets = make_variable_length(request_for("cumulative-sum", 8, 83));
   ASSERT_EQ(sets.size(), 8u);

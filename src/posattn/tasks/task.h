@@ -55,6 +55,18 @@ struct TaskShape {
   int nodes_read() const { return read_nodes > 0 ? read_nodes : real_nodes; }
 };
 
+// Samples of one set that are made together: `samples` of them from number `first` on.
+struct SampleBlock {
+  uint64_t seed = 0;
+  Purpose purpose = Purpose::train_data;
+  uint32_t variant = 0;  // of the random key, with `first`, which goes on through the blocks
+  uint32_t first = 0;
+  int64_t samples = 0;
+  int length = 0;
+  Sampling sampling = {};
+  SampleRoom room;  // of all of them, one after the other
+};
+
 // An axis that a task can be tested along.
 struct TestAxis {
   std::string name;         // "c"
@@ -91,6 +103,11 @@ class Task {
   // own, and needs neither of the two functions below.
   virtual void make_sample(RandomStream& random, const Sampling& sampling, int length,
                            const SampleRoom& room) const;
+
+  // Several samples; the default makes one after the other. A task that makes many at once says how
+  // many that should be: a block begins at a multiple of it.
+  virtual void make_samples(const SampleBlock& block) const;
+  virtual int64_t block_samples() const { return 64; }
 
   // Fills one input row [real_nodes, data_columns]; the default draws every number from `range`.
   virtual void draw(RandomStream& random, const ValueRange& range, int length,

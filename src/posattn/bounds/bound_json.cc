@@ -1,26 +1,25 @@
-// posattn bound --json
+// Reports and crossings as JSON.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "posattn/bounds/bound_report.h"
+#include "posattn/bounds/crossing.h"
 #include "posattn/bounds/log_space.h"
-#include "posattn/cli/bound_output.h"
 
-namespace posattn {
+namespace posattn::bounds {
 namespace {
 
-using bounds::BoundReport;
-using bounds::to_log10;
 using BoundJson = nlohmann::ordered_json;
 
-BoundJson norms_json(const bounds::MatrixNorms& norms) {
+BoundJson norms_json(const MatrixNorms& norms) {
   return {{"spectral", norms.spectral}, {"two_one", norms.two_one}, {"frobenius", norms.frobenius}};
 }
 
 BoundJson weights_json(const BoundReport& report) {
   BoundJson layers = BoundJson::array();
-  for (const bounds::LayerWeightNorms& layer : report.weights) {
+  for (const LayerWeightNorms& layer : report.weights) {
     BoundJson object;
-    for (const bounds::NamedNorms& matrix : layer.matrices) {
+    for (const NamedNorms& matrix : layer.matrices) {
       object[matrix.name] = norms_json(matrix.norms);
     }
     object["mlp_lipschitz"] = layer.mlp_lipschitz;
@@ -36,9 +35,9 @@ std::vector<double> all_log10(std::vector<double> logs) {
 }
 
 BoundJson factors_json(const BoundReport& report) {
-  const bounds::Propagation& travel = report.by_norms.propagation;
+  const Propagation& travel = report.by_norms.propagation;
   BoundJson layers = BoundJson::array(), matrices = BoundJson::array();
-  for (const bounds::LayerNorms& layer : report.norms.layers) {
+  for (const LayerNorms& layer : report.norms.layers) {
     layers.push_back({{"maps", all_log10(layer.maps)},
                       {"offset", to_log10(layer.offset)},
                       {"two_one", to_log10(layer.rows)},
@@ -49,7 +48,7 @@ BoundJson factors_json(const BoundReport& report) {
                           {"scores_frobenius", all_log10(layer.scores_frobenius)},
                           {"scores_joined", all_log10(layer.scores_joined)}});
   }
-  for (const bounds::CoveredMatrix& matrix : report.by_norms.matrices) {
+  for (const CoveredMatrix& matrix : report.by_norms.matrices) {
     matrices.push_back({{"layer", matrix.layer},
                         {"matrix", matrix.name},
                         {"P", to_log10(matrix.log_sensitivity)},
@@ -66,7 +65,7 @@ BoundJson factors_json(const BoundReport& report) {
 
 BoundJson measured_json(const BoundReport& report) {
   if (!report.measured) return {};
-  const bounds::MeasuredGap& found = *report.measured;
+  const MeasuredGap& found = *report.measured;
   return {{"training_loss", found.training.mean},
           {"training_samples", found.training.samples},
           {"fresh_loss", found.fresh.mean},
@@ -78,72 +77,75 @@ BoundJson measured_json(const BoundReport& report) {
 
 }  // namespace
 
-nlohmann::ordered_json bound_json(const BoundReport& report) {
+std::string to_json(const BoundReport& report) {
   const double log_clip = 2 * std::log(report.setting.clip);
   const double count = std::log(report.by_count.gap);
   const auto ratio = [&](double log) {
-    const std::optional<bounds::RatioToGap> found = ratio_to_gap(report, log);
+    const std::optional<RatioToGap> found = ratio_to_gap(report, log);
     return found ? BoundJson(to_log10(found->log)) : BoundJson();
   };
-  return {{"model", report.name},
-          {"task", report.origin.task},
-          {"architecture", preset_name(report.spec)},
-          {"depth", report.spec.depth},
-          {"width", report.spec.width},
-          {"samples", report.setting.samples},
-          {"range", report.setting.range},
-          {"clip", report.setting.clip},
-          {"delta", report.setting.delta},
-          {"weights", weights_json(report)},
-          {"log10_factors", factors_json(report)},
-          {"by_norms",
-           {{"kind", report.norms.positional ? "a" : "b"},
-            {"log10", to_log10(report.by_norms.log_gap)},
-            {"log10_vacuous", to_log10(report.by_norms.log_gap - log_clip)},
-            {"log10_over_gap", ratio(report.by_norms.log_gap)},
-            {"log10_average", to_log10(report.by_norms.log_average)},
-            {"log10_confidence", to_log10(report.by_norms.log_confidence)},
-            {"links", report.by_norms.links},
-            {"grid_nats", report.by_norms.grid_cost},
-            {"log10_entropy",
-             {{"matrices", to_log10(report.by_norms.log_matrices)},
-              {"rows", to_log10(report.by_norms.log_profiles)},
-              {"attention", to_log10(report.by_norms.log_attention)}}}}},
-          {"by_count",
-           {{"log10", to_log10(count)},
-            {"log10_vacuous", to_log10(count - log_clip)},
-            {"log10_over_gap", ratio(count)},
-            {"parameters", report.by_count.parameters},
-            {"entropy_nats", report.by_count.entropy},
-            {"radius", report.by_count.radius},
-            {"grid_nats", report.by_count.grid_cost},
-            {"risk", report.small_loss ? BoundJson(*report.small_loss) : BoundJson()}}},
-          {"measured", measured_json(report)}};
+  const BoundJson document = {
+      {"model", report.name},
+      {"task", report.origin.task},
+      {"architecture", preset_name(report.spec)},
+      {"depth", report.spec.depth},
+      {"width", report.spec.width},
+      {"samples", report.setting.samples},
+      {"range", report.setting.range},
+      {"clip", report.setting.clip},
+      {"delta", report.setting.delta},
+      {"weights", weights_json(report)},
+      {"log10_factors", factors_json(report)},
+      {"by_norms",
+       {{"kind", report.norms.positional ? "a" : "b"},
+        {"log10", to_log10(report.by_norms.log_gap)},
+        {"log10_vacuous", to_log10(report.by_norms.log_gap - log_clip)},
+        {"log10_over_gap", ratio(report.by_norms.log_gap)},
+        {"log10_average", to_log10(report.by_norms.log_average)},
+        {"log10_confidence", to_log10(report.by_norms.log_confidence)},
+        {"links", report.by_norms.links},
+        {"grid_nats", report.by_norms.grid_cost},
+        {"log10_entropy",
+         {{"matrices", to_log10(report.by_norms.log_matrices)},
+          {"rows", to_log10(report.by_norms.log_profiles)},
+          {"attention", to_log10(report.by_norms.log_attention)}}}}},
+      {"by_count",
+       {{"log10", to_log10(count)},
+        {"log10_vacuous", to_log10(count - log_clip)},
+        {"log10_over_gap", ratio(count)},
+        {"parameters", report.by_count.parameters},
+        {"entropy_nats", report.by_count.entropy},
+        {"radius", report.by_count.radius},
+        {"grid_nats", report.by_count.grid_cost},
+        {"risk", report.small_loss ? BoundJson(*report.small_loss) : BoundJson()}}},
+      {"measured", measured_json(report)}};
+  return document.dump();
 }
 
-nlohmann::ordered_json crossing_json(const bounds::Crossing& crossing) {
+std::string to_json(const Crossing& crossing) {
   BoundJson positional = BoundJson::array(), standard = BoundJson::array(),
             points = BoundJson::array();
-  for (const bounds::PositionalLevel& level : crossing.positional) {
+  for (const PositionalLevel& level : crossing.positional) {
     positional.push_back({{"depth", level.depth}, {"log10_bound", to_log10(level.log_bound)}});
   }
-  for (const bounds::StandardCurve& curve : crossing.standard) {
+  for (const StandardCurve& curve : crossing.standard) {
     standard.push_back({{"hops", curve.hops},
                         {"depth", curve.depth},
                         {"log10_norms", all_log10(curve.log_norms)},
                         {"log10_bounds", all_log10(curve.log_bounds)}});
   }
-  for (const bounds::CrossingPoint& point : crossing.points) {
+  for (const CrossingPoint& point : crossing.points) {
     points.push_back(
         {{"hops", point.hops},
          {"standard_depth", point.standard_depth},
          {"positional_depth", point.positional_depth},
          {"log10_norm", point.log_norm ? BoundJson(to_log10(*point.log_norm)) : BoundJson()}});
   }
-  return {{"log10_initial_norm", to_log10(crossing.log_initial_norm)},
-          {"positional", positional},
-          {"standard", standard},
-          {"crossings", points}};
+  const BoundJson document = {{"log10_initial_norm", to_log10(crossing.log_initial_norm)},
+                              {"positional", positional},
+                              {"standard", standard},
+                              {"crossings", points}};
+  return document.dump();
 }
 
-}  // namespace posattn
+}  // namespace posattn::bounds

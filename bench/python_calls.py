@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""Time per call of a model from Python, beside the same model in PyTorch (Debian's python3-torch):
+
+    PYTHONPATH=build/release/python bench/python_calls.py [--seconds 2] [--threads 1]
+
+The paper's models (n = 8, width 64, four layers, two heads), batch 1 and 1000, float32, without
+gradients: posattn, PyTorch's module as it is, and traced by TorchScript. Medians of many calls.
+"""
+
+import argparse
+import statistics
+import time
+import warnings
+
+import torch
+
+import posattn
+import posattn.torch
+
+
+def microseconds(call, seconds):
+    for _ in range(5):
+        call()
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e6
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each number")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # of fixed shapes
+    print("| model | batch | posattn (us) | PyTorch (us) | TorchScript (us) |\n|---|---|---|---|---|")
+    for name, model in (("positional", posattn.new("sort", "positional")),
+                        ("standard", posattn.new("sort", "standard")),
+                        ("compiled sort", posattn.compile("sort", length=8).model)):
+        module = posattn.torch.Module(model).eval()
+        for batch in (1, 1000):
+            x = torch.randn(batch, 8)
+            array = x.numpy()
+            with torch.no_grad():
+                traced = torch.jit.trace(module, x)
+                times = [microseconds(call, options.seconds) for call in
+                         (lambda: model(array, threads=options.threads), lambda: module(x),
+                          lambda: traced(x))]
+            print(f"| {name} | {batch} | " + " | ".join(f"{value:.0f}" for value in times) + " |")
+
+
+if __name__ == "__main__":
+    main()

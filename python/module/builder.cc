@@ -1,0 +1,145 @@
+// Programs written as Python functions over words.
+#include <cmath>
+
+#include "posattn/base/error.h"
+#include "program.h"
+
+namespace posattn::python {
+namespace {
+
+// What a local function computes; a number stands for a constant.
+struct Term {
+  Value value;
+};
+
+Term term_of(double number) {
+  if (!std::isfinite(number)) {
+    throw Error(ExitCode::configuration, "the constant " + std::to_string(number),
+                "a finite number");
+  }
+  return {constant_value(number)};
+}
+
+// "real", "bit" or (low, high); None, for a word, is what it is set to.
+WordType type_of(const py::object& type) {
+  if (py::isinstance<py::str>(type)) {
+    const std::string name = type.cast<std::string>();
+    if (name == "real") return WordType::real();
+    if (name == "bit") return WordType::bit();
+  } else if (py::isinstance<py::tuple>(type) && py::len(type) == 2) {
+    const auto [low, high] = type.cast<std::pair<int64_t, int64_t>>();
+    if (low <= high) return WordType::integer(low, high);
+  }
+  throw Error(ExitCode::configuration, "a word of type " + std::string(py::repr(type)),
+              "'real', 'bit' or (low, high) for whole numbers");
+}
+
+// Once finished, a builder builds no more.
+class Building {
+ public:
+  Building(std::string name, int length, int processors)
+      : builder_(std::in_place, std::move(name), length, processors) {}
+
+  ProgramBuilder& builder() {
+    if (!builder_) throw Error(ExitCode::usage, "the program is finished", "a new builder");
+    return *builder_;
+  }
+  // A word of this builder.
+  Variable word(int index) {
+    if (index < 0 || index >= builder().word_count()) {
+      throw Error(ExitCode::usage, "word " + std::to_string(index), "one of this program");
+    }
+    return {index};
+  }
+  std::vector<bool> where(const py::function& holds) {
+    std::vector<bool> places;
+    for (int i = 0; i < builder().processors(); ++i) places.push_back(py::bool_(holds(i)));
+    return places;
+  }
+
+  int receive(const std::string& name, int from, const py::function& place) {
+    std::vector<int64_t> places;
+    for (int i = 0; i < builder().processors(); ++i) places.push_back(place(i).cast<int64_t>());
+    return builder().receive(name, word(from), [&](int i) { return places[i]; }).word;
+  }
+
+  std::unique_ptr<HeldProgram> finish(const std::vector<int>& outputs, const std::string& task) {
+    if (outputs.empty()) throw Error(ExitCode::usage, "a program without outputs", "a word");
+    std::vector<Variable> words;
+    for (const int output : outputs) words.push_back(word(output));
+    builder().set_task(task);
+    ProgramBuilder whole = builder();
+    auto held = std::make_unique<HeldProgram>(builder().finish(words), whole.finish(words, true),
+                                              "", Settings{});
+    builder_.reset();
+    return held;
+  }
+
+ private:
+  std::optional<ProgramBuilder> builder_;
+};
+
+}  // namespace
+
+void add_builder(py::module_& module) {
+  py::class_<Term>(module, "Term")
+      .def(py::init(&term_of), py::arg("number"))
+      .def("add", [](const Term& a, const Term& b) { return Term{add(a.value, b.value)}; })
+      .def("subtract",
+           [](const Term& a, const Term& b) { return Term{subtract(a.value, b.value)}; })
+      .def("scale", [](const Term& a, double factor) { return Term{scale(factor, a.value)}; })
+      .def("minimum", [](const Term& a, const Term& b) { return Term{minimum(a.value, b.value)}; })
+      .def("maximum", [](const Term& a, const Term& b) { return Term{maximum(a.value, b.value)}; })
+      .def("absolute", [](const Term& a) { return Term{absolute(a.value)}; })
+      .def("relu", [](const Term& a) { return Term{relu(a.value)}; })
+      .def("at_least",
+           [](const Term& a, const Term& b) { return Term{at_least(a.value, b.value)}; })
+      .def("equal", [](const Term& a, const Term& b) { return Term{equal(a.value, b.value)}; })
+      .def("negation", [](const Term& a) { return Term{negation(a.value)}; })
+      .def("select", [](const Term& condition, const Term& a,
+                        const Term& b) { return Term{select(condition.value, a.value, b.value)}; })
+      .def_property_readonly("type", [](const Term& a) { return to_string(a.value->type); });
+  py::class_<Building>(module, "Builder")
+      .def(py::init([](const std::string& name, int64_t length, int processors) {
+             if (length < 1 || length > 1 << 20 || processors < 0 || processors > 1 << 20) {
+               throw Error(ExitCode::usage, "length = " + std::to_string(length), "1 to 1048576");
+             }
+             return std::make_unique<Building>(name, static_cast<int>(length), processors);
+           }),
+           py::arg("name"), py::arg("length"), py::arg("processors"))
+      .def_property_readonly("length", [](Building& self) { return self.builder().length(); })
+      .def_property_readonly("processors",
+                             [](Building& self) { return self.builder().processors(); })
+      .def("input",
+           [](Building& self, const std::string& name, const py::object& type) {
+             return self.builder().input(name, type_of(type)).word;
+           })
+      .def("word",
+           [](Building& self, const std::string& name, const py::object& type,
+              const std::vector<double>& initial) {
+             const auto wanted = static_cast<size_t>(self.builder().processors());
+             if (!initial.empty() && initial.size() != wanted) {
+               throw Error(ExitCode::configuration,
+                           std::to_string(initial.size()) + " first values of word '" + name + "'",
+                           std::to_string(wanted) + ", one for each processor");
+             }
+             return type.is_none() ? self.builder().inferred_word(name, false, initial).word
+                                   : self.builder().word(name, type_of(type), initial).word;
+           })
+      .def("value", [](Building& self, int word) { return Term{self.builder()[self.word(word)]}; })
+      .def("receive", &Building::receive, py::arg("name"), py::arg("source"), py::arg("place"))
+      .def("send",
+           [](Building& self, const std::string& name, int from, int to, bool permutation) {
+             return self.builder().send(name, self.word(from), self.word(to), permutation).word;
+           })
+      .def("set", [](Building& self, int word,
+                     const Term& value) { self.builder().set(self.word(word), value.value); })
+      .def("set_where",
+           [](Building& self, int word, const py::function& where, const Term& value,
+              const Term& otherwise) {
+             self.builder().set(self.word(word), self.where(where), value.value, otherwise.value);
+           })
+      .def("finish", &Building::finish, py::arg("outputs"), py::arg("task"));
+}
+
+}  // namespace posattn::python

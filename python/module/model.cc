@@ -1,0 +1,276 @@
+#include "model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "posattn/base/error.h"
+#include "posattn/evaluate.h"
+
+namespace posattn::python {
+namespace {
+
+constexpr int64_t most_attention = int64_t{1} << 30;  // numbers of all matrices that are returned
+
+Model& opened(const std::shared_ptr<Model>& model) {
+  if (!model) {
+    throw Error(ExitCode::usage, "the model was closed", "one that is open",
+                "posattn.load reads it again");
+  }
+  return *model;
+}
+
+int checked_threads(int threads) {
+  if (threads < 1 || threads > 1024) {
+    throw Error(ExitCode::usage, "threads = " + std::to_string(threads), "1 to 1024");
+  }
+  return threads;
+}
+
+std::vector<std::string> names_of(const Model& model) {
+  std::vector<std::string> names;
+  for (const TensorInfo& tensor : model.parameters.layout().tensors()) names.push_back(tensor.name);
+  return names;
+}
+
+}  // namespace
+
+struct HeldModel::Samples {
+  Floats numbers;
+  Integers tokens;
+  SampleForm form;
+  Batch batch;
+};
+
+HeldModel::HeldModel(Model model) : model_(std::make_shared<Model>(std::move(model))) {}
+
+std::shared_ptr<Model> HeldModel::shared() const {
+  opened(model_);
+  return model_;
+}
+
+void HeldModel::close() {
+  {
+    const py::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    network_.reset();
+    prepared_nodes_ = 0;
+  }
+  model_.reset();  // who computes with it at this moment has his own pointer
+}
+
+HeldModel::Samples HeldModel::samples_of(const Model& model, const py::object& x,
+                                         const py::object& tokens) const {
+  const ModelSpec& spec = model.spec;
+  Samples samples;
+  if (spec.data_columns > 0) {
+    samples.numbers = floats_of(x, "x");
+    samples.form = form_of_numbers(samples.numbers, spec.data_columns, "x");
+  } else if (!x.is_none()) {
+    throw Error(ExitCode::usage, "x for a model of tokens alone", "tokens=...");
+  }
+  if (spec.vocabulary > 0) {
+    samples.tokens = integers_of(tokens, "tokens");
+    const SampleForm form = form_of_numbers(samples.tokens, 1, "tokens");
+    if (spec.data_columns > 0 &&
+        (form.samples != samples.form.samples || form.nodes != samples.form.nodes)) {
+      throw Error(ExitCode::data, "tokens of shape " + shape_text(samples.tokens),
+                  "a token for each node of x, whose shape is " + shape_text(samples.numbers));
+    }
+    if (spec.data_columns == 0) samples.form = form;
+  } else if (!tokens.is_none()) {
+    throw Error(ExitCode::usage, "tokens for a model of numbers alone", "x");
+  }
+  const SampleForm& form = samples.form;
+  if (!evaluates_at_length(spec, form.nodes) && !model.origin.variable_length) {
+    throw Error(ExitCode::data, "samples of " + std::to_string(form.nodes) + " nodes",
+                std::to_string(spec.real_nodes) + ", as the model has");
+  }
+  samples.batch.samples = form.samples;
+  samples.batch.real_nodes = form.nodes;
+  if (spec.data_columns > 0) samples.batch.inputs = numbers(samples.numbers);
+  if (spec.vocabulary > 0) samples.batch.tokens = numbers(samples.tokens);
+  check_batch(spec, samples.batch);
+  return samples;
+}
+
+Network& HeldModel::prepared(const std::shared_ptr<Model>& model, int nodes, int threads) {
+  if (!network_ || threads != threads_) {
+    network_.emplace(model->spec, NetworkOptions{.path = path_for(*model), .threads = threads});
+    threads_ = threads;
+    prepared_nodes_ = 0;
+  }
+  // This function's caller and model_ have one each: a third is an array over the weights.
+  const bool lent = model.use_count() > 2;
+  if (nodes != prepared_nodes_ || lent || lent_) {
+    prepared_nodes_ = 0;
+    network_->prepare(model->parameters, nodes);
+    prepared_nodes_ = nodes;
+  }
+  lent_ = lent;
+  return *network_;
+}
+
+py::array HeldModel::run(const py::object& x, const py::object& tokens, int threads) {
+  checked_threads(threads);
+  const std::shared_ptr<Model> model = shared();
+  const Samples samples = samples_of(*model, x, tokens);
+  py::array_t<float> outputs(samples.form.answer_shape(model->spec.output_columns));
+  const std::span<float> room(outputs.mutable_data(), static_cast<size_t>(outputs.size()));
+  if (samples.batch.samples > 0) {
+    const py::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    prepared(model, samples.form.nodes, threads).run(samples.batch, room);
+  }
+  return outputs;
+}
+
+py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
+  const std::shared_ptr<Model> model = shared();
+  const ModelSpec& spec = model->spec;
+  Samples samples;
+  std::vector<float> zeros;
+  std::vector<int32_t> nothing;
+  if (x.is_none() && tokens.is_none()) {
+    if (spec.attention != AttentionSource::positions) {
+      throw Error(ExitCode::usage, "attention of this model without an input",
+                  "x: its attention depends on data");
+    }
+    zeros.resize(static_cast<size_t>(spec.real_nodes) * spec.data_columns);
+    if (spec.vocabulary > 0) nothing.assign(spec.real_nodes, 0);
+    samples.form.nodes = spec.real_nodes;
+    samples.batch = {
+        .inputs = zeros, .samples = 1, .real_nodes = spec.real_nodes, .tokens = nothing};
+  } else {
+    samples = samples_of(*model, x, tokens);
+  }
+  const Batch& all = samples.batch;
+  const int64_t nodes = all.real_nodes + spec.scratch_nodes;
+  const int64_t size = int64_t{1} * spec.depth * spec.heads * nodes * nodes;
+  if (size > most_attention || size * all.samples > most_attention) {
+    throw Error(ExitCode::usage,
+                "attention of " + std::to_string(all.samples) + " samples, " +
+                    std::to_string(size) + " numbers each",
+                "at most " + std::to_string(most_attention) + " in all", "ask for fewer samples");
+  }
+  std::vector<int64_t> shape = {spec.depth, spec.heads, nodes, nodes};
+  if (samples.form.has_samples) shape.insert(shape.begin(), all.samples);
+  py::array_t<float> weights(shape);
+  float* to = weights.mutable_data();
+  {
+    const py::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    Network& network = prepared(model, all.real_nodes, std::max(1, threads_));
+    prepared_nodes_ = 0;  // attention prepares for itself
+    const int64_t inputs = int64_t{1} * all.real_nodes * spec.data_columns;
+    const int64_t tokens_each = spec.vocabulary > 0 ? all.real_nodes : 0;
+    for (int64_t i = 0; i < all.samples; ++i) {
+      const Batch one{.inputs = all.inputs.subspan(i * inputs, inputs),
+                      .samples = 1,
+                      .real_nodes = all.real_nodes,
+                      .tokens = all.tokens.subspan(i * tokens_each, tokens_each)};
+      const std::vector<float> of_sample = network.attention(model->parameters, one);
+      std::ranges::copy(of_sample, to + i * size);
+    }
+  }
+  return weights;
+}
+
+std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::object& y,
+                                                const py::object& tokens, const py::object& mask,
+                                                int threads) {
+  checked_threads(threads);
+  const std::shared_ptr<Model> model = shared();
+  const ModelSpec& spec = model->spec;
+  Samples samples = samples_of(*model, x, tokens);
+  const bool classes = spec.loss == Loss::cross_entropy;
+  Floats targets;
+  Integers labels;
+  if (classes) {
+    labels = integers_of(y, "y");
+    samples.batch.labels = numbers(labels);
+  } else {
+    targets = floats_of(y, "y");
+    samples.batch.targets = numbers(targets);
+  }
+  const py::array& answers = classes ? static_cast<const py::array&>(labels) : targets;
+  const SampleForm form = form_of_numbers(answers, classes ? 1 : spec.output_columns, "y");
+  if (form.samples != samples.form.samples || form.nodes != samples.form.nodes) {
+    throw Error(ExitCode::data, "y of shape " + shape_text(answers),
+                std::to_string(samples.form.samples) + " samples of " +
+                    std::to_string(samples.form.nodes) + " nodes, as x has");
+  }
+  if (samples.batch.samples == 0) throw Error(ExitCode::data, "no samples", "at least one");
+  std::vector<uint8_t> counts;
+  if (!mask.is_none()) {
+    const Integers given = integers_of(mask, "mask");
+    if (given.size() != int64_t{1} * form.nodes * spec.output_columns) {
+      throw Error(ExitCode::data, "mask of shape " + shape_text(given),
+                  "[nodes, columns]: 1 where an output counts");
+    }
+    for (const int32_t value : numbers(given)) counts.push_back(value != 0 ? 1 : 0);
+  }
+  auto found = std::make_shared<Parameters<float>>(model->parameters.shared_layout());
+  double loss = 0;
+  {
+    const py::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    Network& network = prepared(model, samples.form.nodes, threads);
+    prepared_nodes_ = 0;
+    loss = network.gradient(model->parameters, samples.batch, counts, *found);
+  }
+  return {loss, gradient_arrays(std::move(found))};
+}
+
+std::vector<std::string> HeldModel::names() const { return names_of(opened(model_)); }
+
+const TensorInfo& HeldModel::tensor(const Model& model, const std::string& name) const {
+  const std::vector<TensorInfo>& tensors = model.parameters.layout().tensors();
+  const auto found = std::ranges::find(tensors, name, &TensorInfo::name);
+  if (found == tensors.end()) {
+    const Error error = unknown_name(ExitCode::usage, "parameter", name, names_of(model));
+    throw py::key_error(error.problem() + (error.hint().empty() ? "" : "; " + error.hint()));
+  }
+  return *found;
+}
+
+py::array HeldModel::parameter(const std::string& name) const {
+  const std::shared_ptr<Model> model = shared();
+  const TensorInfo& info = tensor(*model, name);
+  py::array_t<float> array = array_over(info.shape, model->parameters.slice(info).data(), model);
+  // A route is the place of a node, checked when the model was made.
+  if (info.integers) array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
+void HeldModel::set_parameter(const std::string& name, const py::object& values) {
+  const std::shared_ptr<Model> model = shared();
+  const TensorInfo& info = tensor(*model, name);
+  if (info.integers) {
+    throw Error(ExitCode::usage, "a new value for '" + name + "'",
+                "routes as they are: they belong to the program", "compile another program");
+  }
+  const Floats given = floats_of(values, name);
+  const std::vector<int64_t> shape(given.shape(), given.shape() + given.ndim());
+  if (shape != info.shape) {
+    throw Error(ExitCode::data, name + " of shape " + shape_text(given),
+                std::string(py::str(py::tuple(py::cast(info.shape)))));
+  }
+  const py::gil_scoped_release unlocked;
+  const std::lock_guard lock(mutex_);
+  // Not std::copy: the array may be the one over these very numbers.
+  std::memmove(model->parameters.slice(info).data(), given.data(), info.size * sizeof(float));
+  prepared_nodes_ = 0;
+}
+
+py::dict gradient_arrays(std::shared_ptr<Parameters<float>> gradient) {
+  py::dict arrays;
+  for (const TensorInfo& tensor : gradient->layout().tensors()) {
+    // What is not trained (absent biases, fixed codes) must not move in anybody's optimiser either.
+    if (!tensor.trained) std::ranges::fill(gradient->slice(tensor), 0.0F);
+    arrays[py::str(tensor.name)] =
+        array_over(tensor.shape, gradient->slice(tensor).data(), gradient);
+  }
+  return arrays;
+}
+
+}  // namespace posattn::python

@@ -1,0 +1,57 @@
+// A model between calls: what follows from its weights is prepared once and kept.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "posattn/model.h"
+#include "posattn/network.h"
+
+namespace posattn::python {
+
+// Python's Model. Weights are handed out as arrays over the model's own numbers; while somebody has
+// such an array he may change them, so the network is prepared for every call. Calls from several
+// threads wait for each other.
+class HeldModel {
+ public:
+  explicit HeldModel(Model model);
+
+  // A copy of what the model is, for who computes with it elsewhere. All throw Error(usage) when
+  // the model was closed.
+  std::shared_ptr<Model> shared() const;
+  void close();
+  bool is_closed() const { return model_ == nullptr; }
+
+  py::array run(const py::object& x, const py::object& tokens, int threads);
+  py::array attention(const py::object& x, const py::object& tokens);
+  std::pair<double, py::dict> gradient(const py::object& x, const py::object& y,
+                                       const py::object& tokens, const py::object& mask,
+                                       int threads);
+  std::vector<std::string> names() const;
+  py::array parameter(const std::string& name) const;  // throws KeyError
+  void set_parameter(const std::string& name, const py::object& values);
+
+ private:
+  struct Samples;  // with the arrays that hold them
+  Samples samples_of(const Model& model, const py::object& x, const py::object& tokens) const;
+  // The network with this many threads, prepared for the length; call with the lock held.
+  Network& prepared(const std::shared_ptr<Model>& model, int nodes, int threads);
+  const TensorInfo& tensor(const Model& model, const std::string& name) const;
+
+  std::shared_ptr<Model> model_;  // null: closed
+  std::mutex mutex_;              // of what follows
+  std::optional<Network> network_;
+  int threads_ = 0, prepared_nodes_ = 0;
+  bool lent_ = false;  // arrays over the weights were there at the last call
+};
+
+// The weights alone are copied from there, never the model: arrays keep it alive.
+py::dict gradient_arrays(std::shared_ptr<Parameters<float>> gradient);
+
+}  // namespace posattn::python

@@ -1,0 +1,47 @@
+// A task whose samples Python makes, many at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "arrays.h"
+#include "posattn/task.h"
+
+namespace posattn::python {
+
+// What Python gives: `solve(x)` and, if it is not None, `draw(random, samples, length, low, high)`,
+// on arrays [samples, nodes] or [samples, nodes, columns]. Errors of theirs become posattn::Error.
+class PythonTask final : public Task {
+ public:
+  PythonTask(std::string name, std::string description, const py::object& solve,
+             const py::object& draw);
+
+  // Another definition under the same name; not while runs read tasks.
+  void redefine(std::string description, const py::object& solve, const py::object& draw);
+
+  std::string_view name() const override { return name_; }
+  std::string_view description() const override { return description_; }
+  TaskShape shape(int length) const override;
+  void make_samples(const SampleBlock& block) const override;
+  int64_t block_samples() const override { return 1024; }
+  void make_sample(RandomStream& random, const Sampling& sampling, int length,
+                   const SampleRoom& room) const override;
+  void solve(int length, std::span<const float> input, std::span<float> target) const override;
+
+ private:
+  using Key = std::array<uint64_t, 4>;
+  // Numbers [samples, nodes, columns] in double, checked.
+  Doubles drawn(const Key& key, int64_t samples, const ValueRange& range, int length) const;
+  Doubles solved(const Doubles& inputs) const;
+  Doubles checked(const py::object& result, const char* function, int64_t samples) const;
+
+  std::string name_, description_;
+  // What follows is touched with the interpreter's lock only, and never given up: tasks live longer
+  // than the interpreter.
+  py::handle solve_, draw_;
+  mutable std::map<int, TaskShape> shapes_;  // by length
+};
+
+}  // namespace posattn::python

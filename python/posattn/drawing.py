@@ -1,0 +1,34 @@
+"""Pictures that notebooks show."""
+
+import pathlib
+
+import numpy
+
+from . import _posattn
+
+
+class Svg(str):
+    """The text of an SVG picture; a notebook shows the picture, `save` writes the file."""
+
+    def _repr_svg_(self):
+        return str(self)
+
+    def save(self, path):
+        pathlib.Path(path).write_text(self, encoding="utf-8")
+
+    def __repr__(self):
+        return f"<picture of {len(self)} bytes of SVG>"
+
+
+def plot(lines, *, title="", x_label="x", y_label="", logarithmic_x=False, greatest=None):
+    """Lines as a picture, drawn by gnuplot: {label: (x, values)}, with values [x] or [runs, x] (then
+    the median, in a band from the smallest to the largest). The y axis is logarithmic, or goes from
+    0 to `greatest`.
+
+    >>> import posattn
+    >>> posattn.plot({"squares": ([1, 2, 3], [1, 4, 9])})._repr_svg_()[:4]
+    '<svg'
+    """
+    parts = [(label, x, numpy.atleast_2d(numpy.asarray(values, dtype=float)))
+             for label, (x, values) in lines.items()]
+    return Svg(_posattn.figure(title, x_label, y_label, parts, logarithmic_x, greatest))

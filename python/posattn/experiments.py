@@ -1,0 +1,96 @@
+"""The paper's experiments, and your own: reproduce, read, compare."""
+
+import os
+
+from . import _posattn
+from .background import interruptible
+from .drawing import Svg
+from .errors import Error, Interrupted
+from .progress import StepBar
+
+
+def frame(columns):
+    """The columns as a pandas frame where pandas is installed, else as they are."""
+    try:
+        import pandas
+    except ImportError:
+        return columns
+    return pandas.DataFrame(columns)
+
+
+def experiments():
+    """{name: title} of the paper's experiments.
+
+    >>> import posattn
+    >>> posattn.experiments()["value-range"]
+    'Loss inside and outside the training range'
+    """
+    return dict(_posattn.experiments())
+
+
+def _question(experiment, quick, epochs, precision):
+    return _posattn.Question(os.fspath(experiment), quick, epochs, precision)
+
+
+def reproduce(experiment, *, results="results", quick=False, epochs=None, tasks=(), lines=(),
+              seeds=(), values=(), device="", precision="", threads=0, callback=None, progress=None):
+    """Trains the runs of an experiment (a name, or a TOML file) that the folder `results` does not
+    have yet, and draws its figure, which is returned as a picture. Ctrl-C saves checkpoints; the
+    same call goes on. `results` and `compare` read what is there."""
+    question = _question(experiment, quick, epochs, precision)
+    stop = _posattn.StopFlag()
+    bar = StepBar(str(experiment), progress)
+
+    def handle(kind, what):
+        if kind == "notice":
+            print(what)
+            return
+        bar.update(what["step"], what["steps"])
+        if callback is not None:
+            callback(what)
+
+    def work(report):
+        return _posattn.reproduce(question, list(tasks), list(lines), list(seeds), list(values),
+                                  device, results, threads or os.cpu_count() or 1, stop, report)
+
+    try:
+        summary = interruptible(work, stop, handle)
+    except KeyboardInterrupt:
+        raise Interrupted(results, "the same posattn.reproduce(...)") from None
+    finally:
+        bar.close()
+    if summary["failures"]:
+        folder, message = summary["failures"][0]
+        raise Error(f"{len(summary['failures'])} of {summary['runs']} runs failed", "",
+                    f"{folder}: {message}")
+    path = os.fspath(summary["svg"])
+    if path in ("", "."):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return Svg(file.read())
+
+
+def results(experiment, *, results="results", quick=False, epochs=None, precision=""):
+    """What the runs of an experiment gave, one row for each run and x: task, line, split, x, seed,
+    value. A pandas frame where pandas is installed, else a dict of columns."""
+    return frame(_posattn.results(_question(experiment, quick, epochs, precision), results))
+
+
+class Comparison:
+    """Test points beside the published ones: `points` of them, `agreeing`, whether that is 90 %
+    (`agrees`), and a row for each in `table`."""
+
+    def __init__(self, facts):
+        self.with_what = facts["with"]
+        self.points, self.agreeing, self.agrees = facts["points"], facts["agreeing"], facts["agrees"]
+        self.table = frame(facts["columns"])
+
+    def __repr__(self):
+        return f"<{self.agreeing} of {self.points} points agree with {self.with_what}>"
+
+
+def compare(experiment, *, results="results", other=None, quick=False, epochs=None, precision=""):
+    """The results of an experiment beside the published ones, or beside those of `other`, another
+    results folder."""
+    return Comparison(_posattn.compare(_question(experiment, quick, epochs, precision), results,
+                                       other))

@@ -1,0 +1,234 @@
+"""Models: answers, attention, weights and gradients as NumPy arrays."""
+
+import collections.abc
+import json
+import os
+
+import numpy
+
+from . import _posattn
+
+
+class Parameters(collections.abc.MutableMapping):
+    """A model's weights by name, in the authors' names. An array is a view of the model's own
+    numbers: what is written to it changes the model.
+
+    >>> import posattn
+    >>> model = posattn.new(task="sort", length=4, width=8, mlp_width=8)
+    >>> model.parameters["decoding.bias"] += 1
+    >>> sorted(model.parameters)[:2]
+    ['decoding.bias', 'decoding.weight']
+    """
+
+    def __init__(self, compiled):
+        self._compiled = compiled
+
+    def __getitem__(self, name):
+        return self._compiled.parameter(name)
+
+    def __setitem__(self, name, values):
+        self._compiled.set_parameter(name, values)
+
+    def __delitem__(self, name):
+        raise TypeError("a model keeps its parameters")
+
+    def __iter__(self):
+        return iter(self._compiled.names())
+
+    def __len__(self):
+        return len(self._compiled.names())
+
+    def __repr__(self):
+        shapes = ", ".join(f"{name}: {list(self[name].shape)}" for name in self)
+        return f"<parameters {shapes}>"
+
+
+class Model:
+    """A trained or compiled network, from `load`, `new`, `compile` or a run.
+
+    >>> import posattn
+    >>> model = posattn.compile("cumulative-sum", length=4).model
+    >>> model([1, 2, 3, 4]).tolist()
+    [1.0, 3.0, 6.0, 10.0]
+    """
+
+    def __init__(self, compiled):
+        self._compiled = compiled
+        self._facts = compiled.facts()
+
+    def __call__(self, x=None, *, tokens=None, threads=1):
+        """The answers to samples: [nodes], [samples, nodes] or [samples, nodes, columns] in, the
+        same form out. Float32 arrays that lie row by row are read where they are; others are
+        converted. `tokens` is for models that have a vocabulary."""
+        return self._compiled.run(x, tokens, threads)
+
+    def attention(self, x=None, *, tokens=None):
+        """The attention matrices [depth, heads, nodes, nodes], scratch nodes last; with an axis of
+        samples in front where x has one. A positional model needs no x.
+
+        >>> import posattn
+        >>> posattn.new(task="sort", length=4).attention().shape
+        (3, 2, 5, 5)
+        """
+        return self._compiled.attention(x, tokens)
+
+    def gradient(self, x, y, *, tokens=None, mask=None, threads=1):
+        """(loss, gradients): the model's loss on these samples and its derivative by every
+        parameter, as a dict. `mask` [nodes, columns] is 1 where an output counts.
+
+        >>> import numpy, posattn
+        >>> model = posattn.new(task="sort", length=4, width=8, mlp_width=8)
+        >>> x = numpy.random.default_rng(0).normal(size=(100, 4))
+        >>> first, _ = model.gradient(x, numpy.sort(x))
+        >>> for _ in range(20):
+        ...     loss, gradients = model.gradient(x, numpy.sort(x))
+        ...     for name, gradient in gradients.items():
+        ...         model.parameters[name] -= 0.1 * gradient
+        >>> loss < first
+        True
+        """
+        return self._compiled.gradient(x, y, tokens, mask, threads)
+
+    def evaluate(self, scales=(1,), *, task="", samples=1000, seed=0, threads=1, axis="c"):
+        """Fresh test samples at each scale c: {"x": [...], metric: [...], ...}.
+
+        >>> import posattn
+        >>> errors = posattn.compile("sort", length=4).model.evaluate([1, 1000], samples=100)
+        >>> bool((errors["mse"] < 1e-6).all())
+        True
+        """
+        values = [float(scale) for scale in scales]
+        rows = self._compiled.evaluate(task, axis, values, samples, seed, threads)
+        table = {"x": numpy.array(values)}
+        for metric in dict.fromkeys(rows["metric"]):
+            chosen = numpy.array([name == metric for name in rows["metric"]])
+            by_x = dict(zip(rows["x"][chosen], rows["value"][chosen]))
+            table[metric] = numpy.array([by_x.get(x, numpy.nan) for x in values])
+        return table
+
+    @property
+    def parameters(self):
+        """The weights, a mapping from names to arrays that can be read and set."""
+        return Parameters(self._compiled)
+
+    @parameters.setter
+    def parameters(self, values):
+        for name in values:
+            self._compiled.set_parameter(name, values[name])
+
+    @property
+    def spec(self):
+        """What the model is: sizes, attention, encoding and all else, as a dict."""
+        return json.loads(self._facts["spec"])
+
+    @property
+    def task(self):
+        return self._facts["task"]
+
+    @property
+    def length(self):
+        return self._facts["length"]
+
+    @property
+    def architecture(self):
+        return self._facts["architecture"]
+
+    @property
+    def notes(self):
+        """What else the file says: seed, epoch, losses, the text of a compiled program."""
+        return dict(self._facts["notes"])
+
+    @property
+    def is_compiled(self):
+        return self._facts["compiled"]
+
+    @property
+    def parameter_count(self):
+        return self._facts["parameter_count"]
+
+    @property
+    def is_closed(self):
+        return self._compiled.is_closed
+
+    def show(self, x=None, *, tokens=None):
+        """The attention matrices as a picture that a notebook displays."""
+        from .drawing import Svg
+
+        weights = self.attention(x, tokens=tokens)
+        if weights.ndim == 5:
+            weights = weights[0]
+        title = f"attention, {self.architecture}" + (f", {self.task}" if self.task else "")
+        return Svg(_posattn.attention_svg(weights, self.spec["scratch_nodes"], title))
+
+    def save(self, path):
+        """Writes the model file (.safetensors), which the program and `load` read."""
+        self._compiled.save(path)
+
+    def to_bytes(self):
+        """What `save` writes."""
+        return self._compiled.to_bytes()
+
+    def copy(self):
+        return from_bytes(self.to_bytes())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def __reduce__(self):
+        return from_bytes, (self.to_bytes(),)
+
+    def close(self):
+        """Gives the model's memory back now; arrays over its weights stay valid."""
+        self._compiled.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        if self.is_closed:
+            return "<posattn.Model, closed>"
+        kind = "compiled" if self.is_compiled else self.architecture
+        what = f" for {self.task}" if self.task else ""
+        return f"<posattn.Model: {kind}{what}, {self.parameter_count} parameters>"
+
+
+def load(path, *, architecture=None, task=None, length=None, heads=None):
+    """The model of a file, or of the folder of a run. The keywords say what a file from elsewhere
+    may leave open."""
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        path = os.path.join(path, "model.safetensors")
+    return Model(_posattn.load(path, architecture, task, length, heads))
+
+
+def from_bytes(data, *, name="bytes", architecture=None, task=None, length=None, heads=None):
+    """The model of a file's bytes."""
+    return Model(_posattn.from_bytes(data, name, architecture, task, length, heads))
+
+
+def from_arrays(arrays, *, architecture=None, task=None, length=None, heads=None):
+    """The model of weights by the authors' names, as their state dicts have them. What the shapes
+    leave open, the keywords say."""
+    header, body, place = {}, [], 0
+    for name, values in arrays.items():
+        values = numpy.ascontiguousarray(values, dtype="<f4")
+        header[name] = {"dtype": "F32", "shape": list(values.shape),
+                        "data_offsets": [place, place + values.nbytes]}
+        body.append(values.tobytes())
+        place += values.nbytes
+    text = json.dumps(header).encode()
+    data = b"".join([len(text).to_bytes(8, "little"), text, *body])
+    return from_bytes(data, name="the arrays", architecture=architecture, task=task, length=length,
+                      heads=heads)
+
+
+def new(task="cumulative-sum", architecture="positional", **settings):
+    """A model with the first weights of a run of these settings (those of `train`)."""
+    from .settings import given
+
+    return Model(_posattn.untrained(given(task=task, architecture=architecture, **settings)))

@@ -1,0 +1,163 @@
+"""Parallel programs: from the library, from text, or written as Python functions over words."""
+
+import inspect
+
+import numpy
+
+from . import _posattn
+from .drawing import Svg
+from .errors import Error
+from .model import Model
+from .words import Builder
+
+
+class Trace(dict):
+    """The words of every processor after each round (row 0: at the start), by the words' names:
+    arrays [rounds + 1, processors]."""
+
+    def __repr__(self):
+        return "\n".join(f"{name}:\n{values}" for name, values in self.items())
+
+
+class Program:
+    """A parallel program at one length, from `compile`."""
+
+    def __init__(self, compiled, **options):
+        self._compiled = compiled
+        self._options = options
+        self._model = None
+        facts = compiled.facts()
+        self.name, self.task, self.length = facts["name"], facts["task"], facts["length"]
+        self.processors, self.rounds = facts["processors"], facts["rounds"]
+        self.inputs, self.outputs = facts["inputs"], facts["outputs"]
+
+    @property
+    def model(self):
+        """The positional Transformer that computes the program exactly."""
+        if self._model is None:
+            self._model = Model(self._compiled.compiled(**self._options))
+        return self._model
+
+    @property
+    def text(self):
+        """The program's text; empty where it was written in Python."""
+        return self._compiled.text
+
+    def run(self, x, level="network"):
+        """Its outputs for x, [processors] or [samples, processors] (and a last axis for several
+        inputs): in its interpreter ("mpc"), with messages routed ("static"), or by the network.
+
+        >>> import posattn
+        >>> posattn.compile("sort", length=4).run([3, 1, 2, 0], level="mpc").tolist()
+        [0.0, 1.0, 2.0, 3.0]
+        """
+        routing = self._options["routing"]
+        if level == "network" and self.model.spec["data_columns"] == len(self.inputs):
+            self._compiled.run(x, "mpc", routing)  # refuses what the network could only guess
+            return self.model(x).astype(numpy.float64)
+        return self._compiled.run(x, level, routing)
+
+    def __call__(self, x):
+        return self.run(x)
+
+    def trace(self, x):
+        """Every word of every processor after every round.
+
+        >>> import posattn
+        >>> posattn.compile("cumulative-sum", length=4).trace([1, 1, 1, 1])["x"].tolist()[-1]
+        [1.0, 2.0, 3.0, 4.0]
+        """
+        names, _, values = self._compiled.trace(x)
+        return Trace({name: numpy.ascontiguousarray(values[:, :, index])
+                      for index, name in enumerate(names) if " " not in name})
+
+    def verify(self, model=None, *, scales=(1, 10, 1000), samples=10000, seed=0, threads=1,
+               in_double=False):
+        """Checks a model (else the compiled one) against the program and its task's exact answer,
+        within what rounding can explain: a dict with `holds`, the scales and, where something is
+        wrong, the simplest `counter_example` that was found.
+
+        >>> import posattn
+        >>> posattn.compile("sort", length=4).verify(samples=100)["holds"]
+        True
+        """
+        model = self.model if model is None else model
+        return self._compiled.verify(model._compiled, [float(c) for c in scales], samples, seed,
+                                     self._options["routing"], in_double, threads)
+
+    def show(self):
+        """Who hears whom in each round, as a picture that a notebook displays."""
+        return Svg(self._compiled.svg())
+
+    def _repr_svg_(self):
+        try:
+            return self.show()
+        except Error:  # too large to be drawn
+            return None
+
+    def __repr__(self):
+        return (f"<posattn.Program {self.name}: {self.processors} processors, "
+                f"{self.rounds} rounds>")
+
+
+def compile(program, length=8, *, settings=None, dense=False, sharpness=1024.0, routing="auto",
+            pad_to=(), task=None):
+    """A program at a length, and the network that computes it (`.model`).
+
+    `program` is a name (`programs()` lists them), the path of a .par file, the text of one, or a
+    Python function of a `Builder` that returns the word to output (or several). `settings` are the
+    parameters of a text; `dense` writes queries and keys instead of routes, as training and
+    PyTorch's modules of trained models have them, with the given `sharpness`.
+
+    >>> import posattn
+    >>> def scan(program):
+    ...     x = program.input("x")
+    ...     distance = 1
+    ...     while distance < program.length:
+    ...         x.set(x + x.at(lambda i: i - distance))
+    ...         distance *= 2
+    ...     return x
+    >>> posattn.compile(scan, length=5).run([1, 2, 3, 4, 5]).tolist()
+    [1.0, 3.0, 6.0, 10.0, 15.0]
+    """
+    settings = dict(settings or {})
+    options = dict(dense=dense, sharpness=sharpness, routing=routing, pad_to=list(pad_to))
+    if isinstance(program, str):
+        read = _posattn.program_from_text if "\n" in program else _posattn.program
+        return Program(read(program, length, settings), **options)
+    if not callable(program):
+        raise Error(f"program {program!r}", "a name, a text or a function")
+    if settings:
+        raise Error("settings of a Python function", "none: give them to the function itself")
+    name = getattr(program, "__name__", "program").strip("<>").replace("_", "-")
+    builder = Builder(name, length)
+    outputs = program(builder)
+    return Program(builder._finish(outputs, task or ""), **options)
+
+
+def program_of(model):
+    """The program that a compiled model carries."""
+    notes = model.notes
+    if "program" not in notes:
+        raise Error("a model that carries no program", "one that was compiled from a text")
+    settings = dict(part.split("=") for part in notes.get("set", "").split(",") if part)
+    program = compile(notes["program"] + "\n", int(notes.get("length", model.length)),
+                      settings={name: float(value) for name, value in settings.items()},
+                      routing=notes.get("routing", "auto"))
+    program._model = model
+    return program
+
+
+def programs():
+    """{name: description} of the programs that come with posattn.
+
+    >>> import posattn
+    >>> "sort" in posattn.programs()
+    True
+    """
+    return dict(_posattn.programs())
+
+
+def source(name):
+    """The text of a program of the library."""
+    return inspect.cleandoc(_posattn.program(name, 8, {}).text)

@@ -1,0 +1,46 @@
+"""Tasks: the built-in ones, and your own."""
+
+from . import _posattn
+
+
+class Task:
+    """A task of your own. `solve(x)` gives the exact answers of a batch: x is [samples, length],
+    the answers [samples, length] or [samples, length, columns]. Without `draw` the numbers are
+    those of the built-in tasks; with it, `draw(random, samples, length, low, high)` makes them with
+    NumPy's generator `random`, as [samples, nodes] or [samples, nodes, columns]. Samples are made
+    before training, many at a time; training runs at the engine's speed.
+
+    >>> import numpy, posattn
+    >>> task = posattn.Task("from-first", lambda x: x - x[:, :1])
+    >>> x, y = posattn.samples(task, length=4, samples=100)
+    >>> bool(numpy.allclose(y, x - x[:, :1], atol=1e-6))
+    True
+    """
+
+    def __init__(self, name, solve, draw=None, description=""):
+        for function, what in ((solve, "solve"), (draw, "draw")):
+            if not callable(function) and (function is not None or what == "solve"):
+                raise TypeError(f"{what} is {function!r}, expected a function")
+        self.name, self.solve, self.draw = str(name), solve, draw
+        self.description = description or "written in Python"
+        _posattn.define_task(self.name, self.description, solve, draw)
+
+    def __repr__(self):
+        return f"<posattn.Task {self.name}>"
+
+
+def tasks():
+    """{name: description} of all tasks, those of your own last.
+
+    >>> import posattn
+    >>> "sort" in posattn.tasks()
+    True
+    """
+    return dict(_posattn.tasks())
+
+
+def samples(task, length=8, samples=1000, *, range=2, integers=False, scale=1, seed=0):
+    """(x, y): fresh samples of a task and their exact answers, with values in [-range c, range c]
+    for the scale c."""
+    name = task.name if isinstance(task, Task) else task
+    return _posattn.samples(name, length, samples, range, integers, scale, seed)

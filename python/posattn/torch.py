@@ -1,0 +1,75 @@
+"""posattn's models as PyTorch modules, and PyTorch's weights as models of posattn.
+
+>>> import posattn, posattn.torch, torch
+>>> sort = posattn.torch.Module(posattn.compile("sort", length=4).model)
+>>> sort(torch.tensor([[3.0, 1.0, 4.0, 1.0]])).tolist()
+[[1.0, 1.0, 3.0, 4.0]]
+"""
+
+import torch
+
+from .errors import Error
+from .model import from_arrays
+from .transformer import Spec, Transformer
+
+
+class Module(Transformer):
+    """A model of posattn, trained or compiled, as a `torch.nn.Module` with the same outputs and
+    gradients, whose parameters have the authors' names. It owns its weights: `to_model` gives a
+    model of posattn with what they have become."""
+
+    def __init__(self, model):
+        super().__init__(Spec(**model.spec))
+        self._model = model.copy()
+        state = {name: torch.from_numpy(values.copy()) for name, values in model.parameters.items()}
+        self.load_state_dict(state, strict=True)
+
+    def forward(self, x=None, tokens=None):
+        """As `posattn.Model` takes samples: [nodes], [samples, nodes], and with the columns of a
+        node as a last axis."""
+        columns, outputs = self.spec.data_columns, self.spec.output_columns
+        given = tokens if x is None else x
+        if given is None:
+            raise Error("no input", "x, or tokens for a model that has them")
+        by_column = x is not None and (columns != 1 or x.ndim == 3)
+        single = given.ndim - (1 if by_column else 0) == 1
+        if single:
+            x, tokens = (None if part is None else part[None] for part in (x, tokens))
+        if x is None:
+            x = torch.zeros(*tokens.shape, columns, dtype=next(self.parameters()).dtype,
+                            device=tokens.device)
+        elif not by_column:
+            x = x[..., None]
+        if x.ndim != 3 or x.shape[-1] != columns or x.shape[1] > self.spec.real_nodes:
+            raise Error(f"x of shape {tuple(given.shape)}",
+                        f"[samples, {self.spec.real_nodes}, {columns}]")
+        y = super().forward(x, tokens)
+        if outputs == 1 and not (by_column and columns == 1):
+            y = y[..., 0]
+        return y[0] if single else y
+
+    def attention(self, x, tokens=None):
+        """The attention matrices [depth, heads, nodes, nodes] of the first sample of x [samples,
+        nodes, columns]."""
+        return super().attention(x, tokens)
+
+    def to_model(self):
+        """The `posattn.Model` with the module's weights."""
+        model = self._model.copy()
+        for name, values in self.state_dict().items():
+            if not name.endswith(".attn.routes"):
+                model.parameters[name] = values.detach().cpu().numpy()
+        return model
+
+
+def from_state_dict(state, *, architecture=None, task=None, length=None, heads=None):
+    """The `posattn.Model` of a state dict with the authors' names: `torch.load(FILE)`, or a
+    module's `state_dict()`. What the shapes leave open (the task, how many heads, RoPE), the
+    keywords say."""
+    arrays = {}
+    for name, values in state.items():
+        if not isinstance(values, torch.Tensor) or not values.is_floating_point():
+            raise Error(f"'{name}' in the state dict", "tensors of floating point numbers",
+                        "module.state_dict() is one")
+        arrays[name] = values.detach().cpu().to(torch.float32).numpy()
+    return from_arrays(arrays, architecture=architecture, task=task, length=length, heads=heads)

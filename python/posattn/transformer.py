@@ -1,0 +1,410 @@
+"""posattn's models as a PyTorch module. It needs PyTorch alone; without the package it is
+scripts/posattn_torch.py:
+
+    import posattn_torch                     # with scripts/ on Python's path
+    model = posattn_torch.load_model("runs/sort/positional-seed0/model.safetensors")
+    outputs = model(inputs)                  # [samples, length, data columns] -> [..., output columns]
+
+Every ModelSpec from the formulas of arXiv 2410.01686 and of model/spec.h. It shares no code with the
+C++ engine and takes no short cut: what it computes is the definition the engine is measured against
+(tests/parity). Parameter names are those of the authors' state dict.
+"""
+
+import dataclasses
+import json
+import math
+
+import torch
+from torch import nn
+
+ROPE_BASE = 10000.0
+
+# The fields that a preset decides; sizes and the encoding stay as they are.
+PRESETS = {
+    "positional": dict(attention="positions"),
+    "standard": dict(attention="data", positions_in_input=True),
+    "m0": dict(attention="data", positions_in_input=True),
+    "m1": dict(attention="positions", positions_in_input=True),
+    "m2": dict(attention="data"),
+    "m3": dict(attention="data_and_positions"),
+    "m4": dict(attention="data", rope=True),
+    "m5": dict(attention="positions"),
+    "positional-direct": dict(attention="positions", direct_attention=True),
+    "standard-rope": dict(attention="data", positions_in_input=True, rope=True),
+    "relative": dict(attention="positions", relative_attention=True),
+    "homogeneous": dict(attention="positions", biases="none"),
+    "standard-no-bias": dict(attention="data", positions_in_input=True, biases="none"),
+}
+
+
+@dataclasses.dataclass
+class Spec:
+    """The fields of posattn::ModelSpec, with encoding_size and reach filled in."""
+
+    real_nodes: int = 8
+    scratch_nodes: int = 1
+    data_columns: int = 1
+    output_columns: int = 1
+    attention: str = "positions"
+    positions_in_input: bool = False
+    encoding: str = "one_hot"
+    encoding_size: int = 0
+    rope: bool = False
+    direct_attention: bool = False
+    routed: bool = False
+    route_places: int = 1
+    width: int = 64
+    heads: int = 2
+    depth: int = 4
+    mlp_width: int = 64
+    mlp_depth: int = 2
+    biases: str = "all"
+    relative_attention: bool = False
+    reach: int = 0
+    causal: bool = False
+    split_heads: bool = False
+    join: str = "concatenate"
+    normalisation: str = "none"
+    activation: str = "relu"
+    vocabulary: int = 0
+    positions_added: bool = False
+    tied_output: bool = False
+    fixed_tokens: bool = False  # how a model is trained: its outputs are the same
+    read_nodes: int = 0  # outputs that count in the loss; all are computed
+    loss: str = "squared_error"
+
+    def __post_init__(self):
+        if self.encoding_size == 0:
+            default = {"binary": max(1, math.ceil(math.log2(self.nodes))), "sinusoidal": 2}
+            self.encoding_size = (
+                self.width if self.positions_added else default.get(self.encoding, self.nodes)
+            )
+        if self.relative_attention and self.reach == 0:
+            self.reach = self.real_nodes
+
+    @property
+    def nodes(self):
+        return self.real_nodes + self.scratch_nodes
+
+    @property
+    def uses_positions(self):
+        learned_scores = self.direct_attention or self.relative_attention or self.routed
+        return (
+            self.positions_in_input
+            or self.positions_added
+            or (self.attention != "data" and not learned_scores)
+        )
+
+    @property
+    def stores_positions(self):
+        return self.uses_positions and self.encoding in ("random", "learned")
+
+    @property
+    def source_size(self):
+        return {
+            "positions": self.encoding_size,
+            "data": self.width,
+            "data_and_positions": self.width + self.encoding_size,
+        }[self.attention]
+
+    @property
+    def key_size(self):
+        return self.source_size // self.heads if self.split_heads else self.source_size
+
+
+class ModelError(ValueError):
+    """A file that is no model of this module."""
+
+
+def spec_of(metadata):
+    """The Spec in the metadata of a model file. What this module does not know is refused."""
+    if "spec" not in metadata:
+        raise ModelError("the file does not say what model it is: no metadata of posattn")
+    try:
+        fields = json.loads(metadata["spec"])
+    except ValueError as error:
+        raise ModelError(f"its spec is not valid JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise ModelError("its spec is not an object")
+    unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(Spec)})
+    if unknown:
+        raise ModelError(f"its spec has '{unknown[0]}', which this module does not know")
+    return Spec(**fields)
+
+
+def build_model(tensors, metadata):
+    """The Transformer of a file's tensors (name -> numpy array) and metadata."""
+    model = Transformer(spec_of(metadata))
+    state = {name: torch.from_numpy(values) for name, values in tensors.items()}
+    try:
+        model.load_state_dict(state, strict=True)
+    except RuntimeError as error:
+        raise ModelError(f"its tensors are not those of its spec: {error}") from error
+    return model
+
+
+def load_model(path):
+    """The Transformer of a model file (.safetensors), in float32; in scripts/ only."""
+    from safetensors_io import SafetensorsError, read_safetensors
+
+    try:
+        return build_model(*read_safetensors(path))
+    except (ModelError, SafetensorsError) as error:
+        raise ModelError(f"{path}: {error}") from error
+
+
+def preset(name, **sizes):
+    return Spec(**{**PRESETS[name], **sizes})
+
+
+def formula_positions(spec):
+    """P [nodes, encoding_size] of the encodings that are a formula."""
+    node = torch.arange(spec.nodes, dtype=torch.float64)[:, None]
+    column = torch.arange(spec.encoding_size)[None, :]
+    if spec.encoding == "one_hot":
+        return torch.eye(spec.nodes, spec.encoding_size, dtype=torch.float64)
+    if spec.encoding == "binary":
+        return ((node.long() >> column) & 1).double() * 2 - 1
+    pair = torch.div(column, 2, rounding_mode="floor").double()
+    angle = node / ROPE_BASE ** (2 * pair / spec.encoding_size)
+    return torch.where(column % 2 == 0, torch.sin(angle), torch.cos(angle))
+
+
+def rotate(x, index):
+    """RoPE: columns (2i, 2i+1) of x [..., nodes, d_k] turned by index * base^(-2i / d_k)."""
+    size = x.shape[-1]
+    pairs = size // 2
+    angle = index.to(x.dtype)[:, None] * ROPE_BASE ** (
+        -2 * torch.arange(pairs, dtype=x.dtype) / size
+    )
+    even, odd = x[..., 0 : 2 * pairs : 2], x[..., 1 : 2 * pairs : 2]
+    turned = torch.stack(
+        [even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()], -1
+    ).flatten(-2)
+    return torch.cat([turned, x[..., 2 * pairs :]], -1)
+
+
+def biased(spec, module):
+    """The map or norm; where the model has no biases, its bias is zero and stays."""
+    if spec.biases == "none":
+        nn.init.zeros_(module.bias)
+        module.bias.requires_grad_(False)
+    return module
+
+
+class Attention(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.spec = spec
+        if spec.routed:
+            several = (spec.route_places,) if spec.route_places > 1 else ()
+            shape = (spec.heads, spec.nodes, *several)
+            self.register_buffer("routes", torch.zeros(shape, dtype=torch.int32))
+            if several:
+                self.register_buffer("route_weights", torch.zeros(shape))
+        elif spec.direct_attention:
+            self.scores = nn.Parameter(torch.randn(spec.heads, spec.nodes, spec.nodes))
+        elif spec.relative_attention:
+            self.relative = nn.Parameter(torch.randn(spec.heads, 2 * spec.reach - 1))
+            if spec.scratch_nodes > 0:
+                self.relative_scratch = nn.Parameter(
+                    torch.randn(spec.heads, spec.scratch_nodes, spec.scratch_nodes + 2)
+                )
+        else:
+            self.qk_proj = nn.Linear(spec.source_size, 2 * spec.key_size * spec.heads)
+        self.v_proj = biased(spec, nn.Linear(spec.width, spec.width))
+        self.o_proj = biased(spec, nn.Linear(spec.width, spec.width))
+
+    def relative_scores(self, real):
+        """[heads, nodes, nodes]: by distance between real nodes, of its own for scratch nodes."""
+        spec = self.spec
+        place = torch.arange(real)
+        distance = (place[:, None] - place[None, :]).clamp(-(spec.reach - 1), spec.reach - 1)
+        scores = self.relative[:, distance + spec.reach - 1]
+        if spec.scratch_nodes == 0:
+            return scores
+        own = self.relative_scratch
+        of_scratch = own[:, :, :1].transpose(1, 2).expand(-1, real, -1)
+        hears_real = own[:, :, 1:2].expand(-1, -1, real)
+        above = torch.cat([scores, of_scratch], 2)
+        below = torch.cat([hears_real, own[:, :, 2:]], 2)
+        return torch.cat([above, below], 1)
+
+    def scores_of(self, x, positions, active):
+        spec = self.spec
+        if spec.direct_attention:
+            return self.scores[:, active][:, :, active][None]
+        if spec.relative_attention:
+            return self.relative_scores(len(active) - spec.scratch_nodes)[None]
+        source = {
+            "positions": lambda: positions[None],
+            "data": lambda: x,
+            "data_and_positions": lambda: torch.cat(
+                [x, positions.expand(x.shape[0], -1, -1)], -1
+            ),
+        }[spec.attention]()
+        size = spec.key_size
+        qk = self.qk_proj(source).unflatten(-1, (spec.heads, 2 * size)).transpose(1, 2)
+        query, key = qk[..., :size], qk[..., size:]
+        if spec.rope:
+            query, key = rotate(query, active), rotate(key, active)
+        return query @ key.transpose(-1, -2) / math.sqrt(size)
+
+    def routed(self, value):
+        """What nodes hear of value [samples, heads, nodes, d] through routes."""
+        head = torch.arange(self.spec.heads)[:, None]
+        if self.spec.route_places == 1:
+            return value[:, head, self.routes.long()]
+        heard = value[:, head[..., None], self.routes.long()]
+        rest = 1 - self.route_weights.sum(-1)  # of the last node, a scratch node
+        return (heard * self.route_weights[..., None]).sum(-2) + rest[..., None] * value[:, :, -1:]
+
+    def route_matrices(self):
+        """The same as matrices [1, heads, nodes, nodes]."""
+        identity = torch.eye(self.spec.nodes).expand(1, self.spec.heads, -1, -1)
+        return self.routed(identity)
+
+    def weights(self, x, positions, active):
+        """A [samples or 1, heads, nodes, nodes], for the active rows of the full model."""
+        scores = self.scores_of(x, positions, active)
+        if self.spec.causal:
+            heard = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+            scores = scores.masked_fill(~heard, -math.inf)
+        return torch.softmax(scores, -1)
+
+    def forward(self, x, positions, active):
+        value = self.v_proj(x).unflatten(-1, (self.spec.heads, -1)).transpose(1, 2)
+        if self.spec.routed:
+            mixed = self.routed(value)
+        else:
+            self.last_weights = self.weights(x, positions, active)
+            mixed = self.last_weights @ value
+        return self.o_proj(mixed.transpose(1, 2).flatten(-2))
+
+
+class GeluTanh(nn.Module):
+    """As in GPT-2; PyTorch has it by name only since 1.12."""
+
+    def forward(self, x):
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+        return 0.5 * x * (1 + torch.tanh(inner))
+
+
+class Mlp(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        joined = 2 * spec.width if spec.join == "concatenate" else spec.width
+        sizes = [joined] + [spec.mlp_width] * (spec.mlp_depth - 1) + [spec.width]
+        activation = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu_tanh": GeluTanh()}
+        maps = []
+        for inputs, outputs in zip(sizes, sizes[1:]):
+            maps += [biased(spec, nn.Linear(inputs, outputs)), activation[spec.activation]]
+        self.mlp = nn.Sequential(*maps[:-1])
+
+    def forward(self, x):
+        return self.mlp(x)
+
+
+class Layer(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.spec = spec
+        if spec.normalisation != "none":
+            self.attn_norm = biased(spec, nn.LayerNorm(spec.width))
+        self.attn = Attention(spec)
+        if spec.normalisation != "none" and spec.join == "add":
+            self.mlp_norm = biased(spec, nn.LayerNorm(spec.width))
+        self.mlp = Mlp(spec)
+
+    def forward(self, x, positions, active):
+        before = self.spec.normalisation == "before"
+        after = self.spec.normalisation == "after"
+        heard = self.attn_norm(x) if before else x
+        o = self.attn(heard, positions, active)
+        if self.spec.join == "concatenate":
+            x = self.mlp(torch.cat([heard, o], -1))
+            return self.attn_norm(x) if after else x
+        x = x + o
+        x = self.attn_norm(x) if after else x
+        x = x + self.mlp(self.mlp_norm(x) if before else x)
+        return self.mlp_norm(x) if after else x
+
+
+class Transformer(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.spec = spec
+        inputs = spec.data_columns + (spec.encoding_size if spec.positions_in_input else 0)
+        if inputs > 0:
+            self.encoding = biased(spec, nn.Linear(inputs, spec.width))
+        if spec.vocabulary > 0:
+            self.tokens = nn.Embedding(spec.vocabulary, spec.width)
+        self.transformer_layers = nn.ModuleList(Layer(spec) for _ in range(spec.depth))
+        if spec.normalisation == "before":
+            self.norm = biased(spec, nn.LayerNorm(spec.width))
+        if not spec.tied_output:
+            self.decoding = biased(spec, nn.Linear(spec.width, spec.output_columns))
+        if spec.stores_positions:
+            self.positions = nn.Embedding(spec.nodes, spec.encoding_size)
+            self.positions.weight.requires_grad_(spec.encoding == "learned")
+
+    def encoded(self, x, tokens, positions):
+        """x [samples, nodes, width]: a map of the numbers, or the row of a token, by node."""
+        spec = self.spec
+        if spec.routed and spec.positions_in_input:  # P is the identity, and may be large
+            weight = self.encoding.weight
+            x = x @ weight[:, : spec.data_columns].T + weight[:, spec.data_columns :].T
+            return x + self.encoding.bias
+        if spec.positions_in_input:
+            x = torch.cat([x, positions.expand(x.shape[0], -1, -1)], -1)
+        if x.shape[-1] > 0:
+            x = self.encoding(x)
+        else:
+            x = x.new_zeros(*x.shape[:2], spec.width)
+        if spec.vocabulary > 0:
+            held = torch.nn.functional.pad(tokens, (0, spec.scratch_nodes), value=-1)
+            rows = self.tokens(held.clamp(min=0))
+            x = torch.where((held >= 0)[..., None], rows, x)
+        return x + positions if spec.positions_added else x
+
+    def forward(self, inputs, tokens=None):
+        """inputs [samples, length, data_columns], and tokens [samples, length] where the model has
+        a vocabulary (negative: the node holds numbers) -> [samples, length, output_columns]."""
+        spec, (samples, length, _) = self.spec, inputs.shape
+        active = torch.cat([torch.arange(length), torch.arange(spec.real_nodes, spec.nodes)])
+        scratch = inputs.new_zeros(samples, spec.scratch_nodes, spec.data_columns)
+        x = torch.cat([inputs, scratch], 1)
+        positions = None
+        if spec.stores_positions:
+            positions = self.positions.weight[active]
+        elif spec.uses_positions and not spec.routed:
+            positions = formula_positions(spec).to(inputs)[active]
+        x = self.encoded(x, tokens, positions)
+        for layer in self.transformer_layers:
+            x = layer(x, positions, active)
+        if spec.normalisation == "before":
+            x = self.norm(x)
+        outputs = x @ self.tokens.weight.T if spec.tied_output else self.decoding(x)
+        return outputs[:, :length]
+
+    def attention(self, inputs, tokens=None):
+        """A of every layer for the first sample, [depth, heads, nodes, nodes]."""
+        if self.spec.routed:
+            return torch.cat([layer.attn.route_matrices() for layer in self.transformer_layers])
+        self(inputs[:1], None if tokens is None else tokens[:1])
+        return torch.stack([layer.attn.last_weights[0] for layer in self.transformer_layers])
+
+
+def loss_of(outputs, targets, mask=None):
+    """Mean squared error; masked outputs leave the sum but not the count."""
+    error = (outputs - targets) ** 2
+    return (error if mask is None else error * mask).sum() / error.numel()
+
+
+def cross_entropy_of(outputs, labels, mask=None):
+    """Mean cross-entropy over nodes with label >= 0 and, in their first column, mask != 0."""
+    if mask is not None:
+        labels = torch.where(mask[:, 0].bool(), labels, torch.full_like(labels, -1))
+    return torch.nn.functional.cross_entropy(
+        outputs.flatten(0, 1), labels.flatten(), ignore_index=-1
+    )

@@ -1,0 +1,8 @@
+// What theory promises of a trained model: bounds beside the measured gap, certificates.
+//   posattn::bounds::BoundReport report = posattn::bounds::bound_report(model, {.samples = 30000});
+// One of the installed headers (docs/architecture.md, "The interface"). What they include comes
+// along, and may change; what they name is meant to stay.
+#pragma once
+
+#include "posattn/bounds/bound_report.h"
+#include "posattn/bounds/certificate/certify.h"

@@ -1,0 +1,267 @@
+"""Models in Python: answers, weights, gradients, files, and everything that must not crash."""
+
+import copy
+import pathlib
+import pickle
+import tempfile
+import threading
+import unittest
+
+import numpy
+
+import posattn
+
+
+def small(**settings):
+    return posattn.new(**{"task": "sort", "length": 4, "width": 8, "mlp_width": 8, **settings})
+
+
+class Answers(unittest.TestCase):
+    def setUp(self):
+        self.x = numpy.random.default_rng(1).normal(size=(5, 4)).astype(numpy.float32)
+
+    def test_every_form_of_samples_has_the_same_answers(self):
+        model = small()
+        batch = model(self.x)
+        self.assertEqual((batch.dtype, batch.shape), (numpy.float32, (5, 4)))
+        numpy.testing.assert_array_equal(model(self.x[2]), batch[2])
+        numpy.testing.assert_array_equal(model(self.x[..., None])[..., 0], batch)
+        numpy.testing.assert_array_equal(model(self.x.astype(numpy.float64)), batch)
+        numpy.testing.assert_array_equal(model(numpy.asfortranarray(self.x)), batch)
+        numpy.testing.assert_array_equal(model(self.x.tolist()), batch)
+        numpy.testing.assert_array_equal(model(self.x[::-1])[::-1], batch)
+        numpy.testing.assert_array_equal(model(self.x, threads=2), batch)
+        self.assertEqual(model(numpy.zeros((0, 4))).shape, (0, 4))
+
+    def test_columns(self):
+        model = posattn.new(task="path", length=3, width=8, mlp_width=8)
+        x = numpy.random.default_rng(0).normal(size=(2, 3, 3))
+        self.assertEqual(model(x).shape, (2, 3, 3))
+        numpy.testing.assert_array_equal(model(x[1]), model(x)[1])
+        task = posattn.Task("python-first-column", lambda x: x[..., 0],
+                            lambda random, samples, length, low, high:
+                            random.uniform(low, high, size=(samples, length, 2)))
+        x, y = posattn.samples(task, length=3, samples=5)
+        model = posattn.new(task=task, length=3, width=8, mlp_width=8)
+        self.assertEqual((model(x).shape, model(x[0]).shape), (y.shape, y[0].shape))
+
+    def test_tokens(self):
+        model = posattn.new(task="k-hop", length=6, width=9, mlp_width=8, depth=1)
+        tokens = numpy.zeros((2, model.spec["real_nodes"]), dtype=int)
+        self.assertEqual(model(tokens=tokens).shape[:2], tokens.shape)
+        with self.assertRaisesRegex(posattn.Error, "token 999"):
+            model(tokens=tokens + 999)
+        with self.assertRaisesRegex(posattn.Error, "whole numbers"):
+            model(tokens=tokens + 0.5)
+        with self.assertRaises(posattn.Error):
+            model(self.x)
+
+    def test_variable_length(self):
+        model = small(variable_length=True)
+        self.assertEqual(model(self.x[:, :2]).shape, (5, 2))
+        with self.assertRaisesRegex(posattn.Error, "5 nodes"):
+            model(numpy.zeros((1, 5)))
+
+    def test_bad_samples_are_refused_in_three_parts(self):
+        model = small()
+        for bad in (None, "text", object(), self.x[:, :3], numpy.zeros((2, 4, 2)), 1.0,
+                    numpy.zeros((1, 1, 1, 4)), self.x.astype(complex), [[1, 2], [3]],
+                    numpy.array(["a"] * 4), numpy.zeros((2, 0)), numpy.array([None] * 4)):
+            with self.subTest(bad=repr(bad)), self.assertRaises(posattn.Error) as caught:
+                with numpy.testing.suppress_warnings() as quiet:
+                    quiet.filter(numpy.VisibleDeprecationWarning)
+                    model(bad)
+            self.assertTrue(caught.exception.what)
+            self.assertTrue(caught.exception.expected)
+            self.assertEqual(caught.exception.code, 4)
+        for threads in (0, -1, 10**6):
+            with self.assertRaisesRegex(posattn.Error, "threads"):
+                model(self.x, threads=threads)
+        with self.assertRaises(TypeError):
+            model(self.x, threads="two")
+
+    def test_what_is_not_a_number_stays_in_its_sample(self):
+        model = small()
+        x = self.x.copy()
+        x[1, 2] = numpy.nan
+        x[3, 0] = numpy.inf
+        answers = model(x)
+        numpy.testing.assert_array_equal(answers[[0, 2, 4]], model(self.x)[[0, 2, 4]])
+        self.assertFalse(numpy.isfinite(answers[[1, 3]]).all())
+
+
+class Attention(unittest.TestCase):
+    def test_rows_are_distributions(self):
+        x = numpy.random.default_rng(0).normal(size=(3, 4))
+        for architecture in ("positional", "standard"):
+            weights = small(architecture=architecture).attention(x)
+            self.assertEqual(weights.shape, (3, 3, 2, 5, 5))
+            numpy.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        self.assertEqual(small().attention().shape, (3, 2, 5, 5))
+        with self.assertRaisesRegex(posattn.Error, "depends on data"):
+            small(architecture="standard").attention()
+        self.assertIn("<svg", small().show())
+
+
+class Weights(unittest.TestCase):
+    def setUp(self):
+        self.model = small()
+        self.x = numpy.random.default_rng(0).normal(size=(6, 4)).astype(numpy.float32)
+
+    def test_what_is_written_counts_in_the_next_call(self):
+        before = self.model(self.x)
+        bias = self.model.parameters["decoding.bias"]
+        bias += 2  # through an array
+        numpy.testing.assert_allclose(self.model(self.x), before + 2, atol=1e-5)
+        bias += 1
+        numpy.testing.assert_allclose(self.model(self.x), before + 3, atol=1e-5)
+        bias += 1
+        del bias
+        numpy.testing.assert_allclose(self.model(self.x), before + 4, atol=1e-5)
+        self.model.parameters["decoding.bias"] = numpy.zeros(1)
+        self.model.parameters["decoding.weight"] *= 0
+        numpy.testing.assert_array_equal(self.model(self.x), 0 * before)
+
+    def test_an_array_outlives_its_model(self):
+        weights = self.model.parameters["decoding.weight"]
+        self.model.close()
+        del self.model
+        weights[:] = 3
+        self.assertEqual(weights.sum(), 3 * weights.size)
+
+    def test_bad_names_and_shapes(self):
+        with self.assertRaisesRegex(KeyError, "decoding.bias"):
+            self.model.parameters["decoding.bia"]
+        for bad in (numpy.zeros(2), "text", None, numpy.zeros((1, 1))):
+            with self.assertRaises(posattn.Error):
+                self.model.parameters["decoding.bias"] = bad
+        with self.assertRaises(TypeError):
+            del self.model.parameters["decoding.bias"]
+        self.assertIn("decoding.weight", dict(self.model.parameters))
+
+    def test_routes_are_read_only(self):
+        model = posattn.compile("sort", length=4).model
+        name = next(name for name in model.parameters if name.endswith("routes"))
+        with self.assertRaises(ValueError):
+            model.parameters[name][:] = 1000
+        with self.assertRaisesRegex(posattn.Error, "routes"):
+            model.parameters[name] = model.parameters[name]
+        with self.assertRaisesRegex(posattn.Error, "routed|gradient"):
+            model.gradient(self.x, self.x)
+
+    def test_gradient_against_differences(self):
+        y = numpy.sort(self.x)
+        loss, gradients = self.model.gradient(self.x, y)
+        self.assertAlmostEqual(loss, float(((self.model(self.x) - y) ** 2).mean()), places=5)
+        self.assertEqual(set(gradients), set(self.model.parameters))
+        for name in ("encoding.weight", "transformer_layers.1.attn.qk_proj.weight"):
+            weights, step = self.model.parameters[name], 1e-2
+            place = numpy.unravel_index(abs(gradients[name]).argmax(), weights.shape)
+            start = weights[place]
+            weights[place] = start + step
+            above, _ = self.model.gradient(self.x, y)
+            weights[place] = start - step
+            below, _ = self.model.gradient(self.x, y)
+            weights[place] = start
+            self.assertAlmostEqual((above - below) / (2 * step), float(gradients[name][place]),
+                                   delta=2e-3 + 0.03 * abs(float(gradients[name][place])))
+
+    def test_mask_and_bad_answers(self):
+        y = numpy.sort(self.x)
+        _, gradients = self.model.gradient(self.x, y, mask=numpy.zeros((4, 1), dtype=int))
+        self.assertEqual(max(abs(array).max() for array in gradients.values()), 0)
+        for bad in (y[:, :3], y[:5], None, "text"):
+            with self.assertRaises(posattn.Error):
+                self.model.gradient(self.x, bad)
+        with self.assertRaisesRegex(posattn.Error, "mask"):
+            self.model.gradient(self.x, y, mask=numpy.ones(3, dtype=int))
+        with self.assertRaisesRegex(posattn.Error, "no samples"):
+            self.model.gradient(self.x[:0], y[:0])
+
+
+class Files(unittest.TestCase):
+    def test_saved_copied_and_pickled_models_answer_alike(self):
+        model = small()
+        x = numpy.random.default_rng(0).normal(size=(6, 4))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "model.safetensors"
+            model.save(path)
+            for again in (posattn.load(path), posattn.load(folder), copy.deepcopy(model),
+                          pickle.loads(pickle.dumps(model)), posattn.from_bytes(model.to_bytes())):
+                numpy.testing.assert_array_equal(again(x), model(x))
+                self.assertEqual(again.spec, model.spec)
+            path.write_bytes(b"no model")
+            with self.assertRaises(posattn.Error):
+                posattn.load(path)
+        with self.assertRaisesRegex(posattn.Error, "nowhere"):
+            posattn.load("nowhere.safetensors")
+        with self.assertRaises(posattn.Error):
+            posattn.from_bytes(b"")
+
+    def test_facts(self):
+        model = small()
+        self.assertEqual((model.task, model.length, model.architecture), ("sort", 4, "positional"))
+        self.assertEqual(model.spec["width"], 8)
+        self.assertIn("positional for sort", repr(model))
+
+
+class Closed(unittest.TestCase):
+    def test_a_closed_model_says_so(self):
+        with small() as model:
+            parameters = model.parameters
+            model(numpy.zeros(4))
+        self.assertTrue(model.is_closed)
+        model.close()
+        for call in (lambda: model(numpy.zeros(4)), model.attention, model.to_bytes,
+                     lambda: parameters["decoding.bias"], lambda: list(parameters),
+                     lambda: model.gradient(numpy.zeros((1, 4)), numpy.zeros((1, 4))),
+                     lambda: model.save("nowhere"), lambda: model.evaluate([1])):
+            with self.assertRaisesRegex(posattn.Error, "closed"):
+                call()
+        self.assertIn("closed", repr(model))
+
+
+class Threads(unittest.TestCase):
+    def test_calls_from_many_threads_give_the_same(self):
+        model = small()
+        x = numpy.random.default_rng(0).normal(size=(50, 4)).astype(numpy.float32)
+        expected, wrong = model(x), []
+
+        def work(kind):
+            for _ in range(30):
+                if kind == 0:
+                    model.gradient(x, x)
+                elif kind == 1:
+                    model.attention(x[:1])
+                elif not numpy.array_equal(model(x, threads=kind - 1), expected):
+                    wrong.append(kind)
+
+        threads = [threading.Thread(target=work, args=(kind,)) for kind in (0, 1, 2, 3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_closing_while_others_compute(self):
+        model = small()
+        x = numpy.zeros((100, 4))
+
+        def work():
+            try:
+                while True:
+                    model(x)
+            except posattn.Error:
+                pass
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        model.close()
+        for thread in threads:
+            thread.join(10)
+            self.assertFalse(thread.is_alive())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,164 @@
+"""Programs in Python: compiled, run at every level, traced, verified, drawn, written as functions."""
+
+import unittest
+import xml.etree.ElementTree
+
+import numpy
+
+import posattn
+from posattn import maximum, minimum, where
+
+
+class Library(unittest.TestCase):
+    def test_sort_at_every_level(self):
+        program = posattn.compile("sort", length=8)
+        x = numpy.random.default_rng(0).normal(size=(20, 8))
+        for level in ("mpc", "static", "network"):
+            numpy.testing.assert_allclose(program.run(x, level=level), numpy.sort(x), atol=1e-5)
+        numpy.testing.assert_allclose(program.model(x), numpy.sort(x), atol=1e-5)
+        self.assertEqual(program(x[0]).shape, (8,))
+        self.assertEqual((program.rounds, program.task, program.inputs), (6, "sort", ["x"]))
+        with self.assertRaisesRegex(posattn.Error, "level"):
+            program.run(x, level="gpu")
+
+    def test_text_and_settings(self):
+        text = posattn.source("cumulative-sum")
+        program = posattn.compile(text, length=5)
+        self.assertEqual(program.run(numpy.ones(5)).tolist(), [1, 2, 3, 4, 5])
+        with self.assertRaisesRegex(posattn.Error, "text:2"):
+            posattn.compile("program x\nnonsense\n", length=3)
+        with self.assertRaisesRegex(posattn.Error, "did you mean"):
+            posattn.compile("srot", length=3)
+        with self.assertRaises(posattn.Error):
+            posattn.compile("sort", length=4, settings={"K": 3})
+        for length in (0, -1, 10**9):
+            with self.assertRaisesRegex(posattn.Error, "length"):
+                posattn.compile("sort", length=length)
+
+    def test_messages(self):
+        program = posattn.compile("k-hop", length=6, settings={"K": 4})
+        self.assertTrue(program.verify(samples=50, scales=[1])["holds"])
+
+    def test_trace(self):
+        trace = posattn.compile("cumulative-sum", length=4).trace([1, 1, 1, 1])
+        self.assertEqual(trace["x"].tolist(), [[1, 1, 1, 1], [1, 2, 2, 2], [1, 2, 3, 4]])
+        self.assertIn("x:", repr(trace))
+
+    def test_verification_finds_what_is_wrong(self):
+        program = posattn.compile("sort", length=4)
+        self.assertTrue(program.verify(samples=200)["holds"])
+        broken = program.model.copy()
+        broken.parameters["decoding.weight"] *= 1.01
+        found = program.verify(broken, samples=200)
+        self.assertFalse(found["holds"])
+        self.assertEqual(len(found["counter_example"]["input"]), 4)
+        carried = posattn.program_of(program.model)
+        self.assertTrue(carried.verify(samples=50)["holds"])
+        with self.assertRaisesRegex(posattn.Error, "no program"):
+            posattn.program_of(posattn.new(task="sort"))
+        with self.assertRaises(posattn.Error):
+            posattn.compile("sort", length=5).verify(program.model)
+
+    def test_bad_inputs(self):
+        program = posattn.compile("sort", length=4)
+        for bad in ([1, 2, 3], [1, 2, numpy.nan, 3], "text", None, numpy.zeros((2, 2, 4)),
+                    [1, 2, numpy.inf, 3], numpy.zeros((4, 4, 4, 4))):
+            with self.subTest(bad=repr(bad)), self.assertRaises(posattn.Error):
+                program.run(bad)
+        with self.assertRaisesRegex(posattn.Error, "one sample"):
+            program.trace(numpy.zeros((2, 4)))
+
+    def test_drawing(self):
+        picture = posattn.compile("sort", length=4).show()
+        self.assertTrue(xml.etree.ElementTree.fromstring(picture).tag.endswith("svg"))
+        self.assertEqual(picture._repr_svg_(), str(picture))
+        self.assertIsNone(posattn.compile("cumulative-sum", length=200)._repr_svg_())
+
+    def test_dense_programs_train_on(self):
+        dense = posattn.compile("cumulative-sum", length=4, dense=True, sharpness=15).model
+        x = numpy.random.default_rng(0).normal(size=(8, 4))
+        loss, _ = dense.gradient(x, numpy.cumsum(x, axis=1))
+        self.assertLess(loss, 1e-3)
+
+
+class Functions(unittest.TestCase):
+    def test_a_sorting_network(self):
+        def odd_even(program):
+            x = program.input("x")
+            for step in range(program.length):
+                def partner(i):
+                    j = i + 1 if (i + step) % 2 == 0 else i - 1
+                    return j if 0 <= j < program.length else i
+                p = x.at(partner)
+                x.set(minimum(x, p), where=lambda i: partner(i) >= i, otherwise=maximum(x, p))
+            return x
+
+        program = posattn.compile(odd_even, length=6, task="sort")
+        self.assertEqual(program.name, "odd-even")
+        self.assertTrue(program.verify(samples=200)["holds"])
+        self.assertEqual(program.run([6, 5, 4, 3, 2, 1]).tolist(), [1, 2, 3, 4, 5, 6])
+
+    def test_whole_numbers_and_conditions(self):
+        def clamp(program):
+            x = program.input("x", type=(-9, 9))
+            y = program.word("y", type=(-9, 9))
+            y.set(where(x > 3, 3, where(x < -3, -3, x)))
+            return y
+
+        program = posattn.compile(clamp, length=4)
+        self.assertEqual(program.run([-9, -2, 3, 8]).tolist(), [-3, -2, 3, 3])
+        with self.assertRaises(posattn.Error):
+            program.run([0.5, 0, 0, 0])
+        with self.assertRaises(posattn.Error):
+            program.run([10, 0, 0, 0])
+
+    def test_several_outputs_and_sends(self):
+        def reverse(program):
+            x = program.input("x")
+            d = program.word("d", [program.length - 1 - i for i in range(program.length)],
+                             type=(0, program.length - 1))
+            return [x.send(d, permutation=True), x - 1]
+
+        program = posattn.compile(reverse, length=3)
+        self.assertEqual(program.run([1, 2, 3]).tolist(), [[3, 0], [2, 1], [1, 2]])
+
+    def test_what_cannot_be_said(self):
+        def branches(program):
+            x = program.input("x", type=(0, 1))
+            return x if x > 0 else x
+
+        def squares(program):
+            x = program.input("x")
+            return x * x
+
+        def foreign(program):
+            other = posattn.Builder("other", 3)
+            program.input("x")
+            return other.input("x")
+
+        def compares_reals(program):
+            x = program.input("x")
+            y = program.word("y", type="bit")
+            y.set(x > 0)
+            return y
+
+        def wrong_type(program):
+            return program.input("x", type="whole")
+
+        for function, part in ((branches, "where"), (squares, "constant"), (foreign, "this program"),
+                               (compares_reals, ""), (wrong_type, "bit"),
+                               (lambda program: None, "word")):
+            with self.subTest(part), self.assertRaisesRegex(posattn.Error, part):
+                posattn.compile(function, length=3)
+        with self.assertRaises(posattn.Error):
+            posattn.compile(3, length=3)
+
+        def place_fails(program):
+            return program.input("x").at(lambda i: i / 0)
+
+        with self.assertRaises(ZeroDivisionError):
+            posattn.compile(place_fails, length=3)
+
+
+if __name__ == "__main__":
+    unittest.main()

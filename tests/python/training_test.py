@@ -1,0 +1,277 @@
+"""Fleets in Python: histories, callbacks, interruption, resuming, tasks written in Python."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import types
+import unittest
+import unittest.mock
+
+import numpy
+
+import posattn
+
+TINY = dict(length=3, samples=64, validation_samples=16, test_samples=16, batch=16, width=8,
+            mlp_width=8, test_scales="1,2", validate_every=2, threads=2)
+
+
+def tiny(**changes):
+    return posattn.train(**{"task": "cumulative-sum", "epochs": 4, **TINY, **changes})
+
+
+class Fleets(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="posattn-python-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_architectures_times_seeds(self):
+        fleet = tiny(architecture=["positional", "standard"], seeds=range(2))
+        self.assertEqual([(run.architecture, run.seed) for run in fleet],
+                         [("positional", 0), ("positional", 1), ("standard", 0), ("standard", 1)])
+        run = fleet[1]
+        self.assertEqual((run.status, run.epoch, run.config["batch"]), ("done", 4, 16))
+        history = run.history
+        self.assertEqual(history["epoch"].tolist(), [1, 2, 3, 4])
+        self.assertTrue(numpy.isfinite(history["train_loss"]).all())
+        self.assertEqual(numpy.isnan(history["validation_loss"]).tolist(),
+                         [True, False, True, False])
+        x, errors = fleet.tests("mse")["standard"]
+        self.assertEqual((x.tolist(), errors.shape), ([1, 2], (2, 2)))
+        with self.assertRaisesRegex(posattn.Error, "no tests of warmth"):
+            fleet.tests("warmth")
+        self.assertEqual(run.model(numpy.zeros((2, 3))).shape, (2, 3))
+        self.assertIn("seed 1: done", repr(fleet))
+
+    def test_a_temporary_folder_ends_with_its_fleet(self):
+        fleet = tiny()
+        folder, kept = fleet.folder, fleet.save(self.folder / "kept")
+        numpy.testing.assert_array_equal(kept[0].history["train_loss"],
+                                         fleet[0].history["train_loss"])
+        run = fleet[0]
+        del fleet
+        self.assertTrue(folder.exists())
+        del run
+        self.assertFalse(folder.exists())
+
+    def test_the_same_bits_as_the_program(self):
+        program = os.environ.get("POSATTN")
+        if not program:
+            self.skipTest("$POSATTN does not name the program")
+        flags = [part for key, value in TINY.items()
+                 for part in (f"--{key.replace('_', '-')}", str(value))]
+        subprocess.run([program, "train", "--task", "sort", "--epochs", "4", *flags, "--out",
+                        self.folder / "program"], check=True, capture_output=True)
+        ours = tiny(task="sort")[0].model
+        theirs = posattn.load_fleet(self.folder / "program")[0].model
+        for name in ours.parameters:
+            numpy.testing.assert_array_equal(ours.parameters[name], theirs.parameters[name])
+
+    def test_progress_reaches_the_callback_in_this_thread(self):
+        seen = []
+
+        def callback(progress):
+            self.assertIs(threading.current_thread(), threading.main_thread())
+            seen.append((progress["seed"], progress["epoch"], progress["status"]))
+
+        tiny(seeds=[5], callback=callback, progress=False)
+        self.assertEqual([epoch for _, epoch, status in seen if status == "running"][-1], 4)
+        self.assertEqual(seen[-1], (5, 4, "done"))
+
+    def test_the_bar_counts_all_epochs(self):
+        bars = []
+
+        class Bar:
+            n = total = 0
+            closed = False
+
+            def __init__(self, **_):
+                bars.append(self)
+
+            def set_postfix(self, **_):
+                pass
+
+            def update(self, _):
+                pass
+
+            def close(self):
+                self.closed = True
+
+        tqdm = types.ModuleType("tqdm.auto")
+        tqdm.tqdm = Bar
+        with unittest.mock.patch.dict(sys.modules, {"tqdm": tqdm, "tqdm.auto": tqdm}):
+            tiny(seeds=range(2), progress=True)
+            tiny(progress=False)
+        self.assertEqual([(bar.n, bar.total, bar.closed) for bar in bars], [(8, 8, True)])
+
+    def test_what_a_callback_raises_ends_the_fleet_with_a_checkpoint(self):
+        def callback(progress):
+            if progress["epoch"] == 3:
+                raise LookupError("enough")
+
+        with self.assertRaisesRegex(LookupError, "enough"):
+            tiny(epochs=100000, callback=callback, out=self.folder)
+        stopped = posattn.load_fleet(self.folder)[0]
+        self.assertEqual(stopped.status, "interrupted")
+        self.assertTrue((stopped.folder / "checkpoint.safetensors").exists())
+        self.assertIsNone(stopped.model)
+
+    def test_resume_gives_what_one_sitting_gives(self):
+        tiny(out=self.folder, seeds=[1, 2])
+        longer = posattn.resume(self.folder, epochs=6)
+        self.assertEqual([run.epoch for run in longer], [6, 6])
+        whole = tiny(epochs=6, seeds=[1, 2])
+        for name, values in whole[1].model.parameters.items():
+            numpy.testing.assert_array_equal(values, longer[1].model.parameters[name])
+        with self.assertRaisesRegex(posattn.Error, "no runs"):
+            posattn.resume(self.folder / "positional-seed1")
+
+    def test_bad_settings(self):
+        for bad, part in (({"task": "srot"}, "sort"), ({"batch": 1000}, "batch"),
+                          ({"epochs": "many"}, "many"), ({"epochs": None, "lr": []}, "lr"),
+                          ({"wdith": 3}, "width"), ({"seeds": []}, "seed"),
+                          ({"seeds": [1, 1]}, "twice"), ({"architecture": "m9"}, "m9"),
+                          ({"width": object()}, "width"), ({"resume": True}, "folder")):
+            with self.subTest(bad=bad), self.assertRaisesRegex(posattn.Error, part):
+                tiny(**bad)
+        tiny(out=self.folder)
+        with self.assertRaisesRegex(posattn.Error, "(?i)resume|out"):
+            tiny(out=self.folder)
+
+    def test_starting_from_weights(self):
+        model = posattn.new(task="cumulative-sum", length=3, width=8, mlp_width=8)
+        model.save(self.folder / "start.safetensors")
+        fleet = posattn.train(**{"start": None, "epochs": 1, "samples": 64, "batch": 16,
+                                 "test_samples": 16, "task": None, "architecture": "positional",
+                                 "from": self.folder / "start.safetensors"})
+        self.assertEqual(fleet[0].config["width"], 8)
+
+
+class Interruption(unittest.TestCase):
+    def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(self):
+        code = ("import posattn, sys\n"
+                "try:\n"
+                "    posattn.train(task='sort', length=4, epochs=10**6, samples=100, batch=50,\n"
+                "                  width=8, mlp_width=8, test_every=0, seeds=range(2),\n"
+                "                  callback=lambda p: print(p['epoch'], flush=True))\n"
+                "except posattn.Interrupted as stopped:\n"
+                "    print('FOLDER', stopped.folder, flush=True)\n"
+                "    assert 'posattn.resume' in str(stopped)\n")
+        with subprocess.Popen([sys.executable, "-B", "-c", code], stdout=subprocess.PIPE,
+                              text=True, preexec_fn=default_interrupt) as process:
+            for line in process.stdout:
+                if line.strip() == "3":
+                    process.send_signal(signal.SIGINT)
+                    break
+            lines = process.stdout.read().splitlines()
+            self.assertEqual(process.wait(30), 0)
+        folder = pathlib.Path(lines[-1].split(" ", 1)[1])
+        stopped = posattn.load_fleet(folder)
+        self.assertIn("interrupted", [run.status for run in stopped])
+        self.assertTrue(list(folder.glob("*/checkpoint.safetensors")))
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        folder.rmdir()
+
+
+def default_interrupt():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class TasksOfYourOwn(unittest.TestCase):
+    def test_solve_alone_trains_as_the_built_in_task(self):
+        task = posattn.Task("python-sums", lambda x: numpy.cumsum(x, axis=1))
+        ours, built_in = tiny(task=task, epochs=2)[0], tiny(epochs=2)[0]
+        numpy.testing.assert_allclose(ours.history["train_loss"], built_in.history["train_loss"],
+                                      rtol=1e-5)
+        self.assertEqual(ours.task, "python-sums")
+        errors = ours.model.evaluate([1, 3], samples=50)
+        self.assertEqual(errors["mse"].shape, (2,))
+
+    def test_draw_has_any_shape_and_does_not_depend_on_how_many(self):
+        def draw(random, samples, length, low, high):
+            weights = random.integers(0, 2, size=(samples, length, 1))
+            return numpy.concatenate([random.uniform(low, high, (samples, length, 1)), weights], -1)
+
+        task = posattn.Task("python-masked", lambda x: x[..., 0] * x[..., 1], draw)
+        x, y = posattn.samples(task, length=5, samples=1500, seed=3)
+        self.assertEqual((x.shape, y.shape), ((1500, 5, 2), (1500, 5)))
+        numpy.testing.assert_allclose(y, x[..., 0] * x[..., 1], rtol=1e-6)
+        few, _ = posattn.samples(task, length=5, samples=30, seed=3)
+        numpy.testing.assert_array_equal(few, x[:30])
+        other, _ = posattn.samples(task, length=5, samples=30, seed=4)
+        self.assertFalse(numpy.array_equal(few, other))
+        fleet = tiny(task=task, seeds=range(3))
+        self.assertEqual([run.status for run in fleet], ["done"] * 3)
+        self.assertEqual(fleet[0].model.spec["data_columns"], 2)
+
+    def test_a_cell_may_be_run_again(self):
+        posattn.Task("python-again", lambda x: x)
+        task = posattn.Task("python-again", lambda x: -x, description="the second")
+        x, y = posattn.samples(task, length=2, samples=3)
+        numpy.testing.assert_array_equal(y, -x)
+        self.assertEqual(posattn.tasks()["python-again"], "the second")
+
+    def test_what_is_wrong_in_python_is_an_error(self):
+        for number, (solve, part) in enumerate((
+                (lambda x: x[:, :1], "nodes"), (lambda x: x[0], "shape"),
+                (lambda x: x * numpy.nan, "finite"), (lambda x: None, "array of numbers"),
+                (lambda x: x.nothing, "AttributeError"), (lambda x: 1 / 0, "ZeroDivisionError"))):
+            task = posattn.Task(f"python-bad-{number}", solve)
+            with self.subTest(part), self.assertRaisesRegex(posattn.Error, part):
+                posattn.samples(task, length=3, samples=8)
+            with self.subTest(part), self.assertRaisesRegex(posattn.Error, part):
+                tiny(task=task)
+        for bad in ("Upper", "", "sort"):
+            with self.assertRaises(posattn.Error):
+                posattn.Task(bad, lambda x: x)
+        with self.assertRaises(TypeError):
+            posattn.Task("python-none", None)
+
+    def test_no_definitions_while_a_fleet_trains(self):
+        caught = []
+
+        def callback(progress):
+            try:
+                posattn.Task("python-late", lambda x: x)
+            except posattn.Error as error:
+                caught.append(error.what)
+
+        tiny(callback=callback)
+        self.assertIn("python-late", caught[0])
+
+    def test_a_fleet_in_another_thread(self):
+        fleets = []
+        threads = [threading.Thread(target=lambda: fleets.append(tiny())) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        numpy.testing.assert_array_equal(fleets[0][0].history["train_loss"],
+                                         fleets[1][0].history["train_loss"])
+
+
+class Lock(unittest.TestCase):
+    def test_other_threads_work_while_one_trains(self):
+        ticks, ended = [], threading.Event()
+
+        def tick():
+            while not ended.is_set():
+                ticks.append(time.monotonic())
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        tiny(epochs=200, seeds=range(2), test_every=0)
+        ended.set()
+        thread.join()
+        self.assertGreater(len(ticks), 10)
+
+
+if __name__ == "__main__":
+    unittest.main()
