@@ -247,11 +247,14 @@ void add_bench(CommandLine& command_line) {
                   "time, so that an algorithm that needs fewer can pass the hardware's peak."},
       [options, &app = command_line.app] {
         refuse_flags_of_other_device(*app.get_subcommand("bench"), options->device);
+        refuse_with_standard_output(options->figure, options->json, "--json");
         const bool on_device = options->device == "cuda";
         const Json result = on_device ? measure_device(*options) : measure(*options);
-        write_output(options->json ? result.dump(2) + "\n"
-                     : on_device   ? device_steps_text(result)
-                                   : bench_text(result));
+        if (!is_standard_output(options->figure)) {
+          write_output(options->json ? result.dump(2) + "\n"
+                       : on_device   ? device_steps_text(result)
+                                     : bench_text(result));
+        }
         if (!options->figure.empty()) write_result(options->figure, long_figure(result["long"]));
         return ExitCode::done;
       });

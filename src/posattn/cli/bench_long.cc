@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/benchmark/long_inference.h"
+#include "posattn/cli/bench_device.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/report/plot/figure.h"
 

@@ -25,7 +25,7 @@ TEST(Fourier, HoldsEveryFrequencyOnceAndIsUndone) {
   for (int set = 0; set < sets; ++set) {
     for (const int64_t size : {1, 2, 4, 8, 16, 32, 128}) {
       SCOPED_TRACE(size);
-      RandomStream random(5, Purpose::test_data, 0, size);
+      RandomStream random(size, Purpose::test_data, 0, 0);
       const Fourier fourier(size, *kernels[set]);
       ASSERT_EQ(fourier.size(), size);
       Buffer<double> x(size * Fourier::row_size);
@@ -63,7 +63,7 @@ TEST(Fourier, HoldsEveryFrequencyOnceAndIsUndone) {
 TEST(ToeplitzProduct, IsTheProductWithinItsBound) {
   for (const int64_t n : {1, 2, 3, 17, 64, 200}) {
     SCOPED_TRACE(n);
-    RandomStream random(6, Purpose::test_data, 0, n);
+    RandomStream random(n, Purpose::test_data, 0, 0);
     std::vector<double> e(2 * n - 1);
     for (double& value : e) value = std::exp(5 * random_number(random));
     const ToeplitzProduct product(n, e.data());
