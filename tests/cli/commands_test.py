@@ -94,6 +94,16 @@ class Bench(CliCase):
         self.assertIn(", 1 thread, peak ", text)
         self.assertIn("Peak memory", text)
 
+    def test_inference_over_many_nodes(self):
+        bench = ["bench", "--architecture", "positional", "--length", 2, "--batch", 8, "--threads", 1,
+                 "--repetitions", 1, "--seconds", 0, "--long", "8,600"]
+        result = self.run_json(*bench, "-o", "long.svg")
+        rows = [(row["positions"], row["form"], row["length"]) for row in result["long"]]
+        self.assertEqual(rows, [(positions, form, length) for positions in ["relative", "sinusoidal"]
+                                for form in ["matrices", "chosen"] for length in [8, 600]])
+        self.assertIn("relative, as chosen", (self.folder / "long.svg").read_text())
+        self.run_error(2, *bench[:-2], "-o", "other.svg", message="--long")
+
     def test_models_of_another_task(self):
         result = self.run_json("bench", "--task", "k-hop", "--architecture", "standard:1,positional:2",
                                "--length", 5, "--batch", 2, "--threads", 1, "--repetitions", 1,

@@ -10,8 +10,10 @@
 #include "posattn/benchmark/steps.h"
 #include "posattn/cli/bench_case.h"
 #include "posattn/cli/bench_device.h"
+#include "posattn/cli/bench_long.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 
@@ -27,7 +29,8 @@ struct BenchFlags {
   std::string device = "cpu";
   std::vector<std::string> precisions = {"fp32", "tf32"};
   std::vector<int> runs = {1, 10, 50, 200};
-  std::vector<int> growth;
+  std::vector<int> growth, long_lengths;
+  std::string figure;
   bool peer = false, inference = false, operations = false, json = false;
 };
 
@@ -139,6 +142,9 @@ Json measure(const BenchFlags& options) {
     }
   }
   if (!options.growth.empty()) result["growth"] = measure_growth(options, configs);
+  if (!options.long_lengths.empty()) {
+    result["long"] = measure_long(options.long_lengths, threads, options.seconds);
+  }
   result["peak_memory_mb"] = four_digits(memory / 1e6);
   result["machine"] = {{"cpu", machine.cpu},           {"instruction_set", machine.instruction_set},
                        {"blas", machine.blas},         {"compiler", build_info().compiler},
@@ -150,10 +156,10 @@ Json measure(const BenchFlags& options) {
 // Flags of one device have no meaning on the other.
 void refuse_flags_of_other_device(const CLI::App& command, const std::string& device) {
   const std::vector<std::string> others =
-      device == "cuda"
-          ? std::vector<std::string>{"--peer",    "--inference", "--operations", "--growth",
-                                     "--threads", "--tile",      "--repetitions"}
-          : std::vector<std::string>{"--runs", "--precision"};
+      device == "cuda" ? std::vector<std::string>{"--peer",    "--inference", "--operations",
+                                                  "--growth",  "--long",      "--out",
+                                                  "--threads", "--tile",      "--repetitions"}
+                       : std::vector<std::string>{"--runs", "--precision"};
   for (const std::string& flag : others) {
     if (command.count(flag) == 0) continue;
     throw Error(ExitCode::usage, fmt::format("{} with --device {}", flag, device),
@@ -208,6 +214,7 @@ std::string bench_text(const Json& result) {
     }
     text += "\n" + growth.to_string();
   }
+  if (result.contains("long")) text += "\n" + long_text(result["long"]);
   if (result.contains("operations")) {
     TextTable rows({"operation", "direction", "us", "GFLOP/s"});
     for (const Json& row : result["operations"]) {
@@ -234,17 +241,21 @@ void add_bench(CommandLine& command_line) {
        .examples = {"posattn bench", "posattn bench --peer --inference --json",
                     "posattn bench --task k-hop --peer",
                     "posattn bench --growth 8,16,32,64,128,256,512,1024",
-                    "posattn bench --operations",
+                    "posattn bench --operations", "posattn bench --long 256,1024,4096 -o long.svg",
                     "posattn bench --device cuda --runs 1,100 --precision fp32"},
        .details = "GFLOP/s are nominal: the flops of the architecture as it is written over the\n"
                   "time, so that an algorithm that needs fewer can pass the hardware's peak."},
       [options, &app = command_line.app] {
         refuse_flags_of_other_device(*app.get_subcommand("bench"), options->device);
+        refuse_with_standard_output(options->figure, options->json, "--json");
         const bool on_device = options->device == "cuda";
         const Json result = on_device ? measure_device(*options) : measure(*options);
-        write_output(options->json ? result.dump(2) + "\n"
-                     : on_device   ? device_steps_text(result)
-                                   : bench_text(result));
+        if (!is_standard_output(options->figure)) {
+          write_output(options->json ? result.dump(2) + "\n"
+                       : on_device   ? device_steps_text(result)
+                                     : bench_text(result));
+        }
+        if (!options->figure.empty()) write_result(options->figure, long_figure(result["long"]));
         return ExitCode::done;
       });
   command.add_option("--task", options->cases.task, "Whose models, at the settings it suggests")
@@ -278,6 +289,14 @@ void add_bench(CommandLine& command_line) {
                   "Also a step at each of these lengths, at constant batch x length")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
+  CLI::Option* lengths =
+      command
+          .add_option("--long", options->long_lengths,
+                      "Also inference of one sample at each of these lengths, where attention does "
+                      "not depend on the data")
+          ->delimiter(',')
+          ->check(CLI::Range(2, 1 << 17));
+  add_output_option(command, options->figure, "A figure of --long", "FILE.svg").needs(lengths);
   command.add_option("--device", options->device, "cpu or cuda: where the steps are computed")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();

@@ -24,7 +24,9 @@ class NetworkEngine;
 enum class Path { automatic, plain, folded };
 
 struct NetworkOptions {
-  Path path = Path::automatic;  // automatic: per layer, whichever needs fewer multiply-adds
+  // automatic: per layer, whichever needs fewer multiply-adds; inference over many nodes also by
+  // other means than attention matrices (engine/mixing.h)
+  Path path = Path::automatic;
   int threads = 1;
   int tile = 0;  // samples per tile; 0: chosen from the sizes
 };

@@ -5,6 +5,11 @@
 #include "posattn/base/error.h"
 
 namespace posattn {
+namespace {
+
+CBLAS_TRANSPOSE operation(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
+
+}  // namespace
 
 const BlasInfo& blas_info() {
   static const BlasInfo info = [] {
@@ -26,8 +31,17 @@ void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, f
           int64_t ldc) {
   blas_info();
   if (m == 0 || n == 0) return;
-  const auto operation = [](bool transpose) { return transpose ? CblasTrans : CblasNoTrans; };
   cblas_sgemm(CblasRowMajor, operation(transpose_a), operation(transpose_b), static_cast<int>(m),
+              static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,
+              static_cast<int>(ldb), beta, c, static_cast<int>(ldc));
+}
+
+void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
+          const double* a, int64_t lda, const double* b, int64_t ldb, double beta, double* c,
+          int64_t ldc) {
+  blas_info();
+  if (m == 0 || n == 0) return;
+  cblas_dgemm(CblasRowMajor, operation(transpose_a), operation(transpose_b), static_cast<int>(m),
               static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,
               static_cast<int>(ldb), beta, c, static_cast<int>(ldc));
 }

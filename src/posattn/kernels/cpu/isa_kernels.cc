@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "posattn/kernels/cpu/activation_kernels.h"
+#include "posattn/kernels/cpu/fourier_kernels.h"
 #include "posattn/kernels/cpu/normalisation_kernels.h"
 #include "posattn/kernels/cpu/product_kernels.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
@@ -205,6 +206,8 @@ const TileKernels POSATTN_ISA = {.instruction_set = POSATTN_ISA_NAME,
                                  .transpose = transpose,
                                  .sum_parts = sum_parts,
                                  .adam = adam,
+                                 .fourier = fourier,
+                                 .inverse_fourier = inverse_fourier,
                                  .multiply_add_peak = multiply_add_peak};
 
 }  // namespace posattn

@@ -73,6 +73,11 @@ struct TileKernels {
   void (*adam)(const AdamNumbers<float>& numbers, int64_t count, const float* gradient,
                float* first, float* second, float* weights);
 
+  // Transforms of x [size, 2, 4], size a power of two: into an order of its own, and back times
+  // size. `turns` as Fourier makes them (fourier.h).
+  void (*fourier)(int64_t size, const double* turns, double* x);
+  void (*inverse_fourier)(int64_t size, const double* turns, double* x);
+
   // Nothing but fused multiply-adds, for the benchmark's peak: returns the flops done.
   double (*multiply_add_peak)(int64_t iterations);
 };

@@ -37,16 +37,19 @@ struct RelativeShape {
   }
 };
 
-// scores [n, n], rows `stride` apart, of one head from t and u.
+// Row i of one head's scores, [n], from t and u.
+template <class T>
+void relative_scores_row(const RelativeShape& shape, const T* t, const T* u, int32_t i, T* row) {
+  for (int32_t j = 0; j < shape.nodes(); ++j) {
+    row[j] = shape.by_distance(i, j) ? t[shape.distance_place(i, j)] : u[shape.scratch_place(i, j)];
+  }
+}
+// scores [n, n], rows `stride` apart.
 template <class T>
 void relative_scores(const RelativeShape& shape, const T* t, const T* u, T* scores,
                      int64_t stride) {
-  const int32_t n = shape.nodes();
-  for (int32_t i = 0; i < n; ++i) {
-    for (int32_t j = 0; j < n; ++j) {
-      scores[i * stride + j] =
-          shape.by_distance(i, j) ? t[shape.distance_place(i, j)] : u[shape.scratch_place(i, j)];
-    }
+  for (int32_t i = 0; i < shape.nodes(); ++i) {
+    relative_scores_row(shape, t, u, i, scores + i * stride);
   }
 }
 // dt +=, du +=

@@ -14,7 +14,8 @@ MiddleStage::MiddleStage(const ModelSpec& spec, const ParameterLayout& layout, i
       most_nodes_(spec.nodes()),
       nodes_(spec.nodes()) {}
 
-void MiddleStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active) {
+void MiddleStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+                          AttentionForm /*form*/) {
   nodes_ = active.count();
   map_.prepare(parameters.values().data());
 }
@@ -58,7 +59,8 @@ DecoderStage::DecoderStage(const ModelSpec& spec, const ParameterLayout& layout)
       transposed_(hidden_ * padded(out_)),
       bias_(padded(out_)) {}
 
-void DecoderStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active) {
+void DecoderStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+                           AttentionForm /*form*/) {
   nodes_ = active.count();
   weights_ = parameters.values().data();
   gemm(false, false, out_, hidden_, width_, 1, weights_ + decoder_.weight, width_,

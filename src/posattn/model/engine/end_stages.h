@@ -11,7 +11,8 @@ class MiddleStage : public Stage {
  public:
   MiddleStage(const ModelSpec& spec, const ParameterLayout& layout, int layer, int index);
 
-  void prepare(const Parameters<float>& parameters, const ActiveNodes& active) override;
+  void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+               AttentionForm form) override;
   int64_t tape_size(int samples) const override;
   int64_t scratch_size(int samples) const override;
   int64_t gradient_size() const override { return map_.gradient_size(); }
@@ -35,7 +36,8 @@ class DecoderStage : public Stage {
  public:
   DecoderStage(const ModelSpec& spec, const ParameterLayout& layout);
 
-  void prepare(const Parameters<float>& parameters, const ActiveNodes& active) override;
+  void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+               AttentionForm form) override;
   int64_t tape_size(int samples) const override;
   int64_t scratch_size(int samples) const override;
   int64_t gradient_size() const override { return out_ * padded(hidden_) + padded(out_); }

@@ -52,13 +52,14 @@ void FoldedStage::allocate() {
   query_bias_.resize(heads_ * d);
 }
 
-void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active) {
+void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+                          AttentionForm form) {
   allocate();
   weights_ = parameters.values().data();
   nodes_ = active.count();
   fold_maps();
   if (positional_) {
-    positional_->compute(parameters, active);
+    positional_->compute(parameters, active, form);
   } else {
     data_->set_active(nodes_);
     fold_scores();

@@ -28,7 +28,8 @@ class FoldedStage : public Stage {
   // Attention from [data | positions] and RoPE do not fold.
   static bool supports(const ModelSpec& spec);
 
-  void prepare(const Parameters<float>& parameters, const ActiveNodes& active) override;
+  void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+               AttentionForm form) override;
   int64_t tape_size(int samples) const override;
   int64_t scratch_size(int samples) const override;
   int64_t gradient_size() const override;

@@ -17,9 +17,14 @@ void mix_samples(const PositionalAttention& attention, int samples, int64_t widt
   const int64_t n = attention.nodes();
   for (int64_t s = 0; s < samples; ++s) {
     for (int h = 0; h < attention.heads(); ++h) {
-      tile_kernels().product(n, width, n, attention.matrix(h), attention.stride(), 1,
-                             x + s * n * x_stride + h * x_offset, x_stride,
-                             y + s * n * y_stride + h * y_offset, y_stride, Store::assign, nullptr);
+      const float* from = x + s * n * x_stride + h * x_offset;
+      float* to = y + s * n * y_stride + h * y_offset;
+      if (const Mixing* mixing = attention.mixing(h)) {
+        mixing->mix(width, from, x_stride, to, y_stride);
+        continue;
+      }
+      tile_kernels().product(n, width, n, attention.matrix(h), attention.stride(), 1, from,
+                             x_stride, to, y_stride, Store::assign, nullptr);
     }
   }
 }

@@ -67,13 +67,14 @@ int64_t PlainStage::scratch_size(int samples) const {
          (data_ ? data_->scratch_size() : spec_.head_size() * padded(most_nodes_));
 }
 
-void PlainStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active) {
+void PlainStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+                         AttentionForm form) {
   weights_ = parameters.values().data();
   nodes_ = active.count();
   active_ = active;
   for (DenseMap* map : {&enter_, &value_, &output_, &first_}) map->prepare(weights_);
   if (positional_) {
-    positional_->compute(parameters, active);
+    positional_->compute(parameters, active, form);
     return;
   }
   query_key_.prepare(weights_);

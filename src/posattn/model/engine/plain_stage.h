@@ -17,7 +17,8 @@ class PlainStage : public Stage {
  public:
   PlainStage(const ModelSpec& spec, const ParameterLayout& layout, int layer);
 
-  void prepare(const Parameters<float>& parameters, const ActiveNodes& active) override;
+  void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+               AttentionForm form) override;
   int64_t tape_size(int samples) const override;
   int64_t scratch_size(int samples) const override;
   int64_t gradient_size() const override;

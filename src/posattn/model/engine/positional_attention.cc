@@ -5,6 +5,8 @@
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/model/engine/factored_mixing.h"
+#include "posattn/model/engine/relative_mixing.h"
 #include "posattn/model/tensor_names.h"
 
 namespace posattn::engine {
@@ -50,63 +52,97 @@ PositionalAttention::PositionalAttention(const ModelSpec& spec, const ParameterL
   }
 }
 
-void PositionalAttention::compute(const Parameters<float>& parameters, const ActiveNodes& active) {
+void PositionalAttention::compute(const Parameters<float>& parameters, const ActiveNodes& active,
+                                  AttentionForm form) {
   nodes_ = active.count();
   active_ = active;
   weights_ = parameters.values().data();
+  if (spec_.has_query_key()) make_queries_and_keys(parameters);
+  mixings_.clear();
+  if (form == AttentionForm::cheapest && make_mixings()) {
+    attention_ = {};
+    return;
+  }
   attention_.resize(spec_.heads * head_stride());
+  for (int h = 0; h < spec_.heads; ++h) {
+    attention_rows(h, 0, 1, nodes_, &attention_[h * head_stride()]);
+  }
+}
+
+bool PositionalAttention::make_mixings() {
+  constexpr int few_nodes = 512;  // below, factors save nothing
+  for (int h = 0; h < spec_.heads; ++h) {
+    std::unique_ptr<Mixing> mixing;
+    const plain::RelativeShape shape = relative_shape();
+    if (spec_.relative_attention && RelativeMixing::pays(shape, spec_.head_size())) {
+      mixing = RelativeMixing::make(shape, relative_table(h), scratch_table(h));
+    }
+    if (!mixing && nodes_ >= few_nodes) {
+      mixing = FactoredMixing::make(nodes_, stride(),
+                                    [&](int64_t first, int64_t step, int64_t count, float* rows) {
+                                      attention_rows(h, first, step, count, rows);
+                                    });
+    }
+    if (!mixing) {
+      mixings_.clear();
+      return false;
+    }
+    mixings_.push_back(std::move(mixing));
+  }
+  return true;
+}
+
+void PositionalAttention::attention_rows(int head, int64_t first, int64_t step, int64_t count,
+                                         float* out) const {
   const int64_t ld = stride(), dk = spec_.key_size();
   if (spec_.direct_attention) {
     const int64_t all = spec_.nodes();
-    for (int h = 0; h < spec_.heads; ++h) {
-      for (int i = 0; i < nodes_; ++i) {
-        const float* row = weights_ + scores_ + (h * all + active.index[i]) * all;
-        float* out = &attention_[h * head_stride() + i * ld];
-        for (int j = 0; j < nodes_; ++j) out[j] = row[active.index[j]];
-      }
+    for (int64_t r = 0; r < count; ++r) {
+      const float* row = weights_ + scores_ + (head * all + active_.index[first + r * step]) * all;
+      for (int j = 0; j < nodes_; ++j) out[r * ld + j] = row[active_.index[j]];
     }
   } else if (spec_.relative_attention) {
-    const plain::RelativeShape shape = relative_shape();
-    for (int h = 0; h < spec_.heads; ++h) {
-      plain::relative_scores(shape, weights_ + scores_ + h * shape.distances(),
-                             weights_ + scratch_scores_ + h * shape.scratch_size(),
-                             &attention_[h * head_stride()], ld);
+    for (int64_t r = 0; r < count; ++r) {
+      plain::relative_scores_row(relative_shape(), relative_table(head), scratch_table(head),
+                                 static_cast<int32_t>(first + r * step), out + r * ld);
     }
   } else {
-    const int64_t p = spec_.encoding_size, total = query_key_.out;
-    query_key_values_.resize(nodes_ * total);
-    const float* weight = weights_ + query_key_.weight;
-    const float* bias = weights_ + query_key_.bias;
-    for (int i = 0; i < nodes_; ++i) std::copy_n(bias, total, &query_key_values_[i * total]);
-    if (spec_.encoding == Encoding::one_hot) {
-      // P is a set of unit rows, so P W^T picks columns of W: a transposed copy, no product.
-      constexpr int64_t block = 32;
-      for (int64_t c0 = 0; c0 < total; c0 += block) {
-        for (int i = 0; i < nodes_; ++i) {
-          for (int64_t c = c0; c < std::min(c0 + block, total); ++c) {
-            query_key_values_[i * total + c] += weight[c * p + active.index[i]];
-          }
+    const int64_t total = query_key_.out;
+    const float* query = &query_key_values_[head * 2 * dk];
+    gemm(false, true, count, nodes_, dk, 1.0f / std::sqrt(static_cast<float>(dk)),
+         query + first * total, step * total, query + dk, total, 0.0f, out, ld);
+  }
+  tile_kernels().softmax_rows(count, nodes_, ld, out);
+}
+
+void PositionalAttention::make_queries_and_keys(const Parameters<float>& parameters) {
+  const int64_t p = spec_.encoding_size, total = query_key_.out, dk = spec_.key_size();
+  query_key_values_.resize(nodes_ * total);
+  const float* weight = weights_ + query_key_.weight;
+  const float* bias = weights_ + query_key_.bias;
+  for (int i = 0; i < nodes_; ++i) std::copy_n(bias, total, &query_key_values_[i * total]);
+  if (spec_.encoding == Encoding::one_hot) {
+    // P is a set of unit rows, so P W^T picks columns of W: a transposed copy, no product.
+    constexpr int64_t block = 32;
+    for (int64_t c0 = 0; c0 < total; c0 += block) {
+      for (int i = 0; i < nodes_; ++i) {
+        for (int64_t c = c0; c < std::min(c0 + block, total); ++c) {
+          query_key_values_[i * total + c] += weight[c * p + active_.index[i]];
         }
       }
-    } else {
-      const std::vector<float> all = positions_of(spec_, parameters);
-      positions_.resize(nodes_ * p);
-      for (int i = 0; i < nodes_; ++i) {
-        std::copy_n(&all[int64_t{1} * active.index[i] * p], p, &positions_[i * p]);
-      }
-      gemm(false, true, nodes_, total, p, 1, positions_.data(), p, weight, p, 1,
-           query_key_values_.data(), total);
     }
-    if (spec_.rope) {
-      rotate_rows(nodes_, 2 * spec_.heads, dk, active_, 1, query_key_values_.data(), total);
+  } else {
+    const std::vector<float> all = positions_of(spec_, parameters);
+    positions_.resize(nodes_ * p);
+    for (int i = 0; i < nodes_; ++i) {
+      std::copy_n(&all[int64_t{1} * active_.index[i] * p], p, &positions_[i * p]);
     }
-    for (int h = 0; h < spec_.heads; ++h) {
-      const float* query = &query_key_values_[h * 2 * dk];
-      gemm(false, true, nodes_, nodes_, dk, 1.0f / std::sqrt(static_cast<float>(dk)), query, total,
-           query + dk, total, 0, &attention_[h * head_stride()], ld);
-    }
+    gemm(false, true, nodes_, total, p, 1, positions_.data(), p, weight, p, 1,
+         query_key_values_.data(), total);
   }
-  tile_kernels().softmax_rows(spec_.heads * nodes_, nodes_, ld, attention_.data());
+  if (spec_.rope) {
+    rotate_rows(nodes_, 2 * spec_.heads, dk, active_, 1, query_key_values_.data(), total);
+  }
 }
 
 void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpositions) {

@@ -31,12 +31,17 @@ struct StageWork {
   double per_sample = 0, per_step = 0;
 };
 
+// What becomes of attention that does not depend on the data: its matrix, which gradients and
+// pictures need, or whatever applies it with the least arithmetic (mixing.h).
+enum class AttentionForm { matrix, cheapest };
+
 class Stage {
  public:
   virtual ~Stage() = default;
 
   // Once a step, before any tile: folds or transposes weights, computes attention from positions.
-  virtual void prepare(const Parameters<float>& parameters, const ActiveNodes& active) = 0;
+  virtual void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+                       AttentionForm form) = 0;
 
   // Sizes in floats for a tile of `samples` with all nodes active.
   virtual int64_t tape_size(int samples) const = 0;     // what forward leaves for backward

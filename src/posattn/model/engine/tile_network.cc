@@ -81,6 +81,14 @@ int TileNetwork::group_count(int64_t tiles) const {
 }
 
 void TileNetwork::prepare(const Parameters<float>& parameters, int real_nodes) {
+  // A compiled program's numbers are exact only as they are written: its path is the plain one.
+  prepare_stages(
+      parameters, real_nodes,
+      options_.path == Path::automatic ? AttentionForm::cheapest : AttentionForm::matrix);
+}
+
+void TileNetwork::prepare_stages(const Parameters<float>& parameters, int real_nodes,
+                                 AttentionForm form) {
   active_.index.clear();
   for (int i = 0; i < real_nodes; ++i) active_.index.push_back(i);
   for (int i = 0; i < spec_.scratch_nodes; ++i) active_.index.push_back(spec_.real_nodes + i);
@@ -93,7 +101,7 @@ void TileNetwork::prepare(const Parameters<float>& parameters, int real_nodes) {
     }
   }
   parallel_for(static_cast<int64_t>(stages_.size()), options_.threads,
-               [&](int64_t i) { stages_[i]->prepare(parameters, active_); });
+               [&](int64_t i) { stages_[i]->prepare(parameters, active_, form); });
 }
 
 TileNetwork::Workspace& TileNetwork::workspace() {
@@ -205,7 +213,7 @@ void TileNetwork::run(const Batch& batch, std::span<float> outputs) {
 
 double TileNetwork::gradient(const Parameters<float>& parameters, const Batch& batch,
                              std::span<const uint8_t> mask, Parameters<float>& gradient) {
-  prepare(parameters, batch.real_nodes);
+  prepare_stages(parameters, batch.real_nodes, AttentionForm::matrix);
   const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
   const int groups = group_count(tiles);
   group_sums_.resize(groups * gradient_size_);
@@ -253,7 +261,7 @@ void TileNetwork::finish(Parameters<float>& gradient) {
 }
 
 std::vector<float> TileNetwork::attention(const Parameters<float>& parameters, const Batch& batch) {
-  prepare(parameters, batch.real_nodes);
+  prepare_stages(parameters, batch.real_nodes, AttentionForm::matrix);
   Workspace& work = workspace();
   run_forward(batch, 0, 1, work);
   const int64_t size = int64_t{1} * spec_.heads * active_.count() * active_.count();

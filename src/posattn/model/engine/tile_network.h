@@ -40,6 +40,7 @@ class TileNetwork : public NetworkEngine {
   bool learns_positions() const {
     return spec_.uses_positions() && spec_.encoding == Encoding::learned;
   }
+  void prepare_stages(const Parameters<float>& parameters, int real_nodes, AttentionForm form);
   int64_t workspace_size(int samples) const;
   int default_tile() const;
   int group_count(int64_t tiles) const;

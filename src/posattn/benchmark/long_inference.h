@@ -1,0 +1,28 @@
+// Inference over many nodes where attention does not depend on the data: as the architecture is
+// written, with its matrices, and as the engine chooses (model/engine/mixing.h).
+#pragma once
+
+#include <string>
+
+namespace posattn {
+
+struct LongInferenceRequest {
+  std::string positions;  // "relative", or "sinusoidal": what scores are made of
+  bool as_written = false;
+  int length = 8;
+  int threads = 1;
+  double seconds = 0.2;
+};
+
+struct LongInference {
+  double prepare_seconds = 0;  // once for any number of samples
+  double sample_seconds = 0;
+};
+
+// Bytes of the attention matrices of the model as it is written.
+double matrix_bytes(int length);
+
+// One sample through four layers of the paper's sizes, at initial weights.
+LongInference measure_long_inference(const LongInferenceRequest& request);
+
+}  // namespace posattn

@@ -1,0 +1,73 @@
+#include "posattn/cli/bench_long.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "posattn/benchmark/long_inference.h"
+#include "posattn/cli/bench_device.h"
+#include "posattn/cli/text_table.h"
+#include "posattn/report/plot/figure.h"
+
+namespace posattn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double most_matrix_bytes = 4e9;
+
+}  // namespace
+
+Json measure_long(const std::vector<int>& lengths, int threads, double seconds) {
+  Json rows = Json::array();
+  for (const char* positions : {"relative", "sinusoidal"}) {
+    for (const bool as_written : {true, false}) {
+      for (const int length : lengths) {
+        if (as_written && matrix_bytes(length) > most_matrix_bytes) continue;
+        const LongInference time = measure_long_inference({.positions = positions,
+                                                           .as_written = as_written,
+                                                           .length = length,
+                                                           .threads = threads,
+                                                           .seconds = seconds});
+        rows.push_back({{"positions", positions},
+                        {"form", as_written ? "matrices" : "chosen"},
+                        {"length", length},
+                        {"ms_per_sample", four_digits(time.sample_seconds * 1e3)},
+                        {"ms_once", four_digits(time.prepare_seconds * 1e3)}});
+      }
+    }
+  }
+  return rows;
+}
+
+std::string long_text(const Json& rows) {
+  TextTable table({"positions", "form", "length", "ms a sample", "ms once"});
+  for (const Json& row : rows) {
+    table.add_row({row["positions"], row["form"], four_digits_text(row["length"]),
+                   four_digits_text(row["ms_per_sample"]), four_digits_text(row["ms_once"])});
+  }
+  return table.to_string();
+}
+
+std::string long_figure(const Json& rows) {
+  FigureRequest request{.name = "long",
+                        .title = "Time of inference against the length of the input",
+                        .x_label = "length n",
+                        .y_label = "ms a sample, four layers",
+                        .markers = true,
+                        .lines = {},
+                        .logarithmic_x = true};
+  for (const Json& row : rows) {
+    const std::string label = fmt::format("{}, {}", row["positions"].get<std::string>(),
+                                          row["form"] == "matrices" ? "by matrices" : "as chosen");
+    if (request.lines.empty() || request.lines.back().label != label) {
+      const int style = static_cast<int>(request.lines.size());
+      request.lines.push_back({.label = label, .style = style, .points = {}});
+    }
+    const double time = row["ms_per_sample"];
+    request.lines.back().points.push_back({row["length"], time, time, time});
+  }
+  return draw_figure(request);
+}
+
+}  // namespace posattn
