@@ -49,6 +49,15 @@ class Bound(CliCase):
         self.assertTrue(math.isclose(alone["by_norms"]["log10"], found["by_norms"]["log10"]))
         self.run_error(2, "bound", "alone.safetensors", message="--samples m")
 
+    def test_a_model_beside_the_settings_of_another_is_refused(self):
+        mixed = self.folder / "mixed"
+        mixed.mkdir()
+        for name, architecture in (("config.toml", "standard"), ("model.safetensors", "positional"),
+                                   ("manifest.json", "positional")):
+            (mixed / name).write_bytes((self.run_folder(architecture) / name).read_bytes())
+        for command in ("bound", "certify", "gap"):
+            self.run_error(4, command, mixed, message="holds another model than its config.toml says")
+
     def test_text(self):
         text = self.run_ok("bound", self.run_folder("standard"), "--norms", "--fresh-samples", 100)
         for part in ["m = 64 samples", "||QK.0||", "MLP on data", "max ||M_h||", "Lambda", "B_2,1",

@@ -41,7 +41,9 @@ std::vector<bounds::BoundReport> reports_of(const BoundFlags& flags) {
       request.run = settings_beside(path);
       request.name = request.run ? path.parent_path().string() : path.string();
       request.threads = thread_count(flags.threads);
-      reports.push_back(bound_report(read_model(path, flags.hints), request));
+      const Model model = read_model(path, flags.hints);
+      if (request.run) check_settings(path, *request.run, model);
+      reports.push_back(bound_report(model, request));
     }
   }
   return reports;

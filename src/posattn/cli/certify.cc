@@ -62,11 +62,7 @@ CertifiedRun read_run(const std::filesystem::path& model) {
                 "the folder of a run: a certificate needs its training set and initial weights");
   }
   CertifiedRun run{model.parent_path().string(), *settings, load_model(model)};
-  if (model_spec(run.config) != run.model.spec) {
-    throw Error(ExitCode::data,
-                fmt::format("'{}' holds another model than its config.toml says", run.name),
-                "the folder as training left it");
-  }
+  check_settings(model, run.config, run.model);
   return run;
 }
 

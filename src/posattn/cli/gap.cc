@@ -34,11 +34,13 @@ bounds::GapRun measured_run(const std::filesystem::path& model, const GapFlags& 
     throw Error(ExitCode::data, fmt::format("'{}' is a model file alone", model.string()),
                 "runs, as train writes them: a gap needs the samples of training");
   }
-  return bounds::gap_run(read_model(model, {}), {.name = model.parent_path().string(),
-                                                 .run = *settings,
-                                                 .clip = flags.clip,
-                                                 .fresh_samples = flags.fresh_samples,
-                                                 .threads = thread_count(flags.threads)});
+  const Model trained = read_model(model, {});
+  check_settings(model, *settings, trained);
+  return bounds::gap_run(trained, {.name = model.parent_path().string(),
+                                   .run = *settings,
+                                   .clip = flags.clip,
+                                   .fresh_samples = flags.fresh_samples,
+                                   .threads = thread_count(flags.threads)});
 }
 
 // What `certify --rows` proved of each run, as one more number.

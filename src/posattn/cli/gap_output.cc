@@ -44,9 +44,10 @@ std::string gap_table(const std::vector<GapRun>& runs) {
 }
 
 std::string correlation_cell(const RankCorrelation& found) {
-  return std::isnan(found.tau)
-             ? "-"
-             : fmt::format("{:+.2f} [{:+.2f}, {:+.2f}]", found.tau, found.low, found.high);
+  if (std::isnan(found.tau)) return "-";
+  if (std::isnan(found.low))
+    return fmt::format("{:+.2f}", found.tau);  // too few runs to draw again
+  return fmt::format("{:+.2f} [{:+.2f}, {:+.2f}]", found.tau, found.low, found.high);
 }
 
 }  // namespace

@@ -93,6 +93,14 @@ std::optional<RunConfig> settings_beside(const std::filesystem::path& model) {
   return read_config_file(file).config;
 }
 
+void check_settings(const fs::path& path, const RunConfig& settings, const Model& model) {
+  if (model_spec(settings) == model.spec) return;
+  throw Error(ExitCode::data,
+              fmt::format("'{}' holds another model than its config.toml says",
+                          path.parent_path().string()),
+              "the folder as training left it");
+}
+
 void add_hint_flags(CLI::App& command, ModelHints& hints) {
   constexpr const char* group = "For files from elsewhere";
   command.add_option("--architecture", hints.architecture, "What the file's shapes leave open")

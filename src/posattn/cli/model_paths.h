@@ -33,6 +33,10 @@ Model read_model(const std::filesystem::path& path, const ModelHints& hints);
 // The settings that lie beside a run's model; nothing for a model file alone.
 std::optional<RunConfig> settings_beside(const std::filesystem::path& model);
 
+// Throws Error(data) where they are those of another model.
+void check_settings(const std::filesystem::path& path, const RunConfig& settings,
+                    const Model& model);
+
 // --architecture, --task, --length and --heads: what a file without our metadata may leave open.
 void add_hint_flags(CLI::App& command, ModelHints& hints);
 
