@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "posattn/base/error.h"
+#include "posattn/draw.h"
 #include "posattn/evaluate.h"
 
 namespace posattn::python {
@@ -93,21 +94,26 @@ HeldModel::Samples HeldModel::samples_of(const Model& model, const py::object& x
   return samples;
 }
 
-Network& HeldModel::prepared(const std::shared_ptr<Model>& model, int nodes, int threads) {
+Network& HeldModel::network(const Model& model, int threads) {
   if (!network_ || threads != threads_) {
-    network_.emplace(model->spec, NetworkOptions{.path = path_for(*model), .threads = threads});
+    network_.emplace(model.spec, NetworkOptions{.path = path_for(model), .threads = threads});
     threads_ = threads;
     prepared_nodes_ = 0;
   }
+  return *network_;
+}
+
+Network& HeldModel::prepared(const std::shared_ptr<Model>& model, int nodes, int threads) {
+  Network& found = network(*model, threads);
   // This function's caller and model_ have one each: a third is an array over the weights.
   const bool lent = model.use_count() > 2;
   if (nodes != prepared_nodes_ || lent || lent_) {
     prepared_nodes_ = 0;
-    network_->prepare(model->parameters, nodes);
+    found.prepare(model->parameters, nodes);
     prepared_nodes_ = nodes;
   }
   lent_ = lent;
-  return *network_;
+  return found;
 }
 
 py::array HeldModel::run(const py::object& x, const py::object& tokens, int threads) {
@@ -159,7 +165,7 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
   {
     const py::gil_scoped_release unlocked;
     const std::lock_guard lock(mutex_);
-    Network& network = prepared(model, all.real_nodes, std::max(1, threads_));
+    Network& computing = network(*model, std::max(1, threads_));
     prepared_nodes_ = 0;  // attention prepares for itself
     const int64_t inputs = int64_t{1} * all.real_nodes * spec.data_columns;
     const int64_t tokens_each = spec.vocabulary > 0 ? all.real_nodes : 0;
@@ -168,11 +174,20 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
                       .samples = 1,
                       .real_nodes = all.real_nodes,
                       .tokens = all.tokens.subspan(i * tokens_each, tokens_each)};
-      const std::vector<float> of_sample = network.attention(model->parameters, one);
+      const std::vector<float> of_sample = computing.attention(model->parameters, one);
       std::ranges::copy(of_sample, to + i * size);
     }
   }
   return weights;
+}
+
+std::string HeldModel::steps(const py::object& x, const py::object& tokens) const {
+  const std::shared_ptr<Model> model = shared();
+  const Samples samples = samples_of(*model, x, tokens);
+  if (samples.form.has_samples) {
+    throw Error(ExitCode::data, std::to_string(samples.form.samples) + " samples", "one, as x[0]");
+  }
+  return step_page(network_walk(*model, samples.batch));
 }
 
 std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::object& y,
@@ -214,9 +229,8 @@ std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::o
   {
     const py::gil_scoped_release unlocked;
     const std::lock_guard lock(mutex_);
-    Network& network = prepared(model, samples.form.nodes, threads);
-    prepared_nodes_ = 0;
-    loss = network.gradient(model->parameters, samples.batch, counts, *found);
+    prepared_nodes_ = 0;  // so does a gradient
+    loss = network(*model, threads).gradient(model->parameters, samples.batch, counts, *found);
   }
   return {loss, gradient_arrays(std::move(found))};
 }

@@ -22,14 +22,16 @@ class HeldModel {
  public:
   explicit HeldModel(Model model);
 
-  // A copy of what the model is, for who computes with it elsewhere. All throw Error(usage) when
-  // the model was closed.
+  // For who computes with it elsewhere; it then lives on after close(). This and all below throw
+  // Error(usage) when the model was closed.
   std::shared_ptr<Model> shared() const;
   void close();
   bool is_closed() const { return model_ == nullptr; }
 
   py::array run(const py::object& x, const py::object& tokens, int threads);
   py::array attention(const py::object& x, const py::object& tokens);
+  // The page that steps through one sample.
+  std::string steps(const py::object& x, const py::object& tokens) const;
   std::pair<double, py::dict> gradient(const py::object& x, const py::object& y,
                                        const py::object& tokens, const py::object& mask,
                                        int threads);
@@ -40,7 +42,8 @@ class HeldModel {
  private:
   struct Samples;  // with the arrays that hold them
   Samples samples_of(const Model& model, const py::object& x, const py::object& tokens) const;
-  // The network with this many threads, prepared for the length; call with the lock held.
+  // With the lock held: the network with this many threads, as it is or prepared for the length.
+  Network& network(const Model& model, int threads);
   Network& prepared(const std::shared_ptr<Model>& model, int nodes, int threads);
   const TensorInfo& tensor(const Model& model, const std::string& name) const;
 
@@ -51,7 +54,7 @@ class HeldModel {
   bool lent_ = false;  // arrays over the weights were there at the last call
 };
 
-// The weights alone are copied from there, never the model: arrays keep it alive.
+// By name, arrays over the gradient, which they keep alive.
 py::dict gradient_arrays(std::shared_ptr<Parameters<float>> gradient);
 
 }  // namespace posattn::python

@@ -137,11 +137,25 @@ py::array HeldProgram::run(const py::object& x, const std::string& level,
   return array_of(form.answer_shape(static_cast<int>(program_.outputs.size())), std::move(outputs));
 }
 
-py::tuple HeldProgram::trace(const py::object& x) const {
-  const auto [given, form] = accepted(x);
+Doubles HeldProgram::one_accepted(const py::object& x) const {
+  auto [given, form] = accepted(x);
   if (form.has_samples) {
     throw Error(ExitCode::data, "x of shape " + shape_text(given), "one sample");
   }
+  return std::move(given);
+}
+
+std::string HeldProgram::steps(const py::object& x, const std::string& routing) const {
+  const Doubles given = one_accepted(x);
+  const RoutedProgram routed = route_messages(program_, parse_routing(routing));
+  const std::vector<double> inputs = routed_inputs<double>(program_, routed, numbers(given), 1);
+  Walk walk = program_walk(routed.program, text_, inputs);
+  compare_with_network(compile(routed.program), routed.program, inputs, walk);
+  return step_page(walk);
+}
+
+py::tuple HeldProgram::trace(const py::object& x) const {
+  const Doubles given = one_accepted(x);
   std::vector<double> values = trace_static(whole_, numbers(given));
   py::list names, types;
   for (const Word& word : whole_.words) {
@@ -229,6 +243,7 @@ void add_programs(py::module_& module) {
       .def("verify", &HeldProgram::verified, py::arg("model"), py::arg("scales"),
            py::arg("samples"), py::arg("seed"), py::arg("routing"), py::arg("in_double"),
            py::arg("threads"))
+      .def("steps", &HeldProgram::steps, py::arg("x"), py::arg("routing"))
       .def("svg", &HeldProgram::svg)
       .def("facts", &HeldProgram::facts)
       .def_property_readonly("text", &HeldProgram::text);

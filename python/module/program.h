@@ -27,12 +27,15 @@ class HeldProgram {
   py::tuple trace(const py::object& x) const;
   py::dict verified(const HeldModel& model, const std::vector<double>& scales, int64_t samples,
                     uint64_t seed, const std::string& routing, bool in_double, int threads) const;
+  // The page that steps through one input, with the compiled network beside the program.
+  std::string steps(const py::object& x, const std::string& routing) const;
   std::string svg() const;
   py::dict facts() const;
 
  private:
   // Numbers [samples, processors, inputs] that the program accepts.
   std::pair<Doubles, SampleForm> accepted(const py::object& x) const;
+  Doubles one_accepted(const py::object& x) const;
 
   StaticProgram program_, whole_;
   std::string text_;

@@ -9,7 +9,7 @@ exact networks, look inside.
 
 from . import _posattn
 from .bounds import bound, certify
-from .drawing import Svg, plot
+from .drawing import Html, Svg, plot
 from .errors import Error, Interrupted
 from .experiments import Comparison, compare, experiments, reproduce, results
 from .model import Model, Parameters, from_arrays, from_bytes, load, new
@@ -22,11 +22,11 @@ from .words import Builder, Term, Word, maximum, minimum, relu, where
 __version__ = _posattn.__version__
 
 __all__ = [
-    "Builder", "Comparison", "Error", "Fleet", "Interrupted", "Model", "Parameters", "Program",
-    "Run", "Svg", "Task", "Term", "Trace", "Word", "bound", "certify", "compare", "compile",
-    "experiments", "from_arrays", "from_bytes", "load", "load_fleet", "maximum", "minimum", "new",
-    "plot", "presets", "program_of", "programs", "relu", "reproduce", "results", "resume", "samples",
-    "settings", "source", "tasks", "train", "where",
+    "Builder", "Comparison", "Error", "Fleet", "Html", "Interrupted", "Model", "Parameters",
+    "Program", "Run", "Svg", "Task", "Term", "Trace", "Word", "bound", "certify", "compare",
+    "compile", "experiments", "from_arrays", "from_bytes", "load", "load_fleet", "maximum",
+    "minimum", "new", "plot", "presets", "program_of", "programs", "relu", "reproduce",
+    "results", "resume", "samples", "settings", "source", "tasks", "train", "where",
 ]
 
 

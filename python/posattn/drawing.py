@@ -1,5 +1,6 @@
 """Pictures that notebooks show."""
 
+import html
 import pathlib
 
 import numpy
@@ -18,6 +19,20 @@ class Svg(str):
 
     def __repr__(self):
         return f"<picture of {len(self)} bytes of SVG>"
+
+
+class Html(str):
+    """A page of HTML; a notebook shows it in a frame, `save` writes the file."""
+
+    def _repr_html_(self):
+        return (f'<iframe srcdoc="{html.escape(str(self))}" width="100%" height="640" '
+                'frameborder="0"></iframe>')
+
+    def save(self, path):
+        pathlib.Path(path).write_text(self, encoding="utf-8")
+
+    def __repr__(self):
+        return f"<page of {len(self)} bytes of HTML>"
 
 
 def plot(lines, *, title="", x_label="x", y_label="", logarithmic_x=False, greatest=None):

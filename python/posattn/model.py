@@ -160,6 +160,12 @@ class Model:
         title = f"attention, {self.architecture}" + (f", {self.task}" if self.task else "")
         return Svg(_posattn.attention_svg(weights, self.spec["scratch_nodes"], title))
 
+    def steps(self, x=None, *, tokens=None):
+        """A page that steps through the layers for one sample: what every node holds, whom it hears."""
+        from .drawing import Html
+
+        return Html(self._compiled.steps(x, tokens))
+
     def save(self, path):
         """Writes the model file (.safetensors), which the program and `load` read."""
         self._compiled.save(path)

@@ -5,7 +5,7 @@ import inspect
 import numpy
 
 from . import _posattn
-from .drawing import Svg
+from .drawing import Html, Svg
 from .errors import Error
 from .model import Model
 from .words import Builder
@@ -88,6 +88,11 @@ class Program:
     def show(self):
         """Who hears whom in each round, as a picture that a notebook displays."""
         return Svg(self._compiled.svg())
+
+    def steps(self, x):
+        """A page that steps through the rounds for one input: every word, whom each processor hears,
+        and how close the network is."""
+        return Html(self._compiled.steps(x, self._options["routing"]))
 
     def _repr_svg_(self):
         try:

@@ -1,10 +1,14 @@
 // Drawings, each one <svg> element: lines over several runs (by gnuplot), who hears whom in a
-// program, attention matrices.
+// program, attention matrices; and pages that step through a network.
 //   std::string picture = posattn::program_svg(posattn::library_program("sort", 8));
 // One of the installed headers (docs/architecture.md, "The interface"). What they include comes
 // along, and may change; what they name is meant to stay.
 #pragma once
 
 #include "posattn/report/plot/figure.h"
+#include "posattn/report/steps/network_walk.h"
+#include "posattn/report/steps/network_words.h"
+#include "posattn/report/steps/program_walk.h"
+#include "posattn/report/steps/step_page.h"
 #include "posattn/report/svg/attention_svg.h"
 #include "posattn/report/svg/program_svg.h"

@@ -74,6 +74,15 @@ class Library(unittest.TestCase):
         self.assertEqual(picture._repr_svg_(), str(picture))
         self.assertIsNone(posattn.compile("cumulative-sum", length=200)._repr_svg_())
 
+    def test_pages_that_step_through(self):
+        page = posattn.compile("sort", length=4).steps([4, 3, 2, 1])
+        self.assertIn("after round", page)
+        self.assertIn("<iframe srcdoc=", page._repr_html_())
+        page = posattn.new(task="sort", length=4, width=8).steps([4, 3, 2, 1])
+        self.assertIn("<html", page)
+        with self.assertRaisesRegex(posattn.Error, "one"):
+            posattn.new(task="sort", length=4, width=8).steps([[4, 3, 2, 1]])
+
     def test_dense_programs_train_on(self):
         dense = posattn.compile("cumulative-sum", length=4, dense=True, sharpness=15).model
         x = numpy.random.default_rng(0).normal(size=(8, 4))
