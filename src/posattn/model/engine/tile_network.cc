@@ -11,6 +11,7 @@
 #include "posattn/model/engine/end_stages.h"
 #include "posattn/model/engine/folded_stage.h"
 #include "posattn/model/engine/plain_stage.h"
+#include "posattn/model/engine/value_stage.h"
 #include "posattn/model/tensor_names.h"
 
 namespace posattn::engine {
@@ -18,12 +19,16 @@ namespace {
 
 std::unique_ptr<Stage> attention_stage(const ModelSpec& spec, const ParameterLayout& layout,
                                        int layer, Path path) {
-  auto plain = std::make_unique<PlainStage>(spec, layout, layer);
-  if (path == Path::plain || !FoldedStage::supports(spec)) return plain;
-  auto folded = std::make_unique<FoldedStage>(spec, layout, layer);
-  const bool fewer = folded->actual_work().per_sample < plain->actual_work().per_sample;
-  if (path == Path::folded || fewer) return folded;
-  return plain;
+  std::unique_ptr<Stage> best = std::make_unique<PlainStage>(spec, layout, layer);
+  if (path == Path::plain || !FoldedStage::supports(spec)) return best;
+  std::unique_ptr<Stage> folded = std::make_unique<FoldedStage>(spec, layout, layer);
+  if (path == Path::folded) return folded;
+  const auto take_less = [&](std::unique_ptr<Stage> other) {
+    if (other->actual_work().per_sample < best->actual_work().per_sample) best = std::move(other);
+  };
+  take_less(std::move(folded));
+  if (ValueStage::supports(spec)) take_less(std::make_unique<ValueStage>(spec, layout, layer));
+  return best;
 }
 
 }  // namespace

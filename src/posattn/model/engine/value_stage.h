@@ -1,0 +1,62 @@
+// An attention layer from positions with everything linear folded but the values, for many nodes:
+// FoldedStage mixes all columns of s for every head, this one a head's own width / heads columns.
+// With the names of folded_stage.h and rows of A_h summing to one,
+//   u = s M_0^T + concat_h(A_h r_h) P^T + c,     r = s V^T,   V = Wv E,   M_0 = W1x E,   P = W1o
+//   Wo, c = W1x e + P (Wv e + bv) + W1o bo + b1
+#pragma once
+
+#include "posattn/model/engine/positional_attention.h"
+#include "posattn/model/engine/stage.h"
+#include "posattn/tensor/buffer.h"
+
+namespace posattn::engine {
+
+class ValueStage : public Stage {
+ public:
+  // With fewer nodes FoldedStage does, as it always has: a model's bits are to stay.
+  static constexpr int fewest_nodes = 96;
+  static bool supports(const ModelSpec& spec);
+  ValueStage(const ModelSpec& spec, const ParameterLayout& layout, int layer);
+
+  void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+               AttentionForm form) override;
+  int64_t tape_size(int samples) const override;
+  int64_t scratch_size(int samples) const override;
+  int64_t gradient_size() const override;
+  int64_t input_stride() const override { return stride_c_; }
+  void forward(int samples, float* tape, float* scratch, float* output,
+               int64_t output_stride) const override;
+  float* backward(int samples, const float* tape, const float* output, int64_t output_stride,
+                  float* doutput, int64_t doutput_stride, bool wants_dinput, float* scratch,
+                  float* gradient) const override;
+  void finish(float* gradient, Parameters<float>& out, float* dpositions) override;
+  bool attention(const float* tape, float* scratch, float* out) const override;
+  StageWork nominal_work() const override;
+  StageWork actual_work() const override;
+
+ private:
+  void fold();
+  void unfold(const float* gradient, Parameters<float>& out) const;
+  int64_t tape_values(int samples) const { return samples * int64_t{most_nodes_} * stride_c_; }
+  // Accumulators: d[M_0 | P] transposed, dV transposed, dc, dA.
+  int64_t gradient_v() const { return (k_ + spec_.width) * stride_m_; }
+  int64_t gradient_c() const { return gradient_v() + k_ * stride_d_; }
+  int64_t gradient_attention() const { return gradient_c() + stride_m_; }
+
+  const ModelSpec spec_;
+  LinearMap enter_, value_, output_, first_;  // E, Wv, Wo, W1
+  int64_t k_;                                 // columns of s
+  int most_nodes_, nodes_;
+  int64_t stride_c_, stride_d_, stride_m_;
+  PositionalAttention attention_;
+  const float* weights_ = nullptr;
+
+  Buffer<float> m_;             // [mlp_width, stride_c]: [M_0 | P]
+  Buffer<float> m_transposed_;  // [k + d, stride_m]
+  Buffer<float> v_;             // [d, padded k]
+  Buffer<float> v_transposed_;  // [k, stride_d]
+  Buffer<float> value_bias_;    // Wv e + bv
+  Buffer<float> c_;
+};
+
+}  // namespace posattn::engine
