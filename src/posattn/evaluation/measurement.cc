@@ -87,4 +87,9 @@ const Metric& loss_among(std::span<const Measurement> rows) {
   return training_loss();
 }
 
+const Metric& training_loss_among(std::span<const Measurement> rows) {
+  const Metric& tested = loss_among(rows);
+  return tested.of_answers ? training_loss(tested.loss) : tested;
+}
+
 }  // namespace posattn

@@ -46,5 +46,7 @@ std::vector<std::string> tested_axes(std::span<const Measurement> rows);
 
 // The loss that was measured, or the error of written answers; squared error where none was.
 const Metric& loss_among(std::span<const Measurement> rows);
+// The loss of training that goes with it: where answers are written, tests do not measure that.
+const Metric& training_loss_among(std::span<const Measurement> rows);
 
 }  // namespace posattn

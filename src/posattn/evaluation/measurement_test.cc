@@ -105,5 +105,14 @@ TEST(Splits, HaveNames) {
   EXPECT_THROW(split_from("tests"), Error);
 }
 
+TEST(Measurement, TheLossOfTrainingWhereAnswersAreWritten) {
+  const std::vector<Measurement> written = {{Split::test, "c", 1, "unparsable", 0.5},
+                                            {Split::test, "c", 1, "answer_mse", 2}};
+  EXPECT_TRUE(loss_among(written).of_answers);
+  EXPECT_EQ(training_loss_among(written).name, "cross_entropy");
+  const std::vector<Measurement> numbers = {{Split::test, "c", 1, "mse", 2}};
+  EXPECT_EQ(training_loss_among(numbers).name, "mse");
+}
+
 }  // namespace
 }  // namespace posattn

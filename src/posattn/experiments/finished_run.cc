@@ -49,7 +49,7 @@ RunResult read_result(const std::filesystem::path& run_folder, const std::string
   result.steps = last.step;
   result.seconds = last.seconds;
   if (manifest.status != RunStatus::done) return result;
-  const std::string_view loss = loss_among(last.tests).name;
+  const std::string_view loss = training_loss_among(last.tests).name;
   result.measurements = std::move(last.tests);
   std::ranges::stable_sort(result.measurements, {}, &Measurement::x);
   set_value(result.measurements, {.split = Split::train, .metric = loss}, last.train_loss);
