@@ -105,7 +105,7 @@ TEST(Splits, HaveNames) {
   EXPECT_THROW(split_from("tests"), Error);
 }
 
-TEST(Measurement, TheLossOfTrainingWhereAnswersAreWritten) {
+TEST(Measurements, TheLossOfTrainingWhereAnswersAreWritten) {
   const std::vector<Measurement> written = {{Split::test, "c", 1, "unparsable", 0.5},
                                             {Split::test, "c", 1, "answer_mse", 2}};
   EXPECT_TRUE(loss_among(written).of_answers);
