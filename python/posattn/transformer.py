@@ -82,6 +82,13 @@ class Spec:
         if self.relative_attention and self.reach == 0:
             self.reach = self.real_nodes
 
+    def fields(self):
+        """As a model file has them: routes are named only where there are some."""
+        fields = dataclasses.asdict(self)
+        if not self.routed:
+            del fields["routed"], fields["route_places"]
+        return fields
+
     @property
     def nodes(self):
         return self.real_nodes + self.scratch_nodes

@@ -181,7 +181,7 @@ def open_case(seed):
     if spec.loss == "cross_entropy":
         labels = classes(-1, spec.output_columns)
         labels[0, 0] = 0  # at least one counts
-    model = lively_model(Spec(**dataclasses.asdict(spec)), seed)
+    model = lively_model(Spec(**spec.fields()), seed)
     return Case(f"open-{name}-{seed}", model, inputs, targets, None, tokens, labels)
 
 

@@ -7,7 +7,6 @@ Reference (double) and PyTorch (double) agree to 1e-9 of the largest element of 
 fp32 engine and PyTorch (double) to 1e-5; queries, keys and models with norms to 1e-4.
 """
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -44,7 +43,7 @@ ENGINES = ("reference", "plain", "folded", "automatic")
 
 
 def spec_of(case):
-    return dataclasses.asdict(case.spec)
+    return case.spec.fields()
 
 
 def tolerance(engine, tensor):
@@ -139,7 +138,7 @@ class TrainingParityTest(ParityTest):
                 "optimiser",
                 case.name,
                 case.tensors(),
-                spec=dataclasses.asdict(case.model.spec),
+                spec=case.model.spec.fields(),
                 options=case.options,
             )
         answers = self.ask(request)
