@@ -31,7 +31,7 @@ void MiddleStage::forward(int samples, float* tape, float* /*scratch*/, float* o
                Store::bias_relu);
 }
 
-float* MiddleStage::backward(int samples, const float* tape, const float* output,
+float* MiddleStage::backward(int64_t /*first*/, int samples, const float* tape, const float* output,
                              int64_t output_stride, float* doutput, int64_t doutput_stride,
                              bool wants_dinput, float* scratch, float* gradient) const {
   const int64_t rows = samples * int64_t{nodes_};
@@ -84,9 +84,10 @@ void DecoderStage::forward(int samples, float* tape, float* /*scratch*/, float* 
                          bias_.data());
 }
 
-float* DecoderStage::backward(int samples, const float* tape, const float* /*output*/,
-                              int64_t /*output_stride*/, float* doutput, int64_t doutput_stride,
-                              bool wants_dinput, float* scratch, float* gradient) const {
+float* DecoderStage::backward(int64_t /*first*/, int samples, const float* tape,
+                              const float* /*output*/, int64_t /*output_stride*/, float* doutput,
+                              int64_t doutput_stride, bool wants_dinput, float* scratch,
+                              float* gradient) const {
   const TileKernels& kernels = tile_kernels();
   const int64_t rows = samples * int64_t{nodes_};
   // dD [out, hidden] += dy^T s; df += column sums of dy.

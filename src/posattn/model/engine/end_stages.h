@@ -19,9 +19,9 @@ class MiddleStage : public Stage {
   int64_t input_stride() const override { return padded(map_.in()); }
   void forward(int samples, float* tape, float* scratch, float* output,
                int64_t output_stride) const override;
-  float* backward(int samples, const float* tape, const float* output, int64_t output_stride,
-                  float* doutput, int64_t doutput_stride, bool wants_dinput, float* scratch,
-                  float* gradient) const override;
+  float* backward(int64_t first, int samples, const float* tape, const float* output,
+                  int64_t output_stride, float* doutput, int64_t doutput_stride, bool wants_dinput,
+                  float* scratch, float* gradient) const override;
   void finish(float* gradient, Parameters<float>& out, float* dpositions) override;
   StageWork nominal_work() const override { return {map_.work() * most_nodes_, 0}; }
   StageWork actual_work() const override { return nominal_work(); }
@@ -44,9 +44,9 @@ class DecoderStage : public Stage {
   int64_t input_stride() const override { return padded(hidden_); }
   void forward(int samples, float* tape, float* scratch, float* output,
                int64_t output_stride) const override;
-  float* backward(int samples, const float* tape, const float* output, int64_t output_stride,
-                  float* doutput, int64_t doutput_stride, bool wants_dinput, float* scratch,
-                  float* gradient) const override;
+  float* backward(int64_t first, int samples, const float* tape, const float* output,
+                  int64_t output_stride, float* doutput, int64_t doutput_stride, bool wants_dinput,
+                  float* scratch, float* gradient) const override;
   void finish(float* gradient, Parameters<float>& out, float* dpositions) override;
   // Counted with the layers' last maps; the decoder itself is not (see attention_layer_work).
   StageWork nominal_work() const override { return {}; }

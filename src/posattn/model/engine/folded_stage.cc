@@ -99,7 +99,7 @@ void FoldedStage::forward(int samples, float* tape, float* scratch, float* outpu
                   stride_m_, output, output_stride, Store::bias_relu, c_.data());
 }
 
-float* FoldedStage::backward(int samples, const float* tape, const float* output,
+float* FoldedStage::backward(int64_t /*first*/, int samples, const float* tape, const float* output,
                              int64_t output_stride, float* doutput, int64_t doutput_stride,
                              bool wants_dinput, float* scratch, float* gradient) const {
   const TileKernels& kernels = tile_kernels();

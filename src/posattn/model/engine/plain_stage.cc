@@ -132,9 +132,10 @@ void PlainStage::forward(int samples, float* tape_data, float* scratch, float* o
   first_.forward(rows, x, stride_x_, output, output_stride, Store::bias_relu);
 }
 
-float* PlainStage::backward(int samples, const float* tape_data, const float* output,
-                            int64_t output_stride, float* doutput, int64_t doutput_stride,
-                            bool wants_dinput, float* scratch, float* sums) const {
+float* PlainStage::backward(int64_t /*first*/, int samples, const float* tape_data,
+                            const float* output, int64_t output_stride, float* doutput,
+                            int64_t doutput_stride, bool wants_dinput, float* scratch,
+                            float* sums) const {
   const TileKernels& kernels = tile_kernels();
   const Tape t = tape(samples);
   const Gradient g = gradient();

@@ -25,9 +25,9 @@ class PlainStage : public Stage {
   int64_t input_stride() const override { return stride_s_; }
   void forward(int samples, float* tape, float* scratch, float* output,
                int64_t output_stride) const override;
-  float* backward(int samples, const float* tape, const float* output, int64_t output_stride,
-                  float* doutput, int64_t doutput_stride, bool wants_dinput, float* scratch,
-                  float* gradient) const override;
+  float* backward(int64_t first, int samples, const float* tape, const float* output,
+                  int64_t output_stride, float* doutput, int64_t doutput_stride, bool wants_dinput,
+                  float* scratch, float* gradient) const override;
   void finish(float* gradient, Parameters<float>& out, float* dpositions) override;
   bool attention(const float* tape, float* scratch, float* out) const override;
   StageWork nominal_work() const override;

@@ -55,9 +55,12 @@ class Stage {
   virtual void forward(int samples, float* tape, float* scratch, float* output,
                        int64_t output_stride) const = 0;
 
-  // doutput is overwritten. Adds to `gradient`. Returns the gradient of the input, rows
-  // input_stride() apart, somewhere in `scratch`; null unless `wants_dinput`.
-  virtual float* backward(int samples, const float* tape, const float* output,
+  // Before the first tile of a gradient over so many samples; may change gradient_size().
+  virtual void begin_gradient(int64_t /*samples*/) {}
+  // `first`: the tile's first sample in its batch. doutput is overwritten. Adds to `gradient`.
+  // Returns the gradient of the input, rows input_stride() apart, somewhere in `scratch`; null
+  // unless `wants_dinput`.
+  virtual float* backward(int64_t first, int samples, const float* tape, const float* output,
                           int64_t output_stride, float* doutput, int64_t doutput_stride,
                           bool wants_dinput, float* scratch, float* gradient) const = 0;
 

@@ -47,15 +47,22 @@ TileNetwork::TileNetwork(const ModelSpec& spec, const NetworkOptions& options)
     }
   }
   stages_.push_back(std::make_unique<DecoderStage>(spec_, layout_));
+  tile_ = options.tile > 0 ? options.tile : default_tile();
+  workspaces_.resize(std::max(1, options.threads));
+}
+
+void TileNetwork::place_gradients(int64_t samples) {
+  gradient_size_ = 0;
+  offsets_.clear();
   for (const auto& stage : stages_) {
+    stage->begin_gradient(samples);
     offsets_.push_back(gradient_size_);
     gradient_size_ += padded(stage->gradient_size());
   }
   input_positions_ = gradient_size_;
-  if (learns_input_positions())
+  if (learns_input_positions()) {
     gradient_size_ += padded(int64_t{1} * spec_.nodes() * spec_.encoding_size);
-  tile_ = options.tile > 0 ? options.tile : default_tile();
-  workspaces_.resize(std::max(1, options.threads));
+  }
 }
 
 int64_t TileNetwork::workspace_size(int samples) const {
@@ -183,9 +190,10 @@ double TileNetwork::run_tile(const Batch& batch, int64_t first, int samples,
   for (int i = static_cast<int>(stages_.size()) - 1; i >= 0; --i) {
     const bool last = i + 1 == static_cast<int>(stages_.size());
     const bool wants = i > 0 || learns_input_positions();
-    doutput = stages_[i]->backward(samples, work.tapes[i], last ? work.output : work.tapes[i + 1],
-                                   last ? stride : stages_[i + 1]->input_stride(), doutput,
-                                   doutput_stride, wants, work.scratch[i % 2], sums + offsets_[i]);
+    doutput =
+        stages_[i]->backward(first, samples, work.tapes[i], last ? work.output : work.tapes[i + 1],
+                             last ? stride : stages_[i + 1]->input_stride(), doutput,
+                             doutput_stride, wants, work.scratch[i % 2], sums + offsets_[i]);
     doutput_stride = stages_[i]->input_stride();
   }
   if (learns_input_positions()) {
@@ -219,6 +227,7 @@ void TileNetwork::run(const Batch& batch, std::span<float> outputs) {
 double TileNetwork::gradient(const Parameters<float>& parameters, const Batch& batch,
                              std::span<const uint8_t> mask, Parameters<float>& gradient) {
   prepare_stages(parameters, batch.real_nodes, AttentionForm::matrix);
+  place_gradients(batch.samples);
   const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
   const int groups = group_count(tiles);
   group_sums_.resize(groups * gradient_size_);

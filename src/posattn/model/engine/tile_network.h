@@ -41,6 +41,7 @@ class TileNetwork : public NetworkEngine {
     return spec_.uses_positions() && spec_.encoding == Encoding::learned;
   }
   void prepare_stages(const Parameters<float>& parameters, int real_nodes, AttentionForm form);
+  void place_gradients(int64_t samples);
   int64_t workspace_size(int samples) const;
   int default_tile() const;
   int group_count(int64_t tiles) const;

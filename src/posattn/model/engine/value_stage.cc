@@ -71,7 +71,39 @@ int64_t ValueStage::scratch_size(int samples) const {
          spec_.head_size() * padded(most_nodes_);
 }
 int64_t ValueStage::gradient_size() const {
-  return gradient_attention() + attention_.gradient_size();
+  return gradient_attention() + (kept_samples_ > 0 ? 0 : attention_.gradient_size());
+}
+
+void ValueStage::begin_gradient(int64_t samples) {
+  constexpr int64_t groups = 8;  // of tiles, at least
+  const int64_t factors = 2 * samples * spec_.width * attention_.stride();
+  const bool keeps = factors <= groups * spec_.heads * attention_.head_stride();
+  kept_samples_ = keeps ? samples : 0;
+  kept_dt_.resize(keeps ? factors / 2 : 0);
+  kept_r_.resize(kept_dt_.size());
+  da_.resize(keeps ? spec_.heads * attention_.head_stride() : 0);
+}
+
+void ValueStage::keep_factors(int64_t first, int samples, const float* dt, const float* r) const {
+  const TileKernels& kernels = tile_kernels();
+  const int64_t dh = spec_.head_size(), ld = attention_.stride();
+  for (int h = 0; h < spec_.heads; ++h) {
+    for (int64_t s = 0; s < samples; ++s) {
+      const int64_t to = (h * kept_samples_ + first + s) * dh * ld;
+      kernels.transpose(nodes_, dh, dt + s * nodes_ * stride_c_ + h * dh, stride_c_, &kept_dt_[to],
+                        ld);
+      kernels.transpose(nodes_, dh, r + s * nodes_ * stride_d_ + h * dh, stride_d_, &kept_r_[to],
+                        ld);
+    }
+  }
+}
+
+void ValueStage::multiply_factors() {
+  const int64_t inner = kept_samples_ * spec_.head_size(), ld = attention_.stride();
+  for (int h = 0; h < spec_.heads; ++h) {
+    gemm(true, false, nodes_, nodes_, inner, 1, &kept_dt_[h * inner * ld], ld,
+         &kept_r_[h * inner * ld], ld, 0, &da_[h * attention_.head_stride()], ld);
+  }
 }
 
 void ValueStage::forward(int samples, float* tape, float* /*scratch*/, float* output,
@@ -86,7 +118,7 @@ void ValueStage::forward(int samples, float* tape, float* /*scratch*/, float* ou
                   stride_m_, output, output_stride, Store::bias_relu, c_.data());
 }
 
-float* ValueStage::backward(int samples, const float* tape, const float* output,
+float* ValueStage::backward(int64_t first, int samples, const float* tape, const float* output,
                             int64_t output_stride, float* doutput, int64_t doutput_stride,
                             bool wants_dinput, float* scratch, float* gradient) const {
   const TileKernels& kernels = tile_kernels();
@@ -102,8 +134,12 @@ float* ValueStage::backward(int samples, const float* tape, const float* output,
                   stride_m_, Store::add, nullptr);
   kernels.product(rows, k_ + d, hidden, doutput, doutput_stride, 1, m_.data(), stride_c_, dc,
                   stride_c_, Store::assign, nullptr);
-  attention_gradient(attention_, samples, dh, dc + k_, stride_c_, dh, r, stride_d_, dh,
-                     gradient + gradient_attention(), transposed);
+  if (kept_samples_ > 0) {
+    keep_factors(first, samples, dc + k_, r);
+  } else {
+    attention_gradient(attention_, samples, dh, dc + k_, stride_c_, dh, r, stride_d_, dh,
+                       gradient + gradient_attention(), transposed);
+  }
   std::fill_n(dr, rows * stride_d_, 0.0f);
   mix_samples_transposed(attention_, samples, dh, dc + k_, stride_c_, dh, dr, stride_d_, dh);
   kernels.product(k_, d, rows, tape, 1, stride_c_, dr, stride_d_, gradient + gradient_v(),
@@ -116,7 +152,9 @@ float* ValueStage::backward(int samples, const float* tape, const float* output,
 
 void ValueStage::finish(float* gradient, Parameters<float>& out, float* dpositions) {
   unfold(gradient, out);
-  attention_.gradient(gradient + gradient_attention(), out, dpositions);
+  if (kept_samples_ > 0) multiply_factors();
+  attention_.gradient(kept_samples_ > 0 ? da_.data() : gradient + gradient_attention(), out,
+                      dpositions);
 }
 
 void ValueStage::unfold(const float* gradient, Parameters<float>& out) const {

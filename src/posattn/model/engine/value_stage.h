@@ -23,12 +23,13 @@ class ValueStage : public Stage {
   int64_t tape_size(int samples) const override;
   int64_t scratch_size(int samples) const override;
   int64_t gradient_size() const override;
+  void begin_gradient(int64_t samples) override;
   int64_t input_stride() const override { return stride_c_; }
   void forward(int samples, float* tape, float* scratch, float* output,
                int64_t output_stride) const override;
-  float* backward(int samples, const float* tape, const float* output, int64_t output_stride,
-                  float* doutput, int64_t doutput_stride, bool wants_dinput, float* scratch,
-                  float* gradient) const override;
+  float* backward(int64_t first, int samples, const float* tape, const float* output,
+                  int64_t output_stride, float* doutput, int64_t doutput_stride, bool wants_dinput,
+                  float* scratch, float* gradient) const override;
   void finish(float* gradient, Parameters<float>& out, float* dpositions) override;
   bool attention(const float* tape, float* scratch, float* out) const override;
   StageWork nominal_work() const override;
@@ -37,6 +38,8 @@ class ValueStage : public Stage {
  private:
   void fold();
   void unfold(const float* gradient, Parameters<float>& out) const;
+  void keep_factors(int64_t first, int samples, const float* dt, const float* r) const;
+  void multiply_factors();
   int64_t tape_values(int samples) const { return samples * int64_t{most_nodes_} * stride_c_; }
   // Accumulators: d[M_0 | P] transposed, dV transposed, dc, dA.
   int64_t gradient_v() const { return (k_ + spec_.width) * stride_m_; }
@@ -57,6 +60,11 @@ class ValueStage : public Stage {
   Buffer<float> v_transposed_;  // [k, stride_d]
   Buffer<float> value_bias_;    // Wv e + bv
   Buffer<float> c_;
+  int64_t kept_samples_ = 0;  // of this gradient; 0: dA is summed tile by tile
+  // d(A_h r_h) and r_h of every sample, transposed: [heads, samples, head_size, attention's
+  // stride]. Written by tiles, each its own samples.
+  mutable Buffer<float> kept_dt_, kept_r_;
+  Buffer<float> da_;  // [heads, nodes, stride]
 };
 
 }  // namespace posattn::engine

@@ -87,5 +87,32 @@ TEST(ValueStage, AgreesWithTheReference) {
   }
 }
 
+// Few samples keep the factors of dA, many sum it tile by tile.
+TEST(ValueStage, ManySamplesHaveTheMeanOfFewSamplesGradients) {
+  const ModelSpec spec = many_nodes("positional", Encoding::sinusoidal);
+  const Parameters<float> parameters = testing::random_parameters(spec, 8);
+  constexpr int few = 25, parts = 4;
+  RandomStream random(42, Purpose::test_data, 0, 0);
+  const testing::RandomBatch data(spec, few * parts, spec.real_nodes, random);
+  Network network(spec, {.threads = 2});
+  Parameters<float> whole(parameters.shared_layout()), part(parameters.shared_layout());
+  network.gradient(parameters, data.batch(), {}, whole);
+  std::vector<double> mean(whole.values().size(), 0.0);
+  for (int p = 0; p < parts; ++p) {
+    const int64_t count = int64_t{few} * spec.real_nodes;
+    const Batch batch{.inputs = std::span(data.inputs).subspan(p * count, count),
+                      .targets = std::span(data.targets).subspan(p * count, count),
+                      .samples = few,
+                      .real_nodes = spec.real_nodes,
+                      .tokens = {},
+                      .labels = {}};
+    network.gradient(parameters, batch, {}, part);
+    for (size_t i = 0; i < mean.size(); ++i) {
+      mean[i] += static_cast<double>(part.values()[i]) / parts;
+    }
+  }
+  EXPECT_LT(largest_difference(whole.values(), mean), 1e-5 * largest_number(mean));
+}
+
 }  // namespace
 }  // namespace posattn::engine
