@@ -15,6 +15,32 @@ namespace {
 
 constexpr int buffers = 3;  // s, du, and one for y, v, dt and dS^T s in turn
 
+// The products of a tile: of M_0 for ds; then of each head M for ds, M for v, and, from data, twice
+// G for ds. Those for ds only where it is wanted.
+struct BackwardOrder {
+  const float* folded;  // the slot's
+  int64_t maps, scores;
+  int heads, hidden, columns;
+  bool from_data, wants_ds;
+
+  __device__ int head_products() const { return wants_ds ? (from_data ? 4 : 2) : 1; }
+  __device__ int products() const { return heads * head_products() + (wants_ds ? 1 : 0); }
+  __device__ Weights operator()(int product) const {
+    if (wants_ds && product == 0) return map(0, true);
+    const int index = product - (wants_ds ? 1 : 0), head = index / head_products();
+    const int step = index - head * head_products();
+    if (step < 2) return map(1 + head, wants_ds && step == 0);
+    return {folded + scores + head * columns * columns, columns, columns, step == 3};
+  }
+
+ private:
+  // M as it lies there is [hidden, columns].
+  __device__ Weights map(int index, bool for_ds) const {
+    const float* data = folded + maps + index * hidden * columns;
+    return for_ds ? Weights{data, columns, hidden, true} : Weights{data, hidden, columns, false};
+  }
+};
+
 template <bool exact, int tiles, bool from_data>
 struct BackwardTile {
   const Layer& layer;
@@ -26,7 +52,8 @@ struct BackwardTile {
   Samples samples;
   bool first;
   int warp, lane;
-  RowSums ds[tiles];
+  Panels<exact, tiles, BackwardOrder>& panels;
+  RowSums<tiles> ds[tiles];
 
   __device__ bool wants_ds() const { return layer.previous_errors != nullptr; }
 
@@ -41,13 +68,14 @@ struct BackwardTile {
   // dM_h and its share of ds, from y.
   __device__ void through_map(int map, const float* y) {
     const int64_t place = layer.maps + int64_t{map} * layer.hidden * layer.columns;
-    add_gradient<exact, false>(gradients + place, map == 0 ? gradients + layer.constant : nullptr,
-                               y, layer.hidden, s, layer.columns, shape, first, warp, lane);
-    if (wants_ds()) add_rows(y, folded + place, layer.hidden);
+    add_gradient<exact, false>({gradients + place, layer.hidden, layer.columns, first},
+                               map == 0 ? gradients + layer.constant : nullptr, y, s, shape, warp,
+                               lane);
+    if (wants_ds()) add_rows(y);
   }
-  // ds += rows W, W [depth, columns].
-  __device__ void add_rows(const float* rows, const float* weights, int depth) {
-    add_row_products<exact, true>(ds, rows, weights, layer.columns, depth, warp, lane);
+  // ds += rows W with the weights that come next.
+  __device__ void add_rows(const float* rows) {
+    add_row_products<exact>(ds, rows, panels, warp, lane);
   }
 
   template <class DoPair>
@@ -56,11 +84,9 @@ struct BackwardTile {
     for (int part = 0; part < tiles; ++part) ds[part].for_pairs(64 * part, warp, lane, do_pair);
   }
 
-  // v of a head -> work. A barrier before and after.
-  __device__ void values(int head) {
-    multiply_rows<exact, false>(work, shape, s,
-                                folded + layer.maps + (1 + head) * layer.hidden * layer.columns,
-                                nullptr, layer.hidden, layer.columns, warp, lane);
+  // v of the head -> work.
+  __device__ void values() {
+    multiply_rows<exact>(work, shape, s, nullptr, layer.hidden, panels, warp, lane);
   }
 
   // dA summed over the samples.
@@ -90,15 +116,14 @@ struct BackwardTile {
     __syncthreads();
     const int64_t scores = layer.scores + int64_t{head} * columns * columns;
     const int64_t bias = layer.score_bias + head * columns;
-    add_gradient<exact, true>(gradients + scores, gradients + bias, work, columns, s, columns,
-                              shape, first, warp, lane);
+    add_gradient<exact, true>({gradients + scores, columns, columns, first}, gradients + bias, s,
+                              work, shape, warp, lane);
     if (!wants_ds()) return;
-    add_row_products<exact, false>(ds, work, folded + scores, columns, columns, warp, lane);
+    add_rows(work);
     __syncthreads();
     mix<exact, true>(work, s, dscores, shape.attention_floats, shape, nodes, columns, column_sums,
                      warp, lane);
-    __syncthreads();
-    add_rows(work, folded + scores, columns);
+    add_rows(work);
     const float* g = folded + bias;
     for_ds([&](int row, int column, float& x, float& y) {
       if (row >= shape.rows) return;
@@ -121,17 +146,21 @@ struct BackwardTile {
   __device__ void run() {
 #pragma unroll
     for (int part = 0; part < tiles; ++part) ds[part].clear();
-    through_map(0, du);
-    for (int head = 0; head < layer.heads; ++head) {
-      if (from_data && head > 0) wait_copies<0>();
-      if (head > 0) __syncthreads();
-      const float* matrix = attention + (from_data ? 0 : head * shape.attention_floats);
-      mix<exact, false>(work, du, matrix, from_data ? shape.attention_floats : 0, shape,
-                        layer.nodes, layer.hidden, nullptr, warp, lane);
+#pragma unroll 1
+    for (int map = 0; map <= layer.heads; ++map) {
+      const int head = map - 1;
+      if (head >= 0) {
+        if (from_data && head > 0) wait_copies<0>();
+        if (head > 0) __syncthreads();
+        const float* matrix = attention + (from_data ? 0 : head * shape.attention_floats);
+        mix<exact, false>(work, du, matrix, from_data ? shape.attention_floats : 0, shape,
+                          layer.nodes, layer.hidden, nullptr, warp, lane);
+        __syncthreads();
+      }
+      through_map(map, head < 0 ? du : work);
+      if (head < 0) continue;
       __syncthreads();
-      through_map(1 + head, work);
-      __syncthreads();
-      values(head);
+      values();
       __syncthreads();
       if (from_data) {
         data_attention(head);
@@ -162,14 +191,13 @@ __device__ inline void write_zero_gradients(const Layer& layer, float* gradients
 
 // One block: a group of a slot.
 template <bool exact, int tiles, bool from_data>
-__global__ void __launch_bounds__(threads, tiles == 1 ? 2 : 1)
-    backward_kernel(Layer layer, Tile<tiles> shape) {
+__global__ void __launch_bounds__(threads, 1) backward_kernel(Layer layer, Tile<tiles> shape) {
   const int slot = static_cast<int>(blockIdx.y), group = static_cast<int>(blockIdx.x);
   const SlotStep step = layer.steps[slot];
   if (step.samples == 0) return;
   float* gradients = layer.partials + (int64_t{slot} * gridDim.x + group) * layer.folded_size;
-  const int first_tile = group * tiles_per_group;
-  if (first_tile * shape.samples >= step.samples) {
+  const int group_start = group * shape.group_samples;
+  if (group_start >= step.samples) {
     write_zero_gradients(layer, gradients);
     return;
   }
@@ -179,7 +207,7 @@ __global__ void __launch_bounds__(threads, tiles == 1 ? 2 : 1)
   float* attention = work + shape.row_floats();
   float* dscores = attention + shape.matrices_floats();
   float* column_sums = dscores + (from_data ? shape.matrices_floats() : 0);
-  fill_with_zeros(s, static_cast<int>(column_sums - s) + (from_data ? most_rows : 0));
+  fill_with_zeros(s, static_cast<int>(column_sums - s) + (from_data ? Tile<tiles>::most_rows : 0));
   __syncthreads();
   const float* folded = layer.folded + slot * layer.folded_size;
   if (!from_data) {
@@ -188,6 +216,10 @@ __global__ void __launch_bounds__(threads, tiles == 1 ? 2 : 1)
   }
   if (layer.rows == nullptr) load_positions<exact>(s, shape, layer, slot);
 
+  Panels<exact, tiles, BackwardOrder> panels(
+      column_sums + (from_data ? Tile<tiles>::most_rows : 0),
+      {folded, layer.maps, layer.scores, layer.heads, layer.hidden, layer.columns, from_data,
+       layer.previous_errors != nullptr});
   BackwardTile<exact, tiles, from_data> part = {layer,
                                                 shape,
                                                 folded,
@@ -202,14 +234,17 @@ __global__ void __launch_bounds__(threads, tiles == 1 ? 2 : 1)
                                                 true,
                                                 static_cast<int>(threadIdx.x) / 32,
                                                 static_cast<int>(threadIdx.x) % 32,
+                                                panels,
                                                 {}};
-  for (int tile = first_tile; tile < first_tile + tiles_per_group; ++tile) {
-    const int first_sample = tile * shape.samples, left = step.samples - first_sample;
-    if (left <= 0) break;
-    part.samples = {int64_t{slot} * layer.samples + first_sample,
+  const int left_of_group = step.samples - group_start;
+  const int end =
+      group_start + (left_of_group < shape.group_samples ? left_of_group : shape.group_samples);
+  for (int start = group_start; start < end; start += shape.samples) {
+    const int left = end - start;
+    part.samples = {int64_t{slot} * layer.samples + start,
                     left < shape.samples ? left : shape.samples};
-    if (tile > first_tile) __syncthreads();
-    start_input<exact>(s, shape, layer, slot, first_sample, part.samples);
+    if (!part.first) __syncthreads();
+    start_input<exact>(s, shape, layer, slot, start, part.samples);
     start_rows(du, shape, layer.errors, layer.nodes, layer.hidden, part.samples);
     if (from_data) part.start_attention(0);
     commit_copies();
@@ -225,7 +260,8 @@ void launch_backward(const Layer& layer, cudaStream_t stream) {
   const Tile<tiles> shape = {tile_shape(layer)};
   const int floats =
       buffers * shape.row_floats() +
-      (from_data ? 2 * shape.matrices_floats() + most_rows : shape.matrices_floats());
+      (from_data ? 2 * shape.matrices_floats() + Tile<tiles>::most_rows : shape.matrices_floats()) +
+      Panels<exact, tiles, BackwardOrder>::floats;
   const size_t bytes = floats * sizeof(float);
   const auto kernel = &backward_kernel<exact, tiles, from_data>;
   allow_shared_bytes(kernel, bytes);
