@@ -38,10 +38,10 @@ __device__ inline void with_count(int count, Body body) {
 // product is (to)^T = (from)^T A^T, since nodes then need padding to eight only. Within eight the
 // nodes are taken in the order 0, 4, 1, 5, ...: a lane's sums then belong to nodes t and t + 4 and
 // to columns 2g and 2g + 1, which it stores without bank conflicts.
-template <bool exact, bool transposed, int count, int tiles>
+template <bool exact, int count, int tiles>
 __device__ inline void mix_share(float* to, const float* from, const float* attention,
-                                 const Tile<tiles>& shape, int nodes, int column, int columns,
-                                 int tile, float* sums, int lane) {
+                                 bool transposed, const Tile<tiles>& shape, int nodes, int column,
+                                 int columns, int tile, float* sums, int lane) {
   const int g = lane >> 2, t = lane & 3, node = (g >> 1) + 4 * (g & 1);
   const int along_depth = transposed ? shape.attention_stride : 1;
   const int along_nodes = transposed ? 1 : shape.attention_stride;
@@ -88,10 +88,10 @@ __device__ inline void mix_share(float* to, const float* from, const float* atte
 // to = A from (transposed: A^T from) for every sample; A of sample i is the i-th matrix, or the
 // first one for all (matrix_floats = 0). Where `sums` is given, it gets, per row of `to`, the sum
 // of the coefficients.
-template <bool exact, bool transposed, int tiles>
+template <bool exact, int tiles>
 __device__ inline void mix(float* to, const float* from, const float* attention, int matrix_floats,
-                           const Tile<tiles>& shape, int nodes, int columns, float* sums, int warp,
-                           int lane) {
+                           bool transposed, const Tile<tiles>& shape, int nodes, int columns,
+                           float* sums, int warp, int lane) {
   const int padded = padded_to_8(columns);
   const int parts = (shape.node_tiles + shape.mixed_tiles - 1) / shape.mixed_tiles;
   const int sixteens = (columns + 15) / 16;
@@ -101,8 +101,8 @@ __device__ inline void mix(float* to, const float* from, const float* attention,
     const int left = shape.node_tiles - tile;
     const int offset = sample * nodes * shape.stride;
     with_count(left < shape.mixed_tiles ? left : shape.mixed_tiles, [&](auto count) {
-      mix_share<exact, transposed, count.value>(
-          to + offset, from + offset, attention + sample * matrix_floats, shape, nodes,
+      mix_share<exact, count.value>(
+          to + offset, from + offset, attention + sample * matrix_floats, transposed, shape, nodes,
           16 * sixteen, padded, tile,
           sums != nullptr && sixteen == 0 ? sums + sample * nodes : nullptr, lane);
     });

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int buffers = 3;  // s, du, and one for y, v, dt and dS^T s in turn
 
-// The products of a tile: of M_0 for ds; then of each head M for ds, M for v, and, from data, twice
-// G for ds. Those for ds only where it is wanted.
+// The products of a tile: of M_0 for ds; then of each head M for v, from data twice G for ds, and M
+// for ds. Those for ds only where it is wanted.
 struct BackwardOrder {
   const float* folded;  // the slot's
   int64_t maps, scores;
@@ -29,8 +29,9 @@ struct BackwardOrder {
     if (wants_ds && product == 0) return map(0, true);
     const int index = product - (wants_ds ? 1 : 0), head = index / head_products();
     const int step = index - head * head_products();
-    if (step < 2) return map(1 + head, wants_ds && step == 0);
-    return {folded + scores + head * columns * columns, columns, columns, step == 3};
+    if (step == 0) return map(1 + head, false);
+    if (step == head_products() - 1) return map(1 + head, true);
+    return {folded + scores + head * columns * columns, columns, columns, step == 2};
   }
 
  private:
@@ -45,33 +46,47 @@ template <bool exact, int tiles, bool from_data>
 struct BackwardTile {
   const Layer& layer;
   const Tile<tiles>& shape;
+  int slot;
   const float* folded;
   float* gradients;      // the group's
   float *s, *du, *work;  // rows
   float *attention, *dscores, *column_sums;
-  Samples samples;
-  bool first;
+  int first_sample, end_sample;  // what is left of the group, this tile and later ones
+  bool first;                    // of the group's tiles
   int warp, lane;
   Panels<exact, tiles, BackwardOrder>& panels;
   RowSums<tiles> ds[tiles];
 
   __device__ bool wants_ds() const { return layer.previous_errors != nullptr; }
 
-  __device__ void start_attention(int head) {
+  // Of the tile that starts with a sample of the slot.
+  __device__ Samples samples_from(int sample) const {
+    const int left = end_sample - sample;
+    return {int64_t{slot} * layer.samples + sample, left < shape.samples ? left : shape.samples};
+  }
+  __device__ void start_attention(int sample, int head) {
+    const Samples samples = samples_from(sample);
     const int nodes = layer.nodes;
     start_kept(attention, shape, layer,
                layer.kept_attention + (samples.first * layer.heads + head) * nodes * nodes,
                samples.present);
     commit_copies();
   }
+  __device__ void start_errors(int sample) {
+    start_rows(du, shape, layer.errors, layer.nodes, layer.hidden, samples_from(sample));
+    commit_copies();
+  }
+  __device__ void start_s(int sample) {
+    start_input<exact>(s, shape, layer, slot, sample, samples_from(sample));
+    commit_copies();
+  }
 
-  // dM_h and its share of ds, from y.
-  __device__ void through_map(int map, const float* y) {
+  // dM_h from y.
+  __device__ void map_gradient(int map, const float* y) {
     const int64_t place = layer.maps + int64_t{map} * layer.hidden * layer.columns;
     add_gradient<exact, false>({gradients + place, layer.hidden, layer.columns, first},
                                map == 0 ? gradients + layer.constant : nullptr, y, s, shape, warp,
                                lane);
-    if (wants_ds()) add_rows(y);
   }
   // ds += rows W with the weights that come next.
   __device__ void add_rows(const float* rows) {
@@ -99,7 +114,7 @@ struct BackwardTile {
         [&](int, int i, int j, float sum) { gradient[i * nodes + j] = sum; });
   }
 
-  // From v in `work`; ends with `work` in use.
+  // From v in `work`.
   __device__ void data_attention(int head) {
     const int nodes = layer.nodes, columns = layer.columns;
     dot_rows<exact, false>(
@@ -110,20 +125,22 @@ struct BackwardTile {
     __syncthreads();
     softmax_gradient<exact>(dscores, attention, shape, nodes);
     __syncthreads();
-    if (head + 1 < layer.heads) start_attention(head + 1);
-    mix<exact, false>(work, s, dscores, shape.attention_floats, shape, nodes, columns, nullptr,
-                      warp, lane);
-    __syncthreads();
     const int64_t scores = layer.scores + int64_t{head} * columns * columns;
     const int64_t bias = layer.score_bias + head * columns;
-    add_gradient<exact, true>({gradients + scores, columns, columns, first}, gradients + bias, s,
-                              work, shape, warp, lane);
-    if (!wants_ds()) return;
-    add_rows(work);
-    __syncthreads();
-    mix<exact, true>(work, s, dscores, shape.attention_floats, shape, nodes, columns, column_sums,
-                     warp, lane);
-    add_rows(work);
+#pragma unroll 1
+    for (int pass = 0; pass < 2; ++pass) {  // dt, then dS^T s
+      const bool transposed = pass == 1;
+      mix<exact>(work, s, dscores, shape.attention_floats, transposed, shape, nodes, columns,
+                 transposed ? column_sums : nullptr, warp, lane);
+      __syncthreads();
+      if (!transposed) {
+        add_gradient<exact, true>({gradients + scores, columns, columns, first}, gradients + bias,
+                                  s, work, shape, warp, lane);
+      }
+      if (!wants_ds()) return;
+      add_rows(work);
+      __syncthreads();
+    }
     const float* g = folded + bias;
     for_ds([&](int row, int column, float& x, float& y) {
       if (row >= shape.rows) return;
@@ -132,43 +149,72 @@ struct BackwardTile {
     });
   }
 
-  __device__ void store_previous_errors() {
+  // The gradient of a head's attention; then y -> work.
+  __device__ void errors_of_head(int head) {
+    if (from_data) wait_copies<0>();
+    values();
+    __syncthreads();
+    if (from_data) {
+      data_attention(head);
+    } else {
+      positional_attention(head);
+    }
+    __syncthreads();
+    mix<exact>(work, du, attention + (from_data ? 0 : head * shape.attention_floats),
+               from_data ? shape.attention_floats : 0, false, shape, layer.nodes, layer.hidden,
+               nullptr, warp, lane);
+    __syncthreads();
+  }
+
+  // A bit for each of this thread's sums of ds: whether s > 0.
+  __device__ uint32_t signs_of_s() {
+    uint32_t signs = 0;
+    int bit = 0;
+    for_ds([&](int row, int column, float, float) {
+      const float2 input = row < shape.rows && column < layer.columns
+                               ? load2(s + row * shape.stride + column)
+                               : make_float2(0, 0);
+      signs |= (input.x > 0 ? 1u : 0u) << bit | (input.y > 0 ? 2u : 0u) << bit;
+      bit += 2;
+    });
+    return signs;
+  }
+  __device__ void store_previous_errors(uint32_t signs) {
+    const Samples samples = samples_from(first_sample);
     const int columns = layer.columns, present = samples.present * layer.nodes;
     float* to = layer.previous_errors + samples.first * layer.nodes * columns;
+    int bit = 0;
     for_ds([&](int row, int column, float x, float y) {
+      const uint32_t pair = signs >> bit;
+      bit += 2;
       if (row >= present || column >= columns) return;
-      const float2 input = load2(s + row * shape.stride + column);
-      store_pair(to + row * columns, column, columns, input.x > 0 ? operand<exact>(x) : 0,
-                 input.y > 0 ? operand<exact>(y) : 0);
+      store_pair(to + row * columns, column, columns, (pair & 1) != 0 ? operand<exact>(x) : 0,
+                 (pair & 2) != 0 ? operand<exact>(y) : 0);
     });
   }
 
+  // The tile's rows are there. Those of the next are asked for when these are used no more.
   __device__ void run() {
 #pragma unroll
     for (int part = 0; part < tiles; ++part) ds[part].clear();
+    const uint32_t signs = wants_ds() ? signs_of_s() : 0;
+    const int next = first_sample + shape.samples;
 #pragma unroll 1
     for (int map = 0; map <= layer.heads; ++map) {
-      const int head = map - 1;
-      if (head >= 0) {
-        if (from_data && head > 0) wait_copies<0>();
-        if (head > 0) __syncthreads();
-        const float* matrix = attention + (from_data ? 0 : head * shape.attention_floats);
-        mix<exact, false>(work, du, matrix, from_data ? shape.attention_floats : 0, shape,
-                          layer.nodes, layer.hidden, nullptr, warp, lane);
+      const bool goes_on = map == layer.heads && next < end_sample;
+      if (map > 0) errors_of_head(map - 1);
+      if (goes_on) start_errors(next);
+      if (from_data && map > 0 && map < layer.heads) start_attention(first_sample, map);
+      if (from_data && goes_on) start_attention(next, 0);
+      const float* y = map > 0 ? work : du;
+      map_gradient(map, y);
+      if (goes_on) {
         __syncthreads();
+        start_s(next);
       }
-      through_map(map, head < 0 ? du : work);
-      if (head < 0) continue;
-      __syncthreads();
-      values();
-      __syncthreads();
-      if (from_data) {
-        data_attention(head);
-      } else {
-        positional_attention(head);
-      }
+      if (wants_ds()) add_rows(y);
     }
-    if (wants_ds()) store_previous_errors();
+    if (wants_ds()) store_previous_errors(signs);
   }
 };
 
@@ -220,34 +266,30 @@ __global__ void __launch_bounds__(threads, 1) backward_kernel(Layer layer, Tile<
       column_sums + (from_data ? Tile<tiles>::most_rows : 0),
       {folded, layer.maps, layer.scores, layer.heads, layer.hidden, layer.columns, from_data,
        layer.previous_errors != nullptr});
-  BackwardTile<exact, tiles, from_data> part = {layer,
-                                                shape,
-                                                folded,
-                                                gradients,
-                                                s,
-                                                du,
-                                                work,
-                                                attention,
-                                                dscores,
-                                                column_sums,
-                                                {},
-                                                true,
-                                                static_cast<int>(threadIdx.x) / 32,
-                                                static_cast<int>(threadIdx.x) % 32,
-                                                panels,
-                                                {}};
-  const int left_of_group = step.samples - group_start;
-  const int end =
-      group_start + (left_of_group < shape.group_samples ? left_of_group : shape.group_samples);
-  for (int start = group_start; start < end; start += shape.samples) {
-    const int left = end - start;
-    part.samples = {int64_t{slot} * layer.samples + start,
-                    left < shape.samples ? left : shape.samples};
-    if (!part.first) __syncthreads();
-    start_input<exact>(s, shape, layer, slot, start, part.samples);
-    start_rows(du, shape, layer.errors, layer.nodes, layer.hidden, part.samples);
-    if (from_data) part.start_attention(0);
-    commit_copies();
+  const int left = step.samples - group_start;
+  BackwardTile<exact, tiles, from_data> part = {
+      layer,
+      shape,
+      slot,
+      folded,
+      gradients,
+      s,
+      du,
+      work,
+      attention,
+      dscores,
+      column_sums,
+      group_start,
+      group_start + (left < shape.group_samples ? left : shape.group_samples),
+      true,
+      static_cast<int>(threadIdx.x) / 32,
+      static_cast<int>(threadIdx.x) % 32,
+      panels,
+      {}};
+  part.start_s(group_start);
+  part.start_errors(group_start);
+  if (from_data) part.start_attention(group_start, 0);
+  for (; part.first_sample < part.end_sample; part.first_sample += shape.samples) {
     wait_copies<0>();
     __syncthreads();
     part.run();

@@ -116,9 +116,9 @@ __global__ void __launch_bounds__(threads, 1) forward_kernel(Layer layer, Tile<t
                       warp, lane);
       }
       if (head >= 0) {
-        mix<exact, false>(z, s, attention + (from_data ? 0 : head * shape.attention_floats),
-                          from_data ? shape.attention_floats : 0, shape, nodes, columns, nullptr,
-                          warp, lane);
+        mix<exact>(z, s, attention + (from_data ? 0 : head * shape.attention_floats),
+                   from_data ? shape.attention_floats : 0, false, shape, nodes, columns, nullptr,
+                   warp, lane);
       }
       add_row_products<exact>(u, head < 0 ? s : z, panels, warp, lane);
     }
