@@ -29,6 +29,15 @@ struct Weights {
     }
     return pair;
   }
+  // pair(n, k) and pair(n, k + 8), all of them inside and the depth even.
+  __device__ float4 inner_quad(int n, int k) const {
+    if (transposed) {
+      const float* place = data + k * outputs + n;
+      return make_float4(place[0], place[outputs], place[8 * outputs], place[9 * outputs]);
+    }
+    const float2 low = load2(data + n * depth + k), high = load2(data + n * depth + k + 8);
+    return make_float4(low.x, low.y, high.x, high.y);
+  }
 };
 
 // Order: Weights operator()(int product), int products(): what a tile needs, and in which order; of
@@ -56,11 +65,10 @@ class Panels {
 #pragma unroll
     for (int i = 0; i < shares; ++i) {
       const int index = static_cast<int>(threadIdx.x) + threads * i;
-      if (index >= pairs) break;
-      const int n = output_of(index), q = pair_of(index);
-      const int at = (((q >> 3) * 8 + (n >> 3)) * 32 + 4 * (n & 7) + (q & 3)) * 4 + ((q >> 1) & 2);
-      *reinterpret_cast<float2*>(panel + at) =
-          make_float2(operand<exact>(pairs_[i].x), operand<exact>(pairs_[i].y));
+      if (index >= quads) break;
+      const float4 w = fetched_[i];
+      store4(panel + 4 * index, operand<exact>(w.x), operand<exact>(w.y), operand<exact>(w.z),
+             operand<exact>(w.w));
     }
     first_ += depth;
     if (first_ >= weights_.depth) {
@@ -78,24 +86,25 @@ class Panels {
   }
 
  private:
-  static constexpr int row_pairs = depth / 2;
-  static constexpr int pairs = 64 * row_pairs;
-  static constexpr int shares = (pairs + threads - 1) / threads;
+  static constexpr int quads = 64 * depth / 4;
+  static constexpr int shares = (quads + threads - 1) / threads;
 
-  // Neighbours read neighbours in global memory.
-  __device__ int output_of(int index) const {
-    return stored_transposed_ ? index % 64 : index / row_pairs;
-  }
-  __device__ int pair_of(int index) const {
-    return stored_transposed_ ? index / 64 : index % row_pairs;
-  }
   __device__ void fetch() {
-    stored_transposed_ = weights_.transposed;
+    const bool whole = base_ + 64 <= weights_.outputs && first_ + depth <= weights_.depth &&
+                       weights_.depth % 2 == 0;
 #pragma unroll
     for (int i = 0; i < shares; ++i) {
       const int index = static_cast<int>(threadIdx.x) + threads * i;
-      if (index >= pairs) break;
-      pairs_[i] = weights_.pair(base_ + output_of(index), first_ + 2 * pair_of(index));
+      if (index >= quads) break;
+      // As panel_fragments() reads them.
+      const int g = (index >> 2) & 7, t = index & 3, eight = (index >> 5) & 7;
+      const int n = base_ + 8 * eight + g, k = first_ + 16 * (index >> 8) + 2 * t;
+      if (whole) {
+        fetched_[i] = weights_.inner_quad(n, k);
+      } else {
+        const float2 low = weights_.pair(n, k), high = weights_.pair(n, k + 8);
+        fetched_[i] = make_float4(low.x, low.y, high.x, high.y);
+      }
     }
   }
 
@@ -104,8 +113,7 @@ class Panels {
   Weights weights_;
   int product_ = 0, base_ = 0, first_ = 0;
   int current_ = 0;
-  bool stored_transposed_ = false;
-  float2 pairs_[shares];
+  float4 fetched_[shares] = {};
 };
 
 // The fragments of eight outputs, `eight` of a panel, for sixteen of its depth: {x, y} for the
