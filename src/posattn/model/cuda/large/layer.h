@@ -34,6 +34,7 @@ struct Layer {
   int columns = 0;  // of s; `hidden` except for layer 0
   int hidden = 0;   // of u
   bool from_data = false;
+  int multiprocessors = 1;  // of the device; no result depends on it
 
   // s; null for layer 0, whose rows are [inputs | positions].
   const float* rows = nullptr;

@@ -53,10 +53,11 @@ __device__ inline void attend(float* attention, float* t, const float* s, const 
 
 // One block: some tiles of a slot.
 template <bool exact, int tiles, bool from_data>
-__global__ void __launch_bounds__(threads, 1) forward_kernel(Layer layer, Tile<tiles> shape) {
+__global__ void __launch_bounds__(threads, 1)
+    forward_kernel(Layer layer, Tile<tiles> shape, int block_tiles) {
   const int slot = static_cast<int>(blockIdx.y);
   const SlotStep step = layer.steps[slot];
-  const int first_tile = static_cast<int>(blockIdx.x) * tiles_per_forward_block;
+  const int first_tile = static_cast<int>(blockIdx.x) * block_tiles;
   if (first_tile * shape.samples >= step.samples) return;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int columns = layer.columns, hidden = layer.hidden, nodes = layer.nodes;
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(threads, 1) forward_kernel(Layer layer, Tile<t
     start_input<exact>(next, shape, layer, slot, tile * shape.samples, samples_of(tile));
     commit_copies();
   };
-  int end = first_tile + tiles_per_forward_block;
+  int end = first_tile + block_tiles;
   while ((end - 1) * shape.samples >= step.samples) --end;
   start(first_tile);
   for (int tile = first_tile; tile < end; ++tile) {
@@ -138,6 +139,23 @@ __global__ void __launch_bounds__(threads, 1) forward_kernel(Layer layer, Tile<t
   }
 }
 
+// How many tiles a block takes, so that the last round of blocks leaves few multiprocessors idle; a
+// block's start counts as half a tile.
+int tiles_of_block(const Layer& layer, const TileShape& shape) {
+  const int64_t tiles = ceil_div(layer.samples, shape.samples);
+  int best = 1;
+  int64_t least = INT64_MAX;
+  for (int count = 1; count <= 32; ++count) {
+    const int64_t rounds = ceil_div(ceil_div(tiles, count) * layer.slots, layer.multiprocessors);
+    const int64_t cost = rounds * (2 * count + 1);
+    if (cost < least) {
+      best = count;
+      least = cost;
+    }
+  }
+  return best;
+}
+
 template <bool exact, int tiles, bool from_data>
 void launch_forward(const Layer& layer, cudaStream_t stream) {
   const Tile<tiles> shape = {tile_shape(layer)};
@@ -146,9 +164,10 @@ void launch_forward(const Layer& layer, cudaStream_t stream) {
                        sizeof(float);
   const auto kernel = &forward_kernel<exact, tiles, from_data>;
   allow_shared_bytes(kernel, bytes);
-  const int64_t blocks = ceil_div(layer.samples, tiles_per_forward_block * shape.samples);
+  const int block_tiles = tiles_of_block(layer, shape);
+  const int64_t blocks = ceil_div(layer.samples, block_tiles * shape.samples);
   launch(kernel, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(layer.slots)),
-         dim3(threads), bytes, stream, layer, shape);
+         dim3(threads), bytes, stream, layer, shape, block_tiles);
 }
 
 template <bool exact, int tiles>

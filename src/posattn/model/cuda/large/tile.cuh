@@ -16,8 +16,6 @@ namespace posattn::cuda::large {
 
 constexpr int warps = 12;
 constexpr int threads = 32 * warps;
-// How many tiles a block takes forward, where nothing is added up.
-constexpr int tiles_per_forward_block = 4;
 
 struct TileShape {
   int samples;  // of a tile
