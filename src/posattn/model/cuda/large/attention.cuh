@@ -36,39 +36,45 @@ __device__ inline void with_count(int count, Body body) {
 
 // One warp's share of mix(): `count` eights of nodes from `tile` on and sixteen columns. The
 // product is (to)^T = (from)^T A^T, since nodes then need padding to eight only. Within eight the
-// nodes are taken in the order 0, 4, 1, 5, ...: a lane's sums then belong to nodes t and t + 4,
-// which it stores without bank conflicts.
-template <bool exact, bool transposed, int count, int tiles>
+// nodes are taken in the order 0, 4, 1, 5, ...: a lane's sums then belong to nodes t and t + 4 and
+// to columns 2g and 2g + 1, which it stores without bank conflicts.
+template <bool exact, int count, int tiles>
 __device__ inline void mix_share(float* to, const float* from, const float* attention,
-                                 const Tile<tiles>& shape, int nodes, int column, int columns,
-                                 int tile, float* sums, int lane) {
+                                 bool transposed, const Tile<tiles>& shape, int nodes, int column,
+                                 int columns, int tile, float* sums, int lane) {
   const int g = lane >> 2, t = lane & 3, node = (g >> 1) + 4 * (g & 1);
   const int along_depth = transposed ? shape.attention_stride : 1;
   const int along_nodes = transposed ? 1 : shape.attention_stride;
   const float* coefficients = attention + (8 * tile + node) * along_nodes + t * along_depth;
-  const float* place = from + t * shape.stride + column + g;
+  const float* place = from + t * shape.stride + column + 2 * g;
   float c[count][4] = {};
+  float(*pointers[count])[4];
+#pragma unroll
+  for (int q = 0; q < count; ++q) pointers[q] = &c[q];
   float of_attention[count] = {};
 #pragma unroll 1
   for (int k = 0; k < nodes; k += 8) {
-    const float* low = place + k * shape.stride;
-    const float* high = low + 4 * shape.stride;
-    const float4 a = make_float4(low[0], low[8], high[0], high[8]);
+    const float2 low = load2(place + k * shape.stride);
+    const float2 high = load2(place + (k + 4) * shape.stride);
+    float2 b[count];
 #pragma unroll
     for (int q = 0; q < count; ++q) {
-      const float* b = coefficients + 8 * q * along_nodes + k * along_depth;
-      const float2 pair = make_float2(b[0], b[4 * along_depth]);
-      if (sums != nullptr) of_attention[q] += pair.x + pair.y;
-      multiply<exact>(c[q], a, pair);
+      const float* pair = coefficients + 8 * q * along_nodes + k * along_depth;
+      b[q] = make_float2(pair[0], pair[4 * along_depth]);
+      if (sums != nullptr) of_attention[q] += b[q].x + b[q].y;
     }
+    multiply<exact, count>(pointers, make_float4(low.x, low.y, high.x, high.y), b);
   }
+  float* stored = to + column + 2 * g;
 #pragma unroll
   for (int q = 0; q < count; ++q) {
     const int first = 8 * (tile + q) + t;
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int i = first + 4 * (e & 1), at = column + g + 8 * (e >> 1);
-      if (i < nodes && at < columns) to[i * shape.stride + at] = operand<exact>(c[q][e]);
+    for (int half = 0; half < 2; ++half) {
+      const int i = first + 4 * half;
+      if (i >= nodes || column + 2 * g >= columns) continue;
+      *reinterpret_cast<float2*>(stored + i * shape.stride) =
+          make_float2(operand<exact>(c[q][half]), operand<exact>(c[q][half + 2]));
     }
     if (sums != nullptr) {
       float sum = of_attention[q];
@@ -82,10 +88,10 @@ __device__ inline void mix_share(float* to, const float* from, const float* atte
 // to = A from (transposed: A^T from) for every sample; A of sample i is the i-th matrix, or the
 // first one for all (matrix_floats = 0). Where `sums` is given, it gets, per row of `to`, the sum
 // of the coefficients.
-template <bool exact, bool transposed, int tiles>
+template <bool exact, int tiles>
 __device__ inline void mix(float* to, const float* from, const float* attention, int matrix_floats,
-                           const Tile<tiles>& shape, int nodes, int columns, float* sums, int warp,
-                           int lane) {
+                           bool transposed, const Tile<tiles>& shape, int nodes, int columns,
+                           float* sums, int warp, int lane) {
   const int padded = padded_to_8(columns);
   const int parts = (shape.node_tiles + shape.mixed_tiles - 1) / shape.mixed_tiles;
   const int sixteens = (columns + 15) / 16;
@@ -95,8 +101,8 @@ __device__ inline void mix(float* to, const float* from, const float* attention,
     const int left = shape.node_tiles - tile;
     const int offset = sample * nodes * shape.stride;
     with_count(left < shape.mixed_tiles ? left : shape.mixed_tiles, [&](auto count) {
-      mix_share<exact, transposed, count.value>(
-          to + offset, from + offset, attention + sample * matrix_floats, shape, nodes,
+      mix_share<exact, count.value>(
+          to + offset, from + offset, attention + sample * matrix_floats, transposed, shape, nodes,
           16 * sixteen, padded, tile,
           sums != nullptr && sixteen == 0 ? sums + sample * nodes : nullptr, lane);
     });
@@ -111,22 +117,39 @@ __device__ inline void dot_share(float (&c)[count][4], const float* x, const flo
                                  int first_row, int tile, int lane) {
   const int g = lane >> 2, t = lane & 3;
   // Rows behind the last node are not used: any will do.
-  const int low = first_row + g < nodes ? first_row + g : nodes - 1;
-  const int high = first_row + g + 8 < nodes ? first_row + g + 8 : nodes - 1;
+  const int low = (first_row + g < nodes ? first_row + g : nodes - 1) * shape.stride + 2 * t;
+  const int high =
+      (first_row + g + 8 < nodes ? first_row + g + 8 : nodes - 1) * shape.stride + 2 * t;
+  // Two sums, so that products need not wait for those before.
+  float other[count][4] = {};
+  float(*pointers[2][count])[4];
+#pragma unroll
+  for (int q = 0; q < count; ++q) {
+    pointers[0][q] = &c[q];
+    pointers[1][q] = &other[q];
+  }
 #pragma unroll 1
   for (int sample = 0; sample < samples; ++sample) {
-    const float* place = x + sample * nodes * shape.stride + 2 * t;
-    const float* other = y + (sample * nodes + 8 * tile + g) * shape.stride + 2 * t;
+    const float* place = x + sample * nodes * shape.stride;
+    const float* columns_of_y = y + (sample * nodes + 8 * tile + g) * shape.stride + 2 * t;
 #pragma unroll 1
-    for (int k = 0; k < columns; k += 8) {
-      const float2 first = load2(place + low * shape.stride + k);
-      const float2 second = load2(place + high * shape.stride + k);
-      const float4 a = make_float4(first.x, second.x, first.y, second.y);
+    for (int first = 0; first < columns; first += 16) {
 #pragma unroll
-      for (int q = 0; q < count; ++q) {
-        multiply<exact>(c[q], a, load2(other + 8 * q * shape.stride + k));
+      for (int half = 0; half < 2; ++half) {
+        const int k = first + 8 * half;
+        if (k >= columns) break;
+        const float2 one = load2(place + low + k), two = load2(place + high + k);
+        float2 b[count];
+#pragma unroll
+        for (int q = 0; q < count; ++q) b[q] = load2(columns_of_y + 8 * q * shape.stride + k);
+        multiply<exact, count>(pointers[half], make_float4(one.x, two.x, one.y, two.y), b);
       }
     }
+  }
+#pragma unroll
+  for (int q = 0; q < count; ++q) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c[q][e] += other[q][e];
   }
 }
 

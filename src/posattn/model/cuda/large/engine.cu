@@ -9,6 +9,7 @@
 #include "posattn/model/cuda/large/folding.h"
 #include "posattn/model/cuda/large/layer.h"
 #include "posattn/model/cuda/large/positional_attention.h"
+#include "posattn/model/cuda/step/multiprocessors.h"
 #include "posattn/model/cuda/step/position_tables.h"
 #include "posattn/model/spec_fields.h"
 
@@ -65,6 +66,7 @@ class FusedLargeEngine : public StepEngine {
         layout_(shape.spec),
         tensors_(shape.spec),
         sizes_(shape),
+        multiprocessors_(static_cast<int>(multiprocessors())),
         positions_(positions_table(shape.spec)),
         folding_(shape),
         folded_(sizes_.folded),
@@ -108,6 +110,7 @@ class FusedLargeEngine : public StepEngine {
   large::Layer layer(const StepData& data, const float* parameters, int l) {
     large::Layer layer = sized_layer(shape_, layout_, l);
     layer.steps = data.slots;
+    layer.multiprocessors = multiprocessors_;
     if (l > 0) {
       layer.rows = layer.previous_errors = rows(l - 1);
     } else {
@@ -154,6 +157,7 @@ class FusedLargeEngine : public StepEngine {
   const FoldedLayout layout_;
   const FoldedTensors tensors_;
   const Sizes sizes_;
+  const int multiprocessors_;
   DeviceBuffer<float> positions_;  // P by formula
   LargeFolding folding_;
   std::optional<LargePositionalAttention> attention_;  // from positions

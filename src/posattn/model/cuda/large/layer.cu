@@ -7,8 +7,15 @@ namespace posattn::cuda::large {
 
 namespace {
 
-// Samples of a tile and of a group depend on the nodes alone.
-int tile_samples_of(int nodes) { return most_rows / nodes; }
+// Of a tile of narrow layers.
+int narrow_samples(int nodes) { return Tile<1>::most_rows / nodes; }
+
+// About 16 samples, at least two tiles: 1000 samples of ten runs then keep all multiprocessors of a
+// large GPU at work, and partial gradients are still few.
+int group_samples_of(int nodes) {
+  const int samples = narrow_samples(nodes);
+  return samples * std::max(2, 16 / samples);
+}
 
 // How many eights of nodes a warp takes at once, of `tiles`, where there are `others` of them: the
 // fewest rounds of all warps, each of a length that grows with the share.
@@ -31,7 +38,9 @@ int best_share(int tiles, int others) {
 TileShape tile_shape(const Layer& layer) {
   const int nodes = layer.nodes;
   TileShape shape;
-  shape.samples = tile_samples_of(nodes);
+  const int most_rows = is_narrow(layer) ? Tile<1>::most_rows : Tile<2>::most_rows;
+  shape.samples = most_rows / nodes;
+  shape.group_samples = group_samples_of(nodes);
   shape.rows = shape.samples * nodes;
   // Products read whole fragments of rows, and whole eights of nodes of the last sample.
   shape.stored_rows = std::max(most_rows, shape.rows - nodes + padded_to_8(nodes));
@@ -53,7 +62,7 @@ bool supports(int nodes, int heads, int columns, int hidden) {
 }
 
 int groups(const Layer& layer) {
-  return static_cast<int>(ceil_div(layer.samples, tiles_per_group * tile_samples_of(layer.nodes)));
+  return static_cast<int>(ceil_div(layer.samples, group_samples_of(layer.nodes)));
 }
 
 }  // namespace posattn::cuda::large

@@ -5,8 +5,8 @@
 // What the symbols mean stands in model/engine/folded_stage.h, where they lie in FoldedLayout.
 //
 // Rows are sample-major: [slots, samples, nodes, columns]. A block takes a *tile* of whole samples
-// (at most 80 rows) through a layer in shared memory; a *group* is a fixed number of consecutive
-// tiles whose gradients one block adds up. Both depend on the nodes alone, never on the fleet.
+// (at most 144 rows) through a layer in shared memory; a *group* is a fixed number of consecutive
+// samples whose gradients one block adds up. Both depend on the model alone, never on the fleet.
 //
 // Absent samples (from steps[slot].samples on) are neither read nor written, in whatever array.
 // Rows of absent nodes are numbers like any other; nothing comes of them but zero gradients.
@@ -34,6 +34,7 @@ struct Layer {
   int columns = 0;  // of s; `hidden` except for layer 0
   int hidden = 0;   // of u
   bool from_data = false;
+  int multiprocessors = 1;  // of the device; no result depends on it
 
   // s; null for layer 0, whose rows are [inputs | positions].
   const float* rows = nullptr;

@@ -6,23 +6,38 @@ namespace posattn::cuda::large {
 
 namespace {
 
-// Whether the next tile comes while one is at work; wide ones would take the room of a second
-// block.
+// Whether the next tile comes while one is at work; there is no room for wide ones.
 template <int tiles>
 constexpr bool comes_ahead = tiles == 1;
 // s, with its successor, and z = A s (before it, from data, t = s G + g).
 template <int tiles>
 constexpr int buffers = comes_ahead<tiles> ? 3 : 2;
 
+// The products of a tile: M_0, then of each head G (from data) and M.
+struct ForwardOrder {
+  const float* folded;  // the slot's
+  int64_t maps, scores;
+  int heads, hidden, columns;
+  bool from_data;
+
+  __device__ int products() const { return 1 + (from_data ? 2 : 1) * heads; }
+  __device__ Weights operator()(int product) const {
+    if (from_data && product % 2 == 1) {
+      return {folded + scores + product / 2 * columns * columns, columns, columns, true};
+    }
+    const int map = from_data ? product / 2 : product;
+    return {folded + maps + map * hidden * columns, hidden, columns, false};
+  }
+};
+
 // A head's coefficients of a tile from its data, in shared memory and kept.
-template <bool exact, int tiles>
+template <bool exact, int tiles, class Panels>
 __device__ inline void attend(float* attention, float* t, const float* s, const Layer& layer,
-                              const Tile<tiles>& shape, const float* folded, int head,
-                              Samples samples, int present_nodes, int warp, int lane) {
+                              const Tile<tiles>& shape, Panels& panels, const float* folded,
+                              int head, Samples samples, int present_nodes, int warp, int lane) {
   const int columns = layer.columns;
-  multiply_rows<exact, true>(t, shape, s, folded + layer.scores + head * columns * columns,
-                             folded + layer.score_bias + head * columns, columns, columns, warp,
-                             lane);
+  multiply_rows<exact>(t, shape, s, folded + layer.score_bias + head * columns, columns, panels,
+                       warp, lane);
   __syncthreads();
   dot_rows<exact, false>(
       t, s, shape, layer.nodes, columns, warp, lane, StartAtZero(),
@@ -38,10 +53,11 @@ __device__ inline void attend(float* attention, float* t, const float* s, const 
 
 // One block: some tiles of a slot.
 template <bool exact, int tiles, bool from_data>
-__global__ void __launch_bounds__(threads, 2) forward_kernel(Layer layer, Tile<tiles> shape) {
+__global__ void __launch_bounds__(threads, 1)
+    forward_kernel(Layer layer, Tile<tiles> shape, int block_tiles) {
   const int slot = static_cast<int>(blockIdx.y);
   const SlotStep step = layer.steps[slot];
-  const int first_tile = static_cast<int>(blockIdx.x) * tiles_per_forward_block;
+  const int first_tile = static_cast<int>(blockIdx.x) * block_tiles;
   if (first_tile * shape.samples >= step.samples) return;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int columns = layer.columns, hidden = layer.hidden, nodes = layer.nodes;
@@ -61,6 +77,10 @@ __global__ void __launch_bounds__(threads, 2) forward_kernel(Layer layer, Tile<t
     if (comes_ahead<tiles>) load_positions<exact>(next, shape, layer, slot);
   }
 
+  Panels<exact, tiles, ForwardOrder> panels(
+      attention + shape.matrices_floats(),
+      {folded, layer.maps, layer.scores, layer.heads, hidden, columns, from_data});
+
   const auto samples_of = [&](int tile) {
     const int left = step.samples - tile * shape.samples;
     return Samples{int64_t{slot} * layer.samples + tile * shape.samples,
@@ -70,7 +90,7 @@ __global__ void __launch_bounds__(threads, 2) forward_kernel(Layer layer, Tile<t
     start_input<exact>(next, shape, layer, slot, tile * shape.samples, samples_of(tile));
     commit_copies();
   };
-  int end = first_tile + tiles_per_forward_block;
+  int end = first_tile + block_tiles;
   while ((end - 1) * shape.samples >= step.samples) --end;
   start(first_tile);
   for (int tile = first_tile; tile < end; ++tile) {
@@ -83,24 +103,25 @@ __global__ void __launch_bounds__(threads, 2) forward_kernel(Layer layer, Tile<t
       s = arrived;
       if (tile + 1 < end) start(tile + 1);
     }
-    RowSums u[tiles];
+    RowSums<tiles> u[tiles];
 #pragma unroll
     for (int part = 0; part < tiles; ++part) {
       u[part].start_with(folded + layer.constant, hidden, 64 * part, warp, lane);
     }
-    add_row_products<exact, false>(u, s, folded + layer.maps, hidden, columns, warp, lane);
-    for (int head = 0; head < layer.heads; ++head) {
+#pragma unroll 1
+    for (int map = 0; map <= layer.heads; ++map) {
+      const int head = map - 1;
       if (head > 0) __syncthreads();  // z is read no more
-      if (from_data) {
-        attend<exact>(attention, z, s, layer, shape, folded, head, samples, step.real_nodes, warp,
-                      lane);
+      if (from_data && head >= 0) {
+        attend<exact>(attention, z, s, layer, shape, panels, folded, head, samples, step.real_nodes,
+                      warp, lane);
       }
-      mix<exact, false>(z, s, attention + (from_data ? 0 : head * shape.attention_floats),
-                        from_data ? shape.attention_floats : 0, shape, nodes, columns, nullptr,
-                        warp, lane);
-      __syncthreads();
-      add_row_products<exact, false>(u, z, folded + layer.maps + (1 + head) * hidden * columns,
-                                     hidden, columns, warp, lane);
+      if (head >= 0) {
+        mix<exact>(z, s, attention + (from_data ? 0 : head * shape.attention_floats),
+                   from_data ? shape.attention_floats : 0, false, shape, nodes, columns, nullptr,
+                   warp, lane);
+      }
+      add_row_products<exact>(u, head < 0 ? s : z, panels, warp, lane);
     }
     float* output = layer.output + samples.first * nodes * hidden;
     const int present_rows = samples.present * nodes;
@@ -118,16 +139,35 @@ __global__ void __launch_bounds__(threads, 2) forward_kernel(Layer layer, Tile<t
   }
 }
 
+// How many tiles a block takes, so that the last round of blocks leaves few multiprocessors idle; a
+// block's start counts as half a tile.
+int tiles_of_block(const Layer& layer, const TileShape& shape) {
+  const int64_t tiles = ceil_div(layer.samples, shape.samples);
+  int best = 1;
+  int64_t least = INT64_MAX;
+  for (int count = 1; count <= 32; ++count) {
+    const int64_t rounds = ceil_div(ceil_div(tiles, count) * layer.slots, layer.multiprocessors);
+    const int64_t cost = rounds * (2 * count + 1);
+    if (cost < least) {
+      best = count;
+      least = cost;
+    }
+  }
+  return best;
+}
+
 template <bool exact, int tiles, bool from_data>
 void launch_forward(const Layer& layer, cudaStream_t stream) {
   const Tile<tiles> shape = {tile_shape(layer)};
-  const size_t bytes =
-      (size_t{buffers<tiles>} * shape.row_floats() + shape.matrices_floats()) * sizeof(float);
+  const size_t bytes = (size_t{buffers<tiles>} * shape.row_floats() + shape.matrices_floats() +
+                        Panels<exact, tiles, ForwardOrder>::floats) *
+                       sizeof(float);
   const auto kernel = &forward_kernel<exact, tiles, from_data>;
   allow_shared_bytes(kernel, bytes);
-  const int64_t blocks = ceil_div(layer.samples, tiles_per_forward_block * shape.samples);
+  const int block_tiles = tiles_of_block(layer, shape);
+  const int64_t blocks = ceil_div(layer.samples, block_tiles * shape.samples);
   launch(kernel, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(layer.slots)),
-         dim3(threads), bytes, stream, layer, shape);
+         dim3(threads), bytes, stream, layer, shape, block_tiles);
 }
 
 template <bool exact, int tiles>

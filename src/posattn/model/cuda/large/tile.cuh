@@ -1,10 +1,11 @@
-// A tile of the larger models' kernels: up to 80 rows (whole samples) of a layer in shared memory,
-// and how they come there.
+// A tile of the larger models' kernels: up to 144 rows (whole samples; 80 of wide layers) of a
+// layer in shared memory, and how they come there.
 //
 // All buffers of rows have one stride, 8 modulo 32, so that two kinds of reads are free of
 // bank conflicts: fragments whose depth are columns, 8 bytes at [row g][column 2t] (the order of
 // the depth within eight is free, so a lane takes 2t and 2t + 1 on both sides), and fragments whose
-// depth are rows, 4 bytes at [row t][column g]. Here g = lane / 4 and t = lane % 4, as in mma_tf32.
+// depth are rows, 8 bytes at [row t][column 2g] (so is the order of sixteen columns). Here
+// g = lane / 4 and t = lane % 4, as in mma_tf32.
 // Columns up to the next multiple of 8 and rows behind the tile's hold zeros.
 #pragma once
 
@@ -13,18 +14,15 @@
 
 namespace posattn::cuda::large {
 
-constexpr int warps = 8;
+constexpr int warps = 12;
 constexpr int threads = 32 * warps;
-constexpr int row_fragments = 5;
-constexpr int most_rows = 16 * row_fragments;
-// Part of the result's rounding, like the size of a tile: never a function of the fleet.
-constexpr int tiles_per_group = 8;
-// How many tiles a block takes forward, where nothing is added up.
-constexpr int tiles_per_forward_block = 4;
 
 struct TileShape {
   int samples;  // of a tile
-  int rows;     // samples x nodes
+  // Of a group. Part of the result's rounding, like the size of a tile: never a function of the
+  // fleet.
+  int group_samples;
+  int rows;  // samples x nodes
   int stored_rows;
   int node_tiles;  // eights of nodes
   // A matrix of attention: [8 node_tiles, attention_stride], zeros behind the nodes. From positions
@@ -40,14 +38,16 @@ TileShape tile_shape(const Layer& layer);
 // For layers of up to 64 `tiles` outputs.
 template <int tiles>
 struct Tile : TileShape {
-  static constexpr int stride = 8 * warps * tiles + 8;
+  static constexpr int stride = 64 * tiles + 8;
+  static constexpr int row_fragments = tiles == 1 ? 9 : 5;
+  static constexpr int most_rows = 16 * row_fragments;
 
   __host__ __device__ int row_floats() const { return stored_rows * stride; }
 };
 
 // Whether the smaller kind of tile has room for a layer.
 inline bool is_narrow(const Layer& layer) {
-  return layer.hidden <= 8 * warps && layer.columns <= Tile<1>::stride;
+  return layer.hidden <= 64 && layer.columns <= Tile<1>::stride;
 }
 
 __host__ __device__ constexpr int padded_to_8(int count) { return (count + 7) / 8 * 8; }

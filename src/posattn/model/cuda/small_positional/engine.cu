@@ -4,6 +4,7 @@
 #include "posattn/model/cuda/folding/layout.h"
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_positional/layer.h"
+#include "posattn/model/cuda/step/multiprocessors.h"
 #include "posattn/model/cuda/step/tile.cuh"
 #include "posattn/model/spec_fields.h"
 
@@ -23,14 +24,6 @@ FusedKernels kernels_for(const FleetShape& shape) {
   if (nodes <= 3) return fused_kernels<3>(shape.precision);
   if (nodes <= 5) return fused_kernels<5>(shape.precision);
   return fused_kernels<9>(shape.precision);
-}
-
-int64_t multiprocessors() {
-  int device = 0;
-  cudaDeviceProp properties;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  return properties.multiProcessorCount;
 }
 
 // Whether single tiles are faster than groups: in a small fleet, where groups leave multiprocessors

@@ -2,6 +2,7 @@
 #include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/small_standard/nodes.h"
+#include "posattn/model/cuda/step/multiprocessors.h"
 #include "posattn/model/cuda/step/tile.cuh"
 
 namespace posattn::cuda {
@@ -27,11 +28,7 @@ BlockTiles choose_block_tiles(const FleetShape& shape, int64_t multiprocessors) 
 namespace {
 
 standard::BlockTiles block_tiles_here(const FleetShape& shape) {
-  int device = 0;
-  cudaDeviceProp properties;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  return standard::choose_block_tiles(shape, properties.multiProcessorCount);
+  return standard::choose_block_tiles(shape, multiprocessors());
 }
 
 }  // namespace
