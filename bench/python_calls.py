@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Time per call of a model from Python, beside the same model in PyTorch (Debian's python3-torch):
 
-    PYTHONPATH=build/release/python bench/python_calls.py [--seconds 2] [--threads 1]
+    PYTHONPATH=build/release/python bench/python_calls.py [--seconds 2]
 
 The paper's models (n = 8, width 64, four layers, two heads), batch 1 and 1000, float32, without
-gradients: posattn, PyTorch's module as it is, and traced by TorchScript. Medians of many calls.
+gradients, on one thread: posattn, PyTorch's module as it is, and traced by TorchScript. Medians of the
+thread's own time, so that other work on the machine matters little.
 """
 
 import argparse
@@ -23,9 +24,9 @@ def microseconds(call, seconds):
         call()
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end:
-        start = time.perf_counter()
+        start = time.thread_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return statistics.median(times) * 1e6
 
 
@@ -33,9 +34,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=2.0, help="for each number")
-    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # of fixed shapes
     print("| model | batch | posattn (us) | PyTorch (us) | TorchScript (us) |\n|---|---|---|---|---|")
     for name, model in (("positional", posattn.new("sort", "positional")),
@@ -48,7 +48,7 @@ def main():
             with torch.no_grad():
                 traced = torch.jit.trace(module, x)
                 times = [microseconds(call, options.seconds) for call in
-                         (lambda: model(array, threads=options.threads), lambda: module(x),
+                         (lambda: model(array), lambda: module(x),
                           lambda: traced(x))]
             print(f"| {name} | {batch} | " + " | ".join(f"{value:.0f}" for value in times) + " |")
 

@@ -53,12 +53,14 @@ class Building {
   }
   std::vector<bool> where(const py::function& holds) {
     std::vector<bool> places;
+    places.reserve(builder().processors());
     for (int i = 0; i < builder().processors(); ++i) places.push_back(py::bool_(holds(i)));
     return places;
   }
 
   int receive(const std::string& name, int from, const py::function& place) {
     std::vector<int64_t> places;
+    places.reserve(builder().processors());
     for (int i = 0; i < builder().processors(); ++i) places.push_back(place(i).cast<int64_t>());
     return builder().receive(name, word(from), [&](int i) { return places[i]; }).word;
   }
@@ -66,6 +68,7 @@ class Building {
   std::unique_ptr<HeldProgram> finish(const std::vector<int>& outputs, const std::string& task) {
     if (outputs.empty()) throw Error(ExitCode::usage, "a program without outputs", "a word");
     std::vector<Variable> words;
+    words.reserve(outputs.size());
     for (const int output : outputs) words.push_back(word(output));
     builder().set_task(task);
     ProgramBuilder whole = builder();

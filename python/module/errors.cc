@@ -5,6 +5,7 @@
 namespace posattn::python {
 
 void add_errors(py::module_& /*module*/) {
+  // pybind11 wants a copy: NOLINTNEXTLINE(performance-unnecessary-value-param)
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);

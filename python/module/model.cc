@@ -232,7 +232,7 @@ std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::o
     prepared_nodes_ = 0;  // so does a gradient
     loss = network(*model, threads).gradient(model->parameters, samples.batch, counts, *found);
   }
-  return {loss, gradient_arrays(std::move(found))};
+  return {loss, gradient_arrays(found)};
 }
 
 std::vector<std::string> HeldModel::names() const { return names_of(opened(model_)); }
@@ -276,7 +276,7 @@ void HeldModel::set_parameter(const std::string& name, const py::object& values)
   prepared_nodes_ = 0;
 }
 
-py::dict gradient_arrays(std::shared_ptr<Parameters<float>> gradient) {
+py::dict gradient_arrays(const std::shared_ptr<Parameters<float>>& gradient) {
   py::dict arrays;
   for (const TensorInfo& tensor : gradient->layout().tensors()) {
     // What is not trained (absent biases, fixed codes) must not move in anybody's optimiser either.

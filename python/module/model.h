@@ -55,6 +55,6 @@ class HeldModel {
 };
 
 // By name, arrays over the gradient, which they keep alive.
-py::dict gradient_arrays(std::shared_ptr<Parameters<float>> gradient);
+py::dict gradient_arrays(const std::shared_ptr<Parameters<float>>& gradient);
 
 }  // namespace posattn::python
