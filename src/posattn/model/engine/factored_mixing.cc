@@ -50,9 +50,8 @@ class Basis {
   // x [count, n]: rows first, first + step, ... of A; what they leave is written to it. False when
   // they need a greater rank than there may be.
   bool add(int64_t first, int64_t step, int64_t count, double* x) {
-    // Twice: what rounding leaves of the first time is taken out by the second.
-    for (int time = 0; time < 2; ++time) subtract(first, step, count, 0, rank_, x);
-    while (true) {
+    subtract(first, step, count, 0, rank_, x);
+    for (bool once = true;;) {
       int64_t worst = 0;
       double most = 0;
       for (int64_t i = 0; i < count; ++i) {
@@ -61,6 +60,11 @@ class Basis {
       }
       if (most <= mixing_tolerance / 2) return true;
       if (rank_ == most_ || !std::isfinite(most)) return false;
+      if (once) {  // before rows join the basis: what rounding left of them is taken out, too
+        subtract(first, step, count, 0, rank_, x);
+        once = false;
+        continue;
+      }
       double* q = &q_[rank_ * n_];
       double square = 0;
       for (int64_t j = 0; j < n_; ++j) square += x[worst * n_ + j] * x[worst * n_ + j];
