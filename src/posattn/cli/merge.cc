@@ -13,13 +13,14 @@
 namespace posattn {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct MergeFlags {
   std::string results;
   bool json = false;
 };
 
 std::string merge_json(const std::string& results, const MergeSummary& summary) {
-  using Json = nlohmann::ordered_json;
   Json conflicts = Json::array(), problems = Json::array();
   for (const MergeConflict& conflict : summary.conflicts) {
     conflicts.push_back({{"key", conflict.key},

@@ -119,16 +119,18 @@ bool has_room(const fs::path& folder, const std::string& key) {
   }
 }
 
-// The files of a run by name, and nothing else that may lie there. They are final, and replaced
-// rather than changed by whoever writes them, so that a second name does where the file system has
-// such; never of the lock, which each folder has for itself.
-void link_files(const fs::path& from, const fs::path& to) {
+// The files of a run by name, and nothing else that may lie there; not the lock, which each folder
+// has for itself. Weights are never changed, only replaced, so that a second name of the same file
+// does where the file system has such.
+void take_files(const fs::path& from, const fs::path& to) {
   for (const char* name : {"model.safetensors", "start.safetensors", "checkpoint.safetensors",
                            "config.toml", "metrics.jsonl", "manifest.json"}) {
-    if (!fs::is_regular_file(fs::symlink_status(from / name))) continue;
+    const fs::path file = from / name;
+    if (!fs::is_regular_file(fs::symlink_status(file))) continue;
     std::error_code cannot_link;
-    fs::create_hard_link(from / name, to / name, cannot_link);
-    if (cannot_link) fs::copy_file(from / name, to / name);
+    const bool is_weights = file.extension() == ".safetensors";
+    if (is_weights) fs::create_hard_link(file, to / name, cannot_link);
+    if (!is_weights || cannot_link) fs::copy_file(file, to / name);
   }
 }
 
@@ -146,7 +148,7 @@ bool bring_folder(const fs::path& results, const ShardRun& run) {
   const fs::path staging = results / "merging";  // also what a kill leaves
   fs::remove_all(staging);
   create_folder(staging / "run");
-  link_files(from, staging / "run");
+  take_files(from, staging / "run");
   create_folder(to.parent_path());
   if (fs::exists(to)) fs::rename(to, staging / "unfinished");
   fs::rename(staging / "run", to);
