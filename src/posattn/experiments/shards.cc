@@ -36,12 +36,10 @@ std::optional<Shard> parse_shard(std::string_view text, std::string_view separat
 
 // Seeds, tasks and lines of one shape have one cost per sample.
 double cost_per_sample(const RunConfig& config) {
+  // Every weight is used about once for each node. Of the paper's two models the standard one has
+  // 1.8 times as many and takes 1.7 to 2.2 times as long (docs/performance.md).
   const ModelSpec spec = model_spec(config);
-  const auto weights = static_cast<double>(ParameterLayout(spec).parameter_count());
-  // Every weight is used once for each node; attention from data is computed for each sample, and
-  // such a model takes about twice as long (docs/performance.md).
-  const double times = spec.attention == AttentionSource::positions ? 1 : 2;
-  return times * weights * spec.nodes();
+  return static_cast<double>(ParameterLayout(spec).parameter_count()) * spec.nodes();
 }
 
 double samples_seen(const RunConfig& config) {
