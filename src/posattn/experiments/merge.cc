@@ -56,8 +56,8 @@ std::vector<RunResult> ended_runs(const fs::path& shard) {
 
 class Reading {
  public:
-  Reading(fs::path results, const ResultsDatabase& known)
-      : database_(std::move(results) / "results.db"), known_(known), statuses_(known.statuses()) {}
+  Reading(const fs::path& results, const ResultsDatabase& known)
+      : database_(results / "results.db"), known_(known), statuses_(known.statuses()) {}
 
   void read(const fs::path& shard) {
     if (!has_begun(shard / "results.db")) return;
