@@ -40,7 +40,8 @@ std::string reproduce_command(const CompareFlags& options, const std::string& fo
 
 std::vector<Curve> read_curves(const Experiment& experiment, const std::string& folder,
                                const CompareFlags& options) {
-  const ResultsDatabase database = open_results(folder);
+  const ResultsDatabase database =
+      open_results(folder, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
   std::vector<Curve> curves = curves_of(experiment, database);
   if (curves.empty()) {
     throw Error(ExitCode::data,

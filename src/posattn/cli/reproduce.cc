@@ -7,6 +7,7 @@
 #include <atomic>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include "posattn/base/shell.h"
 #include "posattn/base/text.h"
@@ -23,7 +24,7 @@ namespace posattn {
 namespace {
 
 struct ReproduceFlags {
-  std::string experiment, seeds, values;
+  std::string experiment, seeds, values, shard;
   ExperimentChanges changes;
   std::string results = "results";
   int threads = 0;
@@ -48,17 +49,25 @@ Experiment whole_experiment(const ReproduceFlags& options) {
   return load_experiment(options.experiment, changes);
 }
 
-GridSummary train(const ReproduceFlags& options, const std::vector<ExperimentRun>& runs,
-                  const std::string& command_line, const std::atomic<bool>& stop) {
+// Where runs and results go.
+std::filesystem::path training_folder(const ReproduceFlags& options,
+                                      const std::optional<Shard>& shard) {
+  return shard ? shard_folder(options.results, *shard) : std::filesystem::path(options.results);
+}
+
+GridSummary train(const ReproduceFlags& options, const std::optional<Shard>& shard,
+                  const std::vector<ExperimentRun>& runs, const std::string& command_line,
+                  const std::atomic<bool>& stop) {
   GridDisplay display;
   RunnerOptions runner;
   runner.results = options.results;
+  runner.shard = shard;
   runner.threads = thread_count(options.threads);
   runner.command_line = command_line;
   runner.stop = &stop;
   runner.fail_fast = options.fail_fast;
   runner.found = [&](const GridSurvey& found) {
-    display.notice(survey_line(found, options.results));
+    display.notice(survey_line(found, training_folder(options, shard)));
   };
   runner.progress = [&](const GridProgress& progress) { display.update(progress); };
   runner.notice = [&](const std::string& line) { display.notice(line); };
@@ -121,27 +130,9 @@ Error failed_runs(const GridSummary& summary) {
                list);
 }
 
-ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>& arguments) {
-  const int threads = thread_count(options.threads);
-  const Experiment chosen = chosen_part(options), whole = whole_experiment(options);
-  if (options.dry_run) {
-    write_output(options.json ? survey_json(chosen, options.results)
-                              : survey_table(chosen, options.results));
-    return ExitCode::done;
-  }
-  const std::vector<ExperimentRun> runs = runs_of(chosen);
-  // The device, before anything is written; where nothing is missing, tables and figures need none.
-  const bool complete = whole_of(survey(options.results, runs)).missing() == 0;
-  if (!complete) validate(runs.front().config);
-  const std::string command_line = shell_command(arguments);
-  fmt::print(stderr, "{}\n{}: {}{}\n",
-             machine_line(find_machine(), threads, device_used(runs.front().config)),
-             whole.output_name, whole.title,
-             whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
-  fmt::print(stderr, "{}", unseen_seeds(chosen, whole));
-  const std::atomic<bool>& stop = catch_interrupts();
-  const GridSummary summary = train(options, runs, command_line, stop);
-
+// Table and figure, as far as there are results.
+void show_whole(const ReproduceFlags& options, const Experiment& whole, const GridSummary& summary,
+                const std::string& command_line) {
   const ResultsDatabase database(options.results, ResultsDatabase::Access::read);
   const std::vector<Curve> curves = curves_of(whole, database);
   ExperimentFiles files;
@@ -153,6 +144,43 @@ ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>
   } else if (!curves.empty()) {
     write_output(median_table(whole, curves) + "\n" + unparsable_table(whole, database) +
                  file_list(files));
+  }
+}
+
+// Of a shard neither: other shards would write the same files.
+void show_shard(const ReproduceFlags& options, const Shard& shard, const Experiment& whole,
+                const GridSummary& summary) {
+  write_output(options.json
+                   ? reproduce_json(whole, training_folder(options, shard), summary, {}, {})
+                   : shard_line(whole, shard, summary));
+}
+
+ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>& arguments) {
+  const int threads = thread_count(options.threads);
+  std::optional<Shard> shard;
+  if (!options.shard.empty()) shard = shard_from(options.shard);
+  const Experiment chosen = chosen_part(options), whole = whole_experiment(options);
+  if (options.dry_run) {
+    write_output(options.json ? survey_json(chosen, options.results, shard)
+                              : survey_table(chosen, options.results, shard));
+    return ExitCode::done;
+  }
+  const std::vector<ExperimentRun> runs = runs_of(chosen);
+  // The device, before anything is written; where nothing is missing, tables and figures need none.
+  const bool complete = whole_of(survey(options.results, runs, shard)).missing() == 0;
+  if (!complete) validate(runs.front().config);
+  const std::string command_line = shell_command(arguments);
+  fmt::print(stderr, "{}\n{}: {}{}\n",
+             machine_line(find_machine(), threads, device_used(runs.front().config)),
+             whole.output_name, whole.title,
+             whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
+  fmt::print(stderr, "{}", unseen_seeds(chosen, whole));
+  const std::atomic<bool>& stop = catch_interrupts();
+  const GridSummary summary = train(options, shard, runs, command_line, stop);
+  if (shard) {
+    show_shard(options, *shard, whole, summary);
+  } else {
+    show_whole(options, whole, summary, command_line);
   }
   if (stop && summary.interrupted > 0) {
     if (!summary.failures.empty()) {
@@ -166,8 +194,10 @@ ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>
     flush_output();
     throw failed_runs(summary);
   }
-  if (!options.json && !published_points(whole).empty()) {
-    write_output(fmt::format("\nnext:  {}\n", next_command(options)));
+  if (!options.json && (shard || !published_points(whole).empty())) {
+    write_output(
+        fmt::format("\nnext:  {}\n", shard ? shell_command({"posattn", "merge", options.results})
+                                           : next_command(options)));
   }
   return ExitCode::done;
 }
@@ -184,12 +214,16 @@ void add_reproduce(CommandLine& command_line) {
        .examples = {"posattn reproduce value-range --quick",
                     "posattn reproduce value-range --tasks sort,cumulative-sum --runs 3",
                     "posattn reproduce sample-count --device cuda --results big",
+                    "posattn reproduce sample-count --shard 0/16 --results DIR",
                     "posattn reproduce mine.toml --dry-run"},
        .details =
            "Results go to DIR/results.db, runs to DIR/runs, table and figure to DIR/EXPERIMENT.\n"
            "Ctrl-C saves checkpoints; the same command goes on, also after a kill. What is\n"
            "trained already, by whichever experiment, is not trained again. Table and figure\n"
-           "show the whole experiment, as far as there are results."},
+           "show the whole experiment, as far as there are results. A shard, one of M parts of "
+           "the\n"
+           "runs, trains in DIR/shards/K-of-M; 'posattn merge', or this command without --shard,\n"
+           "brings shards together."},
       [options, &command_line] { return reproduce(*options, command_line.arguments); });
   command.add_option("EXPERIMENT", options->experiment, "Name ('posattn experiments') or file")
       ->required()
@@ -216,6 +250,9 @@ void add_reproduce(CommandLine& command_line) {
       .add_option("--weights", changes.weights,
                   "Fine-tune the GPT-2 of this folder (mixed-type-gpt2)")
       ->option_text("FOLDER");
+  command
+      .add_option("--shard", options->shard, "Only part K of M of the runs, from 0/M to (M-1)/M")
+      ->option_text("K/M");
   command.add_flag("--quick", changes.quick, "A small version, for a first look");
   command.add_option("--results", options->results, "Results folder")->option_text("DIR [results]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")

@@ -67,9 +67,10 @@ std::string survey_line(const GridSurvey& found, const std::filesystem::path& re
   return text;
 }
 
-std::string survey_table(const Experiment& chosen, const std::filesystem::path& results) {
+std::string survey_table(const Experiment& chosen, const std::filesystem::path& results,
+                         const std::optional<Shard>& shard) {
   TextTable table({"task", "line", "runs", "there", "diverged", "begun", "missing"}, 2);
-  const std::vector<PartSurvey> surveyed = survey(results, runs_of(chosen));
+  const std::vector<PartSurvey> surveyed = survey(results, runs_of(chosen), shard);
   for (const auto& [task, line, found] : surveyed) {
     table.add_row({task, line, std::to_string(found.runs),
                    std::to_string(found.done + found.diverged), std::to_string(found.diverged),
@@ -78,12 +79,21 @@ std::string survey_table(const Experiment& chosen, const std::filesystem::path& 
   return table.to_string() + "\n" + survey_line(whole_of(surveyed), results) + "\n";
 }
 
-std::string survey_json(const Experiment& chosen, const std::filesystem::path& results) {
+std::string shard_line(const Experiment& whole, const Shard& shard, const GridSummary& summary) {
+  std::string text = fmt::format("shard {} of {}: {} run{}, {} ended", to_string(shard),
+                                 whole.output_name, summary.runs, summary.runs == 1 ? "" : "s",
+                                 summary.there + summary.done + summary.diverged);
+  if (summary.there > 0) text += fmt::format(" ({} before)", summary.there);
+  return text + "\n";
+}
+
+std::string survey_json(const Experiment& chosen, const std::filesystem::path& results,
+                        const std::optional<Shard>& shard) {
   const auto counts = [](const GridSurvey& found) -> Json {
     return {{"runs", found.runs},     {"done", found.done},   {"diverged", found.diverged},
             {"failed", found.failed}, {"begun", found.begun}, {"missing", found.missing()}};
   };
-  const std::vector<PartSurvey> surveyed = survey(results, runs_of(chosen));
+  const std::vector<PartSurvey> surveyed = survey(results, runs_of(chosen), shard);
   Json parts = Json::array();
   for (const auto& [task, line, found] : surveyed) {
     Json part = {{"task", task}, {"line", line}};

@@ -1,6 +1,7 @@
 // What `posattn reproduce` prints.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,13 @@ namespace posattn {
 // "200 runs in results: 20 there (1 diverged), 180 to train (2 begun, 1 failed before)"
 std::string survey_line(const GridSurvey& found, const std::filesystem::path& results);
 
-// What is there and what is missing, by task and line.
-std::string survey_table(const Experiment& chosen, const std::filesystem::path& results);
-std::string survey_json(const Experiment& chosen, const std::filesystem::path& results);
+// What is there and what is missing, by task and line; of the shard, if there is one.
+std::string survey_table(const Experiment& chosen, const std::filesystem::path& results,
+                         const std::optional<Shard>& shard);
+std::string survey_json(const Experiment& chosen, const std::filesystem::path& results,
+                        const std::optional<Shard>& shard);
+// "shard 3/16 of value-range: 12 runs, 12 ended"
+std::string shard_line(const Experiment& whole, const Shard& shard, const GridSummary& summary);
 
 // The median of the runs at a few places of the axis, one row per task and line.
 std::string median_table(const Experiment& whole, const std::vector<Curve>& curves);

@@ -16,6 +16,8 @@ struct Shape {
 
 using Places = std::vector<std::size_t>;
 
+}  // namespace
+
 std::vector<Places> by_shape(const std::vector<RunConfig>& configs) {
   std::vector<Shape> shapes;
   std::vector<Places> groups;
@@ -31,8 +33,6 @@ std::vector<Places> by_shape(const std::vector<RunConfig>& configs) {
   }
   return groups;
 }
-
-}  // namespace
 
 std::vector<Places> plan_chunks(const std::vector<RunConfig>& configs, std::size_t most) {
   std::vector<Places> chunks;

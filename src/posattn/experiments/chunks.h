@@ -8,9 +8,12 @@
 
 namespace posattn {
 
-// Places of `configs` in chunks of at most `most` runs. Runs whose models have one shape, which a
-// GPU trains in lockstep, come together and stay in one chunk, or share as few as they can in equal
-// parts. Otherwise the order is kept.
+// Places of `configs` whose models have one shape, which a GPU trains in lockstep; shapes, and
+// places of a shape, in their order.
+std::vector<std::vector<std::size_t>> by_shape(const std::vector<RunConfig>& configs);
+
+// Places of `configs` in chunks of at most `most` runs. Runs of one shape come together and stay in
+// one chunk, or share as few as they can in equal parts. Otherwise the order is kept.
 std::vector<std::vector<std::size_t>> plan_chunks(const std::vector<RunConfig>& configs,
                                                   std::size_t most);
 

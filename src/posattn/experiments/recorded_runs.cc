@@ -14,6 +14,8 @@
 #include "posattn/base/strict_json.h"
 #include "posattn/evaluation/measurement_json.h"
 #include "posattn/experiments/experiment.h"
+#include "posattn/experiments/merge.h"
+#include "posattn/experiments/shards.h"
 #include "posattn/training/run_config_origin.h"
 
 namespace posattn {
@@ -132,6 +134,14 @@ std::vector<RunResult> unknown_runs(std::string_view text, const std::string& na
   return results;
 }
 
+// Both, in memory.
+ResultsDatabase with_results(const ResultsDatabase& stored, const std::vector<RunResult>& newer) {
+  ResultsDatabase all;
+  all.record(stored.all());
+  all.record(newer);
+  return all;
+}
+
 // Of folder/*/runs.jsonl; each once.
 std::vector<RunResult> unknown_runs(const std::filesystem::path& folder,
                                     std::unordered_map<std::string, RunStatus> known) {
@@ -187,22 +197,23 @@ int64_t import_recorded_runs(const std::filesystem::path& folder, ResultsDatabas
 }
 
 bool has_results(const std::filesystem::path& folder) {
-  return has_database(folder) || !recorded_files(folder).empty();
+  return has_database(folder) || !recorded_files(folder).empty() || !shards_in(folder).empty();
 }
 
-ResultsDatabase open_results(const std::filesystem::path& folder) {
-  if (!has_database(folder) && !recorded_files(folder).empty()) {
-    ResultsDatabase recorded;
-    import_recorded_runs(folder, recorded);
-    return recorded;
+ResultsDatabase open_results(const std::filesystem::path& folder,
+                             const std::function<void(const std::string&)>& notice) {
+  ResultsDatabase stored = has_database(folder) || !has_results(folder)
+                               ? ResultsDatabase(folder, ResultsDatabase::Access::read)
+                               : ResultsDatabase();
+  std::vector<RunResult> newer = unknown_runs(folder, stored.statuses());
+  if (!newer.empty()) stored = with_results(stored, newer);
+  ShardReading shards = read_shards(folder, stored);
+  describe(shards.conflicts, shards.problems, notice);
+  newer.clear();
+  for (ShardRun& run : shards.runs) {
+    if (run.is_new) newer.push_back(std::move(run.result));
   }
-  ResultsDatabase stored(folder, ResultsDatabase::Access::read);
-  const std::vector<RunResult> newer = unknown_runs(folder, stored.statuses());
-  if (newer.empty()) return stored;
-  ResultsDatabase all;
-  for (const RunResult& result : stored.all()) all.record(result);
-  for (const RunResult& result : newer) all.record(result);
-  return all;
+  return newer.empty() ? std::move(stored) : with_results(stored, newer);
 }
 
 }  // namespace posattn

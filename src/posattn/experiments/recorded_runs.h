@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +24,12 @@ std::vector<RunResult> run_results_from_text(std::string_view text, const std::s
 // it; how many.
 int64_t import_recorded_runs(const std::filesystem::path& folder, ResultsDatabase& database);
 
-// Whether there is a database that holds something, or a file to make it from.
+// Whether there is a database that holds something, a file to make it from, or a shard.
 bool has_results(const std::filesystem::path& folder);
 // For reading, which never writes to the folder: the database with what recorded runs add to it (as
-// files of others do that come into the folder), in memory where there is such.
-ResultsDatabase open_results(const std::filesystem::path& folder);
+// files of others do that come into the folder) and then shards (merge.h), in memory where there is
+// such. `notice` hears of conflicts and of shards that cannot be read.
+ResultsDatabase open_results(const std::filesystem::path& folder,
+                             const std::function<void(const std::string&)>& notice = {});
 
 }  // namespace posattn

@@ -17,6 +17,7 @@
 #include "posattn/base/version.h"
 #include "posattn/experiments/chunks.h"
 #include "posattn/experiments/finished_run.h"
+#include "posattn/experiments/merge.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/results/settings_difference.h"
 #include "posattn/training/fleet.h"
@@ -75,15 +76,20 @@ std::string recorded_device(const std::string& configuration, const fs::path& fo
 
 class Runner {
  public:
-  Runner(const RunnerOptions& options, ResultsDatabase& database)
-      : options_(options), database_(database) {}
+  // In `folder`; what ended elsewhere is not missing.
+  Runner(const RunnerOptions& options, fs::path folder, ResultsDatabase& database,
+         const Statuses& elsewhere)
+      : options_(options), folder_(std::move(folder)), database_(database), elsewhere_(elsewhere) {}
 
   GridSummary run(const std::vector<ExperimentRun>& wanted) {
     std::vector<ExperimentRun> missing;
-    const Statuses statuses = database_.statuses();
+    Statuses statuses = database_.statuses();
+    for (const auto& [key, status] : elsewhere_) {
+      if (has_ended(status)) statuses.insert_or_assign(key, status);
+    }
     GridSurvey found;
     for (const ExperimentRun& run : each_once(wanted)) {
-      if (count(found, options_.results, statuses, run.key)) missing.push_back(run);
+      if (count(found, folder_, statuses, run.key)) missing.push_back(run);
     }
     if (options_.found) options_.found(found);
     summary_.runs = found.runs;
@@ -127,7 +133,7 @@ class Runner {
   // Whether the run is to be trained; from what its folder holds, if that can be gone on with. A
   // run that ended there is recorded: its process was killed before it could do so.
   bool needs_training(ExperimentRun& run) {
-    const fs::path folder = folder_of(options_.results, run.key);
+    const fs::path folder = folder_of(folder_, run.key);
     if (!fs::exists(folder)) return true;
     if (fs::exists(folder / "manifest.json")) {
       const RunResult before = read_result(folder, run.key);
@@ -161,9 +167,7 @@ class Runner {
 
   void train(const std::vector<std::size_t>& chunk) {
     FleetOptions fleet;
-    fleet.folder = [this](const RunConfig& config) {
-      return folder_of(options_.results, run_key(config));
-    };
+    fleet.folder = [this](const RunConfig& config) { return folder_of(folder_, run_key(config)); };
     fleet.resume = true;
     fleet.threads = options_.threads;
     fleet.device_memory = options_.device_memory;
@@ -200,7 +204,7 @@ class Runner {
 
   void record(std::size_t run) {
     const std::string& key = to_train_[run].key;
-    const RunResult result = read_result(folder_of(options_.results, key), key);
+    const RunResult result = read_result(folder_of(folder_, key), key);
     database_.record(result);
     statuses_[run] = result.status;
     ++(result.status == RunStatus::done ? summary_.done : summary_.diverged);
@@ -216,7 +220,7 @@ class Runner {
     result.commit = build_info().commit;
     result.ended = utc_now();
     database_.record(result);
-    summary_.failures.push_back({run.key, folder_of(options_.results, run.key), message});
+    summary_.failures.push_back({run.key, folder_of(folder_, run.key), message});
     if (options_.fail_fast) stop_ = true;
   }
 
@@ -231,7 +235,9 @@ class Runner {
   }
 
   const RunnerOptions& options_;
+  fs::path folder_;
   ResultsDatabase& database_;
+  const Statuses& elsewhere_;
   std::atomic<bool> stop_ = false;
   std::vector<ExperimentRun> to_train_;
   std::vector<RunStatus> statuses_;  // of to_train_; other than running once recorded
@@ -251,14 +257,16 @@ GridSurvey& GridSurvey::operator+=(const GridSurvey& other) {
   return *this;
 }
 
-std::vector<PartSurvey> survey(const fs::path& results, const std::vector<ExperimentRun>& wanted) {
+std::vector<PartSurvey> survey(const fs::path& results, const std::vector<ExperimentRun>& wanted,
+                               const std::optional<Shard>& shard) {
   const Statuses statuses = has_results(results) ? open_results(results).statuses() : Statuses{};
+  const fs::path folder = shard ? shard_folder(results, *shard) : results;
   std::vector<PartSurvey> parts;
   std::map<std::pair<std::string, std::string>, std::size_t> places;  // in `parts`
-  for (const ExperimentRun& run : each_once(wanted)) {
+  for (const ExperimentRun& run : shard ? runs_of_shard(wanted, *shard) : each_once(wanted)) {
     const auto [place, is_new] = places.try_emplace({run.task, run.line}, parts.size());
     if (is_new) parts.push_back({run.task, run.line, {}});
-    count(parts[place->second].found, results, statuses, run.key);
+    count(parts[place->second].found, folder, statuses, run.key);
   }
   return parts;
 }
@@ -270,11 +278,19 @@ GridSurvey whole_of(const std::vector<PartSurvey>& parts) {
 }
 
 GridSummary run_experiment(const std::vector<ExperimentRun>& wanted, const RunnerOptions& options) {
-  create_folder(options.results);
-  const FolderLock lock(options.results);
-  ResultsDatabase database(options.results, ResultsDatabase::Access::write);
-  import_recorded_runs(options.results, database);
-  return Runner(options, database).run(wanted);
+  const fs::path folder =
+      options.shard ? shard_folder(options.results, *options.shard) : options.results;
+  create_folder(folder);
+  const FolderLock lock(folder);
+  ResultsDatabase database(folder, ResultsDatabase::Access::write);
+  if (options.shard) {
+    const Statuses elsewhere = open_results(options.results, options.notice).statuses();
+    return Runner(options, folder, database, elsewhere).run(runs_of_shard(wanted, *options.shard));
+  }
+  import_recorded_runs(folder, database);
+  const MergeSummary merged = merge_shards(folder, database);
+  describe(merged.conflicts, merged.problems, options.notice);
+  return Runner(options, folder, database, {}).run(wanted);
 }
 
 }  // namespace posattn

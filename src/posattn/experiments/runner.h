@@ -1,6 +1,7 @@
 // Trains what is missing of a grid in a results folder:
 //   DIR/results.db   the result of every run that ended, recorded at the moment it ends
 //   DIR/runs/KEY/    the run folders
+// or a shard of it (shards.h), in that shard's folder. Whoever trains without one merges first.
 // Being killed at any moment costs no more than what follows the last checkpoints: the same call
 // goes on, and its results are the same.
 #pragma once
@@ -9,11 +10,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/grid_progress.h"
+#include "posattn/experiments/shards.h"
 
 namespace posattn {
 
@@ -32,13 +35,15 @@ struct PartSurvey {
   std::string task, line;
   GridSurvey found;
 };
-// By task and line, in the order in which these come first.
+// By task and line, in the order in which these come first; of the shard's runs, if there is one.
 std::vector<PartSurvey> survey(const std::filesystem::path& results,
-                               const std::vector<ExperimentRun>& wanted);
+                               const std::vector<ExperimentRun>& wanted,
+                               const std::optional<Shard>& shard = {});
 GridSurvey whole_of(const std::vector<PartSurvey>& parts);
 
 struct RunnerOptions {
   std::filesystem::path results;
+  std::optional<Shard> shard = {};  // only its runs
   int threads = 1;
   int64_t device_memory = 0;                          // as FleetOptions has it
   std::string command_line;                           // for manifests

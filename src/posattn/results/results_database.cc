@@ -121,6 +121,34 @@ struct ResultsDatabase::Implementation {
     return result;
   }
 
+  void put(const RunResult& result) {
+    drop_measurements.start().bind(result.key).finish();
+    put_run.start()
+        .bind(result.key)
+        .bind(result.configuration)
+        .bind(std::string(to_string(result.status)))
+        .bind(result.message)
+        .bind(result.epochs)
+        .bind(result.steps)
+        .bind(result.seconds)
+        .bind(result.device)
+        .bind(result.version)
+        .bind(result.commit)
+        .bind(result.ended)
+        .bind(checksum_of(result))
+        .finish();
+    for (const Measurement& measured : result.measurements) {
+      put_measurement.start()
+          .bind(result.key)
+          .bind(std::string(to_string(measured.split)))
+          .bind(measured.axis)
+          .bind(measured.x)
+          .bind(measured.metric)
+          .bind(measured.value)
+          .finish();
+    }
+  }
+
   Connection connection;
   SqliteStatement one{*connection, fmt::format("SELECT {} FROM runs WHERE key = ?", run_columns)};
   SqliteStatement every{*connection, fmt::format("SELECT {} FROM runs ORDER BY key", run_columns)};
@@ -144,34 +172,11 @@ ResultsDatabase::~ResultsDatabase() = default;
 ResultsDatabase::ResultsDatabase(ResultsDatabase&&) noexcept = default;
 ResultsDatabase& ResultsDatabase::operator=(ResultsDatabase&&) noexcept = default;
 
-void ResultsDatabase::record(const RunResult& result) {
-  Implementation& of = *implementation_;
-  SqliteTransaction transaction(*of.connection, true);
-  of.drop_measurements.start().bind(result.key).finish();
-  of.put_run.start()
-      .bind(result.key)
-      .bind(result.configuration)
-      .bind(std::string(to_string(result.status)))
-      .bind(result.message)
-      .bind(result.epochs)
-      .bind(result.steps)
-      .bind(result.seconds)
-      .bind(result.device)
-      .bind(result.version)
-      .bind(result.commit)
-      .bind(result.ended)
-      .bind(checksum_of(result))
-      .finish();
-  for (const Measurement& measured : result.measurements) {
-    of.put_measurement.start()
-        .bind(result.key)
-        .bind(std::string(to_string(measured.split)))
-        .bind(measured.axis)
-        .bind(measured.x)
-        .bind(measured.metric)
-        .bind(measured.value)
-        .finish();
-  }
+void ResultsDatabase::record(const RunResult& result) { record(std::vector{result}); }
+
+void ResultsDatabase::record(const std::vector<RunResult>& results) {
+  SqliteTransaction transaction(*implementation_->connection, true);
+  for (const RunResult& result : results) implementation_->put(result);
   transaction.commit();
 }
 

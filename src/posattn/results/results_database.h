@@ -44,6 +44,7 @@ class ResultsDatabase {
   ResultsDatabase& operator=(ResultsDatabase&&) noexcept;
 
   void record(const RunResult& result);  // replaces what is there of the key; durable on return
+  void record(const std::vector<RunResult>& results);  // likewise, all or none
   std::optional<RunResult> find(const std::string& key) const;
   std::vector<RunResult> all() const;                           // by key
   std::unordered_map<std::string, RunStatus> statuses() const;  // of every run, by key

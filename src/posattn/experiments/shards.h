@@ -1,0 +1,44 @@
+// A grid in parts that know nothing of each other, as for the tasks of a Slurm array: shard 3/16 is
+// one of 16, and trains in a results folder of its own, DIR/shards/3-of-16 (results.db, runs/ and
+// lock as in every results folder). So no two shards write to one file, on a shared file system
+// either, and the lock refuses a second process with the same shard. Shards of another number (3/16
+// and 2/8) may lie side by side. merge.h brings shards together.
+//
+// Which runs a shard has follows from the grid alone, never from what is done already: runs are
+// lined up by shape, so that equal ones lie together and form fleets, and the line is cut into
+// parts of equal cost. A shard is off the mean by no more than the cost of the largest run. What
+// DIR or any shard of it has a result of is not trained again; a run that a shard began is gone on
+// with by that shard alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posattn/experiments/experiment.h"
+
+namespace posattn {
+
+struct Shard {
+  int64_t number = 0, of = 1;  // 0 <= number < of
+  bool operator==(const Shard&) const = default;
+};
+
+Shard shard_from(std::string_view text);  // "3/16"; throws Error(usage)
+std::string to_string(const Shard& shard);
+
+std::filesystem::path shard_folder(const std::filesystem::path& results, const Shard& shard);
+// Those that have a folder, by `of`, then by `number`.
+std::vector<Shard> shards_in(const std::filesystem::path& results);
+
+// The shard's part of `grid`, in its order; a key that comes twice counts once. Every run is in
+// exactly one of the shards 0/M to (M-1)/M.
+std::vector<ExperimentRun> runs_of_shard(const std::vector<ExperimentRun>& grid,
+                                         const Shard& shard);
+
+// What training takes, in no particular unit: exact enough to share runs out.
+double estimated_cost(const RunConfig& config);
+
+}  // namespace posattn
