@@ -197,10 +197,12 @@ class Corpus(CliCase):
         """The results of the repository, under the keys that today's experiments ask for."""
         results = support.ROOT / "results"
         for file in sorted(results.glob("*/runs.jsonl")):
-            name, _, epochs = file.parent.name.partition("-epochs")
+            name, tf32 = file.parent.name, file.parent.name.endswith("-tf32")
+            name, _, epochs = name.removesuffix("-tf32").partition("-epochs")
             keys = {run["key"] for run in self.recorded_runs(results, file.parent.name)}
             found = self.run_json("reproduce", name, "--dry-run", "--results", results,
-                                  *(["--epochs", epochs] if epochs else []))["all"]
+                                  *(["--epochs", epochs] if epochs else []),
+                                  *(["--precision", "tf32"] if tf32 else []))["all"]
             self.assertEqual(found["done"] + found["diverged"], len(keys), name)
 
 
