@@ -78,9 +78,9 @@ Doubles PythonTask::drawn(const Key& key, int64_t samples, const ValueRange& ran
 
 Doubles PythonTask::solved(const Doubles& inputs) const {
   try {
-    const bool single = inputs.shape(2) == 1;
-    const py::object x =
-        single ? inputs.attr("reshape")(inputs.shape(0), inputs.shape(1)) : py::object(inputs);
+    // A copy: a function that sorts in place must not change the samples.
+    py::object x = inputs.attr("copy")();
+    if (inputs.shape(2) == 1) x = x.attr("reshape")(inputs.shape(0), inputs.shape(1));
     const Doubles answers =
         checked(py::reinterpret_borrow<py::object>(solve_)(x), "solve", inputs.shape(0));
     if (answers.shape(1) != inputs.shape(1)) {
@@ -99,7 +99,7 @@ TaskShape PythonTask::shape(int length) const {
   const py::gil_scoped_acquire locked;
   const auto known = shapes_.find(length);
   if (known != shapes_.end()) return known->second;
-  const Doubles inputs = drawn({0, 0, 0, 0}, 2, {}, length);
+  const Doubles inputs = drawn({0, 0, 0, 0}, 3, {}, length);
   const Doubles answers = solved(inputs);
   const TaskShape found{.real_nodes = static_cast<int>(inputs.shape(1)),
                         .data_columns = static_cast<int>(inputs.shape(2)),

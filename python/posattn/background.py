@@ -7,10 +7,20 @@ import threading
 _END = object()
 
 
+def _wait(ended):
+    """A second Ctrl-C must not leave the work alone."""
+    while not ended.is_set():
+        try:
+            ended.wait()
+        except KeyboardInterrupt:
+            continue
+
+
 def interruptible(work, stop, handle):
     """work(report) in a thread; handle(event) here, for everything it reports. When handle raises,
     or Ctrl-C is pressed, `stop` is set, the work ends in its own time, and the exception goes on."""
     events = queue.SimpleQueue()
+    ended = threading.Event()
     result = []
     failure = []
 
@@ -21,6 +31,7 @@ def interruptible(work, stop, handle):
             failure.append(error)
         finally:
             events.put(_END)
+            ended.set()
 
     thread = threading.Thread(target=body, name="posattn")
     thread.start()
@@ -32,6 +43,7 @@ def interruptible(work, stop, handle):
             handle(*event)
     except BaseException:
         stop.set()
+        _wait(ended)
         thread.join()
         raise
     thread.join()

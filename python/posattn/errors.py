@@ -27,10 +27,13 @@ class Error(ValueError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while runs trained. Each saved a checkpoint; `folder` is where, and the message says how
-    to go on."""
+    """Ctrl-C while runs trained. Those that had begun saved a checkpoint; `folder` is where, and the
+    message says how to go on with all of them."""
 
     def __init__(self, folder, how=None):
         how = how or f"posattn.resume({str(folder)!r})"
         super().__init__(f"interrupted; the checkpoints are saved. To go on:\n  {how}")
-        self.folder = folder
+        self.folder, self._how = folder, how
+
+    def __reduce__(self):
+        return Interrupted, (self.folder, self._how)

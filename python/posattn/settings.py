@@ -1,10 +1,11 @@
 """Settings of runs: Python's values as the texts that the library reads."""
 
+import keyword
 import os
 
 from . import _posattn
 from .errors import Error
-from .tasks import Task
+from .tasks import name_of
 
 
 def _text(name, value):
@@ -12,18 +13,18 @@ def _text(name, value):
         return "true" if value else "false"
     if isinstance(value, (str, int, float, os.PathLike)):
         return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        return _text(name, value.item())
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return _text(name, value.tolist())
     if isinstance(value, (list, tuple, range)):
         return ",".join(_text(name, item) for item in value)
     raise Error(f"{name} = {value!r}", "a number, a text, True or False, or a list of them")
 
 
 def given(**settings):
-    """[(name, text)] of the settings that are not None; `mlp_width` is mlp-width."""
-    if isinstance(settings.get("task"), Task):
-        settings["task"] = settings["task"].name
-    return [(name.replace("_", "-"), _text(name, value))
+    """[(name, text)] of the settings that are not None; `mlp_width` is mlp-width, `from_` is from,
+    which Python has as a word of its own."""
+    settings["task"] = name_of(settings.get("task"))
+    return [(name.removesuffix("_").replace("_", "-"), _text(name, value))
             for name, value in settings.items() if value is not None]
 
 
@@ -34,5 +35,5 @@ def describe():
     >>> posattn.settings()["batch"]
     ('integer', '1000', 'samples per step')
     """
-    return {name.replace("-", "_"): (kind, default, meaning)
+    return {name.replace("-", "_") + "_" * keyword.iskeyword(name): (kind, default, meaning)
             for name, kind, default, meaning in _posattn.settings()}

@@ -3,12 +3,28 @@
 from . import _posattn
 
 
+_defined = {}  # what the library has: name -> functions
+
+
+def name_of(task):
+    """The name under which the library finds a task; of a `Task`, with its own functions: another
+    one may have had the name since, and an unpickled one was never there."""
+    if not isinstance(task, Task):
+        return task
+    functions = (task.description, task.solve, task.draw)
+    if _defined.get(task.name) != functions:
+        _posattn.define_task(task.name, *functions)
+        _defined[task.name] = functions
+    return task.name
+
+
 class Task:
     """A task of your own. `solve(x)` gives the exact answers of a batch: x is [samples, length],
     the answers [samples, length] or [samples, length, columns]. Without `draw` the numbers are
     those of the built-in tasks; with it, `draw(random, samples, length, low, high)` makes them with
     NumPy's generator `random`, as [samples, nodes] or [samples, nodes, columns]. Samples are made
-    before training, many at a time; training runs at the engine's speed.
+    before training, many at a time; training runs at the engine's speed. x is a copy of the batch,
+    which solve may change.
 
     >>> import numpy, posattn
     >>> task = posattn.Task("from-first", lambda x: x - x[:, :1])
@@ -23,7 +39,7 @@ class Task:
                 raise TypeError(f"{what} is {function!r}, expected a function")
         self.name, self.solve, self.draw = str(name), solve, draw
         self.description = description or "written in Python"
-        _posattn.define_task(self.name, self.description, solve, draw)
+        name_of(self)
 
     def __repr__(self):
         return f"<posattn.Task {self.name}>"
@@ -42,5 +58,4 @@ def tasks():
 def samples(task, length=8, samples=1000, *, range=2, integers=False, scale=1, seed=0):
     """(x, y): fresh samples of a task and their exact answers, with values in [-range c, range c]
     for the scale c."""
-    name = task.name if isinstance(task, Task) else task
-    return _posattn.samples(name, length, samples, range, integers, scale, seed)
+    return _posattn.samples(name_of(task), length, samples, range, integers, scale, seed)

@@ -1,8 +1,10 @@
 """Fleets of runs."""
 
 import json
+import numbers
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 import weakref
@@ -34,6 +36,7 @@ class Run:
     @property
     def model(self):
         """The model as the run left it; None where it did not come to its end."""
+        self._check_folder()
         path = self.folder / "model.safetensors"
         return load(path) if path.exists() else None
 
@@ -54,15 +57,25 @@ class Run:
             raise Error(f"no tests of {metric} along {axis}", ", ".join(known) or "tests")
         epochs = rows["epoch"][chosen]
         at = epochs == (epochs[-1] if epoch is None else epoch)
+        if not at.any():
+            raise Error(f"no tests after epoch {epoch}",
+                        "one of " + ", ".join(map(str, sorted(set(epochs.tolist())))))
         return rows["x"][chosen][at], rows["value"][chosen][at]
 
     def _read(self):
         if self._history is None:
+            self._check_folder()
             self._history = _posattn.history(self.folder / "metrics.jsonl")
         return self._history
 
+    def _check_folder(self):
+        if not self.folder.exists():
+            raise Error(f"{self!r}: its folder is gone", "a run whose folder is there",
+                        "out=FOLDER, or fleet.save(FOLDER), keeps runs")
+
     def __repr__(self):
-        return f"<run {self.architecture}, seed {self.seed}: {self.status}, epoch {self.epoch}>"
+        why = f" ({self.message.splitlines()[0]})" if self.message else ""
+        return f"<run {self.architecture}, seed {self.seed}: {self.status}, epoch {self.epoch}{why}>"
 
 
 class Fleet:
@@ -83,7 +96,9 @@ class Fleet:
     def __init__(self, folder, names=None, keep=None):
         self.folder = pathlib.Path(folder)
         if names is None:
-            names = sorted(path.parent.name for path in self.folder.glob("*/manifest.json"))
+            there = {path.parent.name for path in self.folder.glob("*/manifest.json")}
+            listed = [name for name in _listed_runs(self.folder) if name in there]
+            names = listed + sorted(there.difference(listed), key=_natural)
         self.runs = [Run(self.folder / name, keep) for name in names
                      if (self.folder / name / "manifest.json").exists()]
 
@@ -114,12 +129,55 @@ class Fleet:
 
     def save(self, folder):
         """Copies the runs to a folder of your own."""
-        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
-        return load_fleet(folder)
+        target = pathlib.Path(folder)
+        if target.resolve() == self.folder.resolve():
+            return self
+        listed = {}
+        for run in self.runs:
+            run._check_folder()
+            shutil.copytree(run.folder, target / run.folder.name, dirs_exist_ok=True)
+            listed[run.folder.name] = _settings_of(run)
+        _list_runs(target, listed)
+        return Fleet(target, list(listed))
 
     def __repr__(self):
         lines = "".join(f"\n  {run!r}" for run in self.runs)
         return f"<fleet of {len(self)} runs in {self.folder}{lines}>"
+
+
+def _natural(name):
+    """Seed 2 before seed 10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def _settings_of(run):
+    return given(**{name.replace("-", "_"): value for name, value in run.config.items()})
+
+
+# The runs that belong together, in their order, with their settings: those that have not begun when
+# a training is stopped have no folder yet.
+_LIST = "fleet.json"
+
+
+def _list_runs(folder, runs):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = _listed_runs(folder)
+    for name, settings in runs.items():
+        listed[name] = [list(pair) for pair in settings]
+    unfinished = folder / f".{_LIST}.{os.getpid()}"
+    unfinished.write_text(json.dumps({"runs": listed}, indent=1) + "\n")
+    unfinished.replace(folder / _LIST)
+
+
+def _listed_runs(folder):
+    """{folder's name: settings}; nothing where the list is missing or not one of ours."""
+    try:
+        runs = json.loads((pathlib.Path(folder) / _LIST).read_text())["runs"]
+        return {str(name): [(str(key), str(value)) for key, value in settings]
+                for name, settings in runs.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def load_fleet(folder):
@@ -137,13 +195,16 @@ def train(task="cumulative-sum", architecture="positional", seeds=None, *, devic
     `task` is a name or a `Task`; settings are those of `posattn train` (`posattn.settings()` lists
     them), with _ for -. Runs go to `out`; without it to a folder that lives as long as the fleet.
     `callback(progress)` gets a dict after every epoch of every run; what it raises stops the fleet,
-    as Ctrl-C does, with a checkpoint of every run. `progress` forces or forbids the bar, which
-    needs tqdm. A run that diverges or fails has that status; the others go on.
+    as Ctrl-C does, with a checkpoint of every run that has begun; `resume` goes on with all. `progress`
+    forces or forbids the bar, which needs tqdm. A run that diverges or fails has that status, the
+    others go on; an error is raised where all fail.
     """
     architectures = [architecture] if isinstance(architecture, str) else list(architecture)
     if seeds is None:
-        seeds = [settings.pop("seed", 0)]
-    seeds = [seeds] if isinstance(seeds, int) else list(seeds)
+        seeds = settings.pop("seed", 0)
+    elif "seed" in settings:
+        raise Error("seed and seeds", "one of them")
+    seeds = [seeds] if isinstance(seeds, numbers.Integral) else list(seeds)
     if not architectures or not seeds:
         raise Error("no architecture or no seed", "at least one of each")
     runs = [given(task=task, architecture=name, seed=seed, device=device, **settings)
@@ -158,43 +219,84 @@ def train(task="cumulative-sum", architecture="positional", seeds=None, *, devic
 def resume(folder, *, epochs=None, threads=0, callback=None, progress=None):
     """Goes on with the runs of a folder from their checkpoints, also to more epochs. A task of your
     own must be defined again first."""
+    listed = _listed_runs(folder)
+    begun = {run.folder.name: _settings_of(run) for run in Fleet(folder)}
+    if not listed and not begun:
+        load_fleet(folder)  # says that there are none
     runs = []
-    for run in load_fleet(folder):
-        settings = {name.replace("-", "_"): value for name, value in run.config.items()}
+    for settings in {**listed, **begun}.values():
+        chosen = dict(settings)
         if epochs is not None:
-            settings["epochs"] = epochs
-        runs.append(given(**settings))
+            chosen["epochs"] = str(epochs)
+        runs.append(list(chosen.items()))
     return _train(runs, folder, True, threads, callback, progress, None)
 
 
 class _Temporary:
-    """Removes a folder when nobody has this object any more."""
+    """Removes a folder when nobody in this process has this object any more."""
 
     def __init__(self, folder):
-        self.keep = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True).detach
+        self.keep = weakref.finalize(self, _remove, folder, os.getpid()).detach
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise Error("a fleet in a temporary folder cannot go to another process",
+                    "a folder that stays", "train with out=FOLDER")
+
+
+def _remove(folder, process):
+    if os.getpid() == process:  # and not in one that was forked from it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _train(runs, folder, resume, threads, callback, progress, keep):
     stop = _posattn.StopFlag()
     bar = EpochBar(len(runs), progress)
+    epochs = {}  # of each run, as last reported
+    raised = []  # by the callback
+
+    def list_runs():
+        named = [(dict(settings), settings) for settings in runs]
+        _list_runs(folder, {f"{one['architecture']}-seed{one['seed']}": settings
+                            for one, settings in named})
 
     def handle(kind, what):
         if kind == "notice":
             print(what)
             return
+        if not epochs:  # the settings are in order: training has begun
+            list_runs()
         bar.update(what)
-        if callback is not None:
+        before = epochs.setdefault(what["run"], what["epoch"])
+        if callback is None or what["epoch"] == before:
+            return
+        epochs[what["run"]] = what["epoch"]
+        try:
             callback(what)
+        except BaseException as error:
+            raised.append(error)
+            raise
 
     def work(report):
         return _posattn.train(runs, folder, resume, threads or os.cpu_count() or 1, stop, report)
 
     try:
         outcomes = interruptible(work, stop, handle)
-    except KeyboardInterrupt:
-        if keep is not None:
+    except BaseException as error:
+        stopped = isinstance(error, KeyboardInterrupt)
+        if keep is not None and (stopped or raised):
             keep.keep()  # the checkpoints are worth keeping
-        raise Interrupted(folder) from None
+        if stopped:
+            list_runs()
+            raise Interrupted(folder) from None
+        if raised:
+            error.add_note(f"the checkpoints are saved: posattn.resume({str(folder)!r}) goes on")
+        raise
     finally:
         bar.close()
-    return Fleet(folder, [pathlib.Path(outcome["folder"]).name for outcome in outcomes], keep)
+    fleet = Fleet(folder, [pathlib.Path(outcome["folder"]).name for outcome in outcomes], keep)
+    if all(outcome["status"] == "failed" for outcome in outcomes):
+        raise Error(outcomes[0]["message"], hint="every run failed")
+    return fleet

@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,8 +82,7 @@ class Fleets(unittest.TestCase):
             seen.append((progress["seed"], progress["epoch"], progress["status"]))
 
         tiny(seeds=[5], callback=callback, progress=False)
-        self.assertEqual([epoch for _, epoch, status in seen if status == "running"][-1], 4)
-        self.assertEqual(seen[-1], (5, 4, "done"))
+        self.assertEqual(seen, [(5, epoch, "running") for epoch in (1, 2, 3, 4)])
 
     def test_the_bar_counts_all_epochs(self):
         bars = []
@@ -120,6 +121,66 @@ class Fleets(unittest.TestCase):
         self.assertEqual(stopped.status, "interrupted")
         self.assertTrue((stopped.folder / "checkpoint.safetensors").exists())
         self.assertIsNone(stopped.model)
+
+    def test_resume_goes_on_with_runs_that_had_not_begun(self):
+        def callback(progress):
+            raise LookupError("enough")
+
+        with self.assertRaises(LookupError) as raised:
+            tiny(epochs=50, seeds=[10, 2, 1], threads=1, callback=callback, out=self.folder)
+        self.assertIn("posattn.resume", raised.exception.__notes__[0])
+        self.assertLess(len(posattn.load_fleet(self.folder)), 3)
+        fleet = posattn.resume(self.folder)
+        self.assertEqual([(run.seed, run.status) for run in fleet],
+                         [(10, "done"), (2, "done"), (1, "done")])
+        saved = fleet.save(self.folder / "saved")
+        self.assertEqual([run.seed for run in saved], [10, 2, 1])
+        self.assertEqual([run.seed for run in posattn.load_fleet(self.folder / "saved")], [10, 2, 1])
+        self.assertIs(saved.save(self.folder / "saved"), saved)
+        with self.assertRaisesRegex(posattn.Error, "no tests after epoch 99"):
+            saved[0].tests(epoch=99)
+
+    def test_a_setting_that_is_wrong_leaves_nothing(self):
+        with self.assertRaises(posattn.Error):
+            tiny(task="srot", out=self.folder / "new")
+        self.assertFalse((self.folder / "new").exists())
+
+    def test_callbacks_come_once_an_epoch(self):
+        seen = []
+        tiny(callback=lambda progress: seen.append(progress["epoch"]))
+        self.assertEqual(seen, [1, 2, 3, 4])
+
+    def test_a_second_interrupt_waits_for_the_checkpoint_too(self):
+        program = ("import os, signal, threading, time, posattn\n"
+                   "def hit():\n"
+                   "    for _ in range(2):\n"
+                   "        os.kill(os.getpid(), signal.SIGINT); time.sleep(0.001)\n"
+                   "threading.Timer(0.5, hit).start()\n"
+                   "try:\n"
+                   "    posattn.train('sort', length=4, epochs=10**6, samples=100, batch=50, width=8,\n"
+                   f"                  mlp_width=8, out={str(self.folder / 'twice')!r})\n"
+                   "except KeyboardInterrupt:\n"
+                   "    print(posattn.load_fleet(" + repr(str(self.folder / "twice")) + ")[0].status)\n")
+        found = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True)
+        self.assertEqual((found.stdout, found.returncode), ("interrupted\n", 0), found.stderr)
+
+    def test_runs_without_their_folder_say_so(self):
+        fleet = tiny()
+        with self.assertRaisesRegex(posattn.Error, "cannot go to another process"):
+            pickle.dumps(fleet)
+        shutil.rmtree(fleet.folder)
+        with self.assertRaisesRegex(posattn.Error, "its folder is gone"):
+            fleet[0].model
+
+    def test_settings_as_numpy_has_them(self):
+        fleet = tiny(seeds=numpy.int64(3), test_scales=numpy.array([1, 2]), test_samples=8)
+        self.assertEqual(fleet[0].seed, 3)
+        self.assertEqual(fleet[0].tests()[0].tolist(), [1, 2])
+        with self.assertRaisesRegex(posattn.Error, "seed and seeds"):
+            tiny(seed=1, seeds=[2])
+        self.assertIn("from_", posattn.settings())
+        with self.assertRaisesRegex(posattn.Error, "nowhere"):
+            tiny(from_="nowhere.safetensors")
 
     def test_resume_gives_what_one_sitting_gives(self):
         tiny(out=self.folder, seeds=[1, 2])
@@ -232,6 +293,26 @@ class TasksOfYourOwn(unittest.TestCase):
                 posattn.Task(bad, lambda x: x)
         with self.assertRaises(TypeError):
             posattn.Task("python-none", None)
+
+    def test_solve_may_change_what_it_gets(self):
+        def solve(x):
+            x.sort(1)
+            return x
+
+        x, y = posattn.samples(posattn.Task("in-place", solve), 4, 50)
+        self.assertFalse(numpy.array_equal(x, y))
+        numpy.testing.assert_array_equal(numpy.sort(x, 1), y)
+
+    def test_a_task_is_its_functions_and_not_its_name(self):
+        first = posattn.Task("twice", lambda x: x)
+        posattn.Task("twice", lambda x: -x)
+        x, y = posattn.samples(first, 4, 5)
+        numpy.testing.assert_array_equal(x, y)
+
+    def test_an_error_where_every_run_fails(self):
+        task = posattn.Task("later", lambda x: x if len(x) < 4 else x[:2])
+        with self.assertRaisesRegex(posattn.Error, "what solve returns has shape"):
+            tiny(task=task)
 
     def test_no_definitions_while_a_fleet_trains(self):
         caught = []
