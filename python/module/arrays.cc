@@ -7,6 +7,17 @@
 namespace posattn::python {
 namespace {
 
+// What is wrong with an array of Python's objects, by its first one.
+std::string hint_for_objects(const py::array& array) {
+  if (array.size() == 0) return "";
+  const py::object first = array.attr("flat")[py::int_(0)];
+  if (py::isinstance<py::sequence>(first) || py::isinstance<py::array>(first)) {
+    return "rows of different lengths make such an array";
+  }
+  if (py::isinstance<py::int_>(first)) return "are all whole numbers within 64 bits?";
+  return "the first is of type " + std::string(py::str(py::type::of(first).attr("__name__")));
+}
+
 // An array of numbers, of whatever kind, as NumPy understands the object.
 py::array array_from(const py::object& object, const std::string& what) {
   const py::array array =
@@ -20,7 +31,7 @@ py::array array_from(const py::object& object, const std::string& what) {
   const char kind = array.dtype().kind();
   if (std::string_view("biuf").find(kind) == std::string_view::npos) {
     throw Error(ExitCode::data, what + ": an array of " + std::string(py::str(array.dtype())),
-                "real numbers", kind == 'O' ? "rows of different lengths make such an array" : "");
+                "real numbers", kind == 'O' ? hint_for_objects(array) : "");
   }
   return array;
 }
@@ -58,7 +69,8 @@ Integers integers_of(const py::object& object, const std::string& what) {
   for (const int64_t value : numbers(wide)) {
     if (value < std::numeric_limits<int32_t>::min() ||
         value > std::numeric_limits<int32_t>::max()) {
-      throw Error(ExitCode::data, what + ": " + std::to_string(value), "32 bits");
+      throw Error(ExitCode::data, what + ": " + std::to_string(value),
+                  "whole numbers from -2147483648 to 2147483647");
     }
   }
   return converted<Integers>(array, what);

@@ -1,7 +1,9 @@
 // Programs written as Python functions over words.
 #include <cmath>
+#include <set>
 
 #include "posattn/base/error.h"
+#include "posattn/task.h"
 #include "program.h"
 
 namespace posattn::python {
@@ -58,10 +60,17 @@ class Building {
     return places;
   }
 
+  int input(const std::string& name, const WordType& type) {
+    if (!inputs_.insert(name).second) {
+      throw Error(ExitCode::configuration, "two inputs '" + name + "'", "a name for each");
+    }
+    return builder().input(name, type).word;
+  }
+
   int receive(const std::string& name, int from, const py::function& place) {
     std::vector<int64_t> places;
     places.reserve(builder().processors());
-    for (int i = 0; i < builder().processors(); ++i) places.push_back(place(i).cast<int64_t>());
+    for (int i = 0; i < builder().processors(); ++i) places.push_back(place_of(place, i));
     return builder().receive(name, word(from), [&](int i) { return places[i]; }).word;
   }
 
@@ -70,6 +79,7 @@ class Building {
     std::vector<Variable> words;
     words.reserve(outputs.size());
     for (const int output : outputs) words.push_back(word(output));
+    if (!task.empty()) find_task(task);  // refuses what is not there
     builder().set_task(task);
     ProgramBuilder whole = builder();
     auto held = std::make_unique<HeldProgram>(builder().finish(words), whole.finish(words, true),
@@ -79,7 +89,20 @@ class Building {
   }
 
  private:
+  static int64_t place_of(const py::function& place, int processor) {
+    const py::object found = place(processor);
+    try {
+      return found.cast<int64_t>();
+    } catch (const py::cast_error&) {
+      throw Error(
+          ExitCode::configuration,
+          "place " + std::string(py::repr(found)) + " for processor " + std::to_string(processor),
+          "a whole number of 64 bits, as i // 2");
+    }
+  }
+
   std::optional<ProgramBuilder> builder_;
+  std::set<std::string> inputs_;
 };
 
 }  // namespace
@@ -113,10 +136,8 @@ void add_builder(py::module_& module) {
       .def_property_readonly("length", [](Building& self) { return self.builder().length(); })
       .def_property_readonly("processors",
                              [](Building& self) { return self.builder().processors(); })
-      .def("input",
-           [](Building& self, const std::string& name, const py::object& type) {
-             return self.builder().input(name, type_of(type)).word;
-           })
+      .def("input", [](Building& self, const std::string& name,
+                       const py::object& type) { return self.input(name, type_of(type)); })
       .def("word",
            [](Building& self, const std::string& name, const py::object& type,
               const std::vector<double>& initial) {

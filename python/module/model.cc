@@ -1,5 +1,8 @@
 #include "model.h"
 
+#include <omp.h>
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,6 +14,11 @@ namespace posattn::python {
 namespace {
 
 constexpr int64_t most_attention = int64_t{1} << 30;  // numbers of all matrices that are returned
+
+// OpenMP's waiting threads do not survive a fork, and the child would wait for them for ever. They
+// end before it; the next call that wants several starts new ones.
+[[maybe_unused]] const int before_forks =
+    pthread_atfork([] { omp_pause_resource_all(omp_pause_hard); }, nullptr, nullptr);
 
 Model& opened(const std::shared_ptr<Model>& model) {
   if (!model) {
@@ -105,14 +113,16 @@ Network& HeldModel::network(const Model& model, int threads) {
 
 Network& HeldModel::prepared(const std::shared_ptr<Model>& model, int nodes, int threads) {
   Network& found = network(*model, threads);
-  // This function's caller and model_ have one each: a third is an array over the weights.
+  const bool was_lent = lent_.exchange(false);
+  // This function's caller and model_ have one each: a third is an array over the weights. Counted
+  // after the exchange, so that an array handed out meanwhile is seen by one of the two.
   const bool lent = model.use_count() > 2;
-  if (nodes != prepared_nodes_ || lent || lent_) {
+  if (lent) lent_ = true;
+  if (nodes != prepared_nodes_ || lent || was_lent) {
     prepared_nodes_ = 0;
     found.prepare(model->parameters, nodes);
     prepared_nodes_ = nodes;
   }
-  lent_ = lent;
   return found;
 }
 
@@ -235,7 +245,13 @@ std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::o
   return {loss, gradient_arrays(found)};
 }
 
-std::vector<std::string> HeldModel::names() const { return names_of(opened(model_)); }
+py::dict HeldModel::names() const {
+  py::dict shapes;
+  for (const TensorInfo& tensor : opened(model_).parameters.layout().tensors()) {
+    shapes[py::str(tensor.name)] = py::cast(tensor.shape);
+  }
+  return shapes;
+}
 
 const TensorInfo& HeldModel::tensor(const Model& model, const std::string& name) const {
   const std::vector<TensorInfo>& tensors = model.parameters.layout().tensors();
@@ -247,12 +263,16 @@ const TensorInfo& HeldModel::tensor(const Model& model, const std::string& name)
   return *found;
 }
 
-py::array HeldModel::parameter(const std::string& name) const {
+py::array HeldModel::parameter(const std::string& name) {
   const std::shared_ptr<Model> model = shared();
   const TensorInfo& info = tensor(*model, name);
   py::array_t<float> array = array_over(info.shape, model->parameters.slice(info).data(), model);
   // A route is the place of a node, checked when the model was made.
-  if (info.integers) array.attr("flags").attr("writeable") = false;
+  if (info.integers) {
+    array.attr("flags").attr("writeable") = false;
+  } else {
+    lent_ = true;  // it may be written to and dropped before the next call
+  }
   return array;
 }
 
@@ -268,6 +288,11 @@ void HeldModel::set_parameter(const std::string& name, const py::object& values)
   if (shape != info.shape) {
     throw Error(ExitCode::data, name + " of shape " + shape_text(given),
                 std::string(py::str(py::tuple(py::cast(info.shape)))));
+  }
+  // The same value is welcome: who sets all parameters need not know which are trained.
+  if (!info.trained && !std::ranges::equal(numbers(given), model->parameters.slice(info))) {
+    throw Error(ExitCode::usage, "a new value for '" + name + "'",
+                "what it is: this model does not train it");
   }
   const py::gil_scoped_release unlocked;
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
 // A model between calls: what follows from its weights is prepared once and kept.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,8 +17,8 @@
 namespace posattn::python {
 
 // Python's Model. Weights are handed out as arrays over the model's own numbers; while somebody has
-// such an array he may change them, so the network is prepared for every call. Calls from several
-// threads wait for each other.
+// such an array he may change them, so the network is prepared for every call, and once more after
+// the last array is gone. Calls from several threads wait for each other.
 class HeldModel {
  public:
   explicit HeldModel(Model model);
@@ -35,8 +36,10 @@ class HeldModel {
   std::pair<double, py::dict> gradient(const py::object& x, const py::object& y,
                                        const py::object& tokens, const py::object& mask,
                                        int threads);
-  std::vector<std::string> names() const;
-  py::array parameter(const std::string& name) const;  // throws KeyError
+  py::dict names() const;                        // of the parameters, each with its shape
+  py::array parameter(const std::string& name);  // throws KeyError
+  // Throws Error(usage) for another value of what is not trained: routes, fixed codes, absent
+  // biases.
   void set_parameter(const std::string& name, const py::object& values);
 
  private:
@@ -51,7 +54,7 @@ class HeldModel {
   std::mutex mutex_;              // of what follows
   std::optional<Network> network_;
   int threads_ = 0, prepared_nodes_ = 0;
-  bool lent_ = false;  // arrays over the weights were there at the last call
+  std::atomic<bool> lent_ = false;  // arrays over the weights were there since the last call
 };
 
 // By name, arrays over the gradient, which they keep alive.

@@ -7,6 +7,7 @@ import os
 import numpy
 
 from . import _posattn
+from .tasks import Task
 
 
 class Parameters(collections.abc.MutableMapping):
@@ -38,8 +39,11 @@ class Parameters(collections.abc.MutableMapping):
     def __len__(self):
         return len(self._compiled.names())
 
+    def __contains__(self, name):
+        return name in self._compiled.names()
+
     def __repr__(self):
-        shapes = ", ".join(f"{name}: {list(self[name].shape)}" for name in self)
+        shapes = ", ".join(f"{name}: {shape}" for name, shape in self._compiled.names().items())
         return f"<parameters {shapes}>"
 
 
@@ -90,7 +94,8 @@ class Model:
         return self._compiled.gradient(x, y, tokens, mask, threads)
 
     def evaluate(self, scales=(1,), *, task="", samples=1000, seed=0, threads=1, axis="c"):
-        """Fresh test samples at each scale c: {"x": [...], metric: [...], ...}.
+        """Fresh test samples at each scale c: {"x": [...], metric: [...], ...}. `task` is a name or
+        a `Task`; without it the model's own.
 
         >>> import posattn
         >>> errors = posattn.compile("sort", length=4).model.evaluate([1, 1000], samples=100)
@@ -98,7 +103,8 @@ class Model:
         True
         """
         values = [float(scale) for scale in scales]
-        rows = self._compiled.evaluate(task, axis, values, samples, seed, threads)
+        name = task.name if isinstance(task, Task) else task
+        rows = self._compiled.evaluate(name, axis, values, samples, seed, threads)
         table = {"x": numpy.array(values)}
         for metric in dict.fromkeys(rows["metric"]):
             chosen = numpy.array([name == metric for name in rows["metric"]])
@@ -167,15 +173,25 @@ class Model:
         return Html(self._compiled.steps(x, tokens))
 
     def save(self, path):
-        """Writes the model file (.safetensors), which the program and `load` read."""
+        """Writes the model file (.safetensors), which the program and `load` read. Weights that they
+        would refuse, such as NaN, are an error, and nothing is written."""
+        self.to_bytes()
         self._compiled.save(path)
 
     def to_bytes(self):
         """What `save` writes."""
-        return self._compiled.to_bytes()
+        data = self._compiled.to_bytes()
+        from_bytes(data, name="the model")  # refuses what `load` would
+        return data
 
     def copy(self):
-        return from_bytes(self.to_bytes())
+        """Another model with the same weights, whatever they are."""
+        copied = from_bytes(_with_zeros(self._compiled.to_bytes()))
+        for name, values in self.parameters.items():
+            array = copied.parameters[name]
+            if array.flags.writeable:  # routes are there already
+                array[...] = values
+        return copied
 
     __copy__ = copy
 
@@ -201,6 +217,17 @@ class Model:
         kind = "compiled" if self.is_compiled else self.architecture
         what = f" for {self.task}" if self.task else ""
         return f"<posattn.Model: {kind}{what}, {self.parameter_count} parameters>"
+
+
+def _with_zeros(data):
+    """A model file with zeros for weights, which every model may have."""
+    data = bytearray(data)
+    start = 8 + int.from_bytes(data[:8], "little")
+    for tensor in json.loads(data[8:start]).values():
+        if tensor.get("dtype") == "F32":
+            first, last = tensor["data_offsets"]
+            data[start + first:start + last] = bytes(last - first)
+    return bytes(data)
 
 
 def load(path, *, architecture=None, task=None, length=None, heads=None):

@@ -1,6 +1,7 @@
 """Parallel programs: from the library, from text, or written as Python functions over words."""
 
 import inspect
+import os
 
 import numpy
 
@@ -8,6 +9,7 @@ from . import _posattn
 from .drawing import Html, Svg
 from .errors import Error
 from .model import Model
+from .tasks import Task
 from .words import Builder
 
 
@@ -82,7 +84,10 @@ class Program:
         True
         """
         model = self.model if model is None else model
-        return self._compiled.verify(model._compiled, [float(c) for c in scales], samples, seed,
+        scales = [float(scale) for scale in scales]
+        if not scales:
+            raise Error("no scales", "at least one")
+        return self._compiled.verify(model._compiled, scales, samples, seed,
                                      self._options["routing"], in_double, threads)
 
     def show(self):
@@ -110,8 +115,8 @@ def compile(program, length=8, *, settings=None, dense=False, sharpness=1024.0, 
     """A program at a length, and the network that computes it (`.model`).
 
     `program` is a name (`programs()` lists them), the path of a .par file, the text of one, or a
-    Python function of a `Builder` that returns the word to output (or several). `settings` are the
-    parameters of a text; `dense` writes queries and keys instead of routes, as training and
+    Python function of a `Builder` that returns the word to output (or several), whose exact answers
+    are those of `task`, if it has one. `settings` are the parameters of a text; `dense` writes queries and keys instead of routes, as training and
     PyTorch's modules of trained models have them, with the given `sharpness`.
 
     >>> import posattn
@@ -127,16 +132,19 @@ def compile(program, length=8, *, settings=None, dense=False, sharpness=1024.0, 
     """
     settings = dict(settings or {})
     options = dict(dense=dense, sharpness=sharpness, routing=routing, pad_to=list(pad_to))
+    if isinstance(program, os.PathLike):
+        return Program(_posattn.program(os.fspath(program), length, settings), **options)
     if isinstance(program, str):
         read = _posattn.program_from_text if "\n" in program else _posattn.program
         return Program(read(program, length, settings), **options)
     if not callable(program):
-        raise Error(f"program {program!r}", "a name, a text or a function")
+        raise Error(f"program {program!r}", "a name, a path, a text or a function")
     if settings:
         raise Error("settings of a Python function", "none: give them to the function itself")
     name = getattr(program, "__name__", "program").strip("<>").replace("_", "-")
     builder = Builder(name, length)
     outputs = program(builder)
+    task = task.name if isinstance(task, Task) else task
     return Program(builder._finish(outputs, task or ""), **options)
 
 

@@ -6,6 +6,7 @@
 [[1.0, 1.0, 3.0, 4.0]]
 """
 
+import numpy
 import torch
 
 from .errors import Error
@@ -28,7 +29,7 @@ class Module(Transformer):
         """As `posattn.Model` takes samples: [nodes], [samples, nodes], and with the columns of a
         node as a last axis."""
         columns, outputs = self.spec.data_columns, self.spec.output_columns
-        given = tokens if x is None else x
+        what, given = ("tokens", tokens) if x is None else ("x", x)
         if given is None:
             raise Error("no input", "x, or tokens for a model that has them")
         by_column = x is not None and (columns != 1 or x.ndim == 3)
@@ -41,12 +42,20 @@ class Module(Transformer):
         elif not by_column:
             x = x[..., None]
         if x.ndim != 3 or x.shape[-1] != columns or x.shape[1] > self.spec.real_nodes:
-            raise Error(f"x of shape {tuple(given.shape)}",
-                        f"[samples, {self.spec.real_nodes}, {columns}]")
+            raise Error(f"{what} of shape {tuple(given.shape)}",
+                        f"[samples, {self.spec.real_nodes}, {columns}]", code=4)
+        if x.shape[1] != self.spec.real_nodes:
+            self._check_length(x.shape[1])
         y = super().forward(x, tokens)
         if outputs == 1 and not (by_column and columns == 1):
             y = y[..., 0]
         return y[0] if single else y
+
+    def _check_length(self, nodes):
+        """The engine says, with no samples, whether the model takes this length."""
+        columns, vocabulary = self.spec.data_columns, self.spec.vocabulary
+        self._model(numpy.zeros((0, nodes, columns)) if columns else None,
+                    tokens=numpy.zeros((0, nodes), int) if vocabulary else None)
 
     def attention(self, x, tokens=None):
         """The attention matrices [depth, heads, nodes, nodes] of the first sample of x [samples,
@@ -68,6 +77,9 @@ def from_state_dict(state, *, architecture=None, task=None, length=None, heads=N
     keywords say."""
     arrays = {}
     for name, values in state.items():
+        if name.endswith(".attn.routes"):
+            raise Error("the state dict of a compiled network", "one of a model that was trained",
+                        "module.to_model() gives the model of its module")
         if not isinstance(values, torch.Tensor) or not values.is_floating_point():
             raise Error(f"'{name}' in the state dict", "tensors of floating point numbers",
                         "module.state_dict() is one")

@@ -1,14 +1,16 @@
 """Words of a program that is written in Python: a word is a number that every processor has."""
 
+import numbers
+
 from . import _posattn
 from .errors import Error
 
 
 class Term:
     """What a processor computes from its words: +, -, constant factors; of whole numbers also
-    comparisons; `minimum`, `maximum`, `where`, `absolute`, `relu`."""
+    comparisons; `abs(word)`, and posattn's `minimum`, `maximum`, `where`, `relu`."""
 
-    __array_priority__ = 1000  # NumPy leaves the operators to us
+    __array_ufunc__ = None  # NumPy leaves the operators to us
 
     def _term(self):
         return self._value
@@ -31,16 +33,19 @@ class Term:
         return Term(self._term().scale(-1.0))
 
     def __mul__(self, factor):
-        if not isinstance(factor, (int, float)):
-            raise Error("a product of two words", "a word times a constant")
-        return Term(self._term().scale(float(factor)))
+        number = _number(factor)
+        if number is None:
+            what = "two words" if isinstance(factor, Term) else f"a word and {factor!r}"
+            raise Error(f"a product of {what}", "a word times a constant")
+        return Term(self._term().scale(number))
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor):
-        if not isinstance(divisor, (int, float)) or divisor == 0:
+        number = _number(divisor)
+        if not number:
             raise Error(f"a word divided by {divisor!r}", "a word divided by a constant")
-        return Term(self._term().scale(1.0 / divisor))
+        return Term(self._term().scale(1.0 / number))
 
     def __abs__(self):
         return Term(self._term().absolute())
@@ -70,14 +75,20 @@ class Term:
                     "where(condition, a, b): the numbers are not known yet")
 
 
+def _number(value):
+    """The constant that Python's or NumPy's number is; None for anything else."""
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()
+    return float(value) if isinstance(value, numbers.Real) else None
+
+
 def _term(value):
     if isinstance(value, Term):
         return value._term()
-    if isinstance(value, (int, float)):
-        return _posattn.Term(float(value))
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        return _posattn.Term(float(value.item()))
-    raise Error(f"{value!r} in a program", "a word or a number")
+    number = _number(value)
+    if number is None:
+        raise Error(f"{value!r} in a program", "a word or a number")
+    return _posattn.Term(number)
 
 
 class Word(Term):

@@ -1,6 +1,7 @@
 """Models in Python: answers, weights, gradients, files, and everything that must not crash."""
 
 import copy
+import multiprocessing
 import pathlib
 import pickle
 import tempfile
@@ -53,6 +54,8 @@ class Answers(unittest.TestCase):
             model(tokens=tokens + 999)
         with self.assertRaisesRegex(posattn.Error, "whole numbers"):
             model(tokens=tokens + 0.5)
+        with self.assertRaisesRegex(posattn.Error, "2147483647"):
+            model(tokens=tokens + 2**40)
         with self.assertRaises(posattn.Error):
             model(self.x)
 
@@ -74,6 +77,10 @@ class Answers(unittest.TestCase):
             self.assertTrue(caught.exception.what)
             self.assertTrue(caught.exception.expected)
             self.assertEqual(caught.exception.code, 4)
+        for bad, part in (([10**30] * 4, "64 bits"), ([None] * 4, "NoneType"),
+                          (numpy.array([[1], [2, 3]], dtype=object), "different lengths")):
+            with self.assertRaisesRegex(posattn.Error, part):
+                model(bad)
         for threads in (0, -1, 10**6):
             with self.assertRaisesRegex(posattn.Error, "threads"):
                 model(self.x, threads=threads)
@@ -88,6 +95,14 @@ class Answers(unittest.TestCase):
         answers = model(x)
         numpy.testing.assert_array_equal(answers[[0, 2, 4]], model(self.x)[[0, 2, 4]])
         self.assertFalse(numpy.isfinite(answers[[1, 3]]).all())
+
+
+class Tests(unittest.TestCase):
+    def test_a_task_of_your_own(self):
+        task = posattn.Task("python-same", lambda x: x)
+        model = posattn.new(task=task, length=4, width=8, mlp_width=8)
+        found, named = (model.evaluate([1], task=given, samples=50) for given in (task, task.name))
+        self.assertEqual(found["mse"].tolist(), named["mse"].tolist())
 
 
 class Attention(unittest.TestCase):
@@ -121,6 +136,26 @@ class Weights(unittest.TestCase):
         self.model.parameters["decoding.bias"] = numpy.zeros(1)
         self.model.parameters["decoding.weight"] *= 0
         numpy.testing.assert_array_equal(self.model(self.x), 0 * before)
+
+    def test_an_array_that_is_gone_has_changed_the_weights(self):
+        before = self.model(self.x)
+        repr(self.model.parameters)
+        numpy.testing.assert_array_equal(self.model(self.x), before)
+        self.model.parameters["decoding.bias"][:] += 100
+        numpy.testing.assert_allclose(self.model(self.x), before + 100, atol=1e-4)
+
+    def test_what_is_not_trained_keeps_its_value(self):
+        model = small(architecture="standard-no-bias")
+        bias = model.parameters["decoding.bias"]
+        model.parameters["decoding.bias"] = 0 * bias
+        with self.assertRaisesRegex(posattn.Error, "not train"):
+            model.parameters["decoding.bias"] = bias + 1
+        self.assertEqual(model.parameters["decoding.bias"].tolist(), [0])
+
+    def test_names_are_texts(self):
+        self.assertNotIn(3, self.model.parameters)
+        self.assertIn("decoding.bias", self.model.parameters)
+        self.assertIn("decoding.bias: [1]", repr(self.model.parameters))
 
     def test_an_array_outlives_its_model(self):
         weights = self.model.parameters["decoding.weight"]
@@ -198,6 +233,28 @@ class Files(unittest.TestCase):
         with self.assertRaises(posattn.Error):
             posattn.from_bytes(b"")
 
+    def test_what_load_would_refuse_is_not_written(self):
+        nan, biased = small(), small(architecture="standard-no-bias")
+        nan.parameters["decoding.bias"][:] = numpy.nan
+        biased.parameters["decoding.bias"][:] = 1
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "model.safetensors"
+            for model, part in ((nan, "holds nan"), (biased, "no biases")):
+                for write in (lambda: model.save(path), model.to_bytes):
+                    with self.assertRaisesRegex(posattn.Error, part):
+                        write()
+                self.assertFalse(path.exists())
+                again = model.copy()
+                for name, values in model.parameters.items():
+                    numpy.testing.assert_array_equal(again.parameters[name], values)
+
+    def test_copies_are_apart(self):
+        model = posattn.compile("sort", length=4).model
+        again = model.copy()
+        self.assertEqual((again.spec, again.notes), (model.spec, model.notes))
+        model.parameters["decoding.weight"] *= 2
+        self.assertEqual(again([4, 3, 2, 1]).tolist(), [1, 2, 3, 4])
+
     def test_facts(self):
         model = small()
         self.assertEqual((model.task, model.length, model.architecture), ("sort", 4, "positional"))
@@ -222,6 +279,21 @@ class Closed(unittest.TestCase):
 
 
 class Threads(unittest.TestCase):
+    def test_a_forked_child_computes_too(self):
+        model = small()
+        x = numpy.random.default_rng(0).normal(size=(500, 4)).astype(numpy.float32)
+        expected = model(x, threads=2)
+        context = multiprocessing.get_context("fork")
+        results = context.Queue()
+        child = context.Process(target=lambda: results.put(model(x, threads=2)), daemon=True)
+        child.start()
+        try:
+            numpy.testing.assert_array_equal(results.get(timeout=20), expected)
+        finally:
+            child.kill()
+            child.join()
+        numpy.testing.assert_array_equal(model(x, threads=2), expected)
+
     def test_calls_from_many_threads_give_the_same(self):
         model = small()
         x = numpy.random.default_rng(0).normal(size=(50, 4)).astype(numpy.float32)

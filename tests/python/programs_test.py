@@ -1,5 +1,7 @@
 """Programs in Python: compiled, run at every level, traced, verified, drawn, written as functions."""
 
+import pathlib
+import tempfile
 import unittest
 import xml.etree.ElementTree
 
@@ -35,6 +37,14 @@ class Library(unittest.TestCase):
             with self.assertRaisesRegex(posattn.Error, "length"):
                 posattn.compile("sort", length=length)
 
+    def test_a_path(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "my.par"
+            path.write_text(posattn.source("cumulative-sum") + "\n")
+            self.assertEqual(posattn.compile(path, length=3).run([1, 1, 1]).tolist(), [1, 2, 3])
+            with self.assertRaisesRegex(posattn.Error, "nowhere"):
+                posattn.compile(path.with_name("nowhere.par"), length=3)
+
     def test_messages(self):
         program = posattn.compile("k-hop", length=6, settings={"K": 4})
         self.assertTrue(program.verify(samples=50, scales=[1])["holds"])
@@ -52,6 +62,8 @@ class Library(unittest.TestCase):
         found = program.verify(broken, samples=200)
         self.assertFalse(found["holds"])
         self.assertEqual(len(found["counter_example"]["input"]), 4)
+        with self.assertRaisesRegex(posattn.Error, "no scales"):
+            program.verify(scales=[])
         carried = posattn.program_of(program.model)
         self.assertTrue(carried.verify(samples=50)["holds"])
         with self.assertRaisesRegex(posattn.Error, "no program"):
@@ -131,6 +143,23 @@ class Functions(unittest.TestCase):
         program = posattn.compile(reverse, length=3)
         self.assertEqual(program.run([1, 2, 3]).tolist(), [[3, 0], [2, 1], [1, 2]])
 
+    def test_constants_of_numpy(self):
+        def scaled(program):
+            x = program.input("x")
+            two = numpy.float32(2)
+            return x * two + two * x + x / numpy.int64(2) + numpy.array(1.0) - numpy.float64(1)
+
+        self.assertEqual(posattn.compile(scaled, length=2).run([2, 4]).tolist(), [9, 18])
+
+    def test_the_task_is_one(self):
+        def same(program):
+            return program.input("x")
+
+        with self.assertRaisesRegex(posattn.Error, "did you mean 'sort'"):
+            posattn.compile(same, length=3, task="srot")
+        task = posattn.Task("python-unchanged", lambda x: x)
+        self.assertTrue(posattn.compile(same, length=3, task=task).verify(samples=20)["holds"])
+
     def test_what_cannot_be_said(self):
         def branches(program):
             x = program.input("x", type=(0, 1))
@@ -154,7 +183,13 @@ class Functions(unittest.TestCase):
         def wrong_type(program):
             return program.input("x", type="whole")
 
-        for function, part in ((branches, "where"), (squares, "constant"), (foreign, "this program"),
+        def between(program):
+            return program.input("x").at(lambda i: i / 2)
+
+        def twice(program):
+            return program.input("x") + program.input("x")
+
+        for function, part in ((between, "i // 2"), (twice, "two inputs 'x'"), (branches, "where"), (squares, "constant"), (foreign, "this program"),
                                (compares_reals, ""), (wrong_type, "bit"),
                                (lambda program: None, "word")):
             with self.subTest(part), self.assertRaisesRegex(posattn.Error, part):

@@ -58,9 +58,13 @@ class Parity(unittest.TestCase):
         self.assertEqual(batch.shape, self.x.shape)
         torch.testing.assert_close(module(self.x[3]), batch[3])
         torch.testing.assert_close(module(self.x[..., None])[..., 0], batch)
-        for bad in (self.x.reshape(32, 16), self.x[None, None], None):
+        for bad in (self.x.reshape(32, 16), self.x[None, None], None, self.x[:, :5], self.x[:, :0]):
             with self.assertRaises(posattn.Error):
                 module(bad)
+        for settings in ({"variable_length": True}, {"architecture": "relative"}):
+            model = posattn.new(task="sort", length=8, width=16, **settings)
+            short = self.x[:, :5]
+            self.assertLess(relative(posattn.torch.Module(model)(short).detach(), model(short)), 2e-6)
 
     def test_tokens(self):
         model = posattn.new(task="k-hop", length=6, depth=1)
@@ -97,6 +101,12 @@ class WaysBack(unittest.TestCase):
         for bad in ({}, {"x": 3}, {"x": torch.zeros(2, dtype=torch.int32)}, {"x": torch.zeros(2)}):
             with self.assertRaises(posattn.Error):
                 posattn.torch.from_state_dict(bad)
+
+
+    def test_routes_are_no_weights(self):
+        state = posattn.torch.Module(posattn.compile("sort", length=4).model).state_dict()
+        with self.assertRaisesRegex(posattn.Error, "to_model"):
+            posattn.torch.from_state_dict(state)
 
 
 class Examples(unittest.TestCase):
