@@ -245,7 +245,7 @@ std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::o
   return {loss, gradient_arrays(found)};
 }
 
-py::dict HeldModel::names() const {
+py::dict HeldModel::shapes() const {
   py::dict shapes;
   for (const TensorInfo& tensor : opened(model_).parameters.layout().tensors()) {
     shapes[py::str(tensor.name)] = py::cast(tensor.shape);

@@ -36,7 +36,7 @@ class HeldModel {
   std::pair<double, py::dict> gradient(const py::object& x, const py::object& y,
                                        const py::object& tokens, const py::object& mask,
                                        int threads);
-  py::dict names() const;                        // of the parameters, each with its shape
+  py::dict shapes() const;                       // of the parameters, by name
   py::array parameter(const std::string& name);  // throws KeyError
   // Throws Error(usage) for another value of what is not trained: routes, fixed codes, absent
   // biases.

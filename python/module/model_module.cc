@@ -98,7 +98,9 @@ void add_models(py::module_& module) {
       .def("steps", &HeldModel::steps, py::arg("x"), py::arg("tokens"))
       .def("gradient", &HeldModel::gradient, py::arg("x"), py::arg("y"), py::arg("tokens"),
            py::arg("mask"), py::arg("threads"))
-      .def("names", &HeldModel::names)
+      .def("shapes", &HeldModel::shapes)
+      .def("copy",
+           [](const HeldModel& held) { return std::make_unique<HeldModel>(*held.shared()); })
       .def("parameter", &HeldModel::parameter, py::arg("name"))
       .def("set_parameter", &HeldModel::set_parameter, py::arg("name"), py::arg("values"))
       .def("facts", &facts_of)

@@ -34,16 +34,16 @@ class Parameters(collections.abc.MutableMapping):
         raise TypeError("a model keeps its parameters")
 
     def __iter__(self):
-        return iter(self._compiled.names())
+        return iter(self._compiled.shapes())
 
     def __len__(self):
-        return len(self._compiled.names())
+        return len(self._compiled.shapes())
 
     def __contains__(self, name):
-        return name in self._compiled.names()
+        return name in self._compiled.shapes()
 
     def __repr__(self):
-        shapes = ", ".join(f"{name}: {shape}" for name, shape in self._compiled.names().items())
+        shapes = ", ".join(f"{name}: {shape}" for name, shape in self._compiled.shapes().items())
         return f"<parameters {shapes}>"
 
 
@@ -186,12 +186,7 @@ class Model:
 
     def copy(self):
         """Another model with the same weights, whatever they are."""
-        copied = from_bytes(_with_zeros(self._compiled.to_bytes()))
-        for name, values in self.parameters.items():
-            array = copied.parameters[name]
-            if array.flags.writeable:  # routes are there already
-                array[...] = values
-        return copied
+        return Model(self._compiled.copy())
 
     __copy__ = copy
 
@@ -217,17 +212,6 @@ class Model:
         kind = "compiled" if self.is_compiled else self.architecture
         what = f" for {self.task}" if self.task else ""
         return f"<posattn.Model: {kind}{what}, {self.parameter_count} parameters>"
-
-
-def _with_zeros(data):
-    """A model file with zeros for weights, which every model may have."""
-    data = bytearray(data)
-    start = 8 + int.from_bytes(data[:8], "little")
-    for tensor in json.loads(data[8:start]).values():
-        if tensor.get("dtype") == "F32":
-            first, last = tensor["data_offsets"]
-            data[start + first:start + last] = bytes(last - first)
-    return bytes(data)
 
 
 def load(path, *, architecture=None, task=None, length=None, heads=None):
