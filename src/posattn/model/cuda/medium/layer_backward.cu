@@ -1,0 +1,198 @@
+// Backward through a layer. With dz = du P (of both heads) and dv_h = A_h^T dz_h,
+//   dM = du^T s,   dP = du^T z,   dV = dv^T s,   dc = column sums of du,   dA_h = dz_h v_h^T,
+//   ds = du M + dv V.
+#include "posattn/kernels/cuda/runtime.h"
+#include "posattn/model/cuda/medium/gradient.cuh"
+#include "posattn/model/cuda/medium/launch.h"
+
+namespace posattn::cuda::medium {
+namespace {
+
+constexpr int buffers = 4;  // s, du, v and then z, dz and then dv
+
+// The threads' sums of their columns, added up in order. `shared` holds threads * 4 floats.
+template <int threads>
+__device__ inline void store_column_sums(float* to, float* shared, float4 sums) {
+  const int thread = static_cast<int>(threadIdx.x);
+  reinterpret_cast<float4*>(shared)[thread] = sums;
+  __syncthreads();
+  if (thread >= columns) return;
+  float sum = 0;
+  for (int row = 0; row < threads / 16; ++row) sum += shared[row * columns + thread];
+  to[thread] = sum;
+}
+
+__device__ inline void write_zeros(float* to, int count, int threads) {
+  for (int at = static_cast<int>(threadIdx.x); at < count; at += threads) to[at] = 0;
+}
+
+// One block: a group of a slot.
+template <bool exact, int node_tiles>
+__global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
+    medium_backward_kernel(Layer layer, int tile_samples, int group) {
+  using S = Sizes<exact, node_tiles>;
+  __shared__ uint32_t largest[3 * 32];
+  const int slot = static_cast<int>(blockIdx.y), nodes = layer.nodes;
+  const int present = layer.steps[slot].samples;
+  if (present == 0) return;
+  float* gradients = layer.partials + (int64_t{slot} * gridDim.x + blockIdx.x) * layer.folded_size;
+  int sample = static_cast<int>(blockIdx.x) * group;
+  if (sample >= present) {
+    write_zeros(gradients + layer.maps, 3 * columns * columns, S::threads);
+    write_zeros(gradients + layer.constant, columns, S::threads);
+    write_zeros(gradients + layer.attention, heads * nodes * nodes, S::threads);
+    return;
+  }
+  const int last = min(present, sample + group);
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const float* folded = layer.folded + slot * layer.folded_size;
+
+  const int plane = stored_rows(S::rows, tile_samples, nodes, node_tiles) * stride;
+  Half* s = reinterpret_cast<Half*>(dynamic_shared());
+  Half* du = s + S::planes * plane;
+  Half* v = du + S::planes * plane;
+  Half* dz = v + S::planes * plane;
+  Half* attention = dz + S::planes * plane;
+  Half* weights = attention + S::planes * heads * S::attention_halves;
+  fill_with_zeros(s, static_cast<int>(weights - s), S::threads);
+  const Maps maps = load_maps<exact, S::threads>(weights, largest, folded + layer.maps, warp, lane);
+  load_attention<exact, node_tiles>(attention, folded + layer.attention, nodes, warp, lane);
+  __syncthreads();  // `largest` is read no more
+
+  const int first_row = warp / 2 * 16, first_column = warp % 2 * 32;
+  const int row_place = first_row * stride, tile_place = row_place + first_column;
+  MapGradient<exact, node_tiles> dm, dp, dv_map;
+  AttentionGradient<exact, node_tiles> dattention;
+  float4 column_sums = make_float4(0, 0, 0, 0);
+  for (; sample < last; sample += tile_samples) {
+    const int samples = min(tile_samples, last - sample), rows = samples * nodes;
+    const int64_t place = (int64_t{slot} * layer.samples + sample) * nodes * columns;
+    Scale s_scale, du_scale;
+    {
+      Rows<S::threads, S::rows> s_tile, du_tile;
+      s_tile.load(layer.rows + place, rows);
+      du_tile.load(layer.errors + place, rows);
+      put_largest<S::warps>(largest, s_tile.largest(), warp, lane);
+      put_largest<S::warps>(largest + 32, du_tile.largest(), warp, lane);
+#pragma unroll
+      for (int i = 0; i < du_tile.count; ++i) {
+        column_sums.x += du_tile.x[i].x;
+        column_sums.y += du_tile.x[i].y;
+        column_sums.z += du_tile.x[i].z;
+        column_sums.w += du_tile.x[i].w;
+      }
+      __syncthreads();  // and nobody reads the tile before
+      s_scale = scale_of(get_largest<S::warps>(largest, lane));
+      du_scale = scale_of(get_largest<S::warps>(largest + 32, lane));
+      s_tile.template store<exact>(s, plane, s_scale.up);
+      du_tile.template store<exact>(du, plane, du_scale.up);
+    }
+    __syncthreads();
+    // What one is to be multiplied with: of v and z, of dz, of dv.
+    const float v_down = s_scale.down * maps.v_scale.down * (1 / product_down);
+    const float dz_down = du_scale.down * maps.p_scale.down * (1 / product_down);
+    const float dv_down = dz_down * (1 / gathered_down);
+    {
+      float products[2][2][4] = {};
+      multiply_rows<exact, false>(products, s + row_place, plane, maps.v + first_column * stride,
+                                  maps.plane, lane);
+      store_rows<exact>(v + tile_place, plane, products, product_down, lane);
+    }
+    {
+      float products[2][2][4] = {};
+      multiply_rows<exact, true>(products, du + row_place, plane, maps.p + first_column, maps.plane,
+                                 lane);
+      store_rows<exact>(dz + tile_place, plane, products, product_down, lane);
+    }
+    dm.add(du, s, plane, du_scale.down * s_scale.down, warp, lane);
+    __syncthreads();
+    {
+      dattention.add(dz, v, plane, dz_down * v_down, nodes, samples, warp, lane);
+      Mixed<exact, node_tiles, false> z;
+      z.mix(attention, v, plane, nodes, samples, warp, lane);
+      __syncthreads();  // v is read no more
+      z.store(v, plane, attention_down, nodes, samples, warp, lane);
+    }
+    __syncthreads();
+    {
+      dp.add(du, v, plane, du_scale.down * v_down, warp, lane);
+      Mixed<exact, node_tiles, true> dv;
+      dv.mix(attention, dz, plane, nodes, samples, warp, lane);
+      __syncthreads();  // dz is read no more
+      dv.store(dz, plane, attention_down * gathered_down, nodes, samples, warp, lane);
+    }
+    __syncthreads();
+    dv_map.add(dz, s, plane, dv_down * s_scale.down, warp, lane);
+    float ds[2][2][4] = {};
+    {
+      float products[2][2][4] = {};
+      multiply_rows<exact, true>(products, du + row_place, plane, maps.m + first_column, maps.plane,
+                                 lane);
+      add_scaled(ds[0], products[0], du_scale.down * maps.m_scale.down);
+      add_scaled(ds[1], products[1], du_scale.down * maps.m_scale.down);
+    }
+    {
+      float products[2][2][4] = {};
+      multiply_rows<exact, true>(products, dz + row_place, plane, maps.v + first_column, maps.plane,
+                                 lane);
+      add_scaled(ds[0], products[0], dv_down * maps.v_scale.down);
+      add_scaled(ds[1], products[1], dv_down * maps.v_scale.down);
+    }
+    float* to = layer.previous_errors + place + first_column + 2 * (lane & 3);
+    const Half* signs = s + first_column + 2 * (lane & 3);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + (lane >> 2) + 8 * half;
+      if (row >= rows) break;
+#pragma unroll
+      for (int pair = 0; pair < 2; ++pair) {
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+          const int column = 16 * pair + 8 * n;
+          const auto positive = *reinterpret_cast<const uint32_t*>(signs + row * stride + column);
+          const float* x = &ds[pair][n][2 * half];
+          *reinterpret_cast<float2*>(to + row * columns + column) =
+              make_float2((positive & 0xffffu) != 0 ? x[0] : 0, positive >> 16 != 0 ? x[1] : 0);
+        }
+      }
+    }
+  }
+  dm.store(gradients + layer.maps, warp, lane);
+  dv_map.store(gradients + layer.maps + columns * columns, warp, lane);
+  dp.store(gradients + layer.maps + 2 * columns * columns, warp, lane);
+  dattention.store(gradients + layer.attention, nodes, warp, lane);
+  __syncthreads();  // the tile is read no more
+  store_column_sums<S::threads>(gradients + layer.constant, reinterpret_cast<float*>(s),
+                                column_sums);
+}
+
+}  // namespace
+
+// About twelve samples: 1000 samples of ten runs then keep all multiprocessors of a large GPU at
+// work, and partial gradients are still few.
+int group_samples(int nodes, Precision precision) {
+  const int samples = with_sizes(nodes, precision, [&]<bool exact, int node_tiles>() {
+    return Sizes<exact, node_tiles>::rows / nodes;
+  });
+  return samples >= 12 ? samples : (12 + samples / 2) / samples * samples;
+}
+
+int groups(const Layer& layer, Precision precision) {
+  return static_cast<int>(ceil_div(layer.samples, group_samples(layer.nodes, precision)));
+}
+
+void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stream) {
+  with_sizes(layer.nodes, precision, [&]<bool exact, int node_tiles>() {
+    using S = Sizes<exact, node_tiles>;
+    const int samples = S::rows / layer.nodes;
+    const int plane = stored_rows(S::rows, samples, layer.nodes, node_tiles) * stride;
+    const size_t bytes = sizeof(Half) * S::planes *
+                         (buffers * plane + heads * S::attention_halves + 3 * matrix_halves);
+    const auto kernel = &medium_backward_kernel<exact, node_tiles>;
+    allow_shared_bytes(kernel, bytes);
+    launch(kernel, dim3(groups(layer, precision), layer.slots), dim3(S::threads), bytes, stream,
+           layer, samples, group_samples(layer.nodes, precision));
+  });
+}
+
+}  // namespace posattn::cuda::medium

@@ -1,0 +1,148 @@
+#include "posattn/kernels/cuda/runtime.h"
+#include "posattn/model/cuda/medium/launch.h"
+#include "posattn/model/cuda/medium/tile.cuh"
+#include "posattn/model/cuda/step/multiprocessors.h"
+
+namespace posattn::cuda::medium {
+namespace {
+
+constexpr int buffers = 3;  // s, v, z
+
+// One block: `tiles` tiles of a slot.
+template <bool exact, int node_tiles>
+__global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
+    medium_forward_kernel(Layer layer, int tile_samples, int tiles) {
+  using S = Sizes<exact, node_tiles>;
+  __shared__ uint32_t largest[3 * 32];
+  const int slot = static_cast<int>(blockIdx.y);
+  const int present = layer.steps[slot].samples;
+  int sample = static_cast<int>(blockIdx.x) * tiles * tile_samples;
+  if (sample >= present) return;
+  const int last = min(present, sample + tiles * tile_samples);
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const int nodes = layer.nodes;
+  const float* folded = layer.folded + slot * layer.folded_size;
+
+  const int plane = stored_rows(S::rows, tile_samples, nodes, node_tiles) * stride;
+  Half* s = reinterpret_cast<Half*>(dynamic_shared());
+  Half* v = s + S::planes * plane;
+  Half* z = v + S::planes * plane;
+  Half* attention = z + S::planes * plane;
+  Half* weights = attention + S::planes * heads * S::attention_halves;
+  fill_with_zeros(s, static_cast<int>(weights - s), S::threads);
+  const Maps maps = load_maps<exact, S::threads>(weights, largest, folded + layer.maps, warp, lane);
+  load_attention<exact, node_tiles>(attention, folded + layer.attention, nodes, warp, lane);
+
+  const int first_row = warp / 2 * 16, first_column = warp % 2 * 32;
+  float constant[2][2][2];
+#pragma unroll
+  for (int pair = 0; pair < 2; ++pair) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const float* c = folded + layer.constant + first_column + 16 * pair + 8 * n + 2 * (lane & 3);
+      constant[pair][n][0] = c[0];
+      constant[pair][n][1] = c[1];
+    }
+  }
+  for (; sample < last; sample += tile_samples) {
+    const int samples = min(tile_samples, last - sample), rows = samples * nodes;
+    const int64_t place = (int64_t{slot} * layer.samples + sample) * nodes * columns;
+    Scale scale;
+    {
+      Rows<S::threads, S::rows> tile;
+      tile.load(layer.rows + place, rows);
+      put_largest<S::warps>(largest, tile.largest(), warp, lane);
+      __syncthreads();  // and nobody reads the tile before
+      scale = scale_of(get_largest<S::warps>(largest, lane));
+      tile.template store<exact>(s, plane, scale.up);
+    }
+    __syncthreads();
+    float u[2][2][4];
+    {
+      float values[2][2][4] = {};
+      multiply_rows<exact, false>(values, s + first_row * stride, plane,
+                                  maps.v + first_column * stride, maps.plane, lane);
+      store_rows<exact>(v + first_row * stride + first_column, plane, values, product_down, lane);
+      float products[2][2][4] = {};
+      multiply_rows<exact, false>(products, s + first_row * stride, plane,
+                                  maps.m + first_column * stride, maps.plane, lane);
+      const float down = scale.down * maps.m_scale.down;
+#pragma unroll
+      for (int pair = 0; pair < 2; ++pair) {
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            u[pair][n][e] = constant[pair][n][e & 1] + down * products[pair][n][e];
+          }
+        }
+      }
+    }
+    __syncthreads();
+    {
+      Mixed<exact, node_tiles, false> mixed;
+      mixed.mix(attention, v, plane, nodes, samples, warp, lane);
+      mixed.store(z, plane, attention_down, nodes, samples, warp, lane);
+    }
+    __syncthreads();
+    float products[2][2][4] = {};
+    multiply_rows<exact, false>(products, z + first_row * stride, plane,
+                                maps.p + first_column * stride, maps.plane, lane);
+    // In steps, so that small factors of small numbers do not vanish.
+    const float down = scale.down * maps.v_scale.down * (1 / product_down);
+    float* output = layer.output + place + first_column + 2 * (lane & 3);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + (lane >> 2) + 8 * half;
+      if (row >= rows) break;
+#pragma unroll
+      for (int pair = 0; pair < 2; ++pair) {
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+          const float* p = &products[pair][n][2 * half];
+          const float x = u[pair][n][2 * half] + maps.p_scale.down * p[0] * down;
+          const float y = u[pair][n][2 * half + 1] + maps.p_scale.down * p[1] * down;
+          // A NaN stays.
+          *reinterpret_cast<float2*>(output + row * columns + 16 * pair + 8 * n) =
+              make_float2(x <= 0 ? 0 : x, y <= 0 ? 0 : y);
+        }
+      }
+    }
+  }
+}
+
+// How many tiles a block takes, so that the last round of blocks leaves few multiprocessors idle; a
+// block's start counts as a tile.
+int tiles_of_block(int64_t tiles, int64_t slots) {
+  const int64_t processors = multiprocessors();
+  int best = 1;
+  int64_t least = INT64_MAX;
+  for (int count = 1; count <= 32; ++count) {
+    const int64_t cost = ceil_div(ceil_div(tiles, count) * slots, processors) * (count + 1);
+    if (cost < least) {
+      best = count;
+      least = cost;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t stream) {
+  with_sizes(layer.nodes, precision, [&]<bool exact, int node_tiles>() {
+    using S = Sizes<exact, node_tiles>;
+    const int samples = S::rows / layer.nodes;
+    const int plane = stored_rows(S::rows, samples, layer.nodes, node_tiles) * stride;
+    const size_t bytes = sizeof(Half) * S::planes *
+                         (buffers * plane + heads * S::attention_halves + 3 * matrix_halves);
+    const auto kernel = &medium_forward_kernel<exact, node_tiles>;
+    allow_shared_bytes(kernel, bytes);
+    const int64_t all = ceil_div(layer.samples, samples);
+    const int tiles = tiles_of_block(all, layer.slots);
+    launch(kernel, dim3(static_cast<unsigned>(ceil_div(all, tiles)), layer.slots), dim3(S::threads),
+           bytes, stream, layer, samples, tiles);
+  });
+}
+
+}  // namespace posattn::cuda::medium
