@@ -9,6 +9,10 @@ namespace posattn::cuda::medium {
 namespace {
 
 constexpr int buffers = 4;  // s, du, v and then z, dz and then dv
+// Whether the next tile's rows come to shared memory while one is at work; with two planes there is
+// no room, and they come to the second-level cache.
+template <bool exact>
+constexpr bool ahead = !exact;
 
 // The threads' sums of their columns, added up in order. `shared` holds threads * 4 floats.
 template <int threads>
@@ -54,6 +58,27 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
   Half* dz = v + S::planes * plane;
   Half* attention = dz + S::planes * plane;
   Half* weights = attention + S::planes * heads * S::attention_halves;
+  float* s_copy = reinterpret_cast<float*>(weights + S::planes * 3 * matrix_halves);
+  using Tile = Rows<S::threads, S::rows>;
+  float* du_copy = s_copy + Tile::floats;
+  const auto place_of = [&](int first) {
+    return (int64_t{slot} * layer.samples + first) * nodes * columns;
+  };
+  const auto start = [&](int first) {
+    const int rows = min(tile_samples, last - first) * nodes;
+    if constexpr (ahead<exact>) {
+      Tile::start_copy(s_copy, layer.rows + place_of(first), rows);
+      Tile::start_copy(du_copy, layer.errors + place_of(first), rows);
+      commit_copies();
+    } else {
+      for (int at = 32 * static_cast<int>(threadIdx.x); at < rows * columns;
+           at += 32 * S::threads) {
+        prefetch(layer.rows + place_of(first) + at);
+        prefetch(layer.errors + place_of(first) + at);
+      }
+    }
+  };
+  start(sample);
   fill_with_zeros(s, static_cast<int>(weights - s), S::threads);
   const Maps maps = load_maps<exact, S::threads>(weights, largest, folded + layer.maps, warp, lane);
   load_attention<exact, node_tiles>(attention, folded + layer.attention, nodes, warp, lane);
@@ -66,27 +91,34 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
   float4 column_sums = make_float4(0, 0, 0, 0);
   for (; sample < last; sample += tile_samples) {
     const int samples = min(tile_samples, last - sample), rows = samples * nodes;
-    const int64_t place = (int64_t{slot} * layer.samples + sample) * nodes * columns;
-    Scale s_scale, du_scale;
-    {
-      Rows<S::threads, S::rows> s_tile, du_tile;
-      s_tile.load(layer.rows + place, rows);
-      du_tile.load(layer.errors + place, rows);
-      put_largest<S::warps>(largest, s_tile.largest(), warp, lane);
-      put_largest<S::warps>(largest + 32, du_tile.largest(), warp, lane);
+    const int64_t place = place_of(sample);
+    float4 s_rows[Tile::count], du_rows[Tile::count];
+    if constexpr (ahead<exact>) wait_copies<0>();
+    uint32_t s_most = 0, du_most = 0;
 #pragma unroll
-      for (int i = 0; i < du_tile.count; ++i) {
-        column_sums.x += du_tile.x[i].x;
-        column_sums.y += du_tile.x[i].y;
-        column_sums.z += du_tile.x[i].z;
-        column_sums.w += du_tile.x[i].w;
-      }
-      __syncthreads();  // and nobody reads the tile before
-      s_scale = scale_of(get_largest<S::warps>(largest, lane));
-      du_scale = scale_of(get_largest<S::warps>(largest + 32, lane));
-      s_tile.template store<exact>(s, plane, s_scale.up);
-      du_tile.template store<exact>(du, plane, du_scale.up);
+    for (int i = 0; i < Tile::count; ++i) {
+      s_rows[i] =
+          ahead<exact> ? Tile::load_copy(s_copy, i) : Tile::load(layer.rows + place, rows, i);
+      du_rows[i] =
+          ahead<exact> ? Tile::load_copy(du_copy, i) : Tile::load(layer.errors + place, rows, i);
+      s_most = largest_of(s_most, s_rows[i]);
+      du_most = largest_of(du_most, du_rows[i]);
+      column_sums.x += du_rows[i].x;
+      column_sums.y += du_rows[i].y;
+      column_sums.z += du_rows[i].z;
+      column_sums.w += du_rows[i].w;
     }
+    put_largest(largest, s_most, warp, lane);
+    put_largest(largest + 32, du_most, warp, lane);
+    __syncthreads();  // and nobody reads the tile before
+    const Scale s_scale = scale_of(get_largest<S::warps>(largest, lane));
+    const Scale du_scale = scale_of(get_largest<S::warps>(largest + 32, lane));
+#pragma unroll
+    for (int i = 0; i < Tile::count; ++i) {
+      Tile::template store<exact>(s, plane, s_rows[i], s_scale.up, i);
+      Tile::template store<exact>(du, plane, du_rows[i], du_scale.up, i);
+    }
+    if (sample + tile_samples < last) start(sample + tile_samples);
     __syncthreads();
     // What one is to be multiplied with: of v and z, of dz, of dv.
     const float v_down = s_scale.down * maps.v_scale.down * (1 / product_down);
@@ -168,13 +200,13 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
 
 }  // namespace
 
-// About twelve samples: 1000 samples of ten runs then keep all multiprocessors of a large GPU at
-// work, and partial gradients are still few.
+// About twenty samples: 1000 samples of ten runs then keep all multiprocessors of a large GPU at
+// work, and partial gradients are few.
 int group_samples(int nodes, Precision precision) {
   const int samples = with_sizes(nodes, precision, [&]<bool exact, int node_tiles>() {
     return Sizes<exact, node_tiles>::rows / nodes;
   });
-  return samples >= 12 ? samples : (12 + samples / 2) / samples * samples;
+  return (20 + samples / 2) / samples * samples;
 }
 
 int groups(const Layer& layer, Precision precision) {
@@ -187,7 +219,8 @@ void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stre
     const int samples = S::rows / layer.nodes;
     const int plane = stored_rows(S::rows, samples, layer.nodes, node_tiles) * stride;
     const size_t bytes = sizeof(Half) * S::planes *
-                         (buffers * plane + heads * S::attention_halves + 3 * matrix_halves);
+                             (buffers * plane + heads * S::attention_halves + 3 * matrix_halves) +
+                         (ahead<exact> ? sizeof(float) * 2 * Rows<S::threads, S::rows>::floats : 0);
     const auto kernel = &medium_backward_kernel<exact, node_tiles>;
     allow_shared_bytes(kernel, bytes);
     launch(kernel, dim3(groups(layer, precision), layer.slots), dim3(S::threads), bytes, stream,

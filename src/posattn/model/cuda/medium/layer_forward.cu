@@ -29,6 +29,17 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
   Half* z = v + S::planes * plane;
   Half* attention = z + S::planes * plane;
   Half* weights = attention + S::planes * heads * S::attention_halves;
+  // The next tile's rows as they come.
+  float* copy = reinterpret_cast<float*>(weights + S::planes * 3 * matrix_halves);
+  using Tile = Rows<S::threads, S::rows>;
+  const auto place_of = [&](int first) {
+    return (int64_t{slot} * layer.samples + first) * nodes * columns;
+  };
+  const auto start = [&](int first) {
+    Tile::start_copy(copy, layer.rows + place_of(first), min(tile_samples, last - first) * nodes);
+    commit_copies();
+  };
+  start(sample);
   fill_with_zeros(s, static_cast<int>(weights - s), S::threads);
   const Maps maps = load_maps<exact, S::threads>(weights, largest, folded + layer.maps, warp, lane);
   load_attention<exact, node_tiles>(attention, folded + layer.attention, nodes, warp, lane);
@@ -46,16 +57,19 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
   }
   for (; sample < last; sample += tile_samples) {
     const int samples = min(tile_samples, last - sample), rows = samples * nodes;
-    const int64_t place = (int64_t{slot} * layer.samples + sample) * nodes * columns;
-    Scale scale;
-    {
-      Rows<S::threads, S::rows> tile;
-      tile.load(layer.rows + place, rows);
-      put_largest<S::warps>(largest, tile.largest(), warp, lane);
-      __syncthreads();  // and nobody reads the tile before
-      scale = scale_of(get_largest<S::warps>(largest, lane));
-      tile.template store<exact>(s, plane, scale.up);
+    const int64_t place = place_of(sample);
+    wait_copies<0>();
+    uint32_t most = 0;
+#pragma unroll
+    for (int i = 0; i < Tile::count; ++i) most = largest_of(most, Tile::load_copy(copy, i));
+    put_largest(largest, most, warp, lane);
+    __syncthreads();  // and nobody reads the tile before
+    const Scale scale = scale_of(get_largest<S::warps>(largest, lane));
+#pragma unroll
+    for (int i = 0; i < Tile::count; ++i) {
+      Tile::template store<exact>(s, plane, Tile::load_copy(copy, i), scale.up, i);
     }
+    if (sample + tile_samples < last) start(sample + tile_samples);
     __syncthreads();
     float u[2][2][4];
     {
@@ -135,7 +149,8 @@ void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t strea
     const int samples = S::rows / layer.nodes;
     const int plane = stored_rows(S::rows, samples, layer.nodes, node_tiles) * stride;
     const size_t bytes = sizeof(Half) * S::planes *
-                         (buffers * plane + heads * S::attention_halves + 3 * matrix_halves);
+                             (buffers * plane + heads * S::attention_halves + 3 * matrix_halves) +
+                         sizeof(float) * Rows<S::threads, S::rows>::floats;
     const auto kernel = &medium_forward_kernel<exact, node_tiles>;
     allow_shared_bytes(kernel, bytes);
     const int64_t all = ceil_div(layer.samples, samples);

@@ -136,7 +136,7 @@ __device__ inline void add_scaled(float (&to)[2][4], const float (&c)[2][4], flo
 template <int threads, int rows>
 struct Rows {
   static constexpr int count = (16 * rows + threads - 1) / threads;
-  float4 x[count];
+  static constexpr int floats = 4 * count * threads;  // of a copy in shared memory
 
   __device__ static int row(int i) {
     return static_cast<int>(threadIdx.x) / 16 + i * (threads / 16);
@@ -144,51 +144,60 @@ struct Rows {
   __device__ static int column() { return static_cast<int>(threadIdx.x) % 16 * 4; }
 
   // Rows from `present` on are zeros.
-  __device__ void load(const float* from, int present) {
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      x[i] = row(i) < present ? *reinterpret_cast<const float4*>(from + row(i) * columns + column())
-                              : make_float4(0, 0, 0, 0);
-    }
+  __device__ static float4 load(const float* from, int present, int i) {
+    return row(i) < present ? *reinterpret_cast<const float4*>(from + row(i) * columns + column())
+                            : make_float4(0, 0, 0, 0);
   }
-  // Bits of the largest magnitude among the warp's numbers; a NaN is larger than all.
-  __device__ uint32_t largest() const {
-    uint32_t most = 0;
-    const auto look = [&](float value) {
-      const uint32_t bits = __float_as_uint(value) & 0x7fffffffu;
-      most = bits > most ? bits : most;
-    };
+
+  // Starts a copy of the thread's numbers for itself alone, so it needs no barrier.
+  __device__ static void start_copy(float* copy, const float* from, int present) {
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      look(x[i].x);
-      look(x[i].y);
-      look(x[i].z);
-      look(x[i].w);
-    }
-    return warp_maximum(most);
-  }
-  template <bool exact>
-  __device__ void store(Half* to, int plane, float up) const {
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      if (row(i) >= rows) break;
-      Half* place = to + row(i) * stride + column();
-      const float a = x[i].x * up, b = x[i].y * up, c = x[i].z * up, d = x[i].w * up;
-      const uint32_t first = pack_halves(a, b), second = pack_halves(c, d);
-      *reinterpret_cast<uint2*>(place) = make_uint2(first, second);
-      if constexpr (exact) {
-        const float2 p = unpack_halves(first), q = unpack_halves(second);
-        *reinterpret_cast<uint2*>(place + plane) =
-            make_uint2(pack_halves(a - p.x, b - p.y), pack_halves(c - q.x, d - q.y));
+      float* to = copied(copy, i);
+      if (row(i) < present) {
+        copy_async(to, from + row(i) * columns + column());
+      } else {
+        *reinterpret_cast<float4*>(to) = make_float4(0, 0, 0, 0);
       }
     }
   }
+  __device__ static float4 load_copy(const float* copy, int i) {
+    return *reinterpret_cast<const float4*>(copied(const_cast<float*>(copy), i));
+  }
+
+  template <bool exact>
+  __device__ static void store(Half* to, int plane, float4 x, float up, int i) {
+    if (row(i) >= rows) return;
+    Half* place = to + row(i) * stride + column();
+    const float a = x.x * up, b = x.y * up, c = x.z * up, d = x.w * up;
+    const uint32_t first = pack_halves(a, b), second = pack_halves(c, d);
+    *reinterpret_cast<uint2*>(place) = make_uint2(first, second);
+    if constexpr (exact) {
+      const float2 p = unpack_halves(first), q = unpack_halves(second);
+      *reinterpret_cast<uint2*>(place + plane) =
+          make_uint2(pack_halves(a - p.x, b - p.y), pack_halves(c - q.x, d - q.y));
+    }
+  }
+
+ private:
+  __device__ static float* copied(float* copy, int i) {
+    return copy + 4 * (i * threads + static_cast<int>(threadIdx.x));
+  }
 };
 
+// Bits of the largest magnitude; a NaN is larger than all numbers.
+__device__ inline uint32_t largest_of(uint32_t most, float4 x) {
+  const auto larger = [](uint32_t bits, float y) {
+    const uint32_t other = __float_as_uint(y) & 0x7fffffffu;
+    return other > bits ? other : bits;
+  };
+  return larger(larger(larger(larger(most, x.x), x.y), x.z), x.w);
+}
+
 // The largest of all warps' numbers; two barriers apart, `slots` may be used again.
-template <int warps>
 __device__ inline void put_largest(uint32_t* slots, uint32_t largest, int warp, int lane) {
-  if (lane == 0) slots[warp] = largest;
+  const uint32_t of_warp = warp_maximum(largest);
+  if (lane == 0) slots[warp] = of_warp;
 }
 template <int warps>
 __device__ inline uint32_t get_largest(const uint32_t* slots, int lane) {
@@ -210,12 +219,20 @@ __device__ inline Maps load_maps(Half* shared, uint32_t* slots, const float* wei
       shared, shared + matrix_halves, shared + 2 * matrix_halves, 3 * matrix_halves, {}, {}, {}};
 #pragma unroll 1
   for (int i = 0; i < 3; ++i) {
-    Matrix matrix;
-    matrix.load(weights + i * columns * columns, columns);
-    put_largest<warps>(slots + 32 * i, matrix.largest(), warp, lane);
+    float4 x[Matrix::count];
+    uint32_t most = 0;
+#pragma unroll
+    for (int j = 0; j < Matrix::count; ++j) {
+      x[j] = Matrix::load(weights + i * columns * columns, columns, j);
+      most = largest_of(most, x[j]);
+    }
+    put_largest(slots + 32 * i, most, warp, lane);
     __syncthreads();
     const Scale scale = scale_of(get_largest<warps>(slots + 32 * i, lane));
-    matrix.template store<exact>(shared + i * matrix_halves, maps.plane, scale.up);
+#pragma unroll
+    for (int j = 0; j < Matrix::count; ++j) {
+      Matrix::template store<exact>(shared + i * matrix_halves, maps.plane, x[j], scale.up, j);
+    }
     if (i == 0) maps.m_scale = scale;
     if (i == 1) maps.v_scale = scale;
     if (i == 2) maps.p_scale = scale;
