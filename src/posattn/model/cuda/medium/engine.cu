@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "posattn/kernels/cuda/product.h"
+#include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/folding/layout.h"
 #include "posattn/model/cuda/large/decoder.h"
@@ -64,8 +65,14 @@ class FusedMediumEngine : public StepEngine {
     const FoldingStep folding = {
         data.slots, parameters,       folded_.data(), folded_gradients_.data(),
         gradients,  partials_.data(), stream};
+    FoldingStep attention = folding;
+    attention.stream = aside_.get();
+    begin_.record(stream);
+    aside_.wait_for(begin_);
+    attention_.enqueue(attention);
+    done_.record(attention.stream);
     folding_.enqueue_fold(folding);
-    attention_.enqueue(folding);
+    check(cudaStreamWaitEvent(stream, done_.get(), 0), "cudaStreamWaitEvent");
 
     medium::enqueue_first_forward(layer(data, 0), stream);
     for (int l = 1; l < layout_.depth; ++l) {
@@ -81,8 +88,12 @@ class FusedMediumEngine : public StepEngine {
                        sizes_.groups, 1, layout_.size(), stream,
                        {losses_.data(), sizes_.groups, losses});
 
+    begin_.record(stream);
+    aside_.wait_for(begin_);
+    attention_.enqueue_gradient(attention);
+    done_.record(attention.stream);
     folding_.enqueue_unfold(folding);
-    attention_.enqueue_gradient(folding);
+    check(cudaStreamWaitEvent(stream, done_.get(), 0), "cudaStreamWaitEvent");
   }
 
   const char* name() const override { return "fused-medium"; }
@@ -127,6 +138,9 @@ class FusedMediumEngine : public StepEngine {
   DeviceBuffer<float> positions_;  // P by formula
   medium::Folding folding_;
   LargePositionalAttention attention_;
+  // Attention and folding know nothing of each other: these do attention meanwhile.
+  Stream aside_{Stream::independent};
+  Event begin_, done_;
   DeviceBuffer<float> folded_, folded_gradients_;
   DeviceBuffer<float> rows_;
   DeviceBuffer<float> partials_;
