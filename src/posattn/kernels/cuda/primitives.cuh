@@ -87,6 +87,13 @@ __device__ inline void load_matrices(uint32_t (&out)[4], const void* row) {
 // The largest of a warp's numbers.
 __device__ inline uint32_t warp_maximum(uint32_t x) { return __reduce_max_sync(0xffffffffu, x); }
 
+// x, but the compiler does not know: what follows from it is computed here, where it would keep
+// registers if it were computed ahead of a loop.
+__device__ inline int computed_here(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 // Asks for a line of global memory that is needed soon.
 __device__ inline void prefetch(const void* global) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(global));

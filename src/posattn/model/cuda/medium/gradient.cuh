@@ -13,7 +13,7 @@ struct MapGradient {
   using S = Sizes<exact, node_tiles>;
   float sum[S::gradient_share][2][4] = {};
 
-  __device__ void add(const Half* y, const Half* x, int plane, float factor, int warp, int lane) {
+  __device__ void add(const Half* y, const Half* x, float factor, int warp, int lane) {
 #pragma unroll
     for (int i = 0; i < S::gradient_share; ++i) {
       const int unit = warp + i * S::warps;
@@ -23,8 +23,8 @@ struct MapGradient {
       float c[2][4] = {};
 #pragma unroll
       for (int k = 0; k < S::row_tiles; ++k) {
-        multiply(c, load_operand<exact, true>(a + 16 * k * stride, plane),
-                 load_operand<exact, true>(b + 16 * k * stride, plane));
+        multiply(c, load_operand<exact, true, S::plane>(a + 16 * k * stride),
+                 load_operand<exact, true, S::plane>(b + 16 * k * stride));
       }
       add_scaled(sum[i], c, factor);
     }
@@ -58,8 +58,8 @@ struct AttentionGradient {
     const int rest = unit / node_tiles;
     return {rest / node_tiles, rest % node_tiles * 16, unit % node_tiles * 16};
   }
-  __device__ void add(const Half* dz, const Half* v, int plane, float factor, int nodes,
-                      int samples, int warp, int lane) {
+  __device__ void add(const Half* dz, const Half* v, float factor, int nodes, int samples, int warp,
+                      int lane) {
 #pragma unroll
     for (int i = 0; i < S::attention_share; ++i) {
       const int unit = warp + i * S::warps;
@@ -73,8 +73,8 @@ struct AttentionGradient {
 #pragma unroll
         for (int k = 0; k < 32; k += 16) {
           const int further = sample * nodes * stride + k;
-          multiply(c, load_operand<exact, false>(a + further, plane),
-                   load_operand<exact, false>(b + further, plane));
+          multiply(c, load_operand<exact, false, S::plane>(a + further),
+                   load_operand<exact, false, S::plane>(b + further));
         }
       }
       add_scaled(sum[i], c, factor);

@@ -8,11 +8,14 @@
 namespace posattn::cuda::medium {
 namespace {
 
-constexpr int buffers = 4;  // s, du, v and then z, dz and then dv
-// Whether the next tile's rows come to shared memory while one is at work; with two planes there is
-// no room, and they come to the second-level cache.
-template <bool exact>
-constexpr bool ahead = !exact;
+// Of halves: s, du, v, dz and z; or z where v was, where there is no room. dv comes where v was, or
+// dz.
+template <class Sizes>
+constexpr int buffers = Sizes::shared_bytes(5, 0) <= most_shared_bytes ? 5 : 4;
+// Whether the next tile's rows come to shared memory while one is at work; else they come to the
+// second-level cache.
+template <class Sizes>
+constexpr bool ahead = Sizes::shared_bytes(buffers<Sizes>, 2) <= most_shared_bytes;
 
 // The threads' sums of their columns, added up in order. `shared` holds threads * 4 floats.
 template <int threads>
@@ -51,22 +54,24 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const float* folded = layer.folded + slot * layer.folded_size;
 
-  const int plane = stored_rows(S::rows, tile_samples, nodes, node_tiles) * stride;
   Half* s = reinterpret_cast<Half*>(dynamic_shared());
-  Half* du = s + S::planes * plane;
-  Half* v = du + S::planes * plane;
-  Half* dz = v + S::planes * plane;
-  Half* attention = dz + S::planes * plane;
-  Half* weights = attention + S::planes * heads * S::attention_halves;
-  float* s_copy = reinterpret_cast<float*>(weights + S::planes * 3 * matrix_halves);
+  Half* du = s + S::buffer;
+  Half* v = du + S::buffer;
+  Half* dz = v + S::buffer;
+  constexpr bool in_place = buffers<S> == 4;
+  Half* z = in_place ? v : dz + S::buffer;
+  Half* dv = in_place ? dz : v;
+  Half* attention = s + buffers<S> * S::buffer;
+  Half* weights = attention + S::attention_buffer;
+  float* s_copy = reinterpret_cast<float*>(weights + S::maps_buffer);
   using Tile = Rows<S::threads, S::rows>;
-  float* du_copy = s_copy + Tile::floats;
+  float* du_copy = s_copy + S::rows * columns;
   const auto place_of = [&](int first) {
     return (int64_t{slot} * layer.samples + first) * nodes * columns;
   };
   const auto start = [&](int first) {
     const int rows = min(tile_samples, last - first) * nodes;
-    if constexpr (ahead<exact>) {
+    if constexpr (ahead<S>) {
       Tile::start_copy(s_copy, layer.rows + place_of(first), rows);
       Tile::start_copy(du_copy, layer.errors + place_of(first), rows);
       commit_copies();
@@ -84,8 +89,6 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
   load_attention<exact, node_tiles>(attention, folded + layer.attention, nodes, warp, lane);
   __syncthreads();  // `largest` is read no more
 
-  const int first_row = warp / 2 * 16, first_column = warp % 2 * 32;
-  const int row_place = first_row * stride, tile_place = row_place + first_column;
   MapGradient<exact, node_tiles> dm, dp, dv_map;
   AttentionGradient<exact, node_tiles> dattention;
   float4 column_sums = make_float4(0, 0, 0, 0);
@@ -93,14 +96,13 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
     const int samples = min(tile_samples, last - sample), rows = samples * nodes;
     const int64_t place = place_of(sample);
     float4 s_rows[Tile::count], du_rows[Tile::count];
-    if constexpr (ahead<exact>) wait_copies<0>();
+    if constexpr (ahead<S>) wait_copies<0>();
     uint32_t s_most = 0, du_most = 0;
 #pragma unroll
     for (int i = 0; i < Tile::count; ++i) {
-      s_rows[i] =
-          ahead<exact> ? Tile::load_copy(s_copy, i) : Tile::load(layer.rows + place, rows, i);
+      s_rows[i] = ahead<S> ? Tile::load_copy(s_copy, i) : Tile::load(layer.rows + place, rows, i);
       du_rows[i] =
-          ahead<exact> ? Tile::load_copy(du_copy, i) : Tile::load(layer.errors + place, rows, i);
+          ahead<S> ? Tile::load_copy(du_copy, i) : Tile::load(layer.errors + place, rows, i);
       s_most = largest_of(s_most, s_rows[i]);
       du_most = largest_of(du_most, du_rows[i]);
       column_sums.x += du_rows[i].x;
@@ -115,8 +117,8 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
     const Scale du_scale = scale_of(get_largest<S::warps>(largest + 32, lane));
 #pragma unroll
     for (int i = 0; i < Tile::count; ++i) {
-      Tile::template store<exact>(s, plane, s_rows[i], s_scale.up, i);
-      Tile::template store<exact>(du, plane, du_rows[i], du_scale.up, i);
+      Tile::template store<exact, S::plane>(s, s_rows[i], s_scale.up, i);
+      Tile::template store<exact, S::plane>(du, du_rows[i], du_scale.up, i);
     }
     if (sample + tile_samples < last) start(sample + tile_samples);
     __syncthreads();
@@ -125,56 +127,56 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
     const float dz_down = du_scale.down * maps.p_scale.down * (1 / product_down);
     const float dv_down = dz_down * (1 / gathered_down);
     {
+      const WarpTile at(computed_here(warp));
+      const int here = computed_here(lane);
       float products[2][2][4] = {};
-      multiply_rows<exact, false>(products, s + row_place, plane, maps.v + first_column * stride,
-                                  maps.plane, lane);
-      store_rows<exact>(v + tile_place, plane, products, product_down, lane);
+      multiply_rows<exact, false, S::plane>(products, s + at.row * stride,
+                                            maps.v + at.column * stride, here);
+      store_rows<exact, S::plane>(v + at.place(), products, product_down, here);
     }
     {
+      const WarpTile at(computed_here(warp));
+      const int here = computed_here(lane);
       float products[2][2][4] = {};
-      multiply_rows<exact, true>(products, du + row_place, plane, maps.p + first_column, maps.plane,
-                                 lane);
-      store_rows<exact>(dz + tile_place, plane, products, product_down, lane);
+      multiply_rows<exact, true, S::plane>(products, du + at.row * stride, maps.p + at.column,
+                                           here);
+      store_rows<exact, S::plane>(dz + at.place(), products, product_down, here);
     }
-    dm.add(du, s, plane, du_scale.down * s_scale.down, warp, lane);
+    dm.add(du, s, du_scale.down * s_scale.down, computed_here(warp), computed_here(lane));
     __syncthreads();
     {
-      dattention.add(dz, v, plane, dz_down * v_down, nodes, samples, warp, lane);
-      Mixed<exact, node_tiles, false> z;
-      z.mix(attention, v, plane, nodes, samples, warp, lane);
-      __syncthreads();  // v is read no more
-      z.store(v, plane, attention_down, nodes, samples, warp, lane);
+      dattention.add(dz, v, dz_down * v_down, nodes, samples, computed_here(warp),
+                     computed_here(lane));
+      const Mixing<exact, node_tiles, false> mixing = {
+          attention, v, nodes, samples, computed_here(warp), computed_here(lane)};
+      in_place ? mixing.mix_in_place(z, attention_down) : mixing.mix_to(z, attention_down);
     }
     __syncthreads();
     {
-      dp.add(du, v, plane, du_scale.down * v_down, warp, lane);
-      Mixed<exact, node_tiles, true> dv;
-      dv.mix(attention, dz, plane, nodes, samples, warp, lane);
-      __syncthreads();  // dz is read no more
-      dv.store(dz, plane, attention_down * gathered_down, nodes, samples, warp, lane);
+      dp.add(du, z, du_scale.down * v_down, computed_here(warp), computed_here(lane));
+      const Mixing<exact, node_tiles, true> mixing = {
+          attention, dz, nodes, samples, computed_here(warp), computed_here(lane)};
+      constexpr float factor = attention_down * gathered_down;
+      in_place ? mixing.mix_in_place(dv, factor) : mixing.mix_to(dv, factor);
     }
     __syncthreads();
-    dv_map.add(dz, s, plane, dv_down * s_scale.down, warp, lane);
-    float ds[2][2][4] = {};
-    {
-      float products[2][2][4] = {};
-      multiply_rows<exact, true>(products, du + row_place, plane, maps.m + first_column, maps.plane,
-                                 lane);
-      add_scaled(ds[0], products[0], du_scale.down * maps.m_scale.down);
-      add_scaled(ds[1], products[1], du_scale.down * maps.m_scale.down);
-    }
-    {
-      float products[2][2][4] = {};
-      multiply_rows<exact, true>(products, dz + row_place, plane, maps.v + first_column, maps.plane,
-                                 lane);
-      add_scaled(ds[0], products[0], dv_down * maps.v_scale.down);
-      add_scaled(ds[1], products[1], dv_down * maps.v_scale.down);
-    }
-    float* to = layer.previous_errors + place + first_column + 2 * (lane & 3);
-    const Half* signs = s + first_column + 2 * (lane & 3);
+    dv_map.add(dv, s, dv_down * s_scale.down, computed_here(warp), computed_here(lane));
+    const WarpTile at(computed_here(warp));
+    const int here = computed_here(lane);
+    float ds[2][2][4] = {}, products[2][2][4] = {};
+    multiply_rows<exact, true, S::plane>(products, du + at.row * stride, maps.m + at.column, here);
+    add_scaled(ds[0], products[0], du_scale.down * maps.m_scale.down);
+    add_scaled(ds[1], products[1], du_scale.down * maps.m_scale.down);
+    clear(products[0]);
+    clear(products[1]);
+    multiply_rows<exact, true, S::plane>(products, dv + at.row * stride, maps.v + at.column, here);
+    add_scaled(ds[0], products[0], dv_down * maps.v_scale.down);
+    add_scaled(ds[1], products[1], dv_down * maps.v_scale.down);
+    float* to = layer.previous_errors + place + at.column + 2 * (here & 3);
+    const Half* signs = s + at.column + 2 * (here & 3);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = first_row + (lane >> 2) + 8 * half;
+      const int row = at.row + (here >> 2) + 8 * half;
       if (row >= rows) break;
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
@@ -217,10 +219,8 @@ void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stre
   with_sizes(layer.nodes, precision, [&]<bool exact, int node_tiles>() {
     using S = Sizes<exact, node_tiles>;
     const int samples = S::rows / layer.nodes;
-    const int plane = stored_rows(S::rows, samples, layer.nodes, node_tiles) * stride;
-    const size_t bytes = sizeof(Half) * S::planes *
-                             (buffers * plane + heads * S::attention_halves + 3 * matrix_halves) +
-                         (ahead<exact> ? sizeof(float) * 2 * Rows<S::threads, S::rows>::floats : 0);
+    constexpr int bytes = S::shared_bytes(buffers<S>, ahead<S> ? 2 : 0);
+    static_assert(bytes <= most_shared_bytes);
     const auto kernel = &medium_backward_kernel<exact, node_tiles>;
     allow_shared_bytes(kernel, bytes);
     launch(kernel, dim3(groups(layer, precision), layer.slots), dim3(S::threads), bytes, stream,

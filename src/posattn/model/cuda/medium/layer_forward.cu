@@ -23,14 +23,13 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
   const int nodes = layer.nodes;
   const float* folded = layer.folded + slot * layer.folded_size;
 
-  const int plane = stored_rows(S::rows, tile_samples, nodes, node_tiles) * stride;
   Half* s = reinterpret_cast<Half*>(dynamic_shared());
-  Half* v = s + S::planes * plane;
-  Half* z = v + S::planes * plane;
-  Half* attention = z + S::planes * plane;
-  Half* weights = attention + S::planes * heads * S::attention_halves;
+  Half* v = s + S::buffer;
+  Half* z = v + S::buffer;
+  Half* attention = z + S::buffer;
+  Half* weights = attention + S::attention_buffer;
   // The next tile's rows as they come.
-  float* copy = reinterpret_cast<float*>(weights + S::planes * 3 * matrix_halves);
+  float* copy = reinterpret_cast<float*>(weights + S::maps_buffer);
   using Tile = Rows<S::threads, S::rows>;
   const auto place_of = [&](int first) {
     return (int64_t{slot} * layer.samples + first) * nodes * columns;
@@ -67,19 +66,20 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
     const Scale scale = scale_of(get_largest<S::warps>(largest, lane));
 #pragma unroll
     for (int i = 0; i < Tile::count; ++i) {
-      Tile::template store<exact>(s, plane, Tile::load_copy(copy, i), scale.up, i);
+      Tile::template store<exact, S::plane>(s, Tile::load_copy(copy, i), scale.up, i);
     }
     if (sample + tile_samples < last) start(sample + tile_samples);
     __syncthreads();
     float u[2][2][4];
     {
       float values[2][2][4] = {};
-      multiply_rows<exact, false>(values, s + first_row * stride, plane,
-                                  maps.v + first_column * stride, maps.plane, lane);
-      store_rows<exact>(v + first_row * stride + first_column, plane, values, product_down, lane);
+      multiply_rows<exact, false, S::plane>(values, s + first_row * stride,
+                                            maps.v + first_column * stride, lane);
+      store_rows<exact, S::plane>(v + first_row * stride + first_column, values, product_down,
+                                  lane);
       float products[2][2][4] = {};
-      multiply_rows<exact, false>(products, s + first_row * stride, plane,
-                                  maps.m + first_column * stride, maps.plane, lane);
+      multiply_rows<exact, false, S::plane>(products, s + first_row * stride,
+                                            maps.m + first_column * stride, lane);
       const float down = scale.down * maps.m_scale.down;
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
@@ -93,15 +93,12 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
       }
     }
     __syncthreads();
-    {
-      Mixed<exact, node_tiles, false> mixed;
-      mixed.mix(attention, v, plane, nodes, samples, warp, lane);
-      mixed.store(z, plane, attention_down, nodes, samples, warp, lane);
-    }
+    Mixing<exact, node_tiles, false>{attention, v, nodes, samples, warp, lane}.mix_to(
+        z, attention_down);
     __syncthreads();
     float products[2][2][4] = {};
-    multiply_rows<exact, false>(products, z + first_row * stride, plane,
-                                maps.p + first_column * stride, maps.plane, lane);
+    multiply_rows<exact, false, S::plane>(products, z + first_row * stride,
+                                          maps.p + first_column * stride, lane);
     // In steps, so that small factors of small numbers do not vanish.
     const float down = scale.down * maps.v_scale.down * (1 / product_down);
     float* output = layer.output + place + first_column + 2 * (lane & 3);
@@ -147,10 +144,8 @@ void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t strea
   with_sizes(layer.nodes, precision, [&]<bool exact, int node_tiles>() {
     using S = Sizes<exact, node_tiles>;
     const int samples = S::rows / layer.nodes;
-    const int plane = stored_rows(S::rows, samples, layer.nodes, node_tiles) * stride;
-    const size_t bytes = sizeof(Half) * S::planes *
-                             (buffers * plane + heads * S::attention_halves + 3 * matrix_halves) +
-                         sizeof(float) * Rows<S::threads, S::rows>::floats;
+    constexpr int bytes = S::shared_bytes(buffers, 1);
+    static_assert(bytes <= most_shared_bytes);
     const auto kernel = &medium_forward_kernel<exact, node_tiles>;
     allow_shared_bytes(kernel, bytes);
     const int64_t all = ceil_div(layer.samples, samples);

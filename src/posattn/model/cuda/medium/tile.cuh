@@ -18,6 +18,7 @@ using Half = uint16_t;
 // 144 bytes: eight rows start in different banks, which is what load_matrices needs.
 constexpr int stride = columns + 8;
 constexpr int matrix_halves = columns * stride;
+constexpr int maps_plane = 3 * matrix_halves;
 
 // Sizes of a kernel for up to 16 `node_tiles` nodes: 16 `row_tiles` rows are a tile, two warps have
 // sixteen rows, one for each half of the columns.
@@ -42,13 +43,26 @@ struct Sizes {
   static constexpr int mixed_share = (most_samples * 4 * node_tiles + warps - 1) / warps;
   // Of a 64 x 64 gradient.
   static constexpr int gradient_share = (16 + warps - 1) / warps;
+  // Rows that a buffer needs, of any number of nodes: products read whole sixteens of the last
+  // sample's nodes.
+  static constexpr int stored_rows() {
+    int most = rows;
+    for (int nodes = fewest; nodes <= 16 * node_tiles; ++nodes) {
+      const int needed = (rows / nodes - 1) * nodes + 16 * node_tiles;
+      most = needed > most ? needed : most;
+    }
+    return most;
+  }
+  static constexpr int plane = stored_rows() * stride;
+  static constexpr int buffer = planes * plane;
+  static constexpr int attention_buffer = planes * heads * attention_halves;
+  static constexpr int maps_buffer = planes * 3 * matrix_halves;
+  // Bytes of shared memory with so many buffers of halves and of rows as they come.
+  static constexpr int shared_bytes(int buffers, int copies) {
+    return 2 * (buffers * buffer + attention_buffer + maps_buffer) + copies * 4 * rows * columns;
+  }
 };
-
-// Rows that a buffer needs: products read whole sixteens of the last sample's nodes.
-__host__ __device__ constexpr int stored_rows(int rows, int samples, int nodes, int node_tiles) {
-  const int needed = (samples - 1) * nodes + 16 * node_tiles;
-  return needed > rows ? needed : rows;
-}
+constexpr int most_shared_bytes = 226 << 10;  // beside the kernels' own arrays
 
 // A power of two and its reciprocal.
 struct Scale {
@@ -69,8 +83,8 @@ constexpr float product_down = 1.0f / (1 << 22);
 constexpr float gathered_down = 1.0f / 128;
 
 // Two neighbours of a matrix.
-template <bool exact>
-__device__ inline void store_pair(Half* place, int plane, float x, float y) {
+template <bool exact, int plane>
+__device__ inline void store_pair(Half* place, float x, float y) {
   const uint32_t high = pack_halves(x, y);
   *reinterpret_cast<uint32_t*>(place) = high;
   if constexpr (exact) {
@@ -84,8 +98,8 @@ template <bool exact>
 struct Operand {
   uint32_t high[4], low[exact ? 4 : 1];
 };
-template <bool exact, bool transposed>
-__device__ inline Operand<exact> load_operand(const Half* place, int plane) {
+template <bool exact, bool transposed, int plane>
+__device__ inline Operand<exact> load_operand(const Half* place) {
   Operand<exact> out;
   load_matrices<transposed>(out.high, place);
   if constexpr (exact) load_matrices<transposed>(out.low, place + plane);
@@ -136,7 +150,6 @@ __device__ inline void add_scaled(float (&to)[2][4], const float (&c)[2][4], flo
 template <int threads, int rows>
 struct Rows {
   static constexpr int count = (16 * rows + threads - 1) / threads;
-  static constexpr int floats = 4 * count * threads;  // of a copy in shared memory
 
   __device__ static int row(int i) {
     return static_cast<int>(threadIdx.x) / 16 + i * (threads / 16);
@@ -165,8 +178,8 @@ struct Rows {
     return *reinterpret_cast<const float4*>(copied(const_cast<float*>(copy), i));
   }
 
-  template <bool exact>
-  __device__ static void store(Half* to, int plane, float4 x, float up, int i) {
+  template <bool exact, int plane>
+  __device__ static void store(Half* to, float4 x, float up, int i) {
     if (row(i) >= rows) return;
     Half* place = to + row(i) * stride + column();
     const float a = x.x * up, b = x.y * up, c = x.z * up, d = x.w * up;
@@ -207,7 +220,6 @@ __device__ inline uint32_t get_largest(const uint32_t* slots, int lane) {
 // The weights of a slot's layer in shared memory, made once a block.
 struct Maps {
   Half *m, *v, *p;
-  int plane;
   Scale m_scale, v_scale, p_scale;
 };
 template <bool exact, int threads>
@@ -215,8 +227,7 @@ __device__ inline Maps load_maps(Half* shared, uint32_t* slots, const float* wei
                                  int lane) {
   constexpr int warps = threads / 32;
   using Matrix = Rows<threads, columns>;
-  Maps maps = {
-      shared, shared + matrix_halves, shared + 2 * matrix_halves, 3 * matrix_halves, {}, {}, {}};
+  Maps maps = {shared, shared + matrix_halves, shared + 2 * matrix_halves, {}, {}, {}};
 #pragma unroll 1
   for (int i = 0; i < 3; ++i) {
     float4 x[Matrix::count];
@@ -231,7 +242,7 @@ __device__ inline Maps load_maps(Half* shared, uint32_t* slots, const float* wei
     const Scale scale = scale_of(get_largest<warps>(slots + 32 * i, lane));
 #pragma unroll
     for (int j = 0; j < Matrix::count; ++j) {
-      Matrix::template store<exact>(shared + i * matrix_halves, maps.plane, x[j], scale.up, j);
+      Matrix::template store<exact, maps_plane>(shared + i * matrix_halves, x[j], scale.up, j);
     }
     if (i == 0) maps.m_scale = scale;
     if (i == 1) maps.v_scale = scale;
@@ -250,8 +261,8 @@ __device__ inline void load_attention(Half* shared, const float* attention, int 
     Half* to = shared + head * S::attention_halves + i * S::attention_stride;
     for (int j = 2 * lane; j < nodes; j += 64) {
       const float* from = attention + row * nodes + j;
-      store_pair<exact>(to + j, heads * S::attention_halves, from[0] * attention_up,
-                        j + 1 < nodes ? from[1] * attention_up : 0);
+      store_pair<exact, heads * S::attention_halves>(to + j, from[0] * attention_up,
+                                                     j + 1 < nodes ? from[1] * attention_up : 0);
     }
   }
 }
@@ -262,29 +273,35 @@ __device__ inline void fill_with_zeros(Half* shared, int halves, int threads) {
   }
 }
 
+// The sixteen rows and 32 columns of a tile that a warp has.
+struct WarpTile {
+  __device__ explicit WarpTile(int warp) : row(warp / 2 * 16), column(warp % 2 * 32) {}
+  __device__ int place() const { return row * stride + column; }
+  int row, column;
+};
+
 // c[pair] += rows W^T (W [out][in]; `transposed`: rows W) for sixteen rows and 32 columns: the
 // warp's. `rows` and `weights` are at their first row and column.
-template <bool exact, bool transposed>
-__device__ inline void multiply_rows(float (&c)[2][2][4], const Half* rows, int row_plane,
-                                     const Half* weights, int weight_plane, int lane) {
+template <bool exact, bool transposed, int plane>
+__device__ inline void multiply_rows(float (&c)[2][2][4], const Half* rows, const Half* weights,
+                                     int lane) {
   const Half* a_place = rows + upright(lane, stride);
   const Half* b_place = weights + (transposed ? upright(lane, stride) : turned(lane, stride));
 #pragma unroll
   for (int k = 0; k < columns; k += 16) {
-    const Operand<exact> a = load_operand<exact, false>(a_place + k, row_plane);
+    const Operand<exact> a = load_operand<exact, false, plane>(a_place + k);
 #pragma unroll
     for (int pair = 0; pair < 2; ++pair) {
       const Half* place =
           transposed ? b_place + k * stride + 16 * pair : b_place + 16 * pair * stride + k;
-      multiply(c[pair], a, load_operand<exact, transposed>(place, weight_plane));
+      multiply(c[pair], a, load_operand<exact, transposed, maps_plane>(place));
     }
   }
 }
 
 // The warp's sixteen rows by 32 columns -> shared memory.
-template <bool exact>
-__device__ inline void store_rows(Half* to, int plane, const float (&c)[2][2][4], float factor,
-                                  int lane) {
+template <bool exact, int plane>
+__device__ inline void store_rows(Half* to, const float (&c)[2][2][4], float factor, int lane) {
   Half* place = to + (lane >> 2) * stride + 2 * (lane & 3);
 #pragma unroll
   for (int pair = 0; pair < 2; ++pair) {
@@ -292,17 +309,18 @@ __device__ inline void store_rows(Half* to, int plane, const float (&c)[2][2][4]
     for (int n = 0; n < 2; ++n) {
       const float(&x)[4] = c[pair][n];
       Half* at = place + 16 * pair + 8 * n;
-      store_pair<exact>(at, plane, factor * x[0], factor * x[1]);
-      store_pair<exact>(at + 8 * stride, plane, factor * x[2], factor * x[3]);
+      store_pair<exact, plane>(at, factor * x[0], factor * x[1]);
+      store_pair<exact, plane>(at + 8 * stride, factor * x[2], factor * x[3]);
     }
   }
 }
 
-// Mixed tiles of a warp: z = A v, or A^T v, for sixteen nodes of a sample and sixteen columns each.
+// Mixing, z = A v or A^T v: a warp takes sixteen nodes of a sample and sixteen columns at a time.
 template <bool exact, int node_tiles, bool transposed>
-struct Mixed {
+struct Mixing {
   using S = Sizes<exact, node_tiles>;
-  float c[S::mixed_share][2][4];
+  const Half *attention, *v;
+  int nodes, samples, warp, lane;
 
   struct Place {
     int sample, node, column;
@@ -311,45 +329,56 @@ struct Mixed {
     const int rest = unit / 4;
     return {rest / node_tiles, rest % node_tiles * 16, unit % 4 * 16};
   }
-  __device__ void mix(const Half* attention, const Half* v, int plane, int nodes, int samples,
-                      int warp, int lane) {
-    const int a_lane =
-        transposed ? turned(lane, S::attention_stride) : upright(lane, S::attention_stride);
-    const int b_lane = upright(lane, stride);
+  __device__ int units() const { return samples * 4 * node_tiles; }
+
+  __device__ void mix(float (&c)[2][4], int unit) const {
+    const Place at = place(unit);
+    const Half* a_place =
+        attention + at.column / 32 * S::attention_halves +
+        (transposed ? turned(lane, S::attention_stride) + at.node
+                    : upright(lane, S::attention_stride) + at.node * S::attention_stride);
+    const Half* b_place = v + at.sample * nodes * stride + at.column + upright(lane, stride);
+    clear(c);
 #pragma unroll
-    for (int i = 0; i < S::mixed_share; ++i) {
-      const int unit = warp + i * S::warps;
-      if (unit >= samples * 4 * node_tiles) break;
-      const Place at = place(unit);
-      clear(c[i]);
-      const Half* a_place = attention + at.column / 32 * S::attention_halves + a_lane +
-                            (transposed ? at.node : at.node * S::attention_stride);
-      const Half* b_place = v + at.sample * nodes * stride + at.column + b_lane;
+    for (int k = 0; k < 16 * node_tiles; k += 16) {
+      const Operand<exact> a = load_operand<exact, transposed, heads * S::attention_halves>(
+          a_place + (transposed ? k * S::attention_stride : k));
+      multiply(c, a, load_operand<exact, true, S::plane>(b_place + k * stride));
+    }
+  }
+  __device__ void store(Half* to, const float (&c)[2][4], float factor, int unit) const {
+    const Place at = place(unit);
+    const int node = at.node + (lane >> 2);
+    Half* place = to + (at.sample * nodes + node) * stride + at.column + 2 * (lane & 3);
 #pragma unroll
-      for (int k = 0; k < 16 * node_tiles; k += 16) {
-        const Operand<exact> a = load_operand<exact, transposed>(
-            a_place + (transposed ? k * S::attention_stride : k), heads * S::attention_halves);
-        multiply(c[i], a, load_operand<exact, true>(b_place + k * stride, plane));
+    for (int n = 0; n < 2; ++n) {
+      const float(&x)[4] = c[n];
+      if (node < nodes) store_pair<exact, S::plane>(place + 8 * n, factor * x[0], factor * x[1]);
+      if (node + 8 < nodes) {
+        store_pair<exact, S::plane>(place + 8 * n + 8 * stride, factor * x[2], factor * x[3]);
       }
     }
   }
-  __device__ void store(Half* to, int plane, float factor, int nodes, int samples, int warp,
-                        int lane) const {
+
+  __device__ void mix_to(Half* to, float factor) const {
+#pragma unroll 2
+    for (int unit = warp; unit < units(); unit += S::warps) {
+      float c[2][4];
+      mix(c, unit);
+      store(to, c, factor, unit);
+    }
+  }
+  // The same where others still read what lies at `to`: there are barriers in it.
+  __device__ void mix_in_place(Half* to, float factor) const {
+    float c[S::mixed_share][2][4];
 #pragma unroll
     for (int i = 0; i < S::mixed_share; ++i) {
-      const int unit = warp + i * S::warps;
-      if (unit >= samples * 4 * node_tiles) break;
-      const Place at = place(unit);
-      const int node = at.node + (lane >> 2);
-      Half* place = to + (at.sample * nodes + node) * stride + at.column + 2 * (lane & 3);
+      if (warp + i * S::warps < units()) mix(c[i], warp + i * S::warps);
+    }
+    __syncthreads();
 #pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        const float(&x)[4] = c[i][n];
-        if (node < nodes) store_pair<exact>(place + 8 * n, plane, factor * x[0], factor * x[1]);
-        if (node + 8 < nodes) {
-          store_pair<exact>(place + 8 * n + 8 * stride, plane, factor * x[2], factor * x[3]);
-        }
-      }
+    for (int i = 0; i < S::mixed_share; ++i) {
+      if (warp + i * S::warps < units()) store(to, c[i], factor, warp + i * S::warps);
     }
   }
 };
