@@ -7,6 +7,7 @@
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/general/engine.h"
 #include "posattn/model/cuda/large/engine.h"
+#include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
@@ -27,6 +28,7 @@ const Engine engines[] = {
     {"general", general_supports, [](const FleetShape& shape) { return make_general(shape); }},
     {"fused-positional", fused_positional_supports, make_fused_positional},
     {"fused-standard", fused_standard_supports, make_fused_standard},
+    {"fused-medium", fused_medium_supports, make_fused_medium},
     {"fused-large", fused_large_supports, make_fused_large},
 };
 
@@ -91,6 +93,14 @@ TEST(StepEngines, TheFusedOnesAgreeOrRefuse) {
   EXPECT_TRUE(fused_positional_supports(bases[0]));
   EXPECT_TRUE(fused_standard_supports(bases[1]));
   check_around(bases, {"fused-positional", "fused-standard", "fused-large"});
+}
+
+TEST(StepEngines, TheOneForMoreNodesAgreesOrRefuses) {
+  ModelSpec base = spec_of("positional", 64, 2);
+  base.real_nodes = 9;
+  base = resolve(base);
+  EXPECT_TRUE(fused_medium_supports(base));
+  check_around({base}, {"fused-medium"});
 }
 
 TEST(StepEngines, ModelsWithoutBiasesTakeTheFusedOnes) {
