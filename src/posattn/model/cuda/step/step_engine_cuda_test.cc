@@ -32,10 +32,11 @@ const Engine engines[] = {
     {"fused-large", fused_large_supports, make_fused_large},
 };
 
-ModelSpec spec_of(const char* preset, int width, int heads) {
+ModelSpec spec_of(const char* preset, int width, int heads, int real_nodes = 0) {
   ModelSpec spec;
   apply_preset(preset, spec);
-  spec.real_nodes = width == 4 ? 3 : 2;  // positions as wide as x may be added to it
+  // Positions as wide as x may be added to it.
+  spec.real_nodes = real_nodes > 0 ? real_nodes : width == 4 ? 3 : 2;
   spec.width = spec.mlp_width = width;
   spec.heads = heads;
   spec.depth = 2;
@@ -96,9 +97,7 @@ TEST(StepEngines, TheFusedOnesAgreeOrRefuse) {
 }
 
 TEST(StepEngines, TheOneForMoreNodesAgreesOrRefuses) {
-  ModelSpec base = spec_of("positional", 64, 2);
-  base.real_nodes = 9;
-  base = resolve(base);
+  const ModelSpec base = spec_of("positional", 64, 2, 9);
   EXPECT_TRUE(fused_medium_supports(base));
   check_around({base}, {"fused-medium"});
 }

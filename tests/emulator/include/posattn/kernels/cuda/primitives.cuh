@@ -46,9 +46,9 @@ inline void mma_tf32(float (&c)[4], float a0, float a1, float a2, float a3, floa
 // The bits of the half nearest to x, ties to even.
 inline uint32_t half_bits(float x) {
   const uint32_t bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
-  if (rest > 0x7f800000u) return sign | 0x7e00u;                  // NaN
-  if (rest >= 0x477ff000u) return sign | 0x7c00u;                 // rounds to infinity
-  if (rest < 0x38800000u) {                                       // below 2^-14: multiples of 2^-24
+  if (rest > 0x7f800000u) return sign | 0x7e00u;   // NaN
+  if (rest >= 0x477ff000u) return sign | 0x7c00u;  // rounds to infinity
+  if (rest < 0x38800000u) {                        // below 2^-14: multiples of 2^-24
     const double multiples = std::nearbyint(std::ldexp(double{__uint_as_float(rest)}, 24));
     return sign | static_cast<uint32_t>(multiples);
   }
@@ -57,9 +57,10 @@ inline uint32_t half_bits(float x) {
 }
 inline float half_value(uint32_t half) {
   const uint32_t exponent = half >> 10 & 31u, fraction = half & 0x3ffu;
-  const double magnitude = exponent == 31  ? (fraction != 0 ? double{NAN} : double{INFINITY})
-                           : exponent == 0 ? std::ldexp(double(fraction), -24)
-                                           : std::ldexp(double(1024u + fraction), int(exponent) - 25);
+  const double magnitude = exponent == 31 ? (fraction != 0 ? double{NAN} : double{INFINITY})
+                           : exponent == 0
+                               ? std::ldexp(double(fraction), -24)
+                               : std::ldexp(double(1024u + fraction), int(exponent) - 25);
   return static_cast<float>((half & 0x8000u) != 0 ? -magnitude : magnitude);
 }
 inline uint32_t pack_halves(float first, float second) {
