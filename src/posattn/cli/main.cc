@@ -37,6 +37,7 @@ void add_commands(CommandLine& command_line) {
   add_experiments(command_line);
   add_reproduce(command_line);
   add_merge(command_line);
+  add_submit(command_line);
   add_compare(command_line);
   add_programs(command_line);
   add_compile(command_line);

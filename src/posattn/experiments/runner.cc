@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -57,6 +60,12 @@ bool count(GridSurvey& found, const fs::path& results, const Statuses& statuses,
   if (known != statuses.end()) ++found.failed;
   if (fs::exists(folder_of(results, key) / "manifest.json")) ++found.begun;
   return true;
+}
+
+// The lines of its metrics.
+int64_t recorded_epochs(const fs::path& folder) {
+  std::ifstream metrics(folder / "metrics.jsonl", std::ios::binary);
+  return std::count(std::istreambuf_iterator<char>(metrics), {}, '\n');
 }
 
 // The manifest goes last: without it, what a kill leaves would look like something else's folder.
@@ -254,6 +263,7 @@ GridSurvey& GridSurvey::operator+=(const GridSurvey& other) {
   diverged += other.diverged;
   failed += other.failed;
   begun += other.begun;
+  epochs += other.epochs;
   return *this;
 }
 
@@ -266,7 +276,10 @@ std::vector<PartSurvey> survey(const fs::path& results, const std::vector<Experi
   for (const ExperimentRun& run : shard ? runs_of_shard(wanted, *shard) : each_once(wanted)) {
     const auto [place, is_new] = places.try_emplace({run.task, run.line}, parts.size());
     if (is_new) parts.push_back({run.task, run.line, {}});
-    count(parts[place->second].found, folder, statuses, run.key);
+    GridSurvey& found = parts[place->second].found;
+    found.epochs += count(found, folder, statuses, run.key)
+                        ? recorded_epochs(folder_of(folder, run.key))
+                        : run.config.epochs;
   }
   return parts;
 }

@@ -26,6 +26,8 @@ struct GridSurvey {
   int64_t done = 0, diverged = 0;  // need nothing more: they would give the same again
   int64_t failed = 0;              // of the missing ones: tried before
   int64_t begun = 0;               // likewise: have a folder to go on from
+  // Recorded by the runs so far; all of a run that needs nothing more. Only survey() counts them.
+  int64_t epochs = 0;
   int64_t missing() const { return runs - done - diverged; }
   GridSurvey& operator+=(const GridSurvey& other);
 };
