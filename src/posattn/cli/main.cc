@@ -12,6 +12,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
+#include "posattn/mpi/ranks.h"
 
 namespace posattn {
 namespace {
@@ -131,5 +132,7 @@ ExitCode run_and_report(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   posattn::secure_standard_streams();
-  return static_cast<int>(posattn::run_and_report(argc, argv));
+  const int code = static_cast<int>(posattn::run_and_report(argc, argv));
+  posattn::abandon_ranks(code);
+  return code;
 }
