@@ -31,14 +31,14 @@ Batch part_of(const Batch& whole, int number, int of) {
           rows(whole.labels, whole.samples, begin, end)};
 }
 
-int64_t terms_of(Loss loss, const Batch& batch, std::span<const uint8_t> mask) {
-  if (loss == Loss::squared_error) return batch.samples;
-  const auto nodes = static_cast<std::size_t>(batch.real_nodes);
-  const std::size_t columns = mask.size() / nodes;
+int64_t terms_of(const ModelSpec& spec, const Batch& batch, std::span<const uint8_t> mask) {
+  if (spec.loss == Loss::squared_error) return batch.samples;
+  const int64_t read = spec.nodes_read(batch.real_nodes);
   int64_t count = 0;
-  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
-    const bool in_mask = mask.empty() || mask[i % nodes * columns] != 0;
-    if (in_mask && batch.labels[i] >= 0) ++count;
+  for (int64_t row = 0; row < batch.samples * batch.real_nodes; ++row) {
+    const int64_t node = row % batch.real_nodes;
+    const bool in_mask = mask.empty() || mask[node * spec.output_columns] != 0;
+    if (node < read && in_mask && batch.labels[row] >= 0) ++count;
   }
   return count;
 }
@@ -49,12 +49,12 @@ std::optional<double> DataParallelSteps::gradient(Network& network,
                                                   bool stop, Parameters<float>& gradient) {
   const std::span<float> values = gradient.values();
   const Batch part = part_of(batch, ranks_.rank(), ranks_.size());
-  const int64_t terms = terms_of(network.spec().loss, part, mask);
+  const int64_t terms = terms_of(network.spec(), part, mask);
   summed_.assign(values.size() + extra_numbers, 0);
   double loss = 0;
   if (terms > 0 && !stop) {
-    const double share = static_cast<double>(terms) /
-                         static_cast<double>(terms_of(network.spec().loss, batch, mask));
+    const double share =
+        static_cast<double>(terms) / static_cast<double>(terms_of(network.spec(), batch, mask));
     loss = share * network.gradient(parameters, part, mask, gradient);
     std::ranges::transform(values, summed_.begin(),
                            [share](float value) { return static_cast<float>(share) * value; });

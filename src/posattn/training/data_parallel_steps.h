@@ -25,7 +25,7 @@ namespace posattn {
 Batch part_of(const Batch& whole, int number, int of);
 
 // The terms of the batch's mean loss.
-int64_t terms_of(Loss loss, const Batch& batch, std::span<const uint8_t> mask);
+int64_t terms_of(const ModelSpec& spec, const Batch& batch, std::span<const uint8_t> mask);
 
 class DataParallelSteps {
  public:
