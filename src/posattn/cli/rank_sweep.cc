@@ -85,13 +85,16 @@ std::vector<std::string> child_arguments(int threads) {
 
 }  // namespace
 
+// mpirun forwards SIGUSR1, and unlike after SIGTERM it waits.
 RankSweep::RankSweep(int threads)
-    : ranks_(open_ranks()),
+    : stop_(catch_interrupts({SIGUSR1})),
+      ranks_(open_ranks()),
       threads_(own_threads(*ranks_, threads)),
       supervisor_(child_arguments(threads_), child_environment(ranks_->node_rank())) {}
 
 std::string RankSweep::description() const {
-  return fmt::format("{} ranks, {} thread{} each", size(), threads_, threads_ == 1 ? "" : "s");
+  return fmt::format("{} ranks, {} thread{} each; should the job be cut, the same command goes on",
+                     size(), threads_, threads_ == 1 ? "" : "s");
 }
 
 Trainer& RankSweep::trainer(const std::filesystem::path& results, const std::string& device) {
@@ -101,7 +104,7 @@ Trainer& RankSweep::trainer(const std::filesystem::path& results, const std::str
 }
 
 ExitCode RankSweep::serve() {
-  serve_rank(*ranks_, supervisor_, catch_interrupts());
+  serve_rank(*ranks_, supervisor_, stop_);
   return ExitCode::done;
 }
 
@@ -113,7 +116,8 @@ ExitCode run_training_child(char** argv) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // It may have died before that.
   if (std::to_string(::getppid()) != argv[2]) return ExitCode::failed;
-  train_by_orders(STDIN_FILENO, STDOUT_FILENO, std::max(1, std::atoi(argv[3])), catch_interrupts());
+  train_by_orders(STDIN_FILENO, STDOUT_FILENO, std::max(1, std::atoi(argv[3])),
+                  catch_interrupts({SIGUSR1}));
   return ExitCode::done;
 }
 

@@ -2,6 +2,7 @@
 // its machine, and the child process that trains for it, which is this program again.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,7 +22,7 @@ class RankSweep {
   bool leads() const { return ranks_->rank() == 0; }
   int size() const { return ranks_->size(); }
   int threads() const { return threads_; }
-  std::string description() const;  // "8 ranks, 2 threads each"
+  std::string description() const;  // "8 ranks, 2 threads each; ..."
 
   // For rank 0; once.
   Trainer& trainer(const std::filesystem::path& results, const std::string& device);
@@ -29,6 +30,7 @@ class RankSweep {
   ExitCode serve();
 
  private:
+  const std::atomic<bool>& stop_;
   OpenRanks ranks_;
   int threads_;
   Supervisor supervisor_;

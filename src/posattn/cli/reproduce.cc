@@ -158,6 +158,10 @@ void show_shard(const ReproduceFlags& options, const Shard& shard, const Experim
                    : shard_line(whole, shard, summary));
 }
 
+void say_interrupted(const std::string& to_go_on) {
+  fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", to_go_on);
+}
+
 ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>& arguments) {
   std::optional<Shard> shard;
   if (!options.shard.empty()) shard = shard_from(options.shard);
@@ -186,12 +190,15 @@ ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>
   fmt::print(stderr, "{}", unseen_seeds(chosen, whole));
   const std::atomic<bool>& stop = catch_interrupts();
   std::string to_go_on = command_line;
+  const bool in_ranks = ranks.has_value();
   GridSummary summary;
   if (ranks) {
     fmt::print(stderr, "{}\n", ranks->description());
     to_go_on = fmt::format("mpirun -n {} {}", ranks->size(), command_line);
     summary = train(options, shard, runs, command_line, stop,
                     &ranks->trainer(options.results, device_used(runs.front().config)));
+    // At once: a launcher that was told to end waits no longer than a second.
+    if (summary.interrupted > 0 && summary.failures.empty()) say_interrupted(to_go_on);
     ranks.reset();  // drawing is for this process alone
   } else {
     summary = train(options, shard, runs, command_line, stop, nullptr);
@@ -207,7 +214,7 @@ ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>
       flush_output();
       print_error(failed_runs(summary));
     }
-    fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", to_go_on);
+    if (!in_ranks || !summary.failures.empty()) say_interrupted(to_go_on);
     return ExitCode::interrupted;
   }
   if (!summary.failures.empty()) {

@@ -15,6 +15,13 @@ namespace {
 
 constexpr int most_losses = 3;
 
+Error cannot_start(int rank, const std::string& how) {
+  return Error(
+      ExitCode::failed,
+      fmt::format("the training process of rank {} {} as soon as it was started", rank, how), "",
+      "see what it wrote above; the same command goes on");
+}
+
 }  // namespace
 
 Sweep::Sweep(Crew& crew, std::filesystem::path results, std::size_t most_together)
@@ -30,9 +37,10 @@ std::vector<RunOutcome> Sweep::train(const std::vector<RunConfig>& configs,
   for (Places& order : plan_orders(configs, crew_.size(), most_together_)) {
     waiting_.push_back(std::move(order));
   }
-  while (!waiting_.empty() || anybody_works()) {
+  for (;;) {
     if (!stopping_ && (stop_asked_ || *options.stop)) stop_all();
     hand_out();
+    if (!anybody_works()) break;
     crew_.hear([this](int rank, const std::string& line) { hear(rank, sweep_words(line)); });
   }
   if (error_) throw *error_;
@@ -133,17 +141,18 @@ void Sweep::lose(int rank, const std::string& how) {
   Places lost;
   std::ranges::copy_if(work->runs, std::back_inserter(lost),
                        [this](std::size_t run) { return !has_ended(outcomes_[run].status); });
-  if (!work->started && !error_) {
-    error_ = Error(
-        ExitCode::failed,
-        fmt::format("the training process of rank {} {} as soon as it was started", rank, how), "",
-        "see what it wrote above; the same command goes on");
-    stop_asked_ = true;
-  }
-  notice(fmt::format("the training process of rank {} {}; its {} run{} {}", rank, how, lost.size(),
-                     lost.size() == 1 ? "" : "s",
-                     stopping_ ? "will go on from the last checkpoints" : "are handed out again"));
+  const bool started = work->started;
   work.reset();
+  if (!started) {
+    // Nor would the next one: no run is to blame.
+    if (!error_) error_ = cannot_start(rank, how);
+    stop_asked_ = true;
+    for (const std::size_t run : lost) end(run, RunStatus::interrupted);
+    return;
+  }
+  notice(fmt::format("the training process of rank {} {}; runs that {}: {}", rank, how,
+                     stopping_ ? "go on from their checkpoints next time" : "are handed out again",
+                     lost.size()));
   for (const std::size_t run : lost) lose_run(run, how);
 }
 
