@@ -10,8 +10,10 @@
 #include "posattn/base/error.h"
 #include "posattn/base/version.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/rank_sweep.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
+#include "posattn/mpi/launch.h"
 #include "posattn/mpi/ranks.h"
 
 namespace posattn {
@@ -78,6 +80,7 @@ std::vector<std::string> with_new_names(std::vector<std::string> arguments) {
 }
 
 ExitCode run(int argc, char** argv) {
+  if (is_training_child(argc, argv)) return run_training_child(argv);
   const std::string version = build_info().version;
   CLI::App app("Positional Transformers: train, evaluate, analyse", "posattn");
   app.set_version_flag("--version", "posattn " + version, "Print the version and exit");
@@ -114,7 +117,8 @@ ExitCode run_and_report(int argc, char** argv) {
     flush_output();
     return code;
   } catch (const Error& error) {
-    print_error(error);
+    // All ranks have the same command line: one of them says what is wrong with it.
+    if (error.code() != ExitCode::usage || launch_from_environment().rank == 0) print_error(error);
     return error.code();
   } catch (const ReaderGone&) {
     return ExitCode::failed;

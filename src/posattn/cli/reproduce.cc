@@ -15,10 +15,12 @@
 #include "posattn/cli/grid_display.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/rank_sweep.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
+#include "posattn/mpi/launch.h"
 
 namespace posattn {
 namespace {
@@ -37,7 +39,7 @@ std::filesystem::path training_folder(const ReproduceFlags& options,
 
 GridSummary train(const ReproduceFlags& options, const std::optional<Shard>& shard,
                   const std::vector<ExperimentRun>& runs, const std::string& command_line,
-                  const std::atomic<bool>& stop) {
+                  const std::atomic<bool>& stop, Trainer* trainer) {
   GridDisplay display;
   RunnerOptions runner;
   runner.results = options.results;
@@ -46,6 +48,7 @@ GridSummary train(const ReproduceFlags& options, const std::optional<Shard>& sha
   runner.command_line = command_line;
   runner.stop = &stop;
   runner.fail_fast = options.fail_fast;
+  runner.trainer = trainer;
   runner.found = [&](const GridSurvey& found) {
     display.notice(survey_line(found, training_folder(options, shard)));
   };
@@ -126,10 +129,20 @@ void show_shard(const ReproduceFlags& options, const Shard& shard, const Experim
                    : shard_line(whole, shard, summary));
 }
 
+void say_interrupted(const std::string& to_go_on) {
+  fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", to_go_on);
+}
+
 ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>& arguments) {
-  const int threads = thread_count(options.threads);
   std::optional<Shard> shard;
   if (!options.shard.empty()) shard = shard_from(options.shard);
+  int threads = thread_count(options.threads);
+  std::optional<RankSweep> ranks;
+  if (launch_from_environment().several() && !shard && !options.dry_run) {
+    ranks.emplace(options.threads);
+    threads = ranks->threads();
+    if (!ranks->leads()) return ranks->serve();
+  }
   const Experiment chosen = chosen_part(options), whole = whole_experiment(options);
   if (options.dry_run) {
     write_output(options.json ? survey_json(chosen, options.results, shard)
@@ -147,18 +160,32 @@ ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>
              whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
   fmt::print(stderr, "{}", unseen_seeds(chosen, whole));
   const std::atomic<bool>& stop = catch_interrupts();
-  const GridSummary summary = train(options, shard, runs, command_line, stop);
+  std::string to_go_on = command_line;
+  const bool in_ranks = ranks.has_value();
+  GridSummary summary;
+  if (ranks) {
+    fmt::print(stderr, "{}\n", ranks->description());
+    to_go_on = fmt::format("mpirun -n {} {}", ranks->size(), command_line);
+    summary = train(options, shard, runs, command_line, stop,
+                    &ranks->trainer(options.results, device_used(runs.front().config)));
+    // At once: a launcher that was told to end waits no longer than a second.
+    if (summary.interrupted > 0 && summary.failures.empty()) say_interrupted(to_go_on);
+    ranks.reset();  // drawing is for this process alone
+  } else {
+    summary = train(options, shard, runs, command_line, stop, nullptr);
+  }
   if (shard) {
     show_shard(options, *shard, whole, summary);
   } else {
     show_whole(options, whole, summary, command_line);
   }
-  if (stop && summary.interrupted > 0) {
+  // Another rank may have heard the signal; only failures stop a sweep otherwise (--fail-fast).
+  if (summary.interrupted > 0 && (stop || summary.failures.empty())) {
     if (!summary.failures.empty()) {
       flush_output();
       print_error(failed_runs(summary));
     }
-    fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", command_line);
+    if (!in_ranks || !summary.failures.empty()) say_interrupted(to_go_on);
     return ExitCode::interrupted;
   }
   if (!summary.failures.empty()) {

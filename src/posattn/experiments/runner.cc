@@ -22,8 +22,8 @@
 #include "posattn/experiments/finished_run.h"
 #include "posattn/experiments/merge.h"
 #include "posattn/experiments/recorded_runs.h"
+#include "posattn/experiments/trainer.h"
 #include "posattn/results/settings_difference.h"
-#include "posattn/training/fleet.h"
 
 namespace posattn {
 namespace {
@@ -119,7 +119,8 @@ class Runner {
     for (const ExperimentRun& run : to_train_) configs.push_back(run.config);
     steps_.emplace(configs);
     statuses_.assign(configs.size(), RunStatus::running);
-    for (const std::vector<std::size_t>& chunk : plan_chunks(configs, most_together)) {
+    const std::size_t most = options_.trainer == nullptr ? most_together : configs.size();
+    for (const std::vector<std::size_t>& chunk : plan_chunks(configs, most)) {
       if (!stop_) train(chunk);
     }
     summary_.interrupted = summary_.runs - ended();
@@ -187,7 +188,9 @@ class Runner {
     std::vector<RunConfig> configs;
     configs.reserve(chunk.size());
     for (const std::size_t run : chunk) configs.push_back(to_train_[run].config);
-    const std::vector<RunOutcome> outcomes = train_fleet(configs, fleet);
+    const std::vector<RunOutcome> outcomes = options_.trainer == nullptr
+                                                 ? train_fleet(configs, fleet)
+                                                 : options_.trainer->train(configs, fleet);
     if (problem_) std::rethrow_exception(problem_);
     for (std::size_t i = 0; i < chunk.size(); ++i) end(chunk[i], outcomes[i]);
     report();
@@ -213,7 +216,9 @@ class Runner {
 
   void record(std::size_t run) {
     const std::string& key = to_train_[run].key;
-    const RunResult result = read_result(folder_of(folder_, key), key);
+    const fs::path folder = folder_of(folder_, key);
+    const RunResult result = options_.trainer == nullptr ? read_result(folder, key)
+                                                         : options_.trainer->result(folder, key);
     database_.record(result);
     statuses_[run] = result.status;
     ++(result.status == RunStatus::done ? summary_.done : summary_.diverged);
