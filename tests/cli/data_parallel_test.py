@@ -42,13 +42,13 @@ class DataParallel(RanksCase):
             while not (metrics.exists() and metrics.read_text().count("\n") > 3):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
-            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGUSR1)
             _, errors = process.communicate(timeout=30)
         self.assertIn("interrupted; the checkpoint is saved", errors.decode())
         self.assertTrue((metrics.parent / "checkpoint.safetensors").exists())
 
     def test_bad_input(self):
-        _, errors = self.train(2, "out", "--device", "cuda", code=3)
+        _, errors = self.train(2, "out", code=3, batch=0)
         self.assertEqual(errors.count("error: "), 1, errors)
         _, errors = self.mpirun(2, 2, "train", *tiny())
         self.assertIn("posattn train in 2 ranks", errors)

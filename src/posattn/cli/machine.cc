@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <omp.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -111,11 +110,6 @@ int thread_count(int requested) {
                 fmt::format("1 to {}, or 0 for every core", most));
   }
   return requested == 0 ? omp_get_num_procs() : requested;
-}
-
-int share_of_cores(int processes) {
-  const auto all = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  return std::max(1, std::min(omp_get_num_procs(), all / processes));
 }
 
 }  // namespace posattn

@@ -35,8 +35,5 @@ std::string find_gnuplot();
 // --threads as given: 0 means every core this process may use. Throws Error(usage) for others
 // below 1 or beyond reason.
 int thread_count(int requested);
-// Every core this process may use, or its share where `processes` like it run on the machine and it
-// may use them all.
-int share_of_cores(int processes);
 
 }  // namespace posattn

@@ -1,8 +1,6 @@
 #include "posattn/cli/rank_sweep.h"
 
 #include <fmt/format.h>
-#include <omp.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/rank_threads.h"
 #include "posattn/experiments/sweep/training_child.h"
 #include "posattn/mpi/launch.h"
 
@@ -24,30 +23,6 @@ namespace {
 
 constexpr const char* child_command = "train-for-rank";
 constexpr std::size_t fleet_on_gpu = 256;  // runs in lockstep; each keeps a file open
-
-// Machine and cores, in letters: ranks that say the same share these cores.
-std::string cores_allowed() {
-  char host[256] = {};
-  ::gethostname(host, sizeof(host) - 1);
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  (void)::sched_getaffinity(0, sizeof(cores), &cores);
-  std::string text = host;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &cores)) text += fmt::format(" {}", core);
-  }
-  return text;
-}
-
-int own_threads(Ranks& ranks, int requested) {
-  const std::string mine = cores_allowed();
-  std::string all;
-  for (const std::string& cores : ranks.gather(mine)) all += cores + "\n";
-  std::istringstream lines(ranks.broadcast(all, 0));
-  int sharing = 0;
-  for (std::string line; std::getline(lines, line);) sharing += line == mine ? 1 : 0;
-  return requested > 0 ? requested : std::max(1, omp_get_num_procs() / std::max(1, sharing));
-}
 
 // The GPUs of this machine by the names that CUDA_VISIBLE_DEVICES takes.
 std::vector<std::string> visible_gpus() {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/progress.h"
 #include "posattn/cli/rank_agreement.h"
+#include "posattn/cli/rank_threads.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/train_output.h"
 #include "posattn/cli/train_settings.h"
@@ -145,14 +147,15 @@ ExitCode train_alone(const TrainSettings& settings, const std::vector<std::strin
 ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::string>& arguments) {
   OpenRanks ranks = open_ranks();
   const bool is_first = ranks->rank() == 0;
+  const int threads = own_threads(*ranks, settings.threads);
   Training training;
   std::optional<ProgressDisplay> display;
   std::optional<DataParallelFleet> fleet;
   const std::optional<Error> problem = first_problem(*ranks, [&] {
     training = prepare(settings, arguments);
     FleetOptions& options = training.options;
-    if (settings.threads == 0) options.threads = share_of_cores(ranks->node_size());
-    options.stop = &catch_interrupts();
+    options.threads = threads;
+    options.stop = &catch_interrupts({SIGUSR1});  // mpirun forwards it and waits
     if (is_first) {
       display.emplace(training.configs);
       options.progress = [&display](const RunProgress& progress) { display->update(progress); };
