@@ -8,9 +8,13 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   endif()
   set(CMAKE_CUDA_COMPILER ${POSATTN_NVCC})
 endif()
-# Code for Hopper, and PTX from which the driver makes code for what comes later.
+# Code for Hopper, and PTX from which the driver makes code for what comes later; the other cards
+# (kernels/cuda/device_limits.h) only where they are wanted, since each takes as long again.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 90a-real 90-virtual)
+  if(POSATTN_ALL_GPUS)
+    list(PREPEND CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 100-real)
+  endif()
 endif()
 set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3")

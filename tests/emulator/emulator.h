@@ -26,7 +26,19 @@
 #include <functional>
 #include <type_traits>
 
+#include "posattn/kernels/cuda/device_limits.h"
+
 namespace posattn::emulator {
+
+// While it lives, the emulated device has the compute capability and the shared memory of another
+// card; otherwise those of an H200. One at a time.
+class PretendedCard {
+ public:
+  explicit PretendedCard(const cuda::DeviceLimits& limits);
+  ~PretendedCard();
+  PretendedCard(const PretendedCard&) = delete;
+  PretendedCard& operator=(const PretendedCard&) = delete;
+};
 
 struct Dimensions {
   unsigned x = 1, y = 1, z = 1;

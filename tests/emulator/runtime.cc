@@ -1,6 +1,7 @@
 // The host side of the emulated CUDA runtime.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -9,6 +10,8 @@
 #include <map>
 #include <mutex>
 #include <vector>
+
+#include "emulator.h"
 
 using Work = std::vector<std::function<void()>>;
 
@@ -29,14 +32,17 @@ struct CUgraphExec_st {
 namespace {
 
 constexpr size_t device_bytes = size_t{2} << 30;
-constexpr size_t most_shared_bytes = 227 << 10;  // as on sm_90, of which 48 KB without asking
-constexpr size_t default_shared_bytes = 48 << 10;
+constexpr size_t default_shared_bytes = 48 << 10;  // without asking
+constexpr posattn::cuda::DeviceLimits usual_limits{9, 0, 227 << 10};
 
 struct Device {
   std::mutex mutex;
   std::map<uintptr_t, size_t> allocations;
   size_t used = 0;
   std::map<const void*, size_t> shared_limits;
+  posattn::cuda::DeviceLimits limits = usual_limits;
+
+  size_t most_shared_bytes() const { return static_cast<size_t>(limits.shared_bytes); }
 };
 Device& device() {
   static Device the_device;
@@ -91,6 +97,9 @@ cudaError_t check_copy(const void* to, const void* from, size_t bytes, cudaMemcp
 
 namespace posattn::emulator {
 
+PretendedCard::PretendedCard(const cuda::DeviceLimits& limits) { device().limits = limits; }
+PretendedCard::~PretendedCard() { device().limits = usual_limits; }
+
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
   if (capture == nullptr) {
     work();
@@ -118,6 +127,7 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t& configuration, const void* k
     const std::lock_guard lock(device().mutex);
     const auto asked = device().shared_limits.find(kernel);
     if (asked != device().shared_limits.end()) limit = std::max(limit, asked->second);
+    limit = std::min(limit, device().most_shared_bytes());
   }
   if (shared_bytes > limit) return cudaErrorInvalidValue;
   return enqueue(configuration.stream, [grid, block, shared_bytes, thread = std::move(thread)] {
@@ -178,10 +188,26 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "emulated CUDA device");
   properties->totalGlobalMem = device_bytes;
-  properties->sharedMemPerBlockOptin = most_shared_bytes;
-  properties->major = 9;
+  properties->sharedMemPerBlockOptin = device().most_shared_bytes();
+  properties->major = device().limits.major;
+  properties->minor = device().limits.minor;
   properties->multiProcessorCount = 2;
   return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  const posattn::cuda::DeviceLimits& limits = device().limits;
+  switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = limits.major;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = limits.minor;
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(limits.shared_bytes);
+      return cudaSuccess;
+  }
+  return cudaErrorInvalidValue;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = 13000;
@@ -341,8 +367,14 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  if (value < 0 || static_cast<size_t>(value) > most_shared_bytes) return cudaErrorInvalidValue;
+  if (value < 0 || static_cast<size_t>(value) > device().most_shared_bytes()) {
+    return cudaErrorInvalidValue;
+  }
   const std::lock_guard lock(device().mutex);
   device().shared_limits[kernel] = static_cast<size_t>(value);
+  return cudaSuccess;
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  *attributes = {};
   return cudaSuccess;
 }

@@ -63,6 +63,20 @@ std::string cuda_text(const Json& cuda) {
                      cuda["driver"].get<std::string>(), cuda["toolkit"].get<std::string>());
 }
 
+// "positional: fused-positional to 8 nodes, fused-large to 64; standard: ...; others: general"
+std::string engines_text(const Json& cuda) {
+  std::string text, model;
+  for (const auto& range : cuda["engines"]) {
+    const bool same = range["model"] == model;
+    model = range["model"];
+    text += same ? ", " : fmt::format("{}{}: ", text.empty() ? "" : "; ", model);
+    text += fmt::format("{} to {} nodes", range["engine"].get<std::string>(),
+                        range["nodes"][1].get<int>());
+  }
+  return text + "; other models: general" +
+         (cuda["tried"].get<bool>() ? "" : "; untried on hardware of this compute capability");
+}
+
 std::string doctor_text(const Json& found) {
   std::string text;
   const auto line = [&text](std::string_view name, const std::string& value) {
@@ -89,6 +103,7 @@ std::string doctor_text(const Json& found) {
                            found["blas"]["variant"].get<std::string>(),
                            found["blas"]["kernel"].get<std::string>()));
   line("CUDA", cuda_text(found["cuda"]));
+  if (!found["cuda"]["engines"].empty()) line("engines", engines_text(found["cuda"]));
   line("gnuplot", found["gnuplot"].is_null()
                       ? "not found: 'posattn report' draws its figures with it (apt install "
                         "gnuplot-nox)"

@@ -15,6 +15,7 @@
 #include "posattn/base/version.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/model/cuda/step/engine_choice.h"
 
 namespace posattn {
 namespace {
@@ -71,8 +72,10 @@ std::string machine_line(const Machine& machine, int threads, const std::string&
   } else if (!machine.gpu.usable) {
     gpu = fmt::format("no CUDA ({})", machine.gpu.problem);
   } else {
-    gpu = fmt::format("{}{}, {:.0f} GB", device == "cuda" ? "on " : "on the CPU, not on ",
-                      machine.gpu.name, static_cast<double>(machine.gpu.memory_bytes) / 1e9);
+    const bool tried = cuda::tried_on_hardware(machine.gpu.major, machine.gpu.minor);
+    gpu = fmt::format("{}{}, {:.0f} GB{}", device == "cuda" ? "on " : "on the CPU, not on ",
+                      machine.gpu.name, static_cast<double>(machine.gpu.memory_bytes) / 1e9,
+                      tried ? "" : " (such a card is untried)");
   }
   return fmt::format("posattn {} · {}, {} thread{}, {} · OpenBLAS ({}, {} kernels) · {}",
                      build_info().version, machine.cpu, threads, threads == 1 ? "" : "s",
@@ -80,6 +83,14 @@ std::string machine_line(const Machine& machine, int threads, const std::string&
 }
 
 nlohmann::ordered_json device_json(const DeviceInfo& gpu) {
+  auto engines = nlohmann::ordered_json::array();
+  if (gpu.usable) {
+    for (const auto& range : cuda::paper_engines({gpu.major, gpu.minor, gpu.shared_bytes})) {
+      engines.push_back({{"model", range.preset},
+                         {"nodes", {range.first_nodes, range.last_nodes}},
+                         {"engine", cuda::engine_name(range.kind)}});
+    }
+  }
   return {{"built", gpu.built},
           {"usable", gpu.usable},
           {"name", gpu.name},
@@ -88,6 +99,8 @@ nlohmann::ordered_json device_json(const DeviceInfo& gpu) {
           {"compute_capability", gpu.major > 0 ? fmt::format("{}.{}", gpu.major, gpu.minor) : ""},
           {"multiprocessors", gpu.multiprocessors},
           {"memory_gb", static_cast<double>(gpu.memory_bytes) / 1e9},
+          {"tried", cuda::tried_on_hardware(gpu.major, gpu.minor)},
+          {"engines", engines},
           {"problem", gpu.problem},
           {"hint", gpu.hint}};
 }

@@ -239,8 +239,16 @@ dim3 grid_of(const AttentionShape& shape) {
 }  // namespace
 
 bool attention_fits(int32_t nodes, int32_t heads, int32_t key_size, int32_t head_size) {
-  return nodes <= most_nodes && key_size <= 64 && head_size <= 64 && key_size % 4 == 0 &&
-         head_size % 4 == 0 && heads > 0;
+  if (nodes > most_nodes || key_size > 64 || head_size > 64 || key_size % 4 != 0 ||
+      head_size % 4 != 0 || heads <= 0) {
+    return false;
+  }
+  size_t bytes = 0;  // of the gradient, which takes more
+  with_fragments(std::max(key_size, head_size), Precision::fp32, [&](auto fragments, auto) {
+    constexpr int size = decltype(fragments)::value;
+    bytes = shared_bytes<size, size>(nodes, 2, 2);
+  });
+  return bytes <= static_cast<size_t>(device_limits().shared_bytes);
 }
 
 void enqueue_attention(const AttentionShape& shape, Rows<const float> source, Rows<float> mixed,
@@ -250,9 +258,7 @@ void enqueue_attention(const AttentionShape& shape, Rows<const float> source, Ro
       std::max(shape.key_size, shape.head_size), precision, [&](auto fragments, auto exact) {
         constexpr int size = decltype(fragments)::value;
         const auto kernel = attention_kernel<size, size, decltype(exact)::value>;
-        static const bool allowed =
-            (allow_shared_bytes(kernel, shared_bytes<size, size>(most_nodes, 2, 0)), true);
-        static_cast<void>(allowed);
+        allow_shared_bytes(kernel, shared_bytes<size, size>(most_nodes, 2, 0));
         launch(kernel, grid_of(shape), block_of(shape), shared_bytes<size, size>(shape.nodes, 2, 0),
                stream, shape, source, mixed, totals, steps);
       });
@@ -266,9 +272,7 @@ void enqueue_attention_gradient(const AttentionShape& shape, Rows<const float> s
       std::max(shape.key_size, shape.head_size), precision, [&](auto fragments, auto exact) {
         constexpr int size = decltype(fragments)::value;
         const auto kernel = attention_gradient_kernel<size, size, decltype(exact)::value>;
-        static const bool allowed =
-            (allow_shared_bytes(kernel, shared_bytes<size, size>(most_nodes, 2, 2)), true);
-        static_cast<void>(allowed);
+        allow_shared_bytes(kernel, shared_bytes<size, size>(most_nodes, 2, 2));
         launch(kernel, grid_of(shape), block_of(shape), shared_bytes<size, size>(shape.nodes, 2, 2),
                stream, shape, source, mixed, totals, dmixed, dsource, steps);
       });

@@ -18,7 +18,7 @@ struct AttentionShape {
   int32_t columns() const { return heads * (2 * key_size + head_size); }
 };
 
-// Whether sizes are small enough, and sizes and strides multiples of four.
+// Whether sizes are small enough for the card, and sizes and strides multiples of four.
 bool attention_fits(int32_t nodes, int32_t heads, int32_t key_size, int32_t head_size);
 
 // mixed [rows, heads head_size] = softmax(Q K^T / sqrt(key_size)) V. `totals` [rows, heads]: the

@@ -11,6 +11,9 @@ std::string version_text(int version) {
                       : std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+// Exists for whichever cards the build has code for.
+__global__ void probe_kernel() {}
+
 void ask_device(DeviceInfo& info) {
   int driver = 0, toolkit = 0, devices = 0;
   cuda::check(cudaRuntimeGetVersion(&toolkit), "cudaRuntimeGetVersion");
@@ -39,11 +42,19 @@ void ask_device(DeviceInfo& info) {
   info.major = properties.major;
   info.minor = properties.minor;
   info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
-  if (info.major < 9) {
-    throw Error(ExitCode::device,
-                info.name + " has compute capability " + std::to_string(info.major) + "." +
-                    std::to_string(info.minor),
-                "9.0 or newer", "use a GPU of the Hopper generation or newer");
+  info.shared_bytes = static_cast<int64_t>(properties.sharedMemPerBlockOptin);
+  const std::string capability = info.name + " has compute capability " +
+                                 std::to_string(info.major) + "." + std::to_string(info.minor);
+  if (info.major < 8) {
+    throw Error(ExitCode::device, capability, "8.0 or newer",
+                "use a GPU of the Ampere generation or newer");
+  }
+  cudaFuncAttributes attributes = {};
+  const auto* kernel = reinterpret_cast<const void*>(probe_kernel);
+  if (cudaFuncGetAttributes(&attributes, kernel) == cudaErrorNoKernelImageForDevice) {
+    cudaGetLastError();
+    throw Error(ExitCode::device, capability + ", for which this build has no code", {},
+                "configure it with -DPOSATTN_ALL_GPUS=ON");
   }
   size_t free_bytes = 0, total_bytes = 0;  // the first question that only a GPU we get answers
   cuda::check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");

@@ -15,6 +15,7 @@ struct DeviceInfo {
   int multiprocessors = 0;
   int major = 0, minor = 0;  // compute capability
   int64_t memory_bytes = 0;
+  int64_t shared_bytes = 0;  // most of a block
   std::string problem, hint;
 };
 

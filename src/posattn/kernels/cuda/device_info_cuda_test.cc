@@ -11,7 +11,8 @@ TEST(DeviceInfo, DescribesTheDevice) {
   ASSERT_TRUE(info.usable) << info.problem;
   EXPECT_EQ(info.problem, "");
   EXPECT_NE(info.name, "");
-  EXPECT_GE(info.major, 9);
+  EXPECT_GE(info.major, 8);
+  EXPECT_GT(info.shared_bytes, 48 * 1024);
   EXPECT_GT(info.multiprocessors, 0);
   EXPECT_NE(info.driver, "");
   EXPECT_NE(info.toolkit, "");

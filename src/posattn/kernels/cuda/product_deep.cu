@@ -26,6 +26,7 @@ struct DeepGrid {
   __host__ __device__ int pitch_a() const { return tile_rows() + pad; }
   __host__ __device__ int pitch_b() const { return tile_columns() + pad; }
   __host__ __device__ int stage_floats() const { return stage_depth * (pitch_a() + pitch_b()); }
+  int64_t shared_bytes() const { return int64_t{deep_stages} * stage_floats() * sizeof(float); }
 };
 
 // A thread's part of the copies of an operand: four columns of every `step_`-th line of a stage.
@@ -269,6 +270,8 @@ DeepGrid choose_grid(const ProductPlan& plan, float* workspace) {
   };
   grid.column_warps = std::min(column_warps, row_warps == 1 ? most_warps : most_warps / 2);
   grid.row_warps = std::min(row_warps, most_warps / grid.column_warps);
+  const int64_t most_bytes = device_limits().shared_bytes;
+  while (grid.shared_bytes() > most_bytes) grid.column_warps = (grid.column_warps + 1) / 2;
   while (blocks() < multiprocessors && grid.row_warps * grid.column_warps > 2) {
     int32_t& larger = grid.row_warps > grid.column_warps ? grid.row_warps : grid.column_warps;
     larger = (larger + 1) / 2;
@@ -285,13 +288,11 @@ DeepGrid choose_grid(const ProductPlan& plan, float* workspace) {
 template <bool exact>
 void launch_precision(const ProductPlan& plan, const DeepGrid& grid, cudaStream_t stream) {
   const auto kernel = deep_product_kernel<exact>;
-  static const bool allowed = (allow_shared_bytes(kernel, 200 * 1024), true);
-  static_cast<void>(allowed);
+  allow_shared_bytes(kernel, 200 * 1024);
   launch(kernel,
          dim3(static_cast<unsigned>(grid.part_blocks * grid.row_tiles * grid.column_tiles),
               plan.product.slots),
-         dim3(32 * grid.row_warps * grid.column_warps),
-         deep_stages * grid.stage_floats() * sizeof(float), stream, plan, grid);
+         dim3(32 * grid.row_warps * grid.column_warps), grid.shared_bytes(), stream, plan, grid);
 }
 
 }  // namespace

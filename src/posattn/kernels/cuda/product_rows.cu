@@ -11,12 +11,12 @@ template <bool exact>
 constexpr int row_warps = exact ? 12 : 16;  // of a block, as many as have registers enough
 template <bool exact>
 constexpr int row_threads = 32 * row_warps<exact>;
-constexpr int tile_rows = 16;               // of a warp
-constexpr int chunk_depth = 32;             // of A in registers
-constexpr int least_rows = 512;             // fewer have not enough warps
-constexpr int column_step = 32;             // a block has a multiple of these columns
-constexpr int64_t most_bytes = 200 * 1024;  // of B; a bias comes to it
-constexpr int multiprocessors = 132;        // to choose a grid by; results do not depend on it
+constexpr int tile_rows = 16;              // of a warp
+constexpr int chunk_depth = 32;            // of A in registers
+constexpr int least_rows = 512;            // fewer have not enough warps
+constexpr int column_step = 32;            // a block has a multiple of these columns
+constexpr int64_t bias_bytes = 16 * 1024;  // kept free for a bias
+constexpr int multiprocessors = 132;       // to choose a grid by; results do not depend on it
 
 struct RowTile {  // a warp's fragments of C at a time
   static constexpr int row_fragments = 1, column_fragments = 8;
@@ -266,6 +266,11 @@ __global__ void __launch_bounds__(row_threads<exact>, 1)
   }
 }
 
+// Of B in shared memory.
+int64_t most_bytes() {
+  return std::min<int64_t>(200 * 1024, device_limits().shared_bytes - bias_bytes);
+}
+
 int64_t column_bytes(const Product& p, Precision precision) {
   return ceil_div(p.depth, 16) * 16 * (precision == Precision::fp32 ? 2 : 1) * sizeof(float);
 }
@@ -280,7 +285,7 @@ RowGrid choose_grid(const Product& p, Precision precision) {
   const int64_t steps = ceil_div(p.columns, column_step);
   const int64_t tiles = ceil_div(p.rows, tile_rows), most_blocks = ceil_div(tiles, warps);
   int64_t fitting =
-      std::clamp<int64_t>(most_bytes / (column_bytes(p, precision) * column_step), 1, steps);
+      std::clamp<int64_t>(most_bytes() / (column_bytes(p, precision) * column_step), 1, steps);
   while (fitting > 1 && ceil_div(steps, fitting) * most_blocks * p.slots < at_once) {
     fitting = ceil_div(fitting, 2);
   }
@@ -315,8 +320,7 @@ RowBeside beside_of(const Product& p) {
 template <bool exact, RowEnd end, class Shape>
 void launch_end(const ProductPlan& plan, const RowGrid& grid, cudaStream_t stream) {
   const auto kernel = row_product_kernel<exact, end, Shape>;
-  static const bool allowed = (allow_shared_bytes(kernel, most_bytes + 16 * 1024), true);
-  static_cast<void>(allowed);
+  allow_shared_bytes(kernel, most_bytes() + bias_bytes);
   const Product& p = plan.product;
   const int64_t columns =
       std::min<int64_t>(grid.block_columns, ceil_div(p.columns, column_step) * column_step);
@@ -370,7 +374,7 @@ bool row_product_fits(const Product& p, Precision precision) {
          aligned(p, p.a, p.a.column, p.a.row, 4) && p.a.row.group == 0 && p.a.column.group == 0 &&
          p.columns % 2 == 0 && aligned(p, p.c, p.c.column, p.c.row, 2) && p.c.row.group == 0 &&
          p.c.column.group == 0 && end_fits(p) &&
-         column_bytes(p, precision) * column_step <= most_bytes;
+         column_bytes(p, precision) * column_step <= most_bytes();
 }
 
 void launch_row_product(const ProductPlan& plan, Precision precision, cudaStream_t stream) {

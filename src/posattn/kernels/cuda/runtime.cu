@@ -19,7 +19,7 @@ std::string hint_for(cudaError_t status) {
     case cudaErrorUnsupportedPtxVersion:
       return "the NVIDIA driver is older than the CUDA toolkit of this build: update the driver";
     case cudaErrorNoKernelImageForDevice:
-      return "the CUDA engine needs a GPU of compute capability 9.0 or newer";
+      return "this build has no code for this GPU: configure it with -DPOSATTN_ALL_GPUS=ON";
     default:
       return "";
   }

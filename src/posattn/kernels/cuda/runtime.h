@@ -4,9 +4,12 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "posattn/kernels/cuda/device_limits.h"
 
 namespace posattn::cuda {
 
@@ -73,11 +76,14 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_
         "cudaLaunchKernelEx");
 }
 
-// Lets a kernel use more than 48 KB of dynamic shared memory; once per kernel, before a launch.
+// Lets a kernel use more than 48 KB of dynamic shared memory, `bytes` or what the card has if that
+// is less; before a launch.
 template <class... Parameters>
 void allow_shared_bytes(void (*kernel)(Parameters...), size_t bytes) {
+  const auto most = static_cast<size_t>(device_limits().shared_bytes);
   check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(std::min(bytes, most))),
         "cudaFuncSetAttribute");
 }
 

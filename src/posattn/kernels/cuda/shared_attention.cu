@@ -179,7 +179,12 @@ size_t shared_bytes(int nodes, int matrices) {
 }  // namespace
 
 bool mixing_fits(int32_t nodes, int32_t head_size) {
-  return nodes <= most_nodes && head_size <= 64 && head_size % 4 == 0;
+  if (nodes > most_nodes || head_size > 64 || head_size % 4 != 0) return false;
+  size_t bytes = 0;  // of the gradient, which takes more
+  with_fragments(head_size, Precision::fp32, [&](auto fragments, auto) {
+    bytes = shared_bytes<decltype(fragments)::value>(nodes, 2 * buffers);
+  });
+  return bytes <= static_cast<size_t>(device_limits().shared_bytes);
 }
 
 void enqueue_mixing(const MixingShape& shape, Rows<const float> attention, bool transposed,
@@ -190,9 +195,7 @@ void enqueue_mixing(const MixingShape& shape, Rows<const float> attention, bool 
   with_fragments(shape.head_size, precision, [&](auto fragments, auto exact) {
     constexpr int size = decltype(fragments)::value;
     const auto kernel = mixing_kernel<size, decltype(exact)::value>;
-    static const bool allowed =
-        (allow_shared_bytes(kernel, shared_bytes<size>(most_nodes, buffers)), true);
-    static_cast<void>(allowed);
+    allow_shared_bytes(kernel, shared_bytes<size>(most_nodes, buffers));
     launch(kernel, blocks(ceil_div(shape.samples, block_samples) * shape.heads, 1, shape.slots),
            block_of(shape), shared_bytes<size>(shape.nodes, buffers), stream, shape,
            static_cast<int>(block_samples), attention, transposed, x, y, steps);
@@ -213,9 +216,7 @@ void enqueue_attention_weights_gradient(const MixingShape& shape, Rows<const flo
   with_fragments(shape.head_size, precision, [&](auto fragments, auto exact) {
     constexpr int size = decltype(fragments)::value;
     const auto kernel = attention_weights_gradient_kernel<size, decltype(exact)::value>;
-    static const bool allowed =
-        (allow_shared_bytes(kernel, shared_bytes<size>(most_nodes, 2 * buffers)), true);
-    static_cast<void>(allowed);
+    allow_shared_bytes(kernel, shared_bytes<size>(most_nodes, 2 * buffers));
     launch(kernel, blocks(parts * shape.heads, 1, shape.slots), block_of(shape),
            shared_bytes<size>(shape.nodes, 2 * buffers), stream, shape,
            static_cast<int>(part_samples), x, dy, to, count, steps);

@@ -14,7 +14,7 @@ struct MixingShape {
   bool causal = false;  // node i has weights of nodes 0..i alone; others are not read
 };
 
-// Whether the nodes are few and the sizes multiples of four.
+// Whether the nodes are few enough for the card and the sizes multiples of four.
 bool mixing_fits(int32_t nodes, int32_t head_size);
 
 // y = A x for each sample and head, or A^T x. attention: rows [head][node].

@@ -149,9 +149,11 @@ __global__ void sum_groups_side_by_side(const SlotStep* slots, const float* part
   sum_losses(step, losses);
 }
 
-constexpr size_t shared_bytes(int matrices) {
+constexpr size_t bytes_of(int matrices) {
   return (matrices * matrix_floats + vector_floats) * sizeof(float);
 }
+// An unfold block's matrices.
+int unfold_matrices(int heads) { return std::max(5, 4 + heads); }
 static_assert(attention_shared_floats <= 5 * matrix_floats);
 
 }  // namespace
@@ -165,8 +167,8 @@ Folding::Folding(const FleetShape& shape)
     positions_ = DeviceBuffer<float>(std::vector<float>(positions.begin(), positions.end()));
     plan_.positions = positions_.data();
   }
-  allow_shared_bytes(fold_kernel, shared_bytes(5));
-  allow_shared_bytes(unfold_kernel, shared_bytes(4 + most_heads));
+  allow_shared_bytes(fold_kernel, bytes_of(5));
+  allow_shared_bytes(unfold_kernel, bytes_of(unfold_matrices(most_heads)));
 }
 
 bool Folding::supports(const ModelSpec& spec) {
@@ -189,10 +191,14 @@ int64_t Folding::bytes(const FleetShape& shape) {
          static_cast<int64_t>(sizeof(float));
 }
 
+int64_t Folding::shared_bytes(const ModelSpec& spec) {
+  return static_cast<int64_t>(bytes_of(unfold_matrices(spec.heads)));
+}
+
 void Folding::enqueue_fold(const SlotStep* slots, const float* parameters, const FoldedWeights& out,
                            cudaStream_t stream) {
   launch(fold_kernel, dim3(1 + 2 * plan_.heads, plan_.depth + 1, slots_), dim3(folding_threads),
-         shared_bytes(5), stream, plan_, slots, parameters, out);
+         bytes_of(5), stream, plan_, slots, parameters, out);
 }
 
 void Folding::enqueue_unfold(const SlotStep* slots, const float* parameters,
@@ -201,7 +207,7 @@ void Folding::enqueue_unfold(const SlotStep* slots, const float* parameters,
   const int tasks = 2 + (plan_.from_data ? 2 : 1) * plan_.heads;
   const auto enqueue = [&](int first_task, int count) {
     launch(unfold_kernel, dim3(count, plan_.depth + 1, slots_), dim3(folding_threads),
-           shared_bytes(std::max(5, 4 + plan_.heads)), stream, plan_, first_task, slots, parameters,
+           bytes_of(unfold_matrices(plan_.heads)), stream, plan_, first_task, slots, parameters,
            folded.natural, folded_gradients, gradients);
   };
   if (plan_.from_data) {

@@ -24,6 +24,8 @@ class Folding {
   static bool supports(const ModelSpec& spec);
   // Device memory of a Folding for this shape.
   static int64_t bytes(const FleetShape& shape);
+  // Shared memory that a block takes at most.
+  static int64_t shared_bytes(const ModelSpec& spec);
 
   // Slots that rest are not touched. parameters and gradients are [slots, buffer_size()].
   void enqueue_fold(const SlotStep* slots, const float* parameters, const FoldedWeights& out,

@@ -192,6 +192,19 @@ std::unique_ptr<StepEngine> make_fused_large(const FleetShape& shape) {
   return std::make_unique<FusedLargeEngine>(shape);
 }
 
+int64_t fused_large_shared_bytes(const ModelSpec& spec) {
+  const FoldedLayout layout(spec);
+  FleetShape shape;
+  shape.spec = spec;
+  int64_t most = 0;
+  for (int l = 0; l < std::min(layout.depth, 2); ++l) {  // those behind are like the second
+    const large::Layer layer = sized_layer(shape, layout, l);
+    most =
+        std::max({most, large::forward_shared_bytes(layer), large::backward_shared_bytes(layer)});
+  }
+  return most;
+}
+
 int64_t fused_large_bytes(const FleetShape& shape) {
   const bool from_data = shape.spec.attention == AttentionSource::data;
   return Sizes(shape).bytes + LargeFolding::bytes(shape) +

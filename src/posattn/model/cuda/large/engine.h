@@ -12,5 +12,7 @@ namespace posattn::cuda {
 bool fused_large_supports(const ModelSpec& spec);
 std::unique_ptr<StepEngine> make_fused_large(const FleetShape& shape);
 int64_t fused_large_bytes(const FleetShape& shape);
+// Shared memory that a block of its kernels takes at most; for models it supports.
+int64_t fused_large_shared_bytes(const ModelSpec& spec);
 
 }  // namespace posattn::cuda

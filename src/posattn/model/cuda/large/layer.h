@@ -63,6 +63,10 @@ struct Layer {
 // Sizes the kernels take: up to 65 nodes, hidden up to 128, columns up to 136, up to 4 heads.
 bool supports(int nodes, int heads, int columns, int hidden);
 
+// Shared memory that a block takes.
+int64_t forward_shared_bytes(const Layer& layer);
+int64_t backward_shared_bytes(const Layer& layer);
+
 // Groups of gradients of a slot; the same for all layers of a model (samples and nodes decide).
 int groups(const Layer& layer);
 

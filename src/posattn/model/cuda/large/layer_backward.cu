@@ -298,14 +298,19 @@ __global__ void __launch_bounds__(threads, 1) backward_kernel(Layer layer, Tile<
   }
 }
 
-template <bool exact, int tiles, bool from_data>
-void launch_backward(const Layer& layer, cudaStream_t stream) {
-  const Tile<tiles> shape = {tile_shape(layer)};
+template <bool exact, int tiles>
+size_t bytes_of(const Tile<tiles>& shape, bool from_data) {
   const int floats =
       buffers * shape.row_floats() +
       (from_data ? 2 * shape.matrices_floats() + Tile<tiles>::most_rows : shape.matrices_floats()) +
       Panels<exact, tiles, BackwardOrder>::floats;
-  const size_t bytes = floats * sizeof(float);
+  return floats * sizeof(float);
+}
+
+template <bool exact, int tiles, bool from_data>
+void launch_backward(const Layer& layer, cudaStream_t stream) {
+  const Tile<tiles> shape = {tile_shape(layer)};
+  const size_t bytes = bytes_of<exact>(shape, from_data);
   const auto kernel = &backward_kernel<exact, tiles, from_data>;
   allow_shared_bytes(kernel, bytes);
   launch(kernel, dim3(static_cast<unsigned>(groups(layer)), static_cast<unsigned>(layer.slots)),
@@ -325,6 +330,12 @@ void launch_backward(const Layer& layer, cudaStream_t stream) {
 }
 
 }  // namespace
+
+int64_t backward_shared_bytes(const Layer& layer) {
+  const TileShape shape = tile_shape(layer);
+  return static_cast<int64_t>(is_narrow(layer) ? bytes_of<true>(Tile<1>{shape}, layer.from_data)
+                                               : bytes_of<true>(Tile<2>{shape}, layer.from_data));
+}
 
 void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stream) {
   if (medium::takes_data_layer(layer, precision)) {

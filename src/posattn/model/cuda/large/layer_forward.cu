@@ -157,12 +157,17 @@ int tiles_of_block(const Layer& layer, const TileShape& shape) {
   return best;
 }
 
+template <bool exact, int tiles>
+size_t bytes_of(const Tile<tiles>& shape) {
+  return (size_t{buffers<tiles>} * shape.row_floats() + shape.matrices_floats() +
+          Panels<exact, tiles, ForwardOrder>::floats) *
+         sizeof(float);
+}
+
 template <bool exact, int tiles, bool from_data>
 void launch_forward(const Layer& layer, cudaStream_t stream) {
   const Tile<tiles> shape = {tile_shape(layer)};
-  const size_t bytes = (size_t{buffers<tiles>} * shape.row_floats() + shape.matrices_floats() +
-                        Panels<exact, tiles, ForwardOrder>::floats) *
-                       sizeof(float);
+  const size_t bytes = bytes_of<exact>(shape);
   const auto kernel = &forward_kernel<exact, tiles, from_data>;
   allow_shared_bytes(kernel, bytes);
   const int block_tiles = tiles_of_block(layer, shape);
@@ -184,6 +189,12 @@ void launch_forward(const Layer& layer, cudaStream_t stream) {
 }
 
 }  // namespace
+
+int64_t forward_shared_bytes(const Layer& layer) {
+  const TileShape shape = tile_shape(layer);
+  return static_cast<int64_t>(is_narrow(layer) ? bytes_of<true>(Tile<1>{shape})
+                                               : bytes_of<true>(Tile<2>{shape}));
+}
 
 void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t stream) {
   if (medium::takes_data_layer(layer, precision)) {

@@ -401,6 +401,11 @@ __global__ void __launch_bounds__(DataSizes<node_tiles>::threads, 1)
 
 }  // namespace
 
+int64_t data_backward_shared_bytes(int nodes) {
+  return with_node_tiles<false>(
+      nodes, []<bool, int node_tiles>() { return int64_t{BackwardSizes<node_tiles>::bytes}; });
+}
+
 void enqueue_data_backward(const large::Layer& layer, int group, cudaStream_t stream) {
   with_node_tiles<false>(layer.nodes, [&]<bool, int node_tiles>() {
     using S = BackwardSizes<node_tiles>;

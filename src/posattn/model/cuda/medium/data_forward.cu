@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/medium/data_layer.h"
 #include "posattn/model/cuda/medium/data_tile.cuh"
@@ -197,9 +199,12 @@ int tiles_of_block(int64_t tiles, int64_t slots, int64_t processors) {
 }  // namespace
 
 bool takes_data_layer(const large::Layer& layer, Precision precision) {
-  return precision == Precision::tf32 && layer.from_data && layer.rows != nullptr &&
-         layer.heads == heads && layer.columns == columns && layer.hidden == columns &&
-         layer.nodes >= fewest_nodes && layer.nodes <= most_nodes;
+  const auto forward = []<bool, int node_tiles>() { return int64_t{forward_bytes<node_tiles>}; };
+  const int64_t bytes = std::max(with_node_tiles<false>(layer.nodes, forward),
+                                 data_backward_shared_bytes(layer.nodes));
+  return bytes <= device_limits().shared_bytes && precision == Precision::tf32 && layer.from_data &&
+         layer.rows != nullptr && layer.heads == heads && layer.columns == columns &&
+         layer.hidden == columns && layer.nodes >= fewest_nodes && layer.nodes <= most_nodes;
 }
 
 void enqueue_data_forward(const large::Layer& layer, cudaStream_t stream) {

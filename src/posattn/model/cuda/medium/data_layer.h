@@ -8,7 +8,9 @@
 
 namespace posattn::cuda::medium {
 
+// On this device.
 bool takes_data_layer(const large::Layer& layer, Precision precision);
+int64_t data_backward_shared_bytes(int nodes);
 void enqueue_data_forward(const large::Layer& layer, cudaStream_t stream);
 // `group`: samples of a group.
 void enqueue_data_backward(const large::Layer& layer, int group, cudaStream_t stream);

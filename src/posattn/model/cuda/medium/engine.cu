@@ -164,6 +164,10 @@ std::unique_ptr<StepEngine> make_fused_medium(const FleetShape& shape) {
   return std::make_unique<FusedMediumEngine>(shape);
 }
 
+int64_t fused_medium_shared_bytes(const ModelSpec& spec) {
+  return medium::shared_bytes(spec.nodes());
+}
+
 int64_t fused_medium_bytes(const FleetShape& shape) {
   return Sizes(shape).bytes + medium::Folding::bytes(shape) +
          LargePositionalAttention::bytes(shape);

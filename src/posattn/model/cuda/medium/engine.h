@@ -11,5 +11,7 @@ namespace posattn::cuda {
 bool fused_medium_supports(const ModelSpec& spec);
 std::unique_ptr<StepEngine> make_fused_medium(const FleetShape& shape);
 int64_t fused_medium_bytes(const FleetShape& shape);
+// Shared memory that a block of its kernels takes at most; for models it supports.
+int64_t fused_medium_shared_bytes(const ModelSpec& spec);
 
 }  // namespace posattn::cuda

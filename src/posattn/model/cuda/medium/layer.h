@@ -52,6 +52,10 @@ struct Layer {
 int group_samples(int nodes, Precision precision);
 int groups(const Layer& layer, Precision precision);
 
+// Shared memory that a block takes at most, of either precision.
+int64_t shared_bytes(int nodes);
+int64_t forward_shared_bytes(int nodes);
+
 void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t stream);
 void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stream);
 

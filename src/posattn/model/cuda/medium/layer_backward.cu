@@ -1,6 +1,8 @@
 // Backward through a layer. With dz = du P (of both heads) and dv_h = A_h^T dz_h,
 //   dM = du^T s,   dP = du^T z,   dV = dv^T s,   dc = column sums of du,   dA_h = dz_h v_h^T,
 //   ds = du M + dv V.
+#include <algorithm>
+
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/medium/gradient.cuh"
 #include "posattn/model/cuda/medium/launch.h"
@@ -213,6 +215,15 @@ int group_samples(int nodes, Precision precision) {
 
 int groups(const Layer& layer, Precision precision) {
   return static_cast<int>(ceil_div(layer.samples, group_samples(layer.nodes, precision)));
+}
+
+int64_t shared_bytes(int nodes) {
+  const auto bytes = []<bool exact, int node_tiles>() {
+    using S = Sizes<exact, node_tiles>;
+    return int64_t{S::shared_bytes(buffers<S>, ahead<S> ? 2 : 0)};
+  };
+  return std::max({with_node_tiles<true>(nodes, bytes), with_node_tiles<false>(nodes, bytes),
+                   forward_shared_bytes(nodes)});
 }
 
 void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stream) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/medium/launch.h"
 #include "posattn/model/cuda/medium/tile.cuh"
@@ -139,6 +141,13 @@ int tiles_of_block(int64_t tiles, int64_t slots) {
 }
 
 }  // namespace
+
+int64_t forward_shared_bytes(int nodes) {
+  const auto bytes = []<bool exact, int node_tiles>() {
+    return int64_t{Sizes<exact, node_tiles>::shared_bytes(buffers, 1)};
+  };
+  return std::max(with_node_tiles<true>(nodes, bytes), with_node_tiles<false>(nodes, bytes));
+}
 
 void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t stream) {
   with_sizes(layer.nodes, precision, [&]<bool exact, int node_tiles>() {

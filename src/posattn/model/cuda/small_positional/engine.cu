@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "posattn/model/cuda/folding/folding.h"
@@ -19,11 +20,13 @@ constexpr int most_nodes = 9;
 constexpr int most_real_nodes = 8;  // only these have inputs
 
 // The kernels for the smallest number of nodes that holds the model.
+FusedKernels kernels_for(int nodes, Precision precision) {
+  if (nodes <= 3) return fused_kernels<3>(precision);
+  if (nodes <= 5) return fused_kernels<5>(precision);
+  return fused_kernels<9>(precision);
+}
 FusedKernels kernels_for(const FleetShape& shape) {
-  const int nodes = shape.spec.nodes();
-  if (nodes <= 3) return fused_kernels<3>(shape.precision);
-  if (nodes <= 5) return fused_kernels<5>(shape.precision);
-  return fused_kernels<9>(shape.precision);
+  return kernels_for(shape.spec.nodes(), shape.precision);
 }
 
 // Whether single tiles are faster than groups: in a small fleet, where groups leave multiprocessors
@@ -195,6 +198,17 @@ std::unique_ptr<StepEngine> make_fused_positional_of(const FleetShape& shape, bo
 int64_t fused_positional_bytes(const FleetShape& shape) {
   const int nodes = kernels_for(shape).nodes;
   return Sizes(shape, nodes, prefers_single_tiles(shape, nodes)).bytes + Folding::bytes(shape);
+}
+
+int64_t fused_positional_shared_bytes(const ModelSpec& spec) {
+  const FusedKernels kernels = kernels_for(spec.nodes(), Precision::fp32);  // tf32 takes the same
+  int64_t most = Folding::shared_bytes(spec);
+  for (const auto* pair : {kernels.forward, kernels.last, kernels.backward}) {
+    for (int first = 0; first < 2; ++first) {
+      most = std::max(most, static_cast<int64_t>(pair[first].shared_bytes));
+    }
+  }
+  return most;
 }
 
 }  // namespace posattn::cuda

@@ -17,5 +17,7 @@ std::unique_ptr<StepEngine> make_fused_positional(const FleetShape& shape);
 // the same; make_fused_positional takes what is faster.
 std::unique_ptr<StepEngine> make_fused_positional_of(const FleetShape& shape, bool single_tiles);
 int64_t fused_positional_bytes(const FleetShape& shape);
+// Shared memory that a block of its kernels takes at most; for models it supports.
+int64_t fused_positional_shared_bytes(const ModelSpec& spec);
 
 }  // namespace posattn::cuda

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/small_standard/engine.h"
@@ -56,6 +58,14 @@ int64_t fused_standard_bytes(const FleetShape& shape) {
   if (nodes <= 3) return standard::engine_bytes<3>(shape, block_tiles);
   if (nodes <= 5) return standard::engine_bytes<5>(shape, block_tiles);
   return standard::engine_bytes<9>(shape, block_tiles);
+}
+
+int64_t fused_standard_shared_bytes(const ModelSpec& spec) {
+  const int nodes = spec.nodes();
+  const int64_t kernels = nodes <= 3   ? standard::engine_shared_bytes<3>()
+                          : nodes <= 5 ? standard::engine_shared_bytes<5>()
+                                       : standard::engine_shared_bytes<9>();
+  return std::max(kernels, Folding::shared_bytes(spec));
 }
 
 }  // namespace posattn::cuda

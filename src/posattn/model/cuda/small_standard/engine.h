@@ -17,5 +17,7 @@ bool fused_standard_supports(const ModelSpec& spec);
 std::unique_ptr<StepEngine> make_fused_standard(const FleetShape& shape);
 
 int64_t fused_standard_bytes(const FleetShape& shape);
+// Shared memory that a block of its kernels takes at most; for models it supports.
+int64_t fused_standard_shared_bytes(const ModelSpec& spec);
 
 }  // namespace posattn::cuda

@@ -2,6 +2,7 @@
 // files of this folder; one .cu file per N compiles them.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -214,6 +215,13 @@ std::unique_ptr<StepEngine> make_engine(const FleetShape& shape, const BlockTile
 template <int N>
 int64_t engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles) {
   return Folding::bytes(shape) + Sizes<N>(shape, block_tiles).bytes();
+}
+
+template <int N>
+int64_t engine_shared_bytes() {
+  return std::max({sizeof(FirstForwardShared<N>), forward_shared_bytes<N, false>,
+                   forward_shared_bytes<N, true>, sizeof(BackwardShared<N>),
+                   sizeof(FirstBackwardShared<N>)});
 }
 
 }  // namespace posattn::cuda::standard

@@ -14,5 +14,7 @@ template <int N>
 std::unique_ptr<StepEngine> make_engine(const FleetShape& shape, const BlockTiles& block_tiles);
 template <int N>
 int64_t engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles);
+template <int N>
+int64_t engine_shared_bytes();
 
 }  // namespace posattn::cuda::standard

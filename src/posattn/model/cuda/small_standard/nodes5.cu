@@ -4,5 +4,6 @@ namespace posattn::cuda::standard {
 
 template std::unique_ptr<StepEngine> make_engine<5>(const FleetShape&, const BlockTiles&);
 template int64_t engine_bytes<5>(const FleetShape&, const BlockTiles&);
+template int64_t engine_shared_bytes<5>();
 
 }  // namespace posattn::cuda::standard

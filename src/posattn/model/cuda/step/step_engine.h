@@ -64,8 +64,7 @@ class StepEngine {
   virtual const char* name() const = 0;
 };
 
-// Path::plain: general. Path::folded: a fused engine, or Error(configuration) where none fits.
-// Path::automatic: a fused engine where one fits, else general.
+// The engine that choose_engine (engine_choice.h) gives the model on the device in use.
 std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path);
 
 // Device memory the engine takes for this shape, in bytes; what grows with the slots dominates.

@@ -1,0 +1,91 @@
+#include <string>
+
+#include "posattn/base/error.h"
+#include "posattn/model/cuda/general/engine.h"
+#include "posattn/model/cuda/large/engine.h"
+#include "posattn/model/cuda/medium/engine.h"
+#include "posattn/model/cuda/small_positional/engine.h"
+#include "posattn/model/cuda/small_standard/engine.h"
+#include "posattn/model/cuda/step/engine_choice.h"
+
+namespace posattn::cuda {
+namespace {
+
+struct FusedEngine {
+  EngineKind kind;
+  bool (*supports)(const ModelSpec& spec);
+  int64_t (*shared_bytes)(const ModelSpec& spec);
+};
+
+// The fastest first.
+constexpr FusedEngine fused_engines[] = {
+    {EngineKind::fused_positional, fused_positional_supports, fused_positional_shared_bytes},
+    {EngineKind::fused_standard, fused_standard_supports, fused_standard_shared_bytes},
+    {EngineKind::fused_medium, fused_medium_supports, fused_medium_shared_bytes},
+    {EngineKind::fused_large, fused_large_supports, fused_large_shared_bytes},
+};
+
+}  // namespace
+
+const char* engine_name(EngineKind kind) {
+  switch (kind) {
+    case EngineKind::fused_positional:
+      return "fused-positional";
+    case EngineKind::fused_standard:
+      return "fused-standard";
+    case EngineKind::fused_medium:
+      return "fused-medium";
+    case EngineKind::fused_large:
+      return "fused-large";
+    case EngineKind::general:
+      break;
+  }
+  return "general";
+}
+
+EngineKind choose_engine(const ModelSpec& spec, Path path, const DeviceLimits& limits) {
+  if (!general_supports(spec)) {  // nor does any other
+    throw Error(ExitCode::configuration, "a routed model on the GPU", "a model with scores",
+                "routes are not trained; use the CPU");
+  }
+  if (path == Path::plain) return EngineKind::general;
+  bool known = false;
+  for (const FusedEngine& engine : fused_engines) {
+    if (!engine.supports(spec)) continue;
+    known = true;
+    if (engine.shared_bytes(spec) <= limits.shared_bytes) return engine.kind;
+  }
+  if (path == Path::automatic) return EngineKind::general;
+  const char* const hint = "leave --path out: the general path takes every model";
+  if (known) {
+    throw Error(ExitCode::configuration,
+                "path 'folded' for a model of this shape on a GPU with " +
+                    std::to_string(limits.shared_bytes / 1024) + " KB of shared memory",
+                "a smaller model, or a GPU with more", hint);
+  }
+  throw Error(ExitCode::configuration, "path 'folded' on the GPU for a model of this shape",
+              "attention from positions, or from data without RoPE; up to 65 nodes, widths up to "
+              "128 and 4 heads; two linear maps in the MLP, one input and one output number per "
+              "node",
+              hint);
+}
+
+std::vector<EngineRange> paper_engines(const DeviceLimits& limits) {
+  std::vector<EngineRange> ranges;
+  for (const char* const preset : {"positional", "standard"}) {
+    for (int nodes = 2; nodes <= 64; ++nodes) {
+      ModelSpec spec;
+      apply_preset(preset, spec);
+      spec.real_nodes = nodes;
+      const EngineKind kind = choose_engine(resolve(spec), Path::automatic, limits);
+      if (nodes > 2 && ranges.back().kind == kind) {
+        ranges.back().last_nodes = nodes;
+      } else {
+        ranges.push_back({preset, nodes, nodes, kind});
+      }
+    }
+  }
+  return ranges;
+}
+
+}  // namespace posattn::cuda

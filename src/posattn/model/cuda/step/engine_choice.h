@@ -1,0 +1,31 @@
+// Which engine trains a model on which card: a fused one where one knows the model and the card has
+// the shared memory for its kernels, else the general one. No CUDA types.
+#pragma once
+
+#include <vector>
+
+#include "posattn/kernels/cuda/device_limits.h"
+#include "posattn/model/network.h"
+#include "posattn/model/spec.h"
+
+namespace posattn::cuda {
+
+enum class EngineKind { general, fused_positional, fused_standard, fused_medium, fused_large };
+
+const char* engine_name(EngineKind kind);  // "general", "fused-positional", ...
+
+// Path::plain: general. Path::folded: a fused engine, or Error(configuration) where none fits.
+// Path::automatic: a fused engine where one fits, else general.
+EngineKind choose_engine(const ModelSpec& spec, Path path, const DeviceLimits& limits);
+
+// The engine of a preset with the paper's sizes at first to last real nodes.
+struct EngineRange {
+  const char* preset;
+  int first_nodes, last_nodes;
+  EngineKind kind;
+  bool operator==(const EngineRange&) const = default;
+};
+// Of the positional and the standard model up to the paper's 64 nodes.
+std::vector<EngineRange> paper_engines(const DeviceLimits& limits);
+
+}  // namespace posattn::cuda
