@@ -183,7 +183,7 @@ __device__ void fold_decoder(const Run& run, float* shared) {
 
 constexpr int matrix_floats = 2 * size * Block::stride;
 constexpr int vector_floats = 8 * size + threads;
-constexpr size_t shared_bytes = sizeof(float) * (matrix_floats + vector_floats);
+constexpr size_t folding_bytes = sizeof(float) * (matrix_floats + vector_floats);
 
 // Blocks are (what, layer, slot): vectors, M, V, P. One more layer stands for the decoder.
 constexpr int fold_blocks = 4;
@@ -358,8 +358,8 @@ Folding::Folding(const FleetShape& shape)
     : slots_(shape.slots),
       tensors_(shape.spec),
       kept_(int64_t{1} * shape.slots * shape.spec.depth * kept_floats) {
-  allow_shared_bytes(medium_fold_kernel, shared_bytes);
-  allow_shared_bytes(medium_unfold_kernel, shared_bytes);
+  allow_shared_bytes(medium_fold_kernel, folding_bytes);
+  allow_shared_bytes(medium_unfold_kernel, folding_bytes);
 }
 
 int64_t Folding::bytes(const FleetShape& shape) {
@@ -369,12 +369,12 @@ int64_t Folding::bytes(const FleetShape& shape) {
 
 void Folding::enqueue_fold(const FoldingStep& step) {
   launch(medium_fold_kernel, dim3(fold_blocks, tensors_.depth + 1, slots_), dim3(threads),
-         shared_bytes, step.stream, tensors_, step, kept_.data());
+         folding_bytes, step.stream, tensors_, step, kept_.data());
 }
 
 void Folding::enqueue_unfold(const FoldingStep& step) {
   launch(medium_unfold_kernel, dim3(unfold_blocks, tensors_.depth + 1, slots_), dim3(threads),
-         shared_bytes, step.stream, tensors_, step, kept_.data());
+         folding_bytes, step.stream, tensors_, step, kept_.data());
 }
 
 }  // namespace posattn::cuda::medium
