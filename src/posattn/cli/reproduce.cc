@@ -19,6 +19,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
+#include "posattn/experiments/left_out_precision.h"
 
 namespace posattn {
 namespace {
@@ -155,8 +156,11 @@ void show_shard(const ReproduceFlags& options, const Shard& shard, const Experim
                    : shard_line(whole, shard, summary));
 }
 
-ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>& arguments) {
+ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& arguments) {
   const int threads = thread_count(options.threads);
+  if (options.changes.precision.empty()) {
+    options.changes.precision = precision_to_train(chosen_part(options), options.results);
+  }
   std::optional<Shard> shard;
   if (!options.shard.empty()) shard = shard_from(options.shard);
   const Experiment chosen = chosen_part(options), whole = whole_experiment(options);

@@ -65,6 +65,8 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   const int threads = thread_count(settings.threads);
   const std::filesystem::path out = output_folder(settings, configs);
   if (settings.dry_run) {
+    for (RunConfig& config : configs)
+      config.precision = precision_used(config);  // part of a result
     print_dry_run(configs, out, settings.json);
     return ExitCode::done;
   }
