@@ -11,6 +11,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/compare_output.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/experiments/left_out_precision.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/results/results_database.h"
 
@@ -75,11 +76,18 @@ std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Comp
   return points;
 }
 
-ExitCode compare_experiment(const CompareFlags& options) {
-  const Experiment experiment = load_experiment(options.experiment, {.quick = options.quick,
-                                                                     .epochs = options.epochs,
-                                                                     .precision = options.precision,
-                                                                     .weights = options.weights});
+Experiment asked_experiment(const CompareFlags& options) {
+  return load_experiment(options.experiment, {.quick = options.quick,
+                                              .epochs = options.epochs,
+                                              .precision = options.precision,
+                                              .weights = options.weights});
+}
+
+ExitCode compare_experiment(CompareFlags options) {
+  if (options.precision.empty()) {
+    options.precision = precision_to_read(asked_experiment(options), options.results);
+  }
+  const Experiment experiment = asked_experiment(options);
   ComparedExperiment compared{.experiment = experiment,
                               .whole_epochs = load_experiment(options.experiment).settings.epochs,
                               .results = options.results,

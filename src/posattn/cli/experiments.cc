@@ -132,7 +132,7 @@ ExitCode list_experiments(const ExperimentsFlags& options) {
   const std::string device = device_used(config);
   std::vector<std::string> names = options.files.empty() ? experiment_names() : options.files;
   for (const std::string& name : names) load_experiment(name);  // errors before the measurement
-  const MachineSpeed speed = measure_speed(device, config.precision, threads);
+  const MachineSpeed speed = measure_speed(device, precision_used(config), threads);
   std::vector<ExperimentRow> rows;
   rows.reserve(names.size());
   for (const std::string& name : names) rows.push_back(measure(name, speed));

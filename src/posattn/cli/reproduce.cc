@@ -20,6 +20,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
+#include "posattn/experiments/left_out_precision.h"
 #include "posattn/mpi/launch.h"
 
 namespace posattn {
@@ -133,7 +134,7 @@ void say_interrupted(const std::string& to_go_on) {
   fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", to_go_on);
 }
 
-ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>& arguments) {
+ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& arguments) {
   std::optional<Shard> shard;
   if (!options.shard.empty()) shard = shard_from(options.shard);
   int threads = thread_count(options.threads);
@@ -142,6 +143,9 @@ ExitCode reproduce(const ReproduceFlags& options, const std::vector<std::string>
     ranks.emplace(options.threads);
     threads = ranks->threads();
     if (!ranks->leads()) return ranks->serve();
+  }
+  if (options.changes.precision.empty()) {
+    options.changes.precision = precision_to_train(chosen_part(options), options.results);
   }
   const Experiment chosen = chosen_part(options), whole = whole_experiment(options);
   if (options.dry_run) {

@@ -130,6 +130,9 @@ ExitCode train_alone(const TrainSettings& settings, const std::vector<std::strin
   Training training = prepare(settings, arguments);
   FleetOptions& options = training.options;
   if (settings.dry_run) {
+    for (RunConfig& config : training.configs) {
+      config.precision = precision_used(config);  // part of a result
+    }
     print_dry_run(training.configs, options.out, settings.json);
     return ExitCode::done;
   }

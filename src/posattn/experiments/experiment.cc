@@ -51,6 +51,7 @@ class SeedKeys {
     nlohmann::json settings = nlohmann::json::parse(to_json(config));
     for (const std::string& key : result_neutral_keys()) settings.erase(key);
     settings.erase("device");
+    if (config.precision == "auto") settings["precision"] = "fp32";  // as runs_of has it
     const std::string text = settings.dump();
     constexpr std::string_view name = "\"seed\":";  // no value has this: its quotes are escaped
     const std::size_t seed = text.find(name) + name.size();

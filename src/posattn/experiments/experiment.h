@@ -84,6 +84,7 @@ struct Experiment {
   const Metric* metric = &training_loss();
   ExperimentAxis axis;
   RunConfig settings;                 // device, path, precision: how runs are computed by default
+  bool states_precision = false;      // by the file; else fp32, or what --precision says
   std::vector<ExperimentLine> lines;  // baselines after the others
   // "value-range"; "value-range-quick", "value-range-epochs100" and "value-range-tf32" where
   // --quick, --epochs or --precision change what is trained: folder and files of its results.

@@ -253,6 +253,18 @@ void set_everywhere(Experiment& experiment, const std::string& key, const std::s
   }
 }
 
+// Keys and folders must not depend on the machine, so that "auto" is fp32 here, which all results
+// without a precision in their name have.
+void settle_precision(Experiment& experiment) {
+  const auto states = [](const ExperimentLine& line) {
+    return std::ranges::any_of(line.settings, [](const auto& s) { return s.first == "precision"; });
+  };
+  experiment.states_precision = experiment.settings.precision != "auto" ||
+                                experiment.axis.key == "precision" ||
+                                std::ranges::any_of(experiment.lines, states);
+  if (experiment.settings.precision == "auto") experiment.settings.precision = "fp32";
+}
+
 void apply_changes(const ExperimentChanges& changes, Experiment& experiment) {
   if (changes.epochs) {
     set_everywhere(experiment, "epochs", std::to_string(*changes.epochs));
@@ -378,6 +390,7 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
     }
   }
   experiment.lines = read_lines(reader, file, experiment.axis);
+  settle_precision(experiment);
   add_baselines(reader, file, experiment);
   if (!changes.weights.empty()) take_weights(changes.weights, experiment);
   const toml::table* quick = reader.table(file, "quick");

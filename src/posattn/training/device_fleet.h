@@ -25,7 +25,8 @@ struct DeviceRun {
 // One run's epoch has ended.
 struct EpochEnd {
   int slot = 0;
-  EpochRecord record;      // without evaluations
+  EpochRecord record;      // without tests; with a validation that is due where the loss is one of
+                           // squared errors
   std::string divergence;  // not empty: the run diverged in this epoch and rests from now on
 };
 

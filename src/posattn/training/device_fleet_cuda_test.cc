@@ -76,6 +76,9 @@ void expect_like_cpu(const RunConfig& config, const Trained& trained, int slot) 
     EXPECT_EQ(record.step, expected->step);
     EXPECT_EQ(record.lr, expected->lr);
     EXPECT_NEAR(record.train_loss, expected->train_loss, 1e-4 * expected->train_loss);
+    ASSERT_EQ(record.validation_loss.has_value(), expected->validation_loss.has_value());
+    const double validation = expected->validation_loss.value_or(0);
+    EXPECT_NEAR(record.validation_loss.value_or(0), validation, 1e-4 * validation);
   }
   EXPECT_TRUE(run.finished());
   EXPECT_EQ(trained.states[slot].epoch, run.state().epoch);

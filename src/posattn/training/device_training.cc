@@ -156,14 +156,21 @@ class Wave {
     const bool checkpoint = !last && since.count() >= run.config.checkpoint_every;
     if (checkpoint) run.checkpointed = Clock::now();
     std::shared_ptr<RunState> state;
-    if (last || checkpoint || RunEvaluation::due(run.config, end.record.epoch)) {
+    const bool validated = end.record.validation_loss.has_value();
+    if (last || checkpoint || RunEvaluation::tests_due(run.config, end.record.epoch) ||
+        (RunEvaluation::validation_due(run.config, end.record.epoch) && !validated)) {
       state = std::make_shared<RunState>(fleet_->state(end.slot, last || checkpoint));
     }
     run.ended = last;
     workers.add(end.slot, [this, &run, record = std::move(end.record), state, last,
                            checkpoint](std::size_t worker) mutable {
       attempt(run, [&] {
-        if (state) evaluate(run, *state, record, worker);
+        if (state) {
+          evaluate(run, *state, record, worker);
+        } else if (const std::optional<double> loss = record.validation_loss) {
+          run.validation_loss = loss;
+          run.best_validation_loss = std::min(*loss, run.best_validation_loss.value_or(*loss));
+        }
         run.recording.record_epoch(record);
         if (checkpoint) run.recording.checkpoint(*state);
         if (last) run.recording.finish(*state, "");

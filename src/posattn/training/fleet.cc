@@ -79,11 +79,15 @@ std::filesystem::path run_folder_path(const std::filesystem::path& out, const Ru
 
 RunConfig with_device(RunConfig config, const FleetOptions& options) {
   const std::filesystem::path file = folder_of(config, options) / "config.toml";
-  if (config.device == "auto" && options.resume && std::filesystem::exists(file)) {
-    const std::string recorded = read_config_file(file).config.device;
-    config.device = recorded == "auto" ? "cpu" : recorded;  // auto: when there was no other
+  if (options.resume && std::filesystem::exists(file)) {
+    const RunConfig recorded = read_config_file(file).config;
+    if (config.device == "auto") {
+      config.device = recorded.device == "auto" ? "cpu" : recorded.device;  // there was no other
+    }
+    if (config.precision == "auto") config.precision = recorded.precision;
   }
   config.device = device_used(config);
+  config.precision = precision_used(config);
   return config;
 }
 

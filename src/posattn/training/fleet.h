@@ -30,8 +30,8 @@ struct FleetOptions {
 // out/ARCHITECTURE-seedS
 std::filesystem::path run_folder_path(const std::filesystem::path& out, const RunConfig& config);
 
-// `config` with the device it is trained on in the place of "auto": when resuming the one its
-// folder names, else the GPU if there is a usable one.
+// `config` with the device and the precision it is trained with in the place of "auto": when
+// resuming those its folder names, else what device_used and precision_used say.
 RunConfig with_device(RunConfig config, const FleetOptions& options);
 
 // Validates every configuration and takes every folder first (throwing before anything is trained),

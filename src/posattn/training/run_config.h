@@ -68,7 +68,7 @@ struct RunConfig {
   double checkpoint_every = 30;  // seconds; 0: after every epoch
   std::string path = "auto";
   std::string device = "auto";
-  std::string precision = "fp32";  // of products on the GPU
+  std::string precision = "auto";  // of products on the GPU
 
   bool operator==(const RunConfig&) const = default;
 
@@ -125,6 +125,9 @@ void validate(const RunConfig& config);
 
 // "cpu" or "cuda": what `device` means on this machine ("auto": cuda where it can be used).
 std::string device_used(const RunConfig& config);
+// "fp32" or "tf32": what `precision` means there ("auto": tf32 on the GPU for models of numbers
+// that start from random weights, which train to the same figures; else fp32).
+std::string precision_used(const RunConfig& config);
 
 // The model the run trains (resolved); validate first.
 ModelSpec model_spec(const RunConfig& config);

@@ -148,7 +148,7 @@ void check_device(const RunConfig& config) {
     throw Error(ExitCode::device, fmt::format("device 'cuda': {}", gpu().problem), "",
                 gpu().hint + (gpu().hint.empty() ? "" : "; or ") + "use --device cpu");
   }
-  if (config.precision != "fp32" && device_used(config) == "cpu") {
+  if (config.precision == "tf32" && device_used(config) == "cpu") {
     throw impossible(fmt::format("precision = {} on the CPU", config.precision), "fp32",
                      "leave precision out, or use --device cuda");
   }
@@ -169,6 +169,12 @@ void validate(const RunConfig& config) {
 std::string device_used(const RunConfig& config) {
   if (config.device != "auto") return config.device;
   return gpu().usable ? "cuda" : "cpu";
+}
+
+std::string precision_used(const RunConfig& config) {
+  if (config.precision != "auto") return config.precision;
+  const bool of_numbers = find_task(config.task).loss() == Loss::squared_error;
+  return device_used(config) == "cuda" && of_numbers && config.from.empty() ? "tf32" : "fp32";
 }
 
 ModelSpec model_spec(const RunConfig& config) {

@@ -143,8 +143,10 @@ void visit_fields(Config& c, Visitor&& v) {
           one_of({"auto", "plain", "folded"}));
   v.field("device", c.device, "where to compute; auto: the GPU if there is a usable one",
           one_of({"auto", "cpu", "cuda"}));
-  v.field("precision", c.precision, "of products on the GPU; tf32 is faster and rounds more",
-          one_of({"fp32", "tf32"}));
+  v.field(
+      "precision", c.precision,
+      "of products on the GPU; auto: tf32, which is faster and rounds more, for models of numbers",
+      one_of({"auto", "fp32", "tf32"}));
 }
 
 }  // namespace posattn

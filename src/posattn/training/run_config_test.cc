@@ -253,5 +253,22 @@ TEST(RunConfig, SeedsFallBackToTheRunsSeed) {
   EXPECT_EQ(config.data_seed_used(), 5u);
 }
 
+TEST(RunConfig, AnAutomaticPrecisionIsTf32WhereItIsKnownToTrainAsWell) {
+  RunConfig config;
+  EXPECT_EQ(config.precision, "auto");
+  config.device = "cuda";
+  EXPECT_EQ(precision_used(config), "tf32");
+  config.from = "model.safetensors";
+  EXPECT_EQ(precision_used(config), "fp32");
+  config.from = "";
+  config.task = "k-hop";  // tokens
+  EXPECT_EQ(precision_used(config), "fp32");
+  config.precision = "tf32";
+  EXPECT_EQ(precision_used(config), "tf32");
+  config = {};
+  config.device = "cpu";
+  EXPECT_EQ(precision_used(config), "fp32");
+}
+
 }  // namespace
 }  // namespace posattn

@@ -55,15 +55,17 @@ bool RunEvaluation::tests_due(const RunConfig& config, int64_t epoch) {
 
 void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& state,
                                       EpochRecord& record) const {
-  if (validation_due(config_, record.epoch)) {
+  if (validation_due(config_, record.epoch) && !record.validation_loss) {
     MetricSum sum;
     for (std::size_t set = 0; set < validation_.size(); ++set) {
       sum += measure(training_loss(task_.loss()), network, state.parameters, validation_[set],
                      masks_[set]);
     }
-    const double loss = sum.mean();
-    record.validation_loss = state.validation_loss = loss;
-    state.best_validation_loss = std::min(loss, state.best_validation_loss.value_or(loss));
+    record.validation_loss = sum.mean();
+  }
+  if (const std::optional<double> loss = record.validation_loss) {
+    state.validation_loss = loss;
+    state.best_validation_loss = std::min(*loss, state.best_validation_loss.value_or(*loss));
   }
   if (tests_due(config_, record.epoch)) {
     const Model current = trained_model(config_, state);

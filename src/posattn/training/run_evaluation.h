@@ -23,12 +23,10 @@ class RunEvaluation {
   // What is to be computed after this epoch.
   static bool validation_due(const RunConfig& config, int64_t epoch);
   static bool tests_due(const RunConfig& config, int64_t epoch);
-  static bool due(const RunConfig& config, int64_t epoch) {
-    return validation_due(config, epoch) || tests_due(config, epoch);
-  }
 
   // Puts what is due after record.epoch into the record and the state, whose epoch and parameters
-  // are those after it. `network` is of the run's spec.
+  // are those after it. A validation loss that the record has is not computed again. `network` is
+  // of the run's spec.
   void evaluate_when_due(Network& network, int threads, RunState& state, EpochRecord& record) const;
 
  private:

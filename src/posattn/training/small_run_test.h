@@ -22,6 +22,7 @@ inline RunConfig small_run() {
   config.lr = 3e-3;
   config.checkpoint_every = 0;
   config.device = "cpu";
+  config.precision = "fp32";
   return config;
 }
 

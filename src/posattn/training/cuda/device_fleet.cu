@@ -9,6 +9,7 @@
 #include "posattn/training/cuda/fleet_data.h"
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"
+#include "posattn/training/cuda/fleet_validation.h"
 #include "posattn/training/cuda/fresh_samples.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/run_parts.h"
@@ -100,6 +101,10 @@ class DeviceFleet::Implementation {
     enqueue_step(stream_.get());  // all slots rest: this only loads the kernels
     stream_.wait();
     graph_.emplace([this](cudaStream_t stream) { enqueue_step(stream); }, stream_.get());
+    if (cuda::FleetValidation::supports(shape_.spec)) {
+      validation_.emplace(shape_, runs, *engine_, state_.data(), gradients_.data(), threads,
+                          stream_.get());
+    }
     begin_first_epochs();
   }
 
@@ -124,11 +129,13 @@ class DeviceFleet::Implementation {
     }
     std::vector<EpochEnd> ends;
     std::vector<int> completed;
-    const std::vector<int> ended = end_segment();
+    const std::vector<int> ended = end_segment();  // and, where there are, their validations
     const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
     for (const int slot : ended) {
+      const bool validated = validation_ && slots_[slot].validates_next();
       ends.push_back(slots_[slot].close_epoch(cursors_host_[slot], seconds));
       ends.back().slot = slot;
+      if (validated) ends.back().record.validation_loss = validation_->loss(slot);
       if (ends.back().divergence.empty()) completed.push_back(slot);
     }
     begin_epochs(completed);
@@ -302,6 +309,8 @@ class DeviceFleet::Implementation {
       ended_.send(device_ended_.data(), 0, count, stream_.get());
       cuda::end_epoch(arrays_, device_ended_.data(), count, stream_.get());
     }
+    const auto validates = [this](int slot) { return slots_[slot].validates_next(); };
+    if (validation_ && std::ranges::any_of(ended, validates)) validation_->enqueue(stream_.get());
     check(cudaMemcpyAsync(cursors_host_.data(), cursors_.data(),
                           shape_.slots * sizeof(cuda::SlotCursor), cudaMemcpyDeviceToHost,
                           stream_.get()),
@@ -346,6 +355,7 @@ class DeviceFleet::Implementation {
   cuda::Event chunk_done_[most_ahead];
   int64_t chunk_ = 0;  // counts them
   std::optional<cuda::StepGraph> graph_;
+  std::optional<cuda::FleetValidation> validation_;
   int64_t segment_ = 0, launched_ = 0;  // steps up to the next end of an epoch
   Clock::time_point started_ = Clock::now();
 };
@@ -374,6 +384,9 @@ int64_t DeviceFleet::bytes_needed(const std::vector<RunConfig>& configs) {
   return cuda::step_engine_bytes(shape, network_path(configs.front())) +
          parameters * copies * int64_t{sizeof(float)} +
          cuda::FleetData::bytes_needed(shape.spec, shape.sample_stride(), shape.slots, samples) +
+         (cuda::FleetValidation::supports(shape.spec)
+              ? cuda::FleetValidation::bytes_needed(shape, configs)
+              : 0) +
          steps * int64_t{sizeof(StepPlan)};
 }
 

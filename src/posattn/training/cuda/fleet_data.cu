@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "posattn/base/random.h"
 #include "posattn/model/check_batch.h"
@@ -153,6 +154,7 @@ FleetData::FleetData(const ModelSpec& spec, int64_t stride, const std::vector<Ru
       device_segments_(total_sets(runs)),
       sorter_(order_.size()) {
   SetPlace place;
+  std::vector<uint32_t> order(order_.size());
   for (const RunData& run : runs) {
     sets_.emplace_back();
     seeds_.push_back(run.seed);
@@ -161,10 +163,12 @@ FleetData::FleetData(const ModelSpec& spec, int64_t stride, const std::vector<Ru
       place.real_nodes = set.shape.real_nodes;
       sets_.back().push_back(place);
       put(set, place);
+      std::iota(order.begin() + place.order, order.begin() + place.order + set.samples, 0);
       place.order += set.samples;
       place.rows += set.samples * set.shape.real_nodes;
     }
   }
+  order_.upload(order.data(), order_.size());
 }
 
 void FleetData::put(const Dataset& set, const SetPlace& place) {

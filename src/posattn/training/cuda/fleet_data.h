@@ -66,7 +66,7 @@ class FleetData {
     int slot;
     int64_t epoch;  // from 1
   };
-  // Enqueues the new orders of these runs' epochs.
+  // Enqueues the new orders of these runs' epochs; before, samples are in the order of their sets.
   void shuffle(const std::vector<Epoch>& epochs, cudaStream_t stream);
 
   // Enqueues the gathering of each slot's current batch. Absent samples and nodes become zero,

@@ -1,5 +1,6 @@
 #include "posattn/training/batches.h"
 #include "posattn/training/cuda/fleet_slot.h"
+#include "posattn/training/run_evaluation.h"
 #include "posattn/training/run_parts.h"
 
 namespace posattn::cuda {
@@ -18,6 +19,10 @@ FleetSlot::FleetSlot(const DeviceRun& run, std::vector<SetPlace> sets)
       best_validation_loss_(run.state.best_validation_loss) {
   for (const SetPlace& set : sets_) steps_ += ceil_div(set.samples, config_.batch);
   schedule_ = schedule_options(config_, steps_);
+}
+
+bool FleetSlot::validates_next() const {
+  return RunEvaluation::validation_due(config_, epoch_ + 1);
 }
 
 void FleetSlot::plan_epoch(const ModelSpec& spec, StepPlan* plans) const {

@@ -24,6 +24,9 @@ class FleetSlot {
   bool has_epoch(int64_t epoch) const { return epoch <= config_.epochs; }
   int64_t completed_epochs() const { return epoch_; }
 
+  // Whether the epoch after the last completed one ends with a validation.
+  bool validates_next() const;
+
   // The steps of the next epoch, to plans[0 .. steps_per_epoch() - 1].
   void plan_epoch(const ModelSpec& spec, StepPlan* plans) const;
 

@@ -25,6 +25,7 @@ class PinnedBuffer {
 
   T* data() { return data_; }
   T& operator[](int64_t i) { return data_[i]; }
+  const T& operator[](int64_t i) const { return data_[i]; }
 
   // Enqueues the copy of entries first .. first + count - 1 to the same place of `device`.
   void send(T* device, int64_t first, int64_t count, cudaStream_t stream) {
