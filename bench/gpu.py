@@ -3,6 +3,7 @@
 
   bench/gpu.py --posattn build/cuda/posattn            # about six minutes, most of it compilers
   bench/gpu.py --posattn build/cuda/posattn --peers jax --seeds 50 --json out.json
+  bench/gpu.py --posattn build/cuda/posattn --length 32 --peers jax --seeds 10
   bench/gpu.py --posattn build/cuda/posattn --task k-hop    # token models, 1, 10 and 30 seeds
 
 Runs `posattn bench --device cuda` and bench/peers_gpu.py (which says what each peer does) and
@@ -40,11 +41,15 @@ def lines_of(command):
         sys.exit(f"error: {' '.join(map(str, command))} ended with {process.returncode}")
 
 
+def length_of(options):
+    return ["--length", str(options.length)] if options.length else []
+
+
 def measure_posattn(options):
     command = [options.posattn, "bench", "--device", "cuda", "--json", "--seconds", str(options.seconds)]
     command += ["--task", options.task]
     command += ["--runs", options.seeds, "--architecture", options.architectures]
-    command += ["--precision", options.precisions]
+    command += ["--precision", options.precisions, *length_of(options)]
     return json.loads("".join(lines_of(command)))
 
 
@@ -52,7 +57,7 @@ def measure_peers(options):
     command = [sys.executable, HERE / "peers_gpu.py", "--peers", options.peers, "--seeds", options.seeds]
     command += ["--task", options.task]
     command += ["--architectures", options.architectures, "--precisions", options.precisions]
-    command += ["--seconds", str(options.seconds)]
+    command += ["--seconds", str(options.seconds), *length_of(options)]
     rows = []
     for line in lines_of(command):
         print(line, end="", file=sys.stderr)
@@ -96,6 +101,7 @@ def main():
     parser.add_argument("--task", choices=list(DEFAULTS), default="cumulative-sum")
     for name in ("peers", "seeds", "architectures"):
         parser.add_argument("--" + name, help="with commas; default: the task's own")
+    parser.add_argument("--length", type=int, help="of cumulative-sum; default 8")
     parser.add_argument("--precisions", default="fp32,tf32")
     parser.add_argument("--seconds", type=float, default=0.7, help="of timing per case")
     parser.add_argument("--json", metavar="FILE", help="also write everything measured")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What PyTorch and JAX need for one training step of the paper's model on this machine's GPU.
 
-The model is the one `posattn bench --device cuda` times: length 8 (9 nodes), batch 1000, 4 layers,
-width 64, 2 heads; forward, backward and Adam, the batch already on the device. Prints one JSON
+The model is the one `posattn bench --device cuda` times: length n (8 unless --length says otherwise;
+n + 1 nodes, floor(log2 n) + 1 layers), batch 1000, width 64, 2 heads; forward, backward and Adam, the batch already on the device. Prints one JSON
 line per measurement: peer, architecture, precision, seeds, and microseconds per step and seed
 (median over rounds, with the quartiles). The peers, each in the way its users would tune it:
 
@@ -23,10 +23,15 @@ import sys
 
 from gpu_timing import graph_of, report, rounds
 
-LENGTH, BATCH, WIDTH, HEADS, DEPTH, MLP_WIDTH = 8, 1000, 64, 2, 4, 64
-NODES = LENGTH + 1
+BATCH, WIDTH, HEADS, MLP_WIDTH = 1000, 64, 2, 64
+NODES, DEPTH = 9, 4  # of length 8; set_length changes them
 LEARNING_RATE = 5e-4
 JAX_STEPS = 20
+
+
+def set_length(length):
+    global NODES, DEPTH
+    NODES, DEPTH = length + 1, length.bit_length()
 
 
 def key_size(architecture):
@@ -275,8 +280,10 @@ def main():
     parser.add_argument("--architectures", help="default positional,standard; standard:3,positional:6,standard:8")
     parser.add_argument("--precisions", default="fp32,tf32")
     parser.add_argument("--seeds", default="1,10,50,200", help="seed counts, default 1,10,50,200")
+    parser.add_argument("--length", type=int, default=8, help="of cumulative-sum, default 8")
     parser.add_argument("--seconds", type=float, default=0.7, help="of timing per case, default 0.7")
     options = parser.parse_args()
+    set_length(options.length)
 
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     known, architectures = PEERS, "positional,standard"

@@ -18,6 +18,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reproduction.md"
 SHORT = {"cumulative-sum": "sum", "sort": "sort"}
+TASKS = ["cumulative-sum", "cumulative-min", "cumulative-median", "sort", "cumulative-max-subarray"]
+SIZES = [5000, 10000, 20000, 30000, 40000, 50000]
 
 
 def number(value):
@@ -77,8 +79,7 @@ def table(header, rows):
 def value_range():
     own, theirs, places = ours("value-range"), published("value-range"), [1, 2, 5, 10]
     rows = []
-    for task in ["cumulative-sum", "cumulative-min", "cumulative-median", "sort",
-                 "cumulative-max-subarray"]:
+    for task in TASKS:
         for line in ["positional", "standard"]:
             rows.append([f"{task}, {line}: ours", *own.cells(task, line, places),
                          own.growth(task, line)])
@@ -99,8 +100,16 @@ def by_scale(name, lines, tasks, places=(1, 4, 10)):
     return table(header, rows)
 
 
-def by_axis(name, axis, tasks, places, lines=("positional", "standard")):
-    own, theirs = ours(name), published(name)
+def tf32_beside_fp32():
+    tf32, fp32, places = ours("value-range-tf32"), ours("value-range"), [1, 2, 5, 10]
+    rows = [[f"{task}, {line}", *[" / ".join(pair) for pair in zip(tf32.cells(task, line, places),
+                                                                   fp32.cells(task, line, places))]]
+            for task in TASKS for line in ["positional", "standard"]]
+    return table(["test MSE, median of 10 runs, tf32 / fp32", *[f"c = {c}" for c in places]], rows)
+
+
+def by_axis(name, axis, tasks, places, lines=("positional", "standard"), suffix=""):
+    own, theirs = ours(name + suffix), published(name)
     rows = []
     for task in tasks:
         for line in lines:
@@ -171,6 +180,7 @@ def k_hop_length():
 
 TABLES = {
     "value-range": value_range,
+    "value-range-tf32": tf32_beside_fp32,
     "variants": lambda: by_scale("variants", {
         "m5": "m5 (positional)",
         "direct": "direct: a learned score matrix",
@@ -189,9 +199,10 @@ TABLES = {
         "standard-binary": "standard, binary",
         "standard-sinusoidal": "standard, sinusoidal",
     }, ["cumulative-sum"], (1, 2, 4, 10)),
-    "sample-count": lambda: by_axis("sample-count", "test MSE at c = 3, training samples",
-                                    ["cumulative-sum", "sort"],
-                                    [5000, 10000, 20000, 30000, 40000, 50000]),
+    "sample-count-tf32": lambda: by_axis("sample-count", "test MSE at c = 3, tf32, training samples",
+                                         TASKS, SIZES, ["positional"], "-tf32"),
+    "sample-count": lambda: by_axis("sample-count", "test MSE at c = 3, fp32, training samples",
+                                    TASKS, SIZES, ["standard"]),
     "input-length": lambda: by_axis("input-length", "cumulative-min, test MSE at c = 3, n",
                                     ["cumulative-min"], [2, 4, 8, 16, 32]),
     "variable-length": variable_length,
