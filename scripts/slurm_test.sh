@@ -136,7 +136,7 @@ echo "two ranks, interrupted ..."
 answer=$(submit --nodes 1 --ranks 2 --results ranks --json 2>/dev/null)
 job=$(sed -n 's/.*"job": "\(.*\)".*/\1/p' <<<"$answer")
 for _ in $(seq 120); do
-  grep -qs '"epoch":20,' ranks/runs/*/metrics.jsonl && break
+  grep -qs '"epoch":4,' ranks/runs/*/metrics.jsonl && break
   sleep 1
 done
 scancel --signal=INT "$job" # as Slurm does before the time is up: the ranks, not the script
