@@ -212,6 +212,7 @@ void add_reproduce(CommandLine& command_line) {
                     "posattn reproduce value-range --tasks sort,cumulative-sum --runs 3",
                     "posattn reproduce sample-count --device cuda --results big",
                     "posattn reproduce sample-count --shard 0/16 --results DIR",
+                    "mpirun -n 8 posattn reproduce sample-count --results DIR",
                     "posattn reproduce mine.toml --dry-run"},
        .details =
            "Results go to DIR/results.db, runs to DIR/runs, table and figure to DIR/EXPERIMENT.\n"
@@ -220,7 +221,7 @@ void add_reproduce(CommandLine& command_line) {
            "show the whole experiment, as far as there are results. A shard, one of M parts of "
            "the\n"
            "runs, trains in DIR/shards/K-of-M; 'posattn merge', or this command without --shard,\n"
-           "brings shards together."},
+           "brings shards together. The ranks of mpirun or srun share the runs; rank 0 writes."},
       [options, &command_line] { return reproduce(*options, command_line.arguments); });
   add_grid_options(command, *options);
   command
