@@ -132,7 +132,21 @@ echo "  sittings of the first task: $((restarts + 1))"
 ((restarts > 0)) || fail "the time limit came too late: raise EPOCHS"
 same_results parts
 
+echo "two ranks, interrupted ..."
+answer=$(submit --nodes 1 --ranks 2 --results ranks --json 2>/dev/null)
+job=$(sed -n 's/.*"job": "\(.*\)".*/\1/p' <<<"$answer")
+for _ in $(seq 120); do
+  grep -qs '"epoch":4,' ranks/runs/*/metrics.jsonl && break
+  sleep 1
+done
+scancel --signal=INT "$job" # as Slurm does before the time is up: the ranks, not the script
+wait_for_end "$job"
+[[ "$(field "$job" JobState)" == COMPLETED ]] || fail "the job of ranks did not complete"
+[[ "$(field "$job" Restarts)" == 1 ]] || fail "it did not put itself back into the queue once"
+same_results ranks
+
 echo "a sitting that brings nothing further ..."
+# shellcheck disable=SC2016  # the script's own variables
 submit --nodes 1 --results nothing --dry-run | sed 's/"\$posattn" "\$@" --threads/false "$@" --threads/' >nothing.sh
 mkdir -p nothing/slurm
 job=$(sbatch --parsable nothing.sh)

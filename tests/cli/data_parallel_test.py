@@ -6,11 +6,11 @@ import subprocess
 import time
 import unittest
 
-from ranks import RanksCase, command
+from mpirun import MpirunCase, command
 from support import environment, read_metrics, tiny
 
 
-class DataParallel(RanksCase):
+class DataParallel(MpirunCase):
     def losses(self, out):
         return [line["train_loss"] for line in read_metrics(self.folder / out / "positional-seed0")]
 

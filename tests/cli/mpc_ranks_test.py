@@ -3,10 +3,10 @@
 import json
 import unittest
 
-from ranks import RanksCase
+from mpirun import MpirunCase
 
 
-class MpcRanks(RanksCase):
+class MpcRanks(MpirunCase):
     def test_the_answer_of_interpreter_and_network(self):
         program = ["run", "list-ranking", "--input=2,0,3,-1", "--json"]
         text, errors = self.mpirun(0, 4, *program, "--level", "mpi")
