@@ -25,9 +25,13 @@ foreach(header IN ITEMS fmt/format.h nlohmann/json.hpp)
   unset(folder)
 endforeach()
 
+# Small before fast: the module is part of a page, and what computes is posattn_isa.
+set(CMAKE_CXX_FLAGS_RELEASE "-Os")
 add_compile_options(-fwasm-exceptions -msimd128 -fno-math-errno -Wno-unknown-pragmas
   -Wno-deprecated)  # of the target's name
-add_compile_definitions(FMT_HEADER_ONLY)
+# Without locales, streams and numbers of 128 bits, which nothing here prints: a third of a megabyte.
+add_compile_definitions(FMT_HEADER_ONLY FMT_STATIC_THOUSANDS_SEPARATOR=',' FMT_USE_LONG_DOUBLE=0
+  JSON_NO_IO)
 include_directories(SYSTEM ${POSATTN_WASM_HEADERS})
 
 add_library(posattn_core OBJECT ${POSATTN_SOURCES})

@@ -1,5 +1,6 @@
-// Throwing and catching in WebAssembly: the part of the C++ runtime that the toolchain's own library
-// lacks, for it is built without exceptions. What is caught where stands in tables of the compiler
+// Throwing and catching in WebAssembly: the part of the C++ runtime that the toolchain's own
+// library lacks, for it is built without exceptions. What is caught where stands in tables of the
+// compiler
 // ("Itanium C++ ABI: Exception Handling"); a landing pad asks _Unwind_CallPersonality which of its
 // handlers fits, and the library's type descriptions answer that. One thread.
 #include <cstdint>
@@ -24,11 +25,11 @@ namespace {
 
 // Stands before the thrown object.
 struct alignas(16) Header {
-  Header* primary;      // the one before the object; another for what an exception_ptr rethrows
-  int references;       // of the primary: throws under way or caught, and exception_ptrs
-  int handlers;         // that are at work on it; negative while it is thrown again
-  Header* outer;        // what was caught before and is not yet done with
-  void* adjusted;       // the object as the type that the handler named
+  Header* primary;  // the one before the object; another for what an exception_ptr rethrows
+  int references;   // of the primary: throws under way or caught, and exception_ptrs
+  int handlers;     // that are at work on it; negative while it is thrown again
+  Header* outer;    // what was caught before and is not yet done with
+  void* adjusted;   // the object as the type that the handler named
   const __cxxabiv1::__shim_type_info* type;
   void* (*destroy)(void*);  // here a destructor returns its argument
 
