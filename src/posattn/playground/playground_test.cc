@@ -38,7 +38,7 @@ TEST(Playground, TrainsAsARunDoes) {
   config.batch = 10;
   config.epochs = 5;
   config.validation_samples = config.test_samples = 5;
-  Run run(config, 1);
+  posattn::Run run(config, 1);  // a test has a Run of its own
   for (int epoch = 1; epoch <= 5; ++epoch) {
     ASSERT_EQ(play_advance(model, 0), 1);
     const auto record = run.advance_epoch();
@@ -80,7 +80,7 @@ TEST(Playground, AnswersForSamplesAndFiles) {
 
 TEST(Playground, AnswersClassesWhereTheTaskHasThem) {
   const int32_t model = play_train(
-      "task=k-hop\nlength=6\nwidth=8\nmlp-width=8\nsamples=20\nbatch=10\nepochs=1\n"
+      "task=k-hop\nlength=6\nheads=2\nwidth=8\nmlp-width=8\nsamples=20\nbatch=10\nepochs=1\n"
       "validation-samples=5\ntest-samples=5\ndepth=2\n");
   ASSERT_GE(model, 0) << play_text();
   const nlohmann::json about = play_json();

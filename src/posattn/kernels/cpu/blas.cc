@@ -30,6 +30,7 @@ bool portable_products() {
 
 const BlasInfo& blas_info() {
   static const BlasInfo info = [] {
+    if (portable_products()) return BlasInfo{"none", "tile kernels", "portable"};
     const int parallel = openblas_get_parallel();
     if (parallel == 0) {
       throw Error(ExitCode::device, "the OpenBLAS found at run time is the serial variant",
