@@ -32,12 +32,14 @@ function(posattn_embed output header type function)  # and the files
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
 endfunction()
 
-file(GLOB POSATTN_EXPERIMENTS CONFIGURE_DEPENDS experiments/*.toml experiments/published.csv)
-posattn_embed(embedded.cc posattn/experiments/embedded.h EmbeddedFile embedded_files
-  ${POSATTN_EXPERIMENTS})
 file(GLOB POSATTN_PROGRAMS CONFIGURE_DEPENDS programs/*.par)
 posattn_embed(embedded_programs.cc posattn/programs/language/embedded_programs.h EmbeddedProgram
   embedded_programs ${POSATTN_PROGRAMS})
-file(GLOB POSATTN_PAGE_ASSETS CONFIGURE_DEPENDS src/posattn/report/steps/steps.*)
-posattn_embed(page_assets.cc posattn/report/steps/embedded_assets.h PageAsset page_assets
-  ${POSATTN_PAGE_ASSETS})
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")  # which has neither experiments nor reports
+  file(GLOB POSATTN_EXPERIMENTS CONFIGURE_DEPENDS experiments/*.toml experiments/published.csv)
+  posattn_embed(embedded.cc posattn/experiments/embedded.h EmbeddedFile embedded_files
+    ${POSATTN_EXPERIMENTS})
+  file(GLOB POSATTN_PAGE_ASSETS CONFIGURE_DEPENDS src/posattn/report/steps/steps.*)
+  posattn_embed(page_assets.cc posattn/report/steps/embedded_assets.h PageAsset page_assets
+    ${POSATTN_PAGE_ASSETS})
+endif()

@@ -22,6 +22,11 @@ std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
+// False also where the system does not let us know.
+bool path_exists(const std::filesystem::path& path);
+bool is_folder(const std::filesystem::path& path);
+std::filesystem::path absolute_path(const std::filesystem::path& path);
+
 // Creates the folder and those above it; Error(failed) when it cannot.
 void create_folder(const std::filesystem::path& folder);
 

@@ -1,15 +1,28 @@
-// Loops on several threads.
+// Loops on several threads; without OpenMP on one.
 #pragma once
 
 #include <cstdint>
 #include <exception>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 namespace posattn {
+
+// The calling thread's place among those of the parallel region, from 0.
+inline int thread_index() {
+#ifdef _OPENMP
+  return omp_get_thread_num();
+#else
+  return 0;
+#endif
+}
 
 // body(0) .. body(count - 1) on `threads` threads, the next free one taking the next. An exception
 // must not leave a parallel region: the first one is thrown again behind it.
 template <class Body>
-void parallel_for(int64_t count, int threads, const Body& body) {
+void parallel_for(int64_t count, [[maybe_unused]] int threads, const Body& body) {
   std::exception_ptr problem;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (int64_t i = 0; i < count; ++i) {

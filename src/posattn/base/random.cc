@@ -1,9 +1,9 @@
 #include "posattn/base/random.h"
 
-#include <Random123/philox.h>
-
 #include <cmath>
 #include <numbers>
+
+#include "posattn/base/philox.h"
 
 namespace posattn {
 
@@ -12,11 +12,8 @@ RandomStream::RandomStream(uint64_t seed, Purpose purpose, uint32_t variant, uin
 
 uint32_t RandomStream::next() {
   if (used_ == 4) {
-    const r123::Philox4x32::ctr_type counter{{block_++, index_, variant_, purpose_}};
-    const r123::Philox4x32::key_type key{
-        {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)}};
-    const auto words = r123::Philox4x32()(counter, key);
-    for (int i = 0; i < 4; ++i) words_[i] = words[i];
+    words_ = philox({block_++, index_, variant_, purpose_}, static_cast<uint32_t>(seed_),
+                    static_cast<uint32_t>(seed_ >> 32));
     used_ = 0;
   }
   return words_[used_++];

@@ -1,8 +1,9 @@
-// Counter-based random numbers (Philox4x32-10 of Random123). A number is a pure function of
+// Counter-based random numbers (Philox4x32-10, philox.h). A number is a pure function of
 // (seed, purpose, variant, index, position in the stream), so results depend neither on the number
 // of threads nor on the order in which samples are made, and a GPU can make the same ones.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace posattn {
@@ -45,7 +46,7 @@ class RandomStream {
   uint32_t purpose_, variant_, index_;
   uint32_t block_ = 0;
   uint32_t used_ = 4;
-  uint32_t words_[4] = {};
+  std::array<uint32_t, 4> words_ = {};
 };
 
 }  // namespace posattn

@@ -79,9 +79,7 @@ ModelOrigin origin_from(const Metadata& metadata) try {
     if (key.starts_with(note_prefix)) origin.notes[key.substr(note_prefix.size())] = value;
   }
   const auto tokeniser = origin.notes.find(std::string(tokeniser_note));
-  std::error_code ignored;
-  if (tokeniser != origin.notes.end() &&
-      std::filesystem::is_directory(tokeniser->second, ignored)) {
+  if (tokeniser != origin.notes.end() && is_folder(tokeniser->second)) {
     offer_gpt2_tasks(tokeniser->second);
   }
   return origin;

@@ -1,7 +1,6 @@
-#include <omp.h>
-
 #include <algorithm>
 
+#include "posattn/base/parallel.h"
 #include "posattn/model/routed_network.h"
 #include "posattn/tensor/buffer.h"
 
@@ -60,7 +59,7 @@ void for_nodes(int nodes, int threads, const Body& body) {
   }
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int b = 0; b < blocks; ++b) {
-    body(b * block, std::min(nodes, (b + 1) * block), omp_get_thread_num());
+    body(b * block, std::min(nodes, (b + 1) * block), thread_index());
   }
 }
 
@@ -220,7 +219,7 @@ void RoutedNetwork<T>::run(const T* inputs, int64_t samples, T* outputs, int thr
     return;
   }
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t t = 0; t < tiles; ++t) run_one(t, work[omp_get_thread_num()]);
+  for (int64_t t = 0; t < tiles; ++t) run_one(t, work[thread_index()]);
 }
 
 template <class T>

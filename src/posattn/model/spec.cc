@@ -18,7 +18,9 @@ constexpr int node_limit = 1 << 20;
 constexpr int width_limit = 1 << 16;
 constexpr int depth_limit = 1 << 12;
 constexpr int mlp_depth_limit = 64;
-constexpr int64_t element_limit = int64_t{1} << 33;
+// Memory of 32 bits holds fewer, several times over while training.
+constexpr bool narrow = sizeof(size_t) < 8;
+constexpr int64_t element_limit = int64_t{1} << (narrow ? 25 : 33);
 
 Error impossible(std::string what, std::string expected, std::string hint = {}) {
   return Error(ExitCode::configuration, std::move(what), std::move(expected), std::move(hint));
@@ -88,6 +90,10 @@ void check_total(const ModelSpec& spec) {
   if (layer > element_limit / spec.depth || layer * spec.depth + rest > element_limit) {
     throw impossible("the model is too large", fmt::format("at most {} parameters", element_limit),
                      "reduce nodes, width, heads or depth, or use a smaller position encoding");
+  }
+  if (narrow && !spec.routed && nodes * nodes > element_limit / (spec.depth * heads)) {
+    throw impossible("the attention matrices are too large for 32 bits",
+                     fmt::format("at most {} numbers in all", element_limit), "reduce the nodes");
   }
 }
 

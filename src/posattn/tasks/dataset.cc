@@ -13,7 +13,8 @@ namespace {
 
 constexpr int longest_length = 1 << 20;
 constexpr int64_t most_samples = int64_t{1} << 32;  // a sample's index is a 32-bit word of the key
-constexpr double most_numbers = 0x1p36;
+// 32 bits address fewer, and the largest set must still leave room for the rest.
+constexpr double most_numbers = sizeof(size_t) > 4 ? 0x1p36 : 0x1p28;
 
 // The third word of the random key: the bits of the scale as a float, plus the length times the odd
 // number 0x9e3779b9, modulo 2^32. Being odd it maps lengths below 2^k to words that differ in their

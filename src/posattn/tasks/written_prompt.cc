@@ -325,9 +325,8 @@ void offer_gpt2_tasks(const std::filesystem::path& folder) {
                 fmt::format("'{}' has another vocabulary than the GPT-2 in use", folder.string()),
                 "models with one vocabulary at a time", "ask about each in a call of its own");
   }
-  const auto answers =
-      std::make_shared<const NumberAnswers>(std::make_shared<const BytePairTokeniser>(
-          read_byte_pair_tokeniser(std::filesystem::absolute(folder))));
+  const auto answers = std::make_shared<const NumberAnswers>(
+      std::make_shared<const BytePairTokeniser>(read_byte_pair_tokeniser(absolute_path(folder))));
   for (const Kind& kind : kinds()) register_task(make_task(kind, false, answers));
   offered = files;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "posattn/base/error.h"
+#include "posattn/base/file.h"
 #include "posattn/base/hash.h"
 #include "posattn/base/random.h"
 #include "posattn/model/gpt2/gpt2_weights.h"
@@ -119,8 +120,7 @@ void add_noise(const RunConfig& config, Parameters<float>& parameters) {
 }  // namespace
 
 void take_start(RunConfig& config, const std::set<std::string>& named) {
-  std::error_code ignored;
-  if (!config.from_hash.empty() && !std::filesystem::exists(config.from, ignored)) return;
+  if (!config.from_hash.empty() && !path_exists(config.from)) return;
   const auto [model, hash] = read_start(config);
   config.from_hash = hash;
   const auto take = [&](const char* key, const auto& value) {

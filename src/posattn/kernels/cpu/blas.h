@@ -1,4 +1,5 @@
-// Large matrix products, by OpenBLAS on the calling thread (our threads are outside).
+// Large matrix products, by OpenBLAS on the calling thread (our threads are outside), or without it
+// (portable_product.h).
 #pragma once
 
 #include <cstdint>

@@ -165,7 +165,9 @@ void adam(const AdamNumbers<float>& n, int64_t count, const float* gradient, flo
   }
 }
 
-#if POSATTN_LANES == 16
+#ifdef __wasm__
+#define POSATTN_ANY_REGISTER "+m"  // it has no registers
+#elif POSATTN_LANES == 16
 #define POSATTN_ANY_REGISTER "+v"
 #else
 #define POSATTN_ANY_REGISTER "+x"

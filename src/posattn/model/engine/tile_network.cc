@@ -1,10 +1,9 @@
 #include "posattn/model/engine/tile_network.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "posattn/base/parallel.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/plain/rows.h"
@@ -117,7 +116,7 @@ void TileNetwork::prepare_stages(const Parameters<float>& parameters, int real_n
 }
 
 TileNetwork::Workspace& TileNetwork::workspace() {
-  Workspace& work = workspaces_[omp_get_thread_num()];
+  Workspace& work = workspaces_[thread_index()];
   if (!work.memory.empty()) return work;
   work.memory.resize(workspace_size(tile_));
   float* next = work.memory.data();

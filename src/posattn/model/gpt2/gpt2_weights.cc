@@ -239,9 +239,8 @@ template std::map<std::string, PublicTensor> gpt2_tensors(const ModelSpec&,
                                                           const Parameters<double>&);
 
 bool is_gpt2_folder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return !path.empty() && std::filesystem::exists(path / "config.json", ignored) &&
-         std::filesystem::exists(path / "model.safetensors", ignored);
+  return !path.empty() && path_exists(path / "config.json") &&
+         path_exists(path / "model.safetensors");
 }
 
 Gpt2Config read_gpt2_config(const std::filesystem::path& folder) {

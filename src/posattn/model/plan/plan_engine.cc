@@ -1,10 +1,10 @@
 // The plain executor on the CPU: a PlanNetwork in float over tiles of samples, on threads. As in
 // the tile engine, gradients are summed per group of samples, and groups in order: the same bits
 // for any number of threads.
-#include <omp.h>
 
 #include <algorithm>
 
+#include "posattn/base/parallel.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/network_engine.h"
@@ -34,7 +34,7 @@ class PlanEngine : public NetworkEngine {
     const int64_t columns = network_.spec().output_columns, nodes = network_.nodes();
     const int64_t count = batch.real_nodes * columns;
     parallel_for(tiles(batch), threads_, [&](int64_t t) {
-      PlanTape<float>& tape = tapes_[omp_get_thread_num()];
+      PlanTape<float>& tape = tapes_[thread_index()];
       const auto [first, samples] = tile(batch, t);
       network_.forward(batch, first, samples, tape);
       for (int64_t s = 0; s < samples; ++s) {
@@ -55,7 +55,7 @@ class PlanEngine : public NetworkEngine {
     parallel_for(groups, threads_, [&](int64_t g) {
       const std::span<float> sums(&sums_[g * size], size);
       std::ranges::fill(sums, 0.0f);
-      PlanTape<float>& tape = tapes_[omp_get_thread_num()];
+      PlanTape<float>& tape = tapes_[thread_index()];
       for (int64_t t = count * g / groups; t < count * (g + 1) / groups; ++t) {
         const auto [first, samples] = tile(batch, t);
         network_.forward(batch, first, samples, tape);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <tuple>
 
 #include "posattn/base/error.h"
@@ -172,16 +171,20 @@ std::shared_ptr<const FunctionTable> function_table(std::string_view function, d
   if (!(low < high) || !std::isfinite(high - low)) throw refuse("the smaller number first");
   if (!f->is_defined(low, high)) throw refuse(fmt::format("a range {}", f->defined));
   if (!(tolerance > 0) || !std::isfinite(tolerance)) throw refuse("a tolerance above 0");
-  static std::mutex mutex;
-  static std::map<std::tuple<const CurvedFunction*, double, double, double>,
-                  std::weak_ptr<const FunctionTable>>
-      known;
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<const FunctionTable>& place = known[{f, low, high, tolerance}];
-  std::shared_ptr<const FunctionTable> table = place.lock();
-  if (!table) {
-    table = std::make_shared<const FunctionTable>(smallest_table(*f, low, high, tolerance));
-    place = table;
+  using Key = std::tuple<const CurvedFunction*, double, double, double>;
+  static std::map<Key, std::weak_ptr<const FunctionTable>> known;
+  const Key key{f, low, high, tolerance};
+  std::shared_ptr<const FunctionTable> table;
+#pragma omp critical(posattn_function_tables)
+  table = known[key].lock();
+  if (table) return table;
+  // Made outside: it may throw. Of two threads that make the same, the later takes the earlier's.
+  auto made = std::make_shared<const FunctionTable>(smallest_table(*f, low, high, tolerance));
+#pragma omp critical(posattn_function_tables)
+  {
+    std::weak_ptr<const FunctionTable>& place = known[key];
+    table = place.lock();
+    if (!table) place = table = std::move(made);
   }
   return table;
 }

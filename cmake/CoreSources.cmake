@@ -1,0 +1,24 @@
+# How the library's sources are compiled, whatever the processor.
+# Every backend must make the same samples: no fused a + (b - a) u.
+set_source_files_properties(src/posattn/base/random.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off
+  SKIP_PRECOMPILE_HEADERS ON)
+
+# The files of one folder compile as one, and so the templates that they share once; the tests too
+# in the sanitizers' builds (CMAKE_UNITY_BUILD, in the presets). That each includes what it needs is
+# seen with -DPOSATTN_UNITY=OFF, as clang-tidy does.
+foreach(source IN LISTS POSATTN_SOURCES POSATTN_TEST_SOURCES)
+  cmake_path(GET source PARENT_PATH folder)
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/src/posattn)
+  string(MAKE_C_IDENTIFIER ${folder} group)
+  set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+endforeach()
+set_target_properties(posattn_core PROPERTIES UNITY_BUILD "${POSATTN_UNITY}" UNITY_BUILD_MODE GROUP)
+if(POSATTN_UNITY)  # a name of one file does not shadow those of another
+  target_compile_options(posattn_core PRIVATE -Wno-shadow)
+endif()
+# It instantiates the same class as plan_network.cc, which has the other members.
+set_source_files_properties(src/posattn/model/plan/plan_layer.cc PROPERTIES
+  SKIP_UNITY_BUILD_INCLUSION ON)
+
+# Most of the build time is the parsing of these headers.
+target_precompile_headers(posattn_core PRIVATE <fmt/format.h> <nlohmann/json.hpp>)

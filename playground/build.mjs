@@ -1,0 +1,31 @@
+// Makes the playground one HTML file that needs nothing else:
+//   node playground/build.mjs build/wasm/posattn.wasm playground.html
+// The module is inside, gzipped, the worker as text; a page opened from a folder may fetch neither.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { buildSync } from 'esbuild';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const [wasm, output] = process.argv.slice(2);
+if (!output) {
+  console.error('usage: node playground/build.mjs MODULE.wasm PAGE.html');
+  process.exit(2);
+}
+
+const bundle = (file, format) =>
+  buildSync({ entryPoints: [join(here, file)], bundle: true, minify: true, format, target: 'es2022', write: false })
+    .outputFiles[0].text;
+// Text inside a script element must not end it.
+const inside = (text) => text.replaceAll('</script', '<\\/script');
+
+const parts = {
+  STYLE: readFileSync(join(here, 'style.css'), 'utf8'),
+  MODULE: gzipSync(readFileSync(wasm), { level: 9 }).toString('base64'),
+  WORKER: inside(bundle('worker.mjs', 'iife')),
+  PAGE: inside(bundle('page.mjs', 'esm')),
+};
+const html = readFileSync(join(here, 'page.html'), 'utf8').replace(/@([A-Z]+)@/g, (_, name) => parts[name]);
+writeFileSync(output, html);
+console.log(`${output}: ${html.length} bytes, ${gzipSync(html, { level: 9 }).length} gzipped`);

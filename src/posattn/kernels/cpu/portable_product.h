@@ -1,0 +1,18 @@
+// The products of blas.h without a library: those in float on the tile kernels, those in double by
+// plain loops. WebAssembly has nothing else; elsewhere POSATTN_PRODUCTS=portable asks for them, so
+// that a run can be compared with one in a browser to the last bit.
+#pragma once
+
+#include <cstdint>
+
+namespace posattn {
+
+// C [m, n] = alpha op(A) op(B) + beta C, row-major; with beta 0 what C held does not matter.
+void portable_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+                   const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
+                   int64_t ldc);
+void portable_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                   double alpha, const double* a, int64_t lda, const double* b, int64_t ldb,
+                   double beta, double* c, int64_t ldc);
+
+}  // namespace posattn
