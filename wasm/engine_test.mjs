@@ -34,7 +34,7 @@ function nativeLosses(settings) {
   const folder = mkdtempSync(join(tmpdir(), 'posattn-wasm-'));
   try {
     const set = Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
-    execFileSync(native, ['train', ...set, '--set', 'device=cpu', '--out', folder],
+    execFileSync(native, ['train', ...set, '--set', 'device=cpu', '--threads', '1', '--out', folder],
       { env: { ...process.env, POSATTN_ISA: 'x86-64-v2', POSATTN_PRODUCTS: 'portable' }, stdio: 'pipe' });
     return readFileSync(join(folder, `${settings.architecture}-seed0`, 'metrics.jsonl'), 'utf8').trim().split('\n')
       .map((line) => JSON.parse(line).train_loss);
