@@ -83,6 +83,7 @@ class SweepTest : public testing::Test {
   }
   static std::vector<RunStatus> statuses(const std::vector<RunOutcome>& outcomes) {
     std::vector<RunStatus> result;
+    result.reserve(outcomes.size());
     for (const RunOutcome& outcome : outcomes) result.push_back(outcome.status);
     return result;
   }
