@@ -14,7 +14,7 @@
 
 #include "posattn/mpi/ranks.h"
 
-namespace posattn::testing {
+namespace posattn {
 
 struct ThreadJob {
   explicit ThreadJob(int ranks) : size(ranks), meeting(ranks), messages(ranks), parts(ranks) {}
@@ -110,4 +110,4 @@ inline void in_ranks(int size, const std::function<void(Ranks&)>& work) {
   }
 }
 
-}  // namespace posattn::testing
+}  // namespace posattn

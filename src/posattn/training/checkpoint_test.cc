@@ -28,7 +28,7 @@ void expect_same(const RunState& a, const RunState& b) {
       std::ranges::equal(a.optimiser.second_moment.values(), b.optimiser.second_moment.values()));
 }
 
-class CheckpointTest : public testing::Test {
+class CheckpointTest : public ::testing::Test {
  protected:
   std::filesystem::path file() const { return folder_.path() / "checkpoint.safetensors"; }
   TemporaryFolder folder_;
@@ -74,7 +74,7 @@ TEST_F(CheckpointTest, AnotherConfigurationIsRefused) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::configuration);
-    EXPECT_THAT(error.what(), testing::HasSubstr("there, 0.25 here"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("there, 0.25 here"));
   }
 }
 

@@ -15,8 +15,6 @@
 namespace posattn {
 namespace {
 
-using posattn::testing::in_ranks;
-
 TEST(DataParallel, PartsOfABatch) {
   const std::vector<float> inputs = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   const Batch whole{.inputs = inputs, .samples = 5, .real_nodes = 2};

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FleetTest : public testing::Test {
+class FleetTest : public ::testing::Test {
  protected:
   fs::path out(const std::string& name) const { return folder_.path() / name; }
   FleetOptions options(const std::string& name, int threads = 1, bool resume = false) const {
@@ -232,7 +232,7 @@ class ExtendedRunTest : public FleetTest {
       FAIL() << part;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), code);
-      EXPECT_THAT(error.what(), testing::HasSubstr(part));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(part));
     }
   }
 };
@@ -273,7 +273,7 @@ TEST_F(ExtendedRunTest, WithoutItsLastStateARunIsLeftAsItIs) {
   const RunOutcome outcome = train_fleet(runs_of(4), options("a", 1, true)).front();
   EXPECT_EQ(outcome.status, RunStatus::failed);
   EXPECT_EQ(outcome.failure, ExitCode::data);
-  EXPECT_THAT(outcome.message, testing::HasSubstr("cannot go on from epoch 3"));
+  EXPECT_THAT(outcome.message, ::testing::HasSubstr("cannot go on from epoch 3"));
   EXPECT_EQ(text_of(folder / "manifest.json"), manifest);
   EXPECT_TRUE(fs::exists(folder / "model.safetensors"));
 }
@@ -297,7 +297,7 @@ TEST_F(FleetTest, ADivergedRunIsRecordedAndTheOthersGoOn) {
   configs[0].lr = 1e25;
   const auto outcomes = train_fleet(configs, options("a"));
   EXPECT_EQ(outcomes[0].status, RunStatus::diverged);
-  EXPECT_THAT(outcomes[0].message, testing::HasSubstr("in epoch"));
+  EXPECT_THAT(outcomes[0].message, ::testing::HasSubstr("in epoch"));
   EXPECT_EQ(outcomes[1].status, RunStatus::done);
   EXPECT_TRUE(fs::exists(outcomes[0].folder / "checkpoint.safetensors"));
   EXPECT_FALSE(fs::exists(outcomes[0].folder / "model.safetensors"));
@@ -319,7 +319,7 @@ TEST_F(FleetTest, AFailedRunIsRecordedAndTheOthersGoOn) {
   };
   const auto outcomes = train_fleet(runs({0, 1}), fleet);
   EXPECT_EQ(outcomes[0].status, RunStatus::failed);
-  EXPECT_THAT(outcomes[0].message, testing::HasSubstr("metrics.jsonl"));
+  EXPECT_THAT(outcomes[0].message, ::testing::HasSubstr("metrics.jsonl"));
   EXPECT_EQ(outcomes[1].status, RunStatus::done);
   fs::remove(metrics);
   const auto resumed = train_fleet(runs({0, 1}), options("a", 1, true));

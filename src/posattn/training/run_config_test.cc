@@ -15,7 +15,7 @@
 namespace posattn {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // The code and text of the error that `action` throws.
 template <class Action>

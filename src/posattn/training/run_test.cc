@@ -54,7 +54,7 @@ TEST(Run, EvaluatesAtTheEndWhateverTheIntervals) {
   EXPECT_FALSE(run.advance_epoch()->validation_loss.has_value());
   const auto last = run.advance_epoch();
   EXPECT_TRUE(last->validation_loss.has_value());
-  EXPECT_THAT(tested_values(last->tests, "c"), testing::ElementsAre(1, 3));
+  EXPECT_THAT(tested_values(last->tests, "c"), ::testing::ElementsAre(1, 3));
 }
 
 TEST(Run, IsTestedAtLengthsToo) {
@@ -64,8 +64,8 @@ TEST(Run, IsTestedAtLengthsToo) {
   config.test_lengths = "1,3";
   validate(config);
   const auto last = posattn::Run(config, 1).advance_epoch();
-  EXPECT_THAT(tested_values(last->tests, "length"), testing::ElementsAre(1, 3));
-  EXPECT_THAT(tested_values(last->tests, "c"), testing::ElementsAre(1, 3));
+  EXPECT_THAT(tested_values(last->tests, "length"), ::testing::ElementsAre(1, 3));
+  EXPECT_THAT(tested_values(last->tests, "c"), ::testing::ElementsAre(1, 3));
   config.test_lengths = "1,4";
   EXPECT_THROW(validate(config), Error);
 }
@@ -77,8 +77,8 @@ TEST(Run, IsTestedAlongAnAxisOfItsTask) {
   config.test_axis = "first=0,3";
   validate(config);
   const auto last = posattn::Run(config, 1).advance_epoch();
-  EXPECT_THAT(tested_axes(last->tests), testing::ElementsAre("first"));
-  EXPECT_THAT(tested_values(last->tests, "first"), testing::ElementsAre(0, 3));
+  EXPECT_THAT(tested_axes(last->tests), ::testing::ElementsAre("first"));
+  EXPECT_THAT(tested_values(last->tests, "first"), ::testing::ElementsAre(0, 3));
   EXPECT_EQ(loss_among(last->tests).name, "cross_entropy");
   for (const char* tests : {"first", "first=", "second=1", "c=1", "length=4"}) {
     config.test_axis = tests;
@@ -182,7 +182,7 @@ TEST(Run, ADivergedRunStopsAtItsLastGoodState) {
   config.schedule = "constant";
   posattn::Run run(config, 1);
   while (!run.finished()) run.advance_epoch();
-  EXPECT_THAT(run.divergence(), testing::HasSubstr("in epoch"));
+  EXPECT_THAT(run.divergence(), ::testing::HasSubstr("in epoch"));
   EXPECT_LT(run.state().epoch, config.epochs);
   for (const float value : weights(run)) ASSERT_TRUE(std::isfinite(value));
 }
@@ -262,7 +262,7 @@ TEST(EpochRecord, OneLineOfJsonAndBack) {
   record.train_loss = infinity;
   record.validation_loss = -infinity;
   record.tests[0].value = infinity;
-  EXPECT_THAT(to_json(record), testing::HasSubstr("\"train_loss\":\"inf\""));
+  EXPECT_THAT(to_json(record), ::testing::HasSubstr("\"train_loss\":\"inf\""));
   const EpochRecord infinite = epoch_record_from_json(to_json(record));
   EXPECT_EQ(infinite.train_loss, infinity);
   EXPECT_EQ(infinite.validation_loss, -infinity);
@@ -304,7 +304,7 @@ TEST(EpochRecord, KeepsTheFirstShape) {
   EXPECT_EQ(to_json(record), first);
   record.tests.push_back({Split::test, "length", 16, "mse", 3});
   const std::string line = to_json(record);
-  EXPECT_THAT(line, testing::HasSubstr(R"("accuracy":0.0}],"rows":[{"split":"test",)"));
+  EXPECT_THAT(line, ::testing::HasSubstr(R"("accuracy":0.0}],"rows":[{"split":"test",)"));
   EXPECT_EQ(epoch_record_from_json(line).tests, record.tests);
 }
 

@@ -18,9 +18,9 @@ namespace posattn {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class StartTest : public testing::Test {
+class StartTest : public ::testing::Test {
  protected:
   StartTest() : trained_(initial_model(7)) { save_model(file(), trained_); }
 

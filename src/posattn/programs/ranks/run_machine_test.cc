@@ -18,7 +18,7 @@ std::vector<double> in_machines(const StaticProgram& program, const std::vector<
   const std::size_t columns = program.inputs.size();
   std::vector<std::vector<double>> outputs(program.processors);
   std::mutex mutex;
-  testing::in_ranks(program.processors, [&](Ranks& ranks) {
+  in_ranks(program.processors, [&](Ranks& ranks) {
     const std::span<const double> mine = std::span(inputs).subspan(ranks.rank() * columns, columns);
     try {
       outputs[ranks.rank()] = run_machine(program, mine, ranks).outputs;
