@@ -201,7 +201,7 @@ class Reproduce(CliCase):
         self.run_ok("reproduce", "small.toml", "--tasks", "sort")
         found = self.run_json("reproduce", "small.toml", "--dry-run")
         self.assertEqual(found["all"], {"runs": 8, "done": 4, "diverged": 0, "failed": 0,
-                                        "begun": 0, "missing": 4})
+                                        "begun": 0, "missing": 4, "epochs": 16})
         self.assertEqual([(part["task"], part["missing"]) for part in found["parts"]],
                          [("cumulative-sum", 2), ("cumulative-sum", 2), ("sort", 0), ("sort", 0)])
 

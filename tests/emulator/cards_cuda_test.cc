@@ -33,7 +33,7 @@ ModelSpec paper_spec(const char* preset, int nodes) {
 TEST(Cards, EachGetsTheFastestEngineThatFits) {
   using Ranges = std::vector<EngineRange>;
   const Ranges large_memory = {{"positional", 2, 8, fused_positional},
-                               {"positional", 9, 64, fused_large},
+                               {"positional", 9, 64, fused_medium},
                                {"standard", 2, 8, fused_standard},
                                {"standard", 9, 64, fused_large}};
   const Ranges small_memory = {{"positional", 2, 64, general}, {"standard", 2, 64, general}};

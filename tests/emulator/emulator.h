@@ -52,7 +52,7 @@ void run_grid(Dimensions grid, Dimensions block, size_t shared_bytes,
 
 char* dynamic_shared();
 
-enum class Collective { none, syncwarp, shuffle, mma };
+enum class Collective { none, syncwarp, shuffle, mma, matrices };
 
 void meet_block();                // __syncthreads
 void meet_warp(Collective kind);  // all lanes of the warp, for the same purpose

@@ -99,6 +99,68 @@ TEST(Emulator, MultipliesOnTheTensorCore) {
   }
 }
 
+// c = A B with A [16, 16] upright and B [16, 16] transposed in shared memory, as halves.
+__global__ void product_of_halves(const float* a, const float* b, float* c, unsigned* largest) {
+  auto* shared = reinterpret_cast<uint32_t*>(dynamic_shared());
+  const int lane = static_cast<int>(threadIdx.x), g = lane / 4, t = lane % 4;
+  for (int i = lane; i < 128; i += 32) {
+    shared[i] = pack_halves(a[2 * i], a[2 * i + 1]);
+    shared[128 + i] = pack_halves(b[2 * i], b[2 * i + 1]);
+  }
+  __syncthreads();
+  const auto* halves = reinterpret_cast<const uint16_t*>(shared);
+  const int row = lane % 16 * 16 + lane / 16 * 8;
+  uint32_t x[4], y[4];
+  load_matrices<false>(x, halves + row);
+  load_matrices<true>(y, halves + 256 + row);
+  for (int n = 0; n < 2; ++n) {
+    float sums[4] = {};
+    mma_f16(sums, x[0], x[1], x[2], x[3], y[2 * n], y[2 * n + 1]);
+    for (int e = 0; e < 4; ++e) {
+      c[(g + e / 2 * 8) * 16 + 8 * n + 2 * t + e % 2] = sums[e];
+    }
+  }
+  largest[lane] = warp_maximum(static_cast<uint32_t>(lane * 7 % 32));
+}
+
+TEST(Emulator, MultipliesHalvesOnTheTensorCore) {
+  std::vector<float> a(256), b(256);
+  for (size_t i = 0; i < a.size(); ++i) {
+    a[i] = std::sin(1.0f + static_cast<float>(i));
+    b[i] = std::cos(2.0f + static_cast<float>(i));
+  }
+  DeviceBuffer<float> device_a(a), device_b(b), device_c(256);
+  DeviceBuffer<unsigned> largest(32);
+  launch(product_of_halves, dim3(1), dim3(32), 1024, nullptr, device_a.data(), device_b.data(),
+         device_c.data(), largest.data());
+  EXPECT_EQ(largest.download(), std::vector<unsigned>(32, 31));
+  const auto half = [](float x) { return double{unpack_halves(pack_halves(x, 0)).x}; };
+  const std::vector<float> c = device_c.download();
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 16; ++j) {
+      double expected = 0;
+      for (int k = 0; k < 16; ++k) expected += half(a[i * 16 + k]) * half(b[k * 16 + j]);
+      EXPECT_NEAR(c[i * 16 + j], expected, 2e-6);
+    }
+  }
+}
+
+TEST(Emulator, RoundsToHalves) {
+  const auto bits = [](float x) { return pack_halves(0, x) >> 16; };
+  EXPECT_EQ(bits(1), 0x3c00u);
+  EXPECT_EQ(bits(-2), 0xc000u);
+  EXPECT_EQ(bits(1 + 0x1p-11F), 0x3c00u);  // ties to even
+  EXPECT_EQ(bits(1 + 0x3p-11F), 0x3c02u);
+  EXPECT_EQ(bits(65504), 0x7bffu);
+  EXPECT_EQ(bits(65520), 0x7c00u);  // infinity
+  EXPECT_EQ(bits(0x1p-24F), 1u);
+  EXPECT_EQ(bits(0x1p-25F), 0u);
+  EXPECT_EQ(bits(0x1.ffcp-15F), 0x0400u);  // rounds up to a number with all bits
+  EXPECT_EQ(unpack_halves(0xfc000001u).x, 0x1p-24F);
+  EXPECT_EQ(unpack_halves(0xfc000001u).y, -INFINITY);
+  EXPECT_TRUE(std::isnan(unpack_halves(bits(NAN)).x));
+}
+
 __global__ void read_unwritten(float* out) {
   const auto* shared = reinterpret_cast<const float*>(dynamic_shared());
   out[threadIdx.x] = shared[threadIdx.x];

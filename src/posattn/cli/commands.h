@@ -65,6 +65,7 @@ void add_run(CommandLine& command_line);
 void add_scale(CommandLine& command_line);
 void add_show(CommandLine& command_line);
 void add_simulate_standard(CommandLine& command_line);
+void add_submit(CommandLine& command_line);
 void add_tasks(CommandLine& command_line);
 void add_train(CommandLine& command_line);
 void add_verify(CommandLine& command_line);

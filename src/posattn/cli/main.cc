@@ -10,8 +10,11 @@
 #include "posattn/base/error.h"
 #include "posattn/base/version.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/rank_sweep.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
+#include "posattn/mpi/launch.h"
+#include "posattn/mpi/ranks.h"
 
 namespace posattn {
 namespace {
@@ -37,6 +40,7 @@ void add_commands(CommandLine& command_line) {
   add_experiments(command_line);
   add_reproduce(command_line);
   add_merge(command_line);
+  add_submit(command_line);
   add_compare(command_line);
   add_programs(command_line);
   add_compile(command_line);
@@ -76,6 +80,7 @@ std::vector<std::string> with_new_names(std::vector<std::string> arguments) {
 }
 
 ExitCode run(int argc, char** argv) {
+  if (is_training_child(argc, argv)) return run_training_child(argv);
   const std::string version = build_info().version;
   CLI::App app("Positional Transformers: train, evaluate, analyse", "posattn");
   app.set_version_flag("--version", "posattn " + version, "Print the version and exit");
@@ -112,7 +117,8 @@ ExitCode run_and_report(int argc, char** argv) {
     flush_output();
     return code;
   } catch (const Error& error) {
-    print_error(error);
+    // All ranks have the same command line: one of them says what is wrong with it.
+    if (error.code() != ExitCode::usage || launch_from_environment().rank == 0) print_error(error);
     return error.code();
   } catch (const ReaderGone&) {
     return ExitCode::failed;
@@ -130,5 +136,7 @@ ExitCode run_and_report(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   posattn::secure_standard_streams();
-  return static_cast<int>(posattn::run_and_report(argc, argv));
+  const int code = static_cast<int>(posattn::run_and_report(argc, argv));
+  posattn::abandon_ranks(code);
+  return code;
 }

@@ -10,45 +10,27 @@
 #include <optional>
 
 #include "posattn/base/shell.h"
-#include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/grid_choice.h"
 #include "posattn/cli/grid_display.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/rank_sweep.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/left_out_precision.h"
+#include "posattn/mpi/launch.h"
 
 namespace posattn {
 namespace {
 
-struct ReproduceFlags {
-  std::string experiment, seeds, values, shard;
-  ExperimentChanges changes;
-  std::string results = "results";
+struct ReproduceFlags : GridChoice {
+  std::string shard;
   int threads = 0;
-  bool fail_fast = false, dry_run = false, json = false;
+  bool dry_run = false, json = false;
 };
-
-// The part that is trained.
-Experiment chosen_part(const ReproduceFlags& options) {
-  ExperimentChanges changes = options.changes;
-  if (!options.seeds.empty()) changes.seeds = parse_seeds(options.seeds);
-  if (!options.values.empty()) changes.values = parse_scales(options.values, "--values");
-  return load_experiment(options.experiment, changes);
-}
-
-// What tables and figures show: all tasks, lines, seeds and values.
-Experiment whole_experiment(const ReproduceFlags& options) {
-  ExperimentChanges changes;
-  changes.quick = options.changes.quick;
-  changes.epochs = options.changes.epochs;
-  changes.precision = options.changes.precision;
-  changes.weights = options.changes.weights;
-  return load_experiment(options.experiment, changes);
-}
 
 // Where runs and results go.
 std::filesystem::path training_folder(const ReproduceFlags& options,
@@ -58,7 +40,7 @@ std::filesystem::path training_folder(const ReproduceFlags& options,
 
 GridSummary train(const ReproduceFlags& options, const std::optional<Shard>& shard,
                   const std::vector<ExperimentRun>& runs, const std::string& command_line,
-                  const std::atomic<bool>& stop) {
+                  const std::atomic<bool>& stop, Trainer* trainer) {
   GridDisplay display;
   RunnerOptions runner;
   runner.results = options.results;
@@ -67,6 +49,7 @@ GridSummary train(const ReproduceFlags& options, const std::optional<Shard>& sha
   runner.command_line = command_line;
   runner.stop = &stop;
   runner.fail_fast = options.fail_fast;
+  runner.trainer = trainer;
   runner.found = [&](const GridSurvey& found) {
     display.notice(survey_line(found, training_folder(options, shard)));
   };
@@ -79,16 +62,7 @@ GridSummary train(const ReproduceFlags& options, const std::optional<Shard>& sha
 
 std::string next_command(const ReproduceFlags& options) {
   std::vector<std::string> words = {"posattn", "compare", options.experiment};
-  if (options.changes.quick) words.emplace_back("--quick");
-  if (options.changes.epochs) {
-    words.insert(words.end(), {"--epochs", std::to_string(*options.changes.epochs)});
-  }
-  if (!options.changes.precision.empty()) {
-    words.insert(words.end(), {"--precision", options.changes.precision});
-  }
-  if (!options.changes.weights.empty()) {
-    words.insert(words.end(), {"--weights", options.changes.weights});
-  }
+  for (const std::string& word : whole_words(options)) words.push_back(word);
   words.insert(words.end(), {"--results", options.results});
   return shell_command(words);
 }
@@ -156,13 +130,23 @@ void show_shard(const ReproduceFlags& options, const Shard& shard, const Experim
                    : shard_line(whole, shard, summary));
 }
 
+void say_interrupted(const std::string& to_go_on) {
+  fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", to_go_on);
+}
+
 ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& arguments) {
-  const int threads = thread_count(options.threads);
+  std::optional<Shard> shard;
+  if (!options.shard.empty()) shard = shard_from(options.shard);
+  int threads = thread_count(options.threads);
+  std::optional<RankSweep> ranks;
+  if (launch_from_environment().several() && !shard && !options.dry_run) {
+    ranks.emplace(options.threads);
+    threads = ranks->threads();
+    if (!ranks->leads()) return ranks->serve();
+  }
   if (options.changes.precision.empty()) {
     options.changes.precision = precision_to_train(chosen_part(options), options.results);
   }
-  std::optional<Shard> shard;
-  if (!options.shard.empty()) shard = shard_from(options.shard);
   const Experiment chosen = chosen_part(options), whole = whole_experiment(options);
   if (options.dry_run) {
     write_output(options.json ? survey_json(chosen, options.results, shard)
@@ -180,18 +164,32 @@ ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& argum
              whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
   fmt::print(stderr, "{}", unseen_seeds(chosen, whole));
   const std::atomic<bool>& stop = catch_interrupts();
-  const GridSummary summary = train(options, shard, runs, command_line, stop);
+  std::string to_go_on = command_line;
+  const bool in_ranks = ranks.has_value();
+  GridSummary summary;
+  if (ranks) {
+    fmt::print(stderr, "{}\n", ranks->description());
+    to_go_on = fmt::format("mpirun -n {} {}", ranks->size(), command_line);
+    summary = train(options, shard, runs, command_line, stop,
+                    &ranks->trainer(options.results, device_used(runs.front().config)));
+    // At once: a launcher that was told to end waits no longer than a second.
+    if (summary.interrupted > 0 && summary.failures.empty()) say_interrupted(to_go_on);
+    ranks.reset();  // drawing is for this process alone
+  } else {
+    summary = train(options, shard, runs, command_line, stop, nullptr);
+  }
   if (shard) {
     show_shard(options, *shard, whole, summary);
   } else {
     show_whole(options, whole, summary, command_line);
   }
-  if (stop && summary.interrupted > 0) {
+  // Another rank may have heard the signal; only failures stop a sweep otherwise (--fail-fast).
+  if (summary.interrupted > 0 && (stop || summary.failures.empty())) {
     if (!summary.failures.empty()) {
       flush_output();
       print_error(failed_runs(summary));
     }
-    fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", command_line);
+    if (!in_ranks || !summary.failures.empty()) say_interrupted(to_go_on);
     return ExitCode::interrupted;
   }
   if (!summary.failures.empty()) {
@@ -210,7 +208,6 @@ ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& argum
 
 void add_reproduce(CommandLine& command_line) {
   auto options = std::make_shared<ReproduceFlags>();
-  ExperimentChanges& changes = options->changes;
   CLI::App& command = add_command(
       command_line,
       {.name = "reproduce",
@@ -229,39 +226,12 @@ void add_reproduce(CommandLine& command_line) {
            "runs, trains in DIR/shards/K-of-M; 'posattn merge', or this command without --shard,\n"
            "brings shards together."},
       [options, &command_line] { return reproduce(*options, command_line.arguments); });
-  command.add_option("EXPERIMENT", options->experiment, "Name ('posattn experiments') or file")
-      ->required()
-      ->type_name("");
-  command.add_option("--tasks", changes.tasks, "Only these, separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->option_text("LIST");
-  command.add_option("--lines", changes.lines, "Only these lines of the figure")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->option_text("LIST");
-  command.add_option("--runs", changes.runs, "Only the first N seeds")->option_text("N");
-  command.add_option("--seeds", options->seeds, "These seeds, as 0..9 or 1,5,7..9")
-      ->option_text("LIST");
-  command.add_option("--values", options->values, "Only these values of the axis, as 1,2,10")
-      ->option_text("LIST");
-  command.add_option("--epochs", changes.epochs, "Train for this many epochs")->option_text("INT");
-  command.add_option("--device", changes.device, "Where to compute: auto, cpu or cuda")
-      ->option_text("TEXT");
-  command.add_option("--precision", changes.precision, "Of products on the GPU: fp32 or tf32")
-      ->option_text("TEXT");
-  command
-      .add_option("--weights", changes.weights,
-                  "Fine-tune the GPT-2 of this folder (mixed-type-gpt2)")
-      ->option_text("FOLDER");
+  add_grid_options(command, *options);
   command
       .add_option("--shard", options->shard, "Only part K of M of the runs, from 0/M to (M-1)/M")
       ->option_text("K/M");
-  command.add_flag("--quick", changes.quick, "A small version, for a first look");
-  command.add_option("--results", options->results, "Results folder")->option_text("DIR [results]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
-  command.add_flag("--fail-fast", options->fail_fast, "Stop when a run fails");
   command.add_flag("--dry-run", options->dry_run,
                    "Print what is there and what is missing; train nothing");
   add_json_flag(command, options->json);

@@ -91,7 +91,8 @@ std::string survey_json(const Experiment& chosen, const std::filesystem::path& r
                         const std::optional<Shard>& shard) {
   const auto counts = [](const GridSurvey& found) -> Json {
     return {{"runs", found.runs},     {"done", found.done},   {"diverged", found.diverged},
-            {"failed", found.failed}, {"begun", found.begun}, {"missing", found.missing()}};
+            {"failed", found.failed}, {"begun", found.begun}, {"missing", found.missing()},
+            {"epochs", found.epochs}};
   };
   const std::vector<PartSurvey> surveyed = survey(results, runs_of(chosen), shard);
   Json parts = Json::array();

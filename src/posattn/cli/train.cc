@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <memory>
+#include <optional>
 
 #include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
@@ -11,10 +13,15 @@
 #include "posattn/cli/machine.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/progress.h"
+#include "posattn/cli/rank_agreement.h"
+#include "posattn/cli/rank_threads.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/train_output.h"
 #include "posattn/cli/train_settings.h"
+#include "posattn/mpi/launch.h"
+#include "posattn/mpi/ranks.h"
 #include "posattn/tasks/task.h"
+#include "posattn/training/data_parallel.h"
 #include "posattn/training/fleet.h"
 
 namespace posattn {
@@ -59,33 +66,35 @@ std::string samples_words(const RunConfig& config) {
                                  : words + fmt::format(" or numbers, range {}", config.range);
 }
 
-ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
-  std::vector<RunConfig> configs = collect_configs(settings);
-  for (const RunConfig& config : configs) validate(config);
-  const int threads = thread_count(settings.threads);
-  const std::filesystem::path out = output_folder(settings, configs);
-  if (settings.dry_run) {
-    for (RunConfig& config : configs)
-      config.precision = precision_used(config);  // part of a result
-    print_dry_run(configs, out, settings.json);
-    return ExitCode::done;
-  }
+// What is to be trained, and how.
+struct Training {
+  std::vector<RunConfig> configs;
   FleetOptions options;
-  options.out = out;
-  options.resume = settings.resume;
-  options.threads = threads;
-  options.command_line = shell_command(arguments);
-  for (RunConfig& config : configs) config = with_device(config, options);
-  fmt::print(stderr, "{}\n", machine_line(find_machine(), threads, configs[0].device));
-  fmt::print(stderr, "{}: {} run{} in {}\n", samples_words(configs[0]), configs.size(),
-             configs.size() == 1 ? "" : "s", out.string());
-  ProgressDisplay display(configs);
-  options.stop = &catch_interrupts();
-  options.progress = [&display](const RunProgress& progress) { display.update(progress); };
-  options.notice = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  const std::vector<RunOutcome> outcomes = train_fleet(configs, options);
-  display.finish();
+};
 
+Training prepare(const TrainSettings& settings, const std::vector<std::string>& arguments) {
+  Training training;
+  training.configs = collect_configs(settings);
+  for (const RunConfig& config : training.configs) validate(config);
+  FleetOptions& options = training.options;
+  options.threads = thread_count(settings.threads);
+  options.out = output_folder(settings, training.configs);
+  options.resume = settings.resume;
+  options.command_line = shell_command(arguments);
+  options.notice = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  return training;
+}
+
+void print_start(const Training& training, const std::string& machine) {
+  fmt::print(stderr, "{}\n", machine);
+  fmt::print(stderr, "{}: {} run{} in {}\n", samples_words(training.configs[0]),
+             training.configs.size(), training.configs.size() == 1 ? "" : "s",
+             training.options.out.string());
+}
+
+// The results, and what to do next; throws where runs did not finish.
+ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>& arguments,
+                  const std::filesystem::path& out, const std::vector<RunOutcome>& outcomes) {
   if (settings.json) {
     write_output(outcome_json(out, outcomes));
   } else {
@@ -117,6 +126,70 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   return ExitCode::done;
 }
 
+ExitCode train_alone(const TrainSettings& settings, const std::vector<std::string>& arguments) {
+  Training training = prepare(settings, arguments);
+  FleetOptions& options = training.options;
+  if (settings.dry_run) {
+    for (RunConfig& config : training.configs) config.precision = precision_used(config);
+    print_dry_run(training.configs, options.out, settings.json);
+    return ExitCode::done;
+  }
+  for (RunConfig& config : training.configs) config = with_device(config, options);
+  print_start(training, machine_line(find_machine(), options.threads, training.configs[0].device));
+  ProgressDisplay display(training.configs);
+  options.stop = &catch_interrupts();
+  options.progress = [&display](const RunProgress& progress) { display.update(progress); };
+  const std::vector<RunOutcome> outcomes = train_fleet(training.configs, options);
+  display.finish();
+  return conclude(settings, arguments, options.out, outcomes);
+}
+
+// One model after the other by all ranks; the first alone speaks.
+ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::string>& arguments) {
+  OpenRanks ranks = open_ranks();
+  const bool is_first = ranks->rank() == 0;
+  const int threads = own_threads(*ranks, settings.threads);
+  Training training;
+  std::optional<ProgressDisplay> display;
+  std::optional<DataParallelFleet> fleet;
+  const std::optional<Error> problem = first_problem(*ranks, [&] {
+    training = prepare(settings, arguments);
+    FleetOptions& options = training.options;
+    options.threads = threads;
+    options.stop = &catch_interrupts({SIGUSR1});  // mpirun forwards it and waits
+    if (is_first) {
+      display.emplace(training.configs);
+      options.progress = [&display](const RunProgress& progress) { display->update(progress); };
+    }
+    fleet.emplace(training.configs, options, *ranks);
+  });
+  if (problem) {
+    ranks.reset();
+    return is_first ? throw *problem : problem->code();
+  }
+  if (is_first) {
+    print_start(training, fmt::format("{} · {} ranks",
+                                      machine_line(find_machine(), training.options.threads, "cpu"),
+                                      ranks->size()));
+  }
+  const std::vector<RunOutcome> outcomes = fleet->train();
+  ranks.reset();
+  if (!is_first) return ExitCode::done;
+  display->finish();
+  return conclude(settings, arguments, training.options.out, outcomes);
+}
+
+ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
+  const Launch launch = launch_from_environment();
+  if (!launch.several()) return train_alone(settings, arguments);
+  if (settings.data_parallel && !settings.dry_run) return train_in_ranks(settings, arguments);
+  if (launch.rank != 0) return ExitCode::done;  // one of them is enough
+  if (settings.dry_run) return train_alone(settings, arguments);
+  throw Error(ExitCode::usage, fmt::format("posattn train in {} ranks", launch.size),
+              "--data-parallel: all ranks train one model together",
+              "add it, or for many runs side by side: mpirun ... posattn reproduce");
+}
+
 }  // namespace
 
 void add_train(CommandLine& command_line) {
@@ -134,7 +207,8 @@ void add_train(CommandLine& command_line) {
             "posattn train --task sort --epochs 200 --dry-run > sort.toml",
             "posattn train --from sort.safetensors --from-noise 0.01 --seeds 0..2",
             "posattn train --task k-hop --architecture positional,standard --depth 4",
-            "posattn train --task k-hop --dry-run"},
+            "posattn train --task k-hop --dry-run",
+            "mpirun -n 4 posattn train --task k-hop --depth 4 --data-parallel --threads 1"},
        .details =
            "Runs go to OUT/ARCHITECTURE-seedSEED (OUT: --out, or runs/TASK). Ctrl-C saves a\n"
            "checkpoint and prints the command that goes on. A setting comes from --set, else\n"
@@ -154,6 +228,8 @@ void add_train(CommandLine& command_line) {
                    "Go on with what OUT already holds, also to more epochs");
   command.add_option("--threads", settings->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
+  command.add_flag("--data-parallel", settings->data_parallel,
+                   "Under mpirun: every rank takes its part of each batch");
   command.add_flag("--dry-run", settings->dry_run,
                    "Print the configuration as TOML (with --json as JSON) and train nothing");
   add_json_flag(command, settings->json);

@@ -26,10 +26,18 @@ std::string build_entry(const std::string& text, const char* name) {
 
 }  // namespace
 
+std::string read_manifest(const std::filesystem::path& run_folder) {
+  return read_text_file(run_folder / "manifest.json", largest_manifest);
+}
+
 RunResult read_result(const std::filesystem::path& run_folder, const std::string& key) {
-  const std::filesystem::path file = run_folder / "manifest.json";
-  const std::string text = read_text_file(file, largest_manifest);
-  const Manifest manifest = manifest_from_json(text, file.string());
+  return result_of_manifest(read_manifest(run_folder), run_folder, key);
+}
+
+RunResult result_of_manifest(const std::string& text, const std::filesystem::path& run_folder,
+                             const std::string& key) {
+  const std::string file = (run_folder / "manifest.json").string();
+  const Manifest manifest = manifest_from_json(text, file);
   RunResult result;
   result.key = key;
   result.configuration = manifest.configuration;
@@ -43,9 +51,9 @@ RunResult read_result(const std::filesystem::path& run_folder, const std::string
   result.ended = manifest.ended;
   if (manifest.final_metrics.empty()) {
     if (manifest.status != RunStatus::done) return result;
-    throw Error(ExitCode::data, fmt::format("{} has no final metrics", file.string()));
+    throw Error(ExitCode::data, fmt::format("{} has no final metrics", file));
   }
-  EpochRecord last = epoch_record_from_json(manifest.final_metrics, file.string() + ": final");
+  EpochRecord last = epoch_record_from_json(manifest.final_metrics, file + ": final");
   result.steps = last.step;
   result.seconds = last.seconds;
   if (manifest.status != RunStatus::done) return result;

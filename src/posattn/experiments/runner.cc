@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,8 +22,8 @@
 #include "posattn/experiments/finished_run.h"
 #include "posattn/experiments/merge.h"
 #include "posattn/experiments/recorded_runs.h"
+#include "posattn/experiments/trainer.h"
 #include "posattn/results/settings_difference.h"
-#include "posattn/training/fleet.h"
 
 namespace posattn {
 namespace {
@@ -57,6 +60,12 @@ bool count(GridSurvey& found, const fs::path& results, const Statuses& statuses,
   if (known != statuses.end()) ++found.failed;
   if (fs::exists(folder_of(results, key) / "manifest.json")) ++found.begun;
   return true;
+}
+
+// The lines of its metrics.
+int64_t recorded_epochs(const fs::path& folder) {
+  std::ifstream metrics(folder / "metrics.jsonl", std::ios::binary);
+  return std::count(std::istreambuf_iterator<char>(metrics), {}, '\n');
 }
 
 // The manifest goes last: without it, what a kill leaves would look like something else's folder.
@@ -110,7 +119,8 @@ class Runner {
     for (const ExperimentRun& run : to_train_) configs.push_back(run.config);
     steps_.emplace(configs);
     statuses_.assign(configs.size(), RunStatus::running);
-    for (const std::vector<std::size_t>& chunk : plan_chunks(configs, most_together)) {
+    const std::size_t most = options_.trainer == nullptr ? most_together : configs.size();
+    for (const std::vector<std::size_t>& chunk : plan_chunks(configs, most)) {
       if (!stop_) train(chunk);
     }
     summary_.interrupted = summary_.runs - ended();
@@ -178,7 +188,9 @@ class Runner {
     std::vector<RunConfig> configs;
     configs.reserve(chunk.size());
     for (const std::size_t run : chunk) configs.push_back(to_train_[run].config);
-    const std::vector<RunOutcome> outcomes = train_fleet(configs, fleet);
+    const std::vector<RunOutcome> outcomes = options_.trainer == nullptr
+                                                 ? train_fleet(configs, fleet)
+                                                 : options_.trainer->train(configs, fleet);
     if (problem_) std::rethrow_exception(problem_);
     for (std::size_t i = 0; i < chunk.size(); ++i) end(chunk[i], outcomes[i]);
     report();
@@ -204,7 +216,9 @@ class Runner {
 
   void record(std::size_t run) {
     const std::string& key = to_train_[run].key;
-    const RunResult result = read_result(folder_of(folder_, key), key);
+    const fs::path folder = folder_of(folder_, key);
+    const RunResult result = options_.trainer == nullptr ? read_result(folder, key)
+                                                         : options_.trainer->result(folder, key);
     database_.record(result);
     statuses_[run] = result.status;
     ++(result.status == RunStatus::done ? summary_.done : summary_.diverged);
@@ -254,6 +268,7 @@ GridSurvey& GridSurvey::operator+=(const GridSurvey& other) {
   diverged += other.diverged;
   failed += other.failed;
   begun += other.begun;
+  epochs += other.epochs;
   return *this;
 }
 
@@ -266,7 +281,10 @@ std::vector<PartSurvey> survey(const fs::path& results, const std::vector<Experi
   for (const ExperimentRun& run : shard ? runs_of_shard(wanted, *shard) : each_once(wanted)) {
     const auto [place, is_new] = places.try_emplace({run.task, run.line}, parts.size());
     if (is_new) parts.push_back({run.task, run.line, {}});
-    count(parts[place->second].found, folder, statuses, run.key);
+    GridSurvey& found = parts[place->second].found;
+    found.epochs += count(found, folder, statuses, run.key)
+                        ? recorded_epochs(folder_of(folder, run.key))
+                        : run.config.epochs;
   }
   return parts;
 }

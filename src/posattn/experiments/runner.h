@@ -20,12 +20,16 @@
 
 namespace posattn {
 
+class Trainer;
+
 // How a grid, or a part of it, stands; each key counts once.
 struct GridSurvey {
   int64_t runs = 0;
   int64_t done = 0, diverged = 0;  // need nothing more: they would give the same again
   int64_t failed = 0;              // of the missing ones: tried before
   int64_t begun = 0;               // likewise: have a folder to go on from
+  // Recorded by the runs so far; all of a run that needs nothing more. Only survey() counts them.
+  int64_t epochs = 0;
   int64_t missing() const { return runs - done - diverged; }
   GridSurvey& operator+=(const GridSurvey& other);
 };
@@ -52,6 +56,7 @@ struct RunnerOptions {
   std::function<void(const GridSurvey&)> found;       // once, before anything is trained
   std::function<void(const GridProgress&)> progress;  // called by one thread at a time
   std::function<void(const std::string&)> notice;     // a line for the user
+  Trainer* trainer = nullptr;                         // who trains (trainer.h); null: this process
 };
 
 struct RunFailure {

@@ -87,6 +87,14 @@ void read_tensors(const std::string& prefix, const SafetensorsFile& file,
 
 void save_checkpoint(const std::filesystem::path& path, const RunConfig& config,
                      const RunState& state) {
+  write_file(path, checkpoint_bytes(config, state));
+}
+
+RunState load_checkpoint(const std::filesystem::path& path, const RunConfig& config) {
+  return state_from_checkpoint(read_file(path, largest_file), config, path);
+}
+
+std::vector<std::byte> checkpoint_bytes(const RunConfig& config, const RunState& state) {
   Metadata metadata = {
       {"posattn.checkpoint", format_version},
       {"configuration", to_json(config)},
@@ -105,11 +113,11 @@ void save_checkpoint(const std::filesystem::path& path, const RunConfig& config,
   add_tensors("", state.parameters, views);
   add_tensors(first_moment, state.optimiser.first_moment, views);
   add_tensors(second_moment, state.optimiser.second_moment, views);
-  write_file(path, write_safetensors(metadata, views));
+  return write_safetensors(metadata, views);
 }
 
-RunState load_checkpoint(const std::filesystem::path& path, const RunConfig& config) {
-  const std::vector<std::byte> bytes = read_file(path, largest_file);
+RunState state_from_checkpoint(std::span<const std::byte> bytes, const RunConfig& config,
+                               const std::filesystem::path& path) {
   const SafetensorsFile file = parse_safetensors(bytes, path.string());
   const MetadataReader reader(file.metadata, path);
   if (reader.text("posattn.checkpoint") != format_version) {

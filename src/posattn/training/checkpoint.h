@@ -4,7 +4,10 @@
 // index, so the counters are the whole random state. Numbers are stored exactly.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
+#include <vector>
 
 #include "posattn/training/run.h"
 #include "posattn/training/run_config.h"
@@ -18,5 +21,10 @@ void save_checkpoint(const std::filesystem::path& path, const RunConfig& config,
 // that differ, for a checkpoint of another configuration (result_neutral_keys may differ, and the
 // number of epochs where a run can be extended).
 RunState load_checkpoint(const std::filesystem::path& path, const RunConfig& config);
+
+// The same as bytes; `path` stands for them in errors.
+std::vector<std::byte> checkpoint_bytes(const RunConfig& config, const RunState& state);
+RunState state_from_checkpoint(std::span<const std::byte> bytes, const RunConfig& config,
+                               const std::filesystem::path& path);
 
 }  // namespace posattn

@@ -4,90 +4,15 @@
 
 #include <algorithm>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <thread>
 
-#include "posattn/base/error.h"
-#include "posattn/base/json_fields.h"
 #include "posattn/kernels/cpu/blas.h"
-#include "posattn/results/settings_difference.h"
 #include "posattn/training/device_training.h"
+#include "posattn/training/fleet_folders.h"
 #include "posattn/training/recorded_run.h"
-#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {
-
-std::filesystem::path folder_of(const RunConfig& config, const FleetOptions& options) {
-  return options.folder ? options.folder(config) : run_folder_path(options.out, config);
-}
-
-// A run may go on to more epochs than it was started for.
-void check_epochs(const RunConfig& config, const RunFolder& folder) {
-  if (!folder.previous()) return;
-  const std::string name = folder.manifest().string() + ": configuration";
-  const nlohmann::json settings = read_settings(folder.previous()->configuration, name);
-  const int64_t before = JsonFields(settings, name).integer("epochs");
-  if (config.epochs < before) {
-    throw Error(ExitCode::configuration,
-                fmt::format("folder '{}' holds a run of {} epochs, {} are asked for",
-                            folder.path().string(), before, config.epochs),
-                fmt::format("at least {}", before), "choose another --out");
-  }
-  if (config.epochs > before && !can_be_extended(config)) {
-    throw Error(
-        ExitCode::configuration,
-        fmt::format("folder '{}' holds a run of {} epochs, whose schedule {} ends there",
-                    folder.path().string(), before, config.schedule),
-        fmt::format("{} epochs; or a schedule that does not depend on their number", before),
-        "choose another --out");
-  }
-}
-
-// A run without a checkpoint reads the file that it starts from; it must be the right one.
-void check_start(const RunConfig& config, const std::filesystem::path& folder) {
-  if (config.from.empty() || std::filesystem::exists(folder / "checkpoint.safetensors")) return;
-  start_parameters(config);
-}
-
-std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
-                                    const FleetOptions& options) {
-  std::set<std::filesystem::path> paths;
-  for (const RunConfig& config : configs) {
-    validate(config);
-    check_start(config, folder_of(config, options));
-    if (!paths.insert(folder_of(config, options)).second) {
-      throw Error(ExitCode::usage,
-                  fmt::format("architecture '{}' with seed {} is asked for twice",
-                              config.architecture, config.seed),
-                  "each run once");
-    }
-  }
-  std::vector<std::string> may_differ = result_neutral_keys();
-  may_differ.emplace_back("epochs");
-  std::vector<RunFolder> folders;
-  folders.reserve(configs.size());
-  for (const RunConfig& config : configs) {
-    folders.emplace_back(folder_of(config, options), to_json(config), may_differ, options.resume);
-    check_epochs(config, folders.back());
-  }
-  return folders;
-}
-
-// Removes the folders of runs that never started, however training ends.
-class FolderCleaner {
- public:
-  explicit FolderCleaner(const std::vector<RunFolder>& folders) : folders_(folders) {}
-  ~FolderCleaner() {
-    for (const RunFolder& folder : folders_) folder.remove_if_unused();
-  }
-  FolderCleaner(const FolderCleaner&) = delete;
-  FolderCleaner& operator=(const FolderCleaner&) = delete;
-
- private:
-  const std::vector<RunFolder>& folders_;
-};
 
 // Runs on the CPU: whole runs per thread.
 class CpuFleet {
@@ -172,8 +97,7 @@ std::vector<RunOutcome> train_fleet(const std::vector<RunConfig>& wanted,
   std::vector<RunConfig> configs;
   configs.reserve(wanted.size());
   for (const RunConfig& config : wanted) configs.push_back(with_device(config, options));
-  std::vector<RunFolder> folders = take_folders(configs, options);
-  const FolderCleaner cleaner(folders);
+  FleetFolders folders(configs, options);
   std::vector<FolderRun> on_cpu, on_device;
   for (std::size_t run = 0; run < configs.size(); ++run) {
     (configs[run].device == "cuda" ? on_device : on_cpu)

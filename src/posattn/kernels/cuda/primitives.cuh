@@ -38,6 +38,67 @@ __device__ inline void mma_tf32(float (&c)[4], float a0, float a1, float a2, flo
         "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
+// Two halves (fp16) in one register, the first in the lower bits; rounded to nearest even.
+__device__ inline uint32_t pack_halves(float first, float second) {
+  uint32_t pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
+__device__ inline float2 unpack_halves(uint32_t pair) {
+  float2 out;
+  asm("{.reg .f16 first, second;\n\tmov.b32 {first, second}, %2;\n\t"
+      "cvt.f32.f16 %0, first;\n\tcvt.f32.f16 %1, second;}"
+      : "=f"(out.x), "=f"(out.y)
+      : "r"(pair));
+  return out;
+}
+
+// c += A B on the tensor core with halves, A [16, 16], B [16, 8], sums in fp32. With g = lane / 4
+// and t = lane % 4 a register of a lane holds two neighbours:
+//   a = A(g, 2t..), A(g + 8, 2t..), A(g, 2t + 8..), A(g + 8, 2t + 8..)
+//   b = B(2t.., g), B(2t + 8.., g)           c as in mma_tf32
+__device__ inline void mma_f16(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                               uint32_t b0, uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+// Four matrices of 8 x 8 halves from shared memory: lanes 8 i .. 8 i + 7 name the rows (16 bytes,
+// aligned) of matrix i, and register i of a lane gets its elements (g, 2t) and (g, 2t + 1), or,
+// transposed, (2t, g) and (2t + 1, g).
+template <bool transposed>
+__device__ inline void load_matrices(uint32_t (&out)[4], const void* row) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  if constexpr (transposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(address)
+                 : "memory");
+  }
+}
+
+// The largest of a warp's numbers.
+__device__ inline uint32_t warp_maximum(uint32_t x) { return __reduce_max_sync(0xffffffffu, x); }
+
+// x, but the compiler does not know: what follows from it is computed here, where it would keep
+// registers if it were computed ahead of a loop.
+__device__ inline int computed_here(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
+// Asks for a line of global memory that is needed soon.
+__device__ inline void prefetch(const void* global) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
+}
+
 // Starts a copy of 16 bytes from global to shared memory (both 16-byte aligned).
 __device__ inline void copy_async(void* shared, const void* global) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));

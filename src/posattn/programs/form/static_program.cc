@@ -4,47 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <stdexcept>
 
 #include "posattn/base/error.h"
-#include "posattn/programs/form/operation.h"
+#include "posattn/programs/form/local_step.h"
 
 namespace posattn {
 namespace {
-
-using Operands = std::array<double, most_operands>;
-
-template <class T>
-Operands operands_of(const Instruction& instruction, const std::vector<T>& results) {
-  Operands operands{};
-  for (size_t k = 0; k < instruction.operands.size(); ++k) {
-    operands[k] = static_cast<double>(results[instruction.operands[k]]);
-  }
-  return operands;
-}
-
-// One instruction's result from those of its operands.
-template <class T>
-T result_of(const Instruction& instruction, const std::vector<T>& results, const T* words,
-            const T* received) {
-  if (instruction.kind == Expression::Kind::word) return words[instruction.index];
-  if (instruction.kind == Expression::Kind::received) return received[instruction.index];
-  const Operands operands = operands_of(instruction, results);
-  return static_cast<T>(operation(instruction.kind).value(instruction, operands.data()));
-}
-
-template <class T>
-void run_local(const Round& round, const T* words, const T* received, std::vector<T>& results,
-               T* out) {
-  results.resize(round.instructions.size());
-  for (size_t k = 0; k < round.instructions.size(); ++k) {
-    results[k] = result_of(round.instructions[k], results, words, received);
-  }
-  for (const Update& update : round.updates) out[update.word] = results[update.instruction];
-}
 
 // The state [processors, words] of one sample, stepped round by round.
 template <class T>
@@ -77,10 +45,8 @@ class Machine {
     }
     for (int i = 0; i < program_.processors; ++i) {
       for (size_t r = 0; r < round.receives.size(); ++r) received_[r] = heard(round.receives[r], i);
-      run_local(round, &state_[i * words_], received_.data(), results_, &next_[i * words_]);
-      for (const Update& update : round.updates) {
-        if (std::isnan(results_[update.instruction])) throw without_value(round, update, i);
-      }
+      local_.run(round, &state_[i * words_], received_.data(), &next_[i * words_]);
+      local_.check(program_, round_, i);
     }
     std::swap(state_, next_);
     ++round_;
@@ -106,27 +72,6 @@ class Machine {
     return sum;
   }
 
-  // Why an update on processor i is no number.
-  Error without_value(const Round& round, const Update& update, int i) const {
-    const auto is_nan = [&](int k) { return std::isnan(results_[k]); };
-    int k = update.instruction;
-    for (auto from = round.instructions[k].operands.begin();;) {  // down to where it begins
-      const std::vector<int>& operands = round.instructions[k].operands;
-      from = std::ranges::find_if(operands, is_nan);
-      if (from == operands.end()) break;
-      k = *from;
-    }
-    const Instruction& instruction = round.instructions[k];
-    Refusal refusal{"an overflow", "smaller numbers"};
-    if (const auto row = operation(instruction.kind).refusal) {
-      refusal = row(instruction, operands_of(instruction, results_).data());
-    }
-    return Error(ExitCode::data,
-                 fmt::format("{} on processor {} in {} of program '{}'", refusal.problem, i,
-                             place_of(program_, round_), program_.name),
-                 refusal.expected);
-  }
-
   // Who sends to each processor; the scratch processor where nobody does.
   void find_senders(const Receive& receive) {
     const int n = program_.processors;
@@ -141,28 +86,21 @@ class Machine {
         place->second[static_cast<int>(to)] = j;
       }
       for (int i = 0; i < n; ++i) {
-        if (count[i] > 1)
-          throw refused(receive, i, count[i], "at most 1: a word holds one message");
+        if (count[i] > 1) throw wrong_messages(program_, round_, receive, i, count[i]);
       }
     }
     if (!receive.route.permutation) return;
     const auto nobody = std::ranges::find(place->second, n);
     if (nobody != place->second.end()) {
-      throw refused(receive, static_cast<int>(nobody - place->second.begin()), 0,
-                    "exactly 1 for everybody: the destinations are said to be a permutation");
+      throw wrong_messages(program_, round_, receive,
+                           static_cast<int>(nobody - place->second.begin()), 0);
     }
   }
-  Error refused(const Receive& receive, int machine, int count, std::string expected) const {
-    return Error(ExitCode::data,
-                 fmt::format("machine {} receives {} messages for '{}' in round {} of program '{}'",
-                             machine, count, receive.name, round_, program_.name),
-                 std::move(expected));
-  }
-
   const StaticProgram& program_;
   size_t words_;
   int round_ = 0;
-  std::vector<T> state_, next_, received_, results_;
+  std::vector<T> state_, next_, received_;
+  LocalStep<T> local_;
   std::map<int, std::vector<int32_t>> senders_;  // of the round, by the word of destinations
 };
 
@@ -222,6 +160,15 @@ std::string place_of(const StaticProgram& program, int round) {
   return fmt::format("round {} (line {})", round, fmt::join(lines, ", "));
 }
 
+Error wrong_messages(const StaticProgram& program, int round, const Receive& receive, int machine,
+                     int count) {
+  return Error(ExitCode::data,
+               fmt::format("machine {} receives {} messages for '{}' in round {} of program '{}'",
+                           machine, count, receive.name, round, program.name),
+               count == 0 ? "exactly 1 for everybody: the destinations are said to be a permutation"
+                          : "at most 1: a word holds one message");
+}
+
 bool StaticProgram::sends() const {
   return std::ranges::any_of(rounds, [](const Round& round) {
     return std::ranges::any_of(round.receives, [](const Receive& r) { return r.route.is_sent(); });
@@ -233,10 +180,11 @@ bool StaticProgram::zero_stays_zero() const {
     if (std::ranges::any_of(word.initial, [](double x) { return x != 0; })) return false;
   }
   const std::vector<double> zeros(words.size());
-  std::vector<double> results, out(words.size());
+  std::vector<double> out(words.size());
+  LocalStep<double> local;
   for (const Round& round : rounds) {
     const std::vector<double> nothing(round.receives.size());
-    run_local(round, zeros.data(), nothing.data(), results, out.data());
+    local.run(round, zeros.data(), nothing.data(), out.data());
     for (const Update& update : round.updates) {
       if (out[update.word] != 0) return false;
     }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "posattn/base/error.h"
 #include "posattn/programs/form/promise.h"
 
 namespace posattn {
@@ -86,6 +87,11 @@ struct StaticProgram {
 
 // "round 3 (line 12)"
 std::string place_of(const StaticProgram& program, int round);
+
+// Error(data): `count` messages for a word of `machine`, where it holds one, or a permutation
+// leaves it without.
+Error wrong_messages(const StaticProgram& program, int round, const Receive& receive, int machine,
+                     int count);
 
 // Throws std::logic_error for a program that no builder makes (an index out of range).
 void check(const StaticProgram& program);

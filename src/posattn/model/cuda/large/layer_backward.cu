@@ -8,6 +8,7 @@
 #include "posattn/model/cuda/large/attention.cuh"
 #include "posattn/model/cuda/large/gradient.cuh"
 #include "posattn/model/cuda/large/products.cuh"
+#include "posattn/model/cuda/medium/data_layer.h"
 
 namespace posattn::cuda::large {
 
@@ -337,6 +338,10 @@ int64_t backward_shared_bytes(const Layer& layer) {
 }
 
 void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stream) {
+  if (medium::takes_data_layer(layer, precision)) {
+    medium::enqueue_data_backward(layer, tile_shape(layer).group_samples, stream);
+    return;
+  }
   precision == Precision::fp32 ? launch_backward<true>(layer, stream)
                                : launch_backward<false>(layer, stream);
 }

@@ -1,6 +1,7 @@
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/large/attention.cuh"
 #include "posattn/model/cuda/large/products.cuh"
+#include "posattn/model/cuda/medium/data_layer.h"
 
 namespace posattn::cuda::large {
 
@@ -196,6 +197,10 @@ int64_t forward_shared_bytes(const Layer& layer) {
 }
 
 void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t stream) {
+  if (medium::takes_data_layer(layer, precision)) {
+    medium::enqueue_data_forward(layer, stream);
+    return;
+  }
   precision == Precision::fp32 ? launch_forward<true>(layer, stream)
                                : launch_forward<false>(layer, stream);
 }

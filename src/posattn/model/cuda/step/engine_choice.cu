@@ -3,6 +3,7 @@
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/general/engine.h"
 #include "posattn/model/cuda/large/engine.h"
+#include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/step/engine_choice.h"
@@ -20,6 +21,7 @@ struct FusedEngine {
 constexpr FusedEngine fused_engines[] = {
     {EngineKind::fused_positional, fused_positional_supports, fused_positional_shared_bytes},
     {EngineKind::fused_standard, fused_standard_supports, fused_standard_shared_bytes},
+    {EngineKind::fused_medium, fused_medium_supports, fused_medium_shared_bytes},
     {EngineKind::fused_large, fused_large_supports, fused_large_shared_bytes},
 };
 
@@ -31,6 +33,8 @@ const char* engine_name(EngineKind kind) {
       return "fused-positional";
     case EngineKind::fused_standard:
       return "fused-standard";
+    case EngineKind::fused_medium:
+      return "fused-medium";
     case EngineKind::fused_large:
       return "fused-large";
     case EngineKind::general:

@@ -59,7 +59,8 @@ class StepEngine {
   virtual void enqueue(const StepData& data, const float* parameters, float* gradients,
                        double* losses, cudaStream_t stream) = 0;
 
-  // "general", "fused-positional", "fused-standard", "fused-large"
+  // "general", "fused-positional", "fused-standard", "fused-medium",
+  // "fused-large"
   virtual const char* name() const = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/general/engine.h"
 #include "posattn/model/cuda/large/engine.h"
+#include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
@@ -27,13 +28,15 @@ const Engine engines[] = {
     {"general", general_supports, [](const FleetShape& shape) { return make_general(shape); }},
     {"fused-positional", fused_positional_supports, make_fused_positional},
     {"fused-standard", fused_standard_supports, make_fused_standard},
+    {"fused-medium", fused_medium_supports, make_fused_medium},
     {"fused-large", fused_large_supports, make_fused_large},
 };
 
-ModelSpec spec_of(const char* preset, int width, int heads) {
+ModelSpec spec_of(const char* preset, int width, int heads, int real_nodes = 0) {
   ModelSpec spec;
   apply_preset(preset, spec);
-  spec.real_nodes = width == 4 ? 3 : 2;  // positions as wide as x may be added to it
+  // Positions as wide as x may be added to it.
+  spec.real_nodes = real_nodes > 0 ? real_nodes : width == 4 ? 3 : 2;
   spec.width = spec.mlp_width = width;
   spec.heads = heads;
   spec.depth = 2;
@@ -91,6 +94,12 @@ TEST(StepEngines, TheFusedOnesAgreeOrRefuse) {
   EXPECT_TRUE(fused_positional_supports(bases[0]));
   EXPECT_TRUE(fused_standard_supports(bases[1]));
   check_around(bases, {"fused-positional", "fused-standard", "fused-large"});
+}
+
+TEST(StepEngines, TheOneForMoreNodesAgreesOrRefuses) {
+  const ModelSpec base = spec_of("positional", 64, 2, 9);
+  EXPECT_TRUE(fused_medium_supports(base));
+  check_around({base}, {"fused-medium"});
 }
 
 TEST(StepEngines, ModelsWithoutBiasesTakeTheFusedOnes) {

@@ -1,0 +1,184 @@
+// posattn submit
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "posattn/base/file.h"
+#include "posattn/base/shell.h"
+#include "posattn/base/text.h"
+#include "posattn/benchmark/peer.h"
+#include "posattn/cli/commands.h"
+#include "posattn/cli/grid_choice.h"
+#include "posattn/cli/reproduce_output.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/experiments/left_out_precision.h"
+#include "posattn/experiments/runner.h"
+#include "posattn/experiments/slurm_script.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SubmitFlags : GridChoice {
+  SlurmJob job;
+  std::optional<int64_t> nodes, ranks;
+  bool dry_run = false, json = false;
+};
+
+bool is_on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+// Slurm's own names of jobs are free, but the script and the log are called like them.
+std::string job_name(std::string name) {
+  for (char& c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (letter <= ' ' || letter > '~' ||
+        std::string_view("'\"\\%$`#/").find(c) != std::string::npos)
+      c = '_';
+  }
+  return name;
+}
+
+// The job as Slurm is to have it, of flags some of which follow from others.
+SlurmJob job_of(const SubmitFlags& flags, const Experiment& chosen,
+                const std::vector<std::string>& command_line) {
+  SlurmJob job = flags.job;
+  job.nodes = flags.nodes.value_or(job.array > 0 ? 0 : 1);
+  job.ranks = flags.ranks.value_or(job.array == 0 && job.gpus > 0 ? job.gpus : 1);
+  job.name = job_name(chosen.output_name);
+  job.program = this_program();
+  job.directory = fs::current_path();
+  job.results = fs::absolute(flags.results).lexically_normal();
+  job.arguments = {"reproduce", flags.experiment};
+  for (const std::string& word : chosen_words(flags)) job.arguments.push_back(word);
+  job.arguments.insert(job.arguments.end(), {"--results", job.results.string()});
+  job.command_line = printable(shell_command(command_line));
+  return job;
+}
+
+// "123" of sbatch --parsable, which on some clusters adds ";cluster".
+std::string submitted(const fs::path& script) {
+  std::string answer = run_command({"sbatch", "--parsable", script.string()});
+  answer.erase(std::min(answer.size(), answer.find_first_of(";\n")));
+  return answer;
+}
+
+std::string submit_json(const SlurmJob& job, const fs::path& script, const std::string& id,
+                        const GridSurvey& found) {
+  const nlohmann::ordered_json document = {{"experiment", job.name},
+                                           {"missing", found.missing()},
+                                           {"script", script.string()},
+                                           {"log", slurm_log(job).string()},
+                                           {"job", id}};
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string submit_text(const SlurmJob& job, const fs::path& script, const std::string& id) {
+  std::vector<std::string> survey = {"posattn"};
+  survey.insert(survey.end(), job.arguments.begin(), job.arguments.end());
+  survey.emplace_back("--dry-run");
+  return fmt::format("job {}: {}\nlog: {}\n\nnext:  squeue --job {}\n       {}\n", id,
+                     script.string(), slurm_log(job).string(), id, shell_command(survey));
+}
+
+// Device and precision are decided here: the machines of the job may be unlike this one.
+void settle_device(SubmitFlags& flags) {
+  ExperimentChanges& changes = flags.changes;
+  if (flags.job.gpus == 0) {
+    if (changes.device != "cuda") return;
+    throw Error(ExitCode::usage, "--device cuda without --gpus", "the number of GPUs of a node",
+                "as in --gpus 1");
+  }
+  // A job that was given a GPU must not do without in silence.
+  if (changes.device.empty()) changes.device = "cuda";
+  if (changes.precision.empty()) {
+    changes.precision = precision_to_train(chosen_part(flags), flags.results);
+  }
+}
+
+ExitCode submit(SubmitFlags flags, const std::vector<std::string>& command_line) {
+  settle_device(flags);
+  const Experiment chosen = chosen_part(flags);
+  const SlurmJob job = job_of(flags, chosen, command_line);
+  const std::string text = slurm_script(job);
+  if (flags.dry_run) {
+    write_output(text);
+    return ExitCode::done;
+  }
+  const GridSurvey found = whole_of(survey(job.results, runs_of(chosen)));
+  fmt::print(stderr, "{}\n", survey_line(found, flags.results));
+  const fs::path script = slurm_folder(job) / (job.name + ".sh");
+  if (found.missing() == 0) {
+    throw Error(ExitCode::usage, fmt::format("nothing is missing of {}", job.name), "",
+                "its table and figure: " + shell_command({"posattn", "reproduce", flags.experiment,
+                                                          "--results", flags.results}));
+  }
+  create_folder(slurm_folder(job));
+  write_file(script, text);
+  if (!is_on_path("sbatch")) {
+    throw Error(
+        ExitCode::failed, "there is no sbatch on this machine: nothing is submitted",
+        "a machine of a Slurm cluster",
+        "the script is written; on the cluster: " + shell_command({"sbatch", script.string()}));
+  }
+  const std::string id = submitted(script);
+  write_output(flags.json ? submit_json(job, script, id, found) : submit_text(job, script, id));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_submit(CommandLine& command_line) {
+  auto flags = std::make_shared<SubmitFlags>();
+  SlurmJob& job = flags->job;
+  CLI::App& command = add_command(
+      command_line,
+      {.name = "submit",
+       .description = "Train an experiment on a Slurm cluster: write a batch script and submit it",
+       .examples = {"posattn submit value-range --partition gpu --nodes 4 --gpus 2 --time 4:00:00",
+                    "posattn submit value-range --array 16 --threads 8 --time 1-0 --results DIR",
+                    "posattn submit value-range --quick --nodes 2 --dry-run"},
+       .details =
+           "The job runs 'posattn reproduce' over MPI ranks, or with --array a shard in each task\n"
+           "of an array, which needs no MPI. It puts itself back into the queue until nothing is\n"
+           "missing, or until a sitting brings nothing further. Script and log: DIR/slurm."},
+      [flags, &command_line] { return submit(*flags, command_line.arguments); });
+  add_grid_options(command, *flags);
+  command.add_option("--partition", job.partition, "Partition; the cluster's default without it")
+      ->option_text("TEXT");
+  command.add_option("--nodes", flags->nodes, "Nodes [1]; with --array: tasks at a time")
+      ->option_text("INT");
+  command.add_option("--ranks", flags->ranks, "MPI ranks on each node [one for each GPU, or one]")
+      ->option_text("INT");
+  command.add_option("--gpus", job.gpus, "GPUs of each node, or of each task of an array")
+      ->option_text("INT [0]");
+  command.add_option("--threads", job.threads, "Cores of each rank or task, and threads on them")
+      ->option_text("INT [4]");
+  command.add_option("--time", job.time, "Time limit of a sitting, as Slurm writes it")
+      ->option_text("TIME [4:00:00]");
+  command.add_option("--array", job.array, "M shards, each a task of an array; no MPI")
+      ->option_text("M");
+  command.add_option("--mpi", job.mpi, "How srun starts ranks ('srun --mpi=list')")
+      ->option_text("TEXT [pmix]");
+  command.add_option("--sbatch", job.more, "A further option of sbatch; may be repeated")
+      ->option_text("OPTION")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_flag("--dry-run", flags->dry_run, "Print the script; write and submit nothing");
+  add_json_flag(command, flags->json);
+}
+
+}  // namespace posattn

@@ -1,0 +1,205 @@
+#include "posattn/experiments/slurm_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "posattn/base/error.h"
+#include "posattn/base/shell.h"
+
+namespace posattn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t shortest_time = 300;
+constexpr std::string_view letters_and_digits =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+Error bad_time(std::string_view time, const std::string& expected) {
+  return Error(ExitCode::usage, fmt::format("--time '{}'", time), expected,
+               "for four hours: --time 4:00:00");
+}
+
+// "12:30:00" as {12, 30, 0}; nothing where a part is no number.
+std::optional<std::vector<int64_t>> numbers_of(std::string_view text) {
+  std::vector<int64_t> numbers;
+  for (const char *at = text.data(), *end = at + text.size();; ++at) {
+    int64_t number = 0;
+    const auto parsed = std::from_chars(at, end, number);
+    if (parsed.ec != std::errc{} || number < 0 || number > 1'000'000) return std::nullopt;
+    numbers.push_back(number);
+    at = parsed.ptr;
+    if (at == end) return numbers;
+    if (*at != ':') return std::nullopt;
+  }
+}
+
+void require_least(const char* flag, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return;
+  throw Error(ExitCode::usage, fmt::format("{} {}", flag, value),
+              fmt::format("a number from {} to {}", least, most));
+}
+
+// Words that stand in a line of the script as they are.
+void require_plain(const char* flag, const std::string& value) {
+  if (value.find_first_not_of(std::string(letters_and_digits) + "_-.,:=/@%+") == std::string::npos)
+    return;
+  throw Error(ExitCode::usage, fmt::format("{} '{}'", flag, value),
+              "letters, digits and _-.,:=/@%+ alone");
+}
+
+// sbatch takes a path with blanks in quotes, and % for the start of a pattern.
+std::string directive_path(const fs::path& path) {
+  std::string text;
+  for (const char c : path.string()) text += c == '%' ? "%%" : std::string(1, c);
+  if (text.find_first_of("\"\n\\") != std::string::npos) {
+    throw Error(ExitCode::usage, fmt::format("the folder '{}'", path.string()),
+                "a name without quotes, backslashes and line ends, for sbatch cannot read them",
+                "choose another --results");
+  }
+  return text.find(' ') == std::string::npos ? text : "\"" + text + "\"";
+}
+
+std::string directives(const SlurmJob& job) {
+  std::vector<std::string> lines = {fmt::format("--job-name={}", job.name)};
+  if (!job.partition.empty()) lines.push_back("--partition=" + job.partition);
+  if (job.array > 0) {
+    lines.push_back(fmt::format("--array=0-{}", job.array - 1));
+    if (job.nodes > 0) lines.back() += fmt::format("%{}", job.nodes);
+    lines.emplace_back("--ntasks=1");
+  } else {
+    lines.push_back(fmt::format("--nodes={}", std::max<int64_t>(job.nodes, 1)));
+    lines.push_back(fmt::format("--ntasks-per-node={}", job.ranks));
+  }
+  lines.push_back(fmt::format("--cpus-per-task={}", job.threads));
+  if (job.gpus > 0) lines.push_back(fmt::format("--gpus-per-node={}", job.gpus));
+  lines.push_back("--time=" + job.time);
+  lines.push_back(fmt::format("--signal=INT@{}", seconds_to_save));
+  lines.insert(lines.end(), {"--requeue", "--open-mode=append"});
+  lines.push_back("--chdir=" + directive_path(job.directory));
+  lines.push_back("--output=" + directive_path(slurm_folder(job)) + "/" +
+                  slurm_log(job).filename().string());
+  lines.insert(lines.end(), job.more.begin(), job.more.end());
+  std::string text;
+  for (const std::string& line : lines) text += "#SBATCH " + line + "\n";
+  return text;
+}
+
+constexpr const char* sitting = R"sh(#
+# Trains the runs of {0} that are missing and puts itself back into the queue until none is.
+# Finished runs are not trained again. {1} seconds before the time is up Slurm interrupts posattn,
+# which saves checkpoints for the next sitting. A sitting that records no further epoch is the last.
+# Written by:
+#   {2}
+
+posattn={3}
+set -- {4}
+
+survey() {{ "$posattn" "$@" --dry-run --json; }}
+number() {{ sed -n "s/^    \"$1\": \([0-9]*\).*/\1/p"; }}  # missing or epochs, of all runs
+
+before=$(survey "$@" | number epochs)
+srun --cpus-per-task="$SLURM_CPUS_PER_TASK" {5}"$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK"
+code=$?
+missing=$(survey "$@" | number missing)
+epochs=$(survey "$@" | number epochs)
+echo "$(date): code $code; missing runs: $missing; epochs: $before before, $epochs now"
+
+if [ "${{missing:-1}}" -gt 0 ]; then
+  if [ "${{epochs:-0}}" -gt "${{before:-0}}" ]; then
+    scontrol requeue {6} && exit 0
+  fi
+  echo "stopped: runs are missing and this sitting brought them no further; see above" >&2
+  [ "$code" -ne 0 ] || code=1
+fi
+)sh";
+
+// Shards are brought together by one task at a time; the last one has the table and the figure.
+constexpr const char* merging = R"sh(
+set -- {0}
+exec 9>{1} && flock 9  # one task at a time
+"$posattn" merge {2} || code=$?
+if [ "$(survey "$@" | number missing)" = 0 ]; then
+  "$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK" || code=$?
+fi
+)sh";
+
+}  // namespace
+
+int64_t slurm_seconds(std::string_view time) {
+  const std::string expected =
+      "minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or "
+      "days-hours:minutes:seconds";
+  const std::size_t dash = time.find('-');
+  const bool has_days = dash != std::string_view::npos;
+  const auto days = has_days ? numbers_of(time.substr(0, dash)) : std::vector<int64_t>{0};
+  auto rest = numbers_of(has_days ? time.substr(dash + 1) : time);
+  if (!days || days->size() != 1 || !rest || rest->size() > 3) throw bad_time(time, expected);
+  // What the parts are: after days from hours on, otherwise minutes stand alone or before seconds.
+  const bool from_hours = has_days || rest->size() == 3;
+  if (!from_hours) rest->insert(rest->begin(), 0);
+  rest->resize(3);
+  const int64_t seconds = (*days)[0] * 86'400 + (*rest)[0] * 3'600 + (*rest)[1] * 60 + (*rest)[2];
+  if (seconds < shortest_time) {
+    throw bad_time(time, fmt::format("at least five minutes, of which {} seconds are for saving "
+                                     "checkpoints",
+                                     seconds_to_save));
+  }
+  return seconds;
+}
+
+void validate(const SlurmJob& job) {
+  slurm_seconds(job.time);
+  require_plain("--partition", job.partition);
+  require_plain("--mpi", job.mpi);
+  for (const std::string& option : job.more) {
+    require_plain("--sbatch", option);
+    if (option.starts_with('-')) continue;
+    throw Error(ExitCode::usage, fmt::format("--sbatch '{}'", option),
+                "one option as sbatch has it", "as in --sbatch=--account=mine");
+  }
+  require_least("--nodes", job.nodes, job.array > 0 ? 0 : 1, 100'000);
+  require_least("--ranks", job.ranks, 1, 1'024);
+  require_least("--gpus", job.gpus, 0, 64);
+  require_least("--threads", job.threads, 1, 4'096);
+  require_least("--array", job.array, 0, 100'000);
+  if (job.array > 0 && job.gpus > 1) {
+    throw Error(ExitCode::usage, fmt::format("--gpus {} with --array {}", job.gpus, job.array),
+                "--gpus 1: a task of the array trains on one GPU",
+                "a larger --array, or no --array: then each GPU has a rank");
+  }
+  if (job.array > 0 && job.ranks > 1) {
+    throw Error(ExitCode::usage, fmt::format("--ranks {} with --array {}", job.ranks, job.array),
+                "one of the two", "a task of the array is one process; --threads gives it cores");
+  }
+}
+
+fs::path slurm_folder(const SlurmJob& job) { return job.results / "slurm"; }
+
+fs::path slurm_log(const SlurmJob& job) {
+  return slurm_folder(job) / (job.array > 0 ? "%x-%A_%a.log" : "%x-%j.log");
+}
+
+std::string slurm_script(const SlurmJob& job) {
+  validate(job);
+  const bool is_array = job.array > 0;
+  const std::string arguments = shell_command(job.arguments);
+  std::string text = "#!/bin/sh\n" + directives(job);
+  text += fmt::format(
+      sitting, job.name, seconds_to_save, job.command_line, shell_command({job.program.string()}),
+      is_array ? fmt::format("{} --shard \"$SLURM_ARRAY_TASK_ID/{}\"", arguments, job.array)
+               : arguments,
+      is_array ? "" : fmt::format("--mpi={} --kill-on-bad-exit=1 ", job.mpi),
+      is_array ? "\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"" : "\"$SLURM_JOB_ID\"");
+  if (is_array) {
+    text += fmt::format(merging, arguments,
+                        shell_command({(slurm_folder(job) / "merge.lock").string()}),
+                        shell_command({job.results.string()}));
+  }
+  return text + "exit \"$code\"\n";
+}
+
+}  // namespace posattn

@@ -1,0 +1,45 @@
+// A batch script for Slurm that trains an experiment: plain sh, which a user can read and change.
+// It runs `posattn reproduce` over MPI ranks, or one shard (shards.h) in each task of an array, and
+// puts itself back into the queue while runs are missing. It ends: every sitting must record at
+// least one epoch more than there were, and there are only so many.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace posattn {
+
+struct SlurmJob {
+  std::string name;       // of the job, the script and the log
+  std::string partition;  // empty: the cluster's default
+  std::string time = "4:00:00";
+  int64_t nodes = 1;              // of an array: tasks at a time, 0: as Slurm likes
+  int64_t ranks = 1;              // per node
+  int64_t gpus = 0;               // per node; of an array: per task
+  int64_t threads = 4;            // of each rank or task
+  int64_t array = 0;              // shards; 0: ranks instead
+  std::string mpi = "pmix";       // srun --mpi
+  std::vector<std::string> more;  // further options of sbatch, one each
+  std::filesystem::path program, directory, results;  // absolute; the directory: of other paths
+  std::vector<std::string> arguments;                 // of the program: reproduce ...
+  std::string command_line;                           // that wrote the script
+};
+
+// Two minutes before the time is up runs are told to save their checkpoints.
+constexpr int64_t seconds_to_save = 120;
+
+// "30", "30:00", "4:00:00", "1-12", "1-12:30", "1-12:30:00" in seconds; Error(usage) for anything
+// else and for less than five minutes.
+int64_t slurm_seconds(std::string_view time);
+
+// Throws Error(usage) for what cannot be: no rank, a shard with two GPUs, ...
+void validate(const SlurmJob& job);
+
+std::filesystem::path slurm_folder(const SlurmJob& job);  // RESULTS/slurm: the script, the log
+std::filesystem::path slurm_log(const SlurmJob& job);     // with Slurm's own patterns: %j
+std::string slurm_script(const SlurmJob& job);
+
+}  // namespace posattn

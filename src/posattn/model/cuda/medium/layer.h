@@ -1,0 +1,66 @@
+// Kernels of the engine for 10 to 80 nodes, two heads, width and hidden width 64, attention from
+// positions. One layer of every slot, everything linear but the values folded:
+//   v = s V^T,   z_h = A_h v_h,   u = s M^T + [z_1 | z_2] P^T + c,
+// so that mixing works on 32 columns of a head instead of 64. With E, e the map into the layer,
+//   M = W1x E,   V = Wv E,   P = W1o Wo,   c = b1 + W1x e + P (Wv e + bv) + W1o bo.
+// Layer 0 has one column, and with m_h = P_h V_h it is u = x m_0 + sum_h (A_h x) m_h + c.
+//
+// Rows are sample-major: [slots, samples, nodes, 64]. A block takes a *tile* of whole samples
+// through a layer in shared memory; a *group* is a fixed number of consecutive samples whose
+// gradients one block adds up. Both depend on the nodes and the precision alone, never on the
+// fleet. Absent samples (from steps[slot].samples on) are neither read nor written.
+//
+// Products are those of fp16 (tile.cuh): once for tf32, whose ten bits it has, three times with
+// split operands for fp32. Rows of A must not add up to more than one.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "posattn/kernels/cuda/fleet.h"
+
+namespace posattn::cuda::medium {
+
+constexpr int columns = 64, heads = 2;
+constexpr int fewest_nodes = 10, most_nodes = 80;
+
+struct Layer {
+  const SlotStep* steps = nullptr;  // [slots]; slots that rest are not touched
+  int slots = 1;
+  int samples = 0;  // FleetShape::sample_stride()
+  int nodes = 0;
+
+  const float* rows = nullptr;    // s; null for layer 0
+  const float* inputs = nullptr;  // layer 0: as in StepData, one data column
+
+  const float* folded = nullptr;  // [slots, folded_size]
+  int64_t folded_size = 0;
+  // Places in a slot's folded weights: M, V, P, 64 x 64 one after the other (layer 0: m_0, m_1,
+  // m_2); c [64]; A [heads, nodes, nodes]. Gradients have the same places.
+  int64_t maps = 0, constant = 0, attention = 0;
+
+  float* output = nullptr;           // forward: relu(u)
+  const float* errors = nullptr;     // backward: d loss / d u
+  float* previous_errors = nullptr;  // backward: d loss / d s where s > 0, else zero; may be where
+                                     // `rows` is; not for layer 0
+  // Backward: gradients by group, zeros in groups without a present sample.
+  float* partials = nullptr;  // [slots, groups, folded_size]
+};
+
+// Samples of a group, and groups of a slot; the same for all layers of a model.
+int group_samples(int nodes, Precision precision);
+int groups(const Layer& layer, Precision precision);
+
+// Shared memory that a block takes at most, of either precision.
+int64_t shared_bytes(int nodes);
+int64_t forward_shared_bytes(int nodes);
+
+void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t stream);
+void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stream);
+
+// Layer 0.
+void enqueue_first_forward(const Layer& layer, cudaStream_t stream);
+void enqueue_first_backward(const Layer& layer, Precision precision, cudaStream_t stream);
+
+}  // namespace posattn::cuda::medium

@@ -1,0 +1,251 @@
+#include "posattn/programs/ranks/run_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "posattn/base/error.h"
+#include "posattn/programs/form/local_step.h"
+
+namespace posattn {
+namespace {
+
+// Those words of destinations that a round's messages go by, each once.
+std::vector<int> destinations_of(const Round& round) {
+  std::vector<int> words;
+  for (const Receive& receive : round.receives) {
+    const int word = receive.route.destination;
+    if (receive.route.is_sent() && std::ranges::find(words, word) == words.end()) {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
+class RankMachine {
+ public:
+  RankMachine(const StaticProgram& program, std::span<const double> input, Ranks& ranks)
+      : program_(program),
+        ranks_(ranks),
+        me_(ranks.rank()),
+        all_(ranks.size()),
+        words_(program.words.size()) {
+    for (std::size_t w = 0; w < words_.size(); ++w) {
+      const std::vector<double>& initial = program.words[w].initial;
+      words_[w] = initial.empty() ? 0.0 : initial[me_];
+    }
+    for (std::size_t c = 0; c < input.size(); ++c) words_[program.inputs[c]] = input[c];
+  }
+
+  MachineRun run() {
+    bool going = true;
+    for (round_ = 0; going && round_ < static_cast<int>(program_.rounds.size()); ++round_) {
+      going = step(program_.rounds[round_]);
+    }
+    if (going) expect({});  // those who failed in the last round are heard of
+    if (problem_) throw *problem_;
+    for (const int word : program_.outputs) run_.outputs.push_back(words_[word]);
+    return run_;
+  }
+
+ private:
+  // False where the program cannot go on, on every machine.
+  bool step(const Round& round) {
+    const std::vector<int> destinations = destinations_of(round);
+    count_sent(round);
+    if (!expect(destinations)) return false;
+    if (!fits(round, destinations)) return false;
+    received_words_ = 0;
+    send_all(round, destinations);
+    received_.assign(round.receives.size(), 0);
+    receive_all(round, destinations);
+    run_.most_received = std::max(run_.most_received, received_words_);
+    try {
+      limit(received_words_, "receives");
+      std::vector<double> next = words_;
+      local_.run(round, words_.data(), received_.data(), next.data());
+      local_.check(program_, round_, me_);
+      words_ = std::move(next);
+    } catch (const Error& error) {
+      problem_ = error;
+    }
+    return true;
+  }
+
+  // The machine that `word` names; none: all_.
+  int target(int word) const {
+    const double to = words_[word];
+    return to >= 0 && to < static_cast<double>(all_) ? static_cast<int>(to) : all_;
+  }
+
+  void limit(int count, const char* does) const {
+    const int most = machine_words(program_);
+    if (count <= most) return;
+    throw Error(ExitCode::data,
+                fmt::format("machine {} {} {} words in {} of program '{}'", me_, does, count,
+                            place_of(program_, round_), program_.name),
+                fmt::format("at most s = {}: the words that a machine holds", most),
+                "--level mpc runs it without this limit");
+  }
+
+  void count_sent(const Round& round) {
+    int count = 0;
+    std::set<int> read;  // words by fixed patterns
+    for (const Receive& receive : round.receives) {
+      if (receive.route.is_sent()) {
+        const int to = target(receive.route.destination);
+        count += to != me_ && to != all_ ? 1 : 0;
+        continue;
+      }
+      for_readers(receive.route, [&](int /*reader*/) { read.insert(receive.word); });
+    }
+    count += static_cast<int>(read.size());
+    run_.most_sent = std::max(run_.most_sent, count);
+    try {
+      limit(count, "sends");
+    } catch (const Error& error) {
+      if (!problem_) problem_ = error;
+    }
+  }
+
+  // The other machines that read from this one by a fixed pattern, as often as they do.
+  template <class Action>
+  void for_readers(const Route& route, const Action& action) const {
+    for (int reader = 0; reader < all_; ++reader) {
+      if (reader == me_) continue;
+      if (!route.is_weighted()) {
+        if (route.sources[reader] == me_) action(reader);
+        continue;
+      }
+      for (const auto& source : route.weighted[reader]) {
+        if (source.first == me_) action(reader);
+      }
+    }
+  }
+
+  // What everybody is about to hear, in arrivals_; false where a machine has failed.
+  bool expect(const std::vector<int>& destinations) {
+    arrivals_.assign(destinations.size() * all_ + 1, 0);
+    for (std::size_t g = 0; g < destinations.size(); ++g) {
+      const int to = target(destinations[g]);
+      if (to != all_) arrivals_[g * all_ + to] = 1;
+    }
+    arrivals_.back() = problem_ ? 1 : 0;
+    ranks_.sum(arrivals_);
+    return arrivals_.back() == 0;
+  }
+
+  // Whether every word gets the one message that it holds; all machines find the same.
+  bool fits(const Round& round, const std::vector<int>& destinations) {
+    for (const Receive& receive : round.receives) {
+      if (!receive.route.is_sent()) continue;
+      const double* arrivals = arrivals_.data() + group_of(receive, destinations) * all_;
+      const double* most = std::find_if(arrivals, arrivals + all_, [](double n) { return n > 1; });
+      if (most == arrivals + all_ && receive.route.permutation) {
+        most = std::find(arrivals, arrivals + all_, 0.0);
+      }
+      if (most == arrivals + all_) continue;
+      problem_ = wrong_messages(program_, round_, receive, static_cast<int>(most - arrivals),
+                                static_cast<int>(*most));
+      return false;
+    }
+    return true;
+  }
+
+  static std::size_t group_of(const Receive& receive, const std::vector<int>& destinations) {
+    return std::ranges::find(destinations, receive.route.destination) - destinations.begin();
+  }
+
+  // Messages by data carry all words of their way; by fixed patterns each word goes alone.
+  void send_all(const Round& round, const std::vector<int>& destinations) {
+    for (std::size_t g = 0; g < destinations.size(); ++g) {
+      const int to = target(destinations[g]);
+      if (to == all_ || to == me_) continue;
+      std::vector<double> load;
+      for (const Receive& receive : round.receives) {
+        if (receive.route.destination == destinations[g]) load.push_back(words_[receive.word]);
+      }
+      send(to, static_cast<int>(g), load);
+    }
+    for (std::size_t r = 0; r < round.receives.size(); ++r) {
+      const Receive& receive = round.receives[r];
+      if (receive.route.is_sent()) continue;
+      for_readers(receive.route,
+                  [&](int reader) { send(reader, fixed_tag(round, r), {words_[receive.word]}); });
+    }
+  }
+
+  void receive_all(const Round& round, const std::vector<int>& destinations) {
+    for (std::size_t g = 0; g < destinations.size(); ++g) {
+      if (arrivals_[g * all_ + me_] == 0) continue;
+      const bool from_me = target(destinations[g]) == me_;
+      const std::vector<double> load =
+          from_me ? std::vector<double>() : receive(Ranks::any, static_cast<int>(g));
+      auto next = load.begin();
+      for (std::size_t r = 0; r < round.receives.size(); ++r) {
+        if (round.receives[r].route.destination != destinations[g]) continue;
+        received_[r] = from_me ? words_[round.receives[r].word] : *next++;
+      }
+    }
+    for (std::size_t r = 0; r < round.receives.size(); ++r) {
+      const Route& route = round.receives[r].route;
+      const auto word_of = [&](int machine) {
+        if (machine == all_) return 0.0;
+        return machine == me_ ? words_[round.receives[r].word]
+                              : receive(machine, fixed_tag(round, r)).front();
+      };
+      if (route.is_weighted()) {
+        for (const auto& source : route.weighted[me_]) {
+          received_[r] += source.second * word_of(source.first);
+        }
+      } else if (!route.is_sent()) {
+        received_[r] = word_of(route.sources[me_]);
+      }
+    }
+  }
+
+  // Below them are the ways of data.
+  static int fixed_tag(const Round& round, std::size_t receive) {
+    return static_cast<int>(round.receives.size() + receive);
+  }
+
+  void send(int to, int tag, const std::vector<double>& load) {
+    ranks_.send(to, tag,
+                {reinterpret_cast<const char*>(load.data()), load.size() * sizeof(double)});
+    ++run_.messages;
+  }
+  std::vector<double> receive(int from, int tag) {
+    const std::string bytes = ranks_.receive(from, tag).bytes;
+    std::vector<double> load(bytes.size() / sizeof(double));
+    std::memcpy(load.data(), bytes.data(), load.size() * sizeof(double));
+    received_words_ += static_cast<int>(load.size());
+    return load;
+  }
+
+  const StaticProgram& program_;
+  Ranks& ranks_;
+  int me_, all_, round_ = 0;
+  std::vector<double> words_, received_;
+  std::vector<double> arrivals_;  // [way of data][machine], then how many have failed
+  int received_words_ = 0;        // in this round, from others
+  LocalStep<double> local_;
+  std::optional<Error> problem_;
+  MachineRun run_;
+};
+
+}  // namespace
+
+int machine_words(const StaticProgram& program) {
+  std::size_t receives = 0;
+  for (const Round& round : program.rounds) receives = std::max(receives, round.receives.size());
+  return static_cast<int>(program.words.size() + receives);
+}
+
+MachineRun run_machine(const StaticProgram& program, std::span<const double> input, Ranks& ranks) {
+  return RankMachine(program, input, ranks).run();
+}
+
+}  // namespace posattn
