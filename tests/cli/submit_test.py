@@ -93,6 +93,7 @@ class Submit(CliCase):
         script = self.run_ok("submit", "small.toml", "--nodes", 2, "--gpus", 4, "--dry-run")
         self.assertIn("#SBATCH --ntasks-per-node=4\n", script)
         self.assertIn(" --device cuda ", script)
+        self.assertIn(" --precision tf32 ", script)
         self.assertFalse((self.folder / "results").exists())
         for shell in ["sh", "bash"]:
             subprocess.run([shell, "-n"], input=script.encode(), check=True)

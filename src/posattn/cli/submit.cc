@@ -17,6 +17,7 @@
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/experiments/left_out_precision.h"
 #include "posattn/experiments/runner.h"
 #include "posattn/experiments/slurm_script.h"
 
@@ -55,21 +56,14 @@ std::string job_name(std::string name) {
 SlurmJob job_of(const SubmitFlags& flags, const Experiment& chosen,
                 const std::vector<std::string>& command_line) {
   SlurmJob job = flags.job;
-  GridChoice choice = flags;
   job.nodes = flags.nodes.value_or(job.array > 0 ? 0 : 1);
   job.ranks = flags.ranks.value_or(job.array == 0 && job.gpus > 0 ? job.gpus : 1);
-  // A job that was given a GPU must not do without in silence.
-  if (job.gpus > 0 && choice.changes.device.empty()) choice.changes.device = "cuda";
-  if (job.gpus == 0 && choice.changes.device == "cuda") {
-    throw Error(ExitCode::usage, "--device cuda without --gpus", "the number of GPUs of a node",
-                "as in --gpus 1");
-  }
   job.name = job_name(chosen.output_name);
   job.program = this_program();
   job.directory = fs::current_path();
   job.results = fs::absolute(flags.results).lexically_normal();
   job.arguments = {"reproduce", flags.experiment};
-  for (const std::string& word : chosen_words(choice)) job.arguments.push_back(word);
+  for (const std::string& word : chosen_words(flags)) job.arguments.push_back(word);
   job.arguments.insert(job.arguments.end(), {"--results", job.results.string()});
   job.command_line = printable(shell_command(command_line));
   return job;
@@ -100,7 +94,23 @@ std::string submit_text(const SlurmJob& job, const fs::path& script, const std::
                      script.string(), slurm_log(job).string(), id, shell_command(survey));
 }
 
-ExitCode submit(const SubmitFlags& flags, const std::vector<std::string>& command_line) {
+// Device and precision are decided here: the machines of the job may be unlike this one.
+void settle_device(SubmitFlags& flags) {
+  ExperimentChanges& changes = flags.changes;
+  if (flags.job.gpus == 0) {
+    if (changes.device != "cuda") return;
+    throw Error(ExitCode::usage, "--device cuda without --gpus", "the number of GPUs of a node",
+                "as in --gpus 1");
+  }
+  // A job that was given a GPU must not do without in silence.
+  if (changes.device.empty()) changes.device = "cuda";
+  if (changes.precision.empty()) {
+    changes.precision = precision_to_train(chosen_part(flags), flags.results);
+  }
+}
+
+ExitCode submit(SubmitFlags flags, const std::vector<std::string>& command_line) {
+  settle_device(flags);
   const Experiment chosen = chosen_part(flags);
   const SlurmJob job = job_of(flags, chosen, command_line);
   const std::string text = slurm_script(job);

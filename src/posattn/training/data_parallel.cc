@@ -55,6 +55,7 @@ DataParallelFleet::DataParallelFleet(std::vector<RunConfig> configs, FleetOption
                   "on GPUs train whole runs side by side: posattn reproduce under mpirun");
     }
     config.device = "cpu";
+    config.precision = precision_used(config);
     validate(config);
   }
   if (ranks.rank() == 0) folders_ = std::make_unique<FleetFolders>(configs_, options_);
