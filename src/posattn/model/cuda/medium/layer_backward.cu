@@ -6,6 +6,8 @@
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/medium/gradient.cuh"
 #include "posattn/model/cuda/medium/launch.h"
+#include "posattn/model/cuda/medium/mixing.cuh"
+#include "posattn/model/cuda/medium/rows.cuh"
 
 namespace posattn::cuda::medium {
 namespace {

@@ -2,7 +2,8 @@
 
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/medium/launch.h"
-#include "posattn/model/cuda/medium/tile.cuh"
+#include "posattn/model/cuda/medium/mixing.cuh"
+#include "posattn/model/cuda/medium/rows.cuh"
 #include "posattn/model/cuda/step/multiprocessors.h"
 
 namespace posattn::cuda::medium {
