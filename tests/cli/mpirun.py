@@ -8,8 +8,9 @@ from support import PROGRAM, CliCase, environment
 
 
 def command(ranks, *arguments):
-    return [mpi_support.MPIRUN, *mpi_support.AS_TEST, "--bind-to", "none", "--quiet", "-n", str(ranks),
-            PROGRAM, *map(str, arguments)]
+    """Ranks that wait leave their core to others: there may be more of them than cores."""
+    return [mpi_support.MPIRUN, *mpi_support.AS_TEST, "--bind-to", "none", "--quiet",
+            "--mca", "mpi_yield_when_idle", "1", "-n", str(ranks), PROGRAM, *map(str, arguments)]
 
 
 @unittest.skipIf(mpi_support.missing(), mpi_support.missing())
