@@ -11,6 +11,7 @@ namespace posattn {
 void Supervisor::order(std::string_view line) {
   if (!child_) child_.emplace(arguments_, environment_);
   child_->write(line);
+  ++orders_;
 }
 
 void Supervisor::stop() {
@@ -24,7 +25,7 @@ std::vector<std::string> Supervisor::reports(int milliseconds) {
   }
   std::vector<std::string> lines = child_->read(milliseconds);
   if (child_->closed()) {
-    lines.push_back(to_json_line(nlohmann::json{{"lost", child_->wait()}}));
+    lines.push_back(to_json_line(nlohmann::json{{"lost", child_->wait()}, {"orders", orders_}}));
     child_.reset();
   }
   return lines;

@@ -1,6 +1,7 @@
 // A rank's child process: started when there is something to train, and anew after it was killed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ class Supervisor {
  private:
   std::vector<std::string> arguments_, environment_;
   std::optional<ChildProcess> child_;
+  int64_t orders_ = 0;  // so far, to all its children
 };
 
 }  // namespace posattn

@@ -34,6 +34,8 @@ std::vector<RunOutcome> Sweep::train(const std::vector<RunConfig>& configs,
   outcomes_.assign(configs.size(), {});
   losses_.assign(configs.size(), 0);
   works_.assign(static_cast<std::size_t>(crew_.size()), std::nullopt);
+  orders_.assign(works_.size(), 0);
+  ready_.assign(works_.size(), false);
   for (Places& order : plan_orders(configs, crew_.size(), most_together_)) {
     waiting_.push_back(std::move(order));
   }
@@ -61,6 +63,7 @@ void Sweep::hand_out() {
     waiting_.pop_front();
     TrainingOrder order{work->number, results_, options_->command_line, {}};
     for (const std::size_t run : work->runs) order.runs.push_back((*configs_)[run]);
+    ++orders_[static_cast<std::size_t>(rank)];
     crew_.order(rank, to_json_line(order));
   }
 }
@@ -86,18 +89,17 @@ void Sweep::hear(int rank, const nlohmann::json& report) {
   } else if (report.contains("stop")) {
     stop_asked_ = true;
   } else if (report.contains("lost")) {
-    lose(rank, report.at("lost").get<std::string>());
-  } else if (!work) {
-    return;  // a child that is about to work says that it is ready
+    lose(rank, report.at("lost").get<std::string>(), report.at("orders").get<int64_t>());
   } else if (report.contains("ready")) {
-    work->started = true;
+    ready_[static_cast<std::size_t>(rank)] = true;
+  } else if (!work) {
+    return;
   } else if (report.contains("error")) {
     if (!error_) error_ = error_from(report.at("error"));
     stop_asked_ = true;
     for (const std::size_t run : work->runs) end(run, RunStatus::interrupted);
     work.reset();
   } else if (report.at("order").get<int64_t>() == work->number) {
-    work->started = true;
     if (report.contains("outcomes")) {
       hear_outcomes(*work, report.at("outcomes"));
       work.reset();
@@ -132,16 +134,18 @@ void Sweep::hear_outcomes(const Work& work, const nlohmann::json& outcomes) {
   }
 }
 
-void Sweep::lose(int rank, const std::string& how) {
+void Sweep::lose(int rank, const std::string& how, int64_t orders) {
   std::optional<Work>& work = works_[static_cast<std::size_t>(rank)];
-  if (!work) {
+  const bool started = ready_[static_cast<std::size_t>(rank)];
+  ready_[static_cast<std::size_t>(rank)] = false;
+  // An order that was on its way is the next child's.
+  if (!work || orders < orders_[static_cast<std::size_t>(rank)]) {
     if (!stopping_) notice(fmt::format("the idle training process of rank {} {}", rank, how));
     return;
   }
   Places lost;
   std::ranges::copy_if(work->runs, std::back_inserter(lost),
                        [this](std::size_t run) { return !has_ended(outcomes_[run].status); });
-  const bool started = work->started;
   work.reset();
   if (!started) {
     // Nor would the next one: no run is to blame.

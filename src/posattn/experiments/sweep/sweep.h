@@ -40,7 +40,6 @@ class Sweep final : public Trainer {
   struct Work {
     int64_t number = 0;
     Places runs;
-    bool started = false;  // its child has said something
   };
 
   void hand_out();
@@ -49,7 +48,7 @@ class Sweep final : public Trainer {
   void hear(int rank, const nlohmann::json& report);
   void hear_progress(const Work& work, const nlohmann::json& report);
   void hear_outcomes(const Work& work, const nlohmann::json& outcomes);
-  void lose(int rank, const std::string& how);
+  void lose(int rank, const std::string& how, int64_t orders);
   void lose_run(std::size_t run, const std::string& how);
   void end(std::size_t run, RunStatus status, const std::string& message = {});
   void notice(const std::string& line) const;
@@ -62,6 +61,8 @@ class Sweep final : public Trainer {
   int64_t next_number_ = 0;
   std::deque<Places> waiting_;
   std::vector<std::optional<Work>> works_;  // by rank
+  std::vector<int64_t> orders_;             // by rank: how many it was given
+  std::vector<bool> ready_;                 // by rank: its child has started
   std::vector<int> losses_;                 // by run: processes that died with it
   std::vector<RunOutcome> outcomes_;
   std::map<std::string, std::string> manifests_;  // by key

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -43,6 +44,7 @@ class ScriptedCrew final : public Crew {
   int size() const override { return size_; }
   void order(int rank, const std::string& line) override {
     const Json order = sweep_words(line);
+    ++orders_[rank];
     for (const Json& run : order.at("runs")) given.push_back(run.at("key"));
     answer_(*this, rank, order);
   }
@@ -63,12 +65,17 @@ class ScriptedCrew final : public Crew {
     say(rank, {{"order", order.at("order")}, {"outcomes", outcomes}});
   }
 
+  void lose(int rank, const std::string& how = "was killed by signal 9 (Killed)") {
+    say(rank, {{"lost", how}, {"orders", orders_[rank]}});
+  }
+
   std::vector<std::string> given;  // keys
   std::vector<int> stopped;
 
  private:
   int size_;
   Answer answer_;
+  std::map<int, int64_t> orders_;  // by rank
   std::list<std::pair<int, Json>> said_;
 };
 
@@ -103,7 +110,7 @@ TEST_F(SweepTest, ALostProcessGivesBackWhatHasNotEnded) {
                     {"step", 9},
                     {"steps", 9},
                     {"manifest", "{}"}});
-    self.say(rank, {{"lost", "was killed by signal 9 (Killed)"}});
+    self.lose(rank);
   });
   EXPECT_THAT(statuses(train(crew, 3, 3)), Each(RunStatus::done));
   EXPECT_EQ(crew.given.size(), 5U);  // three, then the two that had not ended, one by one
@@ -117,11 +124,33 @@ TEST_F(SweepTest, ARunThatLosesItsProcessesFailsAndTheOthersGoOn) {
   ScriptedCrew crew(2, [&](ScriptedCrew& self, int rank, const Json& order) {
     self.say(rank, {{"ready", true}});
     if (order.at("runs")[0].at("key") != poison) return self.end(rank, order, "done");
-    self.say(rank, {{"lost", "was killed by signal 9 (Killed)"}});
+    self.lose(rank);
   });
   const std::vector<RunOutcome> outcomes = train(crew, 3);
   EXPECT_THAT(statuses(outcomes), ElementsAre(RunStatus::failed, RunStatus::done, RunStatus::done));
   EXPECT_THAT(outcomes[0].message, HasSubstr("3 processes died training it; the last was killed"));
+}
+
+TEST_F(SweepTest, AProcessMayBeLostBeforeItSaysAnythingOfAnOrder) {
+  int orders = 0;
+  ScriptedCrew crew(1, [&](ScriptedCrew& self, int rank, const Json& order) {
+    if (orders != 1) self.say(rank, {{"ready", true}});  // not before the second: it runs already
+    if (++orders == 2) return self.lose(rank);
+    self.end(rank, order, "done");
+  });
+  EXPECT_THAT(statuses(train(crew, 3)), Each(RunStatus::done));
+  EXPECT_EQ(orders, 4);
+}
+
+TEST_F(SweepTest, ALossBeforeAnOrderWasHeardIsNotThatOrders) {
+  int orders = 0;
+  ScriptedCrew crew(1, [&](ScriptedCrew& self, int rank, const Json& order) {
+    self.say(rank, {{"ready", true}});
+    if (++orders == 2) self.say(rank, {{"lost", "was killed"}, {"orders", 1}});
+    self.end(rank, order, "done");
+  });
+  EXPECT_THAT(statuses(train(crew, 3)), Each(RunStatus::done));
+  EXPECT_EQ(orders, 3);
 }
 
 TEST_F(SweepTest, StoppingHandsOutNothingMore) {
@@ -152,7 +181,7 @@ TEST_F(SweepTest, AnErrorOfOneEndsAll) {
 
 TEST_F(SweepTest, AProcessThatNeverStartsIsAnError) {
   ScriptedCrew crew(1, [](ScriptedCrew& self, int rank, const Json&) {
-    self.say(rank, {{"lost", "ended with exit code 127"}});
+    self.lose(rank, "ended with exit code 127");
   });
   EXPECT_THROW(train(crew, 2), Error);
 }

@@ -12,7 +12,9 @@
 //            {"error": {"code": 5, "problem": ..., "expected": ..., "hint": ...}}
 //                                                 what would end a process that trains alone
 //            {"notice": "..."}                                    a line for the user
-//            {"lost": "was killed by signal 9 (Killed)"}          the rank has lost its child
+//            {"lost": "was killed by signal 9 (Killed)", "orders": 3}     the rank has lost its
+//            child,
+//                                                 after it had heard so many orders
 //            {"stop": true}                                       the rank was asked to stop
 #pragma once
 
