@@ -220,7 +220,7 @@ int groups(const Layer& layer, Precision precision) {
 }
 
 int64_t shared_bytes(int nodes) {
-  const auto bytes = []<bool exact, int node_tiles>() {
+  const auto bytes = [&]<bool exact, int node_tiles>() {
     using S = Sizes<exact, node_tiles>;
     return int64_t{S::shared_bytes(buffers<S>, ahead<S> ? 2 : 0)};
   };

@@ -144,7 +144,7 @@ int tiles_of_block(int64_t tiles, int64_t slots) {
 }  // namespace
 
 int64_t forward_shared_bytes(int nodes) {
-  const auto bytes = []<bool exact, int node_tiles>() {
+  const auto bytes = [&]<bool exact, int node_tiles>() {
     return int64_t{Sizes<exact, node_tiles>::shared_bytes(buffers, 1)};
   };
   return std::max(with_node_tiles<true>(nodes, bytes), with_node_tiles<false>(nodes, bytes));
