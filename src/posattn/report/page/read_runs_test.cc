@@ -131,6 +131,7 @@ TEST_F(ReadRuns, RefusesWhatDoesNotCompareOrIsNoRun) {
 TEST_F(ReadRuns, RunsOfBothDevicesAreKeptApartAndNamed) {
   RunConfig config;
   config.device = "cuda";
+  config.precision = "fp32";
   write_run(config, "a");
   EXPECT_EQ(read_runs({folder_}).runs[0].execution, "");
   config.device = "cpu";
