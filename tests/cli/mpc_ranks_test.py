@@ -1,6 +1,7 @@
 """posattn run --level mpi: a program's machines as ranks that send each other real messages."""
 
 import json
+import re
 import unittest
 
 from mpirun import MpirunCase
@@ -16,6 +17,8 @@ class MpcRanks(MpirunCase):
         for level, output in outputs.items():
             self.assertEqual(output, outputs["mpc"], level)
         self.assertRegex(errors, r"^4 machines, \d+ rounds, [1-9]\d* messages; .* s = \d+ words\n$")
+        sent, received, limit = map(int, re.findall(r"(?:at most|s =) (\d+)", errors))
+        self.assertLessEqual(max(sent, received), limit)
 
     def test_two_messages_for_one_word(self):
         (self.folder / "p.par").write_text("word x : int[0..9] = input\nsend y = x to x\noutput y\n")

@@ -110,6 +110,7 @@ class Submit(CliCase):
                 (["--nodes", 0], "--nodes 0"), (["--array", 2, "--gpus", 2], "--gpus 2 with --array"),
                 (["--partition", "a b"], "--partition 'a b'"),
                 (["--device", "cuda"], "--device cuda without --gpus"),
+                (["--gpus", 1, "--device", "cpu"], "--gpus 1 with --device cpu"),
                 (["--tasks", "max"], "--tasks max is not part")]:
             self.run_error(2, "submit", "small.toml", *flags, message=message)
         self.run_error(2, "submit", "value-rage", message="value-range")

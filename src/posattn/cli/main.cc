@@ -117,8 +117,11 @@ ExitCode run_and_report(int argc, char** argv) {
     flush_output();
     return code;
   } catch (const Error& error) {
-    // All ranks have the same command line: one of them says what is wrong with it.
-    if (error.code() != ExitCode::usage || launch_from_environment().rank == 0) print_error(error);
+    // All ranks have the same command line: one of them says what is wrong with it, and the others
+    // end well, for mpirun ends all when one does not.
+    if (error.code() == ExitCode::usage && launch_from_environment().rank > 0)
+      return ExitCode::done;
+    print_error(error);
     return error.code();
   } catch (const ReaderGone&) {
     return ExitCode::failed;

@@ -50,7 +50,7 @@ void print_traffic(const StaticProgram& program, const std::vector<double>& traf
       stderr,
       "{} machines, {} rounds, {} messages; in a round a machine sent at most {} and received "
       "at most {} of its s = {} words\n",
-      program.processors, program.rounds.size(), messages, sent, received, program.words.size());
+      program.processors, program.rounds.size(), messages, sent, received, machine_words(program));
 }
 
 }  // namespace

@@ -139,7 +139,14 @@ ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& argum
   if (!options.shard.empty()) shard = shard_from(options.shard);
   int threads = thread_count(options.threads);
   std::optional<RankSweep> ranks;
-  if (launch_from_environment().several() && !shard && !options.dry_run) {
+  const Launch launch = launch_from_environment();
+  if (launch.several() && shard) {
+    throw Error(ExitCode::usage, fmt::format("--shard in {} ranks", launch.size),
+                "ranks, which share the runs themselves, or shards",
+                "leave --shard out, or start without mpirun");
+  }
+  if (launch.rank > 0 && options.dry_run) return ExitCode::done;  // one of them is enough
+  if (launch.several() && !options.dry_run) {
     ranks.emplace(options.threads);
     threads = ranks->threads();
     if (!ranks->leads()) return ranks->serve();

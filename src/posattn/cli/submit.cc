@@ -73,6 +73,10 @@ SlurmJob job_of(const SubmitFlags& flags, const Experiment& chosen,
 std::string submitted(const fs::path& script) {
   std::string answer = run_command({"sbatch", "--parsable", script.string()});
   answer.erase(std::min(answer.size(), answer.find_first_of(";\n")));
+  if (answer.empty() || answer.find_first_not_of("0123456789") != std::string::npos) {
+    throw Error(ExitCode::failed, fmt::format("sbatch said '{}'", printable(answer)),
+                "the number of a job");
+  }
   return answer;
 }
 
@@ -98,12 +102,18 @@ std::string submit_text(const SlurmJob& job, const fs::path& script, const std::
 void settle_device(SubmitFlags& flags) {
   ExperimentChanges& changes = flags.changes;
   if (flags.job.gpus == 0) {
-    if (changes.device != "cuda") return;
+    if (changes.device.empty() || changes.device == "auto") changes.device = "cpu";
+    if (changes.device == "cpu") return;
     throw Error(ExitCode::usage, "--device cuda without --gpus", "the number of GPUs of a node",
                 "as in --gpus 1");
   }
   // A job that was given a GPU must not do without in silence.
-  if (changes.device.empty()) changes.device = "cuda";
+  if (changes.device.empty() || changes.device == "auto") changes.device = "cuda";
+  if (changes.device != "cuda") {
+    throw Error(ExitCode::usage,
+                fmt::format("--gpus {} with --device {}", flags.job.gpus, changes.device),
+                "--device cuda, or no --gpus");
+  }
   if (changes.precision.empty()) {
     changes.precision = precision_to_train(chosen_part(flags), flags.results);
   }

@@ -94,15 +94,17 @@ void print_start(const Training& training, const std::string& machine) {
 
 // The results, and what to do next; throws where runs did not finish.
 ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>& arguments,
-                  const std::filesystem::path& out, const std::vector<RunOutcome>& outcomes) {
+                  const std::filesystem::path& out, const std::vector<RunOutcome>& outcomes,
+                  int ranks = 1) {
   if (settings.json) {
     write_output(outcome_json(out, outcomes));
   } else {
     write_output(outcome_table(outcomes));
   }
   if (count_status(outcomes, RunStatus::interrupted) > 0) {
-    fmt::print(stderr, "interrupted; the checkpoint is saved. To go on:\n  {}{}\n",
-               shell_command(arguments), settings.resume ? "" : " --resume");
+    fmt::print(stderr, "interrupted; the checkpoint is saved. To go on:\n  {}{}{}\n",
+               ranks == 1 ? "" : fmt::format("mpirun -n {} ", ranks), shell_command(arguments),
+               settings.resume ? "" : " --resume");
     return ExitCode::interrupted;
   }
   const size_t diverged = count_status(outcomes, RunStatus::diverged);
@@ -148,6 +150,7 @@ ExitCode train_alone(const TrainSettings& settings, const std::vector<std::strin
 
 // One model after the other by all ranks; the first alone speaks.
 ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::string>& arguments) {
+  const std::atomic<bool>& stop = catch_interrupts({SIGUSR1});  // mpirun forwards it and waits
   OpenRanks ranks = open_ranks();
   const bool is_first = ranks->rank() == 0;
   const int threads = own_threads(*ranks, settings.threads);
@@ -158,7 +161,7 @@ ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::st
     training = prepare(settings, arguments);
     FleetOptions& options = training.options;
     options.threads = threads;
-    options.stop = &catch_interrupts({SIGUSR1});  // mpirun forwards it and waits
+    options.stop = &stop;
     if (is_first) {
       display.emplace(training.configs);
       options.progress = [&display](const RunProgress& progress) { display->update(progress); };
@@ -167,7 +170,9 @@ ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::st
   });
   if (problem) {
     ranks.reset();
-    return is_first ? throw *problem : problem->code();
+    if (is_first) throw *problem;
+    return ExitCode::done;  // a rank that fails in silence would have mpirun end the one that
+                            // speaks
   }
   if (is_first) {
     print_start(training, fmt::format("{} · {} ranks",
@@ -175,10 +180,11 @@ ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::st
                                       ranks->size()));
   }
   const std::vector<RunOutcome> outcomes = fleet->train();
+  const int size = ranks->size();
   ranks.reset();
   if (!is_first) return ExitCode::done;
   display->finish();
-  return conclude(settings, arguments, training.options.out, outcomes);
+  return conclude(settings, arguments, training.options.out, outcomes, size);
 }
 
 ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {

@@ -51,16 +51,21 @@ void require_plain(const char* flag, const std::string& value) {
               "letters, digits and _-.,:=/@%+ alone");
 }
 
-// sbatch takes a path with blanks in quotes, and % for the start of a pattern.
+// A path as sbatch takes it.
 std::string directive_path(const fs::path& path) {
-  std::string text;
-  for (const char c : path.string()) text += c == '%' ? "%%" : std::string(1, c);
+  const std::string text = path.string();
   if (text.find_first_of("\"\n\\") != std::string::npos) {
     throw Error(ExitCode::usage, fmt::format("the folder '{}'", path.string()),
                 "a name without quotes, backslashes and line ends, for sbatch cannot read them",
                 "choose another --results");
   }
-  return text.find(' ') == std::string::npos ? text : "\"" + text + "\"";
+  return "\"" + text + "\"";
+}
+// Where % begins a pattern.
+std::string without_patterns(const fs::path& path) {
+  std::string text;
+  for (const char c : path.string()) text += c == '%' ? "%%" : std::string(1, c);
+  return text;
 }
 
 std::string directives(const SlurmJob& job) {
@@ -80,8 +85,8 @@ std::string directives(const SlurmJob& job) {
   lines.push_back(fmt::format("--signal=INT@{}", seconds_to_save));
   lines.insert(lines.end(), {"--requeue", "--open-mode=append"});
   lines.push_back("--chdir=" + directive_path(job.directory));
-  lines.push_back("--output=" + directive_path(slurm_folder(job)) + "/" +
-                  slurm_log(job).filename().string());
+  lines.push_back("--output=" + directive_path(fs::path(without_patterns(slurm_folder(job))) /
+                                               slurm_log(job).filename()));
   lines.insert(lines.end(), job.more.begin(), job.more.end());
   std::string text;
   for (const std::string& line : lines) text += "#SBATCH " + line + "\n";
@@ -157,6 +162,11 @@ void validate(const SlurmJob& job) {
   require_plain("--mpi", job.mpi);
   for (const std::string& option : job.more) {
     require_plain("--sbatch", option);
+    if (option.starts_with("--array") || option.starts_with("-a")) {
+      throw Error(ExitCode::usage, fmt::format("--sbatch '{}'", option),
+                  "no array: each of its tasks would train the same runs",
+                  "posattn's own --array makes a shard of each task");
+    }
     if (option.starts_with('-')) continue;
     throw Error(ExitCode::usage, fmt::format("--sbatch '{}'", option),
                 "one option as sbatch has it", "as in --sbatch=--account=mine");
@@ -170,6 +180,13 @@ void validate(const SlurmJob& job) {
     throw Error(ExitCode::usage, fmt::format("--gpus {} with --array {}", job.gpus, job.array),
                 "--gpus 1: a task of the array trains on one GPU",
                 "a larger --array, or no --array: then each GPU has a rank");
+  }
+  if (job.mpi.empty()) {
+    throw Error(ExitCode::usage, "--mpi ''", "how srun starts ranks", "as in --mpi pmix");
+  }
+  if (job.gpus > 0 && job.array == 0 && job.ranks < job.gpus) {
+    throw Error(ExitCode::usage, fmt::format("--gpus {} with --ranks {}", job.gpus, job.ranks),
+                "a rank for each GPU of a node", "leave --ranks out");
   }
   if (job.array > 0 && job.ranks > 1) {
     throw Error(ExitCode::usage, fmt::format("--ranks {} with --array {}", job.ranks, job.array),
@@ -185,14 +202,14 @@ fs::path slurm_log(const SlurmJob& job) {
 
 std::string slurm_script(const SlurmJob& job) {
   validate(job);
-  const bool is_array = job.array > 0;
+  const bool is_array = job.array > 0, is_alone = is_array || job.nodes * job.ranks == 1;
   const std::string arguments = shell_command(job.arguments);
   std::string text = "#!/bin/sh\n" + directives(job);
   text += fmt::format(
       sitting, job.name, seconds_to_save, job.command_line, shell_command({job.program.string()}),
       is_array ? fmt::format("{} --shard \"$SLURM_ARRAY_TASK_ID/{}\"", arguments, job.array)
                : arguments,
-      is_array ? "" : fmt::format("--mpi={} --kill-on-bad-exit=1 ", job.mpi),
+      is_alone ? "" : fmt::format("--mpi={} --kill-on-bad-exit=1 ", job.mpi),
       is_array ? "\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"" : "\"$SLURM_JOB_ID\"");
   if (is_array) {
     text += fmt::format(merging, arguments,

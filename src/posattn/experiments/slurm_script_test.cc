@@ -46,7 +46,7 @@ TEST(SlurmScript, Ranks) {
                               "#SBATCH --ntasks-per-node=2\n#SBATCH --cpus-per-task=4\n"
                               "#SBATCH --gpus-per-node=2\n#SBATCH --time=4:00:00\n"
                               "#SBATCH --signal=INT@120\n#SBATCH --requeue\n"),
-                    HasSubstr("#SBATCH --output=\"/home/me/all results/slurm\"/%x-%j.log\n"
+                    HasSubstr("#SBATCH --output=\"/home/me/all results/slurm/%x-%j.log\"\n"
                               "#SBATCH --account=mine\n#\n"),
                     HasSubstr("set -- reproduce 'my grid.toml' --results '/home/me/all results'\n"),
                     HasSubstr("--mpi=pmix"), HasSubstr("scontrol requeue \"$SLURM_JOB_ID\""),
@@ -65,6 +65,19 @@ TEST(SlurmScript, Array) {
                     Not(HasSubstr("--nodes"))));
 }
 
+TEST(SlurmScript, OddNamesAreQuotedForSbatch) {
+  SlurmJob job = small_job();
+  job.directory = "/a#b/it's/100%";
+  job.results = job.directory;
+  EXPECT_THAT(slurm_script(job),
+              AllOf(HasSubstr("#SBATCH --chdir=\"/a#b/it's/100%\"\n"),
+                    HasSubstr("#SBATCH --output=\"/a#b/it's/100%%/slurm/%x-%j.log\"\n")));
+}
+
+TEST(SlurmScript, OneRankNeedsNoMpi) {
+  EXPECT_THAT(slurm_script(small_job()), Not(HasSubstr("--mpi")));
+}
+
 TEST(SlurmScript, BadInput) {
   const auto refused = [](auto change) {
     SlurmJob job = small_job();
@@ -77,6 +90,9 @@ TEST(SlurmScript, BadInput) {
   refused([](SlurmJob& job) { job.partition = "a b"; });
   refused([](SlurmJob& job) { job.partition = "a\n#SBATCH --time=1"; });
   refused([](SlurmJob& job) { job.more = {"account=mine"}; });
+  refused([](SlurmJob& job) { job.more = {"--array=0-3"}; });
+  refused([](SlurmJob& job) { job.mpi = ""; });
+  refused([](SlurmJob& job) { job.gpus = 4; });
   refused([](SlurmJob& job) { job.array = 2, job.gpus = 2; });
   refused([](SlurmJob& job) { job.array = 2, job.ranks = 2; });
   refused([](SlurmJob& job) { job.results = "/a\"b"; });

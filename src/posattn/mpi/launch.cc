@@ -29,7 +29,7 @@ Launch launch_from_environment() {
                                           {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"}};
   for (const auto& [rank_variable, size_variable] : launchers) {
     const std::optional<int> rank = number_of(rank_variable), size = number_of(size_variable);
-    if (rank && size && *size > 1) return {.rank = *rank, .size = *size};
+    if (rank && size) return {.rank = *rank, .size = *size};
   }
   return {};
 }

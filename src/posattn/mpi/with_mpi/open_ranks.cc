@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "posattn/base/error.h"
+#include "posattn/mpi/launch.h"
 #include "posattn/mpi/ranks.h"
 
 namespace posattn {
@@ -23,7 +24,15 @@ OpenRanks open_ranks() {
                 "install Open MPI (Debian: apt-get install openmpi-bin libopenmpi-dev) and build "
                 "again, or start the program without mpirun");
   }
-  return OpenRanks(reinterpret_cast<Ranks* (*)()>(function)());
+  OpenRanks ranks(reinterpret_cast<Ranks* (*)()>(function)());
+  // Another MPI's launcher starts processes of which each believes to be alone.
+  if (const int expected = launch_from_environment().size; ranks->size() != expected) {
+    throw Error(ExitCode::device,
+                fmt::format("{} ranks were started, and MPI sees {}", expected, ranks->size()),
+                "a launcher of the MPI that posattn was built with",
+                "mpirun of Open MPI, or srun --mpi=pmix");
+  }
+  return ranks;
 }
 
 }  // namespace posattn

@@ -87,7 +87,7 @@ class RankMachine {
     throw Error(ExitCode::data,
                 fmt::format("machine {} {} {} words in {} of program '{}'", me_, does, count,
                             place_of(program_, round_), program_.name),
-                fmt::format("at most s = {}: the words that a machine holds", most),
+                fmt::format("at most s = {}: the words that a machine keeps, and those of its receives", most),
                 "--level mpc runs it without this limit");
   }
 
