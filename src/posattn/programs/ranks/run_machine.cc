@@ -84,11 +84,13 @@ class RankMachine {
   void limit(int count, const char* does) const {
     const int most = machine_words(program_);
     if (count <= most) return;
-    throw Error(ExitCode::data,
-                fmt::format("machine {} {} {} words in {} of program '{}'", me_, does, count,
-                            place_of(program_, round_), program_.name),
-                fmt::format("at most s = {}: the words that a machine keeps, and those of its receives", most),
-                "--level mpc runs it without this limit");
+    throw Error(
+        ExitCode::data,
+        fmt::format("machine {} {} {} words in {} of program '{}'", me_, does, count,
+                    place_of(program_, round_), program_.name),
+        fmt::format("at most s = {}: the words that a machine keeps, and those of its receives",
+                    most),
+        "--level mpc runs it without this limit");
   }
 
   void count_sent(const Round& round) {
