@@ -1,10 +1,13 @@
 // One engine in a worker: a model that trains, or a program. Messages in have a `type`:
 //   init {module}                a compiled WebAssembly.Module             -> ready {catalogue}
 //   train {settings}             starts anew, at rest                      -> trained {about}
-//   pace {epoch}                 trains up to this epoch; 0: at rest       -> progress {points}, finished {problem}
+//   pace {epoch}                 trains up to this epoch; 0: at rest       -> progress {epoch, points}, finished {problem}
 //   look {scale, sample, row}    what to show; row: an input typed by hand -> view
-//   compile {source, length, parameters, sharpness, noise, row}            -> compiled
-//   load {bytes, name}, save {}                                            -> trained {about}, saved {bytes}
+//   load {bytes, name}, save {}                                            -> trained {about, loaded}, saved {bytes}
+//   programText {name}                                                     -> programText {name, text}
+//   compile {source, length, parameters, sharpness, noise}                 -> compiled {about}, flow
+//   input {row}, noise {noise}                                             -> flow {row, network, program, words}
+//   draw {seed}, verify {samples}                                          -> flow, verified
 // and out also failed {message, problem, expected, hint, line, column, during}. While it trains it
 // sends `errors` and `view` of its own accord. Training goes in slices, so that messages get in.
 import { makeEngine } from '../wasm/engine.mjs';
@@ -12,10 +15,13 @@ import { makeEngine } from '../wasm/engine.mjs';
 const slice = 40;  // milliseconds
 const betweenErrors = 400;
 const scales = Array.from({ length: 10 }, (_, i) => i + 1);
+const samples = 200;
 
 let engine;
+let catalogue;
 let model;
 let program;
+let programRow;
 let epoch = 0;
 let pace = 0;
 let look = { scale: 1, sample: 0, row: null };
@@ -62,33 +68,53 @@ function train() {
   goOn();
 }
 
+const scalable = () => catalogue.tasks.some(({ name, axes }) => name === model.about.task && axes.some((axis) => axis.name === 'c'));
+
 function sendAll() {
-  postMessage({ type: 'errors', errors: model.errors(`c=${scales.join(',')}`, 200) });
+  if (scalable()) postMessage({ type: 'errors', errors: model.errors(`c=${scales.join(',')}`, samples) });
   sendView();
   lastErrors = performance.now();
 }
 
-function sendView() {
-  const row = look.row ?? model.sample(look.scale, look.sample).row;
-  postMessage({ type: 'view', row, ...model.answer(row), attention: model.attention(row), scale: look.scale });
+// How far attention is from that of the same input at c = 1: the part of its weight that lies elsewhere.
+function moved(row, attention, nodes) {
+  const before = model.attention(row.map((value) => value / look.scale));
+  let difference = 0;
+  attention.forEach((weight, i) => { difference += Math.abs(weight - before[i]); });
+  return (0.5 * difference * nodes) / attention.length;
 }
 
-function take(next) {
+function sendView() {
+  const { real_nodes, scratch_nodes, vocabulary } = model.about;
+  const row = look.row ? Float64Array.from(look.row) : model.sample(look.scale, look.sample).row;
+  const attention = model.attention(row);
+  postMessage({ type: 'view', row, ...model.answer(row), attention, scale: look.scale,
+    error: scalable() ? model.errors(`c=${look.scale}`, samples)[0].loss : NaN,
+    moved: vocabulary > 0 ? NaN : moved(row, attention, real_nodes + scratch_nodes) });
+}
+
+function take(next, loaded) {
   model?.free();
   model = next;
   epoch = 0;
   pace = 0;
-  postMessage({ type: 'trained', about: model.about });
+  look.row = null;
+  postMessage({ type: 'trained', about: model.about, loaded });
   sendAll();
+}
+
+function sendFlow() {
+  postMessage({ type: 'flow', row: programRow, ...program.run(programRow), words: program.words(programRow) });
 }
 
 const handlers = {
   async init({ module }) {
     engine = await makeEngine(module, (text) => console.log(text));
-    postMessage({ type: 'ready', catalogue: engine.catalogue() });
+    catalogue = engine.catalogue();
+    postMessage({ type: 'ready', catalogue });
   },
-  train: ({ settings }) => take(engine.train(settings)),
-  load: ({ bytes, name }) => take(engine.load(bytes, name)),
+  train: ({ settings }) => take(engine.train(settings), false),
+  load: ({ bytes, name }) => take(engine.load(bytes, name), true),
   save: () => postMessage({ type: 'saved', bytes: model.save() }),
   pace(message) {
     pace = message.epoch;
@@ -99,15 +125,28 @@ const handlers = {
     if (model) sendView();
   },
   programText: ({ name }) => postMessage({ type: 'programText', name, text: engine.programText(name) }),
-  compile({ source, length, parameters = '', sharpness = 0, noise = 0, row }) {
+  compile({ source, length, parameters = '', sharpness = 0, noise = 0 }) {
     const next = engine.compile(source, length, { parameters, sharpness });
     program?.free();
     program = next;
     if (noise > 0) program.noise(noise);
-    const input = row ?? program.draw(1);
-    postMessage({ type: 'compiled', about: program.about, row: input, ...program.run(input),
-      words: program.words(input), verified: program.verify(100) });
+    postMessage({ type: 'compiled', about: program.about });
+    programRow = program.draw(1);
+    sendFlow();
   },
+  input({ row }) {
+    programRow = row;
+    sendFlow();
+  },
+  noise({ noise }) {
+    program.noise(noise);
+    sendFlow();
+  },
+  draw({ seed }) {
+    programRow = program.draw(1, seed);
+    sendFlow();
+  },
+  verify: (message) => postMessage({ type: 'verified', ...program.verify(message.samples) }),
 };
 
 onmessage = async ({ data }) => {

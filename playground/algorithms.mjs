@@ -1,0 +1,214 @@
+// The tab Algorithms: a program is compiled into weights in a worker, its rounds are drawn, and the
+// network's numbers stand beside the program's.
+import { EngineWorker } from './client.mjs';
+import { element, make, number, oncePerFrame, say } from './dom.mjs';
+import { makeEditor } from './editor.mjs';
+import { drawRounds } from './rounds.mjs';
+import { makeWords } from './words.mjs';
+
+const afterTyping = 400;  // milliseconds
+const own = '(own text)';
+
+/** `onReady(catalogue)` once the engine is there, `onChange()` when a setting changed. */
+export function makeAlgorithms(module, onReady, onChange) {
+  let about = null;
+  let flow = null;
+  let tolerance = 0;
+  let seed = 0;
+  let timer = 0;
+  let busy = false;
+  let ready = false;
+  let worker = null;
+
+  const step = () => Number(element('round').value);
+  const at = (moment, processor, word) => {
+    const place = 2 * ((moment * about.processors + processor) * about.words.length + word);
+    const [program, network] = [flow.words[place], flow.words[place + 1]];
+    return { program, network, wrong: Math.abs(network - program) > tolerance };
+  };
+
+  // The first round after which the network holds something else than the program, 0 for none.
+  function firstWrong() {
+    for (let moment = 1; moment <= about.rounds.length; ++moment) {
+      for (let processor = 0; processor < about.processors; ++processor) {
+        if (about.words.some((_, word) => at(moment, processor, word).wrong)) return moment;
+      }
+    }
+    return 0;
+  }
+
+  function roundText() {
+    if (step() === 0) return 'Input: nothing has been computed yet.';
+    const round = about.rounds[step() - 1];
+    const lines = [...new Set(round.lines)].join(', ');
+    const layers = round.layers.map((layer) => layer + 1).join(', ');
+    const helps = round.origin >= 0 ? '; carries a message' : '';
+    return `Round ${step()} of ${about.rounds.length}${lines ? `, line ${lines}` : ''}${layers ? `, layer ${layers}` : ''}${helps}: ${round.updates.join('; ') || 'only reads'}`;
+  }
+
+  const showWords = makeWords(element('words'), (row) => worker.send('input', { row }));
+
+  function draw() {
+    if (!about || !flow || element('algorithms').hidden) return;
+    say(element('round-text'), roundText());
+    const word = Number(element('word').value);
+    drawRounds(element('diagram'), about, { step: step(), follow: Number(element('follow').value),
+      at: (moment, processor) => at(moment, processor, word),
+      onPick(moment, processor) {
+        element('follow').value = element('follow').value === String(processor) && step() === moment ? -1 : processor;
+        element('round').value = moment;
+        redraw();
+      } });
+    showWords(about, flow.row, (processor, each) => at(step(), processor, each));
+    const wrong = firstWrong();
+    const noise = Number(element('noise').value);
+    say(element('failure'), wrong ? `✗ Round ${wrong} is the first to fail${about.rounds[wrong - 1].lines.length ? ` (line ${[...new Set(about.rounds[wrong - 1].lines)].join(', ')})` : ''}.`
+      : `✓ After every round the network holds the program's words${noise > 0 ? ', in spite of the noise' : ''}.`);
+  }
+  const redraw = oncePerFrame(draw);
+
+  function setBusy(value) {
+    busy = value;
+    element('stop').disabled = !value;
+    if (value) say(element('program-status'), 'compiling …');
+  }
+
+  function compile() {
+    clearTimeout(timer);
+    if (!ready) return;
+    // One compile at a time: what was typed meanwhile replaces it.
+    if (busy) {
+      ready = false;
+      worker.stop();
+    }
+    setBusy(true);
+    say(element('verified'), '');
+    if (ready) sendCompile();
+    onChange();
+  }
+  function sendCompile() {
+    worker.send('compile', { source: editor.value(), length: Number(element('n').value), parameters: element('parameters').value.trim(),
+      sharpness: Number(element('sharpness').value), noise: Number(element('noise').value) });
+  }
+
+  const editor = makeEditor(element('editor'), 'editor-title', () => {
+    element('program').value = own;
+    clearTimeout(timer);
+    timer = setTimeout(compile, afterTyping);
+  });
+
+  const handlers = {
+    ready({ catalogue }) {
+      const first = element('program').options.length === 0;
+      ready = true;
+      if (first) {
+        element('program').replaceChildren(...catalogue.programs.map(({ name, description }) => make('option', { value: name, textContent: name, title: description })),
+          make('option', { value: own, textContent: own }));
+        element('program').value = 'sort';
+        onReady(catalogue);
+      } else if (busy) {
+        sendCompile();
+      }
+    },
+    programText({ text }) {
+      editor.set(text);
+      compile();
+    },
+    compiled(message) {
+      about = message.about;
+      flow = null;
+      editor.clear();
+      element('round').max = about.rounds.length;
+      element('word').replaceChildren(...about.words.map(({ name }, i) => make('option', { value: i, textContent: name })));
+      element('word').value = about.outputs[0];
+      element('follow').replaceChildren(make('option', { value: -1, textContent: 'nobody' }),
+        ...Array.from({ length: about.processors }, (_, i) => make('option', { value: i, textContent: `processor ${i}` })));
+    },
+    flow(message) {
+      setBusy(false);
+      flow = message;
+      // What rounding may do to numbers of this size.
+      tolerance = 1e-4 * flow.words.reduce((most, value) => (Number.isNaN(value) ? most : Math.max(most, Math.abs(value))), 1);
+      say(element('program-status'), `${about.rounds.length} rounds, ${about.depth} layers, ${about.heads} heads, width ${about.width}, ${about.weights} weights`
+        + (about.warnings.length ? `. ${about.warnings.join(' ')}` : ''));
+      redraw();
+    },
+    verified({ holds, scales, counter_example: example }) {
+      const tried = scales.map(({ c, samples, mismatches }) => `c = ${c}: ${samples - mismatches} of ${samples} right`).join('; ');
+      say(element('verified'), `${holds ? '✓ The network is the program.' : '✗ It is not the program any more.'} ${tried}.`
+        + (example ? ` For ${Array.from(example.input, number).join(' ')} it finds ${Array.from(example.found, number).join(' ')}.` : ''));
+    },
+    failed({ during, ...error }) {
+      setBusy(false);
+      if (during === 'compile') {
+        editor.fail(error);
+        say(element('program-status'), 'not compiled');
+      } else {
+        say(element('program-status'), error.message);
+      }
+    },
+  };
+  worker = new EngineWorker(module, handlers);
+
+  const choose = () => worker.send('programText', { name: element('program').value });
+  element('program').onchange = () => {
+    if (element('program').value === own) return;
+    element('parameters').value = '';
+    element('round').value = 0;
+    choose();
+  };
+  element('compile').onclick = compile;
+  element('stop').onclick = () => {
+    ready = false;
+    setBusy(false);
+    say(element('program-status'), 'stopped');
+    worker.stop();
+  };
+  element('program-settings').onsubmit = (event) => {
+    event.preventDefault();
+    compile();
+  };
+  for (const id of ['n', 'parameters', 'sharpness']) element(id).onchange = compile;
+  for (const id of ['round', 'word', 'follow']) element(id).oninput = redraw;
+  const move = (by) => () => {
+    element('round').value = step() + by;
+    redraw();
+  };
+  element('back').onclick = move(-1);
+  element('forward').onclick = move(1);
+  element('noise').oninput = () => {
+    showNoise();
+    say(element('verified'), '');
+    if (about) worker.send('noise', { noise: Number(element('noise').value) });
+    onChange();
+  };
+  const showNoise = () => say(element('noiseValue'), `${Number((100 * element('noise').value).toFixed(1))} %`);
+  element('verify').onclick = () => {
+    say(element('verified'), 'verifying …');
+    worker.send('verify', { samples: 100 });
+  };
+  element('draw').onclick = () => worker.send('draw', { seed: ++seed });
+
+  return {
+    redraw,
+    values() {
+      const program = element('program').value;
+      const fields = Object.fromEntries(['program', 'n', 'parameters', 'sharpness', 'noise'].map((id) => [id, element(id).value]));
+      return program === own ? { ...fields, source: editor.value() } : fields;
+    },
+    /** Takes over settings by their names and compiles. */
+    apply(values) {
+      for (const id of ['program', 'n', 'parameters', 'sharpness', 'noise']) if (values[id] !== undefined) element(id).value = values[id];
+      showNoise();
+      element('round').value = 0;
+      if (values.source !== undefined) {
+        element('program').value = own;
+        editor.set(values.source);
+        compile();
+        return;
+      }
+      if (element('program').selectedIndex < 0 || element('program').value === own) element('program').value = 'sort';
+      choose();
+    },
+  };
+}
