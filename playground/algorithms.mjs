@@ -8,12 +8,12 @@ import { makeWords } from './words.mjs';
 
 const afterTyping = 400;  // milliseconds
 const own = '(own text)';
+const realTolerance = 0.05;  // of the largest number; whole numbers are wrong where they round to another
 
 /** `onReady(catalogue)` once the engine is there, `onChange()` when a setting changed. */
 export function makeAlgorithms(module, onReady, onChange) {
   let about = null;
   let flow = null;
-  let tolerance = 0;
   let seed = 0;
   let timer = 0;
   let busy = false;
@@ -24,7 +24,8 @@ export function makeAlgorithms(module, onReady, onChange) {
   const at = (moment, processor, word) => {
     const place = 2 * ((moment * about.processors + processor) * about.words.length + word);
     const [program, network] = [flow.words[place], flow.words[place + 1]];
-    return { program, network, wrong: Math.abs(network - program) > tolerance };
+    const allowed = about.words[word].type === 'real' ? realTolerance * flow.largest : 0.5;
+    return { program, network, wrong: Math.abs(network - program) > allowed };
   };
 
   // The first round after which the network holds something else than the program, 0 for none.
@@ -37,6 +38,18 @@ export function makeAlgorithms(module, onReady, onChange) {
     return 0;
   }
 
+  // How far the network is from the program at a moment, at most.
+  function drift(moment) {
+    let most = 0;
+    for (let processor = 0; processor < about.processors; ++processor) {
+      about.words.forEach((_, word) => {
+        const { program, network } = at(moment, processor, word);
+        if (!Number.isNaN(network)) most = Math.max(most, Math.abs(network - program));
+      });
+    }
+    return most;
+  }
+
   function roundText() {
     if (step() === 0) return 'Input: nothing has been computed yet.';
     const round = about.rounds[step() - 1];
@@ -46,24 +59,24 @@ export function makeAlgorithms(module, onReady, onChange) {
     return `Round ${step()} of ${about.rounds.length}${lines ? `, line ${lines}` : ''}${layers ? `, layer ${layers}` : ''}${helps}: ${round.updates.join('; ') || 'only reads'}`;
   }
 
-  const showWords = makeWords(element('words'), (row) => worker.send('input', { row }));
+  const showWords = makeWords(element('words'), (row, stamp) => worker.send('input', { row, stamp }));
 
   function draw() {
     if (!about || !flow || element('algorithms').hidden) return;
     say(element('round-text'), roundText());
     const word = Number(element('word').value);
     drawRounds(element('diagram'), about, { step: step(), follow: Number(element('follow').value),
-      at: (moment, processor) => at(moment, processor, word),
+      at: (moment, processor) => at(moment, processor, word), drift,
       onPick(moment, processor) {
         element('follow').value = element('follow').value === String(processor) && step() === moment ? -1 : processor;
         element('round').value = moment;
         redraw();
       } });
-    showWords(about, flow.row, (processor, each) => at(step(), processor, each));
+    showWords(about, flow.row, flow.stamp, (processor, each) => at(step(), processor, each));
     const wrong = firstWrong();
     const noise = Number(element('noise').value);
     say(element('failure'), wrong ? `✗ Round ${wrong} is the first to fail${about.rounds[wrong - 1].lines.length ? ` (line ${[...new Set(about.rounds[wrong - 1].lines)].join(', ')})` : ''}.`
-      : `✓ After every round the network holds the program's words${noise > 0 ? ', in spite of the noise' : ''}.`);
+      : `✓ After every round the network holds the program's words${noise > 0 ? ', up to 5 %' : ''}.`);
   }
   const redraw = oncePerFrame(draw);
 
@@ -127,8 +140,6 @@ export function makeAlgorithms(module, onReady, onChange) {
     flow(message) {
       setBusy(false);
       flow = message;
-      // What rounding may do to numbers of this size.
-      tolerance = 1e-4 * flow.words.reduce((most, value) => (Number.isNaN(value) ? most : Math.max(most, Math.abs(value))), 1);
       say(element('program-status'), `${about.rounds.length} rounds, ${about.depth} layers, ${about.heads} heads, width ${about.width}, ${about.weights} weights`
         + (about.warnings.length ? `. ${about.warnings.join(' ')}` : ''));
       redraw();

@@ -3,10 +3,11 @@ import { make, number } from './dom.mjs';
 
 const rowsShown = 32;
 
-/** `onInput(row)` is called with the whole row when a number was changed by hand. */
+/** `onInput(row, stamp)` is called with the whole row when a number was changed by hand. */
 export function makeNodes(place, onInput) {
   let shape = '';
   let row = [];
+  let stamp = 0;  // of the last change by hand: older answers know less than the fields
   let cells = [];
 
   function build(about, names, columns, scale) {
@@ -22,7 +23,7 @@ export function makeNodes(place, onInput) {
           if (from.value === '' || !Number.isFinite(from.valueAsNumber)) return;
           row[at] = from.valueAsNumber;
           to.value = from.value;
-          onInput(row);
+          onInput(row, ++stamp);
         };
         typed.oninput = change(typed, dragged);
         dragged.oninput = change(dragged, typed);
@@ -49,7 +50,7 @@ export function makeNodes(place, onInput) {
     const next = [names, about.real_nodes, columns, view.scale].join();
     if (next !== shape) build(about, names, columns, view.scale);
     shape = next;
-    row = Array.from(view.row);
+    if (view.stamp >= stamp || row.length !== view.row.length) row = Array.from(view.row);
     cells.forEach(({ inputs, truth, first, second }, node) => {
       inputs.forEach(({ typed, dragged }, column) => {
         const value = row[node * columns + column];

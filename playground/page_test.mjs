@@ -39,7 +39,7 @@ const picture = async (page, name) => {
 const text = (page, id) => page.locator(`#${id}`).textContent();
 const ready = (page) => page.waitForFunction(() => document.querySelector('#nodes tbody'));
 const setRange = (page, id, value) => page.locator(`#${id}`).fill(String(value));
-const steps = (page) => page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) >= 0);
+const steps = (page) => page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) > 0);
 async function errors(page) {
   const found = [...(await text(page, 'summary')).matchAll(/error ([\d.e+-]+)/g)].map(([, value]) => Number(value));
   assert.equal(found.length, 2);

@@ -5,7 +5,7 @@ import { element, make, number, oncePerFrame, say } from './dom.mjs';
 import { modelFiles } from './files.mjs';
 import { makeNodes } from './nodes.mjs';
 
-const ahead = 10;  // epochs that one model may be ahead of the other
+const ahead = 4;  // epochs that one model may be ahead of the other
 const fields = ['task', 'first', 'second', 'width', 'depth', 'lr', 'seed'];
 
 /** `onChange()` is called when a setting changed. */
@@ -18,15 +18,16 @@ export function makeTrain(module, catalogue, onChange) {
   let sample = 0;
   let typed = false;
   let length = 8;
+  let target = 0;
 
   const name = (side) => (side.loaded ? `${side.loaded} (file)` : element(side.place).value);
   const scale = () => Number(element('c').value);
   const comparable = () => sides[0].view && sides[1].view && sides[0].view.row.length === sides[1].view.row.length;
   const views = () => (comparable() ? sides.map((side) => side.view) : [sides[0].view, null]);
 
-  const showNodes = makeNodes(element('nodes'), (row) => {
+  const showNodes = makeNodes(element('nodes'), (row, stamp) => {
     typed = true;
-    for (const side of sides) if (side.view?.row.length === row.length) side.worker.send('look', { row, scale: scale() });
+    for (const side of sides) if (side.view?.row.length === row.length) side.worker.send('look', { row, stamp, scale: scale() });
   });
 
   function summary() {
@@ -57,15 +58,17 @@ export function makeTrain(module, catalogue, onChange) {
   const redraw = oncePerFrame(draw);
 
   const trainable = () => sides.filter((side) => !side.loaded);
-  const slowest = () => Math.min(...trainable().map((side) => side.epoch));
-  function pace(further = running ? ahead : 0) {
-    for (const side of trainable()) side.worker.send('pace', { epoch: further ? slowest() + further : 0 });
+  // Both train up to the same epoch, so that they have equal steps whenever they rest.
+  function trainTo(epoch) {
+    target = Math.max(target, epoch);
+    for (const side of trainable()) side.worker.send('pace', { epoch: target });
   }
+  const goOn = () => trainTo(Math.min(...trainable().map((side) => side.epoch)) + ahead);
 
   function setRunning(value) {
     running = value && trainable().length > 0;
     say(element('go'), running ? 'Pause' : 'Train');
-    pace();
+    if (running) goOn();
   }
 
   function settings(side) {
@@ -75,7 +78,9 @@ export function makeTrain(module, catalogue, onChange) {
   }
 
   function begin(side) {
-    Object.assign(side, { epoch: 0, points: [], errors: [], view: null, loaded: '' });
+    // What comes before the answer `trained` is of the model before.
+    Object.assign(side, { epoch: 0, points: [], errors: [], view: null, loaded: '', about: null });
+    target = 0;
     side.worker.send('train', { settings: settings(side) });
   }
 
@@ -113,25 +118,25 @@ export function makeTrain(module, catalogue, onChange) {
       say(element('status'), `${about.architecture} model for ${about.task} loaded`);
       const known = [...element('task').options].some((option) => option.value === about.task);
       const other = sides.find((each) => each !== side);
-      if (known && !other.loaded && (other.about.task !== about.task || other.about.length !== about.length)) {
+      if (known && !other.loaded && (other.about?.task !== about.task || other.about?.length !== about.length)) {
         element('task').value = about.task;
         length = about.length;
         begin(other);
       }
     },
     progress({ epoch, points }) {
-      if (side.loaded) return;
+      if (side.loaded || !side.about) return;
       side.epoch = epoch;
       side.points.push(...points.map(({ step, loss }) => [step, loss]));
       if (side.points.length > 2000) side.points = side.points.filter((_, i) => i % 2 === 0);
-      say(element('status'), `${points.at(-1).step} steps`);
-      if (running) pace();
+      say(element('status'), `${Math.min(...trainable().map((each) => each.points.at(-1)?.[0] ?? 0))} steps`);
+      if (running) goOn();
     },
     errors({ errors }) {
-      side.errors = errors.map(({ x, loss }) => [x, loss]);
+      if (side.about) side.errors = errors.map(({ x, loss }) => [x, loss]);
     },
     view(view) {
-      side.view = view;
+      if (side.about) side.view = view;
     },
     saved({ bytes }) {
       side.files.download(bytes, `${element('task').value}-${side.about.architecture}.posattn`);
@@ -169,7 +174,7 @@ export function makeTrain(module, catalogue, onChange) {
   element('go').onclick = () => setRunning(!running);
   element('step').onclick = () => {
     setRunning(false);
-    if (trainable().length > 0) pace(1);
+    if (trainable().length > 0) trainTo(target + 1);
   };
   element('reset').onclick = reset;
   for (const id of fields) element(id).onchange = reset;

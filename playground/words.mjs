@@ -2,16 +2,18 @@
 // inputs can be typed.
 import { make, number } from './dom.mjs';
 
-/** `onInput(row)`: an input [processors, inputs] was changed by hand. */
+/** `onInput(row, stamp)`: an input [processors, inputs] was changed by hand. */
 export function makeWords(place, onInput) {
   let shown = null;
   let row = [];
+  let stamp = 0;  // of the last change by hand: older answers know less than the fields
   let fields = [];
   let cells = [];
 
   function build(about) {
     const { processors, inputs, words } = about;
     fields = [];
+    stamp = 0;
     const columns = words.map((_, i) => i).filter((i) => words[i].own);
     const head = ['processor', ...inputs.map((i) => `input ${words[i].name}`), ...columns.map((i) => words[i].name)];
     cells = Array.from({ length: processors }, () => columns.map((word) => ({ word, cell: make('td') })));
@@ -21,7 +23,7 @@ export function makeWords(place, onInput) {
         field.oninput = () => {
           if (field.value === '' || !Number.isFinite(field.valueAsNumber)) return;
           row[processor * inputs.length + i] = field.valueAsNumber;
-          onInput(row);
+          onInput(row, ++stamp);
         };
         fields.push(field);
         return make('td', {}, field);
@@ -32,11 +34,11 @@ export function makeWords(place, onInput) {
       make('tbody', {}, ...lines)));
   }
 
-  /** `at(processor, word)` gives {program, network, wrong} at the moment to show. */
-  return function show(about, input, at) {
+  /** `known`: the stamp that the input came with; `at(processor, word)` gives {program, network, wrong} at the moment to show. */
+  return function show(about, input, known, at) {
     if (about !== shown) build(about);
     shown = about;
-    row = Array.from(input);
+    if (known >= stamp) row = Array.from(input);
     fields.forEach((field, i) => {
       if (document.activeElement !== field) field.value = Number(row[i].toPrecision(5));
     });

@@ -2,14 +2,14 @@
 //   init {module}                a compiled WebAssembly.Module             -> ready {catalogue}
 //   train {settings}             starts anew, at rest                      -> trained {about}
 //   pace {epoch}                 trains up to this epoch; 0: at rest       -> progress {epoch, points}, finished {problem}
-//   look {scale, sample, row}    what to show; row: an input typed by hand -> view
+//   look {scale, sample, row, stamp}  what to show; row: an input typed by hand -> view {..., stamp}
 //   load {bytes, name}, save {}                                            -> trained {about, loaded}, saved {bytes}
 //   programText {name}                                                     -> programText {name, text}
 //   compile {source, length, parameters, sharpness, noise}                 -> compiled {about}, flow
-//   input {row}, noise {noise}                                             -> flow {row, network, program, words}
+//   input {row, stamp}, noise {noise}                                      -> flow {row, words, largest, stamp}
 //   draw {seed}, verify {samples}                                          -> flow, verified
 // and out also failed {message, problem, expected, hint, line, column, during}. While it trains it
-// sends `errors` and `view` of its own accord. Training goes in slices, so that messages get in.
+// sends `errors` and `view` of its own accord. A stamp comes back with the first answer that knows the input. Training goes in slices, so that messages get in.
 import { makeEngine } from '../wasm/engine.mjs';
 
 const slice = 40;  // milliseconds
@@ -21,12 +21,15 @@ let engine;
 let catalogue;
 let model;
 let program;
+let reference;  // the program as compiled with exact routes, without noise
 let programRow;
+let programStamp = 0;
 let epoch = 0;
 let pace = 0;
-let look = { scale: 1, sample: 0, row: null };
+let look = { scale: 1, sample: 0, row: null, stamp: 0 };
 let lastErrors = 0;
 let waiting = false;
+let atRest = 0;
 
 // A message to oneself comes after those that are waiting.
 const channel = new MessageChannel();
@@ -66,6 +69,9 @@ function train() {
   if (points.length > 0) postMessage({ type: 'progress', epoch, points });
   if (performance.now() - lastErrors > betweenErrors) sendAll();
   goOn();
+  // The last words, once no more is asked for.
+  clearTimeout(atRest);
+  if (!waiting) atRest = setTimeout(() => guarded('look', sendAll), betweenErrors / 4);
 }
 
 const scalable = () => catalogue.tasks.some(({ name, axes }) => name === model.about.task && axes.some((axis) => axis.name === 'c'));
@@ -88,12 +94,13 @@ function sendView() {
   const { real_nodes, scratch_nodes, vocabulary } = model.about;
   const row = look.row ? Float64Array.from(look.row) : model.sample(look.scale, look.sample).row;
   const attention = model.attention(row);
-  postMessage({ type: 'view', row, ...model.answer(row), attention, scale: look.scale,
+  postMessage({ type: 'view', row, ...model.answer(row), attention, scale: look.scale, stamp: look.stamp,
     error: scalable() ? model.errors(`c=${look.scale}`, samples)[0].loss : NaN,
     moved: vocabulary > 0 ? NaN : moved(row, attention, real_nodes + scratch_nodes) });
 }
 
 function take(next, loaded) {
+  clearTimeout(atRest);
   model?.free();
   model = next;
   epoch = 0;
@@ -103,8 +110,16 @@ function take(next, loaded) {
   sendAll();
 }
 
+// Between rounds a column may already hold what comes later: where even the reference holds something
+// else than the program's word, the network's number (the second of each pair) says nothing.
 function sendFlow() {
-  postMessage({ type: 'flow', row: programRow, ...program.run(programRow), words: program.words(programRow) });
+  const words = program.words(programRow);
+  const exact = reference.words(programRow);
+  let largest = 1;
+  for (let i = 0; i < words.length; i += 2) largest = Math.max(largest, Math.abs(words[i]));
+  const rounding = 1e-4 * largest;
+  for (let i = 0; i < words.length; i += 2) if (Math.abs(exact[i + 1] - exact[i]) > rounding) words[i + 1] = NaN;
+  postMessage({ type: 'flow', row: programRow, words, largest, stamp: programStamp });
 }
 
 const handlers = {
@@ -128,14 +143,17 @@ const handlers = {
   compile({ source, length, parameters = '', sharpness = 0, noise = 0 }) {
     const next = engine.compile(source, length, { parameters, sharpness });
     program?.free();
+    reference?.free();
     program = next;
+    reference = engine.compile(source, length, { parameters });
     if (noise > 0) program.noise(noise);
     postMessage({ type: 'compiled', about: program.about });
     programRow = program.draw(1);
     sendFlow();
   },
-  input({ row }) {
+  input({ row, stamp }) {
     programRow = row;
+    programStamp = stamp;
     sendFlow();
   },
   noise({ noise }) {
