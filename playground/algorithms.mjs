@@ -20,6 +20,9 @@ export function makeAlgorithms(module, onReady, onChange) {
   let ready = false;
   let worker = null;
 
+  const ask = (type, fields) => {
+    if (about) worker.send(type, fields);
+  };
   const step = () => Number(element('round').value);
   const at = (moment, processor, word) => {
     const place = 2 * ((moment * about.processors + processor) * about.words.length + word);
@@ -59,7 +62,7 @@ export function makeAlgorithms(module, onReady, onChange) {
     return `Round ${step()} of ${about.rounds.length}${lines ? `, line ${lines}` : ''}${layers ? `, layer ${layers}` : ''}${helps}: ${round.updates.join('; ') || 'only reads'}`;
   }
 
-  const showWords = makeWords(element('words'), (row, stamp) => worker.send('input', { row, stamp }));
+  const showWords = makeWords(element('words'), (row, stamp) => ask('input', { row, stamp }));
 
   function draw() {
     if (!about || !flow || element('algorithms').hidden) return;
@@ -80,21 +83,24 @@ export function makeAlgorithms(module, onReady, onChange) {
   }
   const redraw = oncePerFrame(draw);
 
-  function setBusy(value) {
-    busy = value;
-    element('stop').disabled = !value;
-    if (value) say(element('program-status'), 'compiling …');
+  function setBusy(doing) {
+    busy = doing !== '';
+    element('stop').disabled = !busy;
+    if (busy) say(element('program-status'), doing);
+  }
+
+  // A new engine knows of no program.
+  function restart() {
+    ready = false;
+    about = null;
+    worker.stop();
   }
 
   function compile() {
     clearTimeout(timer);
-    if (!ready) return;
     // One compile at a time: what was typed meanwhile replaces it.
-    if (busy) {
-      ready = false;
-      worker.stop();
-    }
-    setBusy(true);
+    if (busy && ready) restart();
+    setBusy('compiling …');
     say(element('verified'), '');
     if (ready) sendCompile();
     onChange();
@@ -109,6 +115,9 @@ export function makeAlgorithms(module, onReady, onChange) {
     clearTimeout(timer);
     timer = setTimeout(compile, afterTyping);
   });
+
+  const describe = () => say(element('program-status'), `${about.rounds.length} rounds, ${about.depth} layers, ${about.heads} heads, width ${about.width}, ${about.weights} weights`
+    + (about.warnings.length ? `. ${about.warnings.join(' ')}` : ''));
 
   const handlers = {
     ready({ catalogue }) {
@@ -138,19 +147,22 @@ export function makeAlgorithms(module, onReady, onChange) {
         ...Array.from({ length: about.processors }, (_, i) => make('option', { value: i, textContent: `processor ${i}` })));
     },
     flow(message) {
-      setBusy(false);
+      setBusy('');
       flow = message;
-      say(element('program-status'), `${about.rounds.length} rounds, ${about.depth} layers, ${about.heads} heads, width ${about.width}, ${about.weights} weights`
-        + (about.warnings.length ? `. ${about.warnings.join(' ')}` : ''));
+      describe();
       redraw();
     },
     verified({ holds, scales, counter_example: example }) {
+      setBusy('');
+      describe();
       const tried = scales.map(({ c, samples, mismatches }) => `c = ${c}: ${samples - mismatches} of ${samples} right`).join('; ');
       say(element('verified'), `${holds ? '✓ The network is the program.' : '✗ It is not the program any more.'} ${tried}.`
         + (example ? ` For ${Array.from(example.input, number).join(' ')} it finds ${Array.from(example.found, number).join(' ')}.` : ''));
     },
     failed({ during, ...error }) {
-      setBusy(false);
+      setBusy('');
+      // What the library refuses has a problem; anything else may have broken the engine.
+      if (error.problem === undefined) restart();
       if (during === 'compile') {
         editor.fail(error);
         say(element('program-status'), 'not compiled');
@@ -161,7 +173,13 @@ export function makeAlgorithms(module, onReady, onChange) {
   };
   worker = new EngineWorker(module, handlers);
 
-  const choose = () => worker.send('programText', { name: element('program').value });
+  const choose = () => {
+    if (busy) {
+      setBusy('');
+      restart();
+    }
+    worker.send('programText', { name: element('program').value });
+  };
   element('program').onchange = () => {
     if (element('program').value === own) return;
     element('parameters').value = '';
@@ -170,10 +188,10 @@ export function makeAlgorithms(module, onReady, onChange) {
   };
   element('compile').onclick = compile;
   element('stop').onclick = () => {
-    ready = false;
-    setBusy(false);
-    say(element('program-status'), 'stopped');
-    worker.stop();
+    setBusy('');
+    say(element('program-status'), 'stopped; press Compile to go on');
+    say(element('verified'), '');
+    restart();
   };
   element('program-settings').onsubmit = (event) => {
     event.preventDefault();
@@ -190,15 +208,17 @@ export function makeAlgorithms(module, onReady, onChange) {
   element('noise').oninput = () => {
     showNoise();
     say(element('verified'), '');
-    if (about) worker.send('noise', { noise: Number(element('noise').value) });
+    ask('noise', { noise: Number(element('noise').value) });
     onChange();
   };
   const showNoise = () => say(element('noiseValue'), `${Number((100 * element('noise').value).toFixed(1))} %`);
   element('verify').onclick = () => {
-    say(element('verified'), 'verifying …');
-    worker.send('verify', { samples: 100 });
+    if (!about) return;
+    setBusy('verifying …');
+    say(element('verified'), '');
+    ask('verify', { samples: 100 });
   };
-  element('draw').onclick = () => worker.send('draw', { seed: ++seed });
+  element('draw').onclick = () => ask('draw', { seed: ++seed });
 
   return {
     redraw,

@@ -80,7 +80,10 @@ export function drawPredictions(canvas, lines, truth) {
   const low = Math.min(0, ...values);
   const high = Math.max(...values, low + 1);
   const place = axes(area, [1, Math.max(truth.length, 2)], [low, high]);
-  for (const value of new Set([low, 0, high])) gridLine(pen, String(Number(value.toPrecision(2))), place(1, value)[1], width);
+  // Zero has a label of its own unless it would lie on another.
+  const apart = (high - low) / 10;
+  const labels = low < -apart && high > apart ? [low, 0, high] : [Math.abs(low) < apart ? 0 : low, high];
+  for (const value of labels) gridLine(pen, String(Number(value.toPrecision(2))), place(1, value)[1], width);
   for (const line of lines) stroke(pen, line, Array.from(line.values, (value, i) => place(i + 1, value)));
   pen.strokeStyle = colour('--ink');
   pen.lineWidth = 1.5;
@@ -96,7 +99,7 @@ export function drawPredictions(canvas, lines, truth) {
 export function drawMaps(canvas, attention, { depth, heads, nodes }) {
   const label = 22;
   const gap = 6;
-  const side = Math.min(150, (canvas.parentElement.clientWidth - label - gap * heads) / heads);
+  const side = Math.min(112, (canvas.parentElement.clientWidth - label - gap * heads) / heads);
   const height = depth * (side + gap) + 16;
   if (canvas.style.height !== `${height}px`) canvas.style.height = `${height}px`;
   const area = prepared(canvas);

@@ -54,7 +54,8 @@ try {
   algorithms = makeAlgorithms(module, (catalogue) => {
     train = makeTrain(module, catalogue, keepLink);
     train.apply(given);
-    open({ tab: 'train', ...given });
+    if (given.tab === 'algorithms') open(given);
+    else tabs.show(given.tab);
     makeTour((scene) => {
       if (scene.set) open({ tab: scene.tab, ...scene.set });
       else tabs.show(scene.tab);

@@ -68,6 +68,8 @@ export function makeTrain(module, catalogue, onChange) {
   function setRunning(value) {
     running = value && trainable().length > 0;
     say(element('go'), running ? 'Pause' : 'Train');
+    // A screen reader is told at rest, not many times a second.
+    for (const id of ['summary', 'status']) element(id).setAttribute('aria-live', running ? 'off' : 'polite');
     if (running) goOn();
   }
 
@@ -142,7 +144,11 @@ export function makeTrain(module, catalogue, onChange) {
       side.files.download(bytes, `${element('task').value}-${side.about.architecture}.posattn`);
     },
     finished: (message) => problem(side, message.problem || 'all epochs are done'),
-    failed: ({ message }) => problem(side, message),
+    failed({ message, problem: refused }) {
+      problem(side, message);
+      // What the library refuses has a problem; anything else may have broken the engine.
+      if (refused === undefined) side.worker.stop();
+    },
   });
 
   const chosen = (id, values, value) => {
@@ -185,6 +191,8 @@ export function makeTrain(module, catalogue, onChange) {
     typed = false;
     look();
   };
+  // A file dropped beside its place must not replace the page.
+  for (const type of ['dragover', 'drop']) window.addEventListener(type, (event) => event.preventDefault());
   window.addEventListener('resize', redraw);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 

@@ -18,6 +18,7 @@ const scales = Array.from({ length: 10 }, (_, i) => i + 1);
 const samples = 200;
 
 let engine;
+let started;  // a promise: the engine is there
 let catalogue;
 let model;
 let program;
@@ -123,10 +124,13 @@ function sendFlow() {
 }
 
 const handlers = {
-  async init({ module }) {
-    engine = await makeEngine(module, (text) => console.log(text));
-    catalogue = engine.catalogue();
-    postMessage({ type: 'ready', catalogue });
+  init({ module }) {
+    started = makeEngine(module, (text) => console.log(text)).then((made) => {
+      engine = made;
+      catalogue = engine.catalogue();
+      postMessage({ type: 'ready', catalogue });
+    });
+    return started;
   },
   train: ({ settings }) => take(engine.train(settings), false),
   load: ({ bytes, name }) => take(engine.load(bytes, name), true),
@@ -142,10 +146,10 @@ const handlers = {
   programText: ({ name }) => postMessage({ type: 'programText', name, text: engine.programText(name) }),
   compile({ source, length, parameters = '', sharpness = 0, noise = 0 }) {
     const next = engine.compile(source, length, { parameters, sharpness });
+    const exact = engine.compile(source, length, { parameters });
     program?.free();
     reference?.free();
-    program = next;
-    reference = engine.compile(source, length, { parameters });
+    [program, reference] = [next, exact];
     if (noise > 0) program.noise(noise);
     postMessage({ type: 'compiled', about: program.about });
     programRow = program.draw(1);
@@ -169,6 +173,7 @@ const handlers = {
 
 onmessage = async ({ data }) => {
   try {
+    if (data.type !== 'init') await started;
     await handlers[data.type](data);
   } catch (error) {
     guarded(data.type, () => { throw error; });
