@@ -141,7 +141,8 @@ export function makeAlgorithms(module, onReady, onChange) {
       flow = null;
       editor.clear();
       element('round').max = about.rounds.length;
-      element('word').replaceChildren(...about.words.map(({ name }, i) => make('option', { value: i, textContent: name })));
+      element('word').replaceChildren(...about.words.map(({ name }, i) => make('option', { value: i,
+        textContent: about.words.findIndex((word) => word.name === name) === i ? name : `${name} (word ${i})` })));
       element('word').value = about.outputs[0];
       element('follow').replaceChildren(make('option', { value: -1, textContent: 'nobody' }),
         ...Array.from({ length: about.processors }, (_, i) => make('option', { value: i, textContent: `processor ${i}` })));

@@ -19,7 +19,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 
 // Every page is watched: nothing may be written to the console, and nothing asked of the network.
 async function withPage(options, body) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const context = await browser.newContext({ viewport: { width: 1120, height: 800 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60000);
   const seen = [];
@@ -122,6 +122,7 @@ const tests = {
     }
     const words = await page.locator('#words tbody tr td:last-child').allTextContents();
     assert.deepEqual(words.map(Number), [...values].sort((a, b) => a - b));
+    await page.evaluate(() => document.activeElement.blur());
     await page.locator('#follow').selectOption('0');
     assert.match(await text(page, 'failure'), /^✓/);
     await page.click('#verify');

@@ -2,6 +2,8 @@
 // inputs can be typed.
 import { make, number } from './dom.mjs';
 
+const inputName = (inputs, i) => (inputs.length > 1 ? `input ${i + 1}` : 'input');
+
 /** `onInput(row, stamp)`: an input [processors, inputs] was changed by hand. */
 export function makeWords(place, onInput) {
   let shown = null;
@@ -15,11 +17,11 @@ export function makeWords(place, onInput) {
     fields = [];
     stamp = 0;
     const columns = words.map((_, i) => i).filter((i) => words[i].own);
-    const head = ['processor', ...inputs.map((i) => `input ${words[i].name}`), ...columns.map((i) => words[i].name)];
+    const head = ['processor', ...inputs.map((_, i) => inputName(inputs, i)), ...columns.map((i) => words[i].name)];
     cells = Array.from({ length: processors }, () => columns.map((word) => ({ word, cell: make('td') })));
     const lines = cells.map((line, processor) => {
-      const typed = inputs.map((word, i) => {
-        const field = make('input', { type: 'number', step: 'any', 'aria-label': `Input ${words[word].name} of processor ${processor}` });
+      const typed = inputs.map((_, i) => {
+        const field = make('input', { type: 'number', step: 'any', 'aria-label': `${inputName(inputs, i)} of processor ${processor}` });
         field.oninput = () => {
           if (field.value === '' || !Number.isFinite(field.valueAsNumber)) return;
           row[processor * inputs.length + i] = field.valueAsNumber;
