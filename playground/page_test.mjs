@@ -1,4 +1,4 @@
-// The playground in a real browser (Debian's chromium):
+// The playground in a real browser (Debian's chromium, or the program that CHROMIUM names):
 //   node playground/page_test.mjs PLAYGROUND.html [FOLDER for pictures]
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
