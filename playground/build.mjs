@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { buildSync } from 'esbuild';
 
+const mostBytes = 700e3;  // gzipped: what a slow line loads in a few seconds
 const here = dirname(fileURLToPath(import.meta.url));
 const [wasm, output] = process.argv.slice(2);
 if (!output) {
@@ -28,4 +29,9 @@ const parts = {
 };
 const html = readFileSync(join(here, 'page.html'), 'utf8').replace(/@([A-Z]+)@/g, (_, name) => parts[name]);
 writeFileSync(output, html);
-console.log(`${output}: ${html.length} bytes, ${gzipSync(html, { level: 9 }).length} gzipped`);
+const gzipped = gzipSync(html, { level: 9 }).length;
+console.log(`${output}: ${Buffer.byteLength(html)} bytes, ${gzipped} gzipped`);
+if (gzipped > mostBytes) {
+  console.error(`error: the page has more than ${mostBytes} bytes gzipped`);
+  process.exit(1);
+}

@@ -1,83 +1,126 @@
-// Lines on a canvas with logarithmic values, and attention matrices as squares.
+// Drawings on canvases: lines with a logarithmic axis, predictions at nodes, attention matrices.
 
+/** The canvas at the screen's resolution; null while it is not shown. */
 function prepared(canvas) {
   const ratio = window.devicePixelRatio || 1;
-  const { width, height } = canvas.getBoundingClientRect();
+  const { clientWidth: width, clientHeight: height } = canvas;
+  if (width === 0) return null;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   const pen = canvas.getContext('2d');
   pen.scale(ratio, ratio);
+  pen.font = '12px system-ui, sans-serif';
   return { pen, width, height };
 }
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const margin = 48;
 
-/** Each line: {name, colour (a CSS variable), dash, points: [[x, y], ...]}; `at`: a vertical mark. */
-export function drawLines(canvas, lines, at) {
-  const { pen, width, height } = prepared(canvas);
-  const shown = lines.flatMap((line) => line.points).filter(([, y]) => y > 0 && Number.isFinite(y));
-  if (shown.length === 0) return;
-  const xs = shown.map(([x]) => x);
-  const logs = shown.map(([, y]) => Math.log10(y));
-  const [left, right] = [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1)];
-  const [low, high] = [Math.floor(Math.min(...logs)), Math.max(Math.ceil(Math.max(...logs)), Math.floor(Math.min(...logs)) + 1)];
-  const margin = 44;
-  const place = (x, log) => [margin + ((x - left) / (right - left)) * (width - margin - 8),
-    height - 22 - ((log - low) / (high - low)) * (height - 34)];
-  pen.font = '12px system-ui, sans-serif';
+function axes({ pen, width, height }, [left, right], [low, high]) {
+  const span = Math.max(right - left, 1e-9);
+  const place = (x, y) => [margin + ((x - left) / span) * (width - margin - 12),
+    height - 22 - ((y - low) / (high - low)) * (height - 34)];
   pen.fillStyle = colour('--ink');
-  pen.strokeStyle = colour('--faint');
-  for (let power = low; power <= high; ++power) {
-    const [, y] = place(left, power);
-    pen.fillText(String(+`1e${power}`), 2, y + 4);
-    pen.beginPath();
-    pen.moveTo(margin, y);
-    pen.lineTo(width - 8, y);
-    pen.stroke();
-  }
   pen.fillText(String(left), margin, height - 6);
   pen.fillText(String(right), width - 8 - pen.measureText(String(right)).width, height - 6);
-  if (at !== undefined) {
-    const [x] = place(at, low);
-    pen.fillRect(x, 8, 1, height - 30);
-  }
-  for (const line of lines) {
-    pen.strokeStyle = colour(line.colour);
-    pen.lineWidth = 2;
-    pen.setLineDash(line.dash ?? []);
-    pen.beginPath();
-    line.points.forEach(([x, y], i) => {
-      const [px, py] = place(x, Math.log10(y));
-      if (i === 0) pen.moveTo(px, py);
-      else pen.lineTo(px, py);
-    });
-    pen.stroke();
-    pen.setLineDash([]);
-    const last = line.points.at(-1);
-    if (!last) continue;
-    const [px, py] = place(last[0], Math.log10(last[1]));
-    pen.fillStyle = colour(line.colour);
-    pen.fillText(line.name, px - pen.measureText(line.name).width - 2, py - 5);
-  }
+  return place;
 }
 
-/** attention [depth, heads, nodes, nodes]: layers below each other, heads side by side; dark: 1. */
+function gridLine(pen, text, y, width) {
+  pen.fillStyle = colour('--ink');
+  pen.fillText(text, margin - 6 - pen.measureText(text).width, y + 4);
+  pen.strokeStyle = colour('--faint');
+  pen.beginPath();
+  pen.moveTo(margin, y);
+  pen.lineTo(width - 8, y);
+  pen.stroke();
+}
+
+function stroke(pen, line, places) {
+  pen.strokeStyle = colour(line.colour);
+  pen.lineWidth = 2;
+  pen.setLineDash(line.dash);
+  pen.beginPath();
+  places.forEach(([x, y], i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+/** Each line: {colour (a CSS variable), dash, points: [[x, y], ...]}; `at`: a vertical mark. */
+export function drawLines(canvas, lines, at) {
+  const area = prepared(canvas);
+  if (!area) return;
+  const { pen, width, height } = area;
+  const drawn = lines.map((line) => ({ ...line, points: line.points.filter(([, y]) => y > 0 && Number.isFinite(y)) }));
+  const shown = drawn.flatMap((line) => line.points);
+  if (shown.length === 0) return;
+  const logs = shown.map(([, y]) => Math.log10(y));
+  const xs = shown.map(([x]) => x);
+  const low = Math.floor(Math.min(...logs));
+  const high = Math.max(Math.ceil(Math.max(...logs)), low + 1);
+  const place = axes(area, [Math.min(...xs), Math.max(...xs)], [low, high]);
+  const every = Math.ceil((high - low) / 8);
+  for (let power = low; power <= high; power += every) {
+    gridLine(pen, Math.abs(power) > 4 ? `1e${power}` : String(+`1e${power}`), place(0, power)[1], width);
+  }
+  if (at !== undefined) {
+    pen.fillStyle = colour('--ink');
+    pen.fillRect(place(at, low)[0], 8, 1, height - 30);
+  }
+  for (const line of drawn) stroke(pen, line, line.points.map(([x, y]) => place(x, Math.log10(y))));
+}
+
+/** Lines of one value for each node, and circles for the truth. */
+export function drawPredictions(canvas, lines, truth) {
+  const area = prepared(canvas);
+  if (!area) return;
+  const { pen, width } = area;
+  const values = [...truth, ...lines.flatMap((line) => [...line.values])].filter(Number.isFinite);
+  if (values.length === 0) return;
+  const low = Math.min(0, ...values);
+  const high = Math.max(...values, low + 1);
+  const place = axes(area, [1, Math.max(truth.length, 2)], [low, high]);
+  // Zero has a label of its own unless it would lie on another.
+  const apart = (high - low) / 10;
+  const labels = low < -apart && high > apart ? [low, 0, high] : [Math.abs(low) < apart ? 0 : low, high];
+  for (const value of labels) gridLine(pen, String(Number(value.toPrecision(2))), place(1, value)[1], width);
+  for (const line of lines) stroke(pen, line, Array.from(line.values, (value, i) => place(i + 1, value)));
+  pen.strokeStyle = colour('--ink');
+  pen.lineWidth = 1.5;
+  truth.forEach((value, i) => {
+    if (!Number.isFinite(value)) return;
+    pen.beginPath();
+    pen.arc(...place(i + 1, value), 4, 0, 2 * Math.PI);
+    pen.stroke();
+  });
+}
+
+/** attention [depth, heads, nodes, nodes]: a row of maps for each layer, one for each head; full ink: 1. */
 export function drawMaps(canvas, attention, { depth, heads, nodes }) {
-  const gap = 1;
-  const size = nodes + gap;
-  canvas.width = heads * size;
-  canvas.height = depth * size;
-  const pen = canvas.getContext('2d');
-  const image = pen.createImageData(canvas.width, canvas.height);
+  const label = 22;
+  const gap = 6;
+  const side = Math.min(112, (canvas.parentElement.clientWidth - label - gap * heads) / heads);
+  const height = depth * (side + gap) + 16;
+  if (canvas.style.height !== `${height}px`) canvas.style.height = `${height}px`;
+  const area = prepared(canvas);
+  if (!area) return;
+  const { pen } = area;
+  const cell = side / nodes;
+  pen.fillStyle = colour('--ink');
+  for (let head = 0; head < heads; ++head) pen.fillText(`head ${head + 1}`, label + head * (side + gap), 11);
+  for (let layer = 0; layer < depth; ++layer) pen.fillText(`L${layer + 1}`, 0, 16 + layer * (side + gap) + side / 2);
+  pen.strokeStyle = colour('--faint');
   for (let map = 0; map < depth * heads; ++map) {
+    const x = label + (map % heads) * (side + gap);
+    const y = 16 + Math.floor(map / heads) * (side + gap);
+    pen.globalAlpha = 1;
+    pen.strokeRect(x, y, side, side);
     for (let i = 0; i < nodes; ++i) {
       for (let j = 0; j < nodes; ++j) {
-        const y = Math.floor(map / heads) * size + i;
-        const x = (map % heads) * size + j;
-        const shade = 255 * (1 - attention[(map * nodes + i) * nodes + j]);
-        image.data.set([shade, shade, 255 - (255 - shade) * 0.5, 255], 4 * (y * canvas.width + x));
+        pen.globalAlpha = attention[(map * nodes + i) * nodes + j];
+        pen.fillRect(x + j * cell, y + i * cell, cell, cell);
       }
     }
   }
-  pen.putImageData(image, 0, 0);
+  pen.globalAlpha = 1;
 }

@@ -1,26 +1,36 @@
 // One engine in a worker: a model that trains, or a program. Messages in have a `type`:
 //   init {module}                a compiled WebAssembly.Module             -> ready {catalogue}
 //   train {settings}             starts anew, at rest                      -> trained {about}
-//   pace {epoch}                 trains up to this epoch; 0: at rest       -> progress {points}, finished {problem}
-//   look {scale, sample, row}    what to show; row: an input typed by hand -> view
-//   compile {source, length, parameters, sharpness, noise, row}            -> compiled
-//   load {bytes, name}, save {}                                            -> trained {about}, saved {bytes}
+//   pace {epoch}                 trains up to this epoch; 0: at rest       -> progress {epoch, points}, finished {problem}
+//   look {scale, sample, row, stamp}  what to show; row: an input typed by hand -> view {..., stamp}
+//   load {bytes, name}, save {}                                            -> trained {about, loaded}, saved {bytes}
+//   programText {name}                                                     -> programText {name, text}
+//   compile {source, length, parameters, sharpness, noise}                 -> compiled {about}, flow
+//   input {row, stamp}, noise {noise}                                      -> flow {row, words, largest, stamp}
+//   draw {seed}, verify {samples}                                          -> flow, verified
 // and out also failed {message, problem, expected, hint, line, column, during}. While it trains it
-// sends `errors` and `view` of its own accord. Training goes in slices, so that messages get in.
+// sends `errors` and `view` of its own accord. A stamp comes back with the first answer that knows the input. Training goes in slices, so that messages get in.
 import { makeEngine } from '../wasm/engine.mjs';
 
 const slice = 40;  // milliseconds
 const betweenErrors = 400;
 const scales = Array.from({ length: 10 }, (_, i) => i + 1);
+const samples = 200;
 
 let engine;
+let started;  // a promise: the engine is there
+let catalogue;
 let model;
 let program;
+let reference;  // the program as compiled with exact routes, without noise
+let programRow;
+let programStamp = 0;
 let epoch = 0;
 let pace = 0;
-let look = { scale: 1, sample: 0, row: null };
+let look = { scale: 1, sample: 0, row: null, stamp: 0 };
 let lastErrors = 0;
 let waiting = false;
+let atRest = 0;
 
 // A message to oneself comes after those that are waiting.
 const channel = new MessageChannel();
@@ -60,35 +70,70 @@ function train() {
   if (points.length > 0) postMessage({ type: 'progress', epoch, points });
   if (performance.now() - lastErrors > betweenErrors) sendAll();
   goOn();
+  // The last words, once no more is asked for.
+  clearTimeout(atRest);
+  if (!waiting) atRest = setTimeout(() => guarded('look', sendAll), betweenErrors / 4);
 }
 
+const scalable = () => catalogue.tasks.some(({ name, axes }) => name === model.about.task && axes.some((axis) => axis.name === 'c'));
+
 function sendAll() {
-  postMessage({ type: 'errors', errors: model.errors(`c=${scales.join(',')}`, 200) });
+  if (scalable()) postMessage({ type: 'errors', errors: model.errors(`c=${scales.join(',')}`, samples) });
   sendView();
   lastErrors = performance.now();
 }
 
-function sendView() {
-  const row = look.row ?? model.sample(look.scale, look.sample).row;
-  postMessage({ type: 'view', row, ...model.answer(row), attention: model.attention(row), scale: look.scale });
+// How far attention is from that of the same input at c = 1: the part of its weight that lies elsewhere.
+function moved(row, attention, nodes) {
+  const before = model.attention(row.map((value) => value / look.scale));
+  let difference = 0;
+  attention.forEach((weight, i) => { difference += Math.abs(weight - before[i]); });
+  return (0.5 * difference * nodes) / attention.length;
 }
 
-function take(next) {
+function sendView() {
+  const { real_nodes, scratch_nodes, vocabulary } = model.about;
+  const row = look.row ? Float64Array.from(look.row) : model.sample(look.scale, look.sample).row;
+  const attention = model.attention(row);
+  postMessage({ type: 'view', row, ...model.answer(row), attention, scale: look.scale, stamp: look.stamp,
+    error: scalable() ? model.errors(`c=${look.scale}`, samples)[0].loss : NaN,
+    moved: vocabulary > 0 ? NaN : moved(row, attention, real_nodes + scratch_nodes) });
+}
+
+function take(next, loaded) {
+  clearTimeout(atRest);
   model?.free();
   model = next;
   epoch = 0;
   pace = 0;
-  postMessage({ type: 'trained', about: model.about });
+  look.row = null;
+  postMessage({ type: 'trained', about: model.about, loaded });
   sendAll();
 }
 
+// Between rounds a column may already hold what comes later: where even the reference holds something
+// else than the program's word, the network's number (the second of each pair) says nothing.
+function sendFlow() {
+  const words = program.words(programRow);
+  const exact = reference.words(programRow);
+  let largest = 1;
+  for (let i = 0; i < words.length; i += 2) largest = Math.max(largest, Math.abs(words[i]));
+  const rounding = 1e-4 * largest;
+  for (let i = 0; i < words.length; i += 2) if (Math.abs(exact[i + 1] - exact[i]) > rounding) words[i + 1] = NaN;
+  postMessage({ type: 'flow', row: programRow, words, largest, stamp: programStamp });
+}
+
 const handlers = {
-  async init({ module }) {
-    engine = await makeEngine(module, (text) => console.log(text));
-    postMessage({ type: 'ready', catalogue: engine.catalogue() });
+  init({ module }) {
+    started = makeEngine(module, (text) => console.log(text)).then((made) => {
+      engine = made;
+      catalogue = engine.catalogue();
+      postMessage({ type: 'ready', catalogue });
+    });
+    return started;
   },
-  train: ({ settings }) => take(engine.train(settings)),
-  load: ({ bytes, name }) => take(engine.load(bytes, name)),
+  train: ({ settings }) => take(engine.train(settings), false),
+  load: ({ bytes, name }) => take(engine.load(bytes, name), true),
   save: () => postMessage({ type: 'saved', bytes: model.save() }),
   pace(message) {
     pace = message.epoch;
@@ -99,19 +144,36 @@ const handlers = {
     if (model) sendView();
   },
   programText: ({ name }) => postMessage({ type: 'programText', name, text: engine.programText(name) }),
-  compile({ source, length, parameters = '', sharpness = 0, noise = 0, row }) {
+  compile({ source, length, parameters = '', sharpness = 0, noise = 0 }) {
     const next = engine.compile(source, length, { parameters, sharpness });
+    const exact = engine.compile(source, length, { parameters });
     program?.free();
-    program = next;
+    reference?.free();
+    [program, reference] = [next, exact];
     if (noise > 0) program.noise(noise);
-    const input = row ?? program.draw(1);
-    postMessage({ type: 'compiled', about: program.about, row: input, ...program.run(input),
-      words: program.words(input), verified: program.verify(100) });
+    postMessage({ type: 'compiled', about: program.about });
+    programRow = program.draw(1);
+    sendFlow();
   },
+  input({ row, stamp }) {
+    programRow = row;
+    programStamp = stamp;
+    sendFlow();
+  },
+  noise({ noise }) {
+    program.noise(noise);
+    sendFlow();
+  },
+  draw({ seed }) {
+    programRow = program.draw(1, seed);
+    sendFlow();
+  },
+  verify: (message) => postMessage({ type: 'verified', ...program.verify(message.samples) }),
 };
 
 onmessage = async ({ data }) => {
   try {
+    if (data.type !== 'init') await started;
     await handlers[data.type](data);
   } catch (error) {
     guarded(data.type, () => { throw error; });

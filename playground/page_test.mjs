@@ -1,0 +1,248 @@
+// The playground in a real browser (Debian's chromium, or the program that CHROMIUM names):
+//   node playground/page_test.mjs PLAYGROUND.html [FOLDER for pictures]
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const [file, pictures] = process.argv.slice(2);
+if (!file) {
+  console.error('usage: node playground/page_test.mjs PLAYGROUND.html [FOLDER]');
+  process.exit(2);
+}
+const address = pathToFileURL(resolve(file)).href;
+const folder = mkdtempSync(join(tmpdir(), 'posattn-page-'));
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+
+// Every page is watched: nothing may be written to the console, and nothing asked of the network.
+async function withPage(options, body) {
+  const context = await browser.newContext({ viewport: { width: 1120, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60000);
+  const seen = [];
+  page.on('console', (message) => seen.push(message.text()));
+  page.on('pageerror', (error) => seen.push(String(error)));
+  page.on('request', (request) => {
+    if (/^https?:/.test(request.url()) && request.url() !== options.served) seen.push(`request ${request.url()}`);
+  });
+  await body(page);
+  assert.deepEqual(seen, []);
+  await context.close();
+}
+
+const picture = async (page, name) => {
+  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
+};
+const text = (page, id) => page.locator(`#${id}`).textContent();
+const ready = (page) => page.waitForFunction(() => document.querySelector('#nodes tbody'));
+const setRange = (page, id, value) => page.locator(`#${id}`).fill(String(value));
+const steps = (page) => page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) > 0);
+async function errors(page) {
+  const found = [...(await text(page, 'summary')).matchAll(/error ([\d.e+-]+)/g)].map(([, value]) => Number(value));
+  assert.equal(found.length, 2);
+  return found;
+}
+const errorsAt = async (page, c) => {
+  await setRange(page, 'c', c);
+  await page.waitForFunction((scale) => document.querySelector('#summary').textContent.startsWith(`At c = ${scale} `), c);
+  return errors(page);
+};
+const noSideScroll = async (page) =>
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), 'the page is wider than the screen');
+
+const tests = {
+  async 'training: losses fall, and a larger range parts the models'(page) {
+    await ready(page);
+    await page.click('#step');
+    await page.waitForFunction(() => document.querySelector('#status').textContent === '10 steps');
+    await page.click('#go');
+    await page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) >= 1500);
+    await page.click('#go');
+    const near = await errorsAt(page, 1);
+    const far = await errorsAt(page, 10);
+    assert.ok(Math.max(...near) < 0.5, `error at c = 1: ${near}`);
+    assert.ok(far[1] > 10 * far[0], `error at c = 10: ${far}`);
+    const summary = await text(page, 'summary');
+    assert.match(summary, /positional.*moved 0 %.*standard.*moved [1-9]\d* %/);
+    await picture(page, 'train');
+    assert.match(page.url(), /tab=train.*c=10/);
+  },
+
+  async 'the input can be typed'(page) {
+    await ready(page);
+    await page.getByLabel('Node 1: value').fill('1');
+    await page.getByLabel('Node 2: value').fill('0.5');
+    await page.waitForFunction(() => document.querySelectorAll('#nodes tbody tr')[1].children[2].textContent === '1.5');
+    await page.locator('#task').selectOption('sort');
+    await page.waitForFunction(() => document.querySelector('#problem').textContent === '' && location.hash.includes('task=sort'));
+  },
+
+  async 'a model is saved, and loaded again'(page) {
+    await ready(page);
+    await page.click('#step');
+    await steps(page);
+    const download = page.waitForEvent('download');
+    await page.click('#save-first');
+    const saved = join(folder, (await download).suggestedFilename());
+    await (await download).saveAs(saved);
+    assert.ok(readFileSync(saved).length > 10000);
+    await page.setInputFiles('#load-second', saved);
+    await page.waitForFunction(() => document.querySelector('#model-second h2').textContent === 'Attention of positional (file)');
+    await page.waitForFunction(() => [...document.querySelectorAll('#nodes tbody tr')].every((row) => row.children[3].textContent === row.children[4].textContent));
+    await page.setInputFiles('#load-second', { name: 'no.model', mimeType: '', buffer: Buffer.from('no model') });
+    await page.waitForFunction(() => document.querySelector('#problem').textContent.includes('no.model'));
+  },
+
+  async 'a broken program says what is wrong under its line'(page) {
+    await ready(page);
+    await page.click('#tab-algorithms');
+    await page.locator('#diagram svg').waitFor();
+    const source = await page.locator('#source').inputValue();
+    await page.locator('#source').fill(source.replace('receive p = x', 'receive p x'));
+    await page.locator('#source-problem').waitFor();
+    assert.match(await text(page, 'source-problem'), /^Line 11: .*expected .*/s);
+    await picture(page, 'error');
+    await page.locator('#source').fill(source);
+    await page.locator('#source-problem').waitFor({ state: 'hidden' });
+  },
+
+  async 'sort: step through its rounds, verify, break it'(page) {
+    await ready(page);
+    await page.click('#tab-algorithms');
+    await page.locator('#diagram svg').waitFor();
+    const inputs = page.locator('#words input');
+    const values = [5, 3, 8, 1, 9, -2, 7, 4];
+    for (const [i, value] of values.entries()) await inputs.nth(i).fill(String(value));
+    for (let round = 1; round <= 6; ++round) {
+      await page.click('#forward');
+      await page.waitForFunction((now) => document.querySelector('#round-text').textContent.startsWith(`Round ${now} of 6`), round);
+    }
+    const words = await page.locator('#words tbody tr td:last-child').allTextContents();
+    assert.deepEqual(words.map(Number), [...values].sort((a, b) => a - b));
+    await page.evaluate(() => document.activeElement.blur());
+    await page.locator('#follow').selectOption('0');
+    assert.match(await text(page, 'failure'), /^✓/);
+    await page.click('#verify');
+    await page.waitForFunction(() => document.querySelector('#verified').textContent.startsWith('✓'));
+    await picture(page, 'algorithms');
+    await setRange(page, 'noise', 0.1);
+    await page.waitForFunction(() => /^✗ Round \d/.test(document.querySelector('#failure').textContent));
+    await page.click('#verify');
+    await page.waitForFunction(() => document.querySelector('#verified').textContent.startsWith('✗'));
+    await picture(page, 'noise');
+  },
+
+  async 'every program of the library compiles'(page) {
+    await ready(page);
+    await page.click('#tab-algorithms');
+    const names = await page.locator('#program option').evaluateAll((options) => options.map((option) => option.value).filter((name) => !name.startsWith('(')));
+    assert.ok(names.length >= 15);
+    for (const name of names) {
+      await page.locator('#program').selectOption(name);
+      await page.waitForFunction((wanted) => document.querySelector('#source').value.includes(`program ${wanted}\n`)
+        && /^\d+ rounds/.test(document.querySelector('#program-status').textContent) && document.querySelector('#failure').textContent.startsWith('✓'), name);
+    }
+  },
+
+  async 'a long compile can be stopped'(page) {
+    await ready(page);
+    await page.click('#tab-algorithms');
+    await page.locator('#diagram svg').waitFor();
+    await page.locator('#n').evaluate((input) => { input.value = 3000; });
+    await page.locator('#program').selectOption('radix-sort');
+    await page.waitForFunction(() => document.querySelector('#program-status').textContent === 'compiling …' && !document.querySelector('#stop').disabled);
+    await page.click('#stop');
+    assert.match(await text(page, 'program-status'), /^stopped/);
+    await page.locator('#n').fill('4');
+    await page.click('#compile');
+    await page.waitForFunction(() => /^\d+ rounds/.test(document.querySelector('#program-status').textContent));
+  },
+
+  async 'the tour sets the tabs up'(page) {
+    await ready(page);
+    await page.click('#tab-tour');
+    await picture(page, 'tour');
+    await page.getByRole('button', { name: 'Set up: Why attention by position' }).click();
+    await page.waitForFunction(() => /^3 rounds/.test(document.querySelector('#program-status').textContent));
+    await page.locator('#scene').getByRole('button', { name: 'Next' }).click();
+    await page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) >= 50);
+    for (const title of ['heads', 'sort', 'Noise', 'k-hop']) {
+      await page.locator('#scene').getByRole('button', { name: 'Next' }).click();
+      assert.ok((await text(page, 'scene')).includes(title));
+    }
+    await page.waitForFunction(() => /^19 rounds/.test(document.querySelector('#program-status').textContent));
+  },
+
+  async 'keyboard alone'(page) {
+    await ready(page);
+    const press = (key) => page.keyboard.press(key);
+    const focus = () => page.evaluate(() => document.activeElement.id);
+    await press('Tab');
+    assert.equal(await focus(), 'tab-train');
+    await press('ArrowRight');
+    assert.equal(await focus(), 'tab-algorithms');
+    await page.locator('#diagram svg').waitFor();
+    await press('ArrowLeft');
+    for (let i = 0; i < 20 && (await focus()) !== 'step'; ++i) await press('Tab');
+    await press('Enter');
+    await steps(page);
+    for (let i = 0; i < 20 && (await focus()) !== 'c'; ++i) await press('Tab');
+    await press('ArrowRight');
+    assert.equal(await text(page, 'cValue'), '1.5');
+    const unnamed = await page.evaluate(() => [...document.querySelectorAll('button, input, select, textarea')]
+      .filter((each) => !each.labels?.length && !each.getAttribute('aria-label') && !each.getAttribute('aria-labelledby') && !each.textContent.trim()).length);
+    assert.equal(unnamed, 0);
+  },
+};
+
+const quick = async (page, name) => {
+  await ready(page);
+  await page.click('#step');
+  await steps(page);
+  await noSideScroll(page);
+  await picture(page, `${name}-train`);
+  await page.click('#tab-algorithms');
+  await page.locator('#diagram svg').waitFor();
+  await noSideScroll(page);
+  await picture(page, `${name}-algorithms`);
+  await page.click('#tab-tour');
+  await noSideScroll(page);
+};
+const started = performance.now();
+const tell = (name) => console.log(`ok ${((performance.now() - started) / 1000).toFixed(1)} s: ${name}`);
+try {
+  for (const [name, body] of Object.entries(tests)) {
+    await withPage({}, async (page) => {
+      await page.goto(address);
+      await body(page);
+    });
+    tell(name);
+  }
+  await withPage({ viewport: { width: 360, height: 740 } }, async (page) => {
+    await page.goto(address);
+    await quick(page, 'narrow');
+  });
+  tell('360 pixels');
+  await withPage({ colorScheme: 'dark' }, async (page) => {
+    await page.goto(address);
+    await quick(page, 'dark');
+    const light = await page.evaluate(() => Math.min(...getComputedStyle(document.body).color.match(/\d+/g).map(Number)));
+    assert.ok(light > 200, 'text is light on dark');
+  });
+  tell('dark mode');
+  const server = createServer((request, response) => response.setHeader('content-type', 'text/html').end(readFileSync(file)));
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  const served = `http://127.0.0.1:${server.address().port}/`;
+  await withPage({ served }, async (page) => {
+    await page.goto(`${served}#tab=algorithms&program=cumulative-sum&n=4`);
+    await page.waitForFunction(() => /^2 rounds/.test(document.querySelector('#program-status').textContent));
+  });
+  server.close();
+  tell('served over http, a setting from the link');
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+}
