@@ -33,6 +33,8 @@ export function makeTrain(module, catalogue, onChange) {
   function summary() {
     const [first, second] = sides;
     if (!first.view || !second.view || first.points.length + second.points.length === 0) return 'Press Train, then move c.';
+    // Both answer at their own time: until both know of c, what was said before stays.
+    if (first.view.scale !== second.view.scale) return element('summary').textContent;
     const parts = sides.map((side) => `${name(side)}: error ${number(side.view.error)}`
       + (Number.isNaN(side.view.moved) ? '' : `, attention moved ${Math.round(100 * side.view.moved)} %`));
     return `At c = ${first.view.scale} ${parts.join('; ')}.`;
@@ -141,7 +143,7 @@ export function makeTrain(module, catalogue, onChange) {
       if (side.about) side.view = view;
     },
     saved({ bytes }) {
-      side.files.download(bytes, `${element('task').value}-${side.about.architecture}.posattn`);
+      side.files.download(bytes, `${element('task').value}-${side.about.architecture}.safetensors`);
     },
     finished: (message) => problem(side, message.problem || 'all epochs are done'),
     failed({ message, problem: refused }) {
