@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include "posattn/model/cuda/folding/layout.h"
 #include "posattn/model/cuda/step/step_engine.h"
 
 namespace posattn::cuda {
@@ -24,6 +25,22 @@ struct LargeDecoder {
   float* partials = nullptr;  // dw and db at the same places, [slots, groups, folded_size]
   double* losses = nullptr;   // squared errors, before loss_scale, [slots, groups]
 };
+
+// Its sizes and places; what it works on is not set.
+inline LargeDecoder large_decoder(const FleetShape& shape, const FoldedLayout& layout,
+                                  const StepData& data, int groups) {
+  LargeDecoder decoder;
+  decoder.data = data;
+  decoder.slots = shape.slots;
+  decoder.samples = static_cast<int>(shape.sample_stride());
+  decoder.nodes = layout.nodes;
+  decoder.hidden = layout.hidden;
+  decoder.groups = groups;
+  decoder.folded_size = layout.size();
+  decoder.weight = layout.decoder();
+  decoder.bias = layout.decoder_bias();
+  return decoder;
+}
 
 // Precision of the rows; all sums are in fp32.
 void enqueue_large_decoder(const LargeDecoder& decoder, Precision precision, cudaStream_t stream);

@@ -136,17 +136,8 @@ class FusedLargeEngine : public StepEngine {
   }
 
   LargeDecoder decoder(const StepData& data) {
-    LargeDecoder decoder;
-    decoder.data = data;
-    decoder.slots = shape_.slots;
-    decoder.samples = static_cast<int>(shape_.sample_stride());
-    decoder.nodes = layout_.nodes;
-    decoder.hidden = layout_.hidden;
-    decoder.groups = sizes_.groups;
+    LargeDecoder decoder = large_decoder(shape_, layout_, data, sizes_.groups);
     decoder.folded = folded_.data();
-    decoder.folded_size = layout_.size();
-    decoder.weight = layout_.decoder();
-    decoder.bias = layout_.decoder_bias();
     decoder.rows = rows(layout_.depth - 1);
     decoder.partials = partials_.data();
     decoder.losses = losses_.data();
