@@ -1,6 +1,7 @@
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/large/attention.cuh"
 #include "posattn/model/cuda/large/products.cuh"
+#include "posattn/model/cuda/step/multiprocessors.h"
 
 namespace posattn::cuda::large {
 
@@ -139,23 +140,6 @@ __global__ void __launch_bounds__(threads, 1)
   }
 }
 
-// How many tiles a block takes, so that the last round of blocks leaves few multiprocessors idle; a
-// block's start counts as half a tile.
-int tiles_of_block(const Layer& layer, const TileShape& shape) {
-  const int64_t tiles = ceil_div(layer.samples, shape.samples);
-  int best = 1;
-  int64_t least = INT64_MAX;
-  for (int count = 1; count <= 32; ++count) {
-    const int64_t rounds = ceil_div(ceil_div(tiles, count) * layer.slots, layer.multiprocessors);
-    const int64_t cost = rounds * (2 * count + 1);
-    if (cost < least) {
-      best = count;
-      least = cost;
-    }
-  }
-  return best;
-}
-
 template <bool exact, int tiles>
 size_t bytes_of(const Tile<tiles>& shape) {
   return (size_t{buffers<tiles>} * shape.row_floats() + shape.matrices_floats() +
@@ -169,7 +153,8 @@ void launch_forward(const Layer& layer, cudaStream_t stream) {
   const size_t bytes = bytes_of<exact>(shape);
   const auto kernel = &forward_kernel<exact, tiles, from_data>;
   allow_shared_bytes(kernel, bytes);
-  const int block_tiles = tiles_of_block(layer, shape);
+  const int block_tiles =
+      tiles_of_block(ceil_div(layer.samples, shape.samples), layer.slots, layer.multiprocessors, 1);
   const int64_t blocks = ceil_div(layer.samples, block_tiles * shape.samples);
   launch(kernel, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(layer.slots)),
          dim3(threads), bytes, stream, layer, shape, block_tiles);

@@ -125,22 +125,6 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
   }
 }
 
-// How many tiles a block takes, so that the last round of blocks leaves few multiprocessors idle; a
-// block's start counts as a tile.
-int tiles_of_block(int64_t tiles, int64_t slots) {
-  const int64_t processors = multiprocessors();
-  int best = 1;
-  int64_t least = INT64_MAX;
-  for (int count = 1; count <= 32; ++count) {
-    const int64_t cost = ceil_div(ceil_div(tiles, count) * slots, processors) * (count + 1);
-    if (cost < least) {
-      best = count;
-      least = cost;
-    }
-  }
-  return best;
-}
-
 }  // namespace
 
 int64_t forward_shared_bytes(int nodes) {
@@ -159,7 +143,7 @@ void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t strea
     const auto kernel = &medium_forward_kernel<exact, node_tiles>;
     allow_shared_bytes(kernel, bytes);
     const int64_t all = ceil_div(layer.samples, samples);
-    const int tiles = tiles_of_block(all, layer.slots);
+    const int tiles = tiles_of_block(all, layer.slots, multiprocessors(), 2);
     launch(kernel, dim3(static_cast<unsigned>(ceil_div(all, tiles)), layer.slots), dim3(S::threads),
            bytes, stream, layer, samples, tiles);
   });
