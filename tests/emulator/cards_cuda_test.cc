@@ -35,7 +35,7 @@ TEST(Cards, EachGetsTheFastestEngineThatFits) {
   const Ranges large_memory = {{"positional", 2, 8, fused_positional},
                                {"positional", 9, 64, fused_medium},
                                {"standard", 2, 8, fused_standard},
-                               {"standard", 9, 64, fused_large}};
+                               {"standard", 9, 64, fused_medium}};
   const Ranges small_memory = {{"positional", 2, 64, general}, {"standard", 2, 64, general}};
   EXPECT_EQ(paper_engines(h100), large_memory);
   EXPECT_EQ(paper_engines(b200), large_memory);
@@ -66,7 +66,7 @@ TEST(Cards, OlderOnesAreRefusedInWords) {
 
 TEST(Cards, AFoldedPathThatDoesNotFitIsRefusedInWords) {
   try {
-    choose_engine(paper_spec("positional", 8), Path::folded, rtx_4090);
+    choose_engine(paper_spec("positional", 8), Precision::tf32, Path::folded, rtx_4090);
     FAIL() << "must be refused";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::configuration);

@@ -84,6 +84,13 @@ __device__ inline void load_matrices(uint32_t (&out)[4], const void* row) {
   }
 }
 
+// The transpose of a matrix of 8 x 8 halves, of which a lane holds (g, 2t) and (g, 2t + 1).
+__device__ inline uint32_t transpose_matrix(uint32_t pair) {
+  uint32_t out;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(pair));
+  return out;
+}
+
 // The largest of a warp's numbers.
 __device__ inline uint32_t warp_maximum(uint32_t x) { return __reduce_max_sync(0xffffffffu, x); }
 

@@ -11,17 +11,20 @@
 namespace posattn::cuda {
 
 struct FoldedLayout {
-  explicit FoldedLayout(const ModelSpec& spec)
+  // An engine may form x = value a + b_i, node by node, and have layer 0 work on it as the others
+  // do on s, without a map before it (`form_input`; the width is that of the hidden layers then).
+  explicit FoldedLayout(const ModelSpec& spec, bool form_input = false)
       : depth(spec.depth),
         heads(spec.heads),
         hidden(spec.mlp_width),
         nodes(spec.nodes()),
-        input(spec.input_size()),
-        from_data(spec.attention == AttentionSource::data) {}
+        input(form_input ? spec.width : spec.input_size()),
+        from_data(spec.attention == AttentionSource::data),
+        forms_input(form_input) {}
 
   int depth, heads, hidden, nodes;
   int input;  // columns of s in layer 0
-  bool from_data;
+  bool from_data, forms_input;
 
   // Columns of s in a layer.
   int columns(int layer) const { return layer == 0 ? input : hidden; }
@@ -44,7 +47,10 @@ struct FoldedLayout {
   // The decoder behind the last W2: y = w . r + b, w [hidden], b [1] (one output column).
   int64_t decoder() const { return first_end() + (depth - 1) * later(); }
   int64_t decoder_bias() const { return decoder() + padded(hidden); }
-  int64_t size() const { return decoder_bias() + padded(1); }
+  // Where x is formed: a, then the b_i, [1 + nodes][input].
+  int64_t entry() const { return decoder_bias() + padded(1); }
+  int64_t entry_size() const { return forms_input ? int64_t{1} * (1 + nodes) * input : 0; }
+  int64_t size() const { return entry() + padded(entry_size()); }
 
   static int64_t padded(int64_t count) { return (count + 15) / 16 * 16; }
 

@@ -5,7 +5,7 @@
 
 namespace posattn::cuda {
 
-FoldedTensors::FoldedTensors(const ModelSpec& spec)
+FoldedTensors::FoldedTensors(const ModelSpec& spec, const FoldedLayout& folded)
     : depth(spec.depth),
       heads(spec.heads),
       head_size(spec.head_size()),
@@ -13,7 +13,7 @@ FoldedTensors::FoldedTensors(const ModelSpec& spec)
       nodes(spec.nodes()),
       real_nodes(spec.real_nodes),
       encoding_size(spec.encoding_size),
-      input(spec.input_size()),
+      input(folded.input),
       from_data(spec.attention == AttentionSource::data),
       direct_attention(spec.direct_attention) {
   const ParameterLayout layout(spec);
@@ -42,7 +42,6 @@ FoldedTensors::FoldedTensors(const ModelSpec& spec)
   }
   if (spec.stores_positions()) stored_positions = layout.at(names::positions).offset;
 
-  const FoldedLayout folded(spec);
   const auto places_of = [&](int layer) {
     return Places{folded.maps(layer), folded.constant(layer), folded.scores(layer),
                   folded.score_bias(layer), folded.attention(layer)};

@@ -24,7 +24,8 @@ struct FoldedWeights {
 // What folding needs to know of any model: its sizes, and offsets into its parameters and its
 // folded weights.
 struct FoldedTensors {
-  explicit FoldedTensors(const ModelSpec& spec);
+  explicit FoldedTensors(const ModelSpec& spec) : FoldedTensors(spec, FoldedLayout(spec)) {}
+  FoldedTensors(const ModelSpec& spec, const FoldedLayout& folded);
 
   // Offsets of a linear map's weight [out, in] and bias [out].
   struct Map {

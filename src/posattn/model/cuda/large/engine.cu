@@ -75,7 +75,7 @@ class FusedLargeEngine : public StepEngine {
         kept_attention_(layout_.depth * sizes_.attention),
         partials_(sizes_.partials),
         losses_(int64_t{1} * shape.slots * sizes_.groups) {
-    if (!layout_.from_data) attention_.emplace(shape, positions_.data());
+    if (!layout_.from_data) attention_.emplace(shape, layout_, positions_.data());
   }
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,

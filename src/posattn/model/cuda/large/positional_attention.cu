@@ -208,8 +208,10 @@ int64_t score_floats(const FleetShape& shape) {
 
 }  // namespace
 
-LargePositionalAttention::LargePositionalAttention(const FleetShape& shape, const float* positions)
-    : t_(shape.spec),
+LargePositionalAttention::LargePositionalAttention(const FleetShape& shape,
+                                                   const FoldedLayout& layout,
+                                                   const float* positions)
+    : t_(shape.spec, layout),
       slots_(shape.slots),
       learned_(shape.spec.encoding == Encoding::learned),
       scale_(1 / std::sqrt(static_cast<float>(shape.spec.key_size()))),

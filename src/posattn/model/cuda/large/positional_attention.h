@@ -14,7 +14,8 @@ namespace posattn::cuda {
 class LargePositionalAttention {
  public:
   // `positions`: P by formula, or null.
-  LargePositionalAttention(const FleetShape& shape, const float* positions);
+  LargePositionalAttention(const FleetShape& shape, const FoldedLayout& layout,
+                           const float* positions);
   static int64_t bytes(const FleetShape& shape);
 
   void enqueue(const FoldingStep& step);

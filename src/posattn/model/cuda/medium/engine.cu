@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/stream.h"
@@ -15,33 +16,47 @@
 namespace posattn::cuda {
 namespace {
 
+// Whether x is formed (medium/layer.h).
+FoldedLayout layout_of(const ModelSpec& spec) {
+  return FoldedLayout(spec, spec.attention == AttentionSource::data || spec.positions_in_input);
+}
+
 medium::Layer sized_layer(const FleetShape& shape, const FoldedLayout& layout, int l) {
   medium::Layer layer;
   layer.slots = shape.slots;
   layer.samples = static_cast<int>(shape.sample_stride());
   layer.nodes = layout.nodes;
+  layer.from_data = layout.from_data;
+  layer.real_nodes = shape.spec.real_nodes;
   layer.folded_size = layout.size();
   layer.maps = layout.maps(l);
   layer.constant = layout.constant(l);
   layer.attention = layout.attention(l);
+  layer.scores = layout.scores(l);
+  layer.score_bias = layout.score_bias(l);
+  layer.entry = layout.entry();
+  layer.rectified = l > 0;
   return layer;
 }
 
 // How many numbers the engine keeps, of all slots.
 struct Sizes {
   explicit Sizes(const FleetShape& shape) {
-    const FoldedLayout layout(shape.spec);
+    const FoldedLayout layout = layout_of(shape.spec);
     groups = medium::groups(sized_layer(shape, layout, 0), shape.precision);
     folded = shape.slots * layout.size();
-    rows = shape.slots * shape.sample_stride() * layout.nodes * medium::columns;
+    const int64_t samples = shape.slots * shape.sample_stride();
+    rows = samples * layout.nodes * medium::columns;
+    attention = layout.from_data ? samples * medium::kept_operands(layout.nodes) : 0;
     partials = std::max(folded * groups, shape.slots * product_workspace);
-    bytes = sizeof(float) * (2 * folded + layout.depth * rows + partials) +
-            sizeof(double) * shape.slots * groups;
+    bytes = sizeof(float) * (2 * folded + (layout.depth + layout.forms_input) * rows + partials) +
+            sizeof(uint4) * layout.depth * attention + sizeof(double) * shape.slots * groups;
   }
-  int groups;        // of a slot
-  int64_t folded;    // weights
-  int64_t rows;      // activations of a layer
-  int64_t partials;  // partial gradients; while there are none, workspace of attention's products
+  int groups;         // of a slot
+  int64_t folded;     // weights
+  int64_t rows;       // activations of a layer
+  int64_t attention;  // operands of a layer's attention from data
+  int64_t partials;   // partial gradients; while there are none, workspace of attention's products
   int64_t bytes;
 };
 
@@ -49,64 +64,81 @@ class FusedMediumEngine : public StepEngine {
  public:
   explicit FusedMediumEngine(const FleetShape& shape)
       : shape_(shape),
-        layout_(shape.spec),
+        layout_(layout_of(shape.spec)),
         sizes_(shape),
         positions_(positions_table(shape.spec)),
-        folding_(shape),
-        attention_(shape, positions_.data()),
+        folding_(shape, layout_, positions_.data()),
         folded_(sizes_.folded),
         folded_gradients_(sizes_.folded),
-        rows_(layout_.depth * sizes_.rows),
+        rows_((layout_.depth + layout_.forms_input) * sizes_.rows),
+        kept_attention_(layout_.depth * sizes_.attention),
         partials_(sizes_.partials),
-        losses_(int64_t{1} * shape.slots * sizes_.groups) {}
+        losses_(int64_t{1} * shape.slots * sizes_.groups) {
+    if (!layout_.from_data) attention_.emplace(shape, layout_, positions_.data());
+  }
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
                cudaStream_t stream) override {
     const FoldingStep folding = {
         data.slots, parameters,       folded_.data(), folded_gradients_.data(),
         gradients,  partials_.data(), stream};
-    FoldingStep attention = folding;
-    attention.stream = aside_.get();
-    begin_.record(stream);
-    aside_.wait_for(begin_);
-    attention_.enqueue(attention);
-    done_.record(attention.stream);
-    folding_.enqueue_fold(folding);
-    check(cudaStreamWaitEvent(stream, done_.get(), 0), "cudaStreamWaitEvent");
+    beside(
+        folding, [&](const FoldingStep& step) { attention_->enqueue(step); },
+        [&] { folding_.enqueue_fold(folding); });
 
-    medium::enqueue_first_forward(layer(data, 0), stream);
-    for (int l = 1; l < layout_.depth; ++l) {
-      medium::enqueue_forward(layer(data, l), shape_.precision, stream);
+    layout_.forms_input ? medium::enqueue_entry_forward(layer(data, 0), x(), stream)
+                        : medium::enqueue_first_forward(layer(data, 0), stream);
+    for (int l = layout_.forms_input ? 0 : 1; l < layout_.depth; ++l) {
+      layout_.from_data ? medium::enqueue_data_forward(layer(data, l), stream)
+                        : medium::enqueue_forward(layer(data, l), shape_.precision, stream);
     }
     // In fp32 whatever the precision: the rows are not rounded.
     enqueue_large_decoder(decoder(data), Precision::fp32, stream);
-    for (int l = layout_.depth - 1; l > 0; --l) {
-      medium::enqueue_backward(layer(data, l), shape_.precision, stream);
+    for (int l = layout_.depth - 1; l >= (layout_.forms_input ? 0 : 1); --l) {
+      layout_.from_data ? medium::enqueue_data_backward(layer(data, l), stream)
+                        : medium::enqueue_backward(layer(data, l), shape_.precision, stream);
     }
-    medium::enqueue_first_backward(layer(data, 0), shape_.precision, stream);
+    layout_.forms_input
+        ? medium::enqueue_entry_backward(layer(data, 0), x(), shape_.precision, stream)
+        : medium::enqueue_first_backward(layer(data, 0), shape_.precision, stream);
     enqueue_sum_groups(data.slots, shape_.slots, partials_.data(), folded_gradients_.data(),
                        sizes_.groups, 1, layout_.size(), stream,
                        {losses_.data(), sizes_.groups, losses});
 
-    begin_.record(stream);
-    aside_.wait_for(begin_);
-    attention_.enqueue_gradient(attention);
-    done_.record(attention.stream);
-    folding_.enqueue_unfold(folding);
-    check(cudaStreamWaitEvent(stream, done_.get(), 0), "cudaStreamWaitEvent");
+    beside(
+        folding, [&](const FoldingStep& step) { attention_->enqueue_gradient(step); },
+        [&] { folding_.enqueue_unfold(folding); });
   }
 
   const char* name() const override { return "fused-medium"; }
 
  private:
+  // Attention from positions and folding know nothing of each other: one beside the other.
+  template <class Attention, class Folding>
+  void beside(const FoldingStep& step, Attention attention, Folding folding) {
+    if (!attention_) return folding();
+    FoldingStep there = step;
+    there.stream = aside_.get();
+    begin_.record(step.stream);
+    aside_.wait_for(begin_);
+    attention(there);
+    done_.record(there.stream);
+    folding();
+    check(cudaStreamWaitEvent(step.stream, done_.get(), 0), "cudaStreamWaitEvent");
+  }
+
   // What layer l makes, relu(u); on the way back the layer's errors are put there.
   float* rows(int l) { return rows_.data() + l * sizes_.rows; }
+  // x where it is formed, then its errors.
+  float* x() { return rows(layout_.depth); }
 
   medium::Layer layer(const StepData& data, int l) {
     medium::Layer layer = sized_layer(shape_, layout_, l);
     layer.steps = data.slots;
     layer.inputs = data.inputs;
     if (l > 0) layer.rows = layer.previous_errors = rows(l - 1);
+    if (l == 0 && layout_.forms_input) layer.rows = layer.previous_errors = x();
+    layer.kept_attention = kept_attention_.data() + l * sizes_.attention;
     layer.folded = folded_.data();
     layer.output = rows(l);
     layer.errors = rows(l);
@@ -128,25 +160,28 @@ class FusedMediumEngine : public StepEngine {
   const Sizes sizes_;
   DeviceBuffer<float> positions_;  // P by formula
   medium::Folding folding_;
-  LargePositionalAttention attention_;
-  // Attention and folding know nothing of each other: these do attention meanwhile.
+  std::optional<LargePositionalAttention> attention_;
   Stream aside_{Stream::independent};
   Event begin_, done_;
   DeviceBuffer<float> folded_, folded_gradients_;
   DeviceBuffer<float> rows_;
+  DeviceBuffer<uint4> kept_attention_;
   DeviceBuffer<float> partials_;
   DeviceBuffer<double> losses_;
 };
 
 }  // namespace
 
-bool fused_medium_supports(const ModelSpec& spec) {
+bool fused_medium_supports(const ModelSpec& spec, Precision precision) {
   using S = ModelSpec;  // absent biases are zeros
-  return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::encoding,
-                    &S::encoding_size, &S::rope, &S::direct_attention, &S::width, &S::heads,
-                    &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases) &&
-         spec.attention == AttentionSource::positions && !spec.positions_in_input &&
-         spec.input_size() == 1 && spec.width == medium::columns &&
+  const bool from_positions = spec.attention == AttentionSource::positions;
+  const bool from_data =
+      spec.attention == AttentionSource::data && !spec.rope && precision == Precision::tf32;
+  const bool learned_input = spec.positions_in_input && spec.encoding == Encoding::learned;
+  return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
+                    &S::encoding, &S::encoding_size, &S::rope, &S::direct_attention, &S::width,
+                    &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases) &&
+         (from_positions || from_data) && !learned_input && spec.width == medium::columns &&
          spec.mlp_width == medium::columns && spec.heads == medium::heads && spec.mlp_depth == 2 &&
          spec.nodes() >= medium::fewest_nodes && spec.nodes() <= medium::most_nodes;
 }
@@ -156,12 +191,14 @@ std::unique_ptr<StepEngine> make_fused_medium(const FleetShape& shape) {
 }
 
 int64_t fused_medium_shared_bytes(const ModelSpec& spec) {
-  return medium::shared_bytes(spec.nodes());
+  return spec.attention == AttentionSource::data ? medium::data_shared_bytes(spec.nodes())
+                                                 : medium::shared_bytes(spec.nodes());
 }
 
 int64_t fused_medium_bytes(const FleetShape& shape) {
-  return Sizes(shape).bytes + medium::Folding::bytes(shape) +
-         LargePositionalAttention::bytes(shape);
+  const bool from_data = shape.spec.attention == AttentionSource::data;
+  return Sizes(shape).bytes + medium::Folding::bytes(shape, layout_of(shape.spec)) +
+         (from_data ? 0 : LargePositionalAttention::bytes(shape));
 }
 
 }  // namespace posattn::cuda

@@ -1,5 +1,5 @@
-// The fused engine for the paper's positional model with more nodes than the small one takes: 10
-// to 80 of them, width and hidden width 64, two heads. For .cu files.
+// The fused engine for the paper's models with more nodes than the small ones take: 10 to 80 of
+// them, width and hidden width 64, two heads; attention from data in tf32 alone. For .cu files.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace posattn::cuda {
 
-bool fused_medium_supports(const ModelSpec& spec);
+bool fused_medium_supports(const ModelSpec& spec, Precision precision);
 std::unique_ptr<StepEngine> make_fused_medium(const FleetShape& shape);
 int64_t fused_medium_bytes(const FleetShape& shape);
 // Shared memory that a block of its kernels takes at most; for models it supports.

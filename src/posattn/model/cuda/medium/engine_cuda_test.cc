@@ -44,7 +44,7 @@ double tolerance(Precision precision) { return precision == Precision::fp32 ? 2e
 
 void check_case(const Case& c, Precision precision) {
   const ModelSpec spec = spec_of(c);
-  ASSERT_TRUE(fused_medium_supports(spec));
+  ASSERT_TRUE(fused_medium_supports(spec, precision));
   check_engine({spec, 1, c.samples, precision}, {random_slot(spec, 1, c.samples, c.length)},
                tolerance(precision), make_fused_medium);
 }
@@ -75,6 +75,47 @@ const std::vector<Case> cases = {
     {.name = "direct", .length = 12, .preset = "positional-direct", .precision = tf32},
     {.name = "rope", .rope = true, .precision = tf32},
     {.name = "two_scratch", .length = 9, .scratch_nodes = 2, .precision = tf32},
+    {.name = "positions_in_input", .length = 20, .depth = 3, .preset = "m1"},
+    {.name = "random_in_input",
+     .length = 12,
+     .preset = "m1",
+     .encoding = Encoding::random,
+     .precision = tf32},
+    // Attention from data, the same numbers of nodes.
+    {.name = "data_9", .length = 8, .samples = 17, .preset = "m2", .precision = tf32},
+    {.name = "data_alone", .length = 12, .preset = "m2", .precision = tf32},
+    {.name = "data_sinusoidal",
+     .length = 12,
+     .preset = "standard",
+     .encoding = Encoding::sinusoidal,
+     .precision = tf32},
+    {.name = "data_10",
+     .length = 9,
+     .depth = 3,
+     .samples = 16,
+     .preset = "standard",
+     .precision = tf32},
+    {.name = "data_16", .length = 15, .samples = 9, .preset = "standard", .precision = tf32},
+    {.name = "data_17", .length = 16, .samples = 9, .preset = "standard", .precision = tf32},
+    {.name = "data_32", .length = 31, .samples = 5, .preset = "standard", .precision = tf32},
+    {.name = "data_33",
+     .length = 32,
+     .depth = 3,
+     .samples = 6,
+     .preset = "standard",
+     .precision = tf32},
+    {.name = "data_18", .length = 17, .samples = 8, .preset = "standard", .precision = tf32},
+    {.name = "data_49", .length = 48, .samples = 3, .preset = "standard", .precision = tf32},
+    {.name = "data_65", .length = 64, .samples = 3, .preset = "standard", .precision = tf32},
+    {.name = "data_72", .length = 71, .samples = 2, .preset = "standard", .precision = tf32},
+    {.name = "data_80", .length = 79, .samples = 1, .preset = "standard", .precision = tf32},
+    {.name = "data_one_layer", .length = 12, .depth = 1, .preset = "standard", .precision = tf32},
+    {.name = "data_no_biases", .length = 12, .preset = "standard-no-bias", .precision = tf32},
+    {.name = "data_two_scratch",
+     .length = 9,
+     .preset = "standard",
+     .scratch_nodes = 2,
+     .precision = tf32},
 };
 INSTANTIATE_TEST_SUITE_P(Specs, FusedMedium, ::testing::ValuesIn(cases),
                          [](const auto& tested) { return tested.param.name; });
@@ -88,6 +129,14 @@ TEST_P(FusedMediumPrecision, SlotsDoNotDependOnEachOther) {
                {random_slot(spec, 6, 27, 17), random_slot(spec, 7, 0, 17),
                 random_slot(spec, 8, 3, 9), random_slot(spec, 9, 14, 3)},
                tolerance(GetParam()), make_fused_medium);
+}
+
+TEST(FusedMediumData, SlotsDoNotDependOnEachOther) {
+  const ModelSpec spec = spec_of({.length = 17, .preset = "standard"});
+  check_engine({spec, 4, 27, tf32},
+               {random_slot(spec, 6, 27, 17), random_slot(spec, 7, 0, 17),
+                random_slot(spec, 8, 3, 9), random_slot(spec, 9, 14, 3)},
+               tolerance(tf32), make_fused_medium);
 }
 
 // Halves have a short range: weights of other magnitudes must not leave it.
@@ -108,15 +157,22 @@ INSTANTIATE_TEST_SUITE_P(Precisions, FusedMediumPrecision,
                          });
 
 TEST(FusedMediumSupport, NamesItsShapes) {
-  EXPECT_TRUE(fused_medium_supports(spec_of({.length = 9})));
-  EXPECT_FALSE(fused_medium_supports(spec_of({.length = 8})));
-  EXPECT_TRUE(fused_medium_supports(spec_of({.length = 79})));
-  EXPECT_FALSE(fused_medium_supports(spec_of({.length = 80})));
-  EXPECT_FALSE(fused_medium_supports(spec_of({.preset = "standard"})));
-  EXPECT_FALSE(fused_medium_supports(spec_of({.preset = "m1"})));
+  const auto supports = [](const ModelSpec& spec) {
+    return fused_medium_supports(spec, Precision::fp32);
+  };
+  EXPECT_TRUE(supports(spec_of({.length = 8})));
+  EXPECT_FALSE(supports(spec_of({.length = 7})));
+  EXPECT_TRUE(supports(spec_of({.length = 79})));
+  EXPECT_FALSE(supports(spec_of({.length = 80})));
+  EXPECT_FALSE(supports(spec_of({.preset = "standard"})));
+  EXPECT_TRUE(fused_medium_supports(spec_of({.preset = "standard"}), tf32));
+  EXPECT_TRUE(supports(spec_of({.preset = "m1"})));
+  EXPECT_FALSE(supports(spec_of({.preset = "m1", .encoding = Encoding::learned})));
+  EXPECT_FALSE(supports(spec_of({.preset = "m3"})));
+  EXPECT_FALSE(fused_medium_supports(spec_of({.preset = "m4"}), tf32));
   ModelSpec spec = spec_of({});
   spec.heads = 4;
-  EXPECT_FALSE(fused_medium_supports(resolve(spec)));
+  EXPECT_FALSE(supports(resolve(spec)));
 }
 
 }  // namespace

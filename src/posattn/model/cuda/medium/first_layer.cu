@@ -183,8 +183,7 @@ void enqueue_first_forward(const Layer& layer, cudaStream_t stream) {
 
 void enqueue_first_backward(const Layer& layer, Precision precision, cudaStream_t stream) {
   launch(medium_first_backward_kernel, dim3(groups(layer, precision), layer.slots), dim3(threads),
-         chunk_bytes(layer.nodes, 1 + 2 * heads), stream, layer,
-         group_samples(layer.nodes, precision));
+         chunk_bytes(layer.nodes, 1 + 2 * heads), stream, layer, group_samples(layer, precision));
 }
 
 }  // namespace posattn::cuda::medium

@@ -7,6 +7,23 @@
 
 namespace posattn::cuda::medium {
 
+__device__ inline void write_zeros(float* to, int count, int threads) {
+  for (int at = static_cast<int>(threadIdx.x); at < count; at += threads) to[at] = 0;
+}
+
+// The threads' sums of their columns (Rows of rows.cuh), added up in order. `shared` holds
+// threads * 4 floats.
+template <int threads>
+__device__ inline void store_column_sums(float* to, float* shared, float4 sums) {
+  const int thread = static_cast<int>(threadIdx.x);
+  reinterpret_cast<float4*>(shared)[thread] = sums;
+  __syncthreads();
+  if (thread >= columns) return;
+  float sum = 0;
+  for (int row = 0; row < threads / 16; ++row) sum += shared[row * columns + thread];
+  to[thread] = sum;
+}
+
 // sum = Y^T X over the rows of tiles, 64 x 64.
 template <bool exact, int node_tiles>
 struct MapGradient {

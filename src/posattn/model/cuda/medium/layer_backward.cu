@@ -21,22 +21,6 @@ constexpr int buffers = Sizes::shared_bytes(5, 0) <= most_shared_bytes ? 5 : 4;
 template <class Sizes>
 constexpr bool ahead = Sizes::shared_bytes(buffers<Sizes>, 2) <= most_shared_bytes;
 
-// The threads' sums of their columns, added up in order. `shared` holds threads * 4 floats.
-template <int threads>
-__device__ inline void store_column_sums(float* to, float* shared, float4 sums) {
-  const int thread = static_cast<int>(threadIdx.x);
-  reinterpret_cast<float4*>(shared)[thread] = sums;
-  __syncthreads();
-  if (thread >= columns) return;
-  float sum = 0;
-  for (int row = 0; row < threads / 16; ++row) sum += shared[row * columns + thread];
-  to[thread] = sum;
-}
-
-__device__ inline void write_zeros(float* to, int count, int threads) {
-  for (int at = static_cast<int>(threadIdx.x); at < count; at += threads) to[at] = 0;
-}
-
 // One block: a group of a slot.
 template <bool exact, int node_tiles>
 __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
@@ -177,6 +161,7 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
     add_scaled(ds[0], products[0], dv_down * maps.v_scale.down);
     add_scaled(ds[1], products[1], dv_down * maps.v_scale.down);
     float* to = layer.previous_errors + place + at.column + 2 * (here & 3);
+    const bool everywhere = !layer.rectified;
     const Half* signs = s + at.column + 2 * (here & 3);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -190,7 +175,8 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
           const auto positive = *reinterpret_cast<const uint32_t*>(signs + row * stride + column);
           const float* x = &ds[pair][n][2 * half];
           *reinterpret_cast<float2*>(to + row * columns + column) =
-              make_float2((positive & 0xffffu) != 0 ? x[0] : 0, positive >> 16 != 0 ? x[1] : 0);
+              make_float2(everywhere || (positive & 0xffffu) != 0 ? x[0] : 0,
+                          everywhere || positive >> 16 != 0 ? x[1] : 0);
         }
       }
     }
@@ -208,15 +194,16 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
 
 // About twenty samples: 1000 samples of ten runs then keep all multiprocessors of a large GPU at
 // work, and partial gradients are few.
-int group_samples(int nodes, Precision precision) {
-  const int samples = with_sizes(nodes, precision, [&]<bool exact, int node_tiles>() {
-    return Sizes<exact, node_tiles>::rows / nodes;
+int group_samples(const Layer& layer, Precision precision) {
+  if (layer.from_data) return data_group_samples(layer.nodes);
+  const int samples = with_sizes(layer.nodes, precision, [&]<bool exact, int node_tiles>() {
+    return Sizes<exact, node_tiles>::rows / layer.nodes;
   });
   return (20 + samples / 2) / samples * samples;
 }
 
 int groups(const Layer& layer, Precision precision) {
-  return static_cast<int>(ceil_div(layer.samples, group_samples(layer.nodes, precision)));
+  return static_cast<int>(ceil_div(layer.samples, group_samples(layer, precision)));
 }
 
 int64_t shared_bytes(int nodes) {
@@ -237,7 +224,7 @@ void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stre
     const auto kernel = &medium_backward_kernel<exact, node_tiles>;
     allow_shared_bytes(kernel, bytes);
     launch(kernel, dim3(groups(layer, precision), layer.slots), dim3(S::threads), bytes, stream,
-           layer, samples, group_samples(layer.nodes, precision));
+           layer, samples, group_samples(layer, precision));
   });
 }
 

@@ -78,6 +78,29 @@ __device__ inline uint32_t get_largest(const uint32_t* slots, int lane) {
   return warp_maximum(lane < warps ? slots[lane] : 0);
 }
 
+// A matrix of weights in shared memory. There is a barrier in it, after which `slots` (32 of them)
+// are read until the next one.
+template <bool exact, int threads, int plane>
+__device__ inline Scale load_map(Half* shared, uint32_t* slots, const float* weights, int warp,
+                                 int lane) {
+  using Matrix = Rows<threads, columns>;
+  float4 x[Matrix::count];
+  uint32_t most = 0;
+#pragma unroll
+  for (int j = 0; j < Matrix::count; ++j) {
+    x[j] = Matrix::load(weights, columns, j);
+    most = largest_of(most, x[j]);
+  }
+  put_largest(slots, most, warp, lane);
+  __syncthreads();
+  const Scale scale = scale_of(get_largest<threads / 32>(slots, lane));
+#pragma unroll
+  for (int j = 0; j < Matrix::count; ++j) {
+    Matrix::template store<exact, plane>(shared, x[j], scale.up, j);
+  }
+  return scale;
+}
+
 // The weights of a slot's layer in shared memory, made once a block.
 struct Maps {
   Half *m, *v, *p;
@@ -86,25 +109,11 @@ struct Maps {
 template <bool exact, int threads>
 __device__ inline Maps load_maps(Half* shared, uint32_t* slots, const float* weights, int warp,
                                  int lane) {
-  constexpr int warps = threads / 32;
-  using Matrix = Rows<threads, columns>;
   Maps maps = {shared, shared + matrix_halves, shared + 2 * matrix_halves, {}, {}, {}};
 #pragma unroll 1
   for (int i = 0; i < 3; ++i) {
-    float4 x[Matrix::count];
-    uint32_t most = 0;
-#pragma unroll
-    for (int j = 0; j < Matrix::count; ++j) {
-      x[j] = Matrix::load(weights + i * columns * columns, columns, j);
-      most = largest_of(most, x[j]);
-    }
-    put_largest(slots + 32 * i, most, warp, lane);
-    __syncthreads();
-    const Scale scale = scale_of(get_largest<warps>(slots + 32 * i, lane));
-#pragma unroll
-    for (int j = 0; j < Matrix::count; ++j) {
-      Matrix::template store<exact, maps_plane>(shared + i * matrix_halves, x[j], scale.up, j);
-    }
+    const Scale scale = load_map<exact, threads, maps_plane>(
+        shared + i * matrix_halves, slots + 32 * i, weights + i * columns * columns, warp, lane);
     if (i == 0) maps.m_scale = scale;
     if (i == 1) maps.v_scale = scale;
     if (i == 2) maps.p_scale = scale;

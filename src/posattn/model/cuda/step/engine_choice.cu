@@ -13,16 +13,23 @@ namespace {
 
 struct FusedEngine {
   EngineKind kind;
-  bool (*supports)(const ModelSpec& spec);
+  bool (*supports)(const ModelSpec& spec, Precision precision);
   int64_t (*shared_bytes)(const ModelSpec& spec);
 };
 
+template <bool (*supports)(const ModelSpec& spec)>
+bool in_any_precision(const ModelSpec& spec, Precision /*precision*/) {
+  return supports(spec);
+}
+
 // The fastest first.
 constexpr FusedEngine fused_engines[] = {
-    {EngineKind::fused_positional, fused_positional_supports, fused_positional_shared_bytes},
-    {EngineKind::fused_standard, fused_standard_supports, fused_standard_shared_bytes},
+    {EngineKind::fused_positional, in_any_precision<fused_positional_supports>,
+     fused_positional_shared_bytes},
+    {EngineKind::fused_standard, in_any_precision<fused_standard_supports>,
+     fused_standard_shared_bytes},
     {EngineKind::fused_medium, fused_medium_supports, fused_medium_shared_bytes},
-    {EngineKind::fused_large, fused_large_supports, fused_large_shared_bytes},
+    {EngineKind::fused_large, in_any_precision<fused_large_supports>, fused_large_shared_bytes},
 };
 
 }  // namespace
@@ -43,7 +50,8 @@ const char* engine_name(EngineKind kind) {
   return "general";
 }
 
-EngineKind choose_engine(const ModelSpec& spec, Path path, const DeviceLimits& limits) {
+EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
+                         const DeviceLimits& limits) {
   if (!general_supports(spec)) {  // nor does any other
     throw Error(ExitCode::configuration, "a routed model on the GPU", "a model with scores",
                 "routes are not trained; use the CPU");
@@ -51,7 +59,7 @@ EngineKind choose_engine(const ModelSpec& spec, Path path, const DeviceLimits& l
   if (path == Path::plain) return EngineKind::general;
   bool known = false;
   for (const FusedEngine& engine : fused_engines) {
-    if (!engine.supports(spec)) continue;
+    if (!engine.supports(spec, precision)) continue;
     known = true;
     if (engine.shared_bytes(spec) <= limits.shared_bytes) return engine.kind;
   }
@@ -77,7 +85,8 @@ std::vector<EngineRange> paper_engines(const DeviceLimits& limits) {
       ModelSpec spec;
       apply_preset(preset, spec);
       spec.real_nodes = nodes;
-      const EngineKind kind = choose_engine(resolve(spec), Path::automatic, limits);
+      const EngineKind kind =
+          choose_engine(resolve(spec), Precision::tf32, Path::automatic, limits);
       if (nodes > 2 && ranges.back().kind == kind) {
         ranges.back().last_nodes = nodes;
       } else {

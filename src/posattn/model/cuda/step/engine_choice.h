@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "posattn/kernels/cuda/device_limits.h"
+#include "posattn/kernels/cuda/fleet.h"
 #include "posattn/model/network.h"
 #include "posattn/model/spec.h"
 
@@ -16,7 +17,8 @@ const char* engine_name(EngineKind kind);  // "general", "fused-positional", ...
 
 // Path::plain: general. Path::folded: a fused engine, or Error(configuration) where none fits.
 // Path::automatic: a fused engine where one fits, else general.
-EngineKind choose_engine(const ModelSpec& spec, Path path, const DeviceLimits& limits);
+EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
+                         const DeviceLimits& limits);
 
 // The engine of a preset with the paper's sizes at first to last real nodes.
 struct EngineRange {
@@ -25,7 +27,7 @@ struct EngineRange {
   EngineKind kind;
   bool operator==(const EngineRange&) const = default;
 };
-// Of the positional and the standard model up to the paper's 64 nodes.
+// Of the positional and the standard model up to the paper's 64 nodes, in tf32, the default.
 std::vector<EngineRange> paper_engines(const DeviceLimits& limits);
 
 }  // namespace posattn::cuda

@@ -9,7 +9,7 @@
 namespace posattn::cuda {
 
 std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path) {
-  switch (choose_engine(shape.spec, path, device_limits())) {
+  switch (choose_engine(shape.spec, shape.precision, path, device_limits())) {
     case EngineKind::fused_positional:
       return make_fused_positional(shape);
     case EngineKind::fused_standard:
@@ -25,7 +25,7 @@ std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path)
 }
 
 int64_t step_engine_bytes(const FleetShape& shape, Path path) {
-  switch (choose_engine(shape.spec, path, device_limits())) {
+  switch (choose_engine(shape.spec, shape.precision, path, device_limits())) {
     case EngineKind::fused_positional:
       return fused_positional_bytes(shape);
     case EngineKind::fused_standard:

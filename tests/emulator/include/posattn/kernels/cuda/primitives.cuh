@@ -111,6 +111,15 @@ inline void load_matrices(uint32_t (&out)[4], const void* row) {
   emulator::meet_warp(emulator::Collective::matrices);
 }
 
+inline uint32_t transpose_matrix(uint32_t pair) {
+  const uint32_t* all = emulator::exchange(emulator::Collective::shuffle, pair);
+  const int g = emulator::lane_index() / 4, t = emulator::lane_index() % 4;
+  const auto element = [&](int row, int column) {
+    return all[4 * row + column / 2] >> 16 * (column % 2) & 0xffffu;
+  };
+  return element(2 * t, g) | element(2 * t + 1, g) << 16;
+}
+
 inline uint32_t warp_maximum(uint32_t x) {
   const uint32_t* all = emulator::exchange(emulator::Collective::shuffle, x);
   for (int lane = 0; lane < emulator::warp_lanes(); ++lane) x = all[lane] > x ? all[lane] : x;
