@@ -37,7 +37,7 @@ FoldedTensors::FoldedTensors(const ModelSpec& spec, const FoldedLayout& folded)
   second = map(names::mlp_map(1));
   if (direct_attention) {
     direct_scores = tensor(0, names::scores);
-  } else {
+  } else if (spec.has_query_key()) {
     query_key = map(names::query_key);
   }
   if (spec.stores_positions()) stored_positions = layout.at(names::positions).offset;

@@ -162,10 +162,10 @@ class FusedLargeEngine : public StepEngine {
 
 bool fused_large_supports(const ModelSpec& spec) {
   using S = ModelSpec;  // absent biases are zeros
-  const bool known =
-      knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
-                 &S::encoding, &S::encoding_size, &S::rope, &S::direct_attention, &S::width,
-                 &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases);
+  const bool known = knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention,
+                                &S::positions_in_input, &S::encoding, &S::encoding_size, &S::rope,
+                                &S::direct_attention, &S::relative_attention, &S::reach, &S::width,
+                                &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases);
   const bool from_positions = spec.attention == AttentionSource::positions;
   const bool from_data = spec.attention == AttentionSource::data && !spec.rope;
   const bool learned_input = spec.positions_in_input && spec.encoding == Encoding::learned;

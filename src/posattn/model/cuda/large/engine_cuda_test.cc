@@ -77,6 +77,7 @@ const std::vector<Case> cases = {
      .depth = 3,
      .encoding = Encoding::learned},
     {.name = "direct", .preset = "positional-direct", .length = 12, .depth = 3},
+    {.name = "relative", .preset = "relative", .length = 12, .depth = 3},
     {.name = "rope", .preset = "positional", .length = 10, .rope = true},
     {.name = "rope_even", .preset = "positional", .length = 11, .rope = true},
     {.name = "no_scratch", .preset = "positional", .length = 16, .scratch_nodes = 0},

@@ -2,6 +2,7 @@
 
 #include "posattn/model/cuda/large/positional_attention.h"
 #include "posattn/model/cuda/step/position_tables.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::cuda {
 namespace {
@@ -197,7 +198,7 @@ dim3 pair_blocks(const QueryKeyShape& shape, int slots) {
 
 int64_t query_key_floats(const FleetShape& shape) {
   const ModelSpec& spec = shape.spec;
-  if (spec.direct_attention) return 0;
+  if (!spec.has_query_key()) return 0;
   return int64_t{2} * shape.slots * spec.depth * spec.nodes() * spec.heads * spec.key_size();
 }
 int64_t score_floats(const FleetShape& shape) {
@@ -213,14 +214,24 @@ LargePositionalAttention::LargePositionalAttention(const FleetShape& shape,
                                                    const float* positions)
     : t_(shape.spec, layout),
       slots_(shape.slots),
-      learned_(shape.spec.encoding == Encoding::learned),
+      learned_(shape.spec.encoding == Encoding::learned && shape.spec.has_query_key()),
+      relative_(shape.spec.relative_attention),
+      relative_shape_{shape.spec.real_nodes, shape.spec.scratch_nodes, shape.spec.reach},
       scale_(1 / std::sqrt(static_cast<float>(shape.spec.key_size()))),
       attention_layer_(t_.later_places.attention - t_.first_places.attention),
       positions_(positions),
       rotation_(rotation_table(shape.spec)),
       query_key_(query_key_floats(shape)),
       dquery_key_(query_key_floats(shape)),
-      dscores_(score_floats(shape)) {}
+      dscores_(score_floats(shape)) {
+  if (!relative_) return;
+  const ParameterLayout parameters(shape.spec);
+  const auto offset = [&](std::string_view name) {
+    return parameters.at(names::of_layer(0, name)).offset;
+  };
+  distances_ = offset(names::relative_scores);
+  if (shape.spec.scratch_nodes > 0) scratch_ = offset(names::scratch_scores);
+}
 
 int64_t LargePositionalAttention::bytes(const FleetShape& shape) {
   return (2 * query_key_floats(shape) + score_floats(shape)) * static_cast<int64_t>(sizeof(float));
@@ -250,6 +261,8 @@ void LargePositionalAttention::enqueue(const FoldingStep& step) {
   Scores<const float> scores{attention.data, attention.slot, attention.layer};
   if (t_.direct_attention) {
     scores = {step.parameters + t_.direct_scores, t_.parameter_stride, t_.layer_stride};
+  } else if (relative_) {
+    relative_scores(step);
   } else {
     Product map;  // P [Wq; Wk]^T
     map.rows = t_.nodes;
@@ -293,6 +306,7 @@ void LargePositionalAttention::enqueue_gradient(const FoldingStep& step) {
          Scores<const float>{step.folded_gradients + place, t_.folded_size, attention_layer_},
          dscores);
   if (t_.direct_attention) return;
+  if (relative_) return relative_scores_gradient(step);
 
   Product product;  // dQ = dS K / sqrt(d_k), dK = dS^T Q / sqrt(d_k)
   product.rows = product.depth = t_.nodes;
@@ -321,6 +335,30 @@ void LargePositionalAttention::enqueue_gradient(const FoldingStep& step) {
                         t_.layer_stride);
   multiply(dweight, step);
   if (learned_) learned_positions_gradient(step);
+}
+
+template <class T>
+RelativeTables<T> LargePositionalAttention::relative_tables(T* base, int layer) const {
+  T* of_layer = base + layer * t_.layer_stride;
+  return {of_layer + distances_, scratch_ < 0 ? nullptr : of_layer + scratch_, t_.parameter_stride};
+}
+
+void LargePositionalAttention::relative_scores(const FoldingStep& step) {
+  for (int l = 0; l < t_.depth; ++l) {
+    const Rows<float> scores = {step.folded + t_.first_places.attention + l * attention_layer_,
+                                t_.folded_size, t_.nodes};
+    enqueue_relative_scores(slots_, t_.heads, relative_shape_, relative_tables(step.parameters, l),
+                            scores, step.slots, step.stream);
+  }
+}
+
+void LargePositionalAttention::relative_scores_gradient(const FoldingStep& step) {
+  const int64_t layer = int64_t{1} * t_.heads * t_.nodes * t_.nodes;
+  for (int l = 0; l < t_.depth; ++l) {
+    const Rows<float> dscores = {dscores_.data() + l * layer, t_.depth * layer, t_.nodes};
+    enqueue_relative_scores_gradient(slots_, t_.heads, relative_shape_, dscores,
+                                     relative_tables(step.gradients, l), step.slots, step.stream);
+  }
 }
 
 // dP = the sum over layers of [dQ | dK] [Wq; Wk]: one product, whose inner index is (layer,

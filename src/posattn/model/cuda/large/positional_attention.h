@@ -5,6 +5,7 @@
 #pragma once
 
 #include "posattn/kernels/cuda/product.h"
+#include "posattn/kernels/cuda/relative.h"
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/folding/plan.h"
 #include "posattn/model/cuda/large/folding.h"
@@ -26,15 +27,22 @@ class LargePositionalAttention {
   int64_t query_key_columns() const { return int64_t{2} * t_.heads * t_.encoding_size; }
   Matrix<float> query_key_heads(float* base, bool keys) const;
   Matrix<const float> positions(const FoldingStep& step) const;
+  // Scores by distance, and their gradient; of layer l the tables of `base`.
+  void relative_scores(const FoldingStep& step);
+  void relative_scores_gradient(const FoldingStep& step);
+  template <class T>
+  RelativeTables<T> relative_tables(T* base, int layer) const;
   // A product for each layer.
   void multiply(Product product, const FoldingStep& step) const;
   void learned_positions_gradient(const FoldingStep& step);
 
   FoldedTensors t_;
   int slots_;
-  bool learned_;
-  float scale_;              // 1 / sqrt(d_k)
-  int64_t attention_layer_;  // from a layer's A to the next one's
+  bool learned_, relative_;
+  plain::RelativeShape relative_shape_;
+  int64_t distances_ = 0, scratch_ = -1;  // offsets of layer 0's tables; -1: no scratch node
+  float scale_;                           // 1 / sqrt(d_k)
+  int64_t attention_layer_;               // from a layer's A to the next one's
   const float* positions_;
   DeviceBuffer<float> rotation_;  // RoPE's table [nodes, d_k]
   // [slots, depth, nodes, query_key_columns]: of each head queries, then keys

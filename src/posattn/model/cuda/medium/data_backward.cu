@@ -6,6 +6,7 @@
 //   ds = du M + dv V + sum over heads of (y G^T + y' G + column sums of dS g^T).
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/medium/data_gradient.cuh"
+#include "posattn/model/cuda/medium/data_softmax.cuh"
 #include "posattn/model/cuda/medium/gradient.cuh"
 #include "posattn/model/cuda/medium/launch.h"
 
@@ -26,32 +27,6 @@ constexpr int score_operands() {
 template <int node_tiles>
 constexpr int backward_bytes = 2 * (buffers * data_buffer + DataMaps::count * matrix_halves) +
                                512 * score_operands<node_tiles>();
-
-// dA -> dS times attention_up, where A is `attention`.
-template <int node_tiles>
-__device__ inline void softmax_gradient(float (&c)[2 * node_tiles][4],
-                                        const DataOperand (&attention)[node_tiles]) {
-  float sum[2] = {0, 0};
-#pragma unroll
-  for (int n = 0; n < 2 * node_tiles; ++n) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float2 a = unpack_halves(attention[n / 2].high[n % 2 * 2 + half]);
-      sum[half] += a.x * c[n][2 * half] + a.y * c[n][2 * half + 1];
-    }
-  }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) sum[half] = row_sum(sum[half]) * attention_down;
-#pragma unroll
-  for (int n = 0; n < 2 * node_tiles; ++n) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float2 a = unpack_halves(attention[n / 2].high[n % 2 * 2 + half]);
-      c[n][2 * half] = a.x * (c[n][2 * half] - sum[half]);
-      c[n][2 * half + 1] = a.y * (c[n][2 * half + 1] - sum[half]);
-    }
-  }
-}
 
 // A tile in shared memory, and what a warp adds up over the tiles of its block.
 template <int node_tiles>

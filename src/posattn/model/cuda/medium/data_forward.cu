@@ -1,6 +1,6 @@
 // Forward through a layer with attention from data.
 #include "posattn/kernels/cuda/runtime.h"
-#include "posattn/model/cuda/medium/data_tile.cuh"
+#include "posattn/model/cuda/medium/data_softmax.cuh"
 #include "posattn/model/cuda/medium/launch.h"
 #include "posattn/model/cuda/step/multiprocessors.h"
 
@@ -12,45 +12,6 @@ constexpr int buffers = 3 + heads;  // s, v, z and a t for each head
 constexpr int forward_bytes =
     2 * (buffers * data_buffer + DataMaps::count * matrix_halves) + 4 * data_rows * columns;
 static_assert(forward_bytes <= most_shared_bytes);
-
-// Scores times `down` -> coefficients; zeros in rows behind the nodes.
-template <int node_tiles>
-__device__ inline void softmax(float (&c)[2 * node_tiles][4], float down, const Layer& layer,
-                               int present_nodes, int node, int lane) {
-  const int nodes = layer.nodes;
-  float most[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-  for (int n = 0; n < 2 * node_tiles; ++n) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int key = 8 * n + 2 * (lane & 3) + (e & 1);
-      const bool heard = key < nodes && (key < present_nodes || key >= layer.real_nodes);
-      c[n][e] = heard ? c[n][e] * down : -INFINITY;
-      most[e >> 1] = fmaxf(most[e >> 1], c[n][e]);
-    }
-  }
-  float sum[2] = {0, 0};
-#pragma unroll
-  for (int half = 0; half < 2; ++half) most[half] = row_maximum(most[half]);
-#pragma unroll
-  for (int n = 0; n < 2 * node_tiles; ++n) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      c[n][e] = __expf(c[n][e] - most[e >> 1]);
-      sum[e >> 1] += c[n][e];
-    }
-  }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float inverse = 1 / row_sum(sum[half]);
-    sum[half] = node + (lane >> 2) + 8 * half < nodes ? inverse : 0;
-  }
-#pragma unroll
-  for (int n = 0; n < 2 * node_tiles; ++n) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) c[n][e] *= sum[e >> 1];
-  }
-}
 
 // One block: `tiles` tiles of a slot.
 template <int node_tiles>

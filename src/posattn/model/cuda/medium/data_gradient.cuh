@@ -6,18 +6,19 @@
 
 namespace posattn::cuda::medium {
 
-// A part of Y^T X over the rows of tiles; there are eight.
+// A part of Y^T X over the rows of tiles; of 64 x 64 there are eight.
 struct GradientPart {
   static constexpr int count = 8;
   float sum[2][2][4] = {};
 
+  template <int rows = data_rows, int y_stride = stride>
   __device__ void add(const Half* y, const Half* x, float factor, int part, int lane) {
-    const Half* a = y + part / 2 * 16 + turned(lane, stride);
+    const Half* a = y + part / 2 * 16 + turned(lane, y_stride);
     const Half* b = x + part % 2 * 32;
     float c[2][2][4] = {};
 #pragma unroll 3
-    for (int k = 0; k < data_rows; k += 16) {
-      add_mixed(c, load_halves<true>(a + k * stride), b + k * stride, lane);
+    for (int k = 0; k < rows; k += 16) {
+      add_mixed(c, load_halves<true>(a + k * y_stride), b + k * stride, lane);
     }
 #pragma unroll
     for (int pair = 0; pair < 2; ++pair) add_scaled(sum[pair], c[pair], factor);

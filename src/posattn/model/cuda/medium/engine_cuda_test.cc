@@ -75,6 +75,7 @@ const std::vector<Case> cases = {
     {.name = "direct", .length = 12, .preset = "positional-direct", .precision = tf32},
     {.name = "rope", .rope = true, .precision = tf32},
     {.name = "two_scratch", .length = 9, .scratch_nodes = 2, .precision = tf32},
+    {.name = "relative", .length = 12, .preset = "relative"},
     {.name = "positions_in_input", .length = 20, .depth = 3, .preset = "m1"},
     {.name = "random_in_input",
      .length = 12,
@@ -169,7 +170,6 @@ TEST(FusedMediumSupport, NamesItsShapes) {
   EXPECT_TRUE(supports(spec_of({.preset = "m1"})));
   EXPECT_FALSE(supports(spec_of({.preset = "m1", .encoding = Encoding::learned})));
   EXPECT_FALSE(supports(spec_of({.preset = "m3"})));
-  EXPECT_FALSE(fused_medium_supports(spec_of({.preset = "m4"}), tf32));
   ModelSpec spec = spec_of({});
   spec.heads = 4;
   EXPECT_FALSE(supports(resolve(spec)));
