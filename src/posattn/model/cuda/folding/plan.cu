@@ -14,7 +14,7 @@ FoldedTensors::FoldedTensors(const ModelSpec& spec, const FoldedLayout& folded)
       real_nodes(spec.real_nodes),
       encoding_size(spec.encoding_size),
       input(folded.input),
-      from_data(spec.attention == AttentionSource::data),
+      from_data(folded.from_data),
       direct_attention(spec.direct_attention) {
   const ParameterLayout layout(spec);
   const auto tensor = [&](int layer, std::string_view name) {

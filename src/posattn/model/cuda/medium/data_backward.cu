@@ -53,8 +53,7 @@ struct BackwardTile {
     return du_scale.down * maps.p_scale.down * (1 / product_down);
   }
   __device__ const uint4* operands(int head, Unit at) const {
-    return attention + ((at.sample * heads + head) * node_tiles + at.node / 16) * node_tiles * 32 +
-           lane;
+    return attention + kept_place<node_tiles>(at.sample, head, at.node) + lane;
   }
 
   // v, dz, the first part of ds, dM.
@@ -328,8 +327,8 @@ __global__ void __launch_bounds__(data_threads, 1)
       }
     }
     tile.samples = samples;
-    tile.attention = layer.kept_attention + (int64_t{slot} * layer.samples + sample) * heads *
-                                                node_tiles * node_tiles * 32;
+    tile.attention =
+        layer.kept_attention + kept_place<node_tiles>(int64_t{slot} * layer.samples + sample, 0, 0);
     __syncthreads();
     tile.begin();
     __syncthreads();

@@ -108,13 +108,10 @@ __global__ void __launch_bounds__(data_threads, 1)
                                     s + first_row * stride, lane);
       const float down = scale.down / (head == 0 ? t_up[0] : t_up[1]);
       softmax<node_tiles>(c, down, layer, step.real_nodes, at.node, lane);
-      uint4* kept =
-          layer.kept_attention +
-          ((((int64_t{slot} * layer.samples + sample + at.sample) * heads + head) * node_tiles +
-            at.node / 16) *
-           node_tiles) *
-              32 +
-          lane;
+      uint4* kept = layer.kept_attention +
+                    kept_place<node_tiles>(int64_t{slot} * layer.samples + sample + at.sample, head,
+                                           at.node) +
+                    lane;
       float mixed[2][2][4] = {};
 #pragma unroll
       for (int k = 0; k < node_tiles; ++k) {

@@ -42,6 +42,12 @@ struct Unit {
   }
 };
 
+// Where a unit's operands of A lie, 32 for each sixteen keys; `sample` among all slots'.
+template <int node_tiles>
+__device__ inline int64_t kept_place(int64_t sample, int head, int node) {
+  return ((sample * heads + head) * node_tiles + node / 16) * node_tiles * 32;
+}
+
 using DataOperand = Operand<false>;
 template <bool transposed>
 __device__ inline DataOperand load_halves(const Half* place) {

@@ -16,9 +16,17 @@
 namespace posattn::cuda {
 namespace {
 
-// Whether x is formed (medium/layer.h).
+// Whether scores from data do not fold into one matrix.
+bool has_sides(const ModelSpec& spec) {
+  return spec.attention == AttentionSource::data_and_positions ||
+         (spec.attention == AttentionSource::data && spec.rope);
+}
+
+// What is formed, and what is folded (medium/layer.h).
 FoldedLayout layout_of(const ModelSpec& spec) {
-  return FoldedLayout(spec, spec.attention == AttentionSource::data || spec.positions_in_input);
+  const bool from_data = spec.attention != AttentionSource::positions;
+  const int columns = has_sides(spec) ? medium::side_columns_of(spec.key_size(), spec.nodes()) : 0;
+  return FoldedLayout(spec, from_data || spec.positions_in_input, columns);
 }
 
 medium::Layer sized_layer(const FleetShape& shape, const FoldedLayout& layout, int l) {
@@ -36,6 +44,7 @@ medium::Layer sized_layer(const FleetShape& shape, const FoldedLayout& layout, i
   layer.score_bias = layout.score_bias(l);
   layer.entry = layout.entry();
   layer.rectified = l > 0;
+  layer.side_columns = layout.side_columns;
   return layer;
 }
 
@@ -67,6 +76,7 @@ class FusedMediumEngine : public StepEngine {
         layout_(layout_of(shape.spec)),
         sizes_(shape),
         positions_(positions_table(shape.spec)),
+        rotation_(has_sides(shape.spec) ? rotation_table(shape.spec) : std::vector<float>()),
         folding_(shape, layout_, positions_.data()),
         folded_(sizes_.folded),
         folded_gradients_(sizes_.folded),
@@ -89,14 +99,12 @@ class FusedMediumEngine : public StepEngine {
     layout_.forms_input ? medium::enqueue_entry_forward(layer(data, 0), x(), stream)
                         : medium::enqueue_first_forward(layer(data, 0), stream);
     for (int l = layout_.forms_input ? 0 : 1; l < layout_.depth; ++l) {
-      layout_.from_data ? medium::enqueue_data_forward(layer(data, l), stream)
-                        : medium::enqueue_forward(layer(data, l), shape_.precision, stream);
+      enqueue_forward(layer(data, l), stream);
     }
     // In fp32 whatever the precision: the rows are not rounded.
     enqueue_large_decoder(decoder(data), Precision::fp32, stream);
     for (int l = layout_.depth - 1; l >= (layout_.forms_input ? 0 : 1); --l) {
-      layout_.from_data ? medium::enqueue_data_backward(layer(data, l), stream)
-                        : medium::enqueue_backward(layer(data, l), shape_.precision, stream);
+      enqueue_backward(layer(data, l), stream);
     }
     layout_.forms_input
         ? medium::enqueue_entry_backward(layer(data, 0), x(), shape_.precision, stream)
@@ -127,6 +135,17 @@ class FusedMediumEngine : public StepEngine {
     check(cudaStreamWaitEvent(step.stream, done_.get(), 0), "cudaStreamWaitEvent");
   }
 
+  void enqueue_forward(const medium::Layer& layer, cudaStream_t stream) {
+    if (layer.side_columns > 0) return medium::enqueue_side_forward(layer, stream);
+    if (layer.from_data) return medium::enqueue_data_forward(layer, stream);
+    medium::enqueue_forward(layer, shape_.precision, stream);
+  }
+  void enqueue_backward(const medium::Layer& layer, cudaStream_t stream) {
+    if (layer.side_columns > 0) return medium::enqueue_side_backward(layer, stream);
+    if (layer.from_data) return medium::enqueue_data_backward(layer, stream);
+    medium::enqueue_backward(layer, shape_.precision, stream);
+  }
+
   // What layer l makes, relu(u); on the way back the layer's errors are put there.
   float* rows(int l) { return rows_.data() + l * sizes_.rows; }
   // x where it is formed, then its errors.
@@ -140,6 +159,7 @@ class FusedMediumEngine : public StepEngine {
     if (l == 0 && layout_.forms_input) layer.rows = layer.previous_errors = x();
     layer.kept_attention = kept_attention_.data() + l * sizes_.attention;
     layer.folded = folded_.data();
+    layer.rotation = rotation_.data();
     layer.output = rows(l);
     layer.errors = rows(l);
     layer.partials = partials_.data();
@@ -159,6 +179,7 @@ class FusedMediumEngine : public StepEngine {
   const FoldedLayout layout_;
   const Sizes sizes_;
   DeviceBuffer<float> positions_;  // P by formula
+  DeviceBuffer<float> rotation_;   // of RoPE on data
   medium::Folding folding_;
   std::optional<LargePositionalAttention> attention_;
   Stream aside_{Stream::independent};
@@ -175,9 +196,12 @@ class FusedMediumEngine : public StepEngine {
 bool fused_medium_supports(const ModelSpec& spec, Precision precision) {
   using S = ModelSpec;  // absent biases are zeros
   const bool from_positions = spec.attention == AttentionSource::positions;
+  const bool joint = spec.attention == AttentionSource::data_and_positions;
   const bool from_data =
-      spec.attention == AttentionSource::data && !spec.rope && precision == Precision::tf32;
-  const bool learned_input = spec.positions_in_input && spec.encoding == Encoding::learned;
+      !from_positions && precision == Precision::tf32 && !(joint && spec.rope) &&
+      (!has_sides(spec) || medium::side_columns_of(spec.key_size(), spec.nodes()) > 0);
+  const bool learned_input =
+      (spec.positions_in_input || joint) && spec.encoding == Encoding::learned;
   return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
                     &S::encoding, &S::encoding_size, &S::rope, &S::direct_attention,
                     &S::relative_attention, &S::reach, &S::width, &S::heads, &S::depth,
@@ -192,12 +216,16 @@ std::unique_ptr<StepEngine> make_fused_medium(const FleetShape& shape) {
 }
 
 int64_t fused_medium_shared_bytes(const ModelSpec& spec) {
+  if (has_sides(spec)) {
+    return medium::side_shared_bytes(spec.nodes(),
+                                     medium::side_columns_of(spec.key_size(), spec.nodes()));
+  }
   return spec.attention == AttentionSource::data ? medium::data_shared_bytes(spec.nodes())
                                                  : medium::shared_bytes(spec.nodes());
 }
 
 int64_t fused_medium_bytes(const FleetShape& shape) {
-  const bool from_data = shape.spec.attention == AttentionSource::data;
+  const bool from_data = shape.spec.attention != AttentionSource::positions;
   return Sizes(shape).bytes + medium::Folding::bytes(shape, layout_of(shape.spec)) +
          (from_data ? 0 : LargePositionalAttention::bytes(shape));
 }

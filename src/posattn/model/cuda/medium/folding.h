@@ -15,6 +15,9 @@ struct Tensors : FoldedTensors {
   int64_t kept_stride;  // of a layer
   int64_t entry_place;
   int input_columns;  // of the encoder
+  bool folds_scores;  // of attention from data: into G
+  // Otherwise sides (side_tile.cuh): columns, those of the model, and of what they are made of.
+  int side_columns, key_size, source_size;
   // Where x is formed, layer 0 has E = I and e = 0, which lie here; null otherwise.
   const float* unit;
 };
@@ -41,6 +44,12 @@ class Folding {
 void allow_score_folding();
 void enqueue_fold_scores(const Tensors& tensors, int slots, const FoldingStep& step, float* kept);
 void enqueue_unfold_scores(const Tensors& tensors, int slots, const FoldingStep& step, float* kept);
+
+// Scores that do not fold (side_folding.cu). After the rest is unfolded, since E has more to come.
+void enqueue_fold_sides(const Tensors& tensors, int slots, const FoldingStep& step, float* kept,
+                        const float* positions);
+void enqueue_unfold_sides(const Tensors& tensors, int slots, const FoldingStep& step, float* kept,
+                          const float* positions);
 
 // a and b of x = value a + b_i where it is formed, with P (null: each slot's own, or none), and the
 // encoder's gradient (entry.cu).
