@@ -19,6 +19,7 @@ export function makeAlgorithms(module, onReady, onChange) {
   let about = null;
   let flow = null;
   let letters = null;
+  let typed = null;  // an input given by hand or by a link
   let moments = null;  // of about and flow, at the level that is shown
   let seed = 0;
   let timer = 0;
@@ -39,14 +40,18 @@ export function makeAlgorithms(module, onReady, onChange) {
     return `Round ${step()} of ${moments.rounds.length}${lines ? `, line ${lines}` : ''}${layers ? `, layer ${layers}` : ''}${helps}: ${round.updates.join('; ') || 'only reads'}`;
   }
 
-  const showWords = makeWords(element('words'), (row, stamp) => ask('input', { row, stamp }));
+  const showWords = makeWords(element('words'), (row, stamp) => {
+    typed = row;
+    ask('input', { row, stamp });
+    onChange();
+  });
 
   function draw() {
     if (!moments || element('algorithms').hidden) return;
     say(element('round-text'), roundText());
     const word = Number(element('word').value);
     drawRounds(element('diagram'), moments, { step: step(), follow: Number(element('follow').value), word,
-      text: (value) => letters.text(moments.words, word, value),
+      text: (each, value) => letters.text(moments.words, each, value),
       onPick(moment, processor) {
         element('follow').value = element('follow').value === String(processor) && step() === moment ? -1 : processor;
         element('round').value = moment;
@@ -89,7 +94,7 @@ export function makeAlgorithms(module, onReady, onChange) {
   }
   function sendCompile() {
     worker.send('compile', { source: editor.value(), length: Number(element('n').value), parameters: element('parameters').value.trim(),
-      sharpness: Number(element('sharpness').value), noise: Number(element('noise').value) });
+      sharpness: Number(element('sharpness').value), noise: Number(element('noise').value), row: typed });
   }
 
   const editor = makeEditor(element('editor'), 'editor-title', () => {
@@ -196,6 +201,7 @@ export function makeAlgorithms(module, onReady, onChange) {
     if (element('program').value === own) return;
     element('parameters').value = '';
     element('round').value = 0;
+    typed = null;
     if (element('program').value === carried) takeGiven();
     choose();
   };
@@ -236,18 +242,24 @@ export function makeAlgorithms(module, onReady, onChange) {
     say(element('verified'), '');
     ask('verify', { samples: 100 });
   };
-  element('draw').onclick = () => ask('draw', { seed: ++seed });
+  element('draw').onclick = () => {
+    typed = null;
+    ask('draw', { seed: ++seed });
+    onChange();
+  };
 
   return {
     redraw,
     values() {
       const program = element('program').value;
       const fields = Object.fromEntries(settings.map((id) => [id, element(id).value]));
+      if (typed) fields.input = typed.join(',');
       return program === own ? { ...fields, source: editor.value() } : fields;
     },
     /** Takes over settings by their names and compiles. */
     apply(values) {
       for (const id of settings) if (values[id] !== undefined) element(id).value = values[id];
+      typed = values.input ? values.input.split(',').map(Number) : null;
       showNoise();
       element('round').value = 0;
       if (values.source !== undefined) {

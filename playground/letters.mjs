@@ -7,7 +7,7 @@ const range = /^int\[(\d+)\.\.(\d+)\]$/;
 // What a text says of the words it declares: {letter: 'q', place: 'n - 1'}, their largest numbers.
 const declared = (source) => Object.fromEntries([...source.matchAll(/^\s*word\s+(\w+)\s*:\s*int\[[^\]]*\.\.\s*([^\]]*?)\s*\]/gm)].map(([, name, high]) => [name, high]));
 
-/** How the words of a program are written: text(words, word, value), and isLetter(words, word). */
+/** How the words of a program are written: text(words, word, value), a dot before they have one; isLetter(words, word). */
 export function lettersOf(about, source) {
   const first = about.words[about.inputs[0]];
   const high = Number(range.exec(first.type)?.[2]);
@@ -20,7 +20,7 @@ export function lettersOf(about, source) {
   };
   return {
     isLetter,
-    text: (words, word, value) => (isLetter(words, word) ? alphabet[Math.round(value)] ?? number(value) : number(value)),
+    text: (words, word, value) => (Number.isNaN(value) ? '·' : isLetter(words, word) ? alphabet[Math.round(value)] ?? number(value) : number(value)),
     /** The number of a typed letter, NaN for what is none of the first input's. */
     valueOf(letter) {
       const value = alphabet.indexOf(letter.toLowerCase());

@@ -10,7 +10,12 @@ export function momentsOf(about, flow, written) {
   const { words, rounds } = level;
   const place = (moment, processor, word) => (moment * processors + processor) * words.length + word;
 
+  // From which moment on a word has a value: most get theirs in some round.
+  const since = words.map(({ starts }) => (starts ? 0 : Infinity));
+  rounds.forEach(({ sets }, r) => sets.forEach((word) => { since[word] = Math.min(since[word], r + 1); }));
+
   const at = (moment, processor, word) => {
+    if (moment < since[word]) return { program: NaN, network: NaN, wrong: false };
     if (written) return { program: flow.trace[place(moment, processor, word)], network: NaN, wrong: false };
     const where = 2 * place(moment, processor, word);
     const [program, network] = [flow.words[where], flow.words[where + 1]];
@@ -44,6 +49,7 @@ export function momentsOf(about, flow, written) {
     processors,
     words,
     rounds,
+    inputs: level.inputs,
     outputs: level.outputs,
     at,
     /** Whom processor i reads in a round. */

@@ -31,7 +31,7 @@ function ancestors(moments, processor, step) {
   return sets;
 }
 
-/** `moments` (moments.mjs) with the word to show and text(value) of it; onPick(moment, processor). */
+/** `moments` (moments.mjs) with the word to show and text(word, value); before the first round that is the input. onPick(moment, processor). */
 export function drawRounds(place, moments, { step, follow, word, text, onPick }) {
   const { rounds, processors } = moments;
   if (processors > mostDrawn) {
@@ -43,6 +43,7 @@ export function drawRounds(place, moments, { step, follow, word, text, onPick })
   const drawing = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img',
     'aria-label': `${rounds.length} rounds of ${processors} processors, round ${step} shown` });
   const middle = (moment, processor) => [moment * across + half, top + processor * down + down / 2];
+  const shownWord = (moment) => (moment === 0 && Number.isNaN(moments.at(0, 0, word).program) ? moments.inputs[0] : word);
   const fed = ancestors(moments, follow, step);
   drawing.append(svg('rect', { class: 'now', x: step * across, y: 0, width: 2 * half, height, rx: 6 }));
   for (let moment = 0; moment <= rounds.length; ++moment) {
@@ -66,12 +67,12 @@ export function drawRounds(place, moments, { step, follow, word, text, onPick })
   for (let moment = 0; moment <= rounds.length; ++moment) {
     for (let i = 0; i < processors; ++i) {
       const [x, y] = middle(moment, i);
-      const { program, network, wrong } = moments.at(moment, i, word);
+      const { program, network, wrong } = moments.at(moment, i, shownWord(moment));
       const group = svg('g', { class: `node${wrong ? ' wrong' : ''}${fed[moment].has(i) ? ' fed' : ''}` });
-      const shown = Number.isNaN(network) ? program : network;
+      const shown = text(shownWord(moment), Number.isNaN(network) ? program : network);
       group.append(svg('rect', { x: x - node, y: y - 12, width: 2 * node, height: 24, rx: 12 }),
-        svg('text', { x, y: y + 4 }, `${wrong ? '✗' : ''}${text(shown)}`),
-        svg('title', {}, `processor ${i}, ${moment === 0 ? 'input' : `after round ${moment}`}: program ${text(program)}${moments.written ? '' : `, network ${Number.isNaN(network) ? 'does not hold it' : network}`}`));
+        svg('text', { x, y: y + 4 }, `${wrong ? '✗' : ''}${shown}`),
+        svg('title', {}, `processor ${i}, ${moment === 0 ? 'input' : `after round ${moment}`}: program ${text(shownWord(moment), program)}${moments.written ? '' : `, network ${Number.isNaN(network) ? 'does not hold it' : network}`}`));
       group.onclick = () => onPick(moment, i);
       drawing.append(group);
     }

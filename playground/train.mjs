@@ -43,7 +43,8 @@ export function makeTrain(module, catalogue, onChange) {
 
   function draw() {
     const lines = (points) => sides.map((side) => ({ colour: side.colour, dash: side.dash, ...points(side) }));
-    drawLines(element('losses'), lines((side) => ({ points: side.points })));
+    drawLines(element('losses'), lines((side) => ({ points: side.points })), undefined,
+      trainable().length > 0 ? 'not trained yet' : 'both models are from files');
     drawLines(element('errors'), lines((side) => ({ points: side.errors })), scale());
     say(element('summary'), summary());
     for (const side of sides) {

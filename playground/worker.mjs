@@ -5,7 +5,7 @@
 //   look {scale, sample, row, stamp}  what to show; row: an input typed by hand -> view {..., stamp}
 //   load {bytes, name}, save {}                                            -> trained {about, loaded: name}, saved {bytes}
 //   programText {name}                                                     -> programText {name, text}
-//   compile {source, length, parameters, sharpness, noise}                 -> compiled {about}, flow
+//   compile {source, length, parameters, sharpness, noise, row}                -> compiled {about}, flow
 //   input {row, stamp}, noise {noise}                                      -> flow {row, words, trace, largest, stamp}
 //   draw {seed}, verify {samples}                                          -> flow, verified
 // and out also failed {message, problem, expected, hint, line, column, during}. While it trains it
@@ -139,13 +139,15 @@ const handlers = {
     if (model) sendView();
   },
   programText: ({ name }) => postMessage({ type: 'programText', name, text: engine.programText(name) }),
-  compile({ source, length, parameters = '', sharpness = 0, noise = 0 }) {
+  compile({ source, length, parameters = '', sharpness = 0, noise = 0, row = null }) {
     const next = engine.compile(source, length, { parameters, sharpness });
     program?.free();
     program = next;
     if (noise > 0) program.noise(noise);
     postMessage({ type: 'compiled', about: program.about });
     programRow = program.draw(1);
+    // An input that was given stays as long as it fits the program.
+    if (row?.length === programRow.length && row.every(Number.isFinite)) programRow = row;
     sendFlow();
   },
   input({ row, stamp }) {

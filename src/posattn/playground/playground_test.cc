@@ -203,7 +203,10 @@ TEST(Playground, TellsMessagesAsTheyAreWritten) {
   const nlohmann::json written = play_json()["written"];
   ASSERT_EQ(written["rounds"].size(), 2);
   const nlohmann::json& receive = written["rounds"][0]["receives"][0];
-  EXPECT_EQ(written["words"][receive["destination"].get<int>()]["name"], "d");
+  const nlohmann::json& destination = written["words"][receive["destination"].get<int>()];
+  EXPECT_EQ(destination["name"], "d");
+  EXPECT_TRUE(destination["starts"]);
+  EXPECT_EQ(written["rounds"][1]["sets"], written["outputs"]);
   const std::vector<double> row = {2, 10, 0, 20, 3, 30, 1, 40};  // whom it asks, what it has
   ASSERT_EQ(play_trace(program, row.data(), 8), 0) << play_text();
   const std::vector<double> words = numbers();

@@ -28,8 +28,11 @@ Json json_of(const Receive& receive) {
 Json json_of(const StaticProgram& program, const Round& round) {
   Json receives = Json::array();
   for (const Receive& receive : round.receives) receives.push_back(json_of(receive));
+  Json sets = Json::array();
+  for (const Update& update : round.updates) sets.push_back(update.word);
   return {{"lines", round.lines},
           {"origin", round.origin},
+          {"sets", sets},
           {"updates", describe_updates(program, round)},
           {"receives", receives}};
 }
@@ -46,8 +49,10 @@ Json json_of(const StaticProgram& program) {
   for (const Word& word : program.words) {
     words.push_back({{"name", word.name},
                      {"type", to_string(word.type)},
-                     {"own", word.name.find(' ') == std::string::npos}});
+                     {"own", word.name.find(' ') == std::string::npos},
+                     {"starts", !word.initial.empty()}});
   }
+  for (const int word : program.inputs) words[word]["starts"] = true;
   for (const Round& round : program.rounds) rounds.push_back(json_of(program, round));
   return {{"words", words},
           {"inputs", program.inputs},
