@@ -19,6 +19,7 @@ export function makeAlgorithms(module, onReady, onChange) {
   let about = null;
   let flow = null;
   let letters = null;
+  let wantedRound = 0;  // once the program has been compiled; beyond the last: that one
   let typed = null;  // an input given by hand or by a link
   let moments = null;  // of about and flow, at the level that is shown
   let seed = 0;
@@ -158,6 +159,8 @@ export function makeAlgorithms(module, onReady, onChange) {
       describe();
       if (first) setLevel();
       else update();
+      if (wantedRound > 0) element('round').value = wantedRound;
+      wantedRound = 0;
     },
     verified({ holds, scales, counter_example: example }) {
       setBusy('');
@@ -259,6 +262,7 @@ export function makeAlgorithms(module, onReady, onChange) {
     /** Takes over settings by their names and compiles. */
     apply(values) {
       for (const id of settings) if (values[id] !== undefined) element(id).value = values[id];
+      wantedRound = Number(values.round ?? 0);
       typed = values.input ? values.input.split(',').map(Number) : null;
       showNoise();
       element('round').value = 0;

@@ -18,9 +18,9 @@ const scenes = [
   { title: 'Noise', tab: 'algorithms', set: program('sort', { noise: '0.004' }),
     sentence: 'Such weights must be exact: with a little noise on each the lines stay as they are, but every round adds its own error to what it was given.',
     todo: 'Move the noise, watch ± grow from round to round, and read which round is the first to fail.' },
-  { title: 'The limits: k-hop', tab: 'algorithms', set: program('k-hop', { parameters: 'K=1,q=3', level: 'written', input: '1,1,2,1,1,1,3,1,2,1,1,1,2,1,3,1' }),
+  { title: 'The limits: k-hop', tab: 'algorithms', set: program('k-hop', { parameters: 'K=1,q=3', level: 'written', round: '99', input: '1,1,2,1,1,1,3,1,2,1,1,1,2,1,3,1' }),
     sentence: 'Places are not always enough: here each place asks what followed the last earlier copy of its own letter, so whom to read depends on the letters.',
-    todo: 'Change a letter in the table and watch the lines of the last rounds move; then set “Shown” to fixed lines, and see how many more rounds a network needs that may not look.' },
+    todo: 'Change a letter in the table and watch the last lines go elsewhere; then set “Shown” to fixed lines: a network that may not look at the letters has everybody read everybody.' },
 ];
 
 /** `go(scene)` sets the page up for one and shows its tab. */
