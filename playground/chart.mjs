@@ -41,7 +41,8 @@ function stroke(pen, line, places) {
   pen.lineWidth = 2;
   pen.setLineDash(line.dash);
   pen.beginPath();
-  places.forEach(([x, y], i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
+  if (places.length === 1) pen.arc(...places[0], 2, 0, 2 * Math.PI);
+  else places.forEach(([x, y], i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
   pen.stroke();
   pen.setLineDash([]);
 }

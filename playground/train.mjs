@@ -52,7 +52,7 @@ export function makeTrain(module, catalogue, onChange) {
       say(document.querySelector(`.key.${side.place}`), name(side));
       if (!side.view) continue;
       drawMaps(side.maps, side.view.attention, { ...side.about, nodes: side.about.real_nodes + side.about.scratch_nodes });
-      say(side.text, `${side.about.parameters} parameters. Row i shows whom node i reads: the darker, the more. The last row and column are a scratch node.`);
+      say(side.text, `${side.about.parameters} parameters. Row i shows whom node i reads: the more ink, the more. The last row and column are a scratch node.`);
     }
     if (sides[0].view) {
       showNodes(sides[0].about, sides.map(name), views());

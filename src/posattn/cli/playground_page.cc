@@ -45,7 +45,7 @@ nlohmann::json try_out(const PageModel& model, const std::string& path) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(model.bytes.data());
   const int32_t handle =
       played(play_load(bytes, static_cast<int32_t>(model.bytes.size()), path.c_str()));
-  const nlohmann::json about = last_answer();
+  nlohmann::json about = last_answer();
   const auto refuse = [&](const std::string& what, const std::string& expected) {
     throw Error(ExitCode::data, fmt::format("'{}' in a playground: {}", path, what), expected);
   };
