@@ -68,7 +68,7 @@ const tests = {
     const summary = await text(page, 'summary');
     assert.match(summary, /positional.*moved 0 %.*standard.*moved [1-9]\d* %/);
     await picture(page, 'train');
-    assert.match(page.url(), /tab=train.*c=10/);
+    await page.waitForURL(/tab=train.*c=10/);
   },
 
   async 'the input can be typed'(page) {
@@ -155,6 +155,7 @@ const tests = {
     const lines = () => page.locator('#diagram line.line').evaluateAll((all) => all.map((line) => ['y1', 'y2'].map((name) => line.getAttribute(name)).join()).join(' '));
     const results = async () => {
       await page.locator('#round').fill('100');
+      await page.waitForFunction(() => /^Round (\d+) of \1,/.test(document.querySelector('#round-text').textContent));
       const head = await page.locator('#words thead th').allTextContents();
       const column = head.lastIndexOf('value');
       return page.locator('#words tbody tr').evaluateAll((rows, at) => rows.map((row) => row.children[at].textContent).join(''), column);
@@ -166,7 +167,7 @@ const tests = {
     await page.getByLabel('input 1 of processor 5').fill('c');
     await page.waitForFunction((old) => [...document.querySelectorAll('#diagram line.line')].map((line) => ['y1', 'y2'].map((name) => line.getAttribute(name)).join()).join(' ') !== old, before);
     assert.equal(await results(), '__b_ab');
-    assert.match(page.url(), /input=1%2C1%2C2%2C1%2C1%2C1%2C3%2C1%2C2%2C1%2C3%2C1/);
+    await page.waitForURL(/input=1%2C1%2C2%2C1%2C1%2C1%2C3%2C1%2C2%2C1%2C3%2C1/);
     // No hop for all of them, by one field.
     await page.getByLabel('input 2 of processor 0').fill('0');
     await page.waitForFunction(() => [...document.querySelectorAll('#words tbody tr')].every((row) => row.children[2].firstChild.value === '0'));
