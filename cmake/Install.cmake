@@ -41,6 +41,8 @@ foreach(source IN LISTS POSATTN_MODULE_SOURCES)
   endforeach()
 endforeach()
 install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
+# The page of `posattn playground`, where playground/build.mjs has made it.
+install(FILES build/wasm/playground.html DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn OPTIONAL)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT posattnTargets NAMESPACE posattn:: DESTINATION ${POSATTN_PACKAGE_DIR})

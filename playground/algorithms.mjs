@@ -3,17 +3,25 @@
 import { EngineWorker } from './client.mjs';
 import { element, make, number, oncePerFrame, say } from './dom.mjs';
 import { makeEditor } from './editor.mjs';
+import { givenProgram } from './given.mjs';
+import { lettersOf } from './letters.mjs';
+import { momentsOf } from './moments.mjs';
 import { drawRounds } from './rounds.mjs';
 import { makeWords } from './words.mjs';
 
 const afterTyping = 400;  // milliseconds
 const own = '(own text)';
-const realTolerance = 0.05;  // of the largest number; whole numbers are wrong where they round to another
+const carried = '(of this page)';
+const settings = ['program', 'n', 'parameters', 'sharpness', 'noise', 'level'];
 
 /** `onReady(catalogue)` once the engine is there, `onChange()` when a setting changed. */
 export function makeAlgorithms(module, onReady, onChange) {
   let about = null;
   let flow = null;
+  let letters = null;
+  let wantedRound = 0;  // once the program has been compiled; beyond the last: that one
+  let typed = null;  // an input given by hand or by a link
+  let moments = null;  // of about and flow, at the level that is shown
   let seed = 0;
   let timer = 0;
   let busy = false;
@@ -24,62 +32,41 @@ export function makeAlgorithms(module, onReady, onChange) {
     if (about) worker.send(type, fields);
   };
   const step = () => Number(element('round').value);
-  const at = (moment, processor, word) => {
-    const place = 2 * ((moment * about.processors + processor) * about.words.length + word);
-    const [program, network] = [flow.words[place], flow.words[place + 1]];
-    const allowed = about.words[word].type === 'real' ? realTolerance * flow.largest : 0.5;
-    return { program, network, wrong: Math.abs(network - program) > allowed };
-  };
-
-  // The first round after which the network holds something else than the program, 0 for none.
-  function firstWrong() {
-    for (let moment = 1; moment <= about.rounds.length; ++moment) {
-      for (let processor = 0; processor < about.processors; ++processor) {
-        if (about.words.some((_, word) => at(moment, processor, word).wrong)) return moment;
-      }
-    }
-    return 0;
-  }
-
-  // How far the network is from the program at a moment, at most.
-  function drift(moment) {
-    let most = 0;
-    for (let processor = 0; processor < about.processors; ++processor) {
-      about.words.forEach((_, word) => {
-        const { program, network } = at(moment, processor, word);
-        if (!Number.isNaN(network)) most = Math.max(most, Math.abs(network - program));
-      });
-    }
-    return most;
-  }
-
   function roundText() {
     if (step() === 0) return 'Input: nothing has been computed yet.';
-    const round = about.rounds[step() - 1];
+    const round = moments.rounds[step() - 1];
     const lines = [...new Set(round.lines)].join(', ');
-    const layers = round.layers.map((layer) => layer + 1).join(', ');
+    const layers = (round.layers ?? []).map((layer) => layer + 1).join(', ');
     const helps = round.origin >= 0 ? '; carries a message' : '';
-    return `Round ${step()} of ${about.rounds.length}${lines ? `, line ${lines}` : ''}${layers ? `, layer ${layers}` : ''}${helps}: ${round.updates.join('; ') || 'only reads'}`;
+    return `Round ${step()} of ${moments.rounds.length}${lines ? `, line ${lines}` : ''}${layers ? `, layer ${layers}` : ''}${helps}: ${round.updates.join('; ') || 'only reads'}`;
   }
 
-  const showWords = makeWords(element('words'), (row, stamp) => ask('input', { row, stamp }));
+  const showWords = makeWords(element('words'), (row, stamp) => {
+    typed = row;
+    ask('input', { row, stamp });
+    onChange();
+  });
 
   function draw() {
-    if (!about || !flow || element('algorithms').hidden) return;
+    if (!moments || element('algorithms').hidden) return;
     say(element('round-text'), roundText());
     const word = Number(element('word').value);
-    drawRounds(element('diagram'), about, { step: step(), follow: Number(element('follow').value),
-      at: (moment, processor) => at(moment, processor, word), drift,
+    drawRounds(element('diagram'), moments, { step: step(), follow: Number(element('follow').value), word,
+      text: (each, value) => letters.text(moments.words, each, value),
       onPick(moment, processor) {
         element('follow').value = element('follow').value === String(processor) && step() === moment ? -1 : processor;
         element('round').value = moment;
         redraw();
       } });
-    showWords(about, flow.row, flow.stamp, (processor, each) => at(step(), processor, each));
-    const wrong = firstWrong();
-    const noise = Number(element('noise').value);
-    say(element('failure'), wrong ? `✗ Round ${wrong} is the first to fail${about.rounds[wrong - 1].lines.length ? ` (line ${[...new Set(about.rounds[wrong - 1].lines)].join(', ')})` : ''}.`
-      : `✓ After every round the network holds the program's words${noise > 0 ? ', up to 5 %' : ''}.`);
+    showWords(about, moments, letters, flow, step());
+    say(element('failure'), verdict());
+  }
+  function verdict() {
+    if (moments.written) return 'Messages as the program sends them: change the input, and they go elsewhere.';
+    const wrong = moments.firstWrong();
+    if (!wrong) return `✓ After every round the network holds the program's words${Number(element('noise').value) > 0 ? ', up to 5 %' : ''}.`;
+    const lines = [...new Set(about.rounds[wrong - 1].lines)].join(', ');
+    return `✗ Round ${wrong} is the first to fail${lines ? ` (line ${lines})` : ''}.`;
   }
   const redraw = oncePerFrame(draw);
 
@@ -93,6 +80,7 @@ export function makeAlgorithms(module, onReady, onChange) {
   function restart() {
     ready = false;
     about = null;
+    moments = null;
     worker.stop();
   }
 
@@ -107,7 +95,7 @@ export function makeAlgorithms(module, onReady, onChange) {
   }
   function sendCompile() {
     worker.send('compile', { source: editor.value(), length: Number(element('n').value), parameters: element('parameters').value.trim(),
-      sharpness: Number(element('sharpness').value), noise: Number(element('noise').value) });
+      sharpness: Number(element('sharpness').value), noise: Number(element('noise').value), row: typed });
   }
 
   const editor = makeEditor(element('editor'), 'editor-title', () => {
@@ -115,6 +103,22 @@ export function makeAlgorithms(module, onReady, onChange) {
     clearTimeout(timer);
     timer = setTimeout(compile, afterTyping);
   });
+
+  const fill = (id, options) => element(id).replaceChildren(...options.map((each) => make('option', each)));
+  function update() {
+    if (!flow) return;
+    moments = momentsOf(about, flow, Boolean(about.written) && element('level').value === 'written');
+    redraw();
+  }
+  // Rounds and words of another program, or of the same one at another level.
+  function setLevel() {
+    update();
+    if (!moments) return;
+    const { words, rounds, outputs } = moments;
+    element('round').max = rounds.length;
+    fill('word', words.map(({ name }, i) => ({ value: i, textContent: words.findIndex((word) => word.name === name) === i ? name : `${name} (word ${i})` })));
+    element('word').value = outputs[0];
+  }
 
   const describe = () => say(element('program-status'), `${about.rounds.length} rounds, ${about.depth} layers, ${about.heads} heads, width ${about.width}, ${about.weights} weights`
     + (about.warnings.length ? `. ${about.warnings.join(' ')}` : ''));
@@ -124,9 +128,11 @@ export function makeAlgorithms(module, onReady, onChange) {
       const first = element('program').options.length === 0;
       ready = true;
       if (first) {
-        element('program').replaceChildren(...catalogue.programs.map(({ name, description }) => make('option', { value: name, textContent: name, title: description })),
+        const ofPage = givenProgram ? [make('option', { value: carried, textContent: `${givenProgram.name} ${carried}` })] : [];
+        element('program').replaceChildren(...ofPage, ...catalogue.programs.map(({ name, description }) => make('option', { value: name, textContent: name, title: description })),
           make('option', { value: own, textContent: own }));
-        element('program').value = 'sort';
+        element('program').value = standard;
+        if (givenProgram) takeGiven();
         onReady(catalogue);
       } else if (busy) {
         sendCompile();
@@ -139,19 +145,22 @@ export function makeAlgorithms(module, onReady, onChange) {
     compiled(message) {
       about = message.about;
       flow = null;
+      moments = null;
+      letters = lettersOf(about, editor.value());
       editor.clear();
-      element('round').max = about.rounds.length;
-      element('word').replaceChildren(...about.words.map(({ name }, i) => make('option', { value: i,
-        textContent: about.words.findIndex((word) => word.name === name) === i ? name : `${name} (word ${i})` })));
-      element('word').value = about.outputs[0];
-      element('follow').replaceChildren(make('option', { value: -1, textContent: 'nobody' }),
-        ...Array.from({ length: about.processors }, (_, i) => make('option', { value: i, textContent: `processor ${i}` })));
+      element('level-label').hidden = !about.written;
+      fill('follow', [{ value: -1, textContent: 'nobody' }, ...Array.from({ length: about.processors }, (_, i) => ({ value: i, textContent: `processor ${i}` }))]);
+      element('follow').value = -1;
     },
     flow(message) {
       setBusy('');
+      const first = flow === null;
       flow = message;
       describe();
-      redraw();
+      if (first) setLevel();
+      else update();
+      if (wantedRound > 0) element('round').value = wantedRound;
+      wantedRound = 0;
     },
     verified({ holds, scales, counter_example: example }) {
       setBusy('');
@@ -174,10 +183,20 @@ export function makeAlgorithms(module, onReady, onChange) {
   };
   worker = new EngineWorker(module, handlers);
 
+  const standard = givenProgram ? carried : 'sort';
+  function takeGiven() {
+    element('n').value = givenProgram.n;
+    element('parameters').value = givenProgram.parameters;
+  }
   const choose = () => {
     if (busy) {
       setBusy('');
       restart();
+    }
+    if (element('program').value === carried) {
+      editor.set(givenProgram.text);
+      compile();
+      return;
     }
     worker.send('programText', { name: element('program').value });
   };
@@ -185,6 +204,8 @@ export function makeAlgorithms(module, onReady, onChange) {
     if (element('program').value === own) return;
     element('parameters').value = '';
     element('round').value = 0;
+    typed = null;
+    if (element('program').value === carried) takeGiven();
     choose();
   };
   element('compile').onclick = compile;
@@ -200,6 +221,11 @@ export function makeAlgorithms(module, onReady, onChange) {
   };
   for (const id of ['n', 'parameters', 'sharpness']) element(id).onchange = compile;
   for (const id of ['round', 'word', 'follow']) element(id).oninput = redraw;
+  element('level').onchange = () => {
+    element('round').value = 0;
+    setLevel();
+    onChange();
+  };
   const move = (by) => () => {
     element('round').value = step() + by;
     redraw();
@@ -219,18 +245,25 @@ export function makeAlgorithms(module, onReady, onChange) {
     say(element('verified'), '');
     ask('verify', { samples: 100 });
   };
-  element('draw').onclick = () => ask('draw', { seed: ++seed });
+  element('draw').onclick = () => {
+    typed = null;
+    ask('draw', { seed: ++seed });
+    onChange();
+  };
 
   return {
     redraw,
     values() {
       const program = element('program').value;
-      const fields = Object.fromEntries(['program', 'n', 'parameters', 'sharpness', 'noise'].map((id) => [id, element(id).value]));
+      const fields = Object.fromEntries(settings.map((id) => [id, element(id).value]));
+      if (typed) fields.input = typed.join(',');
       return program === own ? { ...fields, source: editor.value() } : fields;
     },
     /** Takes over settings by their names and compiles. */
     apply(values) {
-      for (const id of ['program', 'n', 'parameters', 'sharpness', 'noise']) if (values[id] !== undefined) element(id).value = values[id];
+      for (const id of settings) if (values[id] !== undefined) element(id).value = values[id];
+      wantedRound = Number(values.round ?? 0);
+      typed = values.input ? values.input.split(',').map(Number) : null;
       showNoise();
       element('round').value = 0;
       if (values.source !== undefined) {
@@ -239,7 +272,7 @@ export function makeAlgorithms(module, onReady, onChange) {
         compile();
         return;
       }
-      if (element('program').selectedIndex < 0 || element('program').value === own) element('program').value = 'sort';
+      if (element('program').selectedIndex < 0 || element('program').value === own) element('program').value = standard;
       choose();
     },
   };

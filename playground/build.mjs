@@ -1,5 +1,5 @@
 // Makes the playground one HTML file that needs nothing else:
-//   node playground/build.mjs build/wasm/posattn.wasm playground.html
+//   node playground/build.mjs build/wasm/posattn.wasm [PAGE.html, else playground.html beside the module]
 // The module is inside, gzipped, the worker as text; a page opened from a folder may fetch neither.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,11 +9,13 @@ import { buildSync } from 'esbuild';
 
 const mostBytes = 700e3;  // gzipped: what a slow line loads in a few seconds
 const here = dirname(fileURLToPath(import.meta.url));
-const [wasm, output] = process.argv.slice(2);
-if (!output) {
-  console.error('usage: node playground/build.mjs MODULE.wasm PAGE.html');
+const [wasm, page] = process.argv.slice(2);
+if (!wasm) {
+  console.error('usage: node playground/build.mjs MODULE.wasm [PAGE.html]');
   process.exit(2);
 }
+
+const output = page ?? join(dirname(wasm), 'playground.html');  // where `posattn playground` looks for it
 
 const bundle = (file, format) =>
   buildSync({ entryPoints: [join(here, file)], bundle: true, minify: true, format, target: 'es2022', write: false })

@@ -41,19 +41,24 @@ function stroke(pen, line, places) {
   pen.lineWidth = 2;
   pen.setLineDash(line.dash);
   pen.beginPath();
-  places.forEach(([x, y], i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
+  if (places.length === 1) pen.arc(...places[0], 2, 0, 2 * Math.PI);
+  else places.forEach(([x, y], i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
   pen.stroke();
   pen.setLineDash([]);
 }
 
-/** Each line: {colour (a CSS variable), dash, points: [[x, y], ...]}; `at`: a vertical mark. */
-export function drawLines(canvas, lines, at) {
+/** Each line: {colour (a CSS variable), dash, points: [[x, y], ...]}; `at`: a vertical mark; `empty`: said where there is none. */
+export function drawLines(canvas, lines, at, empty = '') {
   const area = prepared(canvas);
   if (!area) return;
   const { pen, width, height } = area;
   const drawn = lines.map((line) => ({ ...line, points: line.points.filter(([, y]) => y > 0 && Number.isFinite(y)) }));
   const shown = drawn.flatMap((line) => line.points);
-  if (shown.length === 0) return;
+  if (shown.length === 0) {
+    pen.fillStyle = colour('--comment');
+    pen.fillText(empty, margin, height / 2);
+    return;
+  }
   const logs = shown.map(([, y]) => Math.log10(y));
   const xs = shown.map(([x]) => x);
   const low = Math.floor(Math.min(...logs));

@@ -1,10 +1,10 @@
 // A worker with an engine of its own. `handlers` has a function for each type of message that it sends
 // (worker.mjs lists them); stop() ends it whatever it is doing, and starts a new one.
 import { element } from './dom.mjs';
+import { bytesOf } from './given.mjs';
 
 export async function compiledModule() {
-  const bytes = Uint8Array.from(atob(element('module').textContent), (letter) => letter.charCodeAt(0));
-  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const plain = new Blob([bytesOf(element('module').textContent)]).stream().pipeThrough(new DecompressionStream('gzip'));
   return WebAssembly.compile(await new Response(plain).arrayBuffer());
 }
 

@@ -2,12 +2,15 @@
 import { makeAlgorithms } from './algorithms.mjs';
 import { compiledModule } from './client.mjs';
 import { element, say } from './dom.mjs';
+import { givenModels, givenProgram } from './given.mjs';
 import { readLink, writeLink } from './link.mjs';
 import { makeTabs } from './tabs.mjs';
 import { makeTour } from './tour.mjs';
 import { makeTrain } from './train.mjs';
 
 const given = readLink();
+// A page that carries a program alone begins with it.
+given.tab ??= givenProgram && givenModels.length === 0 ? 'algorithms' : 'train';
 let train = null;
 let algorithms = null;
 let compiledOnce = false;
@@ -54,6 +57,7 @@ try {
   algorithms = makeAlgorithms(module, (catalogue) => {
     train = makeTrain(module, catalogue, keepLink);
     train.apply(given);
+    if (givenModels.length > 0 && given.task === undefined) train.loadGiven();
     if (given.tab === 'algorithms') open(given);
     else tabs.show(given.tab);
     makeTour((scene) => {

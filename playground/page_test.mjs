@@ -1,12 +1,12 @@
 // The playground in a real browser (Debian's chromium, or the program that CHROMIUM names):
 //   node playground/page_test.mjs PLAYGROUND.html [FOLDER for pictures]
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { chromium } from 'playwright-core';
+import { launch } from './chromium.mjs';
 
 const [file, pictures] = process.argv.slice(2);
 if (!file) {
@@ -15,7 +15,7 @@ if (!file) {
 }
 const address = pathToFileURL(resolve(file)).href;
 const folder = mkdtempSync(join(tmpdir(), 'posattn-page-'));
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+const browser = await launch();
 
 // Every page is watched: nothing may be written to the console, and nothing asked of the network.
 async function withPage(options, body) {
@@ -68,7 +68,7 @@ const tests = {
     const summary = await text(page, 'summary');
     assert.match(summary, /positional.*moved 0 %.*standard.*moved [1-9]\d* %/);
     await picture(page, 'train');
-    assert.match(page.url(), /tab=train.*c=10/);
+    await page.waitForURL(/tab=train.*c=10/);
   },
 
   async 'the input can be typed'(page) {
@@ -91,7 +91,7 @@ const tests = {
     assert.match(saved, /cumulative-sum-positional\.safetensors$/);
     assert.ok(readFileSync(saved).length > 10000);
     await page.setInputFiles('#load-second', saved);
-    await page.waitForFunction(() => document.querySelector('#model-second h2').textContent === 'Attention of positional (file)');
+    await page.waitForFunction(() => document.querySelector('#model-second h2').textContent === 'Attention of positional (cumulative-sum-positional.safetensors)');
     await page.waitForFunction(() => [...document.querySelectorAll('#nodes tbody tr')].every((row) => row.children[3].textContent === row.children[4].textContent));
     await page.setInputFiles('#load-second', { name: 'no.model', mimeType: '', buffer: Buffer.from('no model') });
     await page.waitForFunction(() => document.querySelector('#problem').textContent.includes('no.model'));
@@ -148,6 +148,47 @@ const tests = {
     }
   },
 
+  async 'k-hop: letters are typed, and the messages follow them'(page) {
+    await ready(page);
+    await page.evaluate(() => { location.hash = '#tab=algorithms&program=k-hop&n=6&parameters=K=1,q=3&level=written&input=1,1,2,1,1,1,3,1,2,1,1,1'; });
+    await page.locator('#words input.letter').first().waitFor();
+    const lines = () => page.locator('#diagram line.line').evaluateAll((all) => all.map((line) => ['y1', 'y2'].map((name) => line.getAttribute(name)).join()).join(' '));
+    const results = async () => {
+      await page.locator('#round').fill('100');
+      await page.waitForFunction(() => /^Round (\d+) of \1,/.test(document.querySelector('#round-text').textContent));
+      const head = await page.locator('#words thead th').allTextContents();
+      const column = head.lastIndexOf('value');
+      return page.locator('#words tbody tr').evaluateAll((rows, at) => rows.map((row) => row.children[at].textContent).join(''), column);
+    };
+    // abacba: one hop leads to the letter after the last earlier copy of one's own.
+    await page.waitForFunction(() => document.querySelector('#failure').textContent.startsWith('Messages'));
+    assert.equal(await results(), '__b_ac');
+    const before = await lines();
+    await page.getByLabel('input 1 of processor 5').fill('c');
+    await page.waitForFunction((old) => [...document.querySelectorAll('#diagram line.line')].map((line) => ['y1', 'y2'].map((name) => line.getAttribute(name)).join()).join(' ') !== old, before);
+    assert.equal(await results(), '__b_ab');
+    await page.waitForURL(/input=1%2C1%2C2%2C1%2C1%2C1%2C3%2C1%2C2%2C1%2C3%2C1/);
+    // No hop for all of them, by one field.
+    await page.getByLabel('input 2 of processor 0').fill('0');
+    await page.waitForFunction(() => [...document.querySelectorAll('#words tbody tr')].every((row) => row.children[2].firstChild.value === '0'));
+    await page.locator('#level').selectOption('network');
+    await page.waitForFunction(() => document.querySelector('#failure').textContent.startsWith('✓'));
+    assert.equal(await results(), 'abacbc');
+    await picture(page, 'k-hop');
+  },
+
+  async 'gather: a place that is typed changes places with who had it'(page) {
+    await ready(page);
+    await page.evaluate(() => { location.hash = '#tab=algorithms&program=gather&n=4&input=0,10,1,20,2,30,3,40'; });
+    await page.getByLabel('input 1 of processor 3').waitFor();
+    await page.waitForFunction(() => document.querySelector('#failure').textContent.startsWith('✓') && document.querySelectorAll('#words tbody tr').length === 4);
+    await page.getByLabel('input 1 of processor 0').fill('3');
+    await page.waitForFunction(() => document.querySelectorAll('#words tbody tr')[3].children[1].firstChild.value === '0');
+    await page.locator('#round').fill('100');
+    await page.waitForFunction(() => [...document.querySelectorAll('#words tbody tr')].map((row) => row.lastChild.textContent).join() === '40,20,30,10');
+    assert.match(await text(page, 'failure'), /^✓/);
+  },
+
   async 'a long compile can be stopped'(page) {
     await ready(page);
     await page.click('#tab-algorithms');
@@ -174,7 +215,8 @@ const tests = {
       await page.locator('#scene').getByRole('button', { name: 'Next' }).click();
       assert.ok((await text(page, 'scene')).includes(title));
     }
-    await page.waitForFunction(() => /^19 rounds/.test(document.querySelector('#program-status').textContent));
+    await page.waitForFunction(() => document.querySelector('#failure').textContent.startsWith('Messages'));
+    assert.deepEqual(await page.locator('#words input.letter').evaluateAll((fields) => fields.map((field) => field.value)), [...'abacbabc']);
   },
 
   async 'keyboard alone'(page) {
@@ -212,6 +254,17 @@ const quick = async (page, name) => {
   await page.click('#tab-tour');
   await noSideScroll(page);
 };
+// A page that carries models and a program, as `posattn playground` fills it (tests/cli has the command).
+function carrying(content) {
+  const place = '<script type="application/json" id="given">null</script>';
+  const html = readFileSync(file, 'utf8');
+  assert.equal(html.split(place).length, 2);
+  const filled = join(folder, 'carrying.html');
+  writeFileSync(filled, html.replace(place, place.replace('null', () => JSON.stringify(content).replaceAll('<', '\\u003c'))));
+  return pathToFileURL(filled).href;
+}
+const own = '# </script><b>\nprogram mine\nword x : real = input\nreceive y = x from i - 1\nx = x + y\noutput x\n';
+
 const started = performance.now();
 const tell = (name) => console.log(`ok ${((performance.now() - started) / 1000).toFixed(1)} s: ${name}`);
 try {
@@ -234,6 +287,22 @@ try {
     assert.ok(light > 200, 'text is light on dark');
   });
   tell('dark mode');
+  await withPage({}, async (page) => {
+    const bytes = readFileSync(join(folder, 'cumulative-sum-positional.safetensors')).toString('base64');
+    await page.goto(carrying({ models: [{ name: 'mine', bytes }], program: { name: 'mine', text: own, n: 5, parameters: '' } }));
+    const loaded = () => page.waitForFunction(() => document.querySelector('#model-first h2')?.textContent === 'Attention of positional (mine)');
+    await loaded();
+    await page.click('#reset');
+    await page.waitForFunction(() => document.querySelector('#model-first h2').textContent === 'Attention of positional');
+    await page.click('#given-models');
+    await loaded();
+    await page.click('#tab-algorithms');
+    await page.waitForFunction(() => document.querySelectorAll('#words tbody tr').length === 5 && document.querySelector('#failure').textContent.startsWith('✓'));
+    assert.equal(await page.locator('#source').inputValue(), own);
+    await page.locator('#program').selectOption('sort');
+    await page.waitForFunction(() => document.querySelector('#source').value.includes('program sort'));
+  });
+  tell('models and a program that the page carries');
   const server = createServer((request, response) => response.setHeader('content-type', 'text/html').end(readFileSync(file)));
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
   const served = `http://127.0.0.1:${server.address().port}/`;

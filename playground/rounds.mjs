@@ -17,75 +17,62 @@ const svg = (tag, attributes, text = '') => {
   return made;
 };
 
-/** For each receive: who processor i reads, a list. */
-const sourcesOf = (receive, i, processors) => {
-  if (receive.sources) return receive.sources[i] < processors ? [receive.sources[i]] : [];
-  return Array.from({ length: processors }, (_, j) => j);  // weighted: everybody
-};
-
 /** For each moment from 0 to `step` the processors whose words `processor` may depend on at `step`. */
-export function ancestors(about, processor, step) {
-  const sets = Array.from({ length: about.rounds.length + 1 }, () => new Set());
+function ancestors(moments, processor, step) {
+  const sets = Array.from({ length: moments.rounds.length + 1 }, () => new Set());
   if (processor < 0) return sets;
   sets[step].add(processor);
   for (let round = step; round > 0; --round) {
     for (const i of sets[round]) {
       sets[round - 1].add(i);
-      for (const receive of about.rounds[round - 1].receives) {
-        for (const source of sourcesOf(receive, i, about.processors)) sets[round - 1].add(source);
-      }
+      for (const source of moments.reads(round - 1, i)) sets[round - 1].add(source);
     }
   }
   return sets;
 }
 
-/** `at(moment, processor)` gives {program, network, wrong} of the shown word, drift(moment) the
- * largest difference of any word; onPick(moment, processor). */
-export function drawRounds(place, about, { step, follow, at, drift, onPick }) {
-  const { rounds } = about;
-  if (about.processors > mostDrawn) {
-    place.textContent = `${about.processors} processors are too many to draw; the table below has their words.`;
+/** `moments` (moments.mjs) with the word to show and text(word, value); before the first round that is the input. onPick(moment, processor). */
+export function drawRounds(place, moments, { step, follow, word, text, onPick }) {
+  const { rounds, processors } = moments;
+  if (processors > mostDrawn) {
+    place.textContent = `${processors} processors are too many to draw; the table below has their words.`;
     return;
   }
   const width = (rounds.length + 1) * across;
-  const height = about.processors * down + top + bottom;
+  const height = processors * down + top + bottom;
   const drawing = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img',
-    'aria-label': `${rounds.length} rounds of ${about.processors} processors, round ${step} shown` });
+    'aria-label': `${rounds.length} rounds of ${processors} processors, round ${step} shown` });
   const middle = (moment, processor) => [moment * across + half, top + processor * down + down / 2];
-  const fed = ancestors(about, follow, step);
+  const shownWord = (moment) => (moment === 0 && Number.isNaN(moments.at(0, 0, word).program) ? moments.inputs[0] : word);
+  const fed = ancestors(moments, follow, step);
   drawing.append(svg('rect', { class: 'now', x: step * across, y: 0, width: 2 * half, height, rx: 6 }));
   for (let moment = 0; moment <= rounds.length; ++moment) {
-    drawing.append(svg('text', { x: moment * across + half, y: 16, class: 'moment' }, moment === 0 ? 'input' : String(moment)),
-      svg('text', { x: moment * across + half, y: height - 6, class: 'moment' }, `± ${number(drift(moment))}`));
+    drawing.append(svg('text', { x: moment * across + half, y: 16, class: 'moment' }, moment === 0 ? 'input' : String(moment)));
+    if (moments.written) continue;
+    drawing.append(svg('text', { x: moment * across + half, y: height - 6, class: 'moment' }, `± ${number(moments.drift(moment))}`));
   }
   rounds.forEach((round, r) => {
-    const seen = new Set();
-    for (const receive of round.receives) {
-      for (let i = 0; i < about.processors; ++i) {
-        for (const source of sourcesOf(receive, i, about.processors)) {
-          if (seen.has(source * about.processors + i) || source === i) continue;
-          seen.add(source * about.processors + i);
-          const [x1, y1] = middle(r, source);
-          const [x2, y2] = middle(r + 1, i);
-          const kind = fed[r + 1].has(i) ? 'line fed' : `line${r + 1 === step ? ' current' : ''}`;
-          drawing.append(svg('line', { x1: x1 + node, y1, x2: x2 - node, y2, class: kind }));
-        }
+    for (let i = 0; i < processors; ++i) {
+      for (const source of moments.reads(r, i)) {
+        if (source === i) continue;
+        const [x1, y1] = middle(r, source);
+        const [x2, y2] = middle(r + 1, i);
+        const kind = fed[r + 1].has(i) ? 'line fed' : `line${r + 1 === step ? ' current' : ''}`;
+        drawing.append(svg('line', { x1: x1 + node, y1, x2: x2 - node, y2, class: kind }));
       }
-    }
-    for (let i = 0; i < about.processors; ++i) {
       const [x1, y] = middle(r, i);
       drawing.append(svg('line', { x1: x1 + node, y1: y, x2: x1 + across - node, y2: y, class: fed[r + 1].has(i) ? 'own fed' : 'own' }));
     }
   });
   for (let moment = 0; moment <= rounds.length; ++moment) {
-    for (let i = 0; i < about.processors; ++i) {
+    for (let i = 0; i < processors; ++i) {
       const [x, y] = middle(moment, i);
-      const { program, network, wrong } = at(moment, i);
+      const { program, network, wrong } = moments.at(moment, i, shownWord(moment));
       const group = svg('g', { class: `node${wrong ? ' wrong' : ''}${fed[moment].has(i) ? ' fed' : ''}` });
-      const shown = Number.isNaN(network) ? program : network;
+      const shown = text(shownWord(moment), Number.isNaN(network) ? program : network);
       group.append(svg('rect', { x: x - node, y: y - 12, width: 2 * node, height: 24, rx: 12 }),
-        svg('text', { x, y: y + 4 }, `${wrong ? '✗' : ''}${number(shown)}`),
-        svg('title', {}, `processor ${i}, ${moment === 0 ? 'input' : `after round ${moment}`}: program ${program}, network ${Number.isNaN(network) ? 'does not hold it' : network}`));
+        svg('text', { x, y: y + 4 }, `${wrong ? '✗' : ''}${shown}`),
+        svg('title', {}, `processor ${i}, ${moment === 0 ? 'input' : `after round ${moment}`}: program ${text(shownWord(moment), program)}${moments.written ? '' : `, network ${Number.isNaN(network) ? 'does not hold it' : network}`}`));
       group.onclick = () => onPick(moment, i);
       drawing.append(group);
     }

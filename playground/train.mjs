@@ -3,6 +3,7 @@ import { drawLines, drawMaps, drawPredictions } from './chart.mjs';
 import { EngineWorker } from './client.mjs';
 import { element, make, number, oncePerFrame, say } from './dom.mjs';
 import { modelFiles } from './files.mjs';
+import { bytesOf, givenModels } from './given.mjs';
 import { makeNodes } from './nodes.mjs';
 
 const ahead = 4;  // epochs that one model may be ahead of the other
@@ -20,7 +21,7 @@ export function makeTrain(module, catalogue, onChange) {
   let length = 8;
   let target = 0;
 
-  const name = (side) => (side.loaded ? `${side.loaded} (file)` : element(side.place).value);
+  const name = (side) => (side.loaded ? `${side.about.architecture} (${side.loaded})` : element(side.place).value);
   const scale = () => Number(element('c').value);
   const comparable = () => sides[0].view && sides[1].view && sides[0].view.row.length === sides[1].view.row.length;
   const views = () => (comparable() ? sides.map((side) => side.view) : [sides[0].view, null]);
@@ -32,7 +33,7 @@ export function makeTrain(module, catalogue, onChange) {
 
   function summary() {
     const [first, second] = sides;
-    if (!first.view || !second.view || first.points.length + second.points.length === 0) return 'Press Train, then move c.';
+    if (!first.view || !second.view || sides.every((side) => side.points.length === 0 && !side.loaded)) return 'Press Train, then move c.';
     // Both answer at their own time: until both know of c, what was said before stays.
     if (first.view.scale !== second.view.scale) return element('summary').textContent;
     const parts = sides.map((side) => `${name(side)}: error ${number(side.view.error)}`
@@ -42,7 +43,8 @@ export function makeTrain(module, catalogue, onChange) {
 
   function draw() {
     const lines = (points) => sides.map((side) => ({ colour: side.colour, dash: side.dash, ...points(side) }));
-    drawLines(element('losses'), lines((side) => ({ points: side.points })));
+    drawLines(element('losses'), lines((side) => ({ points: side.points })), undefined,
+      trainable().length > 0 ? 'not trained yet' : 'both models are from files');
     drawLines(element('errors'), lines((side) => ({ points: side.errors })), scale());
     say(element('summary'), summary());
     for (const side of sides) {
@@ -50,7 +52,7 @@ export function makeTrain(module, catalogue, onChange) {
       say(document.querySelector(`.key.${side.place}`), name(side));
       if (!side.view) continue;
       drawMaps(side.maps, side.view.attention, { ...side.about, nodes: side.about.real_nodes + side.about.scratch_nodes });
-      say(side.text, `${side.about.parameters} parameters`);
+      say(side.text, `${side.about.parameters} parameters. Row i shows whom node i reads: the more ink, the more. The last row and column are a scratch node.`);
     }
     if (sides[0].view) {
       showNodes(sides[0].about, sides.map(name), views());
@@ -69,6 +71,7 @@ export function makeTrain(module, catalogue, onChange) {
 
   function setRunning(value) {
     running = value && trainable().length > 0;
+    if (value && !running) say(element('status'), 'both models are from files: Reset makes new ones to train');
     say(element('go'), running ? 'Pause' : 'Train');
     // A screen reader is told at rest, not many times a second.
     for (const id of ['summary', 'status']) element(id).setAttribute('aria-live', running ? 'off' : 'polite');
@@ -118,12 +121,12 @@ export function makeTrain(module, catalogue, onChange) {
     trained({ about, loaded }) {
       side.about = about;
       if (!loaded) return;
-      Object.assign(side, { epoch: Infinity, points: [], errors: [], view: null, loaded: about.architecture });
+      Object.assign(side, { epoch: Infinity, points: [], errors: [], view: null, loaded, expected: false });
       say(element('status'), `${about.architecture} model for ${about.task} loaded`);
       const known = [...element('task').options].some((option) => option.value === about.task);
+      if (known) element('task').value = about.task;
       const other = sides.find((each) => each !== side);
-      if (known && !other.loaded && (other.about?.task !== about.task || other.about?.length !== about.length)) {
-        element('task').value = about.task;
+      if (known && !other.loaded && !other.expected && (other.about?.task !== about.task || other.about?.length !== about.length)) {
         length = about.length;
         begin(other);
       }
@@ -179,10 +182,22 @@ export function makeTrain(module, catalogue, onChange) {
     side.worker = new EngineWorker(module, redrawn);
   }
 
+  // Both places are told before either answers: none of them is to train for the other then.
+  function loadGiven() {
+    setRunning(false);
+    givenModels.forEach(({ name: file, bytes }, i) => {
+      sides[i].expected = true;
+      sides[i].worker.send('load', { bytes: bytesOf(bytes), name: file });
+    });
+  }
+  element('given-models').hidden = givenModels.length === 0;
+  element('given-models').onclick = loadGiven;
+
   element('go').onclick = () => setRunning(!running);
   element('step').onclick = () => {
     setRunning(false);
     if (trainable().length > 0) trainTo(target + 1);
+    else setRunning(true);
   };
   element('reset').onclick = reset;
   for (const id of fields) element(id).onchange = reset;
@@ -215,5 +230,6 @@ export function makeTrain(module, catalogue, onChange) {
       look();
     },
     setRunning,
+    loadGiven,
   };
 }

@@ -3,10 +3,10 @@
 //   train {settings}             starts anew, at rest                      -> trained {about}
 //   pace {epoch}                 trains up to this epoch; 0: at rest       -> progress {epoch, points}, finished {problem}
 //   look {scale, sample, row, stamp}  what to show; row: an input typed by hand -> view {..., stamp}
-//   load {bytes, name}, save {}                                            -> trained {about, loaded}, saved {bytes}
+//   load {bytes, name}, save {}                                            -> trained {about, loaded: name}, saved {bytes}
 //   programText {name}                                                     -> programText {name, text}
-//   compile {source, length, parameters, sharpness, noise}                 -> compiled {about}, flow
-//   input {row, stamp}, noise {noise}                                      -> flow {row, words, largest, stamp}
+//   compile {source, length, parameters, sharpness, noise, row}                -> compiled {about}, flow
+//   input {row, stamp}, noise {noise}                                      -> flow {row, words, trace, largest, stamp}
 //   draw {seed}, verify {samples}                                          -> flow, verified
 // and out also failed {message, problem, expected, hint, line, column, during}. While it trains it
 // sends `errors` and `view` of its own accord. A stamp comes back with the first answer that knows the input. Training goes in slices, so that messages get in.
@@ -22,7 +22,6 @@ let started;  // a promise: the engine is there
 let catalogue;
 let model;
 let program;
-let reference;  // the program as compiled with exact routes, without noise
 let programRow;
 let programStamp = 0;
 let epoch = 0;
@@ -111,16 +110,12 @@ function take(next, loaded) {
   sendAll();
 }
 
-// Between rounds a column may already hold what comes later: where even the reference holds something
-// else than the program's word, the network's number (the second of each pair) says nothing.
 function sendFlow() {
   const words = program.words(programRow);
-  const exact = reference.words(programRow);
   let largest = 1;
   for (let i = 0; i < words.length; i += 2) largest = Math.max(largest, Math.abs(words[i]));
-  const rounding = 1e-4 * largest;
-  for (let i = 0; i < words.length; i += 2) if (Math.abs(exact[i + 1] - exact[i]) > rounding) words[i + 1] = NaN;
-  postMessage({ type: 'flow', row: programRow, words, largest, stamp: programStamp });
+  const trace = program.about.written ? program.trace(programRow) : null;
+  postMessage({ type: 'flow', row: programRow, words, trace, largest, stamp: programStamp });
 }
 
 const handlers = {
@@ -132,8 +127,8 @@ const handlers = {
     });
     return started;
   },
-  train: ({ settings }) => take(engine.train(settings), false),
-  load: ({ bytes, name }) => take(engine.load(bytes, name), true),
+  train: ({ settings }) => take(engine.train(settings), ''),
+  load: ({ bytes, name }) => take(engine.load(bytes, name), name),
   save: () => postMessage({ type: 'saved', bytes: model.save() }),
   pace(message) {
     pace = message.epoch;
@@ -144,15 +139,15 @@ const handlers = {
     if (model) sendView();
   },
   programText: ({ name }) => postMessage({ type: 'programText', name, text: engine.programText(name) }),
-  compile({ source, length, parameters = '', sharpness = 0, noise = 0 }) {
+  compile({ source, length, parameters = '', sharpness = 0, noise = 0, row = null }) {
     const next = engine.compile(source, length, { parameters, sharpness });
-    const exact = engine.compile(source, length, { parameters });
     program?.free();
-    reference?.free();
-    [program, reference] = [next, exact];
+    program = next;
     if (noise > 0) program.noise(noise);
     postMessage({ type: 'compiled', about: program.about });
     programRow = program.draw(1);
+    // An input that was given stays as long as it fits the program.
+    if (row?.length === programRow.length && row.every(Number.isFinite)) programRow = row;
     sendFlow();
   },
   input({ row, stamp }) {

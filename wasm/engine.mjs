@@ -138,6 +138,7 @@ export async function makeEngine(module, log = () => {}) {
       about,
       draw: (c, seed = 0) => answer('draw', handle, c, seed),
       words: (row) => answer('words', handle, row),
+      trace: (row) => answer('trace', handle, row),
       run(row) {
         const all = answer('run', handle, row);
         return { network: all.slice(0, all.length / 2), program: all.slice(all.length / 2) };

@@ -56,6 +56,7 @@ void add_gap(CommandLine& command_line);
 void add_help(CommandLine& command_line);
 void add_inspect(CommandLine& command_line);
 void add_merge(CommandLine& command_line);
+void add_playground(CommandLine& command_line);
 void add_predict(CommandLine& command_line);
 void add_presets(CommandLine& command_line);
 void add_programs(CommandLine& command_line);

@@ -47,6 +47,7 @@ void add_commands(CommandLine& command_line) {
   add_run(command_line);
   add_verify(command_line);
   add_show(command_line);
+  add_playground(command_line);
   add_simulate_standard(command_line);
   add_bound(command_line);
   add_certify(command_line);

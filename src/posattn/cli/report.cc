@@ -3,13 +3,16 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/base/file.h"
 #include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/output_file.h"
+#include "posattn/cli/playground_page.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/report/experiment/page.h"
@@ -24,7 +27,7 @@ namespace {
 struct ReportFlags {
   std::vector<std::string> sources;  // runs, or with --results experiments
   std::string results, output, title;
-  bool json = false;
+  bool playground = false, json = false;
 };
 
 // What to print: as JSON, or the line.
@@ -35,6 +38,42 @@ struct Written {
 
 std::string page_path(const ReportFlags& options, const std::filesystem::path& folder) {
   return options.output.empty() ? (folder / "report.html").string() : options.output;
+}
+
+// The models to set side by side: positional and standard where there are both, else of the first
+// two architectures that have one.
+std::vector<std::filesystem::path> compared_models(const ReportInput& input) {
+  std::map<std::string, std::filesystem::path> first;
+  for (const RunReport& run : input.runs) {
+    if (!run.model.empty()) first.emplace(run.architecture, run.model);
+  }
+  if (first.contains("positional") && first.contains("standard")) {
+    return {first["positional"], first["standard"]};
+  }
+  std::vector<std::filesystem::path> models;
+  for (const auto& [architecture, model] : first) {
+    if (models.size() < 2) models.push_back(model);
+  }
+  return models;
+}
+
+// The playground with the models of a report, written beside it; its path, or "" where nobody asked
+// for it and it cannot be.
+std::string write_playground(const ReportFlags& options, const ReportInput& input,
+                             const std::filesystem::path& page) {
+  // -o names the one file to write.
+  if (!options.playground && !options.output.empty()) return "";
+  try {
+    const PageContent content{.models = page_models(compared_models(input)), .program = {}};
+    const std::string filled = filled_playground(find_playground(), content);
+    const std::filesystem::path beside =
+        page.parent_path() / (page.stem().string() + "-playground.html");
+    write_file(beside, filled);
+    return beside.string();
+  } catch (const Error&) {
+    if (options.playground) throw;
+    return "";
+  }
 }
 
 Written report_runs(const ReportFlags& options) {
@@ -49,9 +88,16 @@ Written report_runs(const ReportFlags& options) {
   ReportInput input = read_runs({options.sources.begin(), options.sources.end()});
   if (!options.title.empty()) input.title = options.title;
   const std::string page = page_path(options, options.sources.front());
+  const std::string playground = write_playground(options, input, page);
+  input.playground = std::filesystem::path(playground).filename().string();
   write_result(page, report_page(input));
-  return {{{"page", page}, {"runs", input.runs.size()}},
-          fmt::format("{} in {}\n", plural(input.runs.size(), "run"), page)};
+  Written written{{{"page", page}, {"runs", input.runs.size()}},
+                  fmt::format("{} in {}\n", plural(input.runs.size(), "run"), page)};
+  if (!playground.empty()) {
+    written.document["playground"] = playground;
+    written.line += fmt::format("their models to play with in {}\n", playground);
+  }
+  return written;
 }
 
 Written report_experiments(const ReportFlags& options) {
@@ -71,6 +117,10 @@ ExitCode report(const ReportFlags& options) {
                 "posattn report --results results");
   }
   refuse_with_standard_output(options.output, options.json, "--json");
+  refuse_with_standard_output(options.output, options.playground, "--playground");
+  if (options.playground && !options.results.empty()) {
+    throw Error(ExitCode::usage, "--playground with --results", "runs, whose models it shows");
+  }
   const Written written =
       options.results.empty() ? report_runs(options) : report_experiments(options);
   if (is_standard_output(options.output)) return ExitCode::done;
@@ -110,6 +160,9 @@ void add_report(CommandLine& command_line) {
                     "FILE [report.html in DIR or the first of RUNS]");
   command.add_option("--title", options->title, "Its title")
       ->option_text("TEXT [task and length, or Experiments]");
+  command.add_flag("--playground", options->playground,
+                   "Also write the playground with the models of these runs beside the page, and "
+                   "link it; without --output that is done wherever it can be");
   add_json_flag(command, options->json);
 }
 

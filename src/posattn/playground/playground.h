@@ -64,13 +64,18 @@ void play_free_model(int32_t model);
 /* ---- programs -------------------------------------------------------------------------------- */
 /* Compiles a text for length n; parameters as "K=16,q=4". Sharpness 0: routes; above: queries and
    keys whose scores differ by so much (exact from 104 on). A handle, and
-   {"name", "task", "processors", "words": [{name, type, own}], "inputs", "outputs": word numbers,
-    "rounds": [{"lines", "origin", "layers", "updates",
-                "receives": [{"name", "word", "sources" or "weighted"}]}],
+   {"name", "task", "processors", "words": [{name, type, own, starts}], "inputs", "outputs": word
+   numbers, "rounds": [{"lines", "origin", "sets", "layers", "updates", "receives": [{"name",
+   "word", "sources" or "weighted"}]}], "written": null or {"words", "inputs", "outputs", "rounds"},
+    "promises": [{"promise", "first", "count"}]: what the inputs from `first` on must keep,
     "parameters": [{name, value, low, high}], "warnings",
     "depth", "heads", "width", "mlp_width", "weights"}.
-   Rounds are those of the network: messages have been routed, and `origin` is then the round that
-   they help. sources[i] is who processor i reads, `processors` for nobody. */
+   Words that are the text's are its `own`; those that do not have a value when it `starts` get one
+   in a round that `sets` them. Rounds are those of the network: messages have been routed, and
+   `origin` is then the round that they help. sources[i] is who processor i reads, `processors` for
+   nobody. A program that sends messages is also told as it is written: a receive then may have
+   "destination" in place of sources, the word that says at the round's start where each processor's
+   message goes. */
 int32_t play_compile(const char* text, int32_t length, const char* parameters, double sharpness);
 /* numbers: an input [processors, inputs] that keeps the program's promises. */
 int32_t play_draw(int32_t program, double c, int32_t seed);
@@ -78,6 +83,9 @@ int32_t play_draw(int32_t program, double c, int32_t seed);
    the first round and after each: the program's word, and what the network holds, NaN where it does
    not hold it. */
 int32_t play_words(int32_t program, const double* row, int32_t count);
+/* The program as it is written. numbers: [rounds + 1, processors, words] of `written`, or of the
+   program itself where it sends no messages. */
+int32_t play_trace(int32_t program, const double* row, int32_t count);
 /* numbers: the network's outputs [processors, outputs], then the program's. */
 int32_t play_run(int32_t program, const double* row, int32_t count);
 /* {"holds", "decided", "scales": [{c, samples, mismatches, largest_error, largest_bound, mse}],

@@ -156,6 +156,73 @@ TEST_F(PlayedSort, LowSharpnessIsNotExact) {
   play_free_program(soft);
 }
 
+int32_t compiled(const char* name, int32_t length) {
+  EXPECT_EQ(play_program_text(name), 0) << play_text();
+  const std::string text = play_text();
+  return play_compile(text.c_str(), length, "", 0);
+}
+
+// Words of one name are several (a loop declares its own, the network has a word of ones): a number
+// of the network stands beside the word that it is.
+TEST(Playground, HoldsTheWordsOfEveryProgram) {
+  ASSERT_EQ(play_catalogue(), 0);
+  const nlohmann::json all = play_json();
+  for (const nlohmann::json& entry : all["programs"]) {
+    const auto name = entry["name"].get<std::string>();
+    const int32_t program = compiled(name.c_str(), 6);
+    ASSERT_GE(program, 0) << name << play_text();
+    const nlohmann::json about = play_json();
+    ASSERT_EQ(play_draw(program, 1, 3), 0) << play_text();
+    const std::vector<double> row = numbers();
+    ASSERT_EQ(play_words(program, row.data(), static_cast<int32_t>(row.size())), 0) << play_text();
+    const std::vector<double> words = numbers();
+    int held = 0;
+    double most = 0;
+    for (size_t i = 0; i < words.size(); i += 2) {
+      if (std::isnan(words[i + 1])) continue;
+      ++held;
+      most = std::max(most, std::abs(words[i + 1] - words[i]));
+    }
+    EXPECT_LT(most, 1e-4) << name;
+    EXPECT_GE(held, about["processors"].get<int>() * 2) << name;
+    // What is typed are the words called inputs, as they are before the first round.
+    const size_t inputs = about["inputs"].size(), columns = about["words"].size();
+    ASSERT_EQ(row.size() % inputs, 0) << name;
+    for (size_t k = 0; k < row.size(); ++k) {
+      const auto word = about["inputs"][k % inputs].get<size_t>();
+      EXPECT_EQ(words[2 * (k / inputs * columns + word)], row[k]) << name;
+    }
+    play_free_program(program);
+  }
+}
+
+TEST(Playground, TellsMessagesAsTheyAreWritten) {
+  const int32_t program = compiled("gather", 4);
+  ASSERT_GE(program, 0) << play_text();
+  EXPECT_EQ(play_json()["promises"][0]["promise"], "permutation");
+  const nlohmann::json written = play_json()["written"];
+  ASSERT_EQ(written["rounds"].size(), 2);
+  const nlohmann::json& receive = written["rounds"][0]["receives"][0];
+  const nlohmann::json& destination = written["words"][receive["destination"].get<int>()];
+  EXPECT_EQ(destination["name"], "d");
+  EXPECT_TRUE(destination["starts"]);
+  EXPECT_EQ(written["rounds"][1]["sets"], written["outputs"]);
+  const std::vector<double> row = {2, 10, 0, 20, 3, 30, 1, 40};  // whom it asks, what it has
+  ASSERT_EQ(play_trace(program, row.data(), 8), 0) << play_text();
+  const std::vector<double> words = numbers();
+  const size_t columns = written["words"].size();
+  ASSERT_EQ(words.size(), 3 * 4 * columns);
+  const auto output = written["outputs"][0].get<size_t>();
+  std::vector<double> found;
+  for (size_t i = 0; i < 4; ++i) found.push_back(words[(2 * 4 + i) * columns + output]);
+  EXPECT_THAT(found, ElementsAre(30, 10, 40, 20));
+  play_free_program(program);
+
+  const int32_t sort = compiled("sort", 4);
+  EXPECT_TRUE(play_json()["written"].is_null());
+  play_free_program(sort);
+}
+
 TEST(Playground, NamesWhatThereIs) {
   ASSERT_EQ(play_catalogue(), 0);
   const nlohmann::json all = play_json();

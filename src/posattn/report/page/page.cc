@@ -279,6 +279,25 @@ std::string details(const ReportInput& input,
   return text;
 }
 
+// A file beside the page, whatever its name.
+std::string address_beside(std::string_view name) {
+  std::string address = "./";
+  for (const char letter : name) {
+    const auto byte = static_cast<unsigned char>(letter);
+    const bool plain = std::isalnum(byte) != 0 || letter == '.' || letter == '-' || letter == '_';
+    address += plain ? std::string(1, letter) : fmt::format("%{:02X}", byte);
+  }
+  return address;
+}
+
+std::string playground_link(const ReportInput& input) {
+  if (input.playground.empty()) return "";
+  return paragraph(fmt::format(
+      "<a href=\"{}\">Try these models in the playground</a>: other inputs, other ranges, and what "
+      "their attention does then.",
+      address_beside(input.playground)));
+}
+
 // A failed run must not vanish behind a median.
 std::string warnings(const std::vector<ArchitectureSummary>& architectures) {
   std::string text;
@@ -296,9 +315,10 @@ std::string warnings(const std::vector<ArchitectureSummary>& architectures) {
 std::string report_page(const ReportInput& input) {
   if (input.runs.empty()) throw Error(ExitCode::data, "a report needs at least one run");
   const std::vector<ArchitectureSummary> architectures = group_by_architecture(input);
-  return html_page(input.title, introduction(input, architectures) + warnings(architectures) +
-                                    tests(input, architectures) + figures(input, architectures) +
-                                    attention(architectures) + details(input, architectures));
+  return html_page(input.title, introduction(input, architectures) + playground_link(input) +
+                                    warnings(architectures) + tests(input, architectures) +
+                                    figures(input, architectures) + attention(architectures) +
+                                    details(input, architectures));
 }
 
 }  // namespace posattn

@@ -69,6 +69,15 @@ TEST(Page, EscapesWhateverComesFromOutside) {
   EXPECT_THAT(page, Not(HasSubstr("<script")));
 }
 
+TEST(Page, LinksThePlaygroundBesideIt) {
+  ReportInput input = sample_report();
+  EXPECT_THAT(report_page(input), Not(HasSubstr("playground")));
+  input.playground = "javascript:a \"b\"?.html";
+  const std::string page = report_page(input);
+  EXPECT_THAT(page, HasSubstr("<a href=\"./javascript%3Aa%20%22b%22%3F.html\">"));
+  EXPECT_EQ(markup_problem(page), "");
+}
+
 TEST(Page, NamesRunsThatDidNotFinish) {
   ReportInput input = sample_report();
   input.runs[4].status = "diverged";

@@ -217,10 +217,10 @@ ReportInput read_runs(const std::vector<fs::path>& paths) {
   for (FoundRun& run : runs) {
     check_comparable(runs.front(), run);
     std::error_code ignored;
-    if (!shown.contains(run.report.architecture) &&
-        fs::exists(run.folder / "model.safetensors", ignored)) {
+    const fs::path model = run.folder / "model.safetensors";
+    if (fs::exists(model, ignored)) run.report.model = model.string();
+    if (!run.report.model.empty() && shown.insert(run.report.architecture).second) {
       run.report.attention = attention_of(run);
-      shown.insert(run.report.architecture);
     }
     if (std::ranges::find(input.commands, run.command_line) == input.commands.end()) {
       input.commands.push_back(run.command_line);

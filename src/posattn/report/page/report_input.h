@@ -27,7 +27,8 @@ struct RunReport {
   std::vector<LossPoint> curve;
   std::vector<Measurement> tests;  // after the last epoch
   std::vector<AttentionMaps> attention;
-  std::string manifest;  // as JSON, shown as it is
+  std::string manifest;    // as JSON, shown as it is
+  std::string model = {};  // its file, where it has one
 };
 
 struct ReportInput {
@@ -39,6 +40,7 @@ struct ReportInput {
   Loss loss = Loss::squared_error;  // of training
   std::vector<RunReport> runs;
   std::vector<std::string> commands;  // that make this again
+  std::string playground = {};        // the name of a page beside this one with its models, or ""
 };
 
 }  // namespace posattn

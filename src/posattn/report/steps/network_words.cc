@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
 
 #include "posattn/base/error.h"
 #include "posattn/model/activations.h"
-#include "posattn/programs/lowering/network_plan.h"
+#include "posattn/programs/lowering/held_words.h"
 
 namespace posattn {
 namespace {
@@ -20,35 +19,19 @@ class NetworkWords {
     const std::vector<float> row(input.begin(), input.end());
     found_ = activations_of(model.spec, model.parameters,
                             {.inputs = row, .samples = 1, .real_nodes = program.processors});
-    for (size_t w = 0; w < program.words.size(); ++w) {
-      word_named_.emplace(program.words[w].name, static_cast<int>(w));
-    }
   }
 
   std::string at_start(std::span<const double> values) const {
-    Difference worst;
-    for (size_t w = 0; w < plan_.start.size(); ++w) {
-      if (plan_.start[w] >= 0) compare(0, plan_.start[w], static_cast<int>(w), values, worst);
-    }
-    return text_of("encoder", worst);
+    return text_of("encoder", largest_difference(held_words(plan_, -1), values));
   }
 
   std::string after_round(int round, std::span<const double> values) const {
-    std::vector<int> layers;
-    for (size_t k = 0; k < plan_.layers.size(); ++k) {
-      if (plan_.layers[k].round == round) layers.push_back(static_cast<int>(k));
-    }
-    if (layers.empty()) return "no layer: the output does not need this round";
-    Difference worst;
-    const std::vector<int>& words = plan_.layers[layers.back()].words;
-    for (size_t column = 0; column < words.size(); ++column) {
-      if (words[column] < 0) continue;
-      compare(layers.back() + 1, static_cast<int>(column), words[column], values, worst);
-    }
-    return text_of(layers.size() == 1
-                       ? fmt::format("layer {}", layers.front())
-                       : fmt::format("layers {} to {}", layers.front(), layers.back()),
-                   worst);
+    const HeldWords held = held_words(plan_, round);
+    if (held.layers.empty()) return "no layer: the output does not need this round";
+    return text_of(held.layers.size() == 1
+                       ? fmt::format("layer {}", held.layers.front())
+                       : fmt::format("layers {} to {}", held.layers.front(), held.layers.back()),
+                   largest_difference(held, values));
   }
 
  private:
@@ -80,20 +63,22 @@ class NetworkWords {
     }
   }
 
-  // A word of the plan in a column after so many layers; the plan's own words are not the
-  // program's.
-  void compare(int layers, int column, int planned_word, std::span<const double> values,
-               Difference& worst) const {
-    const auto word = word_named_.find(plan_.program.words[planned_word].name);
-    if (word == word_named_.end()) return;
-    ++worst.compared;
-    for (int i = 0; i < program_.processors; ++i) {
-      const double expected = values[i * program_.words.size() + word->second];
-      const double difference = std::abs(found_.state(layers, i, column) - expected);
-      // Written so that a NaN is the largest.
-      if (difference <= worst.largest || std::isnan(worst.largest)) continue;
-      worst = {worst.compared, word->second, i, difference};
+  // The plan's words are the program's, and after them its own.
+  Difference largest_difference(const HeldWords& held, std::span<const double> values) const {
+    Difference worst;
+    const size_t words = program_.words.size();
+    for (size_t w = 0; w < words; ++w) {
+      if (held.columns[w] < 0) continue;
+      ++worst.compared;
+      for (int i = 0; i < program_.processors; ++i) {
+        const double found = found_.state(held.depth, i, held.columns[w]);
+        const double difference = std::abs(found - values[i * words + w]);
+        // Written so that a NaN is the largest.
+        if (difference <= worst.largest || std::isnan(worst.largest)) continue;
+        worst = {worst.compared, static_cast<int>(w), i, difference};
+      }
     }
+    return worst;
   }
 
   std::string text_of(const std::string& where, const Difference& worst) const {
@@ -106,7 +91,6 @@ class NetworkWords {
   const StaticProgram& program_;
   NetworkPlan plan_;
   Activations found_;
-  std::map<std::string, int> word_named_;
 };
 
 }  // namespace

@@ -1,0 +1,110 @@
+// posattn playground
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "posattn/cli/commands.h"
+#include "posattn/cli/model_paths.h"
+#include "posattn/cli/output_file.h"
+#include "posattn/cli/playground_page.h"
+#include "posattn/cli/program_input.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/programs/lowering/compile.h"
+#include "posattn/programs/messages/route_messages.h"
+
+namespace posattn {
+namespace {
+
+struct PlaygroundFlags {
+  std::vector<std::string> models;
+  std::string program, settings, output = "playground.html", page;
+  std::optional<int64_t> length;
+  bool json = false;
+};
+
+constexpr int64_t most_length = 64;  // the page draws no more processors
+
+// Compiled here, so that what is wrong with it is said here and not first in the page.
+PageProgram page_program(const PlaygroundFlags& options) {
+  const int64_t length = options.length.value_or(8);
+  if (length > most_length) {
+    throw Error(ExitCode::usage, fmt::format("--length {} in a playground", length),
+                fmt::format("at most {}", most_length));
+  }
+  const ProgramInput input =
+      read_program(options.program, length, parse_settings(options.settings));
+  compile(route_messages(input.program, Routing::automatic).program);
+  return {.name = input.program.name,
+          .text = std::string(input.source.text),
+          .parameters = options.settings,
+          .length = static_cast<int>(length)};
+}
+
+ExitCode playground(const PlaygroundFlags& options) {
+  refuse_with_standard_output(options.output, options.json, "--json");
+  if (options.program.empty() && (options.length || !options.settings.empty())) {
+    throw Error(ExitCode::usage, options.length ? "--length alone" : "--set alone",
+                "--program, whose they are");
+  }
+  const std::filesystem::path base =
+      options.page.empty() ? find_playground() : std::filesystem::path(options.page);
+  std::vector<std::filesystem::path> files;
+  for (const std::string& name : options.models) files.push_back(find_model(name));
+  PageContent content{.models = page_models(files), .program = {}};
+  if (!options.program.empty()) content.program = page_program(options);
+  const std::string page = filled_playground(base, content);
+  write_result(options.output, page);
+  if (is_standard_output(options.output)) return ExitCode::done;
+  nlohmann::ordered_json models = nlohmann::ordered_json::array();
+  for (const std::filesystem::path& file : files) models.push_back(file.string());
+  const nlohmann::ordered_json program =
+      content.program ? nlohmann::ordered_json(content.program->name) : nlohmann::ordered_json();
+  if (options.json) {
+    const nlohmann::ordered_json written = {
+        {"page", options.output}, {"bytes", page.size()}, {"models", models}, {"program", program}};
+    write_output(written.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else {
+    write_output(fmt::format("{} ({:.1f} MB): open it in a browser\n", options.output,
+                             static_cast<double>(page.size()) / 1e6));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_playground(CommandLine& command_line) {
+  auto options = std::make_shared<PlaygroundFlags>();
+  CLI::App& command = add_command(
+      command_line,
+      {.name = "playground",
+       .description = "Write the playground, one HTML page, with models or a program inside",
+       .examples = {"posattn playground -o page.html",
+                    "posattn playground --model runs/cumulative-sum/positional-seed0 --model "
+                    "runs/cumulative-sum/standard-seed0",
+                    "posattn playground --program mine.par --length 16 -o mine.html"},
+       .details = "The page trains models, compiles programs and needs no other file and no\n"
+                  "network. docs/playground.md says what is in it, and how it is made."},
+      [options] { return playground(*options); });
+  command
+      .add_option("--model", options->models,
+                  "A run folder or model file to show under Train; twice for both places")
+      ->allow_extra_args(false)
+      ->option_text("RUN");
+  command
+      .add_option("--program", options->program,
+                  "A .par file, or a program's name, to show under Algorithms")
+      ->option_text("FILE");
+  command.add_option("--length", options->length, "Numbers per input of the program, n, up to 64")
+      ->option_text("INT [8]");
+  add_set_option(command, options->settings);
+  command.add_option("--page", options->page, "The page to fill, as playground/build.mjs makes it")
+      ->option_text("FILE [that of this build or installation]");
+  add_output_option(command, options->output, "The page; '-': standard output",
+                    "FILE [playground.html]");
+  add_json_flag(command, options->json);
+}
+
+}  // namespace posattn
