@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <list>
 
 #include "posattn/base/error.h"
@@ -201,3 +202,12 @@ class MpiRanks final : public Ranks {
 }  // namespace posattn
 
 extern "C" posattn::Ranks* posattn_open_ranks() { return new posattn::MpiRanks; }
+
+// "Open MPI v4.1.4"; what MPI says beyond a comma or line is of its packaging. Needs no start.
+extern "C" const char* posattn_mpi_version() {
+  static char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "an unknown MPI";
+  text[std::strcspn(text, ",\n")] = '\0';
+  return text;
+}
