@@ -18,7 +18,6 @@ from mpi_support import RanksCase, contents, kill
 
 GOES_ON = "should the job be cut, the same command goes on"
 STOPPING = "stopping: checkpoints are being saved, and the same command goes on from them"
-PATIENCE = ("--mca", "odls_base_sigkill_timeout", "30")
 TO_GO_ON = "interrupted; the checkpoints are saved. To go on:\n  mpirun -n 2 "
 
 
@@ -83,25 +82,21 @@ class Faults(RanksCase):
         self.assert_nobody_left()
         self.assertEqual([run[2] for run in contents(self.results)[0]], ["failed"])
 
-    def cut(self, number, options=PATIENCE):
-        job = self.start(options=options)
+    def cut(self, number):
+        job = self.start()
         self.wait_for_training()
         job.send_signal(number)
         text = self.finish(job, code=None)
         self.assertNotEqual(job.returncode, 0)
         self.assertIn(STOPPING, text)
-        if options != PATIENCE:
-            return self.assert_goes_on()  # the second may have been too short for more
-        self.assertIn(TO_GO_ON, text)
-        self.assertTrue([run for run in self.results.glob("runs/*/manifest.json")
-                         if '"interrupted"' in run.read_text()])
-        return self.assert_goes_on()
+        if number == signal.SIGUSR1:  # after others mpirun's second may be too short for more
+            self.assertIn(TO_GO_ON, text)
+            self.assertTrue([run for run in self.results.glob("runs/*/manifest.json")
+                             if '"interrupted"' in run.read_text()])
+        self.assert_goes_on()
 
     def test_the_time_is_up(self):
         self.cut(signal.SIGTERM)
-
-    def test_the_time_is_up_and_mpirun_hardly_waits(self):
-        self.cut(signal.SIGTERM, options=())
 
     def test_interrupted_by_hand(self):
         self.cut(signal.SIGINT)
@@ -138,13 +133,21 @@ class Faults(RanksCase):
 class DataParallel(RanksCase):
     """One model by two ranks."""
     command = "train"
-    epochs = 5000
+    epochs = 6000
     whole = None
 
     def words(self):
-        return [self.command, *support.tiny(threads=1, epochs=self.epochs, validate_every=0,
-                                            test_every=0, checkpoint_every=0.1),
+        return [self.command, *support.tiny(threads=1, epochs=self.epochs, batch=64, width=32,
+                                            mlp_width=32, validate_every=0, test_every=0,
+                                            checkpoint_every=0.1),
                 "--data-parallel", "--out", self.results]
+
+    def start(self, *arguments, **settings):
+        """Ranks that wait leave their core to others: there may be more of them than cores."""
+        return super().start(*arguments, options=("--mca", "mpi_yield_when_idle", "1"), **settings)
+
+    def finish(self, job, code=0, seconds=180):
+        return super().finish(job, code, seconds)
 
     def run_folder(self):
         return self.results / "positional-seed0"
@@ -183,15 +186,14 @@ class DataParallel(RanksCase):
         self.assert_killed(0)
 
     def test_the_time_is_up(self):
-        job = self.start(options=PATIENCE)
+        job = self.start()
         self.wait_for_training()
         job.send_signal(signal.SIGTERM)
-        text = self.finish(job, code=None)
-        self.assertIn("interrupted; the checkpoint is saved. To go on:\n  mpirun -n 2 ", text)
+        self.assertIn("--resume goes on from it", self.finish(job, code=None))
         self.assert_goes_on()
 
     def test_the_disk_is_full(self):
-        disk = small_disk(self, "100k")
+        disk = small_disk(self, "500k")
         self.results = disk / "ranks"
         text = self.finish(self.start(), code=1)
         self.assertIn("error: 1 of 1 runs did not finish", text)
