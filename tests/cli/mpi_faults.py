@@ -133,7 +133,7 @@ class Faults(RanksCase):
 class DataParallel(RanksCase):
     """One model by two ranks."""
     command = "train"
-    epochs = 6000
+    epochs = 3000
     whole = None
 
     def words(self):
@@ -185,11 +185,12 @@ class DataParallel(RanksCase):
     def test_rank_0_is_killed(self):
         self.assert_killed(0)
 
-    def test_the_time_is_up(self):
+    def test_asked_to_stop(self):
         job = self.start()
         self.wait_for_training()
-        job.send_signal(signal.SIGTERM)
-        self.assertIn("--resume goes on from it", self.finish(job, code=None))
+        job.send_signal(signal.SIGUSR1)
+        text = self.finish(job, code=130)
+        self.assertIn("interrupted; the checkpoint is saved. To go on:\n  mpirun -n 2 ", text)
         self.assert_goes_on()
 
     def test_the_disk_is_full(self):

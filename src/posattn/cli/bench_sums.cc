@@ -33,8 +33,8 @@ std::vector<double> times_of_sum(Ranks& ranks, int64_t count, double seconds) {
   for (int i = 0; i < 4; ++i) fastest = std::min(fastest, seconds_of_sum(ranks, values));
   const int wanted = std::clamp(static_cast<int>(seconds / fastest), 5, 10'000);
   const int repetitions = std::stoi(ranks.broadcast(std::to_string(wanted), 0));
-  std::vector<double> times;
-  for (int i = 0; i < repetitions; ++i) times.push_back(seconds_of_sum(ranks, values));
+  std::vector<double> times(static_cast<std::size_t>(repetitions));
+  for (double& time : times) time = seconds_of_sum(ranks, values);
   std::ranges::sort(times);
   return times;
 }
