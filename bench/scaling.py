@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""The numbers of docs/scaling.md: data-parallel training and sweeps over 1, 2 and 4 ranks beside as
-many threads of one process, and a model of their cost that predicts 8 to 1,024 ranks.
+"""The numbers of docs/scaling.md: data-parallel training and sweeps over ranks beside as many threads of
+one process, what a sum over the ranks takes, and a model of their cost that predicts 8 to 1,024 ranks.
 
-    bench/scaling.py [--write] [--quick] [build/release/posattn]
+    bench/scaling.py [--write] [--ranks 1,2,4] [--mpirun mpirun] [build/release/posattn]
 
-It takes some minutes on two idle cores; on a busy machine the numbers mean nothing, for ranks wait for
-each other at full speed. --write puts them into docs/scaling.md, --quick only tries the script.
+Two minutes on idle cores. The fastest of several measurements counts; on a busy machine the numbers mean
+little all the same, for ranks wait for each other.
+--write puts them into docs/scaling.md.
 
-What is measured: a step of one rank, t(b) = t0 + tc b for b samples; what adding up P gradients over two
-ranks takes, 2 alpha + 4 P / beta, by shared memory and by TCP. What follows, for K ranks and a batch of B:
+What is measured: a step of one rank, t(b) = t0 + tc b for b samples; and for K ranks the sum of P numbers
+('posattn bench --sums'), by shared memory and by TCP, of which the smallest and the largest give
+alpha and beta. What follows, for K ranks and a batch of B:
 
     step(K) = t0 + tc B / K + 2 (K - 1) alpha + 2 (K - 1) / K * 4 P / beta
 
@@ -19,9 +21,9 @@ A sweep has no communication worth the name: it takes the longer of total / K an
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
-import statistics
 import re
 import subprocess
 import tempfile
@@ -31,27 +33,32 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 OPTIONS = argparse.ArgumentParser(description=__doc__,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
 OPTIONS.add_argument("--write", action="store_true", help="into docs/scaling.md")
-OPTIONS.add_argument("--quick", action="store_true", help="less of everything")
+OPTIONS.add_argument("--ranks", default="1,2,4", help="how many, as 1,2,4,8")
+OPTIONS.add_argument("--mpirun", default="mpirun", help="the launcher")
 OPTIONS.add_argument("program", nargs="?", default=ROOT / "build/release/posattn", type=pathlib.Path)
 OPTIONS = OPTIONS.parse_args()
 PROGRAM = OPTIONS.program.resolve()
-SETTINGS = ["--task", "cumulative-sum", "--architecture", "positional", "--validation-samples", "8",
-            "--test-samples", "8", "--validate-every", "0", "--test-every", "0", "--test-scales", "1"]
-REPEATS = 1 if OPTIONS.quick else 3
-RANKS = [1, 2, 4]
-GRID = """
+RANKS = [int(count) for count in OPTIONS.ranks.split(",")]
+CORES = len(os.sched_getaffinity(0))
+REPEATS = 2  # the best counts
+BATCH, LARGE_BATCH = 1024, 65536
+MODEL = ["--task", "cumulative-sum", "--architecture", "positional", "--validation-samples", "8",
+         "--test-samples", "8", "--validate-every", "0", "--test-every", "0", "--test-scales", "1"]
+PREDICTED = [1, 2, 4, 8, 16, 64, 256, 1024]
+RUNS, EPOCHS = 32, 4
+GRID = f"""
 title = "A grid"
 tasks = ["cumulative-sum", "sort"]
-seeds = "0..7"
+seeds = "0..{RUNS // 2 - 1}"
 [axis]
 key = "test-scales"
 values = [1]
 [settings]
-samples = 4096
+samples = 2048
 validation-samples = 64
 test-samples = 64
 batch = 256
-epochs = 8
+epochs = {EPOCHS}
 test-scales = "1"
 [[lines]]
 name = "positional"
@@ -59,49 +66,63 @@ architecture = "positional"
 """
 
 
-def mpirun(ranks, transport):
-    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--quiet", "--mca",
-            "btl", f"self,{transport}", "-n", str(ranks)] if ranks > 1 else []
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
+                          **options)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
-def step_seconds(batch, ranks=1, threads=1, width=64, transport="vader", steps=8):
-    """The median time of a step over the epochs after the first, of the best of several runs."""
-    best, epochs = float("inf"), 3 if OPTIONS.quick else 6
+def mpirun(ranks, transport="vader"):
+    """Nothing for one. Ranks without a core of their own leave it to others while they wait."""
+    if ranks == 1:
+        return []
+    crowded = ["--mca", "mpi_yield_when_idle", "1"] if ranks > CORES else []
+    return [OPTIONS.mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--quiet",
+            "--mca", "btl", f"self,{transport}", *crowded, "-n", ranks]
+
+
+def step_seconds(batch, ranks=1, threads=1, steps=4, epochs=8):
+    """The time of a step in the fastest epoch but the first."""
+    best = math.inf
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:
-            command = [*mpirun(ranks, transport), str(PROGRAM), "train", *SETTINGS, "--data-parallel",
-                       "--batch", str(batch), "--samples", str(batch * steps), "--epochs", str(epochs),
-                       "--width", str(width), "--mlp-width", str(width), "--threads", str(threads),
-                       "--device", "cpu", "--out", folder + "/out"]
-            subprocess.run(command, check=True, capture_output=True)
+            run(*mpirun(ranks), PROGRAM, "train", *MODEL, "--data-parallel", "--batch", batch,
+                "--samples", batch * steps, "--epochs", epochs, "--threads", threads, "--device", "cpu",
+                "--out", folder + "/out")
             metrics = pathlib.Path(folder, "out/positional-seed0/metrics.jsonl").read_text()
             seconds = [json.loads(line)["seconds"] for line in metrics.splitlines()]
-        best = min(best, statistics.median(b - a for a, b in zip(seconds, seconds[1:])) / steps)
+        best = min([best, *((b - a) / steps for a, b in zip(seconds, seconds[1:]))])
     return best
 
 
-def parameters(width):
+def parameters():
+    """Of the model whose steps are timed."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([str(PROGRAM), "train", *SETTINGS, "--samples", "8", "--batch", "8", "--epochs", "1",
-                        "--width", str(width), "--mlp-width", str(width), "--out", folder], check=True,
-                       capture_output=True)
-        shown = subprocess.run([str(PROGRAM), "inspect", folder + "/positional-seed0/model.safetensors",
-                                "--json"], check=True, capture_output=True, text=True)
-    return json.loads(shown.stdout)["parameter_count"]
+        run(PROGRAM, "train", *MODEL, "--samples", 8, "--batch", 8, "--epochs", 1, "--out", folder,
+            "--device", "cpu")
+        shown = run(PROGRAM, "inspect", folder + "/positional-seed0/model.safetensors", "--json")
+    return json.loads(shown)["parameter_count"]
 
 
 def sweep_seconds(ranks=1, threads=1):
-    best = float("inf")
+    best = math.inf
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, "grid.toml").write_text(
-                GRID.replace("epochs = 8", "epochs = 1") if OPTIONS.quick else GRID)
+            pathlib.Path(folder, "grid.toml").write_text(GRID)
             begin = time.monotonic()
-            subprocess.run([*mpirun(ranks, "vader"), str(PROGRAM), "reproduce", "grid.toml", "--results",
-                            "out", "--threads", str(threads), "--device", "cpu"], check=True,
-                           capture_output=True, cwd=folder)
+            run(*mpirun(ranks), PROGRAM, "reproduce", "grid.toml", "--results", "out", "--threads",
+                threads, "--device", "cpu", cwd=folder)
             best = min(best, time.monotonic() - begin)
     return best
+
+
+def sum_seconds(ranks, transport, sizes):
+    """The fastest sum of so many numbers."""
+    found = json.loads(run(*mpirun(ranks, transport), PROGRAM, "bench", "--json", "--seconds", 0.5,
+                           "--sums", ",".join(map(str, sizes))))
+    return [row["fastest"] / 1e6 for row in found["sums"]]
 
 
 PAGE = []
@@ -129,63 +150,91 @@ def write_page():
     path.write_text(before + begin + "\n".join(PAGE) + end + rest.partition(end)[2])
 
 
-def milliseconds(seconds):
-    return f"{1e3 * seconds:.3g} ms"
+def shown(seconds):
+    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} us"
+
+
+def compare(measure, unit):
+    """K threads of one process beside K ranks of one thread; their times by K."""
+    rows, times = [], {}
+    for count in RANKS:
+        threads = measure(threads=count)
+        ranks = threads if count == 1 else measure(ranks=count)
+        times[count] = ranks
+        rows.append([str(count), unit(threads), unit(ranks), f"{threads / ranks:.0%}",
+                     f"{times[RANKS[0]] * RANKS[0] / count / ranks:.0%}"])
+    table(["K", "K threads", "K ranks", "threads / ranks", "efficiency of the ranks"], rows)
+    return times
 
 
 def main():
-    cores = len(os.sched_getaffinity(0))
-    say(f"`bench/scaling.py --write`, {datetime.date.today()}, {machine()}, {cores} cores, load "
-        f"{os.getloadavg()[0]:.1f} before it began. More ranks than cores share these.")
-    batch = 1024
+    size = parameters()
+    crowded = " Ranks without a core of their own share: what stands there is no efficiency." \
+        if max(RANKS) > CORES else ""
+    say(f"`bench/scaling.py --write --ranks {OPTIONS.ranks}`, {datetime.date.today()}, {machine()}, "
+        f"{CORES} cores, load {os.getloadavg()[0]:.1f} before it began.{crowded}")
 
+    say(f"Data-parallel training, a step of {BATCH:,} samples (n = 8, width 64, P = {size:,}):")
+    steps = compare(lambda **how: step_seconds(BATCH, **how), shown)
+    say(f"A sweep of {RUNS} runs of {EPOCHS} epochs, starting and ending included:")
+    sweeps = compare(sweep_seconds, lambda seconds: f"{seconds:.2f} s")
+
+    small = step_seconds(64)
+    per_sample = (steps[1] - small) / (BATCH - 64)
+    fixed = max(small - 64 * per_sample, 0)
+    say(f"A step of b samples by one core takes t0 + tc b = {1e6 * fixed:.0f} us + "
+        f"{1e6 * per_sample:.2f} us b.")
+
+    sizes = [1, size, 1_000_000]
+    several = [count for count in RANKS if 1 < count <= CORES] or [2]
+    model = {}
     rows = []
-    for count in RANKS:
-        threads, ranks = step_seconds(batch, threads=count), step_seconds(batch, ranks=count)
-        rows.append([str(count), milliseconds(threads), milliseconds(ranks), f"{threads / ranks:.0%}"])
-    say(f"Data-parallel training, a step of {batch} samples (n = 8, width 64):")
-    table(["K", "K threads", "K ranks", "efficiency"], rows)
-
-    rows = []
-    for count in RANKS:
-        threads, ranks = sweep_seconds(threads=count), sweep_seconds(ranks=count)
-        rows.append([str(count), f"{threads:.2f} s", f"{ranks:.2f} s", f"{threads / ranks:.0%}"])
-    say("A sweep of 16 runs of 8 epochs, starting and ending included:")
-    table(["K", "K threads", "K ranks", "efficiency"], rows)
-
-    small, large = step_seconds(64), step_seconds(batch)
-    per_sample = (large - small) / (batch - 64)
-    fixed = small - 64 * per_sample
-    widths = [64, 256]
-    sizes = [parameters(width) for width in widths]
-    say(f"A step of b samples by one core takes t0 + tc b = {1e6 * fixed:.0f} us + {1e6 * per_sample:.2f} us b, "
-        f"with P = {sizes[0]} parameters.")
-    predictions = []
     for name, transport in [("shared memory", "vader"), ("TCP", "tcp")]:
-        # Two samples for two ranks beside one for one: the same work for each.
-        added = [step_seconds(2, ranks=2, width=width, transport=transport, steps=64) -
-                 step_seconds(1, width=width, steps=64) for width in widths]
-        per_number = max((added[1] - added[0]) / (sizes[1] - sizes[0]), 1e-12)
-        alpha = max((added[0] - per_number * sizes[0]) / 2, 1e-7)
-        beta = 4 / per_number
-        say(f"Between two ranks by {name}: alpha = {1e6 * alpha:.1f} us, beta = {beta / 1e9:.2f} GB/s.")
-        predictions.append((name, alpha, beta))
+        for count in several:
+            times = sum_seconds(count, transport, sizes)
+            if name not in model:  # by two ranks, which are in nobody's way
+                alpha = times[0] / 2 / (count - 1)
+                beta = 2 * (count - 1) / count * 4 * sizes[-1] / (times[-1] - times[0])
+                model[name] = (alpha, beta)
+            alpha, beta = model[name]
+            row = [name, str(count)]
+            for numbers, seconds in zip(sizes, times):
+                row += [shown(seconds), shown(2 * (count - 1) * alpha +
+                                              2 * (count - 1) / count * 4 * numbers / beta)]
+            rows.append(row)
+    say("A sum over K ranks of this machine, and what the formula says with the numbers of "
+        f"{several[0]} ranks: " + "; ".join(
+            f"by {name} alpha = {1e6 * alpha:.1f} us, beta = {beta / 1e9:.2f} GB/s"
+            for name, (alpha, beta) in model.items()) + ".")
+    table(["by", "K"] + [word for numbers in sizes for word in (f"{numbers:,} numbers", "formula")], rows)
 
-    def step(ranks, samples, alpha, beta):
-        return fixed + per_sample * samples / ranks + 2 * (ranks - 1) * alpha + \
-            2 * (ranks - 1) / ranks * 4 * sizes[0] / beta
+    def added(ranks, name):
+        alpha, beta = model[name]
+        return 2 * (ranks - 1) * alpha + 2 * (ranks - 1) / ranks * 4 * size / beta
 
-    _, alpha, beta = predictions[1]
+    def step(ranks, samples, name):
+        return fixed + per_sample * samples / ranks + added(ranks, name)
+
+    overlap = added(2, "shared memory") / step(2, BATCH, "shared memory")
+    say(f"Of a step of {BATCH:,} samples by two ranks the sum is {overlap:.1%} by shared memory and "
+        f"{added(2, 'TCP') / step(2, BATCH, 'TCP'):.1%} by TCP: so much could be hidden behind the "
+        "backward pass at best.")
     rows = []
-    for ranks in [1, 2, 4, 8, 16, 64, 256, 1024]:
-        row = [str(ranks)]
-        for samples in [batch, 65536]:
-            time_of_step = step(ranks, samples, alpha, beta)
-            efficiency = step(1, samples, alpha, beta) / ranks / time_of_step
-            row += [milliseconds(time_of_step), f"{efficiency:.0%}"]
+    for ranks in PREDICTED:
+        row = [f"{ranks:,}"]
+        for samples in [BATCH, LARGE_BATCH]:
+            seconds = step(ranks, samples, "TCP")
+            row += [shown(seconds), f"{step(1, samples, 'TCP') / ranks / seconds:.0%}"]
+        # A grid of 1,000 runs as long as these, which begin one after the other.
+        begun = max(sweeps[several[-1]] - sweeps[1] / several[-1], 0)
+        one = sweeps[1] / RUNS
+        whole = begun + math.ceil(1000 / ranks) * one
+        row += [f"{whole:.1f} s", f"{1000 * one / ranks / whole:.0%}"]
         rows.append(row)
-    say("Predicted for ranks with a core each and this TCP between them:")
-    table(["K", "step, B = 1,024", "efficiency", "step, B = 65,536", "efficiency"], rows)
+    say(f"Predicted for ranks with a core each, with this TCP between them; a sweep of 1,000 runs of "
+        f"{one:.2g} s, with {begun:.2f} s to begin and end:")
+    table(["K", f"step, B = {BATCH:,}", "efficiency", f"step, B = {LARGE_BATCH:,}", "efficiency",
+           "sweep", "efficiency"], rows)
     if OPTIONS.write:
         write_page()
 

@@ -12,11 +12,12 @@ if(POSATTN_MPI)
       "libopenmpi-dev openmpi-bin), or build without (-DPOSATTN_MPI=OFF).")
   endif()
 endif()
-target_sources(posattn_core PRIVATE ${folder}/open_ranks.cc)
+set(sources ${folder}/open_ranks.cc ${folder}/mpi_info.cc)
+target_sources(posattn_core PRIVATE ${sources})
 if(folder MATCHES "/with_mpi$")
   # From the folder of the installed program.
   file(RELATIVE_PATH module ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/posattn/posattn_mpi.so)
-  set_source_files_properties(${folder}/open_ranks.cc PROPERTIES
+  set_source_files_properties(${sources} PROPERTIES
     COMPILE_DEFINITIONS "POSATTN_MPI_MODULE=\"${module}\"")
   add_library(posattn_mpi MODULE src/posattn/mpi/module/mpi_ranks.cc src/posattn/base/error.cc)
   target_include_directories(posattn_mpi PRIVATE src)

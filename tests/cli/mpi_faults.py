@@ -1,6 +1,7 @@
-"""Everything that may happen to a sweep over ranks: nothing is lost but work in flight, the database
-is whole, the message says what happened and what to type, and the same command goes on to the results
-of one process. About a minute; ./check --full runs it.
+"""Everything that may happen to ranks. A sweep: nothing is lost but work in flight, the database is
+whole, the message says what happened and what to type, and the same command goes on to the results of
+one process. Data-parallel training: it goes on from its checkpoint to the same bits. About two minutes;
+./check --full runs it.
 
     POSATTN=build/release/posattn tests/cli/mpi_faults.py
 """
@@ -12,10 +13,23 @@ import signal
 import subprocess
 import unittest
 
+import support
 from mpi_support import RanksCase, contents, kill
 
 GOES_ON = "should the job be cut, the same command goes on"
+STOPPING = "stopping: checkpoints are being saved, and the same command goes on from them"
 TO_GO_ON = "interrupted; the checkpoints are saved. To go on:\n  mpirun -n 2 "
+
+
+def small_disk(case, size):
+    """A folder on a file system of its own, which ends with the test."""
+    disk = case.folder / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk],
+                      capture_output=True, check=False).returncode != 0:
+        case.skipTest("a small file system needs the right to mount one")
+    case.addCleanup(subprocess.run, ["umount", disk], check=True)
+    return disk
 
 
 class Faults(RanksCase):
@@ -74,9 +88,11 @@ class Faults(RanksCase):
         job.send_signal(number)
         text = self.finish(job, code=None)
         self.assertNotEqual(job.returncode, 0)
-        self.assertIn(TO_GO_ON, text)
-        self.assertTrue([run for run in self.results.glob("runs/*/manifest.json")
-                         if '"interrupted"' in run.read_text()])
+        self.assertIn(STOPPING, text)
+        if number == signal.SIGUSR1:  # after others mpirun's second may be too short for more
+            self.assertIn(TO_GO_ON, text)
+            self.assertTrue([run for run in self.results.glob("runs/*/manifest.json")
+                             if '"interrupted"' in run.read_text()])
         self.assert_goes_on()
 
     def test_the_time_is_up(self):
@@ -105,15 +121,83 @@ class Faults(RanksCase):
         self.assert_as_alone()
 
     def test_the_disk_is_full(self):
-        disk = self.folder / "disk"
-        disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=900k", "tmpfs", disk],
-                          capture_output=True, check=False).returncode != 0:
-            self.skipTest("a small file system needs the right to mount one")
-        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        disk = small_disk(self, "900k")
         self.results = disk / "ranks"
         text = self.finish(self.start(), code=1)
         self.assertIn("error: ", text)
+        self.assertIn("No space left on device", text)
+        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        self.assert_goes_on()
+
+
+class DataParallel(RanksCase):
+    """One model by two ranks."""
+    command = "train"
+    epochs = 3000
+    whole = None
+
+    def words(self):
+        return [self.command, *support.tiny(threads=1, epochs=self.epochs, batch=64, width=32,
+                                            mlp_width=32, validate_every=0, test_every=0,
+                                            checkpoint_every=0.1),
+                "--data-parallel", "--out", self.results]
+
+    def start(self, *arguments, **settings):
+        """Ranks that wait leave their core to others: there may be more of them than cores."""
+        return super().start(*arguments, options=("--mca", "mpi_yield_when_idle", "1"), **settings)
+
+    def finish(self, job, code=0, seconds=180):
+        return super().finish(job, code, seconds)
+
+    def run_folder(self):
+        return self.results / "positional-seed0"
+
+    def wait_for_training(self, children=0):
+        self.wait_for(lambda: (self.run_folder() / "checkpoint.safetensors").exists(), "a checkpoint")
+
+    def assert_goes_on(self):
+        """To the bits of two ranks that nothing happened to."""
+        self.assert_nobody_left()
+        self.finish(self.start("--resume"))
+        found = self.trained()
+        if DataParallel.whole is None:
+            self.results = self.folder / "whole"
+            self.finish(self.start())
+            DataParallel.whole = self.trained()
+        self.assertEqual(found, self.whole)
+        self.assertEqual(len(found[1]), self.epochs)
+
+    def trained(self):
+        return (support.read_tensors(self.run_folder() / "model.safetensors"),
+                support.read_metrics(self.run_folder()))
+
+    def assert_killed(self, rank):
+        job = self.start()
+        self.wait_for_training()
+        kill(self.ranks()[rank], signal.SIGKILL)
+        self.assertIn(f"rank {rank}", self.finish(job, code=137))  # mpirun's own words
+        self.assertFalse((self.run_folder() / "model.safetensors").exists())
+        self.assert_goes_on()
+
+    def test_a_rank_is_killed(self):
+        self.assert_killed(1)
+
+    def test_rank_0_is_killed(self):
+        self.assert_killed(0)
+
+    def test_asked_to_stop(self):
+        job = self.start()
+        self.wait_for_training()
+        job.send_signal(signal.SIGUSR1)
+        text = self.finish(job, code=130)
+        self.assertIn("interrupted; the checkpoint is saved. To go on:\n  mpirun -n 2 ", text)
+        self.assert_goes_on()
+
+    def test_the_disk_is_full(self):
+        disk = small_disk(self, "500k")
+        self.results = disk / "ranks"
+        text = self.finish(self.start(), code=1)
+        self.assertIn("error: 1 of 1 runs did not finish", text)
         self.assertIn("No space left on device", text)
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
         self.assert_goes_on()

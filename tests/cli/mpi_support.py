@@ -97,6 +97,7 @@ def trained_alone(epochs):
 @unittest.skipIf(missing(), missing())
 class RanksCase(support.CliCase):
     epochs = 200
+    command = "reproduce"
 
     def setUp(self):
         super().setUp()
@@ -104,8 +105,8 @@ class RanksCase(support.CliCase):
         self.results = self.folder / "ranks"
 
     def start(self, *arguments, ranks=2, options=(), env=None):
-        command = [MPIRUN, *AS_TEST, "-n", ranks, *options, support.PROGRAM, "reproduce",
-                   "grid.toml", "--results", self.results, *arguments]
+        command = [MPIRUN, *AS_TEST, "-n", ranks, *options, support.PROGRAM, *self.words(),
+                   *arguments]
         job = subprocess.Popen([str(word) for word in command], cwd=self.folder, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env=support.environment(env))
@@ -114,6 +115,10 @@ class RanksCase(support.CliCase):
         self.addCleanup(job.stderr.close)
         self.addCleanup(job.kill)
         return job
+
+    def words(self):
+        """What the ranks are to do."""
+        return [self.command, "grid.toml", "--results", self.results]
 
     def finish(self, job, code=0, seconds=60):
         output, errors = job.communicate(timeout=seconds)
@@ -124,7 +129,7 @@ class RanksCase(support.CliCase):
     def ranks(self):
         """Process ids by rank, as far as they have begun."""
         found = {}
-        for process in processes("reproduce", str(self.results)):
+        for process in processes(self.command, str(self.results)):
             with contextlib.suppress(OSError):
                 words = pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
                 found.update({int(word.partition(b"=")[2]): process for word in words

@@ -11,15 +11,24 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/mpi/mpi_info.h"
 
 namespace posattn {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A name that may be missing.
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json mpi_json(const MpiInfo& mpi) {
+  return {{"built", mpi.built},     {"usable", mpi.usable},
+          {"library", mpi.library}, {"launcher", or_null(find_on_path("mpirun"))},
+          {"problem", mpi.problem}, {"hint", mpi.hint}};
+}
+
 Json findings(const Machine& machine) {
   const BuildInfo& build = build_info();
-  const std::string gnuplot = find_gnuplot();
   Json problems = Json::array();
   if (!machine.blas_problem.empty()) problems.push_back(machine.blas_problem);
   return {
@@ -38,7 +47,8 @@ Json findings(const Machine& machine) {
         {"kernel", machine.blas_kernel},
         {"variant", machine.blas_variant}}},
       {"cuda", device_json(machine.gpu)},
-      {"gnuplot", gnuplot.empty() ? Json(nullptr) : Json(gnuplot)},
+      {"mpi", mpi_json(mpi_info())},
+      {"gnuplot", or_null(find_gnuplot())},
       {"libraries",
        {{"glibc", gnu_get_libc_version()},
         {"fmt",
@@ -61,6 +71,16 @@ std::string cuda_text(const Json& cuda) {
                      cuda["name"].get<std::string>(), cuda["memory_gb"].get<double>(),
                      cuda["compute_capability"].get<std::string>(),
                      cuda["driver"].get<std::string>(), cuda["toolkit"].get<std::string>());
+}
+
+std::string mpi_text(const Json& mpi) {
+  if (!mpi["usable"].get<bool>()) {
+    return fmt::format("{}{}; {}", mpi["built"].get<bool>() ? "not usable: " : "",
+                       mpi["problem"].get<std::string>(), mpi["hint"].get<std::string>());
+  }
+  return mpi["library"].get<std::string>() +
+         (mpi["launcher"].is_null() ? "; no mpirun on the PATH (apt install openmpi-bin)"
+                                    : "; " + mpi["launcher"].get<std::string>());
 }
 
 // "positional: fused-positional to 8 nodes, fused-large to 64; standard: ...; others: general"
@@ -104,6 +124,7 @@ std::string doctor_text(const Json& found) {
                            found["blas"]["kernel"].get<std::string>()));
   line("CUDA", cuda_text(found["cuda"]));
   if (!found["cuda"]["engines"].empty()) line("engines", engines_text(found["cuda"]));
+  line("MPI", mpi_text(found["mpi"]));
   line("gnuplot", found["gnuplot"].is_null()
                       ? "not found: 'posattn report' draws its figures with it (apt install "
                         "gnuplot-nox)"

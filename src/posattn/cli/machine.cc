@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -114,6 +116,16 @@ std::string find_gnuplot() {
   std::string text = line.data();
   text.erase(text.find_last_not_of(" \n") + 1);
   return text;
+}
+
+std::string find_on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string file = folder + "/" + program;
+    if (::access(file.c_str(), X_OK) == 0) return file;
+  }
+  return "";
 }
 
 int thread_count(int requested) {

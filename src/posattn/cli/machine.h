@@ -32,6 +32,9 @@ nlohmann::ordered_json device_json(const DeviceInfo& gpu);
 // The text of `gnuplot --version`, or "" when there is none.
 std::string find_gnuplot();
 
+// Where a program lies on the PATH, or "".
+std::string find_on_path(const std::string& program);
+
 // --threads as given: 0 means every core this process may use. Throws Error(usage) for others
 // below 1 or beyond reason.
 int thread_count(int requested);

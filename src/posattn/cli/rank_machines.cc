@@ -39,7 +39,7 @@ std::vector<double> gathered(Ranks& ranks, const std::vector<double>& mine) {
   return all;
 }
 
-void print_traffic(const StaticProgram& program, const std::vector<double>& traffic) {
+void print_traffic(const StaticProgram& program, const std::vector<double>& traffic, int rounds) {
   double messages = 0, sent = 0, received = 0;
   for (std::size_t i = 0; i + 2 < traffic.size(); i += 3) {
     messages += traffic[i];
@@ -48,9 +48,14 @@ void print_traffic(const StaticProgram& program, const std::vector<double>& traf
   }
   fmt::print(
       stderr,
-      "{} machines, {} rounds, {} messages; in a round a machine sent at most {} and received "
+      "{} machines, {} rounds{}, {} messages; in a round a machine sent at most {} and received "
       "at most {} of its s = {} words\n",
-      program.processors, program.rounds.size(), messages, sent, received, machine_words(program));
+      program.processors, rounds,
+      rounds == std::ssize(program.rounds)
+          ? ""
+          : fmt::format(" for the program's {}, since words that many read are passed on",
+                        program.rounds.size()),
+      messages, sent, received, machine_words(program));
 }
 
 }  // namespace
@@ -81,7 +86,7 @@ std::optional<std::vector<double>> run_on_ranks(const StaticProgram& program,
   ranks.reset();
   if (!is_first) return std::nullopt;
   if (problem) throw *problem;
-  print_traffic(program, traffic);
+  print_traffic(program, traffic, run.rounds);
   return outputs;
 }
 

@@ -14,6 +14,7 @@
 
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/rank_gpus.h"
 #include "posattn/cli/rank_threads.h"
 #include "posattn/experiments/sweep/training_child.h"
 #include "posattn/mpi/launch.h"
@@ -24,31 +25,14 @@ namespace {
 constexpr const char* child_command = "train-for-rank";
 constexpr std::size_t fleet_on_gpu = 256;  // runs in lockstep; each keeps a file open
 
-// The GPUs of this machine by the names that CUDA_VISIBLE_DEVICES takes.
-std::vector<std::string> visible_gpus() {
-  std::vector<std::string> names;
-  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
-    std::istringstream list(visible);
-    for (std::string name; std::getline(list, name, ',');) names.push_back(name);
-    return names;
-  }
-  std::error_code none;
-  const std::filesystem::directory_iterator gpus("/proc/driver/nvidia/gpus", none);
-  const auto count = std::distance(begin(gpus), end(gpus));
-  for (int i = 0; i < count; ++i) names.push_back(std::to_string(i));
-  return names;
-}
-
 // Of the child: nothing of MPI, and the GPU whose turn it is.
 std::vector<std::string> child_environment(int node_rank) {
-  constexpr std::string_view variable = "CUDA_VISIBLE_DEVICES=";
+  const std::string variable = std::string(visible_gpus) + "=";
   std::vector<std::string> environment = environment_without_launcher();
-  const std::vector<std::string> gpus = visible_gpus();
-  if (gpus.size() > 1) {
+  if (const std::optional<std::string> gpu = own_gpu(node_rank)) {
     std::erase_if(environment,
                   [&](const std::string& entry) { return entry.starts_with(variable); });
-    environment.push_back(std::string(variable) +
-                          gpus[static_cast<std::size_t>(node_rank) % gpus.size()]);
+    environment.push_back(variable + *gpu);
   }
   return environment;
 }

@@ -1,13 +1,10 @@
 // posattn submit
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "posattn/base/file.h"
 #include "posattn/base/shell.h"
@@ -15,6 +12,7 @@
 #include "posattn/benchmark/peer.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_choice.h"
+#include "posattn/cli/machine.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/experiments/left_out_precision.h"
@@ -31,15 +29,6 @@ struct SubmitFlags : GridChoice {
   std::optional<int64_t> nodes, ranks;
   bool dry_run = false, json = false;
 };
-
-bool is_on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
 
 // Slurm's own names of jobs are free, but the script and the log are called like them.
 std::string job_name(std::string name) {
@@ -138,7 +127,7 @@ ExitCode submit(SubmitFlags flags, const std::vector<std::string>& command_line)
   }
   create_folder(slurm_folder(job));
   write_file(script, text);
-  if (!is_on_path("sbatch")) {
+  if (find_on_path("sbatch").empty()) {
     throw Error(
         ExitCode::failed, "there is no sbatch on this machine: nothing is submitted",
         "a machine of a Slurm cluster",

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/progress.h"
 #include "posattn/cli/rank_agreement.h"
+#include "posattn/cli/rank_gpus.h"
 #include "posattn/cli/rank_threads.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/train_output.h"
@@ -154,6 +156,9 @@ ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::st
   OpenRanks ranks = open_ranks();
   const bool is_first = ranks->rank() == 0;
   const int threads = own_threads(*ranks, settings.threads);
+  if (const std::optional<std::string> gpu = own_gpu(ranks->node_rank())) {
+    setenv(visible_gpus, gpu->c_str(), 1);  // before CUDA is asked for anything
+  }
   Training training;
   std::optional<ProgressDisplay> display;
   std::optional<DataParallelFleet> fleet;
@@ -175,9 +180,10 @@ ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::st
                             // speaks
   }
   if (is_first) {
-    print_start(training, fmt::format("{} · {} ranks",
-                                      machine_line(find_machine(), training.options.threads, "cpu"),
-                                      ranks->size()));
+    print_start(training,
+                fmt::format("{} · {} ranks",
+                            machine_line(find_machine(), training.options.threads, fleet->device()),
+                            ranks->size()));
   }
   const std::vector<RunOutcome> outcomes = fleet->train();
   const int size = ranks->size();

@@ -109,8 +109,9 @@ number() {{ sed -n "s/^    \"$1\": \([0-9]*\).*/\1/p"; }}  # missing or epochs, 
 before=$(survey "$@" | number epochs)
 srun --cpus-per-task="$SLURM_CPUS_PER_TASK" {5}"$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK"
 code=$?
-missing=$(survey "$@" | number missing)
-epochs=$(survey "$@" | number epochs)
+after=$(survey "$@")
+missing=$(echo "$after" | number missing)
+epochs=$(echo "$after" | number epochs)
 echo "$(date): code $code; missing runs: $missing; epochs: $before before, $epochs now"
 
 if [ "${{missing:-1}}" -gt 0 ]; then

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "posattn/mpi/ranks.h"
@@ -11,14 +12,18 @@
 
 namespace posattn {
 
+class DataParallelRun;
 class FleetFolders;
 
 class DataParallelFleet {
  public:
-  // On rank 0 takes the folders; throws as train_fleet does, and for a device other than the CPU.
-  // `options.threads` are those of this rank; progress and notices are for rank 0.
+  // Collective. Rank 0 takes the folders and chooses device and precision for all; throws as
+  // train_fleet does, and where a rank does not have that device. `options.threads` are those of
+  // this rank; progress and notices are for rank 0.
   DataParallelFleet(std::vector<RunConfig> configs, FleetOptions options, Ranks& ranks);
   ~DataParallelFleet();
+
+  const std::string& device() const { return configs_.front().device; }
 
   // Collective. The outcomes on rank 0, none elsewhere. What happens to the files of a run is an
   // outcome; what keeps a rank from computing ends the job.
@@ -27,6 +32,7 @@ class DataParallelFleet {
  private:
   RunOutcome lead(std::size_t run);
   void follow(const RunConfig& config);
+  void say_stopping(const DataParallelRun& run) const;
 
   std::vector<RunConfig> configs_;
   FleetOptions options_;

@@ -10,8 +10,6 @@
 namespace posattn {
 namespace {
 
-constexpr std::size_t extra_numbers = 3;  // the loss, what its rounding to float leaves, stop
-
 template <class T>
 std::span<const T> rows(std::span<const T> values, int64_t samples, int64_t begin, int64_t end) {
   const std::size_t size = samples == 0 ? 0 : values.size() / static_cast<std::size_t>(samples);
@@ -21,8 +19,12 @@ std::span<const T> rows(std::span<const T> values, int64_t samples, int64_t begi
 
 }  // namespace
 
+Part part_of(int64_t samples, int number, int of) {
+  return {samples * number / of, samples * (number + 1) / of};
+}
+
 Batch part_of(const Batch& whole, int number, int of) {
-  const int64_t begin = whole.samples * number / of, end = whole.samples * (number + 1) / of;
+  const auto [begin, end] = part_of(whole.samples, number, of);
   return {rows(whole.inputs, whole.samples, begin, end),
           rows(whole.targets, whole.samples, begin, end),
           end - begin,
@@ -48,34 +50,45 @@ std::optional<double> DataParallelSteps::gradient(Network& network,
                                                   const Batch& batch, std::span<const uint8_t> mask,
                                                   bool stop, Parameters<float>& gradient) {
   const std::span<float> values = gradient.values();
-  const Batch part = part_of(batch, ranks_.rank(), ranks_.size());
-  const int64_t terms = terms_of(network.spec(), part, mask);
-  summed_.assign(values.size() + extra_numbers, 0);
+  const Batch part = part_of(batch, rank(), size());
+  const int64_t terms = stop ? 0 : terms_of(network.spec(), part, mask);
   double loss = 0;
-  if (terms > 0 && !stop) {
-    const double share =
-        static_cast<double>(terms) / static_cast<double>(terms_of(network.spec(), batch, mask));
-    loss = share * network.gradient(parameters, part, mask, gradient);
-    std::ranges::transform(values, summed_.begin(),
-                           [share](float value) { return static_cast<float>(share) * value; });
+  if (terms > 0) loss = network.gradient(parameters, part, mask, gradient);
+  summed_.resize(values.size() + extra_numbers);
+  std::ranges::copy(values, summed_.begin());
+  const std::optional<double> whole = mean(summed_, loss, terms, stop);
+  if (whole) std::copy_n(summed_.begin(), values.size(), values.begin());
+  return whole;
+}
+
+// Behind the gradient: the loss, what its rounding to float leaves, the terms, how many stop.
+std::optional<double> DataParallelSteps::mean(std::span<float> values, double loss, int64_t terms,
+                                              bool stop) {
+  const std::span<float> gradient = values.first(values.size() - extra_numbers);
+  const std::span<float> extra = values.last(extra_numbers);
+  const auto scale = [gradient](float factor) {
+    for (float& value : gradient) value *= factor;
+  };
+  if (terms > 0) {
+    scale(static_cast<float>(terms));
+  } else {
+    std::ranges::fill(gradient, 0.0F);
   }
-  if (!add_up(loss, stop)) return std::nullopt;
-  std::copy_n(summed_.begin(), values.size(), values.begin());
-  return double{summed_[values.size()]} + double{summed_[values.size() + 1]};
+  const double share = terms > 0 ? static_cast<double>(terms) * loss : 0;
+  extra[0] = static_cast<float>(share);
+  extra[1] = std::isfinite(extra[0]) ? static_cast<float>(share - double{extra[0]}) : 0;
+  extra[2] = static_cast<float>(terms);
+  extra[3] = stop ? 1 : 0;
+  ranks_.sum(values);
+  if (extra[3] != 0) return std::nullopt;
+  if (extra[2] == 0) return 0;
+  scale(1 / extra[2]);
+  return (double{extra[0]} + double{extra[1]}) / double{extra[2]};
 }
 
 void DataParallelSteps::withdraw(const ParameterLayout& layout) {
-  summed_.assign(static_cast<std::size_t>(layout.buffer_size()) + extra_numbers, 0);
-  add_up(0, true);
-}
-
-bool DataParallelSteps::add_up(double loss, bool stop) {
-  float* const extra = summed_.data() + summed_.size() - extra_numbers;
-  extra[0] = static_cast<float>(loss);
-  extra[1] = std::isfinite(extra[0]) ? static_cast<float>(loss - double{extra[0]}) : 0;
-  extra[2] = stop ? 1 : 0;
-  ranks_.sum(summed_);
-  return extra[2] == 0;
+  summed_.resize(static_cast<std::size_t>(layout.buffer_size()) + extra_numbers);
+  mean(summed_, 0, 0, true);
 }
 
 void DataParallelSteps::check_equal(const Parameters<float>& parameters) {
@@ -85,8 +98,8 @@ void DataParallelSteps::check_equal(const Parameters<float>& parameters) {
   const bool equal = std::set(all.begin(), all.end()).size() <= 1;
   if (!ranks_.broadcast(equal ? "" : "other", 0).empty()) {
     throw Error(ExitCode::failed, "the ranks do not have the same weights any more",
-                "processors with the same instruction set on all machines",
-                "choose machines of one kind; 'posattn doctor' names the instruction set");
+                "processors with the same instruction set, or GPUs of one kind, on all machines",
+                "choose machines of one kind; 'posattn doctor' names both");
   }
 }
 

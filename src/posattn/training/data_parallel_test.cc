@@ -7,6 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/temporary_folder_test.h"
+#include "posattn/kernels/cuda/device_info.h"
 #include "posattn/model/random_spec_test.h"
 #include "posattn/mpi/thread_ranks_test.h"
 #include "posattn/training/data_parallel_steps.h"
@@ -136,11 +137,18 @@ void expect_same_run(RunConfig config) {
 TEST(DataParallel, ARunOfNumbers) { expect_same_run(small_run()); }
 TEST(DataParallel, ARunOfTokens) { expect_same_run(small_token_run()); }
 
-TEST(DataParallel, NotOnAGpu) {
-  in_ranks(1, [&](Ranks& ranks) {
+TEST(DataParallel, EveryRankNeedsTheDevice) {
+  if (device_info().usable) GTEST_SKIP() << "there is a GPU";
+  const TemporaryFolder folder;
+  FleetOptions options;
+  options.out = folder.path() / "out";
+  in_ranks(2, [&](Ranks& ranks) {
     RunConfig config = small_run();
     config.device = "cuda";
-    EXPECT_THROW(DataParallelFleet({config}, {}, ranks), Error);
+    EXPECT_THROW(DataParallelFleet({config}, options, ranks), Error);
+    config.device = "auto";  // rank 0 chooses, or says why it cannot
+    config.precision = "auto";
+    EXPECT_EQ(DataParallelFleet({config}, options, ranks).device(), "cpu");
   });
 }
 

@@ -68,9 +68,12 @@ void Sweep::hand_out() {
   }
 }
 
-// Runs in hand are saved; their ranks report them as interrupted.
+// Runs in hand are saved; their ranks report them as interrupted. That is said first: a launcher
+// that ends the job may not wait until all are.
 void Sweep::stop_all() {
   stopping_ = true;
+  if (!error_)
+    notice("stopping: checkpoints are being saved, and the same command goes on from them");
   for (const Places& runs : waiting_) {
     for (const std::size_t run : runs) end(run, RunStatus::interrupted);
   }

@@ -162,6 +162,7 @@ TEST_F(SweepTest, StoppingHandsOutNothingMore) {
   EXPECT_THAT(statuses(train(crew, 5)), Each(RunStatus::interrupted));
   EXPECT_LE(crew.given.size(), 3U);
   EXPECT_THAT(crew.stopped, ElementsAre(0, 1));
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("the same command goes on")));
 }
 
 TEST_F(SweepTest, AnErrorOfOneEndsAll) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <list>
 
 #include "posattn/base/error.h"
@@ -124,8 +125,8 @@ class MpiRanks final : public Ranks {
     return result;
   }
 
-  void sum(std::span<float> values) override { sum_of(values, MPI_FLOAT); }
-  void sum(std::span<double> values) override { sum_of(values, MPI_DOUBLE); }
+  void sum(std::span<float> values) override { sum_of(values, MPI_FLOAT, float_terms_); }
+  void sum(std::span<double> values) override { sum_of(values, MPI_DOUBLE, double_terms_); }
 
   [[noreturn]] void abort(int exit_code) override {
     MPI_Abort(MPI_COMM_WORLD, exit_code);
@@ -161,15 +162,15 @@ class MpiRanks final : public Ranks {
   }
 
   template <typename Number>
-  void sum_of(std::span<Number> values, MPI_Datatype type) {
+  void sum_of(std::span<Number> values, MPI_Datatype type, std::vector<Number>& terms) {
     for (std::size_t begin = 0; begin < values.size(); begin += most_elements) {
-      sum_some(values.subspan(begin, std::min(most_elements, values.size() - begin)), type);
+      sum_some(values.subspan(begin, std::min(most_elements, values.size() - begin)), type, terms);
     }
   }
 
   // Each rank gets everybody's numbers of its share, adds them by rank, and gives back the sums.
   template <typename Number>
-  void sum_some(std::span<Number> values, MPI_Datatype type) {
+  void sum_some(std::span<Number> values, MPI_Datatype type, std::vector<Number>& terms) {
     const auto ranks = static_cast<std::size_t>(size_);
     std::vector<int> counts(ranks), places(ranks);
     for (std::size_t i = 0; i < ranks; ++i) {
@@ -181,7 +182,7 @@ class MpiRanks final : public Ranks {
     std::vector<int> received_places(ranks);
     for (std::size_t i = 0; i < ranks; ++i) received_places[i] = static_cast<int>(i) * mine;
     const auto share = static_cast<std::size_t>(mine);
-    std::vector<Number> terms(ranks * share);
+    terms.resize(ranks * share);
     check(MPI_Alltoallv(values.data(), counts.data(), places.data(), type, terms.data(),
                         received.data(), received_places.data(), type, MPI_COMM_WORLD),
           "share out the terms of a sum");
@@ -195,9 +196,21 @@ class MpiRanks final : public Ranks {
 
   int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
   std::list<Sending> sending_;  // until they have left: MPI keeps their addresses
+  // Of the sum under way; kept, since a gradient is summed in every step.
+  std::vector<float> float_terms_;
+  std::vector<double> double_terms_;
 };
 
 }  // namespace
 }  // namespace posattn
 
 extern "C" posattn::Ranks* posattn_open_ranks() { return new posattn::MpiRanks; }
+
+// "Open MPI v4.1.4"; what MPI says beyond a comma or line is of its packaging. Needs no start.
+extern "C" const char* posattn_mpi_version() {
+  static char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "an unknown MPI";
+  text[std::strcspn(text, ",\n")] = '\0';
+  return text;
+}

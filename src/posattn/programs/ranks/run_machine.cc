@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
-#include <set>
+#include <utility>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/local_step.h"
+#include "posattn/programs/ranks/passing.h"
 
 namespace posattn {
 namespace {
@@ -55,13 +57,17 @@ class RankMachine {
   // False where the program cannot go on, on every machine.
   bool step(const Round& round) {
     const std::vector<int> destinations = destinations_of(round);
-    count_sent(round);
+    const Passing passing(round, all_, machine_words(program_));
+    count_words(round, passing);
     if (!expect(destinations)) return false;
     if (!fits(round, destinations)) return false;
+    run_.rounds += passing.rounds();
     received_words_ = 0;
-    send_all(round, destinations);
     received_.assign(round.receives.size(), 0);
-    receive_all(round, destinations);
+    send_messages(round, destinations);
+    send_words(round, passing);
+    receive_messages(round, destinations);
+    receive_words(round, passing);
     run_.most_received = std::max(run_.most_received, received_words_);
     try {
       limit(received_words_, "receives");
@@ -93,38 +99,21 @@ class RankMachine {
         "--level mpc runs it without this limit");
   }
 
-  void count_sent(const Round& round) {
-    int count = 0;
-    std::set<int> read;  // words by fixed patterns
+  // What is known before anything is sent. Messages by data are part of the first round of MPC.
+  void count_words(const Round& round, const Passing& passing) {
+    std::vector<int> sent = passing.sent_by(me_);
     for (const Receive& receive : round.receives) {
-      if (receive.route.is_sent()) {
-        const int to = target(receive.route.destination);
-        count += to != me_ && to != all_ ? 1 : 0;
-        continue;
-      }
-      for_readers(receive.route, [&](int /*reader*/) { read.insert(receive.word); });
+      if (!receive.route.is_sent()) continue;
+      const int to = target(receive.route.destination);
+      sent.front() += to != me_ && to != all_ ? 1 : 0;
     }
-    count += static_cast<int>(read.size());
-    run_.most_sent = std::max(run_.most_sent, count);
+    const int most = std::ranges::max(sent);
+    run_.most_sent = std::max(run_.most_sent, most);
     try {
-      limit(count, "sends");
+      limit(passing.received_by(me_), "receives");
+      limit(most, "sends");
     } catch (const Error& error) {
       if (!problem_) problem_ = error;
-    }
-  }
-
-  // The other machines that read from this one by a fixed pattern, as often as they do.
-  template <class Action>
-  void for_readers(const Route& route, const Action& action) const {
-    for (int reader = 0; reader < all_; ++reader) {
-      if (reader == me_) continue;
-      if (!route.is_weighted()) {
-        if (route.sources[reader] == me_) action(reader);
-        continue;
-      }
-      for (const auto& source : route.weighted[reader]) {
-        if (source.first == me_) action(reader);
-      }
     }
   }
 
@@ -161,8 +150,8 @@ class RankMachine {
     return std::ranges::find(destinations, receive.route.destination) - destinations.begin();
   }
 
-  // Messages by data carry all words of their way; by fixed patterns each word goes alone.
-  void send_all(const Round& round, const std::vector<int>& destinations) {
+  // Messages by data carry all words of their way.
+  void send_messages(const Round& round, const std::vector<int>& destinations) {
     for (std::size_t g = 0; g < destinations.size(); ++g) {
       const int to = target(destinations[g]);
       if (to == all_ || to == me_) continue;
@@ -172,15 +161,24 @@ class RankMachine {
       }
       send(to, static_cast<int>(g), load);
     }
-    for (std::size_t r = 0; r < round.receives.size(); ++r) {
-      const Receive& receive = round.receives[r];
-      if (receive.route.is_sent()) continue;
-      for_readers(receive.route,
-                  [&](int reader) { send(reader, fixed_tag(round, r), {words_[receive.word]}); });
+  }
+
+  // By fixed patterns each word goes alone.
+  void send_words(const Round& round, const Passing& passing) {
+    for (const PassedWord& word : passing.words()) {
+      if (word.source != me_) continue;
+      give(round, passing, word, 0, words_[round.receives[word.receive].word]);
     }
   }
 
-  void receive_all(const Round& round, const std::vector<int>& destinations) {
+  void give(const Round& round, const Passing& passing, const PassedWord& word, int place,
+            double value) {
+    for (const int to : passing.takers(word, place)) {
+      send(word.machine_at(to), fixed_tag(round, word), {value});
+    }
+  }
+
+  void receive_messages(const Round& round, const std::vector<int>& destinations) {
     for (std::size_t g = 0; g < destinations.size(); ++g) {
       if (arrivals_[g * all_ + me_] == 0) continue;
       const bool from_me = target(destinations[g]) == me_;
@@ -192,12 +190,24 @@ class RankMachine {
         received_[r] = from_me ? words_[round.receives[r].word] : *next++;
       }
     }
-    for (std::size_t r = 0; r < round.receives.size(); ++r) {
+  }
+
+  // Words come, and are passed on, in the same order everywhere: nobody waits for one who waits.
+  void receive_words(const Round& round, const Passing& passing) {
+    std::map<std::pair<int, int>, double> came;  // by receive and source
+    for (const PassedWord& word : passing.words()) {
+      const int place = word.place_of(me_);
+      if (place <= 0) continue;
+      const int from = word.machine_at(passing.giver(place));
+      const double value = receive(from, fixed_tag(round, word)).front();
+      came[{word.receive, word.source}] = value;
+      give(round, passing, word, place, value);
+    }
+    for (int r = 0; r < static_cast<int>(round.receives.size()); ++r) {
       const Route& route = round.receives[r].route;
       const auto word_of = [&](int machine) {
         if (machine == all_) return 0.0;
-        return machine == me_ ? words_[round.receives[r].word]
-                              : receive(machine, fixed_tag(round, r)).front();
+        return machine == me_ ? words_[round.receives[r].word] : came.at({r, machine});
       };
       if (route.is_weighted()) {
         for (const auto& source : route.weighted[me_]) {
@@ -209,9 +219,9 @@ class RankMachine {
     }
   }
 
-  // Below them are the ways of data.
-  static int fixed_tag(const Round& round, std::size_t receive) {
-    return static_cast<int>(round.receives.size() + receive);
+  // Below them are the ways of data. One machine passes words of several others on to the same one.
+  int fixed_tag(const Round& round, const PassedWord& word) const {
+    return static_cast<int>(round.receives.size()) + word.receive * all_ + word.source;
   }
 
   void send(int to, int tag, const std::vector<double>& load) {

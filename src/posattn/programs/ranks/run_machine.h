@@ -2,10 +2,11 @@
 // of the others by messages. Rounds are synchronous, as in MPC: each begins with a sum over all
 // ranks that tells everybody how many messages to expect and whether a machine has failed.
 //
-// In a round a machine sends and receives at most s words: those it keeps, and one for each receive
-// of the program's largest round. What it reads from itself is free, and a word that several read
-// by a fixed pattern counts once for the one that sends it (the oracle of PCOC tells them). So a
-// sum over all machines is too much for one, as it should be.
+// In a round of MPC a machine sends and receives at most s words: those it keeps, and one for each
+// receive of the program's largest round. Each copy counts; what a machine reads from itself is
+// free. A program's round in which a word has more readers than that takes several of MPC
+// (passing.h); what a machine receives in it counts together, since it is kept until all is there.
+// So a sum over all machines is too much for one, as it should be.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ namespace posattn {
 struct MachineRun {
   std::vector<double> outputs;           // of this machine
   int64_t messages = 0;                  // sent by it
+  int rounds = 0;                        // of MPC
   int most_sent = 0, most_received = 0;  // words in a round
 };
 

@@ -63,6 +63,28 @@ TEST(RunMachine, MessagesByData) {
   EXPECT_THAT(problem, ::testing::StartsWith("machine 3 receives 2 messages for 'y' in round"));
 }
 
+// They have rounds in which one machine's word has more readers than a machine may send to.
+TEST(RunMachine, NobodySendsMoreThanItsWords) {
+  for (const char* name : {"broadcast", "reduce", "radix-sort"}) {
+    const int length = 16;
+    const StaticProgram program = library_program(name, length);
+    std::vector<double> inputs;
+    for (int i = 0; i < length; ++i) inputs.push_back(static_cast<double>(i * 7 % length));
+    std::vector<MachineRun> runs(length);
+    in_ranks(length, [&](Ranks& ranks) {
+      const auto mine = static_cast<std::size_t>(ranks.rank());
+      runs[mine] = run_machine(program, std::span(inputs).subspan(mine, 1), ranks);
+    });
+    std::vector<double> outputs;
+    for (const MachineRun& run : runs) {
+      EXPECT_LE(run.most_sent, machine_words(program));
+      EXPECT_GT(run.rounds, std::ssize(program.rounds)) << name;
+      outputs.insert(outputs.end(), run.outputs.begin(), run.outputs.end());
+    }
+    EXPECT_EQ(outputs, run_static<double>(program, inputs, 1)) << name;
+  }
+}
+
 TEST(RunMachine, Limits) {
   std::string problem;
   in_machines(library_program("matrix-vector", 8), {1, 2, 3, 4, 5, 6, 7, 8}, &problem);

@@ -11,6 +11,7 @@
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/cuda/fleet_validation.h"
 #include "posattn/training/cuda/fresh_samples.h"
+#include "posattn/training/cuda/gradient_exchange.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/run_parts.h"
 
@@ -25,11 +26,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int state_parts = 3;  // weights, first and second moments
 
-cuda::FleetShape fleet_shape(const RunConfig& config, std::size_t slots) {
+// Of a fleet each of whose batches `ranks` ranks share.
+cuda::FleetShape fleet_shape(const RunConfig& config, std::size_t slots, int ranks = 1) {
   cuda::FleetShape shape;
   shape.spec = model_spec(config);
   shape.slots = static_cast<int>(slots);
-  shape.batch = config.batch;
+  shape.batch = cuda::ceil_div(config.batch, ranks);
   shape.precision = config.precision == "tf32" ? cuda::Precision::tf32 : cuda::Precision::fp32;
   return shape;
 }
@@ -58,8 +60,8 @@ std::vector<cuda::RunData> make_run_data(const std::vector<DeviceRun>& runs, int
 
 class DeviceFleet::Implementation {
  public:
-  Implementation(const std::vector<DeviceRun>& runs, int threads)
-      : shape_(fleet_shape(runs.front().config, runs.size())),
+  Implementation(const std::vector<DeviceRun>& runs, int threads, DataParallelSteps* ranks)
+      : shape_(fleet_shape(runs.front().config, runs.size(), ranks ? ranks->size() : 1)),
         layout_(std::make_shared<const ParameterLayout>(shape_.spec)),
         size_(layout_->buffer_size()),
         engine_(cuda::make_step_engine(shape_, network_path(runs.front().config))),
@@ -96,12 +98,19 @@ class DeviceFleet::Implementation {
     plans_ = DeviceBuffer<StepPlan>(plans);
     plans_host_.emplace(plans);
     cursors_host_.send(cursors_.data(), 0, shape_.slots, stream_.get());
+    if (ranks != nullptr) exchange_.emplace(shape_, size_, *ranks);
     set_arrays();
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // memory is filled by another stream
     enqueue_step(stream_.get());  // all slots rest: this only loads the kernels
+    enqueue_update(stream_.get());
     stream_.wait();
-    graph_.emplace([this](cudaStream_t stream) { enqueue_step(stream); }, stream_.get());
-    if (cuda::FleetValidation::supports(shape_.spec)) {
+    graph_.emplace(
+        [this](cudaStream_t stream) {
+          enqueue_step(stream);
+          if (!exchange_) enqueue_update(stream);
+        },
+        stream_.get());
+    if (cuda::FleetValidation::supports(shape_.spec) && (ranks == nullptr || ranks->is_first())) {
       validation_.emplace(shape_, runs, *engine_, state_.data(), gradients_.data(), threads,
                           stream_.get());
     }
@@ -119,11 +128,16 @@ class DeviceFleet::Implementation {
     const auto stopped = [stop] {
       return stop != nullptr && stop->load(std::memory_order_relaxed);
     };
-    while (launched_ < segment_) {
-      if (stopped()) break;
-      launch_some();
+    bool goes_on = true;
+    while (goes_on && launched_ < segment_) {
+      if (exchange_) {
+        goes_on = step_with_ranks(stopped());
+      } else if ((goes_on = !stopped())) {
+        launch_some();
+      }
     }
-    if (segment_ == 0 || stopped()) {
+    // Ranks that have not stopped together must not stop at all.
+    if (segment_ == 0 || !goes_on || (!exchange_ && stopped())) {
       stream_.wait();
       return {};
     }
@@ -216,6 +230,10 @@ class DeviceFleet::Implementation {
     data.tokens = data_.tokens();
     data.labels = data_.labels();
     engine_->enqueue(data, state_.data(), gradients_.data(), losses_.data(), stream);
+    if (exchange_) exchange_->enqueue_terms(arrays_, data, stream);
+  }
+
+  void enqueue_update(cudaStream_t stream) {
     if (clips_) cuda::sum_gradient_squares(arrays_, stream);
     cuda::update_weights(arrays_, clips_, stream);
   }
@@ -248,7 +266,9 @@ class DeviceFleet::Implementation {
       if (active) {
         if (fresh_.has(slot)) data_.replace(slot, fresh_.take(slot));
         fresh_.prepare(slot, slots_[slot].completed_epochs() + 2);
-        slots_[slot].plan_epoch(shape_.spec, plans_host_->data() + plan_begin_[slot]);
+        slots_[slot].plan_epoch(shape_.spec, plans_host_->data() + plan_begin_[slot],
+                                exchange_ ? exchange_->rank() : 0,
+                                exchange_ ? exchange_->size() : 1);
       }
     }
     send_plans(slots);
@@ -282,6 +302,7 @@ class DeviceFleet::Implementation {
       segment_ = segment_ == 0 ? left : std::min(segment_, left);
     }
     for (int64_t& position : positions_) position += segment_;
+    if (exchange_) return;  // each step needs the host
     for (int i = 0; i < most_ahead && launched_ < segment_; ++i) launch_some();
   }
 
@@ -293,6 +314,15 @@ class DeviceFleet::Implementation {
       graph_->launch(stream_.get());
     }
     event.record(stream_.get());
+  }
+
+  // A step of the only slot, whose gradient is that of all ranks; false where one of them stops.
+  bool step_with_ranks(bool stop) {
+    graph_->launch(stream_.get());
+    const StepPlan& plan = (*plans_host_)[launched_++];
+    if (!exchange_->exchange(arrays_, plan, stop, stream_.get())) return false;
+    enqueue_update(stream_.get());
+    return true;
   }
 
   // Waits for the segment. The slots whose epoch it ended; their results are in cursors_host_, and
@@ -353,15 +383,16 @@ class DeviceFleet::Implementation {
   cuda::Stream stream_{cuda::Stream::with_default}, copies_{cuda::Stream::independent};
   cuda::Event results_, backed_up_;
   cuda::Event chunk_done_[most_ahead];
-  int64_t chunk_ = 0;  // counts them
+  int64_t chunk_ = 0;                               // counts them
+  std::optional<cuda::GradientExchange> exchange_;  // where other ranks take part
   std::optional<cuda::StepGraph> graph_;
   std::optional<cuda::FleetValidation> validation_;
   int64_t segment_ = 0, launched_ = 0;  // steps up to the next end of an epoch
   Clock::time_point started_ = Clock::now();
 };
 
-DeviceFleet::DeviceFleet(const std::vector<DeviceRun>& runs, int threads)
-    : implementation_(std::make_unique<Implementation>(runs, threads)) {}
+DeviceFleet::DeviceFleet(const std::vector<DeviceRun>& runs, int threads, DataParallelSteps* ranks)
+    : implementation_(std::make_unique<Implementation>(runs, threads, ranks)) {}
 DeviceFleet::~DeviceFleet() = default;
 DeviceFleet::DeviceFleet(DeviceFleet&&) noexcept = default;
 

@@ -38,14 +38,14 @@ std::vector<StepPlan> plans_of(const ModelSpec& spec, const std::vector<SetPlace
 }
 
 // Sets of different lengths each end with a step that is not full.
-int64_t most_steps(const RunConfig& config) {
+int64_t most_steps(const RunConfig& config, int64_t batch) {
   const int64_t sets = config.variable_length ? config.length : 1;
-  return config.validation_samples / config.batch + sets;
+  return config.validation_samples / batch + sets;
 }
 
-int64_t most_steps(const std::vector<DeviceRun>& runs) {
+int64_t most_steps(const std::vector<DeviceRun>& runs, int64_t batch) {
   int64_t most = 0;
-  for (const DeviceRun& run : runs) most = std::max(most, most_steps(run.config));
+  for (const DeviceRun& run : runs) most = std::max(most, most_steps(run.config, batch));
   return most;
 }
 
@@ -55,7 +55,7 @@ FleetValidation::FleetValidation(const FleetShape& shape, const std::vector<Devi
                                  StepEngine& engine, const float* parameters, float* gradients,
                                  int threads, cudaStream_t stream)
     : slots_(shape.slots),
-      steps_(most_steps(runs)),
+      steps_(most_steps(runs, shape.batch)),
       data_(shape.spec, shape.sample_stride(), validation_sets(runs, threads)),
       losses_(steps_ * slots_),
       host_losses_(steps_ * slots_) {
@@ -93,7 +93,7 @@ int64_t FleetValidation::bytes_needed(const FleetShape& shape,
   int64_t samples = 0, steps = 0;
   for (const RunConfig& config : configs) {
     samples += config.validation_samples;
-    steps = std::max(steps, most_steps(config));
+    steps = std::max(steps, most_steps(config, shape.batch));
   }
   return FleetData::bytes_needed(shape.spec, shape.sample_stride(), shape.slots, samples) +
          steps * shape.slots * int64_t{sizeof(StepPlan) + sizeof(SlotStep) + sizeof(double)};
