@@ -20,5 +20,16 @@ endif()
 set_source_files_properties(src/posattn/model/plan/plan_layer.cc PROPERTIES
   SKIP_UNITY_BUILD_INCLUSION ON)
 
+# With the sanitizers optimising takes longer than anything else, and these rooms have no loops that
+# tests wait for.
+if(POSATTN_SANITIZE)
+  foreach(source IN LISTS POSATTN_SOURCES)
+    if(source MATCHES "/posattn/(base|benchmark|evaluation|experiments|mpi|playground|report|results|text)/"
+       AND NOT source MATCHES "/base/random.cc$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O0)
+    endif()
+  endforeach()
+endif()
+
 # Most of the build time is the parsing of these headers.
 target_precompile_headers(posattn_core PRIVATE <fmt/format.h> <nlohmann/json.hpp>)

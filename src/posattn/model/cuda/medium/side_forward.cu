@@ -141,8 +141,7 @@ __global__ void __launch_bounds__(data_threads, 1)
 }  // namespace
 
 int64_t side_forward_shared_bytes(int side_columns) {
-  return with_score_tiles(side_columns,
-                          []<int score_tiles>() -> int64_t { return forward_bytes<score_tiles>; });
+  return side_columns == 64 ? forward_bytes<4> : forward_bytes<5>;
 }
 
 void enqueue_side_forward(const Layer& layer, cudaStream_t stream) {

@@ -5,11 +5,6 @@
 
 namespace posattn::cuda::medium {
 
-// call<score_tiles>()
-template <class Call>
-auto with_score_tiles(int side_columns, Call call) {
-  return side_columns == 64 ? call.template operator()<4>() : call.template operator()<5>();
-}
 // call<node_tiles, score_tiles>()
 template <class Call>
 void with_side_sizes(const Layer& layer, Call call) {
