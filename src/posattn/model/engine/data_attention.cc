@@ -14,15 +14,14 @@ DataAttention::DataAttention(int nodes, int heads, int64_t key_size, int64_t val
       value_size_(value_size) {}
 
 int64_t DataAttention::kept_size(int samples) const {
-  if (most_nodes_ > kept_nodes) {  // a shorter batch of such a model may still be kept
-    return samples * int64_t{1} * heads_ * kept_nodes * padded(kept_nodes);
-  }
-  return samples * int64_t{1} * heads_ * most_nodes_ * padded(most_nodes_);
+  // A shorter batch of a model whose matrices are not kept may still be.
+  return samples * matrices_size(keeps_all() ? most_nodes_ : std::min(most_nodes_, kept_nodes));
 }
 
 int64_t DataAttention::scratch_size() const {
-  const int64_t ld = padded(most_nodes_), block = std::min(most_nodes_, kept_nodes);  // rows
-  return (key_size_ + value_size_ + 2 * block) * ld;
+  const int64_t ld = padded(most_nodes_);
+  const int64_t few = std::min(most_nodes_, kept_nodes), block = std::min<int64_t>(few, most_rows);
+  return (key_size_ + value_size_) * ld + 2 * std::max(few * padded(few), block * ld);
 }
 
 void DataAttention::rows(int64_t count, const float* q, int64_t q_stride,
@@ -47,7 +46,7 @@ void DataAttention::forward(int samples, Headed<const float> q, Headed<const flo
       }
       for (int64_t i = 0; i < nodes_; i += row_block()) {
         const int64_t count = std::min<int64_t>(row_block(), nodes_ - i);
-        float* a = keeps() ? kept + (s * heads_ + h) * nodes_ * stride() : block_rows;
+        float* a = keeps() ? kept + ((s * heads_ + h) * nodes_ + i) * stride() : block_rows;
         rows(count, q.at(first + i, h), q.stride, transposed_keys, a);
         kernels.product(count, value_size_, nodes_, a, stride(), 1, v.at(first, h), v.stride,
                         y.at(first + i, h), y.stride, Store::assign, nullptr);
@@ -77,7 +76,7 @@ void DataAttention::backward(int samples, Headed<const float> q, Headed<const fl
       }
       for (int64_t i = 0; i < nodes_; i += row_block()) {
         const int64_t count = std::min<int64_t>(row_block(), nodes_ - i);
-        const float* a = kept + (s * heads_ + h) * nodes_ * ld;
+        const float* a = kept + ((s * heads_ + h) * nodes_ + i) * ld;
         if (!keeps()) {
           rows(count, q.at(first + i, h), q.stride, transposed_keys, block_rows);
           a = block_rows;
