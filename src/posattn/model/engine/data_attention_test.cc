@@ -12,7 +12,7 @@
 namespace posattn::engine {
 namespace {
 
-constexpr int64_t key = 5, value = 3;
+constexpr int64_t key_columns = 5, value_columns = 3;
 
 // [heads][rows, columns], without padding.
 struct Heads {
@@ -37,30 +37,31 @@ struct Expected {
 Expected plain_loops(int nodes, int h, int64_t first, const Heads& q, const Heads& k,
                      const Heads& v, const Heads& dy) {
   const int64_t n = nodes;
-  Expected e{std::vector<double>(n * value), std::vector<double>(n * key),
-             std::vector<double>(n * key), std::vector<double>(n * value)};
+  Expected e{std::vector<double>(n * value_columns), std::vector<double>(n * key_columns),
+             std::vector<double>(n * key_columns), std::vector<double>(n * value_columns)};
   for (int64_t i = 0; i < n; ++i) {
     std::vector<double> a(n), da(n);
     double sum = 0, dot = 0;
     for (int64_t j = 0; j < n; ++j) {
       double score = 0;
-      for (int64_t c = 0; c < key; ++c) score += q.at(h, first + i, c) * k.at(h, first + j, c);
+      for (int64_t c = 0; c < key_columns; ++c)
+        score += q.at(h, first + i, c) * k.at(h, first + j, c);
       sum += a[j] = std::exp(score);
     }
     for (int64_t j = 0; j < n; ++j) {
       a[j] /= sum;
-      for (int64_t c = 0; c < value; ++c) {
-        e.y[i * value + c] += a[j] * v.at(h, first + j, c);
-        e.dv[j * value + c] += a[j] * dy.at(h, first + i, c);
+      for (int64_t c = 0; c < value_columns; ++c) {
+        e.y[i * value_columns + c] += a[j] * v.at(h, first + j, c);
+        e.dv[j * value_columns + c] += a[j] * dy.at(h, first + i, c);
         da[j] += dy.at(h, first + i, c) * v.at(h, first + j, c);
       }
       dot += a[j] * da[j];
     }
     for (int64_t j = 0; j < n; ++j) {
       const double ds = a[j] * (da[j] - dot);
-      for (int64_t c = 0; c < key; ++c) {
-        e.dq[i * key + c] += ds * k.at(h, first + j, c);
-        e.dk[j * key + c] += ds * q.at(h, first + i, c);
+      for (int64_t c = 0; c < key_columns; ++c) {
+        e.dq[i * key_columns + c] += ds * k.at(h, first + j, c);
+        e.dk[j * key_columns + c] += ds * q.at(h, first + i, c);
       }
     }
   }
@@ -88,16 +89,17 @@ TEST(DataAttention, AgreesWithPlainLoopsWhateverIsKept) {
   for (const auto& [nodes, heads, kept] : {Case{9, 2, true}, {150, 2, true}, {150, 100, false}}) {
     SCOPED_TRACE(::testing::Message() << nodes << " nodes, " << heads << " heads");
     constexpr int samples = 2;
-    DataAttention attention(nodes, heads, key, value);
+    DataAttention attention(nodes, heads, key_columns, value_columns);
     const bool all = attention.kept_size(1) >= int64_t{1} * heads * nodes * nodes;
     EXPECT_EQ(all, kept);
     RandomStream random(43, Purpose::test_data, 0, 0);
     const int64_t rows = int64_t{samples} * nodes;
-    const Heads q = random_heads(heads, rows, key, random);
-    const Heads k = random_heads(heads, rows, key, random);
-    const Heads v = random_heads(heads, rows, value, random);
-    const Heads dy = random_heads(heads, rows, value, random);
-    Heads y(heads, rows, value), dq(heads, rows, key), dk(heads, rows, key), dv(heads, rows, value);
+    const Heads q = random_heads(heads, rows, key_columns, random);
+    const Heads k = random_heads(heads, rows, key_columns, random);
+    const Heads v = random_heads(heads, rows, value_columns, random);
+    const Heads dy = random_heads(heads, rows, value_columns, random);
+    Heads y(heads, rows, value_columns), dq(heads, rows, key_columns), dk(heads, rows, key_columns),
+        dv(heads, rows, value_columns);
     Buffer<float> tape(attention.kept_size(samples)), scratch(attention.scratch_size());
     attention.forward(samples, q.read(), k.read(), v.read(), y.headed(), tape.data(),
                       scratch.data());

@@ -14,24 +14,25 @@ bool FoldedScores::supports(const ModelSpec& spec) {
   return spec.attention == AttentionSource::data && !spec.rope;
 }
 
-FoldedScores::FoldedScores(const ModelSpec& spec, const ParameterLayout& layout, int layer)
-    : enter_(entering_map(spec, layout, layer)),
-      query_key_(LinearMap::find(layout, names::of_layer(layer, names::query_key))),
+FoldedScores::FoldedScores(const ModelSpec& spec, const ParameterLayout& layout, int layer,
+                           int64_t k)
+    : query_key_(LinearMap::find(layout, names::of_layer(layer, names::query_key))),
       d_(spec.width),
-      k_(enter_.in),
+      k_(k),
       heads_(spec.heads),
-      stride_t_(padded(spec.heads * enter_.in)),
+      stride_t_(padded(spec.heads * k)),
       scale_(1.0f / std::sqrt(static_cast<float>(spec.width))) {}
 
-void FoldedScores::prepare(const float* weights) {
+void FoldedScores::prepare(const float* weights, const float* e_weight, const float* e_bias) {
   weights_ = weights;
+  e_weight_ = e_weight;
+  e_bias_ = e_bias;
   g_.resize(k_ * stride_t_);
   g_bias_.resize(stride_t_);
   g_transposed_.resize(heads_ * k_ * padded(k_));
   query_.resize(heads_ * d_ * k_);
   key_.resize(heads_ * d_ * k_);
   query_bias_.resize(heads_ * d_);
-  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
   for (int h = 0; h < heads_; ++h) {
     const float* wq = weights_ + query_key_.weight + h * 2 * d_ * d_;
     const float* wk = wq + d_ * d_;
@@ -65,10 +66,8 @@ void FoldedScores::input_gradient(int64_t rows, const float* dt, float* ds,
                          ds, ds_stride, Store::add, nullptr);
 }
 
-void FoldedScores::finish(const float* sums, float* values) const {
-  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
+void FoldedScores::finish(const float* sums, float* values, float* de, float* de_bias) const {
   const float* dg_bias_all = sums + k_ * stride_t_;
-  float *de = values + enter_.weight, *de_bias = values + enter_.bias;
   Buffer<float> dquery(d_ * k_), dkey(d_ * k_), dbias(d_);
   for (int h = 0; h < heads_; ++h) {
     const float* wq = weights_ + query_key_.weight + h * 2 * d_ * d_;
@@ -84,9 +83,9 @@ void FoldedScores::finish(const float* sums, float* values) const {
     gemm(false, false, d_, k_, 1, scale_, &query_bias_[h * d_], 1, dg_bias, k_, 1, dkey.data(), k_);
     gemm(false, false, d_, 1, k_, scale_, key, k_, dg_bias, 1, 0, dbias.data(), 1);
     // Q = Wq E, K = Wk E, bias = Wq e + bq. The key's bias never matters.
-    gemm(false, true, d_, d_, k_, 1, dquery.data(), k_, e_weight, k_, 0, dwq, d_);
-    add_outer(d_, d_, dbias.data(), e_bias, dwq, d_);
-    gemm(false, true, d_, d_, k_, 1, dkey.data(), k_, e_weight, k_, 0, dwk, d_);
+    gemm(false, true, d_, d_, k_, 1, dquery.data(), k_, e_weight_, k_, 0, dwq, d_);
+    add_outer(d_, d_, dbias.data(), e_bias_, dwq, d_);
+    gemm(false, true, d_, d_, k_, 1, dkey.data(), k_, e_weight_, k_, 0, dwk, d_);
     std::copy_n(dbias.data(), d_, dbq);
     std::fill_n(dbq + d_, d_, 0.0f);
     gemm(true, false, d_, k_, d_, 1, wq, d_, dquery.data(), k_, 1, de, k_);

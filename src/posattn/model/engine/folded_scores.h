@@ -14,9 +14,10 @@ class FoldedScores {
  public:
   // Attention from [data | positions] and RoPE do not fold.
   static bool supports(const ModelSpec& spec);
-  FoldedScores(const ModelSpec& spec, const ParameterLayout& layout, int layer);
+  // k: columns of s.
+  FoldedScores(const ModelSpec& spec, const ParameterLayout& layout, int layer, int64_t k);
 
-  void prepare(const float* weights);
+  void prepare(const float* weights, const float* e_weight, const float* e_bias);
   int64_t stride() const { return stride_t_; }  // between rows of t = [t_1 | t_2 | ...]
 
   void queries(int64_t rows, const float* s, int64_t s_stride, float* t) const;
@@ -26,17 +27,17 @@ class FoldedScores {
   // ds += what comes through the queries.
   void input_gradient(int64_t rows, const float* dt, float* ds, int64_t ds_stride) const;
   // Into the parameters' gradients: Wq and Wk are written, E and e added to.
-  void finish(const float* sums, float* values) const;
+  void finish(const float* sums, float* values, float* de, float* de_bias) const;
 
   double work() const { return static_cast<double>(heads_ * k_ * k_); }  // of t, per node
 
  private:
-  LinearMap enter_, query_key_;  // E, stacked Wq and Wk
-  int64_t d_, k_;                // d_k, columns of s
+  LinearMap query_key_;  // stacked Wq and Wk
+  int64_t d_, k_;        // d_k, columns of s
   int heads_;
   int64_t stride_t_;
   float scale_;
-  const float* weights_ = nullptr;
+  const float *weights_ = nullptr, *e_weight_ = nullptr, *e_bias_ = nullptr;
 
   Buffer<float> g_;             // [k, stride_t]: the G side by side
   Buffer<float> g_bias_;        // [stride_t]

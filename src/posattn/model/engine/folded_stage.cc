@@ -30,7 +30,7 @@ FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, i
     positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
     return;
   }
-  scores_ = std::make_unique<FoldedScores>(spec, layout, layer);
+  scores_ = std::make_unique<FoldedScores>(spec, layout, layer, k_);
   data_ = std::make_unique<DataAttention>(most_nodes_, heads_, k_, k_);
 }
 
@@ -54,7 +54,7 @@ void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes
     positional_->compute(parameters, active, form);
   } else {
     data_->set_active(nodes_);
-    scores_->prepare(weights_);
+    scores_->prepare(weights_, weights_ + enter_.weight, weights_ + enter_.bias);
   }
 }
 
@@ -129,7 +129,9 @@ void FoldedStage::finish(float* gradient, Parameters<float>& out, float* dpositi
   if (positional_) {
     positional_->gradient(gradient + gradient_attention(), out, dpositions);
   } else {
-    scores_->finish(gradient + gradient_attention(), out.values().data());
+    float* values = out.values().data();
+    scores_->finish(gradient + gradient_attention(), values, values + enter_.weight,
+                    values + enter_.bias);
   }
 }
 

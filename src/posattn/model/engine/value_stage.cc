@@ -14,23 +14,24 @@ bool ValueStage::supports(const ModelSpec& spec) {
          (spec.attention == AttentionSource::positions || FoldedScores::supports(spec));
 }
 
-ValueStage::ValueStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
+ValueStage::ValueStage(const ModelSpec& spec, const ParameterLayout& layout, int layer,
+                       LayerInput input)
     : spec_(spec),
-      enter_(entering_map(spec, layout, layer)),
+      enter_(spec, layout, layer, input),
       value_(LinearMap::find(layout, names::of_layer(layer, names::value))),
       output_(LinearMap::find(layout, names::of_layer(layer, names::output))),
       first_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(0)))),
-      k_(enter_.in),
+      k_(enter_.in()),
       most_nodes_(spec.nodes()),
       nodes_(spec.nodes()),
-      stride_c_(padded(enter_.in + spec.width)),
+      stride_c_(padded(enter_.in() + spec.width)),
       stride_d_(padded(spec.width)),
       stride_m_(padded(spec.mlp_width)) {
   if (spec.attention == AttentionSource::positions) {
     positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
     return;
   }
-  scores_ = std::make_unique<FoldedScores>(spec, layout, layer);
+  scores_ = std::make_unique<FoldedScores>(spec, layout, layer, k_);
   data_ = std::make_unique<DataAttention>(most_nodes_, spec.heads, k_, spec.head_size());
 }
 
@@ -43,14 +44,14 @@ void ValueStage::prepare(const Parameters<float>& parameters, const ActiveNodes&
     positional_->compute(parameters, active, form);
   } else {
     data_->set_active(nodes_);
-    scores_->prepare(weights_);
+    scores_->prepare(weights_, enter_.weight(weights_), enter_.bias(weights_));
   }
 }
 
 void ValueStage::fold() {
   const TileKernels& kernels = tile_kernels();
   const int64_t d = spec_.width, hidden = spec_.mlp_width, ld1 = 2 * d;
-  const float *e = weights_ + enter_.weight, *wv = weights_ + value_.weight;
+  const float *e = enter_.weight(weights_), *wv = weights_ + value_.weight;
   const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
   m_.resize(hidden * stride_c_);
   m_transposed_.resize((k_ + d) * stride_m_);
@@ -63,7 +64,7 @@ void ValueStage::fold() {
   kernels.transpose(hidden, k_ + d, m_.data(), stride_c_, m_transposed_.data(), stride_m_);
   kernels.transpose(d, k_, v_.data(), padded(k_), v_transposed_.data(), stride_d_);
 
-  const float* e_bias = weights_ + enter_.bias;
+  const float* e_bias = enter_.bias(weights_);
   value_bias_.assign(weights_ + value_.bias, weights_ + value_.bias + d);
   gemm(false, false, d, 1, d, 1, wv, d, e_bias, 1, 1, value_bias_.data(), 1);
   c_.assign(stride_m_, 0.0f);
@@ -182,19 +183,23 @@ float* ValueStage::backward(int64_t first, int samples, const float* tape, const
 
 void ValueStage::finish(float* gradient, Parameters<float>& out, float* dpositions) {
   unfold(gradient, out);
-  if (data_) return scores_->finish(gradient + gradient_attention(), out.values().data());
+  if (data_) {
+    float* values = out.values().data();
+    return scores_->finish(gradient + gradient_attention(), values, enter_.weight_gradient(values),
+                           enter_.bias_gradient(values));
+  }
   if (kept_samples_ > 0) multiply_factors();
   positional_->gradient(kept_samples_ > 0 ? da_.data() : gradient + gradient_attention(), out,
                         dpositions);
 }
 
-void ValueStage::unfold(const float* gradient, Parameters<float>& out) const {
+void ValueStage::unfold(const float* gradient, Parameters<float>& out) {
   const int64_t d = spec_.width, hidden = spec_.mlp_width, ld1 = 2 * d;
-  const float *e = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
+  const float *e = enter_.weight(weights_), *e_bias = enter_.bias(weights_);
   const float *wv = weights_ + value_.weight, *wo = weights_ + output_.weight;
   const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
   float* values = out.values().data();
-  float *de = values + enter_.weight, *de_bias = values + enter_.bias;
+  float *de = enter_.weight_gradient(values), *de_bias = enter_.bias_gradient(values);
   float *dwv = values + value_.weight, *dbv = values + value_.bias;
   float *dw1x = values + first_.weight, *dw1o = dw1x + d;
   const float* dm = gradient;                   // [k, stride_m]: dM_0 transposed

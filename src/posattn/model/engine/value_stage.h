@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "posattn/model/engine/data_attention.h"
+#include "posattn/model/engine/entering_map.h"
 #include "posattn/model/engine/folded_scores.h"
 #include "posattn/model/engine/positional_attention.h"
 #include "posattn/model/engine/stage.h"
@@ -20,7 +21,7 @@ class ValueStage : public Stage {
   // With fewer nodes FoldedStage does, as it always has: a model's bits are to stay.
   static constexpr int fewest_nodes = 96;
   static bool supports(const ModelSpec& spec);
-  ValueStage(const ModelSpec& spec, const ParameterLayout& layout, int layer);
+  ValueStage(const ModelSpec& spec, const ParameterLayout& layout, int layer, LayerInput input);
 
   void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
                AttentionForm form) override;
@@ -41,7 +42,7 @@ class ValueStage : public Stage {
 
  private:
   void fold();
-  void unfold(const float* gradient, Parameters<float>& out) const;
+  void unfold(const float* gradient, Parameters<float>& out);
   void keep_factors(int64_t first, int samples, const float* dt, const float* r) const;
   void multiply_factors();
   int64_t queries_stride() const { return scores_ ? scores_->stride() : 0; }
@@ -59,8 +60,9 @@ class ValueStage : public Stage {
   int64_t gradient_attention() const { return gradient_c() + stride_m_; }
 
   const ModelSpec spec_;
-  LinearMap enter_, value_, output_, first_;  // E, Wv, Wo, W1
-  int64_t k_;                                 // columns of s
+  EnteringMap enter_;                 // E
+  LinearMap value_, output_, first_;  // Wv, Wo, W1
+  int64_t k_;                         // columns of s
   int most_nodes_, nodes_;
   int64_t stride_c_, stride_d_, stride_m_;
   std::unique_ptr<PositionalAttention> positional_;

@@ -60,7 +60,8 @@ TEST(ValueStage, AgreesWithTheReference) {
   for (const ModelSpec& spec :
        {many_nodes("positional", Encoding::learned), many_nodes("relative", Encoding::one_hot),
         many_nodes("homogeneous", Encoding::sinusoidal), many_nodes("standard", Encoding::one_hot),
-        many_nodes("standard", Encoding::learned), many_nodes("m2", Encoding::one_hot)}) {
+        many_nodes("standard", Encoding::learned), many_nodes("m2", Encoding::one_hot),
+        many_nodes("m1", Encoding::sinusoidal)}) {
     SCOPED_TRACE(to_json(spec));
     const Parameters<float> parameters = testing::random_parameters(spec, 7);
     const Parameters<double> parameters64 = to_double(parameters);
