@@ -136,6 +136,25 @@ void softmax_rows_gradient(int64_t rows, int64_t columns, int64_t ld, const floa
   }
 }
 
+void with_dots(int64_t rows, int64_t columns, const float* dy, int64_t lddy, const float* y,
+               int64_t ldy, float* out, int64_t ldo) {
+  const int64_t whole = columns / lanes * lanes, part = columns - whole;
+  for (int64_t r = 0; r < rows; ++r, dy += lddy, y += ldy, out += ldo) {
+    Vec dots{};
+    for (int64_t c = 0; c < whole; c += lanes) {
+      const Vec v = load(dy + c);
+      store(out + c, v);
+      dots += v * load(y + c);
+    }
+    if (part) {
+      const Vec v = load_part(dy + whole, part);
+      store_part(out + whole, v, part);
+      dots += v * load_part(y + whole, part);
+    }
+    out[columns] = -horizontal_sum(dots);
+  }
+}
+
 // ---- element-wise -------------------------------------------------------------------------------
 void relu_gradient(int64_t rows, int64_t columns, const float* y, int64_t ldy, float* dy,
                    int64_t lddy, float* dbias) {
@@ -262,10 +281,12 @@ double multiply_add_peak(int64_t iterations) {
 
 extern const TileKernels POSATTN_ISA;
 const TileKernels POSATTN_ISA = {.instruction_set = POSATTN_ISA_NAME,
+                                 .lanes = lanes,
                                  .product = product,
                                  .node_products = node_products,
                                  .softmax_rows = softmax_rows,
                                  .softmax_rows_gradient = softmax_rows_gradient,
+                                 .with_dots = with_dots,
                                  .relu_gradient = relu_gradient,
                                  .gelu = times_step<normal_step>,
                                  .gelu_gradient = times_step_gradient<normal_step>,

@@ -58,6 +58,9 @@ inline __attribute__((always_inline)) void micro(int64_t k, const float* a, int6
       Vec result = sum[i][v];
       if (mode == Store::add) {
         result += masked ? load_part(out, tail) : load(out);
+      } else if (mode == Store::times) {
+        const float* factor = bias + i * ldc + v * lanes;
+        result *= masked ? load_part(factor, tail) : load(factor);
       } else if (mode != Store::assign) {
         result += masked ? load_part(bias + v * lanes, tail) : load(bias + v * lanes);
         if (mode == Store::bias_relu) result = result < 0 ? Vec{} : result;  // keeps a NaN
@@ -85,6 +88,8 @@ inline __attribute__((always_inline)) void with_constant(Store mode, const Run& 
       return run(Store::bias);
     case Store::bias_relu:
       return run(Store::bias_relu);
+    case Store::times:
+      return run(Store::times);
   }
 }
 
@@ -133,11 +138,12 @@ void product_panel(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_
   // Blocks of `most` rows; the last two share evenly what is left, since few rows have too few
   // sums to hide how long each addition takes.
   constexpr int64_t most = most_rows<vectors>;
+  const int64_t bias_stride = mode == Store::times ? ldc : 0;
   int64_t i = 0;
   const auto whole = [&](const Store constant) __attribute__((always_inline)) {
     for (; m - i >= 2 * most || m - i == most; i += most) {
       micro<most, vectors, false>(k, a + i * row_stride, row_stride, inner_stride, b, ldb,
-                                  c + i * ldc, ldc, constant, bias, 0);
+                                  c + i * ldc, ldc, constant, bias + i * bias_stride, 0);
     }
   };
   if (n == vectors * lanes) with_constant<vectors>(mode, whole);
@@ -145,7 +151,7 @@ void product_panel(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_
     const int64_t left = m - i;
     const int64_t rows = left <= most ? left : left < 2 * most ? (left + 1) / 2 : most;
     row_blocks<vectors>[rows](n, k, a + i * row_stride, row_stride, inner_stride, b, ldb,
-                              c + i * ldc, ldc, mode, bias);
+                              c + i * ldc, ldc, mode, bias + i * bias_stride);
     i += rows;
   }
 }

@@ -36,10 +36,10 @@ class DataAttention {
   void forward(int samples, Headed<const float> q, Headed<const float> k, Headed<const float> v,
                Headed<float> y, float* kept, float* scratch) const;
 
-  // dq =, dk +=, dv +=.
+  // dq =, dk +=, dv +=. y as forward left it.
   void backward(int samples, Headed<const float> q, Headed<const float> k, Headed<const float> v,
-                Headed<const float> dy, Headed<float> dq, Headed<float> dk, Headed<float> dv,
-                const float* kept, float* scratch) const;
+                Headed<const float> y, Headed<const float> dy, Headed<float> dq, Headed<float> dk,
+                Headed<float> dv, const float* kept, float* scratch) const;
 
   // Attention of the first sample, [heads, nodes, nodes].
   void matrices(Headed<const float> q, Headed<const float> k, float* scratch, float* out) const;
@@ -51,10 +51,16 @@ class DataAttention {
   int64_t stride() const { return padded(nodes_); }
   // Columns computed of a matrix with one column per node: whole vectors. What is beyond the nodes
   // is never read.
-  int64_t whole_columns() const { return (nodes_ + 15) / 16 * 16; }
+  int64_t whole_columns() const;
   // Rows computed at a time, a number that the product's blocks of rows divide.
   static constexpr int64_t most_rows = 48;
   int64_t row_block() const { return nodes_ <= kept_nodes ? nodes_ : most_rows; }
+  // Few nodes have the scores' gradient in passes of its own, as they always had.
+  static constexpr int few_nodes = 96;
+  // da [count, stride] of rows of one head: that of scores, given V^T (and a row of ones below it).
+  void scores_gradient(int64_t count, const float* a, const float* y, int64_t y_stride,
+                       const float* dy, int64_t dy_stride, const float* transposed_values,
+                       float* with_dots, float* da) const;
   // rows [begin, begin + count) of softmax(Q K^T), given K^T [key_size, stride].
   void rows(int64_t count, const float* q, int64_t q_stride, const float* transposed_keys,
             float* a) const;

@@ -103,8 +103,8 @@ TEST(DataAttention, AgreesWithPlainLoopsWhateverIsKept) {
     Buffer<float> tape(attention.kept_size(samples)), scratch(attention.scratch_size());
     attention.forward(samples, q.read(), k.read(), v.read(), y.headed(), tape.data(),
                       scratch.data());
-    attention.backward(samples, q.read(), k.read(), v.read(), dy.read(), dq.headed(), dk.headed(),
-                       dv.headed(), tape.data(), scratch.data());
+    attention.backward(samples, q.read(), k.read(), v.read(), y.read(), dy.read(), dq.headed(),
+                       dk.headed(), dv.headed(), tape.data(), scratch.data());
     for (int s = 0; s < samples; ++s) {
       for (const int h : {0, heads - 1}) {
         const Expected e = plain_loops(nodes, h, s * nodes, q, k, v, dy);

@@ -109,9 +109,9 @@ float* FoldedStage::backward(int64_t /*first*/, int samples, const float* tape, 
     float* dt = dc + rows * stride_c_;
     const Headed<const float> s{tape, stride_c_, 0};
     const Headed<float> ds{dc, stride_c_, 0};
-    data_->backward(samples, {t, queries_stride(), k_}, s, s, {dc + k_, stride_c_, k_},
-                    {dt, queries_stride(), k_}, ds, ds, tape + tape_kept(samples),
-                    dt + rows * queries_stride());
+    data_->backward(samples, {t, queries_stride(), k_}, s, s, {tape + k_, stride_c_, k_},
+                    {dc + k_, stride_c_, k_}, {dt, queries_stride(), k_}, ds, ds,
+                    tape + tape_kept(samples), dt + rows * queries_stride());
     scores_->gradient(rows, tape, stride_c_, dt, dattention);
     if (wants_dinput) scores_->input_gradient(rows, dt, dc, stride_c_);
   } else {

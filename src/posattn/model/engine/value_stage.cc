@@ -160,8 +160,9 @@ float* ValueStage::backward(int64_t first, int samples, const float* tape, const
     const float* t = tape + tape_queries(samples);
     float* dt = rest;
     data_->backward(samples, {t, queries_stride(), k_}, {tape, stride_c_, 0}, {r, stride_d_, dh},
-                    {dc + k_, stride_c_, dh}, {dt, queries_stride(), k_}, {dc, stride_c_, 0},
-                    {dr, stride_d_, dh}, tape + tape_kept(samples), dt + rows * queries_stride());
+                    {tape + k_, stride_c_, dh}, {dc + k_, stride_c_, dh},
+                    {dt, queries_stride(), k_}, {dc, stride_c_, 0}, {dr, stride_d_, dh},
+                    tape + tape_kept(samples), dt + rows * queries_stride());
     scores_->gradient(rows, tape, stride_c_, dt, gradient + gradient_attention());
     if (wants_dinput) scores_->input_gradient(rows, dt, dc, stride_c_);
   } else {
