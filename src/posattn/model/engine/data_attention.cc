@@ -14,6 +14,7 @@ DataAttention::DataAttention(int nodes, int heads, int64_t key_size, int64_t val
       value_size_(value_size) {}
 
 int64_t DataAttention::kept_size(int samples) const {
+  if (!has_gradient_) return 0;
   // A shorter batch of a model whose matrices are not kept may still be.
   return samples * matrices_size(keeps_all() ? most_nodes_ : std::min(most_nodes_, kept_nodes));
 }

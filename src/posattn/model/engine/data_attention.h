@@ -29,7 +29,11 @@ class DataAttention {
   static constexpr int kept_nodes = 144;
   static constexpr int64_t kept_floats = int64_t{9} << 18;
 
-  void set_active(int nodes) { nodes_ = nodes; }
+  // Without a gradient to come nothing is kept.
+  void set_active(int nodes, AttentionForm form) {
+    nodes_ = nodes;
+    has_gradient_ = form == AttentionForm::matrix;
+  }
   int64_t kept_size(int samples) const;  // for all nodes active
   int64_t scratch_size() const;
 
@@ -47,7 +51,7 @@ class DataAttention {
  private:
   int64_t matrices_size(int nodes) const { return int64_t{heads_} * nodes * padded(nodes); }
   bool keeps_all() const { return matrices_size(most_nodes_) <= kept_floats; }
-  bool keeps() const { return nodes_ <= kept_nodes || keeps_all(); }
+  bool keeps() const { return has_gradient_ && (nodes_ <= kept_nodes || keeps_all()); }
   int64_t stride() const { return padded(nodes_); }
   // Columns computed of a matrix with one column per node: whole vectors. What is beyond the nodes
   // is never read.
@@ -66,6 +70,7 @@ class DataAttention {
             float* a) const;
 
   int most_nodes_, nodes_, heads_;
+  bool has_gradient_ = true;
   int64_t key_size_, value_size_;
 };
 

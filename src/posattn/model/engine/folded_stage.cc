@@ -53,7 +53,7 @@ void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes
   if (positional_) {
     positional_->compute(parameters, active, form);
   } else {
-    data_->set_active(nodes_);
+    data_->set_active(nodes_, form);
     scores_->prepare(weights_, weights_ + enter_.weight, weights_ + enter_.bias);
   }
 }

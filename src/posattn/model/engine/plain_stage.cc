@@ -78,7 +78,7 @@ void PlainStage::prepare(const Parameters<float>& parameters, const ActiveNodes&
     return;
   }
   query_key_.prepare(weights_);
-  data_->set_active(nodes_);
+  data_->set_active(nodes_, form);
   // What qk_proj adds to a node whatever the data: its bias and, for [x | P], its part of P.
   const int64_t total = query_key_layout_.out, p = spec_.encoding_size;
   table_.assign(nodes_ * stride_qk_, 0.0f);

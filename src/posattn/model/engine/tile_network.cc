@@ -127,8 +127,11 @@ void TileNetwork::prepare_stages(const Parameters<float>& parameters, int real_n
 
 TileNetwork::Workspace& TileNetwork::workspace() {
   Workspace& work = workspaces_[thread_index()];
-  if (!work.memory.empty()) return work;
-  work.memory.resize(workspace_size(tile_));
+  const int64_t size = workspace_size(tile_);
+  if (work.size == size) return work;  // inference after gradients needs less, and back again
+  work.size = size;
+  if (static_cast<int64_t>(work.memory.size()) < size) work.memory = Buffer<float>(size);
+  work.tapes.clear();
   float* next = work.memory.data();
   int64_t scratch = 0;
   for (const auto& stage : stages_) {

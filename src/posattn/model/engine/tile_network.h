@@ -29,6 +29,7 @@ class TileNetwork : public NetworkEngine {
   // One thread's memory for a tile.
   struct Workspace {
     Buffer<float> memory;
+    int64_t size = 0;  // of what it is laid out for
     std::vector<float*> tapes;
     float *output = nullptr, *doutput = nullptr;
     float* scratch[2] = {};  // stages alternate, since one's dinput is the next one's doutput

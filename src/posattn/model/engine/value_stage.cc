@@ -43,7 +43,7 @@ void ValueStage::prepare(const Parameters<float>& parameters, const ActiveNodes&
   if (positional_) {
     positional_->compute(parameters, active, form);
   } else {
-    data_->set_active(nodes_);
+    data_->set_active(nodes_, form);
     scores_->prepare(weights_, enter_.weight(weights_), enter_.bias(weights_));
   }
 }

@@ -79,6 +79,9 @@ TEST(ValueStage, AgreesWithTheReference) {
     Parameters<float> gradient(parameters.shared_layout());
     const double loss = network.gradient(parameters, data.batch(), data.mask, gradient);
     EXPECT_NEAR(loss, loss64, 1e-5 * loss64);
+    std::vector<float> outputs_again(outputs.size());
+    network.forward(parameters, data.batch(), outputs_again);
+    EXPECT_EQ(outputs, outputs_again) << "a gradient between changes bits";
     const double scale = largest_number(gradient64.values());
     for (const TensorInfo& tensor : parameters.layout().tensors()) {
       const auto ours = gradient.slice(tensor);
