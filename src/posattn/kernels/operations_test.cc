@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <vector>
 
 namespace posattn {
 namespace {
@@ -112,6 +114,44 @@ INSTANTIATE_TEST_SUITE_P(Table, EveryOperation, ::testing::ValuesIn(operations()
                            std::erase(name, '-');
                            return name;
                          });
+
+// The two kernels that make the gradient of scores one product: with_dots and Store::times.
+TEST(ScoresGradient, IsOneProductOnEveryInstructionSet) {
+  int count = 0;
+  const TileKernels* const* available = available_tile_kernels(count);
+  for (int k = 0; k < count; ++k) {
+    SCOPED_TRACE(available[k]->instruction_set);
+    RandomStream random(9, Purpose::test_data, 0, k);
+    const auto numbers = [&](int64_t size) {
+      std::vector<float> x(size);
+      for (float& v : x) v = random.uniform(-1, 1);
+      return x;
+    };
+    for (int trial = 0; trial < 40; ++trial) {
+      const int64_t rows = 1 + random.below(30), columns = 1 + random.below(70);
+      const int64_t inner = 1 + random.below(40), ld = columns + 3;
+      const auto dy = numbers(rows * inner), y = numbers(rows * inner);
+      auto values = numbers((inner + 1) * ld);  // transposed, and a row of ones
+      std::fill_n(&values[inner * ld], columns, 1.0f);
+      const auto a = numbers(rows * ld);
+      std::vector<float> wide(rows * (inner + 1)), ds(rows * ld, 7.0f);
+      available[k]->with_dots(rows, inner, dy.data(), inner, y.data(), inner, wide.data(),
+                              inner + 1);
+      available[k]->product(rows, columns, inner + 1, wide.data(), inner + 1, 1, values.data(), ld,
+                            ds.data(), ld, Store::times, a.data());
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < ld; ++j) {
+          double expected = 0;
+          for (int64_t c = 0; c < inner; ++c) {
+            expected += double{dy[i * inner + c]} * (double{values[c * ld + j]} - y[i * inner + c]);
+          }
+          expected *= a[i * ld + j];
+          EXPECT_NEAR(ds[i * ld + j], j < columns ? expected : 7.0, 2e-5) << i << ", " << j;
+        }
+      }
+    }
+  }
+}
 
 TEST(Softmax, IsExactlyOneHotForLargeScoresAndKeepsNaN) {
   int count = 0;

@@ -155,7 +155,7 @@ TEST(Network, AttentionAgreesWithTheReference) {
   }
 }
 
-// More nodes than attention from data keeps: rows are computed again in backward.
+// More nodes than attention from data takes at once: blocks of rows.
 TEST(Network, ManyNodes) {
   for (const char* preset : {"positional", "standard", "m3", "m4"}) {
     SCOPED_TRACE(preset);
@@ -173,7 +173,7 @@ TEST(Network, ManyNodes) {
       const RandomBatch data(spec, 3, active, random);
       Parameters<double> expected(parameters64.shared_layout());
       const double loss = reference_gradient(spec, parameters64, data.reference(), {}, expected);
-      for (const Path path : {Path::plain, Path::folded}) {
+      for (const Path path : {Path::automatic, Path::plain, Path::folded}) {
         Network network(spec, {path, 2, 2});
         Parameters<float> gradient(parameters.shared_layout());
         EXPECT_NEAR(network.gradient(parameters, data.batch(), {}, gradient), loss, 1e-5 * loss);

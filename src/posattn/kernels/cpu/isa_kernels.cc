@@ -1,71 +1,17 @@
 // Compiled once per instruction set with POSATTN_ISA naming the table and POSATTN_LANES the vector
 // length. No standard library templates here (see cmake/InstructionSets.cmake).
-#include <math.h>
 #include <stdint.h>
 
 #include "posattn/kernels/cpu/activation_kernels.h"
 #include "posattn/kernels/cpu/fourier_kernels.h"
 #include "posattn/kernels/cpu/normalisation_kernels.h"
 #include "posattn/kernels/cpu/product_kernels.h"
+#include "posattn/kernels/cpu/softmax_kernels.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/cpu/vector.h"
 
 namespace posattn {
 namespace {
-
-// ---- softmax ------------------------------------------------------------------------------------
-void softmax_rows(int64_t rows, int64_t columns, int64_t ld, float* x) {
-  const int64_t whole = columns / lanes * lanes, part = columns - whole;
-  for (int64_t row = 0; row < rows; ++row, x += ld) {
-    // A NaN is passed over here but not by exp below, so it reaches the loss and is seen.
-    Vec largest = load_part_or(x + whole, part, -INFINITY);
-    for (int64_t c = 0; c < whole; c += lanes) {
-      const Vec v = load(x + c);
-      largest = v > largest ? v : largest;
-    }
-    const float top = horizontal_max(largest);
-    Vec sums{}, last{};
-    if (part) sums = last = exp_nonpositive(load_part_or(x + whole, part, -INFINITY) - top);
-    for (int64_t c = 0; c < whole; c += lanes) {
-      const Vec e = exp_nonpositive(load(x + c) - top);
-      store(x + c, e);
-      sums += e;
-    }
-    const float scale = 1.0f / horizontal_sum(sums);
-    for (int64_t c = 0; c < whole; c += lanes) store(x + c, load(x + c) * scale);
-    // A whole vector where there is room: what follows reads it back, and the processor forwards
-    // whole stores to loads but not masked ones.
-    int64_t done = columns;
-    if (part && whole + lanes <= ld) {
-      store(x + whole, last * scale);  // the lanes beyond `columns` hold exp(-inf) = 0
-      done = whole + lanes;
-    } else if (part) {
-      store_part(x + whole, last * scale, part);
-    }
-    for (int64_t t = done; t < ld; ++t) x[t] = 0;
-  }
-}
-
-void softmax_rows_gradient(int64_t rows, int64_t columns, int64_t ld, const float* a, float* da) {
-  for (int64_t row = 0; row < rows; ++row, a += ld, da += ld) {
-    Vec dots{};
-    int64_t c = 0;
-    for (; c + lanes <= columns; c += lanes) dots += load(a + c) * load(da + c);
-    if (c < columns) dots += load_part(a + c, columns - c) * load_part(da + c, columns - c);
-    const float dot = horizontal_sum(dots);
-    for (c = 0; c + lanes <= columns; c += lanes) {
-      store(da + c, load(a + c) * (load(da + c) - dot));
-    }
-    if (c < columns) {
-      const Vec part = load_part(a + c, columns - c) * (load_part(da + c, columns - c) - dot);
-      if (c + lanes <= ld) {
-        store(da + c, part);
-      } else {
-        store_part(da + c, part, columns - c);
-      }
-    }
-  }
-}
 
 // ---- element-wise -------------------------------------------------------------------------------
 void relu_gradient(int64_t rows, int64_t columns, const float* y, int64_t ldy, float* dy,
@@ -193,10 +139,12 @@ double multiply_add_peak(int64_t iterations) {
 
 extern const TileKernels POSATTN_ISA;
 const TileKernels POSATTN_ISA = {.instruction_set = POSATTN_ISA_NAME,
+                                 .lanes = lanes,
                                  .product = product,
                                  .node_products = node_products,
                                  .softmax_rows = softmax_rows,
                                  .softmax_rows_gradient = softmax_rows_gradient,
+                                 .with_dots = with_dots,
                                  .relu_gradient = relu_gradient,
                                  .gelu = times_step<normal_step>,
                                  .gelu_gradient = times_step_gradient<normal_step>,

@@ -58,6 +58,9 @@ inline __attribute__((always_inline)) void micro(int64_t k, const float* a, int6
       Vec result = sum[i][v];
       if (mode == Store::add) {
         result += masked ? load_part(out, tail) : load(out);
+      } else if (mode == Store::times) {
+        const float* factor = bias + i * ldc + v * lanes;
+        result *= masked ? load_part(factor, tail) : load(factor);
       } else if (mode != Store::assign) {
         result += masked ? load_part(bias + v * lanes, tail) : load(bias + v * lanes);
         if (mode == Store::bias_relu) result = result < 0 ? Vec{} : result;  // keeps a NaN
@@ -71,18 +74,10 @@ inline __attribute__((always_inline)) void micro(int64_t k, const float* a, int6
   }
 }
 
-// Rows of C in one panel of `vectors` vectors, the last of them perhaps not whole.
-template <int rows, int vectors>
-void row_block(int64_t n, int64_t k, const float* a, int64_t row_stride, int64_t inner_stride,
-               const float* b, int64_t ldb, float* c, int64_t ldc, Store mode, const float* bias) {
-  if (n < vectors * lanes) {
-    return micro<rows, vectors, true>(k, a, row_stride, inner_stride, b, ldb, c, ldc, mode, bias,
-                                      n - (vectors - 1) * lanes);
-  }
-  // A constant mode in each branch: the many short products of a tile feel every test.
-  const auto run = [&](const Store constant) __attribute__((always_inline)) {
-    micro<rows, vectors, false>(k, a, row_stride, inner_stride, b, ldb, c, ldc, constant, bias, 0);
-  };
+// run(mode), where panels are wide with a constant mode in each branch: the many short products of
+// a tile feel every test.
+template <int vectors, class Run>
+inline __attribute__((always_inline)) void with_constant(Store mode, const Run& run) {
   if constexpr (vectors < block_vectors) return run(mode);
   switch (mode) {
     case Store::assign:
@@ -93,7 +88,23 @@ void row_block(int64_t n, int64_t k, const float* a, int64_t row_stride, int64_t
       return run(Store::bias);
     case Store::bias_relu:
       return run(Store::bias_relu);
+    case Store::times:
+      return run(Store::times);
   }
+}
+
+// Rows of C in one panel of `vectors` vectors, the last of them perhaps not whole.
+template <int rows, int vectors>
+void row_block(int64_t n, int64_t k, const float* a, int64_t row_stride, int64_t inner_stride,
+               const float* b, int64_t ldb, float* c, int64_t ldc, Store mode, const float* bias) {
+  if (n < vectors * lanes) {
+    return micro<rows, vectors, true>(k, a, row_stride, inner_stride, b, ldb, c, ldc, mode, bias,
+                                      n - (vectors - 1) * lanes);
+  }
+  const auto run = [&](const Store constant) __attribute__((always_inline)) {
+    micro<rows, vectors, false>(k, a, row_stride, inner_stride, b, ldb, c, ldc, constant, bias, 0);
+  };
+  with_constant<vectors>(mode, run);
 }
 
 // A narrow panel needs more rows for as many independent sums.
@@ -124,11 +135,24 @@ template <int vectors>
 void product_panel(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride,
                    int64_t inner_stride, const float* b, int64_t ldb, float* c, int64_t ldc,
                    Store mode, const float* bias) {
+  // Blocks of `most` rows; the last two share evenly what is left, since few rows have too few
+  // sums to hide how long each addition takes.
   constexpr int64_t most = most_rows<vectors>;
-  for (int64_t i = 0; i < m; i += most) {
-    const int64_t rows = m - i < most ? m - i : most;
+  const int64_t bias_stride = mode == Store::times ? ldc : 0;
+  int64_t i = 0;
+  const auto whole = [&](const Store constant) __attribute__((always_inline)) {
+    for (; m - i >= 2 * most || m - i == most; i += most) {
+      micro<most, vectors, false>(k, a + i * row_stride, row_stride, inner_stride, b, ldb,
+                                  c + i * ldc, ldc, constant, bias + i * bias_stride, 0);
+    }
+  };
+  if (n == vectors * lanes) with_constant<vectors>(mode, whole);
+  while (i < m) {
+    const int64_t left = m - i;
+    const int64_t rows = left <= most ? left : left < 2 * most ? (left + 1) / 2 : most;
     row_blocks<vectors>[rows](n, k, a + i * row_stride, row_stride, inner_stride, b, ldb,
-                              c + i * ldc, ldc, mode, bias);
+                              c + i * ldc, ldc, mode, bias + i * bias_stride);
+    i += rows;
   }
 }
 using Panel = void (*)(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride,

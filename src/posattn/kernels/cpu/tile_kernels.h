@@ -15,7 +15,8 @@
 
 namespace posattn {
 
-enum class Store { assign, add, bias, bias_relu };
+// How a product's result is stored; `times` multiplies it, element by element, with a matrix.
+enum class Store { assign, add, bias, bias_relu, times };
 
 // The numbers of one step of Adam or AdamW (training/optimiser.cc has the formulas).
 template <class T>
@@ -26,8 +27,10 @@ struct AdamNumbers {
 
 struct TileKernels {
   const char* instruction_set;
+  int lanes;  // floats of a vector
 
-  // C [m, n] = A B,  C += A B,  C = A B + bias  or  C = max(0, A B + bias), with B [k, n].
+  // C [m, n] = A B,  C += A B,  C = A B + bias,  C = max(0, A B + bias)  or  C = M (A B) element by
+  // element, with B [k, n] and M in the place of the bias, its rows as far apart as C's.
   // A(i, p) = a[i * row_stride + p * inner_stride]: (lda, 1) is A, (1, lda) its transpose.
   void (*product)(int64_t m, int64_t n, int64_t k, const float* a, int64_t row_stride,
                   int64_t inner_stride, const float* b, int64_t ldb, float* c, int64_t ldc,
@@ -43,6 +46,11 @@ struct TileKernels {
   // da becomes a (da - <a, da>) per row; columns from `columns` to `ld` may be overwritten.
   void (*softmax_rows_gradient)(int64_t rows, int64_t columns, int64_t ld, const float* a,
                                 float* da);
+
+  // out = [dy | -<dy, y>] per row. With it the gradient of scores is one product: for y = a v,
+  // a (da - <a, da>) = a (dy v^T - <dy, y>).
+  void (*with_dots)(int64_t rows, int64_t columns, const float* dy, int64_t lddy, const float* y,
+                    int64_t ldy, float* out, int64_t ldo);
 
   // dy becomes zero where y <= 0; dbias += column sums of the result.
   void (*relu_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy, float* dy,

@@ -85,18 +85,21 @@ inline float horizontal_max(Vec v) {
 #if POSATTN_LANES == 16
   return _mm512_reduce_max_ps(v);
 #else
+#if POSATTN_LANES == 8
+  const Vec upper = __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7);
+  v = upper > v ? upper : v;
+#endif
   float largest = v[0];
-  for (int i = 1; i < lanes; ++i) largest = v[i] > largest ? v[i] : largest;
+  for (int i = 1; i < 4; ++i) largest = v[i] > largest ? v[i] : largest;
   return largest;
 #endif
 }
 
-// exp(x) for x <= 0 to about one unit in the last place: x = n log 2 + r, a polynomial in r, times
-// 2^n. Below -104 the result is zero, as the correctly rounded one is; those lanes (padding among
-// them) compute exp(0) meanwhile, since a denormal result costs more than a hundred cycles.
+// exp(x) for x <= 0 to about one unit in the last place: x = n log 2 + r, a polynomial in r, and n
+// added to its exponent. Below -126 log 2 the result is zero: denormal numbers cost more than a
+// hundred cycles each here and wherever they are multiplied. Those lanes (padding among them) hold
+// anything until the end.
 inline Vec exp_nonpositive(Vec x) {
-  const IntVec tiny = x < -104.0f;
-  x = tiny ? Vec{} : x;
   const Vec magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
   const Vec shifted = x * 1.44269504f + magic;
   const Vec n = shifted - magic;
@@ -109,12 +112,10 @@ inline Vec exp_nonpositive(Vec x) {
   y = y * r + 1.6666665459e-1f;
   y = y * r + 5.0000001201e-1f;
   y = y * r * r + r + 1.0f;
-  // 2^n in two factors, since n may be as low as -150.
-  const IntVec exponent = __builtin_convertvector(n, IntVec);
-  const IntVec half = exponent >> 1;
-  const IntVec first = (half + 127) << 23, second = (exponent - half + 127) << 23;
-  const Vec result = y * reinterpret_cast<const Vec&>(first) * reinterpret_cast<const Vec&>(second);
-  return tiny ? Vec{} : result;
+  // The last bits of `shifted` are those of n.
+  const IntVec scaled =
+      reinterpret_cast<const IntVec&>(y) + (reinterpret_cast<const IntVec&>(shifted) << 23);
+  return x < -87.3365f ? Vec{} : reinterpret_cast<const Vec&>(scaled);
 }
 
 }  // namespace

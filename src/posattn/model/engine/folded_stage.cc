@@ -9,8 +9,8 @@
 namespace posattn::engine {
 
 bool FoldedStage::supports(const ModelSpec& spec) {
-  return known_to_stages(spec) && (spec.attention == AttentionSource::positions ||
-                                   (spec.attention == AttentionSource::data && !spec.rope));
+  return known_to_stages(spec) &&
+         (spec.attention == AttentionSource::positions || FoldedScores::supports(spec));
 }
 
 FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
@@ -30,9 +30,8 @@ FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, i
     positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
     return;
   }
-  query_key_ = LinearMap::find(layout, names::of_layer(layer, names::query_key));
+  scores_ = std::make_unique<FoldedScores>(spec, layout, layer, k_);
   data_ = std::make_unique<DataAttention>(most_nodes_, heads_, k_, k_);
-  stride_t_ = padded(heads_ * k_);
 }
 
 // Not in the constructor: the network makes a stage of each kind to compare their work.
@@ -43,13 +42,6 @@ void FoldedStage::allocate() {
   c_.resize(stride_m_);
   p_.resize(hidden * d);
   b_.resize(heads_ * hidden * d);
-  if (positional_) return;
-  g_.resize(k_ * stride_t_);
-  g_bias_.resize(stride_t_);
-  g_transposed_.resize(heads_ * k_ * padded(k_));
-  query_.resize(heads_ * d * k_);
-  key_.resize(heads_ * d * k_);
-  query_bias_.resize(heads_ * d);
 }
 
 void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
@@ -61,8 +53,8 @@ void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes
   if (positional_) {
     positional_->compute(parameters, active, form);
   } else {
-    data_->set_active(nodes_);
-    fold_scores();
+    data_->set_active(nodes_, form);
+    scores_->prepare(weights_, weights_ + enter_.weight, weights_ + enter_.bias);
   }
 }
 
@@ -73,12 +65,13 @@ int64_t FoldedStage::tape_size(int samples) const {
 int64_t FoldedStage::scratch_size(int samples) const {
   // [dC | dT | attention's own]; many nodes transpose a sample's input (see backward).
   const int64_t rows = samples * int64_t{most_nodes_};
-  return rows * (stride_c_ + stride_t_) +
+  return rows * (stride_c_ + queries_stride()) +
          (data_ ? data_->scratch_size() : k_ * padded(most_nodes_));
 }
 
 int64_t FoldedStage::gradient_size() const {
-  return gradient_attention() + (positional_ ? positional_->gradient_size() : (k_ + 1) * stride_t_);
+  return gradient_attention() +
+         (positional_ ? positional_->gradient_size() : scores_->gradient_size());
 }
 
 void FoldedStage::forward(int samples, float* tape, float* scratch, float* output,
@@ -87,10 +80,9 @@ void FoldedStage::forward(int samples, float* tape, float* scratch, float* outpu
   const int64_t rows = samples * int64_t{nodes_};
   if (from_data()) {
     float* t = tape + tape_queries(samples);
-    kernels.product(rows, heads_ * k_, k_, tape, stride_c_, 1, g_.data(), stride_t_, t, stride_t_,
-                    Store::bias, g_bias_.data());
+    scores_->queries(rows, tape, stride_c_, t);
     const Headed<const float> s{tape, stride_c_, 0};
-    data_->forward(samples, {t, stride_t_, k_}, s, s, {tape + k_, stride_c_, k_},
+    data_->forward(samples, {t, queries_stride(), k_}, s, s, {tape + k_, stride_c_, k_},
                    tape + tape_kept(samples), scratch);
   } else {
     mix_samples(*positional_, samples, k_, tape, stride_c_, 0, tape + k_, stride_c_, k_);
@@ -117,15 +109,11 @@ float* FoldedStage::backward(int64_t /*first*/, int samples, const float* tape, 
     float* dt = dc + rows * stride_c_;
     const Headed<const float> s{tape, stride_c_, 0};
     const Headed<float> ds{dc, stride_c_, 0};
-    data_->backward(samples, {t, stride_t_, k_}, s, s, {dc + k_, stride_c_, k_},
-                    {dt, stride_t_, k_}, ds, ds, tape + tape_kept(samples), dt + rows * stride_t_);
-    kernels.product(k_, heads_ * k_, rows, tape, 1, stride_c_, dt, stride_t_, dattention, stride_t_,
-                    Store::add, nullptr);
-    kernels.column_sums(rows, heads_ * k_, dt, stride_t_, dattention + k_ * stride_t_);
-    if (wants_dinput) {
-      kernels.product(rows, k_, heads_ * k_, dt, stride_t_, 1, g_transposed_.data(), padded(k_), dc,
-                      stride_c_, Store::add, nullptr);
-    }
+    data_->backward(samples, {t, queries_stride(), k_}, s, s, {tape + k_, stride_c_, k_},
+                    {dc + k_, stride_c_, k_}, {dt, queries_stride(), k_}, ds, ds,
+                    tape + tape_kept(samples), dt + rows * queries_stride());
+    scores_->gradient(rows, tape, stride_c_, dt, dattention);
+    if (wants_dinput) scores_->input_gradient(rows, dt, dc, stride_c_);
   } else {
     attention_gradient(*positional_, samples, k_, dc + k_, stride_c_, k_, tape, stride_c_, 0,
                        dattention, dc + rows * stride_c_);
@@ -141,7 +129,9 @@ void FoldedStage::finish(float* gradient, Parameters<float>& out, float* dpositi
   if (positional_) {
     positional_->gradient(gradient + gradient_attention(), out, dpositions);
   } else {
-    unfold_scores(gradient, out);
+    float* values = out.values().data();
+    scores_->finish(gradient + gradient_attention(), values, values + enter_.weight,
+                    values + enter_.bias);
   }
 }
 
@@ -149,7 +139,8 @@ bool FoldedStage::attention(const float* tape, float* scratch, float* out) const
   if (positional_) {
     copy_attention(*positional_, out);
   } else {
-    data_->matrices({tape + tape_queries(1), stride_t_, k_}, {tape, stride_c_, 0}, scratch, out);
+    data_->matrices({tape + tape_queries(1), queries_stride(), k_}, {tape, stride_c_, 0}, scratch,
+                    out);
   }
   return true;
 }
@@ -161,7 +152,7 @@ StageWork FoldedStage::nominal_work() const {
 StageWork FoldedStage::actual_work() const {
   const double k = static_cast<double>(k_), n = most_nodes_, hidden = spec_.mlp_width;
   double per_node = (1 + heads_) * k * hidden + heads_ * n * k;
-  if (from_data()) per_node += heads_ * k * k + heads_ * n * k;
+  if (from_data()) per_node += scores_->work() + heads_ * n * k;
   return {per_node * n, positional_ ? positional_->work() : 0};
 }
 

@@ -4,17 +4,15 @@
 // is
 //   u = s M_0^T + sum_h (A_h s) M_h^T + c,      M_0 = W1x E,   B_h = W1o Wo_h Wv_h,   M_h = B_h E,
 //   c = W1x e + sum_h B_h e + W1o (Wo bv + bo) + b1:
-// x, v and o are never formed. Scores from data fold the same way (terms constant along a row drop
-// out of the softmax):
-//   Q_h K_h^T / sqrt(d_k)  ->  (s G_h + g_h) s^T,   G_h = (Wq E)^T (Wk E) / sqrt(d_k),
-//   g_h = (Wk E)^T (Wq e + bq) / sqrt(d_k).
-// The gradients of the original factors follow from those of M, c, G and g by products of weights
-// only, once a step, so the optimiser still steps the original weights.
+// x, v and o are never formed. Scores from data fold the same way (folded_scores.h).
+// The gradients of the original factors follow from those of M and c by products of weights only,
+// once a step, so the optimiser still steps the original weights.
 #pragma once
 
 #include <memory>
 
 #include "posattn/model/engine/data_attention.h"
+#include "posattn/model/engine/folded_scores.h"
 #include "posattn/model/engine/positional_attention.h"
 #include "posattn/model/engine/stage.h"
 #include "posattn/tensor/buffer.h"
@@ -46,38 +44,33 @@ class FoldedStage : public Stage {
 
  private:
   bool from_data() const { return !positional_; }
+  int64_t queries_stride() const { return scores_ ? scores_->stride() : 0; }
   void allocate();
   void fold_maps();
-  void fold_scores();
   void unfold_maps(const float* gradient, Parameters<float>& out);
-  void unfold_scores(const float* gradient, Parameters<float>& out);
   // Offsets into the tape and into the gradient accumulators.
   int64_t tape_queries(int samples) const { return samples * int64_t{most_nodes_} * stride_c_; }
   int64_t tape_kept(int samples) const {
-    return tape_queries(samples) + samples * int64_t{most_nodes_} * stride_t_;
+    return tape_queries(samples) + samples * int64_t{most_nodes_} * queries_stride();
   }
   int64_t gradient_c() const { return inputs_ * stride_m_; }
   int64_t gradient_attention() const { return gradient_c() + stride_m_; }
 
   const ModelSpec spec_;
-  LinearMap enter_, value_, output_, first_, query_key_;  // E, Wv, Wo, W1, stacked Wq and Wk
-  int64_t k_;                                             // columns of s
-  int64_t inputs_;                                        // (1 + H) k: columns of [s | A_1 s | ...]
+  LinearMap enter_, value_, output_, first_;  // E, Wv, Wo, W1
+  int64_t k_;                                 // columns of s
+  int64_t inputs_;                            // (1 + H) k: columns of [s | A_1 s | ...]
   int heads_, most_nodes_, nodes_;
-  int64_t stride_c_, stride_m_, stride_t_ = 0;
+  int64_t stride_c_, stride_m_;
   std::unique_ptr<PositionalAttention> positional_;
-  std::unique_ptr<DataAttention> data_;
+  std::unique_ptr<FoldedScores> scores_;  // and
+  std::unique_ptr<DataAttention> data_;   // of attention from data
   const float* weights_ = nullptr;
 
   Buffer<float> m_transposed_;  // [(1 + H) k, stride_m]: the M^T below each other
   Buffer<float> m_;             // [mlp_width, stride_c]
   Buffer<float> c_;             // [stride_m]
-  Buffer<float> g_;             // [k, stride_t]: the G side by side
-  Buffer<float> g_bias_;        // [stride_t]
-  Buffer<float> g_transposed_;  // [H k, padded k]
   Buffer<float> p_, b_;         // W1o Wo [mlp_width, d] and the B_h [H, mlp_width, d]
-  Buffer<float> query_, key_;   // Wq E, Wk E, [H, d_k, k]
-  Buffer<float> query_bias_;    // Wq e + bq, [H, d_k]
 };
 
 }  // namespace posattn::engine

@@ -1,12 +1,12 @@
 // Folding and unfolding of FoldedStage: products of weights only, once a step. Formulas in
-// folded_stage.h; here "fold" goes from the factors to M, c, G, g and "unfold" carries gradients
-// back to the factors.
+// folded_stage.h; here "fold" goes from the factors to M and c and "unfold" carries gradients back
+// to the factors.
 #include <algorithm>
-#include <cmath>
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/folded_stage.h"
+#include "posattn/model/engine/layer_maps.h"
 
 namespace posattn::engine {
 namespace {
@@ -19,12 +19,6 @@ void times_vector(int64_t m, int64_t n, float alpha, const float* w, int64_t ldw
 void transposed_times_vector(int64_t m, int64_t n, float alpha, const float* w, int64_t ldw,
                              const float* x, float beta, float* y) {
   gemm(true, false, n, 1, m, alpha, w, ldw, x, 1, beta, y, 1);
-}
-// A [m, n] += x y^T.
-void add_outer(int64_t m, int64_t n, const float* x, const float* y, float* a, int64_t lda) {
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) a[i * lda + j] += x[i] * y[j];
-  }
 }
 
 }  // namespace
@@ -98,59 +92,6 @@ void FoldedStage::unfold_maps(const float* gradient, Parameters<float>& out) {
   gemm(true, false, d, d, hidden, 1, w1o, ld1, dp.data(), d, 0, dwo, d);
   transposed_times_vector(hidden, d, 1, w1o, ld1, dc, 0, dbo);
   std::copy_n(dc, hidden, db1);
-}
-
-void FoldedStage::fold_scores() {
-  const int64_t d = spec_.width;  // d_k of attention from data
-  const float scale = 1.0f / std::sqrt(static_cast<float>(d));
-  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
-  for (int h = 0; h < heads_; ++h) {
-    const float* wq = weights_ + query_key_.weight + h * 2 * d * d;
-    const float* wk = wq + d * d;
-    float *query = &query_[h * d * k_], *key = &key_[h * d * k_], *bias = &query_bias_[h * d];
-    gemm(false, false, d, k_, d, 1, wq, d, e_weight, k_, 0, query, k_);
-    gemm(false, false, d, k_, d, 1, wk, d, e_weight, k_, 0, key, k_);
-    std::copy_n(weights_ + query_key_.bias + h * 2 * d, d, bias);
-    times_vector(d, d, 1, wq, d, e_bias, 1, bias);
-    gemm(true, false, k_, k_, d, scale, query, k_, key, k_, 0, &g_[h * k_], stride_t_);
-    transposed_times_vector(d, k_, scale, key, k_, bias, 0, &g_bias_[h * k_]);
-    tile_kernels().transpose(k_, k_, &g_[h * k_], stride_t_, &g_transposed_[h * k_ * padded(k_)],
-                             padded(k_));
-  }
-}
-
-void FoldedStage::unfold_scores(const float* gradient, Parameters<float>& out) {
-  const int64_t d = spec_.width;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(d));
-  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
-  const float* dg_all = gradient + gradient_attention();
-  const float* dg_bias_all = dg_all + k_ * stride_t_;
-  float* values = out.values().data();
-  float *de = values + enter_.weight, *de_bias = values + enter_.bias;
-  Buffer<float> dquery(d * k_), dkey(d * k_), dbias(d);
-  for (int h = 0; h < heads_; ++h) {
-    const float* wq = weights_ + query_key_.weight + h * 2 * d * d;
-    const float* wk = wq + d * d;
-    const float *query = &query_[h * d * k_], *key = &key_[h * d * k_];
-    const float *dg = dg_all + h * k_, *dg_bias = dg_bias_all + h * k_;
-    float* dwq = values + query_key_.weight + h * 2 * d * d;
-    float* dwk = dwq + d * d;
-    float* dbq = values + query_key_.bias + h * 2 * d;
-    // G = scale Q^T K, g = scale K^T bias
-    gemm(false, true, d, k_, k_, scale, key, k_, dg, stride_t_, 0, dquery.data(), k_);
-    gemm(false, false, d, k_, k_, scale, query, k_, dg, stride_t_, 0, dkey.data(), k_);
-    gemm(false, false, d, k_, 1, scale, &query_bias_[h * d], 1, dg_bias, k_, 1, dkey.data(), k_);
-    times_vector(d, k_, scale, key, k_, dg_bias, 0, dbias.data());
-    // Q = Wq E, K = Wk E, bias = Wq e + bq. The key's bias never matters.
-    gemm(false, true, d, d, k_, 1, dquery.data(), k_, e_weight, k_, 0, dwq, d);
-    add_outer(d, d, dbias.data(), e_bias, dwq, d);
-    gemm(false, true, d, d, k_, 1, dkey.data(), k_, e_weight, k_, 0, dwk, d);
-    std::copy_n(dbias.data(), d, dbq);
-    std::fill_n(dbq + d, d, 0.0f);
-    gemm(true, false, d, k_, d, 1, wq, d, dquery.data(), k_, 1, de, k_);
-    gemm(true, false, d, k_, d, 1, wk, d, dkey.data(), k_, 1, de, k_);
-    transposed_times_vector(d, d, 1, wq, d, dbias.data(), 1, de_bias);
-  }
 }
 
 }  // namespace posattn::engine

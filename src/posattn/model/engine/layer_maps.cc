@@ -65,6 +65,12 @@ void attention_gradient(const PositionalAttention& attention, int samples, int64
   }
 }
 
+void add_outer(int64_t m, int64_t n, const float* x, const float* y, float* a, int64_t lda) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) a[i * lda + j] += x[i] * y[j];
+  }
+}
+
 void copy_attention(const PositionalAttention& attention, float* out) {
   const int n = attention.nodes();
   for (int h = 0; h < attention.heads(); ++h) {

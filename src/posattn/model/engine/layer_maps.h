@@ -1,4 +1,4 @@
-// What the plain and the folded attention stage share.
+// What the attention stages share.
 #pragma once
 
 #include "posattn/model/engine/positional_attention.h"
@@ -22,6 +22,9 @@ void mix_samples_transposed(const PositionalAttention& attention, int samples, i
 void attention_gradient(const PositionalAttention& attention, int samples, int64_t width,
                         const float* dy, int64_t dy_stride, int64_t dy_offset, const float* x,
                         int64_t x_stride, int64_t x_offset, float* da, float* scratch);
+// A [m, n] += x y^T.
+void add_outer(int64_t m, int64_t n, const float* x, const float* y, float* a, int64_t lda);
+
 // [heads, nodes, nodes] without padding.
 void copy_attention(const PositionalAttention& attention, float* out);
 

@@ -78,7 +78,7 @@ void PlainStage::prepare(const Parameters<float>& parameters, const ActiveNodes&
     return;
   }
   query_key_.prepare(weights_);
-  data_->set_active(nodes_);
+  data_->set_active(nodes_, form);
   // What qk_proj adds to a node whatever the data: its bias and, for [x | P], its part of P.
   const int64_t total = query_key_layout_.out, p = spec_.encoding_size;
   table_.assign(nodes_ * stride_qk_, 0.0f);
@@ -168,8 +168,9 @@ float* PlainStage::backward(int64_t /*first*/, int samples, const float* tape_da
     const float* qk = tape_data + t.qk;
     std::fill_n(dqk, rows * stride_qk_, 0.0f);
     data_->backward(samples, {qk, stride_qk_, 2 * dk}, {qk + dk, stride_qk_, 2 * dk},
-                    {v, stride_d_, dh}, {dm, stride_d_, dh}, {dqk, stride_qk_, 2 * dk},
-                    {dqk + dk, stride_qk_, 2 * dk}, {dv, stride_d_, dh}, tape_data + t.kept, rest);
+                    {v, stride_d_, dh}, {m, stride_d_, dh}, {dm, stride_d_, dh},
+                    {dqk, stride_qk_, 2 * dk}, {dqk + dk, stride_qk_, 2 * dk}, {dv, stride_d_, dh},
+                    tape_data + t.kept, rest);
     for (int64_t r = 0; r < rows; ++r) {
       for (int h = 0; h < spec_.heads; ++h) {
         float* dquery = dqk + r * stride_qk_ + h * 2 * dk;

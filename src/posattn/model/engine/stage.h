@@ -31,8 +31,8 @@ struct StageWork {
   double per_sample = 0, per_step = 0;
 };
 
-// What becomes of attention that does not depend on the data: its matrix, which gradients and
-// pictures need, or whatever applies it with the least arithmetic (mixing.h).
+// What becomes of attention: its matrix, which gradients and pictures need, or whatever applies it
+// with the least arithmetic (mixing.h) and memory.
 enum class AttentionForm { matrix, cheapest };
 
 class Stage {
@@ -43,7 +43,7 @@ class Stage {
   virtual void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
                        AttentionForm form) = 0;
 
-  // Sizes in floats for a tile of `samples` with all nodes active.
+  // Sizes in floats for a tile of `samples` with all nodes active, in the form last prepared.
   virtual int64_t tape_size(int samples) const = 0;     // what forward leaves for backward
   virtual int64_t scratch_size(int samples) const = 0;  // for forward or backward, then free
   virtual int64_t gradient_size() const = 0;            // this stage's accumulators

@@ -9,6 +9,7 @@
 #include "posattn/kernels/plain/rows.h"
 #include "posattn/model/engine/end_stages.h"
 #include "posattn/model/engine/folded_stage.h"
+#include "posattn/model/engine/input_stage.h"
 #include "posattn/model/engine/plain_stage.h"
 #include "posattn/model/engine/value_stage.h"
 #include "posattn/model/tensor_names.h"
@@ -26,7 +27,9 @@ std::unique_ptr<Stage> attention_stage(const ModelSpec& spec, const ParameterLay
     if (other->actual_work().per_sample < best->actual_work().per_sample) best = std::move(other);
   };
   take_less(std::move(folded));
-  if (ValueStage::supports(spec)) take_less(std::make_unique<ValueStage>(spec, layout, layer));
+  if (ValueStage::supports(spec)) {
+    take_less(std::make_unique<ValueStage>(spec, layout, layer, LayerInput::hidden));
+  }
   return best;
 }
 
@@ -39,8 +42,15 @@ TileNetwork::TileNetwork(const ModelSpec& spec, const NetworkOptions& options)
   // What may be refused is refused here, before any thread needs it.
   blas_info();
   tile_kernels();
+  encodes_apart_ =
+      spec_.positions_in_input && options.path == Path::automatic && ValueStage::supports(spec_);
+  if (encodes_apart_) stages_.push_back(std::make_unique<InputStage>(spec_, layout_));
   for (int l = 0; l < spec_.depth; ++l) {
-    stages_.push_back(attention_stage(spec_, layout_, l, options.path));
+    if (l == 0 && encodes_apart_) {
+      stages_.push_back(std::make_unique<ValueStage>(spec_, layout_, l, LayerInput::x));
+    } else {
+      stages_.push_back(attention_stage(spec_, layout_, l, options.path));
+    }
     for (int m = 1; m + 1 < spec_.mlp_depth; ++m) {
       stages_.push_back(std::make_unique<MiddleStage>(spec_, layout_, l, m));
     }
@@ -103,7 +113,7 @@ void TileNetwork::prepare_stages(const Parameters<float>& parameters, int real_n
   active_.index.clear();
   for (int i = 0; i < real_nodes; ++i) active_.index.push_back(i);
   for (int i = 0; i < spec_.scratch_nodes; ++i) active_.index.push_back(spec_.real_nodes + i);
-  if (spec_.positions_in_input) {
+  if (has_input_positions()) {
     const std::vector<float> all = positions_of(spec_, parameters);
     const int64_t p = spec_.encoding_size;
     positions_.resize(active_.count() * p);
@@ -117,8 +127,11 @@ void TileNetwork::prepare_stages(const Parameters<float>& parameters, int real_n
 
 TileNetwork::Workspace& TileNetwork::workspace() {
   Workspace& work = workspaces_[thread_index()];
-  if (!work.memory.empty()) return work;
-  work.memory.resize(workspace_size(tile_));
+  const int64_t size = workspace_size(tile_);
+  if (work.size == size) return work;  // inference after gradients needs less, and back again
+  work.size = size;
+  if (static_cast<int64_t>(work.memory.size()) < size) work.memory = Buffer<float>(size);
+  work.tapes.clear();
   float* next = work.memory.data();
   int64_t scratch = 0;
   for (const auto& stage : stages_) {
@@ -136,7 +149,7 @@ TileNetwork::Workspace& TileNetwork::workspace() {
 
 void TileNetwork::load_inputs(const Batch& batch, int64_t first, int samples, float* tape) const {
   const int64_t stride = stages_[0]->input_stride(), columns = spec_.data_columns;
-  const int64_t p = spec_.positions_in_input ? spec_.encoding_size : 0;
+  const int64_t p = has_input_positions() ? spec_.encoding_size : 0;
   const float* data = batch.inputs.data() + first * batch.real_nodes * columns;
   const int nodes = active_.count();
   for (int s = 0; s < samples; ++s) {

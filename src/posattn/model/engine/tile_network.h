@@ -29,13 +29,16 @@ class TileNetwork : public NetworkEngine {
   // One thread's memory for a tile.
   struct Workspace {
     Buffer<float> memory;
+    int64_t size = 0;  // of what it is laid out for
     std::vector<float*> tapes;
     float *output = nullptr, *doutput = nullptr;
     float* scratch[2] = {};  // stages alternate, since one's dinput is the next one's doutput
   };
 
+  // Whether positions are columns of the first stage's input.
+  bool has_input_positions() const { return spec_.positions_in_input && !encodes_apart_; }
   bool learns_input_positions() const {
-    return spec_.positions_in_input && spec_.encoding == Encoding::learned;
+    return has_input_positions() && spec_.encoding == Encoding::learned;
   }
   bool learns_positions() const {
     return spec_.uses_positions() && spec_.encoding == Encoding::learned;
@@ -55,6 +58,7 @@ class TileNetwork : public NetworkEngine {
   const ModelSpec spec_;
   NetworkOptions options_;
   ParameterLayout layout_;
+  bool encodes_apart_ = false;  // the first stage is an InputStage
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<int64_t> offsets_;  // of each stage's accumulators in a group's
   int64_t gradient_size_ = 0, input_positions_ = 0;

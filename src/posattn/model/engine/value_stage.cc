@@ -10,83 +10,71 @@
 namespace posattn::engine {
 
 bool ValueStage::supports(const ModelSpec& spec) {
-  return known_to_stages(spec) && spec.attention == AttentionSource::positions &&
-         spec.nodes() >= fewest_nodes;
+  return known_to_stages(spec) && spec.nodes() >= fewest_nodes &&
+         (spec.attention == AttentionSource::positions || FoldedScores::supports(spec));
 }
 
-ValueStage::ValueStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
+ValueStage::ValueStage(const ModelSpec& spec, const ParameterLayout& layout, int layer,
+                       LayerInput input)
     : spec_(spec),
-      enter_(entering_map(spec, layout, layer)),
+      enter_(spec, layout, layer, input),
       value_(LinearMap::find(layout, names::of_layer(layer, names::value))),
       output_(LinearMap::find(layout, names::of_layer(layer, names::output))),
       first_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(0)))),
-      k_(enter_.in),
+      k_(enter_.in()),
       most_nodes_(spec.nodes()),
       nodes_(spec.nodes()),
-      stride_c_(padded(enter_.in + spec.width)),
+      stride_c_(padded(enter_.in() + spec.width)),
       stride_d_(padded(spec.width)),
-      stride_m_(padded(spec.mlp_width)),
-      attention_(spec, layout, layer) {}
+      stride_m_(padded(spec.mlp_width)) {
+  if (spec.attention == AttentionSource::positions) {
+    positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
+    return;
+  }
+  scores_ = std::make_unique<FoldedScores>(spec, layout, layer, k_);
+  data_ = std::make_unique<DataAttention>(most_nodes_, spec.heads, k_, spec.head_size());
+}
 
 void ValueStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
                          AttentionForm form) {
   weights_ = parameters.values().data();
   nodes_ = active.count();
   fold();
-  attention_.compute(parameters, active, form);
-}
-
-void ValueStage::fold() {
-  const TileKernels& kernels = tile_kernels();
-  const int64_t d = spec_.width, hidden = spec_.mlp_width, ld1 = 2 * d;
-  const float *e = weights_ + enter_.weight, *wv = weights_ + value_.weight;
-  const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
-  m_.resize(hidden * stride_c_);
-  m_transposed_.resize((k_ + d) * stride_m_);
-  v_.resize(d * padded(k_));
-  v_transposed_.resize(k_ * stride_d_);
-  gemm(false, false, hidden, k_, d, 1, w1x, ld1, e, k_, 0, m_.data(), stride_c_);
-  gemm(false, false, hidden, d, d, 1, w1o, ld1, weights_ + output_.weight, d, 0, &m_[k_],
-       stride_c_);
-  gemm(false, false, d, k_, d, 1, wv, d, e, k_, 0, v_.data(), padded(k_));
-  kernels.transpose(hidden, k_ + d, m_.data(), stride_c_, m_transposed_.data(), stride_m_);
-  kernels.transpose(d, k_, v_.data(), padded(k_), v_transposed_.data(), stride_d_);
-
-  const float* e_bias = weights_ + enter_.bias;
-  value_bias_.assign(weights_ + value_.bias, weights_ + value_.bias + d);
-  gemm(false, false, d, 1, d, 1, wv, d, e_bias, 1, 1, value_bias_.data(), 1);
-  c_.assign(stride_m_, 0.0f);
-  std::copy_n(weights_ + first_.bias, hidden, c_.data());
-  gemm(false, false, hidden, 1, d, 1, w1x, ld1, e_bias, 1, 1, c_.data(), 1);
-  gemm(false, false, hidden, 1, d, 1, &m_[k_], stride_c_, value_bias_.data(), 1, 1, c_.data(), 1);
-  gemm(false, false, hidden, 1, d, 1, w1o, ld1, weights_ + output_.bias, 1, 1, c_.data(), 1);
+  if (positional_) {
+    positional_->compute(parameters, active, form);
+  } else {
+    data_->set_active(nodes_, form);
+    scores_->prepare(weights_, enter_.weight(weights_), enter_.bias(weights_));
+  }
 }
 
 int64_t ValueStage::tape_size(int samples) const {
-  return tape_values(samples) + samples * int64_t{most_nodes_} * stride_d_;
+  return tape_kept(samples) + (data_ ? data_->kept_size(samples) : 0);
 }
 int64_t ValueStage::scratch_size(int samples) const {
-  // d[s | t], dr, and a head's values transposed.
-  return samples * int64_t{most_nodes_} * (stride_c_ + stride_d_) +
-         spec_.head_size() * padded(most_nodes_);
+  // d[s | t], dr, those of the queries, and attention's own or a head's values transposed.
+  return samples * int64_t{most_nodes_} * (stride_c_ + stride_d_ + queries_stride()) +
+         (data_ ? data_->scratch_size() : spec_.head_size() * padded(most_nodes_));
 }
 int64_t ValueStage::gradient_size() const {
-  return gradient_attention() + (kept_samples_ > 0 ? 0 : attention_.gradient_size());
+  if (data_) return gradient_attention() + scores_->gradient_size();
+  return gradient_attention() + (kept_samples_ > 0 ? 0 : positional_->gradient_size());
 }
 
 void ValueStage::begin_gradient(int64_t samples) {
+  if (data_) return;
   constexpr int64_t groups = 8;  // of tiles, at least
-  const int64_t factors = 2 * samples * spec_.width * attention_.stride();
-  const bool keeps = factors <= groups * spec_.heads * attention_.head_stride();
+  const int64_t factors = 2 * samples * spec_.width * positional_->stride();
+  const bool keeps = factors <= groups * spec_.heads * positional_->head_stride();
   kept_samples_ = keeps ? samples : 0;
   kept_dt_.resize(keeps ? factors / 2 : 0);
   kept_r_.resize(kept_dt_.size());
-  da_.resize(keeps ? spec_.heads * attention_.head_stride() : 0);
+  da_.resize(keeps ? spec_.heads * positional_->head_stride() : 0);
 }
 
 void ValueStage::keep_factors(int64_t first, int samples, const float* dt, const float* r) const {
   const TileKernels& kernels = tile_kernels();
-  const int64_t dh = spec_.head_size(), ld = attention_.stride();
+  const int64_t dh = spec_.head_size(), ld = positional_->stride();
   for (int h = 0; h < spec_.heads; ++h) {
     for (int64_t s = 0; s < samples; ++s) {
       const int64_t to = (h * kept_samples_ + first + s) * dh * ld;
@@ -99,21 +87,28 @@ void ValueStage::keep_factors(int64_t first, int samples, const float* dt, const
 }
 
 void ValueStage::multiply_factors() {
-  const int64_t inner = kept_samples_ * spec_.head_size(), ld = attention_.stride();
+  const int64_t inner = kept_samples_ * spec_.head_size(), ld = positional_->stride();
   for (int h = 0; h < spec_.heads; ++h) {
     gemm(true, false, nodes_, nodes_, inner, 1, &kept_dt_[h * inner * ld], ld,
-         &kept_r_[h * inner * ld], ld, 0, &da_[h * attention_.head_stride()], ld);
+         &kept_r_[h * inner * ld], ld, 0, &da_[h * positional_->head_stride()], ld);
   }
 }
 
-void ValueStage::forward(int samples, float* tape, float* /*scratch*/, float* output,
+void ValueStage::forward(int samples, float* tape, float* scratch, float* output,
                          int64_t output_stride) const {
   const TileKernels& kernels = tile_kernels();
   const int64_t rows = samples * int64_t{nodes_}, d = spec_.width, dh = spec_.head_size();
   float* r = tape + tape_values(samples);
   kernels.product(rows, d, k_, tape, stride_c_, 1, v_transposed_.data(), stride_d_, r, stride_d_,
                   Store::assign, nullptr);
-  mix_samples(attention_, samples, dh, r, stride_d_, dh, tape + k_, stride_c_, dh);
+  if (positional_) {
+    mix_samples(*positional_, samples, dh, r, stride_d_, dh, tape + k_, stride_c_, dh);
+  } else {
+    float* t = tape + tape_queries(samples);
+    scores_->queries(rows, tape, stride_c_, t);
+    data_->forward(samples, {t, queries_stride(), k_}, {tape, stride_c_, 0}, {r, stride_d_, dh},
+                   {tape + k_, stride_c_, dh}, tape + tape_kept(samples), scratch);
+  }
   kernels.product(rows, spec_.mlp_width, k_ + d, tape, stride_c_, 1, m_transposed_.data(),
                   stride_m_, output, output_stride, Store::bias_relu, c_.data());
 }
@@ -127,21 +122,32 @@ float* ValueStage::backward(int64_t first, int samples, const float* tape, const
   const float* r = tape + tape_values(samples);
   float* dc = scratch;  // [rows, k + d]: ds, then d(A_h r_h)
   float* dr = dc + rows * stride_c_;
-  float* transposed = dr + rows * stride_d_;
+  float* rest = dr + rows * stride_d_;
   kernels.relu_gradient(rows, hidden, output, output_stride, doutput, doutput_stride,
                         gradient + gradient_c());
   kernels.product(k_ + d, hidden, rows, tape, 1, stride_c_, doutput, doutput_stride, gradient,
                   stride_m_, Store::add, nullptr);
   kernels.product(rows, k_ + d, hidden, doutput, doutput_stride, 1, m_.data(), stride_c_, dc,
                   stride_c_, Store::assign, nullptr);
-  if (kept_samples_ > 0) {
-    keep_factors(first, samples, dc + k_, r);
-  } else {
-    attention_gradient(attention_, samples, dh, dc + k_, stride_c_, dh, r, stride_d_, dh,
-                       gradient + gradient_attention(), transposed);
-  }
   std::fill_n(dr, rows * stride_d_, 0.0f);
-  mix_samples_transposed(attention_, samples, dh, dc + k_, stride_c_, dh, dr, stride_d_, dh);
+  if (data_) {
+    const float* t = tape + tape_queries(samples);
+    float* dt = rest;
+    data_->backward(samples, {t, queries_stride(), k_}, {tape, stride_c_, 0}, {r, stride_d_, dh},
+                    {tape + k_, stride_c_, dh}, {dc + k_, stride_c_, dh},
+                    {dt, queries_stride(), k_}, {dc, stride_c_, 0}, {dr, stride_d_, dh},
+                    tape + tape_kept(samples), dt + rows * queries_stride());
+    scores_->gradient(rows, tape, stride_c_, dt, gradient + gradient_attention());
+    if (wants_dinput) scores_->input_gradient(rows, dt, dc, stride_c_);
+  } else {
+    if (kept_samples_ > 0) {
+      keep_factors(first, samples, dc + k_, r);
+    } else {
+      attention_gradient(*positional_, samples, dh, dc + k_, stride_c_, dh, r, stride_d_, dh,
+                         gradient + gradient_attention(), rest);
+    }
+    mix_samples_transposed(*positional_, samples, dh, dc + k_, stride_c_, dh, dr, stride_d_, dh);
+  }
   kernels.product(k_, d, rows, tape, 1, stride_c_, dr, stride_d_, gradient + gradient_v(),
                   stride_d_, Store::add, nullptr);
   if (!wants_dinput) return nullptr;
@@ -152,59 +158,35 @@ float* ValueStage::backward(int64_t first, int samples, const float* tape, const
 
 void ValueStage::finish(float* gradient, Parameters<float>& out, float* dpositions) {
   unfold(gradient, out);
+  if (data_) {
+    float* values = out.values().data();
+    return scores_->finish(gradient + gradient_attention(), values, enter_.weight_gradient(values),
+                           enter_.bias_gradient(values));
+  }
   if (kept_samples_ > 0) multiply_factors();
-  attention_.gradient(kept_samples_ > 0 ? da_.data() : gradient + gradient_attention(), out,
-                      dpositions);
+  positional_->gradient(kept_samples_ > 0 ? da_.data() : gradient + gradient_attention(), out,
+                        dpositions);
 }
 
-void ValueStage::unfold(const float* gradient, Parameters<float>& out) const {
-  const int64_t d = spec_.width, hidden = spec_.mlp_width, ld1 = 2 * d;
-  const float *e = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
-  const float *wv = weights_ + value_.weight, *wo = weights_ + output_.weight;
-  const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
-  float* values = out.values().data();
-  float *de = values + enter_.weight, *de_bias = values + enter_.bias;
-  float *dwv = values + value_.weight, *dbv = values + value_.bias;
-  float *dw1x = values + first_.weight, *dw1o = dw1x + d;
-  const float* dm = gradient;                   // [k, stride_m]: dM_0 transposed
-  const float* dp = gradient + k_ * stride_m_;  // [d, stride_m]: dP transposed
-  const float* dv = gradient + gradient_v();    // [k, stride_d]: dV transposed
-  const float* dc = gradient + gradient_c();
-
-  // M_0 = W1x E, and the constant's W1x e.
-  gemm(true, true, hidden, d, k_, 1, dm, stride_m_, e, k_, 0, dw1x, ld1);
-  gemm(false, false, hidden, d, 1, 1, dc, 1, e_bias, d, 1, dw1x, ld1);
-  gemm(true, true, d, k_, hidden, 1, w1x, ld1, dm, stride_m_, 0, de, k_);
-  gemm(true, false, d, 1, hidden, 1, w1x, ld1, dc, 1, 0, de_bias, 1);
-  // The constant's P w with w = Wv e + bv: dw = P^T dc, dP += dc w^T.
-  gemm(true, false, d, 1, hidden, 1, &m_[k_], stride_c_, dc, 1, 0, dbv, 1);
-  Buffer<float> dp_all(hidden * d);
-  tile_kernels().transpose(d, hidden, dp, stride_m_, dp_all.data(), d);
-  gemm(false, false, hidden, d, 1, 1, dc, 1, value_bias_.data(), d, 1, dp_all.data(), d);
-  // V = Wv E, and w.
-  gemm(true, true, d, d, k_, 1, dv, stride_d_, e, k_, 0, dwv, d);
-  gemm(false, false, d, d, 1, 1, dbv, 1, e_bias, d, 1, dwv, d);
-  gemm(true, true, d, k_, d, 1, wv, d, dv, stride_d_, 1, de, k_);
-  gemm(true, false, d, 1, d, 1, wv, d, dbv, 1, 1, de_bias, 1);
-  // P = W1o Wo, and the constant's W1o bo.
-  gemm(false, true, hidden, d, d, 1, dp_all.data(), d, wo, d, 0, dw1o, ld1);
-  gemm(false, false, hidden, d, 1, 1, dc, 1, weights_ + output_.bias, d, 1, dw1o, ld1);
-  gemm(true, false, d, d, hidden, 1, w1o, ld1, dp_all.data(), d, 0, values + output_.weight, d);
-  gemm(true, false, d, 1, hidden, 1, w1o, ld1, dc, 1, 0, values + output_.bias, 1);
-  std::copy_n(dc, hidden, values + first_.bias);
-}
-
-bool ValueStage::attention(const float* /*tape*/, float* /*scratch*/, float* out) const {
-  copy_attention(attention_, out);
+bool ValueStage::attention(const float* tape, float* scratch, float* out) const {
+  if (positional_) {
+    copy_attention(*positional_, out);
+  } else {
+    data_->matrices({tape + tape_queries(1), queries_stride(), k_}, {tape, stride_c_, 0}, scratch,
+                    out);
+  }
   return true;
 }
 
-StageWork ValueStage::nominal_work() const { return attention_layer_work(spec_, &attention_); }
+StageWork ValueStage::nominal_work() const {
+  return attention_layer_work(spec_, positional_.get());
+}
 
 StageWork ValueStage::actual_work() const {
   const double k = static_cast<double>(k_), n = most_nodes_, d = spec_.width;
-  const double per_node = k * d + (k + d) * spec_.mlp_width + n * d;
-  return {per_node * n, attention_.work()};
+  double per_node = k * d + (k + d) * spec_.mlp_width + n * d;
+  if (data_) per_node += scores_->work() + spec_.heads * n * k;
+  return {per_node * n, positional_ ? positional_->work() : 0};
 }
 
 }  // namespace posattn::engine
