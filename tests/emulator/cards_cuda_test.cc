@@ -41,11 +41,10 @@ TEST(Cards, EachGetsTheFastestEngineThatFits) {
   EXPECT_EQ(paper_engines(b200), large_memory);
   EXPECT_EQ(paper_engines(rtx_3090), small_memory);
   EXPECT_EQ(paper_engines(rtx_4090), small_memory);
-  const Ranges between = {
-      {"positional", 2, 2, fused_positional}, {"positional", 3, 47, fused_large},
-      {"positional", 48, 64, general},        {"standard", 2, 4, fused_standard},
-      {"standard", 5, 7, fused_large},        {"standard", 8, 13, general},
-      {"standard", 14, 15, fused_large},      {"standard", 16, 64, general}};
+  const Ranges between = {{"positional", 2, 47, fused_large}, {"positional", 48, 64, general},
+                          {"standard", 2, 4, fused_standard}, {"standard", 5, 7, fused_large},
+                          {"standard", 8, 13, general},       {"standard", 14, 15, fused_large},
+                          {"standard", 16, 64, general}};
   EXPECT_EQ(paper_engines(a100), between);
 }
 

@@ -99,6 +99,22 @@ TEST(Emulator, MultipliesOnTheTensorCore) {
   }
 }
 
+__global__ void transposed_halves(uint32_t* matrix) {
+  matrix[threadIdx.x] = transpose_matrix(matrix[threadIdx.x]);
+}
+
+TEST(Emulator, TransposesHalves) {
+  std::vector<uint32_t> matrix(32);
+  const auto place = [&](int row, int column) {
+    return reinterpret_cast<uint16_t*>(matrix.data()) + 8 * row + column;
+  };
+  for (int i = 0; i < 64; ++i) *place(i / 8, i % 8) = static_cast<uint16_t>(100 + i);
+  DeviceBuffer<uint32_t> device(matrix);
+  launch(transposed_halves, dim3(1), dim3(32), 0, nullptr, device.data());
+  matrix = device.download();
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(*place(i % 8, i / 8), 100 + i);
+}
+
 // c = A B with A [16, 16] upright and B [16, 16] transposed in shared memory, as halves.
 __global__ void product_of_halves(const float* a, const float* b, float* c, unsigned* largest) {
   auto* shared = reinterpret_cast<uint32_t*>(dynamic_shared());

@@ -177,12 +177,12 @@ bool Folding::supports(const ModelSpec& spec) {
       knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
                  &S::encoding, &S::encoding_size, &S::direct_attention, &S::width, &S::heads,
                  &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases);
-  const bool positional = spec.attention == AttentionSource::positions && !spec.positions_in_input;
-  const bool standard = spec.attention == AttentionSource::data && spec.positions_in_input;
+  const bool attention =
+      spec.attention == AttentionSource::positions || spec.attention == AttentionSource::data;
   const bool learned = spec.uses_positions() && spec.encoding == Encoding::learned;
-  return known && (positional || standard) && !learned && spec.width == 64 &&
-         spec.mlp_width == 64 && spec.mlp_depth == 2 && spec.heads <= most_heads &&
-         64 % spec.heads == 0 && spec.depth >= 2 && spec.nodes() <= most_nodes &&
+  return known && attention && !learned && spec.width == 64 && spec.mlp_width == 64 &&
+         spec.mlp_depth == 2 && spec.heads <= most_heads && 64 % spec.heads == 0 &&
+         spec.depth >= 2 && spec.nodes() <= most_nodes &&
          (!spec.uses_positions() || spec.encoding_size <= most_encoding);
 }
 

@@ -18,9 +18,8 @@ class Folding {
  public:
   explicit Folding(const FleetShape& shape);
 
-  // Widths of 64, two maps in the MLP, one data and one output column, at most 16 nodes, and either
-  // attention from positions with the values alone in the input, or the standard model; no RoPE, no
-  // learned encoding.
+  // Widths of 64, two maps in the MLP, one data and one output column, at most 16 nodes, and
+  // attention from positions or from data; no RoPE, no learned encoding.
   static bool supports(const ModelSpec& spec);
   // Device memory of a Folding for this shape.
   static int64_t bytes(const FleetShape& shape);

@@ -391,7 +391,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"eight_heads", "positional", 15, 1, 2, 8, Encoding::random},
                     Case{"direct", "positional-direct", 5, 1, 2, 2, Encoding::one_hot},
                     Case{"binary", "m5", 7, 1, 3, 2, Encoding::binary},
+                    Case{"positions_in_input", "m1", 8, 1, 3, 2, Encoding::one_hot},
                     Case{"standard", "standard", 8, 1, 3, 2, Encoding::one_hot},
+                    Case{"without_positions", "m2", 8, 1, 3, 2, Encoding::one_hot},
                     Case{"standard_binary", "standard", 3, 1, 2, 1, Encoding::binary},
                     Case{"standard_random", "standard", 6, 2, 2, 2, Encoding::random}),
     [](const auto& which) { return which.param.name; });
@@ -399,7 +401,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Folding, SupportsWhatFolds) {
   ModelSpec spec = spec_of({"", "positional", 8, 1, 4, 2, Encoding::one_hot});
   EXPECT_TRUE(Folding::supports(spec));
-  for (const char* preset : {"m1", "m2", "m3", "m4", "standard-rope"}) {
+  for (const char* preset : {"m3", "m4", "standard-rope"}) {
     EXPECT_FALSE(Folding::supports(spec_of({"", preset, 8, 1, 4, 2, Encoding::one_hot})));
   }
   EXPECT_FALSE(Folding::supports(spec_of({"", "positional", 8, 1, 4, 2, Encoding::learned})));

@@ -20,9 +20,9 @@ struct FoldingRun {
   int slot, layer;
 };
 
-// Writes a folded [rows, columns] matrix in its natural order and, of a later layer, packed: at
-// packed_element(n, k) X(n, k) in `plain` and X(k, n) in `transposed`. There lie four numbers in a
-// row, those of k, k + 1, k + 8 and k + 9, for k = 16 pair + 2 t.
+// Writes a folded [rows, columns] matrix in its natural order and, of a later layer and where asked
+// for, packed: at packed_element(n, k) X(n, k) in `plain` and X(k, n) in `transposed`. There lie
+// four numbers in a row, those of k, k + 1, k + 8 and k + 9, for k = 16 pair + 2 t.
 __device__ inline void store_folded(const FoldingPlan& plan, const float* matrix, int rows,
                                     int columns, float* natural, float* plain, float* transposed) {
   if (columns < 64) {
@@ -35,6 +35,7 @@ __device__ inline void store_folded(const FoldingPlan& plan, const float* matrix
   for (int i = threadIdx.x; i < 64 * 16; i += folding_threads) {
     const float4 four = load4(matrix + (i >> 4) * matrix_stride + 4 * (i & 15));
     store4(natural + 4 * i, four.x, four.y, four.z, four.w);
+    if (plain == nullptr) continue;
     const int lane = i & 31, group = i >> 5;
     const int n = 8 * (group & 7) + (lane >> 2), k = 16 * (group >> 3) + 2 * (lane & 3);
     const auto store = [&](float* out, const float* first, int step) {
@@ -115,7 +116,8 @@ __device__ inline void fold_map(const FoldingPlan& plan, const FoldingRun& run, 
       map_floats;
   store_folded(plan, product, 64, columns,
                run.natural + plan.places(run.layer).maps + part * 64 * columns,
-               out.forward + packed, out.backward + packed);
+               out.forward == nullptr ? nullptr : out.forward + packed,
+               out.backward == nullptr ? nullptr : out.backward + packed);
 }
 
 // The decoder behind the last W2: w = Wd W2, b = Wd b2 + bd. shared: one matrix, 128 + 256 numbers.

@@ -5,21 +5,24 @@
 
 namespace posattn::cuda::positional {
 
-template <int N, bool first>
+template <bool exact, bool first>
 struct ForwardShared {
-  static constexpr int stages = first ? 2 : 3;
-  float rows[stages][tile_floats<N>];
-  AttentionRows<N> attention;
-  Only<first, FirstLayer<N>> first_layer;
+  static constexpr int stages = first ? 1 : 3;
+  Tile<exact> rows[stages];
+  Weights<exact> weights;
+  Attention<exact> attention;
+  Only<first, FirstLayer> first_layer;
 };
+template <bool exact>
+constexpr int forward_blocks = exact ? 1 : 2;  // of a multiprocessor
 
-template <bool exact, int N, bool first>
-__global__ void __launch_bounds__(tile_threads, 1) forward_layer(FusedLayer layer) {
-  using Shared = ForwardShared<N, first>;
+template <bool exact, bool first>
+__global__ void __launch_bounds__(threads, forward_blocks<exact>) forward_layer(FusedLayer layer) {
+  using Shared = ForwardShared<exact, first>;
   constexpr int stages = Shared::stages;
   auto& shared = *reinterpret_cast<Shared*>(dynamic_shared());
   const Thread self;
-  const NodeChunks own(self.g, self.chunk());
+  const OwnPlaces own(self);
 
   TileWalk walk(layer), ahead = walk;
   float input = 0;
@@ -27,51 +30,69 @@ __global__ void __launch_bounds__(tile_threads, 1) forward_layer(FusedLayer laye
   const auto prefetch = [&](int stage) {
     if (!ahead.done()) {
       if constexpr (first) {
-        input = FirstLayer<N>::input(layer, ahead, self);
+        input = FirstLayer::input(layer, ahead, self);
       } else {
-        start_tile_copy<N>(shared.rows[stage],
-                           layer.rows + ahead.tile_index(layer) * tile_floats<N>);
+        shared.rows[stage].start_copy(reinterpret_cast<const Tile<exact>*>(layer.rows) +
+                                      ahead.tile_index(layer));
       }
       ahead.advance(layer);
     }
     commit_copies();
   };
-  for (int s = 0; s < stages - 1; ++s) prefetch(s);
+  if constexpr (first) {
+    prefetch(0);
+  } else {
+    for (int s = 0; s < stages - 1; ++s) prefetch(s);
+  }
 
-  RegisterWeights weights;
+  MapOperands<exact> operands;
+  typename Weights<exact>::Bounds bounds = {};
   float2 constant = make_float2(0, 0);
   int slot = -1;
-  for (int stage = 0; !walk.done(); walk.advance(layer)) {
+  for (int stage = 0, buffer = 0; !walk.done(); walk.advance(layer), buffer ^= 1) {
     if (walk.slot != slot) {
       slot = walk.slot;
-      const float* folded = layer.natural + slot * layer.folded_size;
-      weights.load(layer.forward + slot * layer.packed_stride, self);
+      const float* folded = layer.folded + slot * layer.folded_size;
       constant = *reinterpret_cast<const float2*>(folded + layer.constant + self.column());
-      __syncthreads();  // all are done with the slot before
-      shared.attention.load(folded + layer.attention, layer.nodes);
-      if constexpr (first) shared.first_layer.load(layer, slot);
+      bounds =
+          shared.weights.template load<false>(folded + layer.maps, folded + layer.constant, self);
+      shared.attention.load(layer, folded + layer.attention);
+      if constexpr (first) shared.first_layer.load(layer, slot, self);
       __syncthreads();
+      operands = shared.weights.of(self);
     }
-    float* rows = shared.rows[stage];
+    Tile<exact>& rows = shared.rows[stage];
+    Range range;
     if constexpr (first) {
-      shared.first_layer.template make_rows<exact>(rows, stage, input, self);
+      shared.first_layer.make_inputs(buffer, input, self);
+      __syncthreads();  // and all are done with the tile before
+      range = shared.first_layer.template make_rows<exact>(rows, buffer, self);
     } else {
       wait_copies<stages - 2>();
     }
     __syncthreads();  // the tile is there, and the one that the next copy replaces is done with
-    prefetch(stage == 0 ? stages - 1 : stage - 1);
+    if constexpr (!first) range = rows.range();
+    prefetch(first || stage > 0 ? stage - 1 : stages - 1);
 
-    float products[fused_maps][N][4];
-    begin_product(products, constant);
-    multiply_tile<exact, N>(products, rows, weights, self);
-    float* out = layer.next_rows + walk.tile_index(layer) * tile_floats<N>;
+    const int before = range.exponent + bounds.exponent;
+    const Narrowing narrowing(
+        before, bounds.row * range.largest + bounds.constant * power_of_two(clamped(before, 120)));
+    const float up = power_of_two(narrowing.exponent);
+    const float c[2] = {constant.x * up, constant.y * up};
+    auto* out = reinterpret_cast<Tile<exact>*>(layer.next_rows) + walk.tile_index(layer);
+    float most = 0;
+    multiply_and_mix<exact, false, 2>(
+        rows, operands, shared.attention, self, [](int, const Left<exact>&) {},
+        [&](int s, const float(&products)[4]) {
+          float u[4];
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      mix_forward(products, shared.attention, i);
-      const float(&u)[4] = products[0][i];
-      store4(out + own.at(i), operand<exact>(fmaxf(u[0], 0)), operand<exact>(fmaxf(u[2], 0)),
-             operand<exact>(fmaxf(u[1], 0)), operand<exact>(fmaxf(u[3], 0)));
-    }
+          for (int e = 0; e < 4; ++e) {
+            u[e] = fmaxf(products[e] * narrowing.factor + c[e >> 1], 0);
+            most = fmaxf(most, u[e]);
+          }
+          store_own<exact>(out->words[0] + row_tile_of(s, self) * row_tile_words, own, u);
+        });
+    out->set_range(narrowing.exponent, most, self);
     if (++stage == stages) stage = 0;
   }
 }

@@ -2,238 +2,242 @@
 //   dM_0 = du^T r     dM_h = du^T (A_h r)     dA_h(i, j) = sum over samples of g_h,i . r_j
 #pragma once
 
-#include "posattn/model/cuda/small_positional/parts.cuh"
+#include "posattn/model/cuda/small_positional/sums.cuh"
 
 namespace posattn::cuda::positional {
 
-// The transposed gradients of the maps. Warp w has the 16 columns 16 (w / 2) .. of r as rows and
-// all columns of du for head w % 2, and half of them for map 0; so each A_h r is mixed by one warp.
+// The transposed gradients of the maps. Warp w has the sixteen columns of r of its block as rows,
+// and all columns of du for head w / 4, half of them for map 0; so each A_h r is mixed by one warp.
 struct MapGradients {
-  float head[8][4];  // [2 p + odd]: columns 16 block(p) + 2 n + odd of du
-  float zero[4][4];  // the same for p < 2
+  float head[8][4];  // [n]: eight columns of du, from 8 chunk(n) on
+  float zero[4][4];  // the same for n < 4
 
-  __device__ static int block(int p, int h) { return p ^ (2 * h); }
+  __device__ static int chunk(int n, const Thread& self) { return n ^ (4 * self.half); }
 
   __device__ void clear() {
 #pragma unroll
-    for (int u = 0; u < 8; ++u) {
+    for (int n = 0; n < 8; ++n) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        head[u][e] = 0;
-        if (u < 4) zero[u][e] = 0;
-      }
-    }
-  }
-  __device__ void add(const MapGradients& other) {
-#pragma unroll
-    for (int u = 0; u < 8; ++u) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        head[u][e] += other.head[u][e];
-        if (u < 4) zero[u][e] += other.zero[u][e];
+        head[n][e] = 0;
+        if (n < 4) zero[n][e] = 0;
       }
     }
   }
 
   // Adds a tile, whose own sum begins with zero: tensor cores lose a little with every addition to
   // a large sum, and what is added is the same when every tile has a block of its own.
-  template <bool exact, int N>
-  __device__ void add_tile(const float* rows, const float* errors,
-                           const AttentionRows<N>& attention, const Thread& self) {
+  template <bool exact>
+  __device__ void add_tile(const Tile<exact>& r, const Tile<exact>& errors, float factor,
+                           const Attention<exact>& attention, const Thread& self) {
     MapGradients fresh;
     fresh.clear();
-    if constexpr (exact) {
-#pragma unroll 1
-      for (int half = 0; half < 2; ++half) {
-        fresh.add_samples<exact, N, 1>(rows, errors, attention, half, self);
+    fresh.add_rows<exact>(r.words[0], errors.words[0], attention.mixing(false, self.half, self),
+                          self);
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        head[n][e] += factor * fresh.head[n][e];
+        if (n < 4) zero[n][e] += factor * fresh.zero[n][e];
       }
-    } else {
-      fresh.add_samples<exact, N, 2>(rows, errors, attention, 0, self);
     }
-    add(fresh);
   }
 
   // out: the maps of a folded gradient, M(out, in).
   __device__ void store(float* out, const Thread& self) const {
-    const int h = self.warp & 1, in = 16 * (self.warp >> 1) + 2 * self.g;
 #pragma unroll
-    for (int u = 0; u < 8; ++u) {
-      float* place = out + (16 * block(u >> 1, h) + 4 * self.t + (u & 1)) * tile_columns + in;
-      store_pairs(place + (1 + h) * map_floats, head[u]);
-      if (u < 4) store_pairs(place, zero[u]);
+    for (int n = 0; n < 8; ++n) {
+      float* place = out + (8 * chunk(n, self) + 2 * self.t) * columns + 16 * self.block + self.g;
+      store_one(place + (1 + self.half) * columns * columns, head[n]);
+      if (n < 4) store_one(place, zero[n]);
     }
   }
 
  private:
-  // Sample groups half, half + 1, ...: samples t + 4 group and t + 4 group + 8 of every lane.
-  template <bool exact, int N, int groups>
-  __device__ void add_samples(const float* rows, const float* errors,
-                              const AttentionRows<N>& attention, int first_group,
-                              const Thread& self) {
-    const int h = self.warp & 1;
-    const NodeChunks own(self.t, 8 * (self.warp >> 1) + self.g), all(self.t, self.g);
-    rows += first_group * 512;
-    errors += first_group * 512;
-    // Left operands: {x, z, y, w} of a chunk. The maximum changes nothing, rows come from a ReLU;
-    // it makes the compiler keep this order in registers instead of copying for every product.
-    float4 r[N][groups];
+  __device__ static void store_one(float* out, const float (&c)[4]) {
+    out[0] = c[0];
+    out[columns] = c[1];
+    out[8] = c[2];
+    out[columns + 8] = c[3];
+  }
+
+  // Rows of du times `mixed` and `plain`, both left operands over two row tiles from `words` on.
+  template <bool exact>
+  __device__ void add_products(const uint32_t* errors, const Left<exact>& mixed,
+                               const Left<exact>& plain, const Thread& self) {
+    const int row = (self.lane >> 3 & 1) * 8 + (self.lane & 7), next = self.lane >> 4;
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
+    for (int two = 0; two < 4; ++two) {
+      Right<exact> b[2];
 #pragma unroll
-      for (int q = 0; q < groups; ++q) {
-        const float4 chunk = load4(rows + own.at(j) + q * 512);
-        r[j][q] =
-            make_float4(fmaxf(chunk.x, 0), fmaxf(chunk.z, 0), fmaxf(chunk.y, 0), fmaxf(chunk.w, 0));
+      for (int p = 0; p < (exact ? 2 : 1); ++p) {
+        uint32_t four[4];
+        load_matrices<true>(four,
+                            errors + p * plane_words + word_of(row, chunk(2 * two, self) + next));
+        b[0].part[p][0] = four[0], b[0].part[p][1] = four[1];
+        b[1].part[p][0] = four[2], b[1].part[p][1] = four[3];
       }
-    }
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      float row[AttentionRows<N>::stride];
-      attention.row(h, i, row);
+      for (int term = 0; term < terms<exact>; ++term) {
 #pragma unroll
-      for (int q = 0; q < groups; ++q) {
-        float4 mixed = make_float4(0, 0, 0, 0);
-#pragma unroll
-        for (int j = 0; j < N; ++j) {
-          mixed.x += row[j] * r[j][q].x;
-          mixed.y += row[j] * r[j][q].y;
-          mixed.z += row[j] * r[j][q].z;
-          mixed.w += row[j] * r[j][q].w;
+        for (int i = 0; i < 2; ++i) {
+          if (two < 2) multiply_term<exact>(zero[2 * two + i], plain, b[i], term);
         }
-        mixed = make_float4(operand<exact>(mixed.x), operand<exact>(mixed.y),
-                            operand<exact>(mixed.z), operand<exact>(mixed.w));
 #pragma unroll
-        for (int two = 0; two < 2; ++two) {
-          const float* errors_of_node = errors + all.at(i) + q * 512 + (two ^ h) * 64;
-          const float4 v = load4(errors_of_node), w = load4(errors_of_node + 32);
-          const float2 b[4] = {make_float2(v.x, v.y), make_float2(v.z, v.w), make_float2(w.x, w.y),
-                               make_float2(w.z, w.w)};
-          float(*const c[4])[4] = {&head[4 * two], &head[4 * two + 1], &head[4 * two + 2],
-                                   &head[4 * two + 3]};
-          multiply<exact, 4>(c, mixed, b);
-          if (two == 0) {
-            float(*const d[4])[4] = {&zero[0], &zero[1], &zero[2], &zero[3]};
-            multiply<exact, 4>(d, r[i][q], b);
-          }
+        for (int i = 0; i < 2; ++i) {
+          multiply_term<exact>(head[2 * two + i], mixed, b[i], term);
         }
       }
     }
   }
 
-  __device__ static void store_pairs(float* out, const float (&c)[4]) {
-    *reinterpret_cast<float2*>(out) = make_float2(c[0], c[2]);
-    *reinterpret_cast<float2*>(out + 2 * tile_columns) = make_float2(c[1], c[3]);
+  template <bool exact>
+  __device__ static Left<exact> as_left(const float (&x)[4], const float (&y)[4]) {
+    Left<exact> out;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const Pair<exact> first = pair_of<exact>(x[2 * i], x[2 * i + 1]);
+      const Pair<exact> second = pair_of<exact>(y[2 * i], y[2 * i + 1]);
+#pragma unroll
+      for (int p = 0; p < (exact ? 2 : 1); ++p) {
+        out.part[p][i] = first.part[p];
+        out.part[p][2 + i] = second.part[p];
+      }
+    }
+    return out;
+  }
+
+  template <bool exact>
+  __device__ void add_rows(const uint32_t* r, const uint32_t* errors, const Mixing<exact>& mixing,
+                           const Thread& self) {
+    constexpr int planes = exact ? 2 : 1;
+    // Two row tiles, transposed: columns of r by rows.
+    const int place =
+        word_of((self.lane >> 4) * 8 + (self.lane & 7), 2 * self.block + (self.lane >> 3 & 1));
+    const auto load_rows = [&](int row_tile) {
+      Left<exact> out;
+#pragma unroll
+      for (int p = 0; p < planes; ++p) {
+        load_matrices<true>(out.part[p], r + p * plane_words + row_tile * row_tile_words + place);
+      }
+      return out;
+    };
+    const Left<exact> ninth = load_rows(16);
+    float ninth_mixed[2][4] = {};
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll(exact ? 1 : 2)
+      for (int two = 0; two < 4; ++two) {
+        const int row_tile = 8 * half + 2 * two;
+        const Left<exact> plain = load_rows(row_tile);
+        float mixed[2][4] = {};
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          // Nodes of the sample, then node 8 of eight samples.
+          Left<exact> nodes;
+          Right<exact> within, to_ninth;
+#pragma unroll
+          for (int p = 0; p < planes; ++p) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              nodes.part[p][e] = plain.part[p][2 * i + e];
+              nodes.part[p][2 + e] = ninth.part[p][2 * half + e];
+            }
+            within.part[p][0] = mixing.inner[p];
+            within.part[p][1] = mixing.from_sample(p, 2 * two + i, self);
+            to_ninth.part[p][0] = mixing.to_sample(p, 2 * two + i, self);
+            to_ninth.part[p][1] = two + i == 0 ? mixing.own_sample(p, self) : 0;
+          }
+          multiply<exact>(mixed[i], nodes, within);
+          multiply<exact>(ninth_mixed[half], nodes, to_ninth);
+        }
+        add_products<exact>(errors + row_tile * row_tile_words, as_left<exact>(mixed[0], mixed[1]),
+                            plain, self);
+      }
+    }
+    add_products<exact>(errors + 16 * row_tile_words,
+                        as_left<exact>(ninth_mixed[0], ninth_mixed[1]), ninth, self);
   }
 };
 
-// The warp's part of a tile's dA, over its eight columns. Rows are (head, node i) for i < 8,
-// columns j < 8; with nine nodes there are three more pieces: column 8, rows (head, 8), and (head,
-// 8, 8).
-template <int N>
+// The warp's part of a tile's dA, over its sixteen columns and eight samples.
+template <bool exact>
 struct AttentionGradient {
-  static constexpr bool has_ninth = N > 8;
-  static constexpr int pieces = has_ninth ? 3 : 1;
-  static constexpr int part_floats = fused_heads * N * N;
+  static constexpr int planes = exact ? 2 : 1;
+  // (head, i) by j; (head, i) by the samples of node 8; (head, samples of node 8) by j; and by
+  // samples, where the diagonal counts.
+  float inner[4] = {}, from[4] = {}, to[4] = {}, own[4] = {};
+  Left<exact> ninth_errors;  // (head, sample) of node 8
+  Right<exact> ninth_rows;   // by sample of node 8
 
-  // Writes the part into the scratch, [H][N][N]. products[1 + h] are the g_h of the thread's
-  // columns. The scratch is the warp's own and holds every second column of 8 / parts sample groups
-  // at a time: [node][32 / parts lanes, swizzled][4].
-  template <int parts>
-  static constexpr int scratch_floats = N * 128 / parts;
-  template <bool exact, int parts>
-  __device__ static void make(const float (&products)[fused_maps][N][4], const float* rows,
-                              float* scratch, const Thread& self) {
-    static_assert(part_floats <= scratch_floats<parts>);
-    float sums[pieces][4] = {};  // C fragments; in the second, column 0 counts, then rows 0 and 8
-    add_products<exact, parts>(sums, products, rows, scratch, self);
+  // heads_products: as multiply_and_mix shows them, node 8 first. r: the tile of rows.
+  __device__ void add(int s, const Left<exact>& products, const uint32_t* r, const Thread& self) {
+    // Registers of the products are (columns, nodes) of the heads; over columns they are left
+    // operands with the heads one below the other.
+    Left<exact> left;
 #pragma unroll
-    for (int h = 0; h < fused_heads; ++h) {
+    for (int p = 0; p < planes; ++p) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        left.part[p][(i & 1) * 2 + (i >> 1)] = transpose_matrix(products.part[p][i]);
+      }
+    }
+    const uint32_t* row_tile = r + row_tile_of(s, self) * row_tile_words;
+    const int place = word_of(self.g, 2 * self.block + (self.t >> 1)) + 2 * (self.t & 1);
+    Right<exact> right;
+#pragma unroll
+    for (int p = 0; p < planes; ++p) {
+      // Columns 4t .. 4t + 3: the even ones are of the first eight rows of products.
+      const uint2 four = *reinterpret_cast<const uint2*>(row_tile + p * plane_words + place);
+      right.part[p][0] = (four.x & 0xffffu) | four.y << 16;
+      right.part[p][1] = four.x >> 16 | (four.y & 0xffff0000u);
+    }
+    if (s == 8) {
+      ninth_errors = left;
+      ninth_rows = right;
+      multiply<exact>(own, left, right);
+      return;
+    }
+    Right<exact> ninth_row;
+    Left<exact> ninth_error;
+#pragma unroll
+    for (int p = 0; p < planes; ++p) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        ninth_error.part[p][i] = self.g == s ? ninth_errors.part[p][i] : 0;
+        if (i < 2) ninth_row.part[p][i] = self.g == s ? ninth_rows.part[p][i] : 0;
+      }
+    }
+#pragma unroll
+    for (int term = 0; term < terms<exact>; ++term) {
+      multiply_term<exact>(inner, left, right, term);
+      multiply_term<exact>(from, left, ninth_row, term);
+      multiply_term<exact>(to, ninth_error, right, term);
+    }
+  }
+
+  // out [heads][nodes][nodes]
+  __device__ void store(float* out, const Thread& self) const {
+#pragma unroll
+    for (int h = 0; h < heads; ++h) {
+      float* head = out + h * kernel_nodes * kernel_nodes;
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int j = 2 * self.t + e;
-        if (self.g < N && j < N) scratch[(h * N + self.g) * N + j] = sums[0][2 * h + e];
-        if constexpr (has_ninth) {
-          if (self.g == 0) scratch[(h * N + 8) * N + j] = sums[2][2 * h + e];
-        }
+        head[self.g * kernel_nodes + j] = inner[2 * h + e];
+        const float to_ninth = sum_over_columns(to[2 * h + e]);
+        if (self.g == 0) head[8 * kernel_nodes + j] = to_ninth;
       }
-      if constexpr (has_ninth) {
-        if (self.t == 0) scratch[(h * N + self.g) * N + 8] = sums[1][2 * h];
-        const float4 r = load4(rows + tile_offset(8, self.g, self.chunk()));
-        const float(&c)[4] = products[1 + h][8];
-        float corner = sum_over_samples(c[0] * r.x + c[1] * r.z + c[2] * r.y + c[3] * r.w);
-        corner += __shfl_xor_sync(0xffffffffu, corner, 1);
-        corner += __shfl_xor_sync(0xffffffffu, corner, 2);
-        if (self.lane == 0) scratch[(h * N + 8) * N + 8] = corner;
-      }
+      const float from_ninth = sum_over_nodes(from[2 * h] + from[2 * h + 1]);
+      if (self.t == 0) head[self.g * kernel_nodes + 8] = from_ninth;
+      const bool diagonal = self.g >> 1 == self.t;
+      const float corner = sum_over_nodes(sum_over_columns(!diagonal           ? 0.0f
+                                                           : (self.g & 1) != 0 ? own[2 * h + 1]
+                                                                               : own[2 * h]));
+      if (self.lane == 0) head[8 * kernel_nodes + 8] = corner;
     }
-  }
-
- private:
-  template <int parts>
-  __device__ static int scratch_chunk(int node, int lane) {
-    return node * (128 / parts) + ((lane ^ ((node & 1) << 2)) << 2);
-  }
-
-  template <bool exact, int parts>
-  __device__ static void add_products(float (&sums)[pieces][4],
-                                      const float (&products)[fused_maps][N][4], const float* rows,
-                                      float* scratch, const Thread& self) {
-    constexpr int groups = 8 / parts;
-    const int node = min(self.g, N - 1);
-#pragma unroll
-    for (int step = 0; step < 2 * parts; ++step) {
-      const int odd = step / parts, first_group = step % parts * groups;
-      if (parts == 1 || self.g / groups == step % parts) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-          // The left operand: rows (0, i) and (1, i), samples g and g + 8.
-          store4(scratch + scratch_chunk<parts>(i, self.lane % (4 * groups)),
-                 operand<exact>(products[1][i][odd]), operand<exact>(products[2][i][odd]),
-                 operand<exact>(products[1][i][2 + odd]), operand<exact>(products[2][i][2 + odd]));
-        }
-      }
-      __syncwarp();
-#pragma unroll
-      for (int s = 0; s < groups; ++s) {
-        const int group = first_group + s;
-        const float4 a = load4(scratch + scratch_chunk<parts>(node, 4 * s + self.t));
-        const float2 b = samples_of(rows + tile_offset(node, group, self.chunk()) + 2 * odd);
-        if constexpr (has_ninth) {
-          // What does not count may repeat what does.
-          const float2 ninth = samples_of(rows + tile_offset(8, group, self.chunk()) + 2 * odd);
-          float(*const c[2])[4] = {&sums[0], &sums[1]};
-          const float2 two[2] = {b, ninth};
-          multiply<exact, 2>(c, a, two);
-          multiply<exact>(sums[2], load4(scratch + scratch_chunk<parts>(8, 4 * s + self.t)), b);
-        } else {
-          multiply<exact>(sums[0], a, b);
-        }
-      }
-      __syncwarp();
-    }
-  }
-  __device__ static float2 samples_of(const float* half_chunk) {
-    return *reinterpret_cast<const float2*>(half_chunk);
   }
 };
-
-// The sum over the warps' parts of a dA, in order, of number threadIdx.x of [H][N][N]; part w is at
-// parts + w * stride.
-template <int N>
-__device__ inline float sum_over_warps(const float* parts, int stride) {
-  const int k = threadIdx.x;
-  if (k >= AttentionGradient<N>::part_floats) return 0;
-  float sum = 0;
-#pragma unroll
-  for (int w = 0; w < tile_warps; ++w) sum += parts[w * stride + k];
-  return sum;
-}
-// Writes what sum_over_warps gives to a folded gradient.
-template <int N>
-__device__ inline void store_attention(float* out, float value, int nodes) {
-  static_assert(AttentionGradient<N>::part_floats <= tile_threads);
-  const int k = threadIdx.x, h = k / (N * N), i = k / N % N, j = k % N;
-  if (h < fused_heads && i < nodes && j < nodes) out[(h * nodes + i) * nodes + j] = value;
-}
 
 }  // namespace posattn::cuda::positional

@@ -1,6 +1,7 @@
 // The kernels of the fused positional engine. A tile of 16 samples goes through a layer in one
-// block of eight warps; a warp has eight columns of all nodes and of all three maps, so that mixing
-// over nodes happens in a thread's registers. With L the last layer:
+// block of eight warps; a warp has sixteen columns of all nodes and of all three maps for eight
+// samples, so that products need not leave its registers to be mixed over nodes, on the tensor
+// core as well. With L the last layer:
 //   forward   r -> next r, layers 1 .. L - 1; layer 1 makes r from the inputs
 //   last      r -> u -> output -> loss -> errors of u, never stored -> gradients, errors before
 //   backward  r, errors -> gradients, errors before; layer 1 ends with layer 0's gradient
@@ -13,21 +14,17 @@
 
 namespace posattn::cuda::positional {
 
-template <bool exact, int N>
-FusedKernels fused_kernels_of() {
-  return {{{forward_layer<exact, N, false>, sizeof(ForwardShared<N, false>)},
-           {forward_layer<exact, N, true>, sizeof(ForwardShared<N, true>)}},
-          {{last_layer<exact, N, false>, sizeof(LastShared<N, false>)},
-           {last_layer<exact, N, true>, sizeof(LastShared<N, true>)}},
-          {{backward_layer<exact, N, false>, sizeof(BackwardShared<N, false>)},
-           {backward_layer<exact, N, true>, sizeof(BackwardShared<N, true>)}},
-          N};
-}
-
-template <int nodes>
-FusedKernels fused_kernels(Precision precision) {
-  return precision == Precision::fp32 ? fused_kernels_of<true, nodes>()
-                                      : fused_kernels_of<false, nodes>();
+template <bool exact>
+FusedKernels fused_kernels() {
+  constexpr int many = forward_blocks<exact>;
+  return {{{forward_layer<exact, false>, sizeof(ForwardShared<exact, false>), many},
+           {forward_layer<exact, true>, sizeof(ForwardShared<exact, true>), many}},
+          {{last_layer<exact, false>, sizeof(LastShared<exact, false>), 1},
+           {last_layer<exact, true>, sizeof(LastShared<exact, true>), 1}},
+          {{backward_layer<exact, false>, sizeof(BackwardShared<exact, false>), 1},
+           {backward_layer<exact, true>, sizeof(BackwardShared<exact, true>), 1}},
+          sizeof(Tile<exact>),
+          threads};
 }
 
 }  // namespace posattn::cuda::positional

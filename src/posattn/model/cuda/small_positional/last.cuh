@@ -6,130 +6,130 @@
 
 namespace posattn::cuda::positional {
 
-// The output y = w . r + b of a slot and its loss.
-template <int N>
+// The output y = w . r + b of a slot and its loss. A thread looks after one output of a tile, that
+// of row threadIdx.x.
 struct alignas(16) Decoder {
-  static constexpr int outputs = N * tile_samples;
-  float constant[tile_columns];  // of the last layer
-  float weight[tile_columns];
+  float constant[columns];  // of the last layer
+  float weight[columns];
   float bias, error_scale;
-  int samples[N];  // those that count in the loss
-  float parts[tile_warps][outputs];
-  float errors[outputs];      // d loss / d y
-  float sums[2][tile_warps];  // squared errors, d loss / d y
+  float largest_weight;
+  int samples[kernel_nodes];  // those that count in the loss
+  alignas(16) float parts[4][tile_rows];
+  alignas(16) float errors[tile_rows];  // d loss / d y
+  uint32_t largest[warps];              // bits of the largest of them
+  float sums[2][warps];                 // squared errors, d loss / d y
 
   // A barrier must follow.
   __device__ void load(const FusedLayer& layer, int slot) {
-    const float* folded = layer.natural + slot * layer.folded_size;
+    const float* folded = layer.folded + slot * layer.folded_size;
     const int k = threadIdx.x;
-    if (k < tile_columns) {
+    if (k < columns) {
       constant[k] = folded[layer.constant + k];
       weight[k] = folded[layer.decoder + k];
     }
     const SlotStep step = layer.steps[slot];
-    if (k < N) {
+    if (k < kernel_nodes) {
+      const int node = Place(layer, k, 0).node;
       const bool counts =
-          k < min(layer.nodes, step.real_nodes) && layer.counted[slot * layer.nodes + k] != 0;
+          node < min(layer.nodes, step.real_nodes) && layer.counted[slot * layer.nodes + node] != 0;
       samples[k] = counts ? step.samples : 0;
     }
-    if (k == 0) {
-      bias = folded[layer.decoder_bias];
-      error_scale = 2 * step.loss_scale;
+    if (k < 32) {
+      const float* w = folded + layer.decoder;
+      const float most = fmaxf(fabsf(w[k]), fabsf(w[k + 32]));
+      const uint32_t bits = warp_maximum(__float_as_uint(most));
+      if (k == 0) {
+        largest_weight = __uint_as_float(bits);
+        bias = folded[layer.decoder_bias];
+        error_scale = 2 * step.loss_scale;
+      }
     }
   }
-  // A thread looks after one output of a tile.
   struct Target {
     float value;
     bool counts;
   };
   __device__ Target target(const FusedLayer& layer, const TileWalk& walk) const {
-    const int node = threadIdx.x / tile_samples;
-    const int sample = walk.tile * tile_samples + threadIdx.x % tile_samples;
-    if (node >= N || sample >= samples[node]) return {0, false};
-    const int64_t row = int64_t{1} * walk.slot * layer.nodes + node;
-    return {layer.targets[row * layer.sample_stride + sample], true};
+    const int row = threadIdx.x;
+    if (row >= tile_rows) return {0, false};
+    const int node = node_of_row(row);
+    const Place place(layer, node, walk.tile * tile_samples + sample_of_row(row));
+    if (place.sample >= samples[node]) return {0, false};
+    const int64_t of_node = int64_t{1} * walk.slot * layer.nodes + place.node;
+    return {layer.targets[of_node * layer.sample_stride + place.sample], true};
   }
-  __device__ float2 constants(const Thread& self) const { return columns(constant, self); }
-  __device__ float2 weights(const Thread& self) const { return columns(weight, self); }
-
- private:
-  __device__ static float2 columns(const float* values, const Thread& self) {
+  __device__ static float2 of_columns(const float* values, const Thread& self) {
     return *reinterpret_cast<const float2*>(values + self.column());
   }
 };
 
-// The gradients of the decoder and the last constant that a thread sums over the tiles of an item.
-struct DecoderGradients {
-  ColumnSums weight, constant;
-  float bias;
+// This thread adds what the warps leave in Decoder::sums.
+constexpr int sums_thread = threads - 1;
 
-  __device__ void clear() {
-    weight.clear();
-    constant.clear();
-    bias = 0;
-  }
-
-  __device__ void store(const FusedLayer& layer, float* out, const Thread& self) const {
-    weight.store(out + layer.decoder, self);
-    constant.store(out + layer.constant, self);
-    if (threadIdx.x == sums_thread) out[layer.decoder_bias] = bias;
-  }
-
-  // This thread adds what the warps leave in Decoder::sums; its warp has no part in dA.
-  static constexpr int sums_thread = tile_threads - 1;
-};
-
-// From the last activations r (the thread's columns) to the errors of the last layer, in a tile.
-template <bool exact, int N>
-__device__ inline void finish_forward(const float (&r)[N][4],
-                                      const typename Decoder<N>::Target& target,
-                                      Decoder<N>& decoder, float* errors,
-                                      DecoderGradients& gradients, const Thread& self) {
-  const float2 w = decoder.weights(self);
+// From the last activations r (the thread's columns of its nine row tiles) to the errors of the
+// last layer, in a tile. A barrier must follow.
+template <bool exact, bool first>
+__device__ inline Range finish_forward(const float (&r)[9][4], const Decoder::Target& target,
+                                       Decoder& decoder, Tile<exact>& errors,
+                                       BackwardScratch<exact, true, first>& scratch,
+                                       const Thread& self) {
+  using V = Vectors<true, first>;
+  const float2 w = Decoder::of_columns(decoder.weight, self);
+  float y[8][2];
 #pragma unroll
-  for (int i = 0; i < N; ++i) {
-    float y[2];
+  for (int s = 0; s < 8; ++s) {
 #pragma unroll
-    for (int s = 0; s < 2; ++s) {
-      y[s] = r[i][2 * s] * w.x + r[i][2 * s + 1] * w.y;
-      y[s] += __shfl_xor_sync(0xffffffffu, y[s], 1);
-      y[s] += __shfl_xor_sync(0xffffffffu, y[s], 2);
-    }
-    if (self.t == 0) {
-      decoder.parts[self.warp][i * tile_samples + self.g] = y[0];
-      decoder.parts[self.warp][i * tile_samples + self.g + 8] = y[1];
-    }
+    for (int e = 0; e < 2; ++e) y[s][e] = r[s][e] * w.x + r[s][2 + e] * w.y;
+  }
+  sum_samples(y, self);
+  float(&part)[tile_rows] = decoder.parts[self.block];
+  *reinterpret_cast<float2*>(&part[8 * (8 * self.half + self.g) + 2 * self.t]) =
+      make_float2(y[0][0], y[0][1]);
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const float sum = sum_over_columns(r[8][e] * w.x + r[8][2 + e] * w.y);
+    if (self.g == 0) part[128 + 8 * self.half + 2 * self.t + e] = sum;
   }
   __syncthreads();
   const int output = threadIdx.x;
   float square = 0, error = 0;
-  if (output < Decoder<N>::outputs) {
-    float y = decoder.bias;
+  if (output < tile_rows) {
+    float sum = decoder.bias;
 #pragma unroll
-    for (int part = 0; part < tile_warps; ++part) y += decoder.parts[part][output];
-    const float difference = target.counts ? y - target.value : 0;
+    for (int b = 0; b < 4; ++b) sum += decoder.parts[b][output];
+    const float difference = target.counts ? sum - target.value : 0;
     error = decoder.error_scale * difference;
     square = difference * difference;
     decoder.errors[output] = error;
   }
+  const uint32_t largest = warp_maximum(__float_as_uint(fabsf(error)));
+  if (self.lane == 0) decoder.largest[self.warp] = largest;
   __syncthreads();
-  const NodeChunks own(self.g, self.chunk());
+  uint32_t most = 0;
+#pragma unroll
+  for (int i = 0; i < warps; ++i) most = max(most, decoder.largest[i]);
+  const float bound = __uint_as_float(most) * decoder.largest_weight;
+  const int exponent = clamped(7 - exponent_of(bound), most_exponent);
+  const float up = power_of_two(exponent);
+
+  const OwnPlaces own(self);
   float weight[2] = {}, constant[2] = {};
 #pragma unroll
-  for (int i = 0; i < N; ++i) {
-    const float e = decoder.errors[i * tile_samples + self.g];
-    const float f = decoder.errors[i * tile_samples + self.g + 8];
-    weight[0] += r[i][0] * e + r[i][2] * f;
-    weight[1] += r[i][1] * e + r[i][3] * f;
-    const float d[4] = {r[i][0] > 0 ? e * w.x : 0, r[i][1] > 0 ? e * w.y : 0,
-                        r[i][2] > 0 ? f * w.x : 0, r[i][3] > 0 ? f * w.y : 0};
-    constant[0] += d[0] + d[2];
-    constant[1] += d[1] + d[3];
-    store4(errors + own.at(i), operand<exact>(d[0]), operand<exact>(d[2]), operand<exact>(d[1]),
-           operand<exact>(d[3]));
+  for (int s = 0; s <= 8; ++s) {
+    const int q = row_tile_of(s, self);
+    const float2 e = *reinterpret_cast<const float2*>(&decoder.errors[8 * q + 2 * self.t]);
+    weight[0] += r[s][0] * e.x + r[s][1] * e.y;
+    weight[1] += r[s][2] * e.x + r[s][3] * e.y;
+    const float open[4] = {r[s][0] > 0 ? e.x : 0, r[s][1] > 0 ? e.y : 0, r[s][2] > 0 ? e.x : 0,
+                           r[s][3] > 0 ? e.y : 0};
+    constant[0] += open[0] + open[1];
+    constant[1] += open[2] + open[3];
+    const float a = w.x * up, b = w.y * up;
+    store_own<exact>(errors.words[0] + q * row_tile_words, own,
+                     {open[0] * a, open[1] * a, open[2] * b, open[3] * b});
   }
-  gradients.weight.add_tile(weight);
-  gradients.constant.add_tile(constant);
+  scratch.parts.store(V::decoder, weight[0], weight[1], self);
+  scratch.parts.store(V::constant, w.x * constant[0], w.y * constant[1], self);
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
     square += __shfl_xor_sync(0xffffffffu, square, step);
@@ -139,48 +139,47 @@ __device__ inline void finish_forward(const float (&r)[N][4],
     decoder.sums[0][self.warp] = square;
     decoder.sums[1][self.warp] = error;
   }
+  return {exponent, bound * up};
 }
 
 // Adds the tile's loss and bias gradient, a barrier after finish_forward.
-template <int N>
 __device__ inline void finish_loss(const FusedLayer& layer, const TileWalk& walk,
-                                   const Decoder<N>& decoder, DecoderGradients& gradients) {
-  if (threadIdx.x != DecoderGradients::sums_thread) return;
+                                   const Decoder& decoder, float& bias_gradient) {
+  if (threadIdx.x != sums_thread) return;
   double loss = 0;
   float bias = 0;
 #pragma unroll
-  for (int w = 0; w < tile_warps; ++w) {
+  for (int w = 0; w < warps; ++w) {
     loss += decoder.sums[0][w];
     bias += decoder.sums[1][w];
   }
   layer.losses[walk.tile_index(layer)] = loss;
-  gradients.bias += bias;
+  bias_gradient += bias;
 }
 
-template <int N, bool first>
+template <bool exact, bool first>
 struct LastShared {
-  float rows[2][tile_floats<N>];
-  float errors[tile_floats<N>];
-  float forward[fused_maps * map_floats];
-  float backward[fused_maps * map_floats];
-  AttentionRows<N> attention;
-  Only<first, FirstLayer<N>> first_layer;
-  Decoder<N> decoder;
+  Tile<exact> rows[first ? 1 : 2];
+  Tile<exact> errors;
+  Weights<exact> forward;
+  BackwardScratch<exact, true, first> scratch;
+  Decoder decoder;
 };
 
-template <bool exact, int N, bool first>
-__global__ void __launch_bounds__(tile_threads, 1) last_layer(FusedLayer layer) {
-  auto& shared = *reinterpret_cast<LastShared<N, first>*>(dynamic_shared());
+template <bool exact, bool first>
+__global__ void __launch_bounds__(threads, 1) last_layer(FusedLayer layer) {
+  auto& shared = *reinterpret_cast<LastShared<exact, first>*>(dynamic_shared());
+  auto& scratch = shared.scratch;
   const Thread self;
   TileWalk walk(layer), ahead = walk;
   float input = 0;
   const auto prefetch = [&](int stage) {
     if (!ahead.done()) {
       if constexpr (first) {
-        input = FirstLayer<N>::input(layer, ahead, self);
+        input = FirstLayer::input(layer, ahead, self);
       } else {
-        start_tile_copy<N>(shared.rows[stage],
-                           layer.rows + ahead.tile_index(layer) * tile_floats<N>);
+        shared.rows[stage].start_copy(reinterpret_cast<const Tile<exact>*>(layer.rows) +
+                                      ahead.tile_index(layer));
       }
       ahead.advance(layer);
     }
@@ -188,58 +187,62 @@ __global__ void __launch_bounds__(tile_threads, 1) last_layer(FusedLayer layer) 
   };
   prefetch(0);
 
-  ItemGradients<N, first> gradients;
+  ItemGradients<true, first> gradients;
   gradients.clear();
-  DecoderGradients decoder_gradients;
-  decoder_gradients.clear();
+  float bias_gradient = 0;
+  typename Weights<exact>::Bounds forward_bounds = {}, backward_bounds = {};
   int slot = -1;
   for (int stage = 0; !walk.done(); stage ^= 1) {
     if (walk.slot != slot) {
       slot = walk.slot;
-      __syncthreads();  // all are done with the slot before
-      start_weight_copy(shared.forward, layer.forward + slot * layer.packed_stride);
-      commit_copies();
-      start_weight_copy(shared.backward, layer.backward + slot * layer.packed_stride);
-      shared.attention.load(layer.natural + slot * layer.folded_size + layer.attention,
-                            layer.nodes);
+      const float* folded = layer.folded + slot * layer.folded_size;
+      forward_bounds =
+          shared.forward.template load<false>(folded + layer.maps, folded + layer.constant, self);
+      backward_bounds =
+          scratch.weights.template load<true>(folded + layer.maps, folded + layer.constant, self);
+      scratch.attention.load(layer, folded + layer.attention);
       shared.decoder.load(layer, slot);
-      if constexpr (first) shared.first_layer.load(layer, slot);
+      if constexpr (first) scratch.first_layer.load(layer, slot, self);
       __syncthreads();
     }
-    commit_copies();
+    Tile<exact>& rows = shared.rows[first ? 0 : stage];
+    Range range;
     if constexpr (first) {
-      shared.first_layer.template make_rows<exact>(shared.rows[stage], stage, input, self);
+      scratch.first_layer.make_inputs(stage, input, self);
+      __syncthreads();
+      range = scratch.first_layer.template make_rows<exact>(rows, stage, self);
     }
-    wait_copies<1>();  // all but the backward weights
+    wait_copies<0>();
     __syncthreads();
+    if constexpr (!first) range = rows.range();
     prefetch(stage ^ 1);
     const auto target = shared.decoder.target(layer, walk);
-    const float* rows = shared.rows[stage];
+    Range error_range;
     {
-      float products[fused_maps][N][4];
-      begin_product(products, shared.decoder.constants(self));
-      multiply_tile<exact, N>(products, rows, SharedWeights<exact>(shared.forward, self), self);
+      float r[9][4];
+      const float2 constant = Decoder::of_columns(shared.decoder.constant, self);
+      const float down = power_of_two(clamped(-range.exponent - forward_bounds.exponent, 120));
+      multiply_and_mix<exact, false, 8>(
+          rows, shared.forward.of(self), scratch.attention, self, [](int, const Left<exact>&) {},
+          [&](int s, const float(&products)[4]) {
 #pragma unroll
-      for (int i = 0; i < N; ++i) {
-        mix_forward(products, shared.attention, i);
-#pragma unroll
-        for (int e = 0; e < 4; ++e) products[0][i][e] = fmaxf(products[0][i][e], 0);
-      }
-      finish_forward<exact, N>(products[0], target, shared.decoder, shared.errors,
-                               decoder_gradients, self);
+            for (int e = 0; e < 4; ++e) {
+              r[s][e] = fmaxf(products[e] * down + (e < 2 ? constant.x : constant.y), 0);
+            }
+          });
+      error_range =
+          finish_forward<exact, first>(r, target, shared.decoder, shared.errors, scratch, self);
     }
-    wait_copies<1>();  // all but the next tile
     __syncthreads();
-    backward_tile<exact, N, first, 1>(layer, walk, rows, shared.errors, shared.errors,
-                                      shared.backward, shared.attention, shared.first_layer, stage,
-                                      gradients, self);
-    finish_loss(layer, walk, shared.decoder, decoder_gradients);
+    backward_tile<exact, true, first>(layer, walk, rows, range, shared.errors, error_range,
+                                      backward_bounds, scratch, stage, gradients, self);
+    finish_loss(layer, walk, shared.decoder, bias_gradient);
     if (walk.ends_item(layer)) {
       float* out = layer.partials + walk.item_index(layer) * layer.folded_size;
       gradients.store(layer, out, self);
-      decoder_gradients.store(layer, out, self);
+      if (threadIdx.x == sums_thread) out[layer.decoder_bias] = bias_gradient;
       gradients.clear();
-      decoder_gradients.clear();
+      bias_gradient = 0;
     }
     walk.advance(layer);
   }

@@ -9,8 +9,25 @@
 
 namespace posattn::cuda::positional {
 
+constexpr int kernel_nodes = 9;  // smaller models leave the last nodes absent
+// Samples of a kernel. With up to four nodes two samples of the model lie side by side in one,
+// as nodes 0 to 3 and 4 to 7 that do not hear each other.
+constexpr int tile_samples = 16;
+constexpr int most_paired_nodes = 4;
+
+// Layer 0: r_i = relu(sum_m a_m x_m,i + c_i). Without positions in the input c is the same for all
+// nodes.
+struct FirstTables {
+  const float* weights;    // a [3, 64] of slot 0
+  const float* constants;  // c [64], or [nodes, 64]
+  int64_t slot_stride;
+  int constant_stride;  // from a node to the next: 0 or 64
+  // Offsets into a folded gradient: da, and dc, of all nodes together or each.
+  int64_t weight_gradients, constant_gradients;
+};
+
 // One layer l >= 1 of every slot: u = r M_0^T + sum_h A_h (r M_h^T) + c. Activations and errors lie
-// in tiles, [slots, tiles, tile_floats<N>]. An *item* is a run of tiles of a slot, where there are
+// in tiles (tile.cuh), [slots, tiles]. An *item* is a run of tiles of a slot, where there are
 // gradients a tile or a group of them; a block takes consecutive items, so that a slot's weights
 // are loaded once for many tiles.
 struct FusedLayer {
@@ -19,42 +36,43 @@ struct FusedLayer {
   const float* targets;
   const uint8_t* counted;
 
-  const float* natural;   // [slots, folded_size]
-  const float* forward;   // packed maps of this layer, slot 0
-  const float* backward;  // the same
-  int64_t folded_size, packed_stride;
-  // Offsets into the folded weights: this layer's, those of layer 0, the decoder's.
+  const float* folded;  // [slots, folded_size]
+  int64_t folded_size;
+  // Offsets into the folded weights: this layer's, layer 0's attention, the decoder's.
   int64_t maps, constant, attention, previous_constant;
-  int64_t first_maps, first_constant, first_attention, decoder, decoder_bias;
+  int64_t first_attention, decoder, decoder_bias;
+  FirstTables first;
 
-  const float* rows;       // r of this layer (layer 1 makes its own)
-  float* next_rows;        // relu(u)
-  const float* errors;     // d loss / d u of this layer (the last one makes its own)
-  float* previous_errors;  // d loss / d u of the layer before; may be where `rows` is
+  const char* rows;       // r of this layer (layer 1 makes its own)
+  char* next_rows;        // relu(u)
+  const char* errors;     // d loss / d u of this layer (the last one makes its own)
+  char* previous_errors;  // d loss / d u of the layer before; may be where `rows` is
 
   float* partials;  // gradients [slots, items, folded_size]
   double* losses;   // squared errors [slots, tiles]
 
   int slots, nodes, sample_stride;
+  bool paired;                       // two samples in one
   int tiles, tiles_per_item, items;  // of a slot
   int items_per_block;
   bool descending;  // the order in which a block takes its items
 };
 
-// The kernels for one precision and one number of nodes. `first`: layer 1, which makes its rows
-// from the inputs and gives the gradient of layer 0 as well.
+// The kernels for one precision. `first`: layer 1, which makes its rows from the inputs and gives
+// the gradient of layer 0 as well.
 struct FusedKernels {
   using Kernel = void (*)(FusedLayer);
   struct Sized {
     Kernel kernel;
     size_t shared_bytes;
+    int blocks_per_processor;
   };
   Sized forward[2], last[2], backward[2];  // [first]
-  int nodes;
+  int64_t tile_bytes;
+  int threads;  // of a block
 };
 
-// nodes: 9, 5 or 3; smaller models leave the last nodes absent.
-template <int nodes>
-FusedKernels fused_kernels(Precision precision);
+template <bool exact>
+FusedKernels fused_kernels();
 
 }  // namespace posattn::cuda::positional

@@ -1,6 +1,6 @@
-// The fused engine for the standard architecture (attention from data, positions in the input) at
-// the paper's shapes: folded layers, tensor cores, one thread block per few tiles of samples. For
-// .cu files.
+// The fused engine for attention from data (the standard architecture, with positions in the input
+// or without) at the paper's shapes: folded layers, tensor cores, one thread block per few tiles of
+// samples. For .cu files.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace posattn::cuda {
 
-// Attention from data without RoPE, fixed positions in the input, up to 9 nodes, width and MLP
-// width 64, MLP depth 2, two heads, at least two layers, one data and one output column.
+// Attention from data without RoPE, fixed positions in the input or none, up to 9 nodes, width and
+// MLP width 64, MLP depth 2, two heads, at least two layers, one data and one output column.
 bool fused_standard_supports(const ModelSpec& spec);
 
 std::unique_ptr<StepEngine> make_fused_standard(const FleetShape& shape);

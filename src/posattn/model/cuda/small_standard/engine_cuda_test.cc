@@ -53,6 +53,14 @@ TEST_P(FusedStandard, OtherEncodings) {
   }
 }
 
+TEST_P(FusedStandard, WithoutPositions) {
+  ModelSpec spec;
+  apply_preset("m2", spec);
+  spec.real_nodes = 8;
+  spec.depth = 3;
+  check_fleet(resolve(spec), 20, GetParam());
+}
+
 TEST_P(FusedStandard, WithoutScratchNode) {
   ModelSpec spec = standard_spec(7, 2);
   spec.scratch_nodes = 0;

@@ -15,6 +15,7 @@
 #include "posattn/model/cuda/small_standard/forward.cuh"
 #include "posattn/model/cuda/small_standard/nodes.h"
 #include "posattn/model/cuda/small_standard/tables.cuh"
+#include "posattn/model/cuda/step/position_tables.h"
 #include "posattn/model/parameters.h"
 
 namespace posattn::cuda::standard {
@@ -63,6 +64,7 @@ class Engine : public StepEngine {
         sizes_(shape, block_tiles),
         layout_(spec_),
         folding_(shape),
+        positions_(positions_table(spec_)),
         rows_(sizes_.rows()),
         gradients_(sizes_.gradients()),
         attention_(sizes_.attention()),
@@ -76,10 +78,6 @@ class Engine : public StepEngine {
         tables_(sizes_.tables()),
         table_gradients_(sizes_.table_gradients()),
         losses_(sizes_.losses()) {
-    if (!spec_.stores_positions()) {
-      const std::vector<double> positions = formula_positions(spec_);
-      positions_ = DeviceBuffer<float>(std::vector<float>(positions.begin(), positions.end()));
-    }
     allow_shared_bytes(forward_layer<exact, N, false>, forward_shared_bytes<N, false>);
     allow_shared_bytes(forward_layer<exact, N, true>, forward_shared_bytes<N, true>);
     allow_shared_bytes(backward_layer<exact, N>, sizeof(BackwardShared<N>));
@@ -134,7 +132,7 @@ Step Engine<exact, N>::step(const StepData& data, const float* parameters, int b
   step.sample_stride = sample_stride_;
   step.nodes = spec_.nodes();
   step.real_nodes = spec_.real_nodes;
-  step.encoding_size = spec_.encoding_size;
+  step.encoding_size = spec_.input_size() - 1;  // of P in the input
   step.tiles = static_cast<int>(sizes_.tiles);
   step.block_tiles = block_tiles;
   step.blocks = static_cast<int>(ceil_div(sizes_.tiles, block_tiles));

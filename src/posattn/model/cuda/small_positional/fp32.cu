@@ -2,6 +2,6 @@
 
 namespace posattn::cuda::positional {
 
-template FusedKernels fused_kernels<3>(Precision);
+template FusedKernels fused_kernels<true>();
 
 }  // namespace posattn::cuda::positional

@@ -2,6 +2,6 @@
 
 namespace posattn::cuda::positional {
 
-template FusedKernels fused_kernels<5>(Precision);
+template FusedKernels fused_kernels<false>();
 
 }  // namespace posattn::cuda::positional
