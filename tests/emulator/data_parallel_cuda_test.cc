@@ -1,4 +1,5 @@
-// Runs that several ranks, here threads, train together on one GPU.
+// Runs that several ranks train together on one GPU. Ranks are threads here, which a GPU does not
+// allow: while one records its step, nobody may use the default stream. There they are processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
