@@ -20,16 +20,23 @@ endif()
 set_source_files_properties(src/posattn/model/plan/plan_layer.cc PROPERTIES
   SKIP_UNITY_BUILD_INCLUSION ON)
 
-# With the sanitizers optimising takes longer than anything else, and these rooms have no loops that
-# tests wait for.
-if(POSATTN_SANITIZE)
-  foreach(source IN LISTS POSATTN_SOURCES)
-    if(source MATCHES "/posattn/(base|benchmark|evaluation|experiments|mpi|playground|report|results|text)/"
-       AND NOT source MATCHES "/base/random.cc$")
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O0)
-    endif()
-  endforeach()
-endif()
-
 # Most of the build time is the parsing of these headers.
 target_precompile_headers(posattn_core PRIVATE <fmt/format.h> <nlohmann/json.hpp>)
+
+# With the sanitizers optimising takes longer than parsing, and these rooms have no loops that tests
+# wait for.
+if(POSATTN_SANITIZE)
+  get_target_property(sources posattn_core SOURCES)
+  set(cold ${sources})
+  list(FILTER cold INCLUDE REGEX "/posattn/(benchmark|evaluation|experiments|playground|report|results|text)/")
+  list(REMOVE_ITEM sources ${cold})
+  set_property(TARGET posattn_core PROPERTY SOURCES ${sources})
+  add_library(posattn_cold OBJECT ${cold})
+  foreach(property IN ITEMS INCLUDE_DIRECTORIES LINK_LIBRARIES COMPILE_OPTIONS PRECOMPILE_HEADERS
+          POSITION_INDEPENDENT_CODE UNITY_BUILD UNITY_BUILD_MODE)
+    get_target_property(value posattn_core ${property})
+    set_property(TARGET posattn_cold PROPERTY ${property} "${value}")
+  endforeach()
+  target_compile_options(posattn_cold PRIVATE -O0)
+  list(APPEND POSATTN_CORE_OBJECTS $<TARGET_OBJECTS:posattn_cold>)
+endif()
