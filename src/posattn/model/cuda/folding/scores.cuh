@@ -63,8 +63,9 @@ __device__ inline void fold_scores(const FoldingPlan& plan, const FoldingRun& ru
   const int64_t packed =
       ((int64_t{1} * run.slot * (plan.depth - 1) + run.layer - 1) * plan.heads + head) * map_floats;
   store_folded(plan, enter_weight, columns, columns,
-               run.natural + places.scores + head * columns * columns, out.score_backward + packed,
-               out.score_forward + packed);
+               run.natural + places.scores + head * columns * columns,
+               out.score_backward == nullptr ? nullptr : out.score_backward + packed,
+               out.score_forward == nullptr ? nullptr : out.score_forward + packed);
 }
 
 // Queries (side 0) or keys (side 1):

@@ -68,12 +68,10 @@ constexpr int sums_thread = threads - 1;
 
 // From the last activations r (the thread's columns of its nine row tiles) to the errors of the
 // last layer, in a tile. A barrier must follow.
-template <bool exact, bool first>
+template <bool exact, class ColumnParts>
 __device__ inline Range finish_forward(const float (&r)[9][4], const Decoder::Target& target,
-                                       Decoder& decoder, Tile<exact>& errors,
-                                       BackwardScratch<exact, true, first>& scratch,
-                                       const Thread& self) {
-  using V = Vectors<true, first>;
+                                       Decoder& decoder, Tile<exact>& errors, ColumnParts& parts,
+                                       int decoder_vector, const Thread& self) {
   const float2 w = Decoder::of_columns(decoder.weight, self);
   float y[8][2];
 #pragma unroll
@@ -125,11 +123,11 @@ __device__ inline Range finish_forward(const float (&r)[9][4], const Decoder::Ta
     constant[0] += open[0] + open[1];
     constant[1] += open[2] + open[3];
     const float a = w.x * up, b = w.y * up;
-    store_own<exact>(errors.words[0] + q * row_tile_words, own,
+    store_own<exact>(errors.words[0] + self.row_tile(s), own,
                      {open[0] * a, open[1] * a, open[2] * b, open[3] * b});
   }
-  scratch.parts.store(V::decoder, weight[0], weight[1], self);
-  scratch.parts.store(V::constant, w.x * constant[0], w.y * constant[1], self);
+  parts.store(decoder_vector, weight[0], weight[1], self);
+  parts.store(decoder_vector + 1, w.x * constant[0], w.y * constant[1], self);
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
     square += __shfl_xor_sync(0xffffffffu, square, step);
@@ -230,8 +228,8 @@ __global__ void __launch_bounds__(threads, 1) last_layer(FusedLayer layer) {
               r[s][e] = fmaxf(products[e] * down + (e < 2 ? constant.x : constant.y), 0);
             }
           });
-      error_range =
-          finish_forward<exact, first>(r, target, shared.decoder, shared.errors, scratch, self);
+      error_range = finish_forward(r, target, shared.decoder, shared.errors, scratch.parts,
+                                   Vectors<true, first>::decoder, self);
     }
     __syncthreads();
     backward_tile<exact, true, first>(layer, walk, rows, range, shared.errors, error_range,

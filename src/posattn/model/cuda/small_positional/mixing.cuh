@@ -69,23 +69,23 @@ struct alignas(16) Attention {
 };
 
 // Products of a row tile with all maps: [map], accumulators (column, row).
-template <bool exact>
-__device__ inline void multiply_row_tile(float (&c)[maps][4], const uint32_t* row_tile,
-                                         const MapOperands<exact>& weights, const Thread& self) {
-  const int place = word_of(self.g, self.t);
+template <bool exact, int count>
+__device__ inline void multiply_row_tile(float (&c)[count][4], const uint32_t* row_tile,
+                                         const MapOperands<exact, count>& weights,
+                                         const RightPlaces& places) {
   Right<exact> b[4];
 #pragma unroll
   for (int p = 0; p < (exact ? 2 : 1); ++p) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const uint4 four = *reinterpret_cast<const uint4*>(row_tile + p * plane_words +
-                                                         (i == 0 ? place : place ^ 16));
+                                                         (i == 0 ? places.first : places.second));
       b[2 * i].part[p][0] = four.x, b[2 * i].part[p][1] = four.y;
       b[2 * i + 1].part[p][0] = four.z, b[2 * i + 1].part[p][1] = four.w;
     }
   }
 #pragma unroll
-  for (int m = 0; m < maps; ++m) {
+  for (int m = 0; m < count; ++m) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) c[m][e] = 0;
   }
@@ -94,7 +94,7 @@ __device__ inline void multiply_row_tile(float (&c)[maps][4], const uint32_t* ro
 #pragma unroll
     for (int term = 0; term < terms<exact>; ++term) {
 #pragma unroll
-      for (int m = 0; m < maps; ++m) {
+      for (int m = 0; m < count; ++m) {
         multiply_term<exact>(c[m], weights.left[m][step], b[step], term);
       }
     }
@@ -102,14 +102,15 @@ __device__ inline void multiply_row_tile(float (&c)[maps][4], const uint32_t* ro
 }
 
 // Products of both heads as a left operand over (head, node).
-template <bool exact>
-__device__ inline Left<exact> heads_as_left(const float (&c)[maps][4]) {
+template <bool exact, int count>
+__device__ inline Left<exact> heads_as_left(const float (&c)[count][4]) {
+  constexpr int first = count - heads;  // a map 0 is not mixed
   Left<exact> out;
 #pragma unroll
   for (int h = 0; h < heads; ++h) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const Pair<exact> pair = pair_of<exact>(c[1 + h][2 * i], c[1 + h][2 * i + 1]);
+      const Pair<exact> pair = pair_of<exact>(c[first + h][2 * i], c[first + h][2 * i + 1]);
 #pragma unroll
       for (int p = 0; p < (exact ? 2 : 1); ++p) out.part[p][2 * h + i] = pair.part[p];
     }
@@ -128,11 +129,10 @@ __device__ inline void multiply_and_mix(const Tile<exact>& tile, const MapOperan
   Mixing<exact> mixing[heads];
 #pragma unroll
   for (int h = 0; h < heads; ++h) mixing[h] = attention.mixing(transposed, h, self);
-  const uint32_t* words = tile.words[0] + 8 * self.half * row_tile_words;
-  const uint32_t* ninth_words = tile.words[0] + (16 + self.half) * row_tile_words;
+  const RightPlaces places(self);
 
   float ninth[maps][4];
-  multiply_row_tile<exact>(ninth, ninth_words, weights, self);
+  multiply_row_tile(ninth, tile.words[0] + self.row_tile(8), weights, places);
   const Left<exact> ninth_left = heads_as_left<exact>(ninth);
   look(8, ninth_left);
   Right<exact> b;
@@ -145,7 +145,7 @@ __device__ inline void multiply_and_mix(const Tile<exact>& tile, const MapOperan
 #pragma unroll unrolled
   for (int s = 0; s < 8; ++s) {
     float c[maps][4];
-    multiply_row_tile<exact>(c, words + s * row_tile_words, weights, self);
+    multiply_row_tile(c, tile.words[0] + self.row_tile(s), weights, places);
     const Left<exact> left = heads_as_left<exact>(c);
     look(s, left);
     Right<exact> inner, from, to;

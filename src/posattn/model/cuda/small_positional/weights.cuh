@@ -1,4 +1,4 @@
-// A slot's three maps of a layer in shared memory, as left operands of the tensor core.
+// A slot's maps of a layer (M_0, M_1, M_2) in shared memory, as left operands of the tensor core.
 #pragma once
 
 #include "posattn/model/cuda/small_positional/tile.cuh"
@@ -8,31 +8,31 @@ namespace posattn::cuda::positional {
 // Left operands of a warp's sixteen columns: row g stands for column 16 block + 2 g, row g + 8 for
 // the one after it; k = 2t, 2t + 1, 2t + 8, 2t + 9 of step 2 i + j for the four columns from
 // 32 i + 8 t + 4 j on.
-template <bool exact>
+template <bool exact, int count = maps>
 struct MapOperands {
-  Left<exact> left[maps][4];
+  Left<exact> left[count][4];
 };
 
-template <bool exact>
+template <bool exact, int count = maps>
 struct alignas(16) Weights {
   static constexpr int planes = exact ? 2 : 1;
-  uint4 operands[planes][maps][4][4][32];  // [part][map][step][block][lane]
-  float sums[warps], constants[warps];     // largest: sums of magnitudes, constants
+  uint4 operands[planes][count][4][4][32];  // [part][map][step][block][lane]
+  float sums[warps], constants[warps];      // largest: sums of magnitudes, constants
   // The largest sum of magnitudes along a row of the scaled maps, |c|, and the maps' exponent.
   struct Bounds {
     float row, constant;
     int exponent;
   };
 
-  // All warps together; two barriers inside, one must follow. `folded`: M(out, in), three times.
-  // W(n, k) is M(n, k), or, transposed, M(k, n).
-  template <bool transposed>
+  // All warps together; two barriers inside, one must follow. `folded`: M(out, in) of each map.
+  // W(n, k) is M(n, k), or, transposed, M(k, n). Constants: so many vectors one after the other.
+  template <bool transposed, int constant_vectors = 1>
   __device__ Bounds load(const float* folded, const float* constant, const Thread& self) {
     const int row = self.column(), k = 32 * self.half + 8 * self.t;
-    float w[maps][2][8];
+    float w[count][2][8];
     float sum[2] = {};
 #pragma unroll
-    for (int m = 0; m < maps; ++m) {
+    for (int m = 0; m < count; ++m) {
       const float* map = folded + m * columns * columns;
       if constexpr (transposed) {
 #pragma unroll
@@ -60,8 +60,13 @@ struct alignas(16) Weights {
       most = fmaxf(most, sum[i]);
     }
     const uint32_t largest = warp_maximum(__float_as_uint(most));
-    const float2 c = *reinterpret_cast<const float2*>(constant + row);
-    const uint32_t largest_constant = warp_maximum(__float_as_uint(fmaxf(fabsf(c.x), fabsf(c.y))));
+    float most_constant = 0;
+#pragma unroll
+    for (int i = 0; i < constant_vectors; ++i) {
+      const float2 c = *reinterpret_cast<const float2*>(constant + i * columns + row);
+      most_constant = fmaxf(most_constant, fmaxf(fabsf(c.x), fabsf(c.y)));
+    }
+    const uint32_t largest_constant = warp_maximum(__float_as_uint(most_constant));
     __syncthreads();  // all are done with the slot before
     if (self.lane == 0) {
       sums[self.warp] = __uint_as_float(largest);
@@ -71,7 +76,7 @@ struct alignas(16) Weights {
     Bounds out = bounds();
     const float up = power_of_two(out.exponent);
 #pragma unroll
-    for (int m = 0; m < maps; ++m) {
+    for (int m = 0; m < count; ++m) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         Pair<exact> a[4];
@@ -90,10 +95,10 @@ struct alignas(16) Weights {
     return out;
   }
 
-  __device__ MapOperands<exact> of(const Thread& self) const {
-    MapOperands<exact> out;
+  __device__ MapOperands<exact, count> of(const Thread& self) const {
+    MapOperands<exact, count> out;
 #pragma unroll
-    for (int m = 0; m < maps; ++m) {
+    for (int m = 0; m < count; ++m) {
 #pragma unroll
       for (int step = 0; step < 4; ++step) {
 #pragma unroll

@@ -3,6 +3,7 @@
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/small_standard/engine.h"
+#include "posattn/model/cuda/small_standard/half_engine.h"
 #include "posattn/model/cuda/small_standard/nodes.h"
 #include "posattn/model/cuda/step/multiprocessors.h"
 #include "posattn/model/cuda/step/tile.cuh"
@@ -45,6 +46,7 @@ std::unique_ptr<StepEngine> standard::make_engine_with(const FleetShape& shape,
   const int nodes = shape.spec.nodes();
   if (nodes <= 3) return make_engine<3>(shape, block_tiles);
   if (nodes <= 5) return make_engine<5>(shape, block_tiles);
+  if (shape.precision == Precision::tf32) return make_half_engine(shape, block_tiles);
   return make_engine<9>(shape, block_tiles);
 }
 
@@ -57,6 +59,7 @@ int64_t fused_standard_bytes(const FleetShape& shape) {
   const standard::BlockTiles block_tiles = block_tiles_here(shape);
   if (nodes <= 3) return standard::engine_bytes<3>(shape, block_tiles);
   if (nodes <= 5) return standard::engine_bytes<5>(shape, block_tiles);
+  if (shape.precision == Precision::tf32) return standard::half_engine_bytes(shape, block_tiles);
   return standard::engine_bytes<9>(shape, block_tiles);
 }
 
@@ -64,7 +67,8 @@ int64_t fused_standard_shared_bytes(const ModelSpec& spec) {
   const int nodes = spec.nodes();
   const int64_t kernels = nodes <= 3   ? standard::engine_shared_bytes<3>()
                           : nodes <= 5 ? standard::engine_shared_bytes<5>()
-                                       : standard::engine_shared_bytes<9>();
+                                       : std::max(standard::engine_shared_bytes<9>(),
+                                                  standard::half_engine_shared_bytes());
   return std::max(kernels, Folding::shared_bytes(spec));
 }
 

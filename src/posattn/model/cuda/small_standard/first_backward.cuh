@@ -4,6 +4,9 @@
 //   dM_m s_j = du_j for m = 0, else sum_i A_h,ij du_i;   da = sum v_j (dM s_j),   dC_j = sum dM s_j
 #pragma once
 
+#include <type_traits>
+
+#include "posattn/model/cuda/small_positional/tile.cuh"
 #include "posattn/model/cuda/small_standard/first.cuh"
 
 namespace posattn::cuda::standard {
@@ -185,28 +188,49 @@ __device__ inline void add_shares(float (&sums)[count], const float (&tile_sums)
   for (int k = 0; k < count; ++k) sums[k] += tile_sums[k];
 }
 
-template <int N>
-struct FirstBackwardShared {
-  float gradient[2][tile_floats<N>];          // du
-  float attention[2][coefficient_floats<N>];  // A
+// du comes as floats, or as halves, which are then unpacked.
+template <int N, bool halves>
+struct alignas(16) FirstBackwardShared {
+  float gradient[halves ? 1 : 2][tile_floats<N>];  // du
+  float attention[2][coefficient_floats<N>];       // A
   float values[group_values<N>];
+  alignas(16) std::conditional_t<halves, positional::Tile<false>[2], char> tiles;
 };
+
+template <int N>
+__device__ inline void unpack_tile(float* to, const positional::Tile<false>& from) {
+  const float down = positional::power_of_two(-from.exponent);
+  for (int k = static_cast<int>(threadIdx.x); k < positional::plane_words; k += tile_threads) {
+    const int row = k / positional::row_words, pair = k % positional::row_words;
+    const int node = positional::node_of_row(row), sample = positional::sample_of_row(row);
+    const uint32_t word = from.words[0][positional::word_of(row, pair >> 2) + (pair & 3)];
+    const float2 two = unpack_halves(word);
+    float* place = to + tile_element(node, sample, 2 * pair);
+    place[0] = two.x * down;
+    place[2] = two.y * down;
+  }
+}
 
 // table_gradients [slots, blocks, TableGradients<N>::size]. Warp w has the scores of node w (the
 // first also those of node 8) and columns 8 w .. 8 w + 7 of a and C.
-template <bool exact, int N>
+template <bool exact, int N, bool halves = false>
 __global__ void __launch_bounds__(tile_threads, 2)
     backward_first(Step step, Layer layer, const float* all_tables, float* table_gradients) {
   const Place place(step);
   if (place.rests()) return;
-  auto& shared = *reinterpret_cast<FirstBackwardShared<N>*>(dynamic_shared());
+  auto& shared = *reinterpret_cast<FirstBackwardShared<N, halves>*>(dynamic_shared());
   const int warp = static_cast<int>(threadIdx.x) >> 5, lane = static_cast<int>(threadIdx.x) & 31;
   const TableRows<N> table_rows(all_tables + int64_t{1} * place.slot * Tables<N>::size, lane);
   const int64_t tiles = int64_t{1} * place.slot * step.tiles;
   const auto copy_tile = [&](int tile) {
     const int stage = (tile - place.first) & 1;
-    copy_block(shared.gradient[stage], layer.gradient + (tiles + tile) * tile_floats<N>,
-               tile_floats<N>);
+    if constexpr (halves) {
+      shared.tiles[stage].start_copy(
+          reinterpret_cast<const positional::Tile<false>*>(layer.gradient) + tiles + tile);
+    } else {
+      copy_block(shared.gradient[stage], layer.gradient + (tiles + tile) * tile_floats<N>,
+                 tile_floats<N>);
+    }
     copy_block(shared.attention[stage], layer.attention + (tiles + tile) * coefficient_floats<N>,
                coefficient_floats<N>);
     commit_copies();
@@ -217,12 +241,16 @@ __global__ void __launch_bounds__(tile_threads, 2)
   if (place.first < place.end) copy_tile(place.first);
   load_values<N>(shared.values, step, place);
   for (int tile = place.first; tile < place.end; ++tile) {
-    const float* gradient = shared.gradient[(tile - place.first) & 1];
+    const float* gradient = shared.gradient[halves ? 0 : (tile - place.first) & 1];
     const float* attention = shared.attention[(tile - place.first) & 1];
     const float* values = shared.values + (tile - place.first) * N * tile_samples;
     wait_copies<0>();
     __syncthreads();
     if (tile + 1 < place.end) copy_tile(tile + 1);
+    if constexpr (halves) {
+      unpack_tile<N>(shared.gradient[0], shared.tiles[(tile - place.first) & 1]);
+      __syncthreads();
+    }
 #pragma unroll
     for (int k = 0; k < warp_nodes; ++k) {
       const int i = warp + k * tile_warps;

@@ -81,7 +81,7 @@ class Engine : public StepEngine {
     allow_shared_bytes(forward_layer<exact, N, false>, forward_shared_bytes<N, false>);
     allow_shared_bytes(forward_layer<exact, N, true>, forward_shared_bytes<N, true>);
     allow_shared_bytes(backward_layer<exact, N>, sizeof(BackwardShared<N>));
-    allow_shared_bytes(backward_first<exact, N>, sizeof(FirstBackwardShared<N>));
+    allow_shared_bytes(backward_first<exact, N>, sizeof(FirstBackwardShared<N, false>));
   }
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
@@ -191,8 +191,8 @@ void Engine<exact, N>::enqueue(const StepData& data, const float* parameters, fl
     launch(backward_layer<exact, N>, grid, block, sizeof(BackwardShared<N>), stream, summing,
            layer(l));
   }
-  launch(backward_first<exact, N>, grid, block, sizeof(FirstBackwardShared<N>), stream, summing,
-         layer(0), tables_.data(), table_gradients_.data());
+  launch(backward_first<exact, N>, grid, block, sizeof(FirstBackwardShared<N, false>), stream,
+         summing, layer(0), tables_.data(), table_gradients_.data());
   enqueue_sum_groups(data.slots, static_cast<int>(sizes_.slots), partials_.data(),
                      weight_gradients_.data(), summing.blocks,
                      tiles_per_group / summing.block_tiles, sizes_.folded, stream);
@@ -204,10 +204,12 @@ void Engine<exact, N>::enqueue(const StepData& data, const float* parameters, fl
 
 template <int N>
 std::unique_ptr<StepEngine> make_engine(const FleetShape& shape, const BlockTiles& block_tiles) {
-  if (shape.precision == Precision::fp32) {
-    return std::make_unique<Engine<true, N>>(shape, block_tiles);
+  if constexpr (N <= 5) {  // for more nodes tf32 has an engine of its own (half_engine.h)
+    if (shape.precision == Precision::tf32) {
+      return std::make_unique<Engine<false, N>>(shape, block_tiles);
+    }
   }
-  return std::make_unique<Engine<false, N>>(shape, block_tiles);
+  return std::make_unique<Engine<true, N>>(shape, block_tiles);
 }
 
 template <int N>
@@ -219,7 +221,7 @@ template <int N>
 int64_t engine_shared_bytes() {
   return std::max({sizeof(FirstForwardShared<N>), forward_shared_bytes<N, false>,
                    forward_shared_bytes<N, true>, sizeof(BackwardShared<N>),
-                   sizeof(FirstBackwardShared<N>)});
+                   sizeof(FirstBackwardShared<N, false>)});
 }
 
 }  // namespace posattn::cuda::standard

@@ -29,7 +29,7 @@ struct Step {
 
   const float* folded;  // [slots, folded_size], natural layout
   float* partials;      // [slots, blocks, folded_size]
-  double* losses;       // [slots, blocks], before loss_scale
+  double* losses;       // [slots, blocks], before loss_scale; null: not of these kernels
   int64_t folded_size;
   int64_t decoder, decoder_bias;  // offsets in [folded_size]
 

@@ -222,7 +222,7 @@ __global__ void finish_first(Step step, Layer layer, const float* table_gradient
     finish_map<N>(step, layer, parts, gradient, slot, task % maps, task / maps * finish_columns);
   } else if (task < finish_map_tasks + heads) {
     finish_scores<N>(step, layer, parts, gradient, slot, task - finish_map_tasks);
-  } else if (threadIdx.x == 0) {
+  } else if (threadIdx.x == 0 && step.losses != nullptr) {
     losses[slot] = sum_parts(step, step.losses + part, 1) * step.slots[slot].loss_scale;
   }
 }

@@ -1,0 +1,26 @@
+// What the kernels for tf32 take, beside those of layer 0, and which there are.
+#pragma once
+
+#include "posattn/model/cuda/small_positional/layer.h"
+
+namespace posattn::cuda::standard_halves {
+
+struct DataLayer : positional::FusedLayer {
+  int64_t scores, score_bias;  // offsets into the folded weights
+  char* attention_tiles;       // SampleAttention [slots, tiles]
+  int real_nodes;              // of the spec
+};
+
+struct DataKernels {
+  struct Sized {
+    void (*kernel)(DataLayer);
+    int64_t shared_bytes;
+    int blocks_per_processor;
+  };
+  Sized forward, last, backward;
+  int64_t tile_bytes, attention_bytes;
+  int threads;  // of a block
+};
+DataKernels data_kernels();
+
+}  // namespace posattn::cuda::standard_halves
