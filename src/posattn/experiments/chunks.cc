@@ -36,7 +36,9 @@ std::vector<Places> by_shape(const std::vector<RunConfig>& configs) {
 
 std::vector<Places> plan_chunks(const std::vector<RunConfig>& configs, std::size_t most) {
   std::vector<Places> chunks;
-  for (const Places& group : by_shape(configs)) {
+  const auto length = [&](std::size_t run) { return configs[run].epochs * configs[run].samples; };
+  for (Places& group : by_shape(configs)) {
+    std::ranges::stable_sort(group, std::ranges::greater(), length);
     const std::size_t parts = (group.size() + most - 1) / most;
     for (std::size_t part = 0; part < parts; ++part) {
       const auto at = [&](std::size_t i) {

@@ -13,7 +13,8 @@ namespace posattn {
 std::vector<std::vector<std::size_t>> by_shape(const std::vector<RunConfig>& configs);
 
 // Places of `configs` in chunks of at most `most` runs. Runs of one shape come together and stay in
-// one chunk, or share as few as they can in equal parts. Otherwise the order is kept.
+// one chunk, or share as few as they can in equal parts, the longest first. Otherwise the order is
+// kept.
 std::vector<std::vector<std::size_t>> plan_chunks(const std::vector<RunConfig>& configs,
                                                   std::size_t most);
 

@@ -29,6 +29,8 @@ TEST(ChunksTest, RunsOfOneShapeComeTogether) {
   EXPECT_EQ(plan_chunks(configs, 5), (Chunks{{0, 1, 4, 5}, {2, 3, 6, 7}}));
   EXPECT_EQ(plan_chunks(configs, 3), (Chunks{{0, 1}, {4, 5}, {2, 3}, {6, 7}}));
   EXPECT_TRUE(plan_chunks({}, 3).empty());
+  configs[5].epochs *= 2;  // the longest first
+  EXPECT_EQ(plan_chunks(configs, 5), (Chunks{{5, 0, 1, 4}, {2, 3, 6, 7}}));
 }
 
 TEST(ChunksTest, EveryRunIsInOneChunkOfAllowedSize) {

@@ -239,6 +239,29 @@ std::vector<std::vector<std::size_t>> group(const std::vector<const RunConfig*>&
   return groups;
 }
 
+// So many runs keep a GPU nearly as busy as any number does.
+constexpr std::size_t busy_runs = 32;
+
+int64_t samples_trained(const RunConfig& config) { return config.epochs * config.samples; }
+
+// Each group in parts of runs that end at about the same time, the longest first: in lockstep, runs
+// that have ended leave the GPU to the few that have not. Lengths with few runs share a part.
+std::vector<std::vector<std::size_t>> by_length(const std::vector<std::vector<std::size_t>>& groups,
+                                                const std::vector<const RunConfig*>& configs) {
+  const auto length = [&](std::size_t run) { return samples_trained(*configs[run]); };
+  std::vector<std::vector<std::size_t>> parts;
+  for (std::vector<std::size_t> runs : groups) {
+    std::ranges::stable_sort(runs, std::ranges::greater(), length);
+    parts.emplace_back();
+    for (const std::size_t run : runs) {
+      const std::vector<std::size_t>& part = parts.back();
+      if (part.size() >= busy_runs && length(run) != length(part.back())) parts.emplace_back();
+      parts.back().push_back(run);
+    }
+  }
+  return parts;
+}
+
 // `runs` in parts of `size` runs, the last with what remains.
 std::vector<std::vector<std::size_t>> split(const std::vector<std::size_t>& runs,
                                             std::size_t size) {
@@ -264,7 +287,7 @@ std::vector<std::vector<std::size_t>> plan_waves(
     return DeviceFleet::bytes_needed(chosen);
   };
   std::vector<std::vector<std::size_t>> waves;
-  for (const std::vector<std::size_t>& runs : group(configs)) {
+  for (const std::vector<std::size_t>& runs : by_length(group(configs), configs)) {
     const auto fit = [&](std::size_t size) {
       return std::ranges::all_of(split(runs, size), [&](const std::vector<std::size_t>& part) {
         return needed(part) <= budget;

