@@ -99,13 +99,13 @@ __device__ inline void backward_tile(const FusedLayer& layer, const TileWalk& wa
     out = reinterpret_cast<Tile<exact>*>(layer.previous_errors) + walk.tile_index(layer);
   }
   Only<first, FirstProducts> first_products;
-  AttentionGradient<exact> attention(self);
+  AttentionGradient<exact> attention;
   float constant[2] = {}, most = 0;
-  multiply_and_mix<exact, true, first || !exact ? 8 : 2>(
+  multiply_and_mix<exact, true, first ? 8 : 2>(
       errors, scratch.weights.of(self), scratch.attention, self,
       [&](int s, const Left<exact>& products) { attention.add(s, products, rows.words[0], self); },
       [&](int s, const float(&products)[4]) {
-        const int row_tile = self.row_tile(s);
+        const int row_tile = row_tile_of(s, self) * row_tile_words;
         const uint32_t even = rows.words[0][row_tile + own.even];
         const uint32_t odd = rows.words[0][row_tile + own.odd];
         float d[4] = {first_open(even) ? products[0] : 0, first_open(odd) ? products[1] : 0,

@@ -120,7 +120,7 @@ struct alignas(16) FirstLayer {
 #pragma unroll
       for (int e = 0; e < 4; ++e)
         u[e] = fmaxf(u[e] * narrowing.factor + (s < 8 ? c[e] : ninth[e >> 1]), 0);
-      store_own<exact>(tile.words[0] + self.row_tile(s), own, u);
+      store_own<exact>(tile.words[0] + q * row_tile_words, own, u);
     }
     return {narrowing.exponent, bound * narrowing.factor};
   }

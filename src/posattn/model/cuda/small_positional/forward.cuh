@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(threads, forward_blocks<exact>) forward_layer(
     const float c[2] = {constant.x * up, constant.y * up};
     auto* out = reinterpret_cast<Tile<exact>*>(layer.next_rows) + walk.tile_index(layer);
     float most = 0;
-    multiply_and_mix<exact, false, exact ? 2 : 8>(
+    multiply_and_mix<exact, false, 2>(
         rows, operands, shared.attention, self, [](int, const Left<exact>&) {},
         [&](int s, const float(&products)[4]) {
           float u[4];
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(threads, forward_blocks<exact>) forward_layer(
             u[e] = fmaxf(products[e] * narrowing.factor + c[e >> 1], 0);
             most = fmaxf(most, u[e]);
           }
-          store_own<exact>(out->words[0] + self.row_tile(s), own, u);
+          store_own<exact>(out->words[0] + row_tile_of(s, self) * row_tile_words, own, u);
         });
     out->set_range(narrowing.exponent, most, self);
     if (++stage == stages) stage = 0;

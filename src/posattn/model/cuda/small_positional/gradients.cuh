@@ -170,9 +170,6 @@ struct AttentionGradient {
   float inner[4] = {}, from[4] = {}, to[4] = {}, own[4] = {};
   Left<exact> ninth_errors;  // (head, sample) of node 8
   Right<exact> ninth_rows;   // by sample of node 8
-  ColumnPlace place;
-
-  __device__ explicit AttentionGradient(const Thread& self) : place(self) {}
 
   // heads_products: as multiply_and_mix shows them, node 8 first. r: the tile of rows.
   __device__ void add(int s, const Left<exact>& products, const uint32_t* r, const Thread& self) {
@@ -186,12 +183,13 @@ struct AttentionGradient {
         left.part[p][(i & 1) * 2 + (i >> 1)] = transpose_matrix(products.part[p][i]);
       }
     }
+    const uint32_t* row_tile = r + row_tile_of(s, self) * row_tile_words;
+    const int place = word_of(self.g, 2 * self.block + (self.t >> 1)) + 2 * (self.t & 1);
     Right<exact> right;
 #pragma unroll
     for (int p = 0; p < planes; ++p) {
       // Columns 4t .. 4t + 3: the even ones are of the first eight rows of products.
-      const uint2 four =
-          *reinterpret_cast<const uint2*>(r + self.row_tile(s) + p * plane_words + place.at);
+      const uint2 four = *reinterpret_cast<const uint2*>(row_tile + p * plane_words + place);
       right.part[p][0] = (four.x & 0xffffu) | four.y << 16;
       right.part[p][1] = four.x >> 16 | (four.y & 0xffff0000u);
     }

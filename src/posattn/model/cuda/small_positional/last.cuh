@@ -123,7 +123,7 @@ __device__ inline Range finish_forward(const float (&r)[9][4], const Decoder::Ta
     constant[0] += open[0] + open[1];
     constant[1] += open[2] + open[3];
     const float a = w.x * up, b = w.y * up;
-    store_own<exact>(errors.words[0] + self.row_tile(s), own,
+    store_own<exact>(errors.words[0] + q * row_tile_words, own,
                      {open[0] * a, open[1] * a, open[2] * b, open[3] * b});
   }
   parts.store(decoder_vector, weight[0], weight[1], self);

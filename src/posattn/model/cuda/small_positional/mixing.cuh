@@ -72,14 +72,15 @@ struct alignas(16) Attention {
 template <bool exact, int count>
 __device__ inline void multiply_row_tile(float (&c)[count][4], const uint32_t* row_tile,
                                          const MapOperands<exact, count>& weights,
-                                         const RightPlaces& places) {
+                                         const Thread& self) {
+  const int place = word_of(self.g, self.t);
   Right<exact> b[4];
 #pragma unroll
   for (int p = 0; p < (exact ? 2 : 1); ++p) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const uint4 four = *reinterpret_cast<const uint4*>(row_tile + p * plane_words +
-                                                         (i == 0 ? places.first : places.second));
+                                                         (i == 0 ? place : place ^ 16));
       b[2 * i].part[p][0] = four.x, b[2 * i].part[p][1] = four.y;
       b[2 * i + 1].part[p][0] = four.z, b[2 * i + 1].part[p][1] = four.w;
     }
@@ -129,10 +130,11 @@ __device__ inline void multiply_and_mix(const Tile<exact>& tile, const MapOperan
   Mixing<exact> mixing[heads];
 #pragma unroll
   for (int h = 0; h < heads; ++h) mixing[h] = attention.mixing(transposed, h, self);
-  const RightPlaces places(self);
+  const uint32_t* words = tile.words[0] + 8 * self.half * row_tile_words;
+  const uint32_t* ninth_words = tile.words[0] + (16 + self.half) * row_tile_words;
 
   float ninth[maps][4];
-  multiply_row_tile(ninth, tile.words[0] + self.row_tile(8), weights, places);
+  multiply_row_tile(ninth, ninth_words, weights, self);
   const Left<exact> ninth_left = heads_as_left<exact>(ninth);
   look(8, ninth_left);
   Right<exact> b;
@@ -145,7 +147,7 @@ __device__ inline void multiply_and_mix(const Tile<exact>& tile, const MapOperan
 #pragma unroll unrolled
   for (int s = 0; s < 8; ++s) {
     float c[maps][4];
-    multiply_row_tile(c, tile.words[0] + self.row_tile(s), weights, places);
+    multiply_row_tile(c, words + s * row_tile_words, weights, self);
     const Left<exact> left = heads_as_left<exact>(c);
     look(s, left);
     Right<exact> inner, from, to;

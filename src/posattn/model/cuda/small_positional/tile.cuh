@@ -24,7 +24,7 @@ constexpr int columns = 64;
 constexpr int row_tiles = 18;
 constexpr int tile_rows = 8 * row_tiles;
 constexpr int row_words = columns / 2;
-static_assert(row_tile_words == 8 * row_words);
+constexpr int row_tile_words = 8 * row_words;
 constexpr int plane_words = row_tiles * row_tile_words;
 
 __host__ __device__ constexpr int sample_of_row(int row) {
@@ -59,8 +59,7 @@ struct Narrowing {
   float factor;
   __device__ Narrowing(int exponent_before, float bound)
       : exponent(clamped(exponent_before + 7 - exponent_of(bound), most_exponent)),
-        factor(
-            power_of_two(computed_here(clamped(exponent - exponent_before, 2 * most_exponent)))) {}
+        factor(power_of_two(clamped(exponent - exponent_before, 2 * most_exponent))) {}
 };
 
 template <bool exact>
@@ -147,29 +146,12 @@ __device__ inline void multiply(float (&c)[4], const Left<exact>& a, const Right
   for (int term = 0; term < terms<exact>; ++term) multiply_term<exact>(c, a, b, term);
 }
 
-// Places of a thread in the warp's first row tile, for others see Thread::row_tile. They are
-// computed once: the compiler would do it again and again to save registers.
-// Its two pairs: columns column() and column() + 1 of nodes 2t and 2t + 1.
+// A thread's two pairs of a row tile: columns column() and column() + 1 of nodes 2t and 2t + 1.
 struct OwnPlaces {
   int even, odd;
   __device__ explicit OwnPlaces(const Thread& self)
-      : even(computed_here(self.first_row_tile() +
-                           word_of(2 * self.t, 2 * self.block + (self.g >> 2)) + (self.g & 3))),
-        odd(computed_here((even ^ 16) + row_words)) {}
-};
-// Its right operands over all columns.
-struct RightPlaces {
-  int first, second;
-  __device__ explicit RightPlaces(const Thread& self)
-      : first(computed_here(self.first_row_tile() + word_of(self.g, self.t))),
-        second(computed_here(first ^ 16)) {}
-};
-// Its right operands over the warp's columns.
-struct ColumnPlace {
-  int at;
-  __device__ explicit ColumnPlace(const Thread& self)
-      : at(computed_here(self.first_row_tile() + word_of(self.g, 2 * self.block + (self.t >> 1)) +
-                         2 * (self.t & 1))) {}
+      : even(word_of(2 * self.t, 2 * self.block + (self.g >> 2)) + (self.g & 3)),
+        odd((even ^ 16) + row_words) {}
 };
 template <bool exact>
 __device__ inline void store_pair(uint32_t* place, float x, float y) {

@@ -18,8 +18,6 @@ struct Nothing {};
 template <bool yes, class T>
 using Only = std::conditional_t<yes, T, Nothing>;
 
-constexpr int row_tile_words = 256;
-
 struct Thread {
   int warp, lane;
   int g, t;         // lane / 4 and lane % 4, as in the fragments of mma_f16
@@ -31,10 +29,6 @@ struct Thread {
         t(lane & 3),
         block(warp & 3),
         half(warp >> 2) {}
-  // Words of a tile: where the warp's row tiles begin, and from there to the one of sample s of
-  // eight, or of node 8 (s = 8).
-  __device__ int first_row_tile() const { return 8 * half * row_tile_words; }
-  __device__ int row_tile(int s) const { return (s < 8 ? s : 16 - 7 * half) * row_tile_words; }
   // Accumulators of a thread belong to columns column() (the first two) and column() + 1.
   __device__ int column() const { return 16 * block + 2 * g; }
 };

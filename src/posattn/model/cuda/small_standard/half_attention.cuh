@@ -65,13 +65,14 @@ __device__ inline void multiply_samples(const Tile<false>& tile,
                                         const SampleAttention& attention, const Thread& self,
                                         const Convert& convert, const Look& look,
                                         const Finish& finish) {
-  const RightPlaces places(self);
+  const uint32_t* words = tile.words[0] + 8 * self.half * row_tile_words;
+  const uint32_t* ninth_words = tile.words[0] + (16 + self.half) * row_tile_words;
   const auto begin = [](float(&to)[4], const float(&c)[count][4]) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) to[e] = count > heads ? c[0][e] : 0;
   };
   float ninth[count][4], ninth_result[4];
-  multiply_row_tile(ninth, tile.words[0] + self.row_tile(8), weights, places);
+  multiply_row_tile(ninth, ninth_words, weights, self);
   convert(ninth);
   const Left<false> ninth_left = heads_as_left<false>(ninth);
   look(8, ninth_left);
@@ -83,7 +84,7 @@ __device__ inline void multiply_samples(const Tile<false>& tile,
 #pragma unroll unrolled
   for (int s = 0; s < 8; ++s) {
     float c[count][4], result[4];
-    multiply_row_tile(c, tile.words[0] + self.row_tile(s), weights, places);
+    multiply_row_tile(c, words + s * row_tile_words, weights, self);
     convert(c);
     const Left<false> left = heads_as_left<false>(c);
     look(s, left);

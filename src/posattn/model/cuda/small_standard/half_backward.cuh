@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(threads, 1) data_backward_layer(DataLayer laye
     // dr in the units of du M; dA.
     const int before = error_range.exponent + bounds.exponent;
     float dr[9][4];
-    ScoreProducts products(self);
+    ScoreProducts products;
     multiply_samples<true, maps, 8>(
         errors, shared.weights.of(self), attention, self, [](const float(&)[maps][4]) {},
         [&](int s, const Left<false>& left) {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(threads, 1) data_backward_layer(DataLayer laye
     float constant[2] = {}, most = 0;
 #pragma unroll
     for (int s = 0; s <= 8; ++s) {
-      const int row_tile = self.row_tile(s);
+      const int row_tile = row_tile_of(s, self) * row_tile_words;
       const uint32_t even = rows.words[0][row_tile + own.even];
       const uint32_t odd = rows.words[0][row_tile + own.odd];
       float(&d)[4] = dr[s];
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(threads, 1) data_backward_layer(DataLayer laye
 #pragma unroll
     for (int s = 0; s <= 8; ++s) {
       const float(&d)[4] = dr[s];
-      store_own<false>(out->words[0] + self.row_tile(s), own,
+      store_own<false>(out->words[0] + row_tile_of(s, self) * row_tile_words, own,
                        {d[0] * up, d[1] * up, d[2] * up, d[3] * up});
     }
     out->set_range(exponent, most * up, self);

@@ -82,17 +82,17 @@ __global__ void __launch_bounds__(threads, last ? 1 : 2) data_forward_layer(Data
       const float c[2] = {constant.x * up, constant.y * up};
       auto* out = reinterpret_cast<Tile<false>*>(layer.next_rows) + walk.tile_index(layer);
       float most = 0;
-      multiply_samples<false, maps, 2>(shared.rows, shared.weights.of(self), shared.attention, self,
-                                       keep, ignore, [&](int s, const float(&products)[4]) {
-                                         float u[4];
+      multiply_samples<false, maps, 2>(
+          shared.rows, shared.weights.of(self), shared.attention, self, keep, ignore,
+          [&](int s, const float(&products)[4]) {
+            float u[4];
 #pragma unroll
-                                         for (int e = 0; e < 4; ++e) {
-                                           u[e] =
-                                               fmaxf(products[e] * narrowing.factor + c[e >> 1], 0);
-                                           most = fmaxf(most, u[e]);
-                                         }
-                                         store_own<false>(out->words[0] + self.row_tile(s), own, u);
-                                       });
+            for (int e = 0; e < 4; ++e) {
+              u[e] = fmaxf(products[e] * narrowing.factor + c[e >> 1], 0);
+              most = fmaxf(most, u[e]);
+            }
+            store_own<false>(out->words[0] + row_tile_of(s, self) * row_tile_words, own, u);
+          });
       out->set_range(narrowing.exponent, most, self);
     } else {
       OutputScratch& output = shared.output;

@@ -22,9 +22,6 @@ struct alignas(16) ScoreParts {
 struct ScoreProducts {
   Left<false> ninth_left;
   Right<false> ninth_right;
-  ColumnPlace place;
-
-  __device__ explicit ScoreProducts(const Thread& self) : place(self) {}
 
   __device__ void add(int s, const Left<false>& products, const uint32_t* r, ScoreParts& parts,
                       const Thread& self) {
@@ -33,8 +30,10 @@ struct ScoreProducts {
     for (int i = 0; i < 4; ++i) {
       left.part[0][(i & 1) * 2 + (i >> 1)] = transpose_matrix(products.part[0][i]);
     }
+    const uint32_t* row_tile = r + row_tile_of(s, self) * row_tile_words;
+    const int place = word_of(self.g, 2 * self.block + (self.t >> 1)) + 2 * (self.t & 1);
     // Columns 4t .. 4t + 3: the even ones are of the first eight rows of products.
-    const uint2 four = *reinterpret_cast<const uint2*>(r + self.row_tile(s) + place.at);
+    const uint2 four = *reinterpret_cast<const uint2*>(row_tile + place);
     Right<false> right;
     right.part[0][0] = (four.x & 0xffffu) | four.y << 16;
     right.part[0][1] = four.x >> 16 | (four.y & 0xffff0000u);
@@ -157,11 +156,10 @@ template <class Convert>
 __device__ inline void multiply_scores(const Tile<false>& tile,
                                        const MapOperands<false, heads>& weights, ScoreParts& parts,
                                        const Thread& self, const Convert& convert) {
-  ScoreProducts products(self);
-  const RightPlaces places(self);
+  ScoreProducts products;
   const auto add = [&](int s) {
     float c[heads][4];
-    multiply_row_tile(c, tile.words[0] + self.row_tile(s), weights, places);
+    multiply_row_tile(c, tile.words[0] + row_tile_of(s, self) * row_tile_words, weights, self);
     convert(c);
     products.add(s, heads_as_left<false>(c), tile.words[0], parts, self);
   };
