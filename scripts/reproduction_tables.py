@@ -17,7 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reproduction.md"
-SHORT = {"cumulative-sum": "sum", "sort": "sort"}
+SHORT = {"cumulative-sum": "sum", "cumulative-min": "min", "cumulative-median": "median", "sort": "sort",
+         "cumulative-max-subarray": "max-subarray"}
 TASKS = ["cumulative-sum", "cumulative-min", "cumulative-median", "sort", "cumulative-max-subarray"]
 SIZES = [5000, 10000, 20000, 30000, 40000, 50000]
 
@@ -199,8 +200,25 @@ TABLES = {
         "standard-binary": "standard, binary",
         "standard-sinusoidal": "standard, sinusoidal",
     }, ["cumulative-sum"], (1, 2, 4, 10)),
+    "variants-tf32": lambda: by_scale("variants-tf32", {
+        "m5": "m5 (positional)",
+        "direct": "direct",
+        "m1": "m1: positions in the input too",
+        "m0": "m0 (standard)",
+    }, TASKS, (10,)),
+    "encodings-tf32": lambda: by_scale("encodings-tf32", {
+        "positional": "positional, one-hot",
+        "positional-binary": "positional, binary",
+        "positional-sinusoidal": "positional, sinusoidal",
+    }, TASKS, (1, 10)),
     "sample-count-tf32": lambda: by_axis("sample-count", "test MSE at c = 3, tf32, training samples",
                                          TASKS, SIZES, ["positional"], "-tf32"),
+    "sample-count-standard-tf32": lambda: by_axis(
+        "sample-count", "test MSE at c = 3, tf32, training samples",
+        ["cumulative-sum", "cumulative-min"], [5000, 10000, 20000, 30000, 40000], ["standard"],
+        "-tf32"),
+    "input-length-tf32": lambda: by_axis("input-length", "test MSE at c = 3, tf32, n", TASKS,
+                                         [2, 4, 8], ["positional"], "-tf32"),
     "sample-count": lambda: by_axis("sample-count", "test MSE at c = 3, fp32, training samples",
                                     TASKS, SIZES, ["standard"]),
     "input-length": lambda: by_axis("input-length", "cumulative-min, test MSE at c = 3, n",
