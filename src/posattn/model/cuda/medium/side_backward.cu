@@ -338,40 +338,16 @@ __global__ void __launch_bounds__(data_threads, 1)
   for (int i = 0; i < 2 * heads; ++i) {
     tile.bias_up[i] = bias_scale<score_tiles>(tile.biases + i * nodes * S::columns, nodes, lane);
   }
-  using Tile = Rows<data_threads, side_rows>;
+  BackwardRows<side_rows> loaded = {tile.s, tile.du, largest};
   float4 dconstant = make_float4(0, 0, 0, 0);
   for (; sample < last; sample += tile_samples) {
     const int samples = min(tile_samples, last - sample), rows = samples * nodes;
     const int64_t first_sample = int64_t{slot} * layer.samples + sample;
     const int64_t place = first_sample * nodes * columns;
-    {
-      float4 s_rows[Tile::count], du_rows[Tile::count];
-      uint32_t s_most = 0, du_most = 0;
-#pragma unroll
-      for (int i = 0; i < Tile::count; ++i) {
-        s_rows[i] = Tile::load(layer.rows + place, rows, i);
-        du_rows[i] = Tile::load(layer.errors + place, rows, i);
-      }
-#pragma unroll
-      for (int i = 0; i < Tile::count; ++i) {
-        s_most = largest_of(s_most, s_rows[i]);
-        du_most = largest_of(du_most, du_rows[i]);
-        dconstant.x += du_rows[i].x;
-        dconstant.y += du_rows[i].y;
-        dconstant.z += du_rows[i].z;
-        dconstant.w += du_rows[i].w;
-      }
-      put_largest(largest, s_most, warp, lane);
-      put_largest(largest + 32, du_most, warp, lane);
-      __syncthreads();  // and nobody reads the tile before
-      tile.s_scale = scale_of(get_largest<data_warps>(largest, lane));
-      tile.du_scale = scale_of(get_largest<data_warps>(largest + 32, lane));
-#pragma unroll
-      for (int i = 0; i < Tile::count; ++i) {
-        Tile::template store<false, 0>(tile.s, s_rows[i], tile.s_scale.up, i);
-        Tile::template store<false, 0>(tile.du, du_rows[i], tile.du_scale.up, i);
-      }
-    }
+    const int more = max(0, min(tile_samples, last - sample - tile_samples)) * nodes;
+    loaded.load(layer.rows + place, layer.errors + place, rows, more, dconstant, warp, lane);
+    tile.s_scale = loaded.s_scale;
+    tile.du_scale = loaded.du_scale;
     tile.samples = samples;
     tile.attention = layer.kept_attention + kept_place<node_tiles>(first_sample, 0, 0);
     __syncthreads();
