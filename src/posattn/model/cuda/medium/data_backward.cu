@@ -283,16 +283,15 @@ __global__ void __launch_bounds__(data_threads, 1)
       .g = folded + layer.score_bias,
       .warp = warp,
       .lane = lane};
-  BackwardRows<data_rows> loaded = {tile.s, tile.du, largest};
   float4 dconstant = make_float4(0, 0, 0, 0);
   for (; sample < last; sample += tile_samples) {
     const int samples = min(tile_samples, last - sample), rows = samples * nodes;
     const int64_t first_sample = int64_t{slot} * layer.samples + sample;
     const int64_t place = first_sample * nodes * columns;
     const int more = max(0, min(tile_samples, last - sample - tile_samples)) * nodes;
-    loaded.load(layer.rows + place, layer.errors + place, rows, more, dconstant, warp, lane);
-    tile.s_scale = loaded.s_scale;
-    tile.du_scale = loaded.du_scale;
+    load_backward_rows<data_rows>(tile.s, tile.du, tile.s_scale, tile.du_scale, largest,
+                                  layer.rows + place, layer.errors + place, rows, more, dconstant,
+                                  warp, lane);
     tile.samples = samples;
     tile.attention = layer.kept_attention + kept_place<node_tiles>(first_sample, 0, 0);
     __syncthreads();

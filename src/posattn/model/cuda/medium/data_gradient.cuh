@@ -9,50 +9,46 @@ namespace posattn::cuda::medium {
 // Brings a tile's s and du to shared memory as halves, `present` rows of them, and adds the columns
 // of du to `column_sums`. There is a barrier in it, behind which nobody reads the tile before any
 // more; another must follow.
+// `largest`: 64 of them. `next`: rows that are wanted after these; they come to the second-level
+// cache.
 template <int rows>
-struct BackwardRows {
-  Half *s, *du;
-  uint32_t* largest;  // 64 of them
-  Scale s_scale = {}, du_scale = {};
-
-  // `next`: rows that are wanted after these; they come to the second-level cache.
-  __device__ void load(const float* s_from, const float* du_from, int present, int next,
-                       float4& column_sums, int warp, int lane) {
-    using Tile = Rows<data_threads, rows>;
-    float4 s_rows[Tile::count], du_rows[Tile::count];
-    uint32_t s_most = 0, du_most = 0;
+__device__ inline void load_backward_rows(Half* s, Half* du, Scale& s_scale, Scale& du_scale,
+                                          uint32_t* largest, const float* s_from,
+                                          const float* du_from, int present, int next,
+                                          float4& column_sums, int warp, int lane) {
+  using Tile = Rows<data_threads, rows>;
+  float4 s_rows[Tile::count], du_rows[Tile::count];
+  uint32_t s_most = 0, du_most = 0;
 #pragma unroll
-    for (int i = 0; i < Tile::count; ++i) {
-      s_rows[i] = Tile::load(s_from, present, i);
-      du_rows[i] = Tile::load(du_from, present, i);
-    }
-    const int behind = present * columns;
-    for (int at = 32 * static_cast<int>(threadIdx.x); at < next * columns;
-         at += 32 * data_threads) {
-      prefetch(s_from + behind + at);
-      prefetch(du_from + behind + at);
-    }
-#pragma unroll
-    for (int i = 0; i < Tile::count; ++i) {
-      s_most = largest_of(s_most, s_rows[i]);
-      du_most = largest_of(du_most, du_rows[i]);
-      column_sums.x += du_rows[i].x;
-      column_sums.y += du_rows[i].y;
-      column_sums.z += du_rows[i].z;
-      column_sums.w += du_rows[i].w;
-    }
-    put_largest(largest, s_most, warp, lane);
-    put_largest(largest + 32, du_most, warp, lane);
-    __syncthreads();
-    s_scale = scale_of(get_largest<data_warps>(largest, lane));
-    du_scale = scale_of(get_largest<data_warps>(largest + 32, lane));
-#pragma unroll
-    for (int i = 0; i < Tile::count; ++i) {
-      Tile::template store<false, 0>(s, s_rows[i], s_scale.up, i);
-      Tile::template store<false, 0>(du, du_rows[i], du_scale.up, i);
-    }
+  for (int i = 0; i < Tile::count; ++i) {
+    s_rows[i] = Tile::load(s_from, present, i);
+    du_rows[i] = Tile::load(du_from, present, i);
   }
-};
+  const int behind = present * columns;
+  for (int at = 32 * static_cast<int>(threadIdx.x); at < next * columns; at += 32 * data_threads) {
+    prefetch(s_from + behind + at);
+    prefetch(du_from + behind + at);
+  }
+#pragma unroll
+  for (int i = 0; i < Tile::count; ++i) {
+    s_most = largest_of(s_most, s_rows[i]);
+    du_most = largest_of(du_most, du_rows[i]);
+    column_sums.x += du_rows[i].x;
+    column_sums.y += du_rows[i].y;
+    column_sums.z += du_rows[i].z;
+    column_sums.w += du_rows[i].w;
+  }
+  put_largest(largest, s_most, warp, lane);
+  put_largest(largest + 32, du_most, warp, lane);
+  __syncthreads();
+  s_scale = scale_of(get_largest<data_warps>(largest, lane));
+  du_scale = scale_of(get_largest<data_warps>(largest + 32, lane));
+#pragma unroll
+  for (int i = 0; i < Tile::count; ++i) {
+    Tile::template store<false, 0>(s, s_rows[i], s_scale.up, i);
+    Tile::template store<false, 0>(du, du_rows[i], du_scale.up, i);
+  }
+}
 
 // A part of Y^T X over the rows of tiles; of 64 x 64 there are eight.
 struct GradientPart {
