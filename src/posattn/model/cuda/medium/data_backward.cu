@@ -87,26 +87,10 @@ struct BackwardTile {
       const int unit = computed_here(warp) + i * data_warps;
       if (unit >= units) continue;
       const auto at = Unit::of<node_tiles>(unit);
-      const int row = at.sample * nodes, here = computed_here(lane);
-      DataOperand a[node_tiles];
-#pragma unroll
-      for (int k = 0; k < node_tiles; ++k) a[k] = as_operand(operands(head, at)[32 * k]);
-      {
-        float mixed[2][2][4] = {};
-#pragma unroll
-        for (int k = 0; k < node_tiles; ++k) {
-          add_mixed(mixed, a[k], v + (row + 16 * k) * stride + 32 * head, here);
-        }
-        store_mixed(z + 32 * head, mixed, attention_down, at, nodes, here);
-      }
-      dot_rows<node_tiles, 32>(c[i], dz + (row + at.node) * stride + 32 * head,
-                               v + row * stride + 32 * head, here);
-      softmax_gradient<node_tiles>(c[i], a);
-#pragma unroll
-      for (int n = 0; n < 2 * node_tiles; ++n) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) most = fmaxf(most, fabsf(c[i][n][e]));
-      }
+      const float largest_here =
+          follow_unit<node_tiles>(c[i], operands(head, at), v + 32 * head, dz + 32 * head,
+                                  z + 32 * head, at, nodes, computed_here(lane));
+      most = fmaxf(most, largest_here);
     }
     put_largest(largest, __float_as_uint(most), warp, lane);
     __syncthreads();  // y is read no more either

@@ -70,4 +70,32 @@ __device__ inline void softmax_gradient(float (&c)[2 * node_tiles][4],
   }
 }
 
+// A unit of a head on the way back: z = A v -> shared memory, and c becomes dS times attention_up.
+// `attention`: the unit's kept operands, the lane's. `v`, `dz` and `z` begin at the head's columns.
+// Returns the largest magnitude of c.
+template <int node_tiles>
+__device__ inline float follow_unit(float (&c)[2 * node_tiles][4], const uint4* attention,
+                                    const Half* v, const Half* dz, Half* z, Unit at, int nodes,
+                                    int lane) {
+  const int row = at.sample * nodes;
+  DataOperand a[node_tiles];
+#pragma unroll
+  for (int k = 0; k < node_tiles; ++k) a[k] = as_operand(attention[32 * k]);
+  {
+    float mixed[2][2][4] = {};
+#pragma unroll
+    for (int k = 0; k < node_tiles; ++k) add_mixed(mixed, a[k], v + (row + 16 * k) * stride, lane);
+    store_mixed(z, mixed, attention_down, at, nodes, lane);
+  }
+  dot_rows<node_tiles, 32>(c, dz + (row + at.node) * stride, v + row * stride, lane);
+  softmax_gradient<node_tiles>(c, a);
+  float most = 0;
+#pragma unroll
+  for (int n = 0; n < 2 * node_tiles; ++n) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) most = fmaxf(most, fabsf(c[n][e]));
+  }
+  return most;
+}
+
 }  // namespace posattn::cuda::medium

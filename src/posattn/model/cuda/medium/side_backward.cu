@@ -111,26 +111,9 @@ struct BackwardTile {
       const int unit = computed_here(warp) + i * data_warps;
       if (unit >= units) continue;
       const auto at = Unit::of<node_tiles>(unit);
-      const int row = at.sample * nodes;
-      DataOperand a[node_tiles];
-#pragma unroll
-      for (int j = 0; j < node_tiles; ++j) a[j] = as_operand(operands(head, at)[32 * j]);
-      {
-        float mixed[2][2][4] = {};
-#pragma unroll
-        for (int j = 0; j < node_tiles; ++j) {
-          add_mixed(mixed, a[j], v + (row + 16 * j) * stride + 32 * head, lane);
-        }
-        store_mixed(z + 32 * head, mixed, attention_down, at, nodes, lane);
-      }
-      dot_rows<node_tiles, 32>(c[i], dz + (row + at.node) * stride + 32 * head,
-                               v + row * stride + 32 * head, lane);
-      softmax_gradient<node_tiles>(c[i], a);
-#pragma unroll
-      for (int n = 0; n < 2 * node_tiles; ++n) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) most = fmaxf(most, fabsf(c[i][n][e]));
-      }
+      const float largest_here = follow_unit<node_tiles>(
+          c[i], operands(head, at), v + 32 * head, dz + 32 * head, z + 32 * head, at, nodes, lane);
+      most = fmaxf(most, largest_here);
     }
     put_largest(largest, __float_as_uint(most), warp, lane);
     __syncthreads();
