@@ -3,13 +3,14 @@
 
   bench/gpu.py --posattn build/cuda/posattn            # about six minutes, most of it compilers
   bench/gpu.py --posattn build/cuda/posattn --peers jax --seeds 50 --json out.json
-  bench/gpu.py --posattn build/cuda/posattn --length 32 --peers jax --seeds 10
+  bench/gpu.py --posattn build/cuda/posattn --length 8,16,32,64 --peers jax --seeds 10
   bench/gpu.py --posattn build/cuda/posattn --task k-hop    # token models, 1, 10 and 30 seeds
 
 Runs `posattn bench --device cuda` and bench/peers_gpu.py (which says what each peer does) and
 prints Markdown: microseconds per training step and seed, and how many times faster posattn is than
 the best peer at the same number of seeds, architecture and precision. A peer with one seed only
-counts at one seed; seeds one after the other would take it that time each.
+counts at one seed; seeds one after the other would take it that time each. Of several lengths each
+has a table, ours and the peers' right after each other.
 """
 
 import argparse
@@ -41,23 +42,19 @@ def lines_of(command):
         sys.exit(f"error: {' '.join(map(str, command))} ended with {process.returncode}")
 
 
-def length_of(options):
-    return ["--length", str(options.length)] if options.length else []
-
-
-def measure_posattn(options):
+def measure_posattn(options, length):
     command = [options.posattn, "bench", "--device", "cuda", "--json", "--seconds", str(options.seconds)]
     command += ["--task", options.task]
     command += ["--runs", options.seeds, "--architecture", options.architectures]
-    command += ["--precision", options.precisions, *length_of(options)]
+    command += ["--precision", options.precisions, *length]
     return json.loads("".join(lines_of(command)))
 
 
-def measure_peers(options):
+def measure_peers(options, length):
     command = [sys.executable, HERE / "peers_gpu.py", "--peers", options.peers, "--seeds", options.seeds]
     command += ["--task", options.task]
     command += ["--architectures", options.architectures, "--precisions", options.precisions]
-    command += ["--seconds", str(options.seconds), *length_of(options)]
+    command += ["--seconds", str(options.seconds), *length]
     rows = []
     for line in lines_of(command):
         print(line, end="", file=sys.stderr)
@@ -101,7 +98,7 @@ def main():
     parser.add_argument("--task", choices=list(DEFAULTS), default="cumulative-sum")
     for name in ("peers", "seeds", "architectures"):
         parser.add_argument("--" + name, help="with commas; default: the task's own")
-    parser.add_argument("--length", type=int, help="of cumulative-sum; default 8")
+    parser.add_argument("--length", help="of cumulative-sum, with commas; default 8")
     parser.add_argument("--precisions", default="fp32,tf32")
     parser.add_argument("--seconds", type=float, default=0.7, help="of timing per case")
     parser.add_argument("--json", metavar="FILE", help="also write everything measured")
@@ -110,13 +107,18 @@ def main():
         if getattr(options, name) is None:
             setattr(options, name, value)
 
-    ours = measure_posattn(options)
-    versions, peers = measure_peers(options)
-    if options.json:
-        everything = {"posattn": ours, "versions": versions, "peers": peers}
-        pathlib.Path(options.json).write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
-    print("\n".join(table(ours["device_steps"], peers, options)))
-    print(f"\nmicroseconds per step and seed; {versions}; ceilings {ours['ceilings']}")
+    everything = []
+    for length in options.length.split(",") if options.length else [None]:
+        asked = ["--length", length] if length else []
+        ours = measure_posattn(options, asked)
+        versions, peers = measure_peers(options, asked)
+        everything.append({"length": length, "posattn": ours, "versions": versions, "peers": peers})
+        if options.json:  # after each length: what has been measured stays
+            pathlib.Path(options.json).write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
+        if length:
+            print(f"n = {length}\n")
+        print("\n".join(table(ours["device_steps"], peers, options)))
+        print(f"\nmicroseconds per step and seed; {versions}; ceilings {ours['ceilings']}\n", flush=True)
 
 
 if __name__ == "__main__":
