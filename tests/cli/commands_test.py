@@ -89,6 +89,19 @@ class General(CliCase):
         self.assertIn("x86-64-v2 (asked for by POSATTN_ISA)",
                       self.run_ok("doctor", env={"POSATTN_ISA": "x86-64-v2"}))
 
+    def test_products_where_openblas_lacks_kernels(self):
+        def products(**env):
+            return self.run_json("doctor", env=env)["blas"]["products"]
+
+        old = {"OPENBLAS_CORETYPE": "Prescott"}
+        self.assertEqual(products(**old, POSATTN_ISA="x86-64-v2"), "OpenBLAS")
+        self.assertEqual(products(**old, POSATTN_PRODUCTS="openblas"), "OpenBLAS")
+        self.assertEqual(products(POSATTN_PRODUCTS="portable"), "own")
+        if "avx2" in self.run_json("doctor")["cpu_features"]:
+            self.assertEqual(products(**old), "own")
+            self.assertEqual(products(OPENBLAS_CORETYPE="Haswell"), "OpenBLAS")
+            self.assertIn("by our own kernels", self.run_ok("doctor", env=old))
+
 
 class Bench(CliCase):
     def test_text_and_json(self):

@@ -45,7 +45,8 @@ Json findings(const Machine& machine) {
       {"blas",
        {{"config", machine.blas},
         {"kernel", machine.blas_kernel},
-        {"variant", machine.blas_variant}}},
+        {"variant", machine.blas_variant},
+        {"products", machine.products}}},
       {"cuda", device_json(machine.gpu)},
       {"mpi", mpi_json(mpi_info())},
       {"gnuplot", or_null(find_gnuplot())},
@@ -119,9 +120,13 @@ std::string doctor_text(const Json& found) {
   line("cores",
        fmt::format("{}; {} thread{} unless --threads says otherwise", found["cores"].get<int>(),
                    found["default_threads"].get<int>(), found["default_threads"] == 1 ? "" : "s"));
-  line("BLAS", fmt::format("{}; {} variant, {} kernels", found["blas"]["config"].get<std::string>(),
-                           found["blas"]["variant"].get<std::string>(),
-                           found["blas"]["kernel"].get<std::string>()));
+  line("BLAS",
+       fmt::format("{}; {} variant, {} kernels{}", found["blas"]["config"].get<std::string>(),
+                   found["blas"]["variant"].get<std::string>(),
+                   found["blas"]["kernel"].get<std::string>(),
+                   found["blas"]["products"] == "own"
+                       ? "; large products in float by our own kernels, which are faster here"
+                       : ""));
   line("CUDA", cuda_text(found["cuda"]));
   if (!found["cuda"]["engines"].empty()) line("engines", engines_text(found["cuda"]));
   line("MPI", mpi_text(found["mpi"]));

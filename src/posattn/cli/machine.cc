@@ -60,6 +60,7 @@ Machine find_machine() {
     machine.blas = blas.configuration;
     machine.blas_kernel = blas.kernel;
     machine.blas_variant = blas.variant;
+    machine.products = blas.products;
   } catch (const Error& error) {
     machine.blas_problem = error.problem() + "; " + error.hint();
   }
@@ -79,9 +80,13 @@ std::string machine_line(const Machine& machine, int threads, const std::string&
                       machine.gpu.name, static_cast<double>(machine.gpu.memory_bytes) / 1e9,
                       tried ? "" : " (such a card is untried)");
   }
-  return fmt::format("posattn {} · {}, {} thread{}, {} · OpenBLAS ({}, {} kernels) · {}",
-                     build_info().version, machine.cpu, threads, threads == 1 ? "" : "s",
-                     machine.instruction_set, machine.blas_variant, machine.blas_kernel, gpu);
+  const std::string products =
+      fmt::format("{} ({}, {} kernels)",
+                  machine.products == "own" ? "our own products, not OpenBLAS's" : "OpenBLAS",
+                  machine.blas_variant, machine.blas_kernel);
+  return fmt::format("posattn {} · {}, {} thread{}, {} · {} · {}", build_info().version,
+                     machine.cpu, threads, threads == 1 ? "" : "s", machine.instruction_set,
+                     products, gpu);
 }
 
 nlohmann::ordered_json device_json(const DeviceInfo& gpu) {

@@ -17,6 +17,7 @@ struct Machine {
   std::string blas;                   // OpenBLAS's own description of its build
   std::string blas_kernel;            // its kernels for this CPU
   std::string blas_variant;           // "pthread", "openmp"
+  std::string products;               // large ones in float: by "OpenBLAS", or our "own"
   std::string blas_problem;           // why it cannot be used, or ""
   DeviceInfo gpu;
 };

@@ -64,6 +64,7 @@ RunState Recording::start() {
   manifest_.engine = options_.engine;
   const BlasInfo& blas = blas_info();
   manifest_.libraries = {{"OpenBLAS", blas.configuration}, {"OpenBLAS kernels", blas.kernel}};
+  if (blas.products == "own") manifest_.libraries["products"] = "own";
   manifest_.command_line = options_.command_line;
   started_writing_ = true;
   folder_.write_manifest(manifest_);  // first: it is what makes the folder this run's

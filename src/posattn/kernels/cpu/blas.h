@@ -1,5 +1,5 @@
-// Large matrix products, by OpenBLAS on the calling thread (our threads are outside), or without it
-// (portable_product.h).
+// Large matrix products, by OpenBLAS on the calling thread (our threads are outside), or our own
+// (portable_product.h): where OpenBLAS has no kernels for this processor, or does not exist.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@ void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, d
 
 struct BlasInfo {
   std::string configuration, kernel, variant;
+  std::string products;  // in float: by "OpenBLAS", or by our "own" kernels
 };
 // Throws Error(device) when the library found at run time is the serial variant: it has the same
 // file name, is not thread-safe, and would return wrong products when called from several threads.

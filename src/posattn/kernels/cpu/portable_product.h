@@ -1,6 +1,7 @@
 // The products of blas.h without a library: those in float on the tile kernels, those in double by
-// plain loops. WebAssembly has nothing else; elsewhere POSATTN_PRODUCTS=portable asks for them, so
-// that a run can be compared with one in a browser to the last bit.
+// plain loops. WebAssembly has nothing else. Elsewhere those in float stand in where OpenBLAS does
+// not know the processor (blas.cc), and POSATTN_PRODUCTS=portable asks for both, so that a run can
+// be compared with one in a browser to the last bit.
 #pragma once
 
 #include <cstdint>

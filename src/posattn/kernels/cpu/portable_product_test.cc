@@ -69,6 +69,19 @@ TEST(PortableProduct, IsTheFormula) {
   }
 }
 
+// More than one block each way, with and without copies of what lies far apart.
+TEST(PortableProduct, OfManyBlocksIsTheFormula) {
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      for (const float beta : {0.0f, 1.0f}) {
+        expect_product<float>({transpose_a, transpose_b, 197, 67, 101, 0.5f, beta}, 1e-4);
+        expect_product<float>({transpose_a, transpose_b, 66, 260, 98, 1, beta}, 1e-4);
+        expect_product<float>({transpose_a, transpose_b, 260, 66, 300, 1, beta}, 1e-4);
+      }
+    }
+  }
+}
+
 TEST(PortableProduct, OfNothingOnlyScales) {
   expect_product<float>({false, false, 3, 4, 0, 1, 0.5f}, 1e-6);
   expect_product<float>({false, true, 3, 4, 0, 1, 0}, 0);

@@ -6,7 +6,7 @@
 namespace posattn {
 
 const BlasInfo& blas_info() {
-  static const BlasInfo info{"none", "tile kernels", "portable"};
+  static const BlasInfo info{"none", "tile kernels", "portable", "own"};
   return info;
 }
 
