@@ -104,6 +104,32 @@ class Repeat(CliCase):
         self.assert_same_run("SIGINT/positional-seed0", "whole/positional-seed0")
         self.assert_same_run("SIGTERM/positional-seed0", "whole/positional-seed0")
 
+    def test_an_interrupt_tells_what_failed(self):
+        fleet = tiny(**LONG | {"epochs": 20000, "seeds": "0,1"})
+        runs = [self.folder / "out" / f"positional-seed{seed}" for seed in [0, 1]]
+
+        def interrupt(run, *resume):
+            with self.background("train", *fleet, "--out", "out", *resume) as process:
+                self.wait_for_epochs(process, run, 5)
+                process.send_signal(signal.SIGINT)
+                errors = process.communicate(timeout=20)[1].decode()
+            self.assertEqual(process.returncode, 130, errors)
+            self.assertIn("interrupted; the checkpoint is saved. To go on:", errors)
+            return errors
+
+        self.assertNotIn("error: ", interrupt(runs[0]))
+        (runs[0] / "checkpoint.safetensors").write_text("damaged")
+        errors = interrupt(runs[1], "--resume")
+        self.assertIn("error: 1 of 2 runs did not finish (0 diverged, 1 failed)\n", errors)
+        self.assertIn("out/positional-seed0 failed: ", errors)
+        self.assertRegex(errors, r" steps of 2 runs .* 1 failed\n")
+
+    def test_runs_that_had_ended_are_not_still_to_do(self):
+        self.run_ok("train", *tiny(seeds="0,1"), "--out", "out")
+        _, errors = self.run_code(0, "train", *tiny(seeds="0..3"), "--out", "out", "--resume")
+        self.assertIn(" 48/48 steps of 4 runs ", errors)
+        self.assertNotIn(" left", errors)
+
     def test_a_run_that_diverges(self):
         """At this learning rate the first step already overflows. That the other runs of a fleet go
         on is tested in training/fleet_test.cc, where each run has a rate of its own."""

@@ -77,12 +77,13 @@ void ProgressDisplay::update(const RunProgress& progress) {
 void ProgressDisplay::finish() { draw(true); }
 
 std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
-  int64_t done = 0, given_up = 0, this_sitting = 0, steps_of_run = 0;
+  int64_t done = 0, total = 0, given_up = 0, this_sitting = 0, steps_of_run = 0;
   size_t ended = 0, diverged = 0, failed = 0;
   double reported_rate = 0;
   std::vector<double> train, validation;
   for (const auto& [run, progress] : group.latest) {
     steps_of_run = progress.steps;
+    total += progress.steps;
     const bool running = progress.status == RunStatus::running;
     done += progress.step;
     if (!running) given_up += progress.steps - progress.step;  // will not be done any more
@@ -92,10 +93,10 @@ std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
     if (progress.status == RunStatus::failed) ++failed;
     if (running) reported_rate += progress.steps_per_second;
     if (progress.status == RunStatus::diverged) continue;
-    if (progress.epoch > 0) train.push_back(progress.train_loss);
+    if (!std::isnan(progress.train_loss)) train.push_back(progress.train_loss);
     if (progress.validation_loss) validation.push_back(*progress.validation_loss);
   }
-  const int64_t total = steps_of_run * static_cast<int64_t>(group.runs);
+  total += steps_of_run * static_cast<int64_t>(group.runs - group.latest.size());
   const double elapsed = seconds_between(group.started, group.ended);
   const double rate =
       this_sitting > 0 && elapsed > 0 ? static_cast<double>(this_sitting) / elapsed : reported_rate;
@@ -135,7 +136,7 @@ void ProgressDisplay::draw(bool last) {
   int lines = 0;
   for (Group& group : groups_) {
     if (group.latest.empty()) {
-      if (!live_ || last) continue;  // at the end: its runs had all ended before
+      if (!live_ || last) continue;  // at the end: none of its runs began
       text += fmt::format("\x1b[2K  {:<{}}  waiting\n", group.name, name_width_);
     } else if (live_) {
       text += "\x1b[2K" + live_line(group) + "\n";

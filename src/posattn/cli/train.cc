@@ -20,6 +20,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/train_output.h"
 #include "posattn/cli/train_settings.h"
+#include "posattn/cli/usage_errors.h"
 #include "posattn/mpi/launch.h"
 #include "posattn/mpi/ranks.h"
 #include "posattn/tasks/task.h"
@@ -55,6 +56,22 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
                         to_string(outcome.status), outcome.message);
   }
   return text;
+}
+
+// Of the runs that diverged or failed, where there are such.
+std::optional<Error> unfinished_error(const std::vector<RunOutcome>& outcomes) {
+  const size_t diverged = count_status(outcomes, RunStatus::diverged);
+  const size_t failed = count_status(outcomes, RunStatus::failed);
+  if (diverged + failed == 0) return std::nullopt;
+  // Damaged files and nothing else: the documented code for these.
+  const bool bad_files = std::ranges::all_of(outcomes, [](const RunOutcome& outcome) {
+    return outcome.status == RunStatus::done ||
+           (outcome.status == RunStatus::failed && outcome.failure == ExitCode::data);
+  });
+  return Error(bad_files ? ExitCode::data : ExitCode::failed,
+               fmt::format("{} of {} runs did not finish ({} diverged, {} failed)",
+                           diverged + failed, outcomes.size(), diverged, failed),
+               "", unfinished_runs(outcomes));
 }
 
 // What samples are like: "k-hop, length 99, tokens of 16". Which numbers stand beside tokens is the
@@ -103,26 +120,16 @@ ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>&
   } else {
     write_output(outcome_table(outcomes));
   }
+  const std::optional<Error> problem = unfinished_error(outcomes);
+  if (problem) flush_output();
   if (count_status(outcomes, RunStatus::interrupted) > 0) {
+    if (problem) print_error(*problem);
     fmt::print(stderr, "interrupted; the checkpoint is saved. To go on:\n  {}{}{}\n",
                ranks == 1 ? "" : fmt::format("mpirun -n {} ", ranks), shell_command(arguments),
                settings.resume ? "" : " --resume");
     return ExitCode::interrupted;
   }
-  const size_t diverged = count_status(outcomes, RunStatus::diverged);
-  const size_t failed = count_status(outcomes, RunStatus::failed);
-  if (diverged + failed > 0) {
-    flush_output();
-    // Damaged files and nothing else: the documented code for these.
-    const bool bad_files = std::ranges::all_of(outcomes, [](const RunOutcome& outcome) {
-      return outcome.status == RunStatus::done ||
-             (outcome.status == RunStatus::failed && outcome.failure == ExitCode::data);
-    });
-    throw Error(bad_files ? ExitCode::data : ExitCode::failed,
-                fmt::format("{} of {} runs did not finish ({} diverged, {} failed)",
-                            diverged + failed, outcomes.size(), diverged, failed),
-                "", unfinished_runs(outcomes));
-  }
+  if (problem) throw *problem;
   if (!settings.json) {
     write_output(fmt::format("\nnext:  posattn evaluate {0}\n       posattn report {0}\n",
                              shell_command({out.string()})));

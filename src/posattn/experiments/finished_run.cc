@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
@@ -60,7 +61,9 @@ RunResult result_of_manifest(const std::string& text, const std::filesystem::pat
   const std::string_view loss = training_loss_among(last.tests).name;
   result.measurements = std::move(last.tests);
   std::ranges::stable_sort(result.measurements, {}, &Measurement::x);
-  set_value(result.measurements, {.split = Split::train, .metric = loss}, last.train_loss);
+  if (!std::isnan(last.train_loss)) {  // it is where the record was lost: no value then
+    set_value(result.measurements, {.split = Split::train, .metric = loss}, last.train_loss);
+  }
   if (last.validation_loss) {
     set_value(result.measurements, {.split = Split::validation, .metric = loss},
               *last.validation_loss);

@@ -50,6 +50,13 @@ std::optional<int64_t> epoch_of(std::string_view line) {
   return json["epoch"].get<int64_t>();
 }
 
+Error metrics_error(const fs::path& metrics, int problem) {
+  return Error(ExitCode::failed,
+               fmt::format("cannot write '{}': {}", metrics.string(),
+                           std::generic_category().message(problem)),
+               "", "free some space, then go on with --resume");
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const fs::path& folder, const std::string& configuration,
@@ -105,12 +112,18 @@ void RunFolder::append_metrics(const std::string& json_line) const {
     }
     if (::close(descriptor) != 0 && problem == 0) problem = errno;
   }
-  if (problem != 0) {
-    throw Error(ExitCode::failed,
-                fmt::format("cannot write '{}': {}", metrics().string(),
-                            std::generic_category().message(problem)),
-                "", "free some space, then go on with --resume");
+  if (problem != 0) throw metrics_error(metrics(), problem);
+}
+
+void RunFolder::sync_metrics() const {
+  if (!fs::exists(metrics())) return;
+  const int descriptor = ::open(metrics().c_str(), O_WRONLY | O_CLOEXEC);
+  int problem = descriptor < 0 ? errno : 0;
+  if (descriptor >= 0) {
+    if (::fsync(descriptor) != 0) problem = errno;
+    if (::close(descriptor) != 0 && problem == 0) problem = errno;
   }
+  if (problem != 0) throw metrics_error(metrics(), problem);
 }
 
 void RunFolder::drop_metrics_after(int64_t epoch) const {

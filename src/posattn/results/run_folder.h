@@ -47,6 +47,8 @@ class RunFolder {
 
   // One line, written whole or not at all.
   void append_metrics(const std::string& json_line) const;
+  // Returns when all lines are on the disk, where a power cut does not reach them.
+  void sync_metrics() const;
   // Drops lines after `epoch` and a torn last one, so a resumed file reads as if uninterrupted.
   void drop_metrics_after(int64_t epoch) const;
   void replace_last_metrics(const std::string& json_line) const;

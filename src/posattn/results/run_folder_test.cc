@@ -128,6 +128,17 @@ TEST_F(RunFolderTest, MetricsAfterTheEpochAndATornLineAreDropped) {
   EXPECT_TRUE(folder.metrics_lines().empty());
 }
 
+TEST_F(RunFolderTest, MetricsThatCannotReachTheDiskAreAnError) {
+  const RunFolder folder = take(false);
+  EXPECT_NO_THROW(folder.sync_metrics());  // there are none yet
+  folder.append_metrics("{\"epoch\":1}");
+  EXPECT_NO_THROW(folder.sync_metrics());
+  EXPECT_EQ(text_of(folder.metrics()), "{\"epoch\":1}\n");
+  fs::remove(folder.metrics());
+  fs::create_directory(folder.metrics());
+  EXPECT_THROW(folder.sync_metrics(), Error);
+}
+
 TEST_F(RunFolderTest, AFullDiskLeavesNoHalfLine) {
   const RunFolder folder = take(false);
   folder.append_metrics("{\"epoch\":1}");

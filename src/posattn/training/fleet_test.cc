@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -12,6 +14,7 @@
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
 #include "posattn/model/safetensors.h"
+#include "posattn/training/checkpoint.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 
@@ -197,6 +200,64 @@ TEST_F(FleetTest, AFinishedRunIsNotTrainedAgain) {
   EXPECT_TRUE(fs::exists(outcome.folder / "model.safetensors"));
 }
 
+class LostRecordTest : public FleetTest {
+ protected:
+  // What a power cut left of a finished run: its last checkpoint, but metrics of four epochs only.
+  RunOutcome lose_records() const {
+    RunOutcome whole = train_fleet(runs({0}), options("a")).front();
+    const fs::path metrics = whole.folder / "metrics.jsonl";
+    std::istringstream stream(text_of(metrics));
+    std::string kept, line;
+    for (int epoch = 1; epoch <= 4 && std::getline(stream, line); ++epoch) kept += line + "\n";
+    write_file(metrics, kept);
+    return whole;
+  }
+  static void change_manifest(const fs::path& run, const std::function<void(Manifest&)>& change) {
+    Manifest manifest = manifest_from_json(text_of(run / "manifest.json"), "m");
+    change(manifest);
+    write_file(run / "manifest.json", to_json(manifest));
+  }
+  void expect_measured_again(const RunOutcome& whole) const {
+    const std::string model = text_of(whole.folder / "checkpoint.safetensors");
+    const RunOutcome outcome = train_fleet(runs({0}), options("a", 1, true)).front();
+    EXPECT_EQ(outcome.status, RunStatus::done) << outcome.message;
+    ASSERT_TRUE(outcome.last.has_value());
+    EXPECT_EQ(outcome.last->epoch, 6);
+    EXPECT_EQ(outcome.last->step, whole.last->step);
+    EXPECT_EQ(outcome.last->validation_loss, whole.last->validation_loss);
+    EXPECT_EQ(outcome.last->tests, whole.last->tests);
+    EXPECT_FALSE(outcome.last->tests.empty());
+    EXPECT_TRUE(std::isnan(outcome.last->train_loss));
+    EXPECT_EQ(metrics_of(outcome.folder).size(), 5u);
+    EXPECT_EQ(text_of(outcome.folder / "checkpoint.safetensors"), model);
+    EXPECT_TRUE(fs::exists(outcome.folder / "model.safetensors"));
+    EXPECT_TRUE(train_fleet(runs({0}), options("a", 1, true)).front().already_done);
+  }
+};
+
+TEST_F(LostRecordTest, OfTheLastEpochIsMeasuredAgain) {
+  const RunOutcome whole = lose_records();
+  fs::remove(whole.folder / "model.safetensors");
+  change_manifest(whole.folder, [](Manifest& manifest) {
+    manifest.status = RunStatus::running;
+    manifest.epoch = 0;
+    manifest.final_metrics.clear();
+  });
+  expect_measured_again(whole);
+}
+
+// As versions before this one recorded it.
+TEST_F(LostRecordTest, OfARunCalledDoneIsMeasuredAgain) {
+  const RunOutcome whole = lose_records();
+  change_manifest(whole.folder, [&](Manifest& manifest) {
+    EpochRecord older = *whole.last;
+    older.epoch = 4;
+    older.tests.clear();
+    manifest.final_metrics = to_json(older);
+  });
+  expect_measured_again(whole);
+}
+
 class ExtendedRunTest : public FleetTest {
  protected:
   // Runs whose last epochs fall between validations and tests, so that those at the end are extra.
@@ -321,6 +382,8 @@ TEST_F(FleetTest, AFailedRunIsRecordedAndTheOthersGoOn) {
   EXPECT_EQ(outcomes[0].status, RunStatus::failed);
   EXPECT_THAT(outcomes[0].message, ::testing::HasSubstr("metrics.jsonl"));
   EXPECT_EQ(outcomes[1].status, RunStatus::done);
+  // There is no checkpoint of an epoch whose record may be lost.
+  EXPECT_EQ(load_checkpoint(outcomes[0].folder / "checkpoint.safetensors", runs({0})[0]).epoch, 1);
   fs::remove(metrics);
   const auto resumed = train_fleet(runs({0, 1}), options("a", 1, true));
   EXPECT_EQ(resumed[0].status, RunStatus::done);
@@ -344,6 +407,27 @@ TEST_F(FleetTest, ProgressCountsUpToTheEnd) {
   EXPECT_EQ(seen.back().status, RunStatus::done);
   EXPECT_EQ(seen.back().seconds_left, 0);
   EXPECT_TRUE(seen.back().validation_loss.has_value());
+}
+
+TEST_F(FleetTest, ProgressTellsOfRunsThatAreNotTrained) {
+  const auto first = train_fleet(runs({0, 1}), options("a"));
+  fs::remove(first[1].folder / "model.safetensors");
+  write_file(first[1].folder / "checkpoint.safetensors", "damaged");
+  FleetOptions again = options("a", 1, true);
+  std::vector<RunProgress> seen;
+  again.progress = [&](const RunProgress& progress) { seen.push_back(progress); };
+  const auto outcomes = train_fleet(runs({0, 1}), again);
+  EXPECT_EQ(outcomes[1].status, RunStatus::failed);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].status, RunStatus::done);
+  EXPECT_EQ(seen[0].step, 18);
+  EXPECT_EQ(seen[0].steps, 18);
+  EXPECT_EQ(seen[0].steps_per_second, 0);
+  EXPECT_EQ(seen[0].train_loss, first[0].last->train_loss);
+  EXPECT_EQ(seen[1].run, 1u);
+  EXPECT_EQ(seen[1].status, RunStatus::failed);
+  EXPECT_EQ(seen[1].step, 0);
+  EXPECT_EQ(seen[1].steps, 18);
 }
 
 }  // namespace

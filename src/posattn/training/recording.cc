@@ -17,6 +17,21 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// The record of the epoch that `state` ends, where a power cut took it: what is due after that
+// epoch is measured on the same weights, and a validation that the state remembers is taken from
+// there. What was known during the epoch alone stays lost.
+EpochRecord measured_again(const RunConfig& config, RunState state) {
+  EpochRecord record;
+  record.epoch = state.epoch;
+  record.step = state.optimiser.step;
+  record.train_loss = record.lr = std::numeric_limits<double>::quiet_NaN();
+  record.validation_loss = state.validation_loss;
+  record.seconds = state.seconds;
+  Network network(model_spec(config), NetworkOptions{network_path(config), 1});
+  RunEvaluation(config, 1).evaluate_when_due(network, 1, state, record);
+  return record;
+}
+
 }  // namespace
 
 Recording::Recording(const RunConfig& config, RunFolder& folder, RecordingOptions options)
@@ -24,23 +39,35 @@ Recording::Recording(const RunConfig& config, RunFolder& folder, RecordingOption
   outcome_.config = config;
   outcome_.folder = folder.path();
   if (folder.previous()) outcome_.epoch = folder.previous()->epoch;
+  // Until the data are there those of one length; several lengths may end in smaller batches.
+  steps_per_epoch_ = (config.samples + config.batch - 1) / config.batch;
 }
 
-// A finished run needs nothing; one whose model file is gone is finished again, and one of fewer
-// epochs goes on.
+// A finished run needs nothing; one whose model file or last record is gone is finished again, and
+// one of fewer epochs goes on.
 bool Recording::ended_before() {
   const auto& previous = folder_.previous();
-  if (!previous) return false;
-  const bool done = previous->status == RunStatus::done && previous->epoch >= config_.epochs &&
-                    std::filesystem::exists(folder_.model());
-  if (!done && previous->status != RunStatus::diverged) return false;
+  if (!previous || !has_ended(previous->status)) return false;
+  const bool done = previous->status == RunStatus::done;
+  if (done && (previous->epoch < config_.epochs || !std::filesystem::exists(folder_.model()))) {
+    return false;
+  }
+  std::optional<EpochRecord> last;
+  if (!previous->final_metrics.empty()) {
+    last = epoch_record_from_json(previous->final_metrics, folder_.manifest().string() + ": final");
+  }
+  if (done && (!last || last->epoch != previous->epoch)) return false;
   outcome_.already_done = true;
   outcome_.status = previous->status;
   outcome_.message = previous->message;
-  const std::string& last = previous->final_metrics;
-  if (!last.empty()) {
-    outcome_.last = epoch_record_from_json(last, folder_.manifest().string() + ": final");
+  outcome_.last = last;
+  epoch_ = previous->epoch;
+  if (last && last->epoch > 0) {
+    steps_per_epoch_ = last->step / last->epoch;
+    step_ = first_step_ = last->step;
+    validation_loss_ = last->validation_loss;
   }
+  report(outcome_.status);
   return true;
 }
 
@@ -149,18 +176,28 @@ bool Recording::checkpoint_due() const {
 }
 
 void Recording::checkpoint(const RunState& state) {
-  save_checkpoint(folder_.checkpoint(), config_, state);
+  save(state);
   checkpointed_ = Clock::now();
 }
 
-void Recording::finish(const RunState& state, const std::string& divergence) {
+// Metrics first, so that a power cut never leaves a checkpoint of an epoch without its record.
+void Recording::save(const RunState& state) {
+  folder_.sync_metrics();
   save_checkpoint(folder_.checkpoint(), config_, state);
+}
+
+void Recording::finish(const RunState& state, const std::string& divergence) {
+  const bool done = divergence.empty() && state.epoch >= config_.epochs;
+  if (done && (!outcome_.last || outcome_.last->epoch != state.epoch)) {
+    record_epoch(measured_again(config_, state));
+  }
+  save(state);
   epoch_ = state.epoch;
   step_ = state.optimiser.step;
   outcome_.message = divergence;
   if (!divergence.empty()) {
     outcome_.status = RunStatus::diverged;
-  } else if (state.epoch >= config_.epochs) {
+  } else if (done) {
     save_model(folder_.model(), trained_model(config_, state));
     outcome_.status = RunStatus::done;
   } else {
@@ -175,13 +212,14 @@ void Recording::fail(const std::exception& error) {
   outcome_.message = error.what();
   const auto* known = dynamic_cast<const Error*>(&error);
   if (known != nullptr) outcome_.failure = known->code();
-  if (!started_writing_) return;  // what is there says more than we could
-  try {
-    write_ending();
-  } catch (const std::exception&) {
-    // What kept the run from going on may keep this from being written too; the outcome has it.
+  if (started_writing_) {  // else what is there says more than we could
+    try {
+      write_ending();
+    } catch (const std::exception&) {
+      // What kept the run from going on may keep this from being written too; the outcome has it.
+    }
   }
-  if (began_) report(RunStatus::failed);
+  report(RunStatus::failed);
 }
 
 void Recording::write_ending() {

@@ -23,14 +23,15 @@
 namespace posattn {
 
 // Where one run stands; handed to the progress callback when the run starts, after every epoch and
-// when it ends: its files then say so already.
+// when it ends: its files then say so already. Of a run that had ended before, or that fails before
+// it starts, that is the only word.
 struct RunProgress {
   std::size_t run = 0;  // its place in the fleet's list
   std::string architecture;
   int64_t seed = 0;
   int64_t epoch = 0, epochs = 0;
   int64_t step = 0, steps = 0;
-  double train_loss = 0;                  // of the last epoch; NaN before the first
+  double train_loss = 0;                  // of the last epoch; NaN before the first, or if lost
   std::optional<double> validation_loss;  // the last one measured
   double steps_per_second = 0;            // in this sitting
   double seconds_left = 0;                // of this run
@@ -58,7 +59,7 @@ class Recording {
  public:
   Recording(const RunConfig& config, RunFolder& folder, RecordingOptions options);
 
-  // Whether the run had ended in an earlier sitting; the outcome then says how.
+  // Whether the run had ended in an earlier sitting; the outcome and progress then say how.
   bool ended_before();
 
   // Makes the folder this run's. The state of its checkpoint, or else the first one. Throws
@@ -84,6 +85,7 @@ class Recording {
   using Clock = std::chrono::steady_clock;
 
   void reopen(RunState& state);
+  void save(const RunState& state);
   std::optional<EpochRecord> last_record() const;
   EpochRecord record_of(const std::vector<std::string>& lines, std::size_t index) const;
   void write_ending();

@@ -28,8 +28,8 @@ class DataParallelSteps;
 struct EpochRecord {
   int64_t epoch = 0;      // completed epochs, from 1
   int64_t step = 0;       // completed optimiser steps
-  double train_loss = 0;  // mean of the batch losses during the epoch
-  double lr = 0;          // rate of the epoch's last step
+  double train_loss = 0;  // mean of the batch losses during the epoch; NaN where that was lost
+  double lr = 0;          // rate of the epoch's last step; likewise
   std::optional<double> validation_loss;
   std::vector<Measurement> tests;  // empty where none is due
   double seconds = 0;              // of training so far, over all sittings
