@@ -1,7 +1,11 @@
 #include "posattn/training/fleet_folders.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -41,8 +45,7 @@ void check_start(const RunConfig& config, const std::filesystem::path& folder) {
   start_parameters(config);
 }
 
-std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
-                                    const FleetOptions& options) {
+void check_configs(const std::vector<RunConfig>& configs, const FleetOptions& options) {
   std::set<std::filesystem::path> paths;
   for (const RunConfig& config : configs) {
     validate(config);
@@ -54,15 +57,29 @@ std::vector<RunFolder> take_folders(const std::vector<RunConfig>& configs,
                   "each run once");
     }
   }
-  std::vector<std::string> may_differ = result_neutral_keys();
-  may_differ.emplace_back("epochs");
-  std::vector<RunFolder> folders;
-  folders.reserve(configs.size());
-  for (const RunConfig& config : configs) {
-    folders.emplace_back(folder_of(config, options), to_json(config), may_differ, options.resume);
-    check_epochs(config, folders.back());
+}
+
+// The lock of every folder is held while the fleet trains, and its threads open files meanwhile.
+// Whether the system allows so many shows by trying.
+void check_open_files(std::size_t runs, int threads) {
+  constexpr std::size_t spare = 16;
+  const std::size_t needed = runs + static_cast<std::size_t>(std::max(1, threads)) + spare;
+  std::vector<int> opened;
+  int problem = 0;
+  while (opened.size() < needed && problem == 0) {
+    const int descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) {
+      problem = errno;
+    } else {
+      opened.push_back(descriptor);
+    }
   }
-  return folders;
+  for (const int descriptor : opened) ::close(descriptor);
+  if (problem != EMFILE && problem != ENFILE) return;
+  throw Error(ExitCode::failed,
+              fmt::format("{} runs at once: only {} more files can be open", runs, opened.size()),
+              fmt::format("room for {}", needed),
+              "raise the limit of open files (ulimit -n), or train fewer seeds at once");
 }
 
 }  // namespace
@@ -71,10 +88,27 @@ std::filesystem::path folder_of(const RunConfig& config, const FleetOptions& opt
   return options.folder ? options.folder(config) : run_folder_path(options.out, config);
 }
 
-FleetFolders::FleetFolders(const std::vector<RunConfig>& configs, const FleetOptions& options)
-    : folders_(take_folders(configs, options)) {}
+FleetFolders::FleetFolders(const std::vector<RunConfig>& configs, const FleetOptions& options) {
+  check_configs(configs, options);
+  check_open_files(configs.size(), options.threads);
+  std::vector<std::string> may_differ = result_neutral_keys();
+  may_differ.emplace_back("epochs");
+  folders_.reserve(configs.size());
+  try {
+    for (const RunConfig& config : configs) {
+      folders_.emplace_back(folder_of(config, options), to_json(config), may_differ,
+                            options.resume);
+      check_epochs(config, folders_.back());
+    }
+  } catch (...) {
+    remove_unused();
+    throw;
+  }
+}
 
-FleetFolders::~FleetFolders() {
+FleetFolders::~FleetFolders() { remove_unused(); }
+
+void FleetFolders::remove_unused() const {
   for (const RunFolder& folder : folders_) folder.remove_if_unused();
 }
 

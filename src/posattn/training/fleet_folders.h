@@ -14,7 +14,8 @@ std::filesystem::path folder_of(const RunConfig& config, const FleetOptions& opt
 
 class FleetFolders {
  public:
-  // Throws for an invalid configuration, one that comes twice, and a folder that cannot be taken.
+  // Throws for an invalid configuration, one that comes twice, and a folder that cannot be taken;
+  // folders made until then are removed.
   FleetFolders(const std::vector<RunConfig>& configs, const FleetOptions& options);
   ~FleetFolders();
   FleetFolders(const FleetFolders&) = delete;
@@ -23,6 +24,8 @@ class FleetFolders {
   RunFolder& operator[](std::size_t run) { return folders_[run]; }
 
  private:
+  void remove_unused() const;
+
   std::vector<RunFolder> folders_;
 };
 

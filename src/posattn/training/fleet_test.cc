@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -342,7 +344,8 @@ TEST_F(ExtendedRunTest, WithoutItsLastStateARunIsLeftAsItIs) {
 TEST_F(FleetTest, RefusalsComeBeforeAnythingIsTrained) {
   train_fleet(runs({1}), options("a"));
   EXPECT_THROW(train_fleet(runs({0, 1}), options("a")), Error);
-  EXPECT_FALSE(fs::exists(out("a") / "positional-seed0" / "manifest.json"));
+  EXPECT_FALSE(fs::exists(out("a") / "positional-seed0"));
+  EXPECT_TRUE(fs::exists(out("a") / "positional-seed1" / "model.safetensors"));
   auto other = runs({1});
   other[0].lr = 0.25;
   EXPECT_THROW(train_fleet(other, options("a", 1, true)), Error);
@@ -351,6 +354,25 @@ TEST_F(FleetTest, RefusalsComeBeforeAnythingIsTrained) {
   bad[1].batch = 0;
   EXPECT_THROW(train_fleet(bad, options("c")), Error);
   EXPECT_FALSE(fs::exists(out("c")));
+}
+
+TEST_F(FleetTest, MoreRunsThanFilesMayBeOpenAreRefused) {
+  rlimit old_limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+  const rlimit limit{64, old_limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  std::vector<int64_t> seeds(100);
+  std::iota(seeds.begin(), seeds.end(), 0);
+  try {
+    train_fleet(runs(seeds), options("a"));
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::failed);
+    EXPECT_THAT(error.problem(), ::testing::HasSubstr("100 runs at once"));
+    EXPECT_THAT(error.hint(), ::testing::HasSubstr("ulimit -n"));
+  }
+  setrlimit(RLIMIT_NOFILE, &old_limit);
+  EXPECT_FALSE(fs::exists(out("a")));
 }
 
 TEST_F(FleetTest, ADivergedRunIsRecordedAndTheOthersGoOn) {
