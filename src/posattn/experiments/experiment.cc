@@ -80,8 +80,8 @@ std::string plain_architecture(const RunConfig& config) {
 
 // An experiment's name becomes a folder among what a results folder holds.
 void check_folder_name(const std::string& name, const std::filesystem::path& file) {
-  constexpr std::string_view taken[] = {"runs", "lock", "report.html"};
-  // Beside results.db SQLite keeps results.db-journal and the like.
+  constexpr std::string_view taken[] = {"runs", "lock", "report.html", "shards", "slurm"};
+  // A merge works in .merging; beside results.db SQLite keeps results.db-journal and the like.
   const bool is_taken = name.starts_with('.') || name.starts_with("results.db") ||
                         std::ranges::find(taken, name) != std::end(taken);
   if (!is_plain_line(name)) {

@@ -288,8 +288,9 @@ TEST(Experiment, SeedsHaveABound) {
 }
 
 TEST(Experiment, NameIsNoPartOfAResultsFolder) {
-  for (const char* file : {"runs.toml", "folder/results.db.toml", "results.db-journal.toml",
-                           "results.db.new.toml", "...toml", ".hidden.toml"}) {
+  for (const char* file :
+       {"runs.toml", "folder/results.db.toml", "results.db-journal.toml", "results.db.new.toml",
+        "shards.toml", "slurm.toml", "...toml", ".hidden.toml", ".merging.toml"}) {
     SCOPED_TRACE(file);
     try {
       load_experiment(file);

@@ -145,7 +145,7 @@ bool bring_folder(const fs::path& results, const ShardRun& run) {
     throw Error(ExitCode::data,
                 fmt::format("'{}' has another result than its database", from.string()));
   }
-  const fs::path staging = results / "merging";  // also what a kill leaves
+  const fs::path staging = results / ".merging";  // no experiment's name; also what a kill leaves
   fs::remove_all(staging);
   create_folder(staging / "run");
   take_files(from, staging / "run");

@@ -95,6 +95,14 @@ TEST_F(MergeTest, WhoeverTrainsTheRestMergesFirst) {
   EXPECT_EQ(merge_shards(results()).added, 0);
 }
 
+TEST_F(MergeTest, AnExperimentOfAnyNameKeepsItsFolder) {
+  train(Shard{0, 2});
+  fs::create_directories(results() / "merging");
+  write_file(results() / "merging" / "merging.csv", "results");
+  EXPECT_EQ(merge_shards(results()).folders, 2);
+  EXPECT_EQ(text_of(results() / "merging" / "merging.csv"), "results");
+}
+
 TEST_F(MergeTest, KilledAnywhereItIsRepeated) {
   train(Shard{0, 2});
   train(Shard{1, 2});
@@ -102,12 +110,12 @@ TEST_F(MergeTest, KilledAnywhereItIsRepeated) {
   // Killed when one folder was there and the next half-way, before any result was recorded.
   fs::create_directories(results() / "runs");
   fs::copy(shard_folder(results(), {0, 2}) / "runs" / first, results() / "runs" / first);
-  fs::create_directories(results() / "merging" / "run");
-  write_file(results() / "merging" / "run" / "config.toml", "half");
+  fs::create_directories(results() / ".merging" / "run");
+  write_file(results() / ".merging" / "run" / "config.toml", "half");
   const MergeSummary summary = merge_shards(results());
   EXPECT_EQ(summary.added, 4);
   EXPECT_EQ(summary.folders, 3);
-  EXPECT_FALSE(fs::exists(results() / "merging"));
+  EXPECT_FALSE(fs::exists(results() / ".merging"));
   EXPECT_NE(text_of(results() / "runs" / second / "config.toml"), "half");
   const MergeSummary again = merge_shards(results());
   EXPECT_EQ(again.added, 0);
