@@ -32,6 +32,19 @@ class Gap(CliCase):
         run, = (run for run in found["runs"] if run["run"] == "few/positional-seed0")
         self.assertTrue(math.isclose(run["gap"], bound["measured"]["gap"], rel_tol=1e-6), bound)
 
+    def test_a_run_named_twice_counts_once(self):
+        runs = trained_runs()
+        (self.folder / "link").symlink_to(runs)
+        twice = [runs, runs / "positional-seed0", self.folder / "link"]
+        self.assertEqual(self.run_json("gap", *twice, "--fresh-samples", 200),
+                         self.run_json("gap", runs, "--fresh-samples", 200))
+        for command, key, flags in [("bound", "models", ["--fresh-samples", 200]),
+                                    ("certify", "certificates", ["--steps", 5, "--draws", 50]),
+                                    ("scale", "models", ["--samples", 20])]:
+            with self.subTest(command=command):
+                once = runs / "positional-seed0"
+                self.assertEqual(len(self.run_json(command, once, once, *flags)[key]), 1)
+
     def test_text(self):
         text = self.run_ok("gap", trained_runs(), "--fresh-samples", 200)
         for part in ["4 runs", "Kendall's tau", "path norm", "Jacobian on data", "bound by norms"]:

@@ -14,6 +14,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/named_models.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/report/experiment/bounds_figure.h"
@@ -35,16 +36,14 @@ struct BoundFlags {
 
 std::vector<bounds::BoundReport> reports_of(const BoundFlags& flags) {
   std::vector<bounds::BoundReport> reports;
-  for (const std::string& name : flags.models) {
-    for (const std::filesystem::path& path : find_models(name).models) {
-      bounds::ReportRequest request = flags.request;
-      request.run = settings_beside(path);
-      request.name = request.run ? path.parent_path().string() : path.string();
-      request.threads = thread_count(flags.threads);
-      const Model model = read_model(path, flags.hints);
-      if (request.run) check_settings(path, *request.run, model);
-      reports.push_back(bound_report(model, request));
-    }
+  for (const std::filesystem::path& path : find_named_models(flags.models)) {
+    bounds::ReportRequest request = flags.request;
+    request.run = settings_beside(path);
+    request.name = request.run ? path.parent_path().string() : path.string();
+    request.threads = thread_count(flags.threads);
+    const Model model = read_model(path, flags.hints);
+    if (request.run) check_settings(path, *request.run, model);
+    reports.push_back(bound_report(model, request));
   }
   return reports;
 }

@@ -19,6 +19,7 @@
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/named_models.h"
 #include "posattn/cli/terminal.h"
 
 namespace posattn {
@@ -68,11 +69,9 @@ CertifiedRun read_run(const std::filesystem::path& model) {
 
 std::vector<CertifiedRun> read_runs(const CertifyFlags& flags) {
   std::vector<CertifiedRun> runs;
-  for (const std::string& name : flags.runs) {
-    for (const std::filesystem::path& model : find_models(name).models) {
-      runs.push_back(read_run(model));
-      check_certifiable(runs.back(), flags.options);
-    }
+  for (const std::filesystem::path& model : find_named_models(flags.runs)) {
+    runs.push_back(read_run(model));
+    check_certifiable(runs.back(), flags.options);
   }
   return runs;
 }

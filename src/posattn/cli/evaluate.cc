@@ -8,13 +8,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "posattn/cli/carried_program.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/evaluate_output.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/named_models.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/programs/checking/program_task.h"
 
@@ -146,18 +146,15 @@ ExitCode evaluate_models(const EvaluateFlags& options) {
   }
   ModelTests tests(options, thread_count(options.threads));
   std::vector<std::string> unfinished;
-  std::set<std::filesystem::path> seen;  // what is named twice counts once
-  const auto is_new = [&](const std::filesystem::path& path) {
-    return seen.insert(std::filesystem::weakly_canonical(path)).second;
-  };
+  NamedPaths named;
   for (const std::string& name : options.models) {
     const FoundModels found = find_models(name);
     note_unfinished(name, found);
     for (const std::filesystem::path& run : found.unfinished) {
-      if (is_new(run)) unfinished.push_back(run.string());
+      if (named.add(run)) unfinished.push_back(run.string());
     }
     for (const std::filesystem::path& path : found.models) {
-      if (is_new(path)) tests.add(path);
+      if (named.add(path)) tests.add(path);
     }
   }
   write_output(options.json ? evaluation_json(tests.results(), unfinished)

@@ -12,6 +12,7 @@
 #include "posattn/cli/gap_output.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/named_models.h"
 #include "posattn/cli/terminal.h"
 
 namespace posattn {
@@ -59,10 +60,8 @@ void add_certificates(const std::string& file, std::vector<bounds::GapRun>& runs
 
 ExitCode measure_gaps(const GapFlags& flags) {
   std::vector<bounds::GapRun> runs;
-  for (const std::string& name : flags.runs) {
-    for (const std::filesystem::path& path : find_models(name).models) {
-      runs.push_back(measured_run(path, flags));
-    }
+  for (const std::filesystem::path& path : find_named_models(flags.runs)) {
+    runs.push_back(measured_run(path, flags));
   }
   std::vector<bounds::GapMeasure> measures = bounds::gap_measures();
   if (!flags.certificates.empty()) {

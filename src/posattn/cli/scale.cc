@@ -11,6 +11,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/named_models.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/scale_output.h"
 #include "posattn/cli/terminal.h"
@@ -69,10 +70,8 @@ ExitCode scale_models(const ScaleFlags& flags) {
   refuse_with_standard_output(flags.output, flags.json, "--json");
   const std::vector<double> scales = scales_of(flags);
   std::vector<ScaledModel> models;
-  for (const std::string& name : flags.models) {
-    for (const std::filesystem::path& path : find_models(name).models) {
-      models.push_back(scaled_model(path, scales, flags));
-    }
+  for (const std::filesystem::path& path : find_named_models(flags.models)) {
+    models.push_back(scaled_model(path, scales, flags));
   }
   if (!flags.output.empty()) {
     const std::string figure = scale_figure(models);
