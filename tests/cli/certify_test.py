@@ -1,6 +1,8 @@
 """Certificates of trained runs: what is said, that it repeats, what is refused."""
 
 import json
+import signal
+import time
 import unittest
 
 from support import CliCase, tiny, trained_runs
@@ -43,6 +45,23 @@ class Certify(CliCase):
         self.assertEqual(alone, together[3:])
         self.certify(trained_runs() / "positional-seed0", "--rows", "rows.jsonl")
         self.assertEqual(len((self.folder / "rows.jsonl").read_text().splitlines()), 5)
+
+    def test_an_interrupt_keeps_what_is_done(self):
+        first, second = trained_runs() / "positional-seed0", trained_runs() / "standard-seed0"
+        rows = self.folder / "rows.jsonl"
+        with self.background("certify", first, second, "--steps", 8000, "--draws", 200, "--threads", 1,
+                             "--rows", rows, "--json") as process:
+            deadline = time.monotonic() + 60
+            while not (rows.exists() and rows.read_text()) and time.monotonic() < deadline:
+                self.assertIsNone(process.poll(), "it ended too early")
+                time.sleep(0.002)
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130, errors.decode())
+        self.assertIn("interrupted: 1 of 2 runs are certified\n", errors.decode())
+        found, = json.loads(output)["certificates"]
+        self.assertEqual(found, json.loads(rows.read_text()))
+        self.assertEqual(found["run"], str(first))
 
     def test_refusals(self):
         run = trained_runs() / "positional-seed0"

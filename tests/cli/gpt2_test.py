@@ -70,6 +70,10 @@ class Written(CliCase):
         self.run_error(4, "predict", run, "--input", "long.txt", message=["long.txt:2: 1001 tokens"])
         (self.folder / "other.txt").write_bytes(b"Cat\xff\n")
         self.run_error(4, "predict", run, "--input", "other.txt", message=["other.txt:1", "byte 4", "UTF-8"])
+        self.run_error(4, "predict", run, "--json", stdin=b"", message=["standard input: no text", "one prompt per line"])
+        for flags in [["--format", "csv"], ["--format", "npy"], ["-o", "y.csv"], ["-o", "y.npy"], ["--scores"]]:
+            self.run_error(2, "predict", run, *flags, stdin=PROMPT.encode(),
+                           message=["a model that answers in writing", "text or --json"])
         self.run_error(2, "evaluate", run, "--scales", 1000, message=["prices up to 5000", "003.41"])
 
 

@@ -171,19 +171,18 @@ ExitCode certify_runs(const CertifyFlags& flags) {
     rows.write(documents[r]);
   });
   display.finish();
-  if (stop) {
-    fmt::print(stderr, "interrupted{}\n",
-               flags.rows.empty() ? "" : "; what was done is in " + flags.rows);
-    return ExitCode::interrupted;
-  }
-  if (flags.json) {
-    write_output(nlohmann::ordered_json{{"certificates", documents}}.dump(2) + "\n");
-    return ExitCode::done;
-  }
+  nlohmann::ordered_json there = nlohmann::ordered_json::array();
+  std::string text;
   for (size_t r = 0; r < runs.size(); ++r) {
-    write_output((r > 0 ? "\n" : "") + certificate_text(runs[r], flags.options, *certificates[r]));
+    if (!certificates[r]) continue;
+    there.push_back(documents[r]);
+    text += (text.empty() ? "" : "\n") + certificate_text(runs[r], flags.options, *certificates[r]);
   }
-  return ExitCode::done;
+  write_output(flags.json ? nlohmann::ordered_json{{"certificates", there}}.dump(2) + "\n" : text);
+  if (there.size() == runs.size()) return ExitCode::done;  // an interrupt came too late to matter
+  flush_output();
+  fmt::print(stderr, "interrupted: {} of {} runs are certified\n", there.size(), runs.size());
+  return ExitCode::interrupted;
 }
 
 }  // namespace

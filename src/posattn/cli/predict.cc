@@ -122,17 +122,18 @@ Answers answer(const Model& model, ReadSamples input, const std::string& name, b
 
 // A line of text in, a line of text out.
 ExitCode predict_text(const PredictFlags& options, const Model& model) {
-  if (options.scores || wanted_format(options) == "npy") {
-    throw Error(ExitCode::usage, "--scores and NPY for a model that answers in writing",
+  if (!wanted_format(options).empty()) {
+    throw Error(ExitCode::usage, "--scores, CSV or NPY for a model that answers in writing",
                 "text or --json", "leave them out");
   }
   constexpr uint64_t most_bytes = uint64_t{1} << 30;
   const std::string text = options.input == "-"
                                ? std::string(std::istreambuf_iterator<char>(std::cin), {})
                                : read_text_file(options.input, most_bytes);
+  const std::string name = options.input == "-" ? "standard input" : options.input;
+  if (text.empty()) throw Error(ExitCode::data, name + ": no text", "one prompt per line");
   Answers answers;
-  answers.texts = answers_to(model, text, options.input == "-" ? "standard input" : options.input,
-                             thread_count(options.threads));
+  answers.texts = answers_to(model, text, name, thread_count(options.threads));
   for (std::string_view rest = text; answers.lines.size() < answers.texts.size();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     answers.lines.emplace_back(rest.substr(0, end));
