@@ -178,6 +178,25 @@ class Compare(CliCase):
         self.assertEqual({point["p_value"] for point in self.run_json(
             "compare", self.small, "--results", equal)["paired"]}, {None})
 
+    def test_names_what_is_missing(self):
+        complete = self.run_ok("compare", self.small, "--results", self.results)
+        self.assertNotIn("missing", complete)
+        self.assertEqual(self.run_json("compare", self.small, "--results", self.results)["missing"], [])
+        fewer = self.copy_of_results("DELETE FROM runs WHERE key LIKE 'sort-standard-%' "
+                                     "OR key LIKE 'sort-positional-seed3-%'")
+        text = self.run_ok("compare", self.small, "--results", fewer, "--with", self.results)
+        self.assertIn("4 of their 16 test points cannot be compared", " ".join(text.split()))
+        self.assertIn("7 of 24 runs are missing", text)
+        self.assertIn("\n  sort, positional: 1 of 6 runs\n  sort, standard: 6 runs\n", text)
+        self.assertRegex(text, r"To train them: posattn reproduce \S+small.toml --results ")
+        failed = self.copy_of_results("UPDATE runs SET status = 'failed', message = 'disk full' "
+                                      "WHERE key LIKE 'sort-positional-seed3-%'")
+        self.assertIn("sort, positional: 1 of 6 runs [1 failed: disk full]",
+                      self.run_ok("compare", self.small, "--results", failed))
+        missing = self.run_json("compare", self.small, "--results", failed)["missing"]
+        self.assertEqual(missing, [{"task": "sort", "line": "positional", "x": None, "runs": 6,
+                                    "missing": 1, "failed": 1, "failure": "disk full"}])
+
     def test_with_itself_everything_agrees(self):
         text = self.run_ok("compare", self.small, "--results", self.results, "--with", self.results)
         self.assert_readable("\n".join(line for line in text.splitlines() if "posattn" not in line))

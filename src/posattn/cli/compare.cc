@@ -28,9 +28,10 @@ struct CompareFlags {
   std::string precision, weights;
 };
 
-// What reproduces the experiment as it is meant here, to paste.
-std::string reproduce_command(const CompareFlags& options, const std::string& folder) {
-  std::vector<std::string> words = {"posattn", "reproduce", options.experiment};
+// The command about the experiment as it is meant here, to paste.
+std::string posattn_command(const std::string& command, const CompareFlags& options,
+                            const std::string& folder) {
+  std::vector<std::string> words = {"posattn", command, options.experiment};
   if (options.quick) words.emplace_back("--quick");
   if (options.epochs) words.insert(words.end(), {"--epochs", std::to_string(*options.epochs)});
   if (!options.precision.empty()) words.insert(words.end(), {"--precision", options.precision});
@@ -39,15 +40,17 @@ std::string reproduce_command(const CompareFlags& options, const std::string& fo
   return shell_command(words);
 }
 
+ResultsDatabase read_results(const std::string& folder) {
+  return open_results(folder, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+}
+
 std::vector<Curve> read_curves(const Experiment& experiment, const std::string& folder,
-                               const CompareFlags& options) {
-  const ResultsDatabase database =
-      open_results(folder, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+                               const ResultsDatabase& database, const CompareFlags& options) {
   std::vector<Curve> curves = curves_of(experiment, database);
   if (curves.empty()) {
     throw Error(ExitCode::data,
                 fmt::format("no results of {} in '{}'", experiment.output_name, folder),
-                "a finished run", reproduce_command(options, folder));
+                "a finished run", posattn_command("reproduce", options, folder));
   }
   if (options.split == "test") {
     std::erase_if(curves, [](const Curve& curve) { return curve.split != Split::test; });
@@ -67,9 +70,11 @@ std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Comp
   if (!has_results(options.with)) {
     throw Error(ExitCode::data, fmt::format("there are no results in '{}'", options.with),
                 "a folder with results of posattn reproduce",
-                fmt::format("check --with, or run {}", reproduce_command(options, options.with)));
+                fmt::format("check --with, or run {}",
+                            posattn_command("reproduce", options, options.with)));
   }
-  const std::vector<Curve> curves = read_curves(experiment, options.with, options);
+  const std::vector<Curve> curves =
+      read_curves(experiment, options.with, read_results(options.with), options);
   for (PointSummary& point : summarise(experiment, curves)) {
     points.push_back({std::move(point), ""});
   }
@@ -83,19 +88,35 @@ Experiment asked_experiment(const CompareFlags& options) {
                                               .weights = options.weights});
 }
 
+// Runs in fp32 and in tf32 lie in folders of their own: the command that shows those which are not
+// shown, where there are any.
+std::string other_precision(CompareFlags options, const Experiment& shown) {
+  options.precision = options.precision == "tf32" ? "fp32" : "tf32";
+  const Experiment other = asked_experiment(options);
+  const std::filesystem::path folder = std::filesystem::path(options.results) / other.output_name;
+  if (other.output_name == shown.output_name || !std::filesystem::exists(folder)) return "";
+  return posattn_command("compare", options, options.results);
+}
+
 ExitCode compare_experiment(CompareFlags options) {
   if (options.precision.empty()) {
     options.precision = precision_to_read(asked_experiment(options), options.results);
   }
   const Experiment experiment = asked_experiment(options);
-  ComparedExperiment compared{.experiment = experiment,
-                              .whole_epochs = load_experiment(options.experiment).settings.epochs,
-                              .results = options.results,
-                              .published = options.with.empty(),
-                              .curves = read_curves(experiment, options.results, options),
-                              .theirs = read_theirs(experiment, options),
-                              .comparison = {},
-                              .paired = {}};
+  const ResultsDatabase database = read_results(options.results);
+  ComparedExperiment compared{
+      .experiment = experiment,
+      .whole_epochs = load_experiment(options.experiment).settings.epochs,
+      .results = options.results,
+      .published = options.with.empty(),
+      .curves = read_curves(experiment, options.results, database, options),
+      .theirs = read_theirs(experiment, options),
+      .comparison = {},
+      .paired = {},
+      .missing =
+          missing_runs(experiment, [&](const std::string& key) { return database.find(key); }),
+      .reproduce = posattn_command("reproduce", options, options.results),
+      .other_precision = other_precision(options, experiment)};
   compared.comparison = compare(summarise(experiment, compared.curves), compared.theirs,
                                 options.with.empty() ? "the published results" : options.with);
   if (experiment.lines.size() >= 2) {

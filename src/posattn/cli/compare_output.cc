@@ -124,8 +124,16 @@ std::string growth_note(const ComparedExperiment& compared, const Curve& curve) 
   return note;
 }
 
+// Baselines are measured, not trained: none of their runs can be missing.
+bool is_baseline(const Experiment& experiment, const std::string& line) {
+  return std::ranges::any_of(experiment.lines, [&](const ExperimentLine& known) {
+    return known.is_baseline && known.name == line;
+  });
+}
+
 // Of all runs behind the curve. Where x is that of a test each of them is in every point.
 std::string missing_note(const Experiment& experiment, const Curve& curve) {
+  if (is_baseline(experiment, curve.line)) return "";
   auto all = static_cast<int64_t>(experiment.seeds.size());
   int64_t there = 0, diverged = 0;
   if (!experiment.axis.is_tested()) {
@@ -201,6 +209,54 @@ std::string paired_table(const ComparedExperiment& compared, const std::string& 
          table.to_string();
 }
 
+// "5000 (10 runs)", "1 of 6 runs [1 failed: disk full]"
+std::string missing_text(const MissingRuns& place) {
+  const std::string count = place.missing == place.runs
+                                ? fmt::format("{} run{}", place.runs, place.runs == 1 ? "" : "s")
+                                : fmt::format("{} of {} runs", place.missing, place.runs);
+  std::string text = place.x ? fmt::format("{} ({})", *place.x, count) : count;
+  if (place.failed > 0) text += fmt::format(" [{} failed: {}]", place.failed, place.failure);
+  return text;
+}
+
+// A line for each task and line: "sort, standard: samples = 5000 (10 runs), 50000 (7 of 10 runs)".
+std::string missing_list(const ComparedExperiment& compared) {
+  const ExperimentAxis& axis = compared.experiment.axis;
+  std::vector<std::pair<std::string, std::vector<std::string>>> lines;
+  for (const MissingRuns& place : compared.missing) {
+    const std::string name = place.task + ", " + place.line;
+    auto at = std::ranges::find(lines, name, [](const auto& line) { return line.first; });
+    if (at == lines.end()) at = lines.insert(at, {name, {}});
+    at->second.push_back(missing_text(place));
+  }
+  std::string list;
+  for (const auto& [name, places] : lines) {
+    list += "  " +
+            wrapped(fmt::format("{}: {}{}", name, axis.is_tested() ? "" : axis.name() + " = ",
+                                fmt::join(places, ", ")),
+                    page_columns - 2, 4) +
+            "\n";
+  }
+  return list;
+}
+
+// What there is nothing to show of, and the commands that change that.
+std::string missing_part(const ComparedExperiment& compared) {
+  std::string text;
+  if (!compared.missing.empty()) {
+    int64_t missing = 0;
+    for (const MissingRuns& place : compared.missing) missing += place.missing;
+    text += fmt::format("\n{} of {} runs are missing in {}:\n", missing,
+                        runs_of(compared.experiment).size(), compared.results);
+    text += missing_list(compared);
+    text += fmt::format("To train them: {}\n", compared.reproduce);
+  }
+  if (!compared.other_precision.empty()) {
+    text += fmt::format("\nThere are runs of another precision: {}\n", compared.other_precision);
+  }
+  return text;
+}
+
 std::string verdict(const ComparedExperiment& compared) {
   const Comparison& comparison = compared.comparison;
   std::string text;
@@ -232,6 +288,11 @@ std::string verdict(const ComparedExperiment& compared) {
         : is_reduced(compared) ? ": reduced"
                                : ": less than 90 %",
         closer_counts("their", comparison.within_factor, comparison.in_quantiles)));
+  }
+  if (comparison.without_ours > 0) {
+    text += paragraph(
+        fmt::format("{} of their {} test points cannot be compared: no run of ours is there.",
+                    comparison.without_ours, comparison.points + comparison.without_ours));
   }
   const int64_t epochs = compared.experiment.settings.epochs;
   if (compared.published && !comparison.agrees() && epochs < compared.whole_epochs) {
@@ -319,7 +380,7 @@ std::string comparison_text(const ComparedExperiment& compared) {
     }
     text += paired_table(compared, task);
   }
-  return text + "\n" + verdict(compared);
+  return text + "\n" + verdict(compared) + missing_part(compared);
 }
 
 std::string comparison_json(const ComparedExperiment& compared) {
@@ -336,6 +397,16 @@ std::string comparison_json(const ComparedExperiment& compared) {
                       {"statistic", point.test.statistic},
                       {"p_value", point.test.p_value}});
   }
+  Json missing = Json::array();
+  for (const MissingRuns& place : compared.missing) {
+    missing.push_back({{"task", place.task},
+                       {"line", place.line},
+                       {"x", place.x ? Json(*place.x) : Json()},
+                       {"runs", place.runs},
+                       {"missing", place.missing},
+                       {"failed", place.failed},
+                       {"failure", place.failure}});
+  }
   const Json document = {{"experiment", compared.experiment.name},
                          {"reduction", compared.experiment.reduction},
                          {"results", compared.results},
@@ -346,6 +417,8 @@ std::string comparison_json(const ComparedExperiment& compared) {
                          {"within_factor", comparison.within_factor},
                          {"in_quantiles", comparison.in_quantiles},
                          {"agrees", comparison.agrees()},
+                         {"without_ours", comparison.without_ours},
+                         {"missing", missing},
                          {"curves", curves},
                          {"paired", paired},
                          {"only_ours", comparison.only_ours},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "posattn/experiments/comparison.h"
+#include "posattn/experiments/missing_runs.h"
 
 namespace posattn {
 
@@ -17,6 +18,9 @@ struct ComparedExperiment {
   std::vector<PublishedPoint> theirs;  // what they are compared with
   Comparison comparison;               // of both
   std::vector<PairedPoint> paired;     // the experiment's first two lines
+  std::vector<MissingRuns> missing;    // of ours
+  std::string reproduce;               // the command that trains these
+  std::string other_precision;         // the command that compares those in tf32 or fp32; or ""
 };
 
 std::string comparison_text(const ComparedExperiment& compared);

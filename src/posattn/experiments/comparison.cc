@@ -129,6 +129,11 @@ Comparison compare(const std::vector<PointSummary>& ours, const std::vector<Publ
     comparison.within_factor += curve.within_factor;
     comparison.in_quantiles += curve.in_quantiles;
   }
+  comparison.without_ours = std::ranges::count_if(theirs,
+                                                  [](const PublishedPoint& published) {
+                                                    return published.point.split == Split::test;
+                                                  }) -
+                            comparison.points;
   comparison.only_ours = not_compared(ours, compared);
   comparison.only_theirs = not_compared(summaries_of(theirs), compared);
   return comparison;

@@ -37,6 +37,7 @@ struct Comparison {
   std::vector<ComparedCurve> curves;                // those with a point, in our order
   int64_t points = 0, agreeing = 0;                 // test split, like the next
   int64_t within_factor = 0, in_quantiles = 0;      // points
+  int64_t without_ours = 0;                         // of theirs, likewise: we have no run there
   std::vector<std::string> only_ours, only_theirs;  // "task, line": nothing to compare with
   // At least 90 % of the test points; also where there are none (`points` tells).
   bool agrees() const;
