@@ -18,10 +18,7 @@ void write_error_stream(const std::string& text) {
 
 std::string grid_line(const GridProgress& progress, bool bar, bool steps) {
   std::string text = "  ";
-  if (bar && progress.steps > 0) {
-    text += progress_bar(static_cast<double>(progress.step) / static_cast<double>(progress.steps)) +
-            "  ";
-  }
+  if (bar && progress.steps > 0) text += progress_bar(progress.fraction) + "  ";
   text += fmt::format("{}/{} runs", progress.ended, progress.runs);
   if (steps) text += fmt::format("  {}/{} steps", progress.step, progress.steps);
   const double rate = progress.steps_per_second;
