@@ -15,9 +15,17 @@ __device__ inline char* dynamic_shared() {
   return reinterpret_cast<char*>(posattn_dynamic_shared);
 }
 
-// Rounds to nearest at tf32's ten bits (ties away); the tensor core ignores the bits below.
+// max(x, 0) that keeps a NaN, so that it reaches the loss and is seen; fmaxf would make it 0.
+__device__ inline float relu(float x) {
+  float y;
+  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Rounds to nearest at tf32's ten bits (ties away); the tensor core ignores the bits below. A NaN
+// stays one: that of the GPU, 0x7fffffff, would become -0 without the minimum.
 __device__ inline float round_to_tf32(float x) {
-  return __uint_as_float(__float_as_uint(x) + 0x1000u);
+  return __int_as_float(min(__float_as_int(x), 0x7fffefff) + 0x1000);
 }
 // x without the bits that tf32 ignores; x - tf32_part(x) is exact.
 __device__ inline float tf32_part(float x) {

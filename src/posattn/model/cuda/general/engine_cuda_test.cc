@@ -147,7 +147,8 @@ TEST(GeneralEngine, TakesTokenModelsThatHearEverything) {
   check_token_model(spec);
 }
 
-// Deep enough for gradients whose places later layers take again while work aside may read them.
+// Deep enough for gradients whose places later layers take again while work aside may read them,
+// and for those of an MLP's inner maps.
 TEST(GeneralEngine, KeepsWhatWorkAsideReads) {
   FleetShape shape;
   shape.batch = 5;
@@ -159,7 +160,7 @@ TEST(GeneralEngine, KeepsWhatWorkAsideReads) {
         spec.real_nodes = 3;
         spec.width = spec.mlp_width = 8;
         spec.depth = 5;
-        spec.mlp_depth = 3;
+        spec.mlp_depth = 3 + when;
         spec.join = join;
         spec.normalisation = static_cast<Normalisation>(when);
         shape.spec = resolve(spec);

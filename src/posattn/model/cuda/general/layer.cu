@@ -64,7 +64,7 @@ void GeneralStep::backward_mlp(int layer, Rows<float> dout, Rows<float> din, con
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const MlpBlock& mlp = plan_.layers[layer].mlp;
   for (std::size_t k = mlp.maps.size() - 1; k > 0; --k) {
-    const Rows<float> dhidden = rows_at(layout_.gradients(layer).hidden[k % 2], spec_.mlp_width);
+    const Rows<float> dhidden = rows_at(layout_.gradients(layer).hidden[k - 1], spec_.mlp_width);
     Product slope;
     slope.curve = curve_of(mlp.activation);
     slope.slope_at = rows_at(l.maps[k - 1], spec_.mlp_width);

@@ -40,8 +40,8 @@ GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t 
   for (int64_t& offset : djoined) offset = take(rows * joined_columns);
   for (LayerGradients& gradient : of_layer) {
     if (added) gradient.mlp_input = take_rows(width);
-    gradient.hidden[0] = take(rows * spec.mlp_width);
-    gradient.hidden[1] = spec.mlp_depth > 2 ? take(rows * spec.mlp_width) : gradient.hidden[0];
+    gradient.hidden.resize(spec.mlp_depth - 1);
+    for (int64_t& offset : gradient.hidden) offset = take(rows * spec.mlp_width);
     gradient.mixed = take(rows * width);
   }
   norm_terms = spec.normalisation == Normalisation::none ? 0 : take(rows * width);

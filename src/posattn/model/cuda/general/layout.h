@@ -63,11 +63,11 @@ struct GeneralLayout {
   bool added;
   View dx(int layer) const { return {djoined[layer % 3], joined_columns}; }
   struct LayerGradients {
-    View mlp_input;     // added: of what the MLP reads, then of x + o
-    int64_t hidden[2];  // [R, mlp_width]
-    int64_t mixed;      // [R, d]
-    View value;         // [R, d]
-    int64_t query_key;  // of one chunk, or of the fused source
+    View mlp_input;               // added: of what the MLP reads, then of x + o
+    std::vector<int64_t> hidden;  // [R, mlp_width], of each map but the first
+    int64_t mixed;                // [R, d]
+    View value;                   // [R, d]
+    int64_t query_key;            // of one chunk, or of the fused source
   };
   LayerGradients of_layer[2];
   const LayerGradients& gradients(int layer) const { return of_layer[layer % 2]; }

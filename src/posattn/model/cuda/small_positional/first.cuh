@@ -119,7 +119,7 @@ struct alignas(16) FirstLayer {
               left[1].part[1] & 0xffffu, right.part[0] | right.part[1] << 16, right.part[0]);
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        u[e] = fmaxf(u[e] * narrowing.factor + (s < 8 ? c[e] : ninth[e >> 1]), 0);
+        u[e] = relu(u[e] * narrowing.factor + (s < 8 ? c[e] : ninth[e >> 1]));
       store_own<exact>(tile.words[0] + q * row_tile_words, own, u);
     }
     return {narrowing.exponent, bound * narrowing.factor};

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(threads, forward_blocks<exact>) forward_layer(
           float u[4];
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
-            u[e] = fmaxf(products[e] * narrowing.factor + c[e >> 1], 0);
+            u[e] = relu(products[e] * narrowing.factor + c[e >> 1]);
             most = fmaxf(most, u[e]);
           }
           store_own<exact>(out->words[0] + row_tile_of(s, self) * row_tile_words, own, u);

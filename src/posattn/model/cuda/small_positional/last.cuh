@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(threads, 1) last_layer(FusedLayer layer) {
           [&](int s, const float(&products)[4]) {
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
-              r[s][e] = fmaxf(products[e] * down + (e < 2 ? constant.x : constant.y), 0);
+              r[s][e] = relu(products[e] * down + (e < 2 ? constant.x : constant.y));
             }
           });
       error_range = finish_forward(r, target, shared.decoder, shared.errors, scratch.parts,

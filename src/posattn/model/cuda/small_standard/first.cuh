@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(tile_threads, 2)
 #pragma unroll
     for (int i = 0; i < N; ++i) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) u[i][e] = fmaxf(u[i][e], 0.0f);
+      for (int e = 0; e < 4; ++e) u[i][e] = relu(u[i][e]);
       store_node<exact>(layer.output + index * tile_floats<N>, i, warp, lane, u[i]);
     }
   }

@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(tile_threads, 1) forward_layer(Step step, Laye
 #pragma unroll
     for (int i = 0; i < N; ++i) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) u[0][i][e] = fmaxf(u[0][i][e], 0.0f);
+      for (int e = 0; e < 4; ++e) u[0][i][e] = relu(u[0][i][e]);
     }
     if constexpr (last) {
       output_layer<N>(u[0], step, place, tile, output_shared, sums, warp, lane);

@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(tile_threads, 2)
     for (int i = 0; i < N; ++i) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        u[i][e] = fmaxf(u[i][e], 0.0f);
+        u[i][e] = relu(u[i][e]);
         most = fmaxf(most, u[i][e]);
       }
     }

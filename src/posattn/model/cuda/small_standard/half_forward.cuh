@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(threads, last ? 1 : 2) data_forward_layer(Data
             float u[4];
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
-              u[e] = fmaxf(products[e] * narrowing.factor + c[e >> 1], 0);
+              u[e] = relu(products[e] * narrowing.factor + c[e >> 1]);
               most = fmaxf(most, u[e]);
             }
             store_own<false>(out->words[0] + row_tile_of(s, self) * row_tile_words, own, u);
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(threads, last ? 1 : 2) data_forward_layer(Data
           [&](int s, const float(&products)[4]) {
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
-              r[s][e] = fmaxf(products[e] * down + (e < 2 ? constant.x : constant.y), 0);
+              r[s][e] = relu(products[e] * down + (e < 2 ? constant.x : constant.y));
             }
           });
       const Range error_range = finish_forward(r, target, output.decoder, shared.errors,

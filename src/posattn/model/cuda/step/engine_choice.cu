@@ -72,9 +72,9 @@ EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
                 "a smaller model, or a GPU with more", hint);
   }
   throw Error(ExitCode::configuration, "path 'folded' on the GPU for a model of this shape",
-              "attention from positions, or from data (with RoPE in tf32 alone); up to 65 nodes, "
-              "widths up to "
-              "128 and 4 heads; two linear maps in the MLP, one input and one output number per "
+              "attention from positions, or from data (with RoPE in tf32 alone); up to 65 nodes "
+              "(80 at width 64 with two heads), widths up to 128 and 4 heads; two linear maps in "
+              "the MLP, one input and one output number per "
               "node",
               hint);
 }

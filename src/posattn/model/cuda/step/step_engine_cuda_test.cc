@@ -12,6 +12,7 @@
 #include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
 #include "posattn/model/perturbed_specs_test.h"
+#include "posattn/model/tensor_names.h"
 
 namespace posattn::cuda {
 namespace {
@@ -117,6 +118,35 @@ TEST(StepEngines, ModelsWithoutBiasesTakeTheFusedOnes) {
   EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-standard");
   shape.spec = spec_of("homogeneous", 32, 2);
   EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-large");
+}
+
+// Where a weight is NaN, no ReLU, rounding or maximum may make a number of it: that a run diverged
+// is seen by its loss.
+TEST(StepEngines, ANanReachesTheLoss) {
+  for (const char* preset : {"positional", "standard"}) {
+    for (const int nodes : {2, 8, 9}) {
+      FleetShape shape{.spec = spec_of(preset, 64, 2, nodes), .batch = 3};
+      for (const Precision precision : {Precision::fp32, Precision::tf32}) {
+        shape.precision = precision;
+        for (const Engine& engine : engines) {
+          const bool supports = engine.make == make_fused_medium
+                                    ? fused_medium_supports(shape.spec, precision)
+                                    : engine.supports(shape.spec);
+          if (!supports) continue;
+          SCOPED_TRACE(std::string(engine.name) + " " + preset + " " + std::to_string(nodes) +
+                       (precision == Precision::tf32 ? " tf32" : " fp32"));
+          testing::EngineSlot slot = testing::random_slot(shape.spec, 7, 3, nodes);
+          const auto loss = [&] {
+            return testing::run_engine(*engine.make(shape), shape, {slot})[0].loss;
+          };
+          EXPECT_TRUE(std::isfinite(loss()));
+          slot.parameters[names::of_layer(0, names::mlp_map(0)) + ".bias"][5] =
+              std::numeric_limits<float>::quiet_NaN();
+          EXPECT_TRUE(std::isnan(loss()));
+        }
+      }
+    }
+  }
 }
 
 TEST(StepEngines, RoutedModelsAreRefusedInWords) {

@@ -3,13 +3,21 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace posattn::cuda {
 
 inline char* dynamic_shared() { return emulator::dynamic_shared(); }
 
-inline float round_to_tf32(float x) { return __uint_as_float(__float_as_uint(x) + 0x1000u); }
+inline float relu(float x) { return x < 0 ? 0 : x; }
+
+// The GPU has one NaN, the host several.
+inline float round_to_tf32(float x) {
+  const uint32_t bits = std::isnan(x) ? 0x7fffffffu : __float_as_uint(x);
+  const bool negative = (bits & 0x80000000u) != 0;
+  return __uint_as_float((negative ? bits : std::min(bits, 0x7fffefffu)) + 0x1000u);
+}
 inline float tf32_part(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }
 
 // To the next float towards zero: as the tensor core ends its sums.
