@@ -24,7 +24,7 @@ struct Machine {
 
 Machine find_machine();
 
-// "posattn 0.1.0 · CPU, 2 threads · OpenBLAS (pthread, SkylakeX kernels) · no CUDA (not built)";
+// "posattn 0.2.0 · CPU, 2 threads · OpenBLAS (pthread, SkylakeX kernels) · no CUDA (not built)";
 // `device`: the one used, "cpu" or "cuda".
 std::string machine_line(const Machine& machine, int threads, const std::string& device);
 
