@@ -37,20 +37,26 @@ struct WaveRun {
   Clock::time_point checkpointed;
 };
 
+// `progress` is held while options.progress is called.
+RecordingOptions recording_options(const FolderRun& run, const FleetOptions& options,
+                                   std::mutex& progress) {
+  RecordingOptions recording;
+  recording.command_line = options.command_line;
+  recording.engine = {{"path", run.config->path}, {"device", "cuda"}};
+  recording.progress = [&options, &progress, place = run.place](RunProgress state) {
+    state.run = place;
+    const std::lock_guard lock(progress);
+    if (options.progress) options.progress(state);
+  };
+  return recording;
+}
+
 class Wave {
  public:
   Wave(const std::vector<FolderRun>& runs, const FleetOptions& options, std::mutex& progress)
       : options_(options) {
     for (const FolderRun& run : runs) {
-      RecordingOptions recording;
-      recording.command_line = options.command_line;
-      recording.engine = {{"path", run.config->path}, {"device", "cuda"}};
-      recording.progress = [&options, &progress, place = run.place](RunProgress state) {
-        state.run = place;
-        const std::lock_guard lock(progress);
-        if (options.progress) options.progress(state);
-      };
-      runs_.push_back(std::make_unique<WaveRun>(run, std::move(recording)));
+      runs_.push_back(std::make_unique<WaveRun>(run, recording_options(run, options, progress)));
     }
   }
 
@@ -224,11 +230,11 @@ std::string gigabytes(int64_t bytes) {
 }
 
 // Groups of runs that may share a fleet, in the order of their first runs.
-std::vector<std::vector<std::size_t>> group(const std::vector<const RunConfig*>& configs) {
+std::vector<std::vector<std::size_t>> group(const std::vector<PlannedRun>& planned) {
   std::vector<std::vector<std::size_t>> groups;
-  for (std::size_t run = 0; run < configs.size(); ++run) {
+  for (std::size_t run = 0; run < planned.size(); ++run) {
     const auto found = std::ranges::find_if(groups, [&](const std::vector<std::size_t>& known) {
-      return DeviceFleet::compatible(*configs[known.front()], *configs[run]);
+      return DeviceFleet::compatible(*planned[known.front()].config, *planned[run].config);
     });
     if (found == groups.end()) {
       groups.push_back({run});
@@ -242,21 +248,27 @@ std::vector<std::vector<std::size_t>> group(const std::vector<const RunConfig*>&
 // So many runs keep a GPU nearly as busy as any number does.
 constexpr std::size_t busy_runs = 32;
 
-int64_t samples_trained(const RunConfig& config) { return config.epochs * config.samples; }
+int64_t samples_left(const PlannedRun& run) {
+  return (run.config->epochs - run.epoch) * run.config->samples;
+}
 
 // Each group in parts of runs that end at about the same time, the longest first: in lockstep, runs
-// that have ended leave the GPU to the few that have not. Lengths with few runs share a part.
+// that have ended leave the GPU to the few that have not. Lengths with few runs share a part, and
+// the last few ride along with longer ones.
 std::vector<std::vector<std::size_t>> by_length(const std::vector<std::vector<std::size_t>>& groups,
-                                                const std::vector<const RunConfig*>& configs) {
-  const auto length = [&](std::size_t run) { return samples_trained(*configs[run]); };
+                                                const std::vector<PlannedRun>& planned) {
+  const auto length = [&](std::size_t run) { return samples_left(planned[run]); };
   std::vector<std::vector<std::size_t>> parts;
   for (std::vector<std::size_t> runs : groups) {
     std::ranges::stable_sort(runs, std::ranges::greater(), length);
     parts.emplace_back();
-    for (const std::size_t run : runs) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
       const std::vector<std::size_t>& part = parts.back();
-      if (part.size() >= busy_runs && length(run) != length(part.back())) parts.emplace_back();
-      parts.back().push_back(run);
+      const bool many_left = runs.size() - i >= busy_runs;
+      if (part.size() >= busy_runs && many_left && length(runs[i]) != length(part.back())) {
+        parts.emplace_back();
+      }
+      parts.back().push_back(runs[i]);
     }
   }
   return parts;
@@ -278,16 +290,16 @@ std::vector<std::vector<std::size_t>> split(const std::vector<std::size_t>& runs
 }  // namespace
 
 std::vector<std::vector<std::size_t>> plan_waves(
-    const std::vector<const RunConfig*>& configs, int64_t bytes_free,
+    const std::vector<PlannedRun>& planned, int64_t bytes_free,
     const std::function<void(const std::string&)>& notice) {
   const int64_t budget = bytes_free / 10 * 9;  // allocations are rounded up, and graphs take some
   const auto needed = [&](const std::vector<std::size_t>& runs) {
     std::vector<RunConfig> chosen;
-    for (const std::size_t run : runs) chosen.push_back(*configs[run]);
+    for (const std::size_t run : runs) chosen.push_back(*planned[run].config);
     return DeviceFleet::bytes_needed(chosen);
   };
   std::vector<std::vector<std::size_t>> waves;
-  for (const std::vector<std::size_t>& runs : by_length(group(configs), configs)) {
+  for (const std::vector<std::size_t>& runs : by_length(group(planned), planned)) {
     const auto fit = [&](std::size_t size) {
       return std::ranges::all_of(split(runs, size), [&](const std::vector<std::size_t>& part) {
         return needed(part) <= budget;
@@ -298,7 +310,7 @@ std::vector<std::vector<std::size_t>> plan_waves(
       if (size == 1) {
         throw Error(ExitCode::device,
                     fmt::format("one run of architecture '{}' needs {} of GPU memory, {} are free",
-                                configs[runs.front()]->architecture,
+                                planned[runs.front()].config->architecture,
                                 gigabytes(needed({runs.front()})), gigabytes(bytes_free)),
                     "",
                     "lower batch or samples, end other programs on this GPU, or use "
@@ -321,13 +333,15 @@ std::vector<std::vector<std::size_t>> plan_waves(
 void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& options,
                      std::vector<RunOutcome>& outcomes) {
   std::vector<FolderRun> to_train;
-  std::vector<const RunConfig*> configs;
+  std::vector<PlannedRun> planned;
+  std::mutex progress;
   for (const FolderRun& run : runs) {
-    Recording recording(*run.config, *run.folder, {});
+    Recording recording(*run.config, *run.folder, recording_options(run, options, progress));
     try {
       if (!recording.ended_before()) {
         to_train.push_back(run);
-        configs.push_back(run.config);
+        const std::optional<Manifest>& previous = run.folder->previous();
+        planned.push_back({run.config, previous ? previous->epoch : 0});
       }
     } catch (const std::exception& error) {
       recording.fail(error);
@@ -337,8 +351,7 @@ void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& opt
   if (to_train.empty()) return;
   const int64_t memory =
       options.device_memory > 0 ? options.device_memory : DeviceFleet::bytes_free();
-  std::mutex progress;
-  for (const auto& wave : plan_waves(configs, memory, options.notice)) {
+  for (const auto& wave : plan_waves(planned, memory, options.notice)) {
     std::vector<FolderRun> together;
     for (const std::size_t run : wave) together.push_back(to_train[run]);
     Wave training(together, options, progress);

@@ -24,11 +24,17 @@ struct FolderRun {
 void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& options,
                      std::vector<RunOutcome>& outcomes);
 
+// A run on its way: how many of its epochs it has.
+struct PlannedRun {
+  const RunConfig* config = nullptr;
+  int64_t epoch = 0;
+};
+
 // Places of runs that are trained together, one list per wave, in order: runs of one wave may share
-// a fleet, are of about one length and fit into `bytes_free`. `notice` hears of those that need
-// several waves for lack of memory.
+// a fleet, have about as much left to do and fit into `bytes_free`. `notice` hears of those that
+// need several waves for lack of memory.
 std::vector<std::vector<std::size_t>> plan_waves(
-    const std::vector<const RunConfig*>& configs, int64_t bytes_free,
+    const std::vector<PlannedRun>& planned, int64_t bytes_free,
     const std::function<void(const std::string&)>& notice);
 
 }  // namespace posattn

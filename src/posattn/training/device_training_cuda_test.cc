@@ -203,12 +203,12 @@ TEST_F(DeviceTrainingTest, ARunDoesNotChangeItsDeviceOrPrecision) {
 TEST(PlanWaves, RunsThatDoNotFitTogetherTakeTurns) {
   std::vector<RunConfig> configs(7, small_run());
   configs[3].architecture = "standard";
-  std::vector<const RunConfig*> pointers;
-  for (const RunConfig& config : configs) pointers.push_back(&config);
+  std::vector<PlannedRun> planned;
+  for (const RunConfig& config : configs) planned.push_back({&config});
   std::string notices;
   const auto plan = [&](int64_t bytes) {
     notices.clear();
-    return plan_waves(pointers, bytes, [&](const std::string& text) { notices += text + "\n"; });
+    return plan_waves(planned, bytes, [&](const std::string& text) { notices += text + "\n"; });
   };
   using Waves = std::vector<std::vector<std::size_t>>;
   EXPECT_EQ(plan(int64_t{1} << 40), (Waves{{0, 1, 2, 4, 5, 6}, {3}}));
@@ -233,14 +233,32 @@ TEST(PlanWaves, RunsOfOneLengthComeTogether) {
   std::vector<RunConfig> configs(80, small_run());
   for (std::size_t run = 0; run < configs.size(); ++run) configs[run].epochs = run % 2 == 0 ? 3 : 5;
   configs[7].epochs = 4;  // alone: with the next shorter ones
-  std::vector<const RunConfig*> pointers;
-  for (const RunConfig& config : configs) pointers.push_back(&config);
-  const auto waves = plan_waves(pointers, int64_t{1} << 40, {});
+  std::vector<PlannedRun> planned;
+  for (const RunConfig& config : configs) planned.push_back({&config});
+  const auto waves = plan_waves(planned, int64_t{1} << 40, {});
   ASSERT_EQ(waves.size(), 2u);
   ASSERT_EQ(waves[0].size(), 39u);
   for (const std::size_t run : waves[0]) EXPECT_EQ(configs[run].epochs, 5);
   EXPECT_EQ(waves[1].front(), 7u);
   EXPECT_EQ(waves[1].size(), 41u);
+}
+
+TEST(PlanWaves, WhatIsLeftCountsAndTheLastFewRideAlong) {
+  std::vector<RunConfig> configs(70, small_run());
+  for (RunConfig& config : configs) config.epochs = 10;
+  std::vector<PlannedRun> planned;
+  for (std::size_t run = 0; run < configs.size(); ++run) {
+    planned.push_back({&configs[run], run < 36 ? 9 : 0});  // nearly done, not begun
+  }
+  const auto waves = plan_waves(planned, int64_t{1} << 40, {});
+  ASSERT_EQ(waves.size(), 2u);
+  EXPECT_EQ(waves[0].front(), 36u);
+  EXPECT_EQ(waves[0].size(), 34u);
+  planned.resize(40);  // four that have not begun, before 36 with little left
+  EXPECT_EQ(plan_waves(planned, int64_t{1} << 40, {}).size(), 1u);
+  for (std::size_t run = 0; run < 36; ++run) planned[run].epoch = 0;
+  for (std::size_t run = 36; run < 40; ++run) planned[run].epoch = 9;  // behind as many as needed
+  EXPECT_EQ(plan_waves(planned, int64_t{1} << 40, {}).size(), 1u);
 }
 
 }  // namespace

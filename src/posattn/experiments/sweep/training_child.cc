@@ -129,7 +129,7 @@ class TrainingChild {
     Json outcomes = Json::array();
     for (const RunOutcome& outcome : train_fleet(order.runs, fleet)) {
       Json words = {{"status", to_string(outcome.status)}, {"message", outcome.message}};
-      // Of one that had ended before nothing was said.
+      // Of one that had ended before no epoch was recorded here.
       if (outcome.already_done) words["manifest"] = read_manifest(outcome.folder);
       outcomes.push_back(words);
     }
