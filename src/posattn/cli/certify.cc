@@ -101,6 +101,7 @@ class CertifyDisplay {
 
   void update() {
     const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    progress_.fraction = static_cast<double>(progress_.step) / static_cast<double>(progress_.steps);
     if (seconds > 0) progress_.steps_per_second = static_cast<double>(progress_.step) / seconds;
     if (progress_.steps_per_second > 0) {
       progress_.seconds_left =
