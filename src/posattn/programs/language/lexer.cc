@@ -42,6 +42,11 @@ class Lexer {
       if (starts_line_ && !indentation()) continue;
       token();
     }
+    if (!brackets_.empty()) {
+      const Token& open = tokens_[brackets_.back()];
+      throw source_.error(open.position, describe(open) + " is not closed",
+                          open.is("(") ? "')'" : "']'");
+    }
     if (!starts_line_) add(Token::Kind::newline, "");
     for (; blocks_.size() > 1; blocks_.pop_back()) add(Token::Kind::dedent, "");
     add(Token::Kind::end, "");
@@ -70,7 +75,7 @@ class Lexer {
     ++at_;
     ++line_;
     line_start_ = at_;
-    starts_line_ = brackets_ == 0;
+    starts_line_ = brackets_.empty();
   }
 
   void skip_comment() {
@@ -119,7 +124,7 @@ class Lexer {
     } else if (c == '#') {
       skip_comment();
     } else if (c == '\n') {
-      if (brackets_ == 0) add(Token::Kind::newline, "");
+      if (brackets_.empty()) add(Token::Kind::newline, "");
       next_line();
     } else if (is_letter(c)) {
       size_t size = 1;
@@ -174,8 +179,8 @@ class Lexer {
         "-",   "*",  "/",  "%",  "(",  ")",  "[",  "]",  ",", ":", "{", "}"};
     for (const std::string_view known : symbols) {
       if (text_.substr(at_, known.size()) != known) continue;
-      if (known == "(" || known == "[") ++brackets_;
-      if ((known == ")" || known == "]") && brackets_ > 0) --brackets_;
+      if (known == "(" || known == "[") brackets_.push_back(tokens_.size());
+      if ((known == ")" || known == "]") && !brackets_.empty()) brackets_.pop_back();
       add(Token::Kind::symbol, std::string(known));
       advance(known.size());
       return;
@@ -193,7 +198,7 @@ class Lexer {
   const Limits& limits_;
   size_t at_ = 0, line_start_ = 0, last_end_ = 0;
   int line_ = 1;
-  int brackets_ = 0;
+  std::vector<size_t> brackets_;  // the open ones, among the tokens
   bool starts_line_ = true;
   std::vector<int> blocks_ = {0};
   std::vector<Token> tokens_;

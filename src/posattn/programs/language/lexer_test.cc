@@ -69,6 +69,8 @@ TEST(Lexer, SaysWhereAndWhat) {
   EXPECT_EQ(problem("x = 99999999999999999"), "t.par:1:5: the number 99999999999999999");
   EXPECT_THAT(problem("x = 1e999"), testing::HasSubstr("1e999"));
   EXPECT_EQ(problem("\xc3"), "t.par:1:1: the byte 0xc3");
+  EXPECT_EQ(problem("a = 1\nb = max(a, 0\noutput b\n"), "t.par:2:8: '(' is not closed");
+  EXPECT_EQ(problem("table w = [[1, 2],\n  [3, 4]\n"), "t.par:1:11: '[' is not closed");
   EXPECT_THAT(problem(std::string(2 << 20, ' ')), testing::HasSubstr("bytes"));
 }
 

@@ -1,6 +1,7 @@
 #include "posattn/programs/language/parser.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -8,6 +9,13 @@
 
 namespace posattn::language {
 namespace {
+
+const std::vector<std::string>& statement_words() {
+  static const std::vector<std::string> words = {"word",    "let",    "table",   "edges",
+                                                 "for",     "if",     "receive", "send",
+                                                 "permute", "output", "assert",  "procedure"};
+  return words;
+}
 
 // Spaces and line breaks as one space.
 std::string on_one_line(std::string_view text) {
@@ -189,21 +197,15 @@ class Parser {
       return {position, std::move(call)};
     }
     if (reader_.peek().kind != Token::Kind::name) {
-      throw unexpected(
-          "a statement: word, let, table, edges, for, if, receive, send, output, assert, "
-          "procedure, "
-          "NAME = ..., NAME(...)");
+      throw unexpected(fmt::format("a statement: {}, NAME = ..., NAME(...)",
+                                   fmt::join(statement_words(), ", ")));
     }
     AssignStatement assign;
+    const Token first = reader_.peek();
     assign.target = reader_.term();
     const Token sign = reader_.peek();
     const bool adds = sign.is("+="), subtracts = sign.is("-=");
-    if (!sign.is("=") && !adds && !subtracts) {
-      throw unexpected(
-          "'=' and the word's new value",
-          "statements begin with word, let, table, edges, for, if, receive, send, output, "
-          "assert, procedure, or assign to a word");
-    }
+    if (!sign.is("=") && !adds && !subtracts) throw no_statement(first, assign.target);
     reader_.take();
     assign.value = reader_.term();
     if (adds || subtracts) {
@@ -211,6 +213,21 @@ class Parser {
                                     assign.target, std::move(assign.value));
     }
     return {position, std::move(assign)};
+  }
+
+  // Where a name begins a line and no '=' follows: a word of the language, misspelt, or else.
+  Error no_statement(const Token& first, const Term& target) const {
+    constexpr size_t shortest = 3;  // of shorter names every short word is near
+    const std::string near = target.kind == Term::Kind::name && first.text.size() >= shortest
+                                 ? nearest_name(first.text, statement_words())
+                                 : "";
+    if (near.empty()) {
+      return unexpected("'=' and the word's new value",
+                        fmt::format("statements begin with {}, or assign to a word",
+                                    fmt::join(statement_words(), ", ")));
+    }
+    return reader_.source().error(first.position, describe(first), "a statement",
+                                  fmt::format("did you mean '{}'?", near));
   }
 
   // Words of the first versions may be called so.

@@ -91,7 +91,7 @@ TEST(Parser, PointsAtWhatIsWrong) {
   EXPECT_THAT(message("if n > 1\n  x = 1\n"), HasSubstr("t.par:1:9: the end of the line"));
   EXPECT_THAT(message("if n > 1:\nx = 1\n"), HasSubstr("a block, indented"));
   EXPECT_THAT(message("x = 1\n  y = 2\n"), HasSubstr("t.par:2:3: a deeper indentation"));
-  EXPECT_THAT(message("x = (1 + 2"), HasSubstr("to close the bracket"));
+  EXPECT_THAT(message("x = (1 + 2]"), HasSubstr("to close the bracket"));
   EXPECT_THAT(message("x = 1 +"), HasSubstr("a number, a name or a bracket"));
   EXPECT_THAT(message("let n = 3"), HasSubstr("'n' has a meaning of its own"));
   EXPECT_THAT(message("x = a < b < c"), HasSubstr("one comparison"));
@@ -102,8 +102,26 @@ TEST(Parser, PointsAtWhatIsWrong) {
   EXPECT_THAT(message("receive y = x"), HasSubstr("'from'"));
 }
 
+TEST(Parser, KnowsWhatWasMeant) {
+  for (const auto& [line, word] : {std::pair{"recieve y = x from i - 1", "receive"},
+                                   {"permut y = x to d", "permute"},
+                                   {"outptu 2 * x", "output"},
+                                   {"fro d in 1, 2, ... below n:", "for"}}) {
+    const std::string found = message("word x : real = input\n" + std::string(line));
+    EXPECT_THAT(found, HasSubstr("t.par:2:1: '")) << line;
+    EXPECT_THAT(found, HasSubstr("did you mean '" + std::string(word) + "'?")) << line;
+  }
+  EXPECT_THAT(message("x y = 1"), HasSubstr("t.par:1:3: 'y'"));
+  EXPECT_THAT(message("x y = 1"), HasSubstr("send, permute, output"));
+  for (const char* kind : {"sum", "min", "max"}) {
+    EXPECT_THAT(message("word s : real = 2 * " + std::string(kind) + " of x over j"),
+                HasSubstr("receive y = " + std::string(kind) + " of x over j"));
+  }
+}
+
 TEST(Parser, RefusesWhatIsTooDeep) {
-  EXPECT_THAT(message("x = " + std::string(100000, '(')), HasSubstr("too deep"));
+  EXPECT_THAT(message("x = " + std::string(100000, '(') + "1" + std::string(100000, ')')),
+              HasSubstr("too deep"));
   EXPECT_THAT(message("x = " + std::string(100000, '-') + "1"), HasSubstr("too deep"));
   std::string chain = "x = 1", blocks, choices = "if n > 1:\n  x = 1\n";
   for (int k = 0; k < 5000; ++k) chain += " + 1";

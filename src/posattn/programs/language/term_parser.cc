@@ -238,6 +238,12 @@ Term TermParser::primary() {
     return inner;
   }
   if (token.is("nothing")) return node(Kind::nothing, token.position, {});
+  if ((token.is("sum") || token.is("min") || token.is("max")) && peek().is("of")) {
+    throw source_.error(
+        token.position, fmt::format("'{} of' inside a term", token.text),
+        "a number, a name or a bracket",
+        fmt::format("receive y = {} of x over j has a line of its own", token.text));
+  }
   if (token.kind == Token::Kind::name) {
     if (peek().is("(")) {
       take();
