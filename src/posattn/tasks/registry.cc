@@ -53,7 +53,11 @@ const Task& find_task(std::string_view name) {
     if (task->name() == name) return *task;
     known.emplace_back(task->name());
   }
-  throw unknown_name(ExitCode::usage, "task", name, known);
+  const Error unknown = unknown_name(ExitCode::usage, "task", name, known);
+  if (!unknown.hint().empty()) throw unknown;
+  throw Error(unknown.code(), unknown.problem(), unknown.expected(),
+              "a task of one's own is known to the program that makes it; in Python make its "
+              "posattn.Task first");
 }
 
 const Task& task_named_in(const std::string& file, std::string_view name) {

@@ -98,10 +98,9 @@ FoundRun read_run(const fs::path& folder) {
   return run;
 }
 
-std::vector<AttentionMaps> attention_of(const FoundRun& run) {
-  const Model model = load_model(run.folder / "model.safetensors");
+// One input of the run's task.
+Dataset sample_of(const FoundRun& run, const Model& model, const Task& task) {
   const ModelSpec& spec = model.spec;
-  const Task& task = task_named_in((run.folder / "manifest.json").string(), run.task);
   // Checked before anything of this size is made: the length comes from a file.
   const TaskShape shape =
       run.length >= 1 && run.length <= spec.real_nodes ? task.shape(run.length) : TaskShape{};
@@ -110,14 +109,31 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
                 fmt::format("{} is not a model of {} at length {}",
                             (run.folder / "model.safetensors").string(), run.task, run.length));
   }
-  Dataset sample = make_dataset({.task = &task,
-                                 .length = run.length,
-                                 .samples = 1,
-                                 .range = training_range(run.range, model.origin.integers),
-                                 .seed = 0,
-                                 .purpose = Purpose::evaluation_data,
-                                 .scale = 1,
-                                 .threads = 1});
+  return make_dataset({.task = &task,
+                       .length = run.length,
+                       .samples = 1,
+                       .range = training_range(run.range, model.origin.integers),
+                       .seed = 0,
+                       .purpose = Purpose::evaluation_data,
+                       .scale = 1,
+                       .threads = 1});
+}
+
+// None where attention is from data of a task that this program does not know: one of another
+// program's own.
+std::vector<AttentionMaps> attention_of(const FoundRun& run) {
+  const Model model = load_model(run.folder / "model.safetensors");
+  const ModelSpec& spec = model.spec;
+  const auto task = std::ranges::find(tasks(), run.task, &Task::name);
+  Dataset sample;
+  if (task != tasks().end()) {
+    sample = sample_of(run, model, **task);
+  } else if (spec.attention == AttentionSource::positions) {
+    sample.inputs.resize(static_cast<size_t>(spec.real_nodes) * spec.data_columns);
+    sample.tokens.resize(spec.vocabulary > 0 ? spec.real_nodes : 0);
+  } else {
+    return {};
+  }
   Network network(spec);
   const TaskText* text = spec.attention == AttentionSource::positions ? nullptr : text_of(model);
   const auto maps_on_sample = [&](std::string caption) {

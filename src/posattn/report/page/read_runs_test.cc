@@ -120,6 +120,25 @@ TEST_F(ReadRuns, AttentionOfPositionsHasOneMapAndOfDataTwo) {
   EXPECT_NE(maps.weights, input.runs[2].attention[1].weights);
 }
 
+TEST_F(ReadRuns, TasksOfOtherProgramsHaveWhatWasRecorded) {
+  write_run("positional", 0);
+  write_run("standard", 0);
+  for (const char* name : {"positional-0", "standard-0"}) {
+    const std::filesystem::path file = folder_ / "runs" / name / "manifest.json";
+    std::string text = read_text_file(file, 1 << 20);
+    const std::string known = "cumulative-sum";
+    for (size_t at = text.find(known); at != std::string::npos; at = text.find(known)) {
+      text.replace(at, known.size(), "own");
+    }
+    write_file(file, text);
+  }
+  const ReportInput input = read_runs({folder_});
+  EXPECT_EQ(input.title, "own, length 4");
+  EXPECT_EQ(input.runs[0].attention.size(), 1U);
+  EXPECT_TRUE(input.runs[1].attention.empty());
+  EXPECT_EQ(find_value(input.runs[1].tests, {.axis = "c", .x = 10, .metric = "mse"}), 7);
+}
+
 TEST_F(ReadRuns, RefusesWhatDoesNotCompareOrIsNoRun) {
   write_run("positional", 0);
   EXPECT_THROW(read_runs({folder_ / "nothing"}), Error);
