@@ -42,10 +42,13 @@ MixedPrompt read_sample(int length, const SampleView& sample) {
 
 class PromptText : public TaskText {
  public:
-  std::string_view form() const override {
-    return "a prompt, as 'CatA, 1.20, ..., Cat+D, ... Find min of categories CatA, CatB, CatD and "
-           "CatE.'";
-  }
+  explicit PromptText(const std::vector<Question>& questions)
+      : questions_(questions),
+        form_(fmt::format("a prompt, as 'CatA, 1.20, ..., Cat+D, ... Find {} of categories CatA, "
+                          "CatB, CatD and CatE.'",
+                          word_of(questions.front()))) {}
+
+  std::string_view form() const override { return form_; }
   int length_of(std::string_view line) const override {
     return static_cast<int>(read_prompt(line).symbols.size());
   }
@@ -56,6 +59,10 @@ class PromptText : public TaskText {
                   fmt::format("a prompt of {} categories with a price", prompt.symbols.size()),
                   fmt::format("{}: the model was trained on prompts of so many", length));
     }
+    if (std::ranges::find(questions_, prompt.question) == questions_.end()) {
+      throw Error(ExitCode::data, fmt::format("a question for the {}", word_of(prompt.question)),
+                  "a question as in training: " + form_);
+    }
     write_sample(prompt, room);
   }
   std::string node(int32_t token, std::span<const float> values) const override {
@@ -63,12 +70,19 @@ class PromptText : public TaskText {
     return std::string(1, characters().at(token));
   }
   std::string answer(int32_t /*label*/) const override { return ""; }
+
+ private:
+  std::vector<Question> questions_;
+  std::string form_;
 };
 
 class MixedType final : public Task {
  public:
   MixedType(std::string_view name, std::string_view description, std::vector<Question> questions)
-      : name_(name), description_(description), questions_(std::move(questions)) {}
+      : name_(name),
+        description_(description),
+        questions_(std::move(questions)),
+        text_(questions_) {}
 
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return description_; }
@@ -88,10 +102,7 @@ class MixedType final : public Task {
             {"mlp-width", "32"},  {"positions", "added"}, {"range", "5"},
             {"samples", "50000"}, {"batch", "1000"},      {"plateau-patience", "10"}};
   }
-  const TaskText* text() const override {
-    static const PromptText text;
-    return &text;
-  }
+  const TaskText* text() const override { return &text_; }
   std::vector<TestAxis> test_axes() const override {
     return {{"c", "prices in [0, range c], symbols that training never shows"},
             {"swapped", "1: the prompt asks about four others than the answer; 0: about the same"}};
@@ -134,6 +145,7 @@ class MixedType final : public Task {
 
   std::string_view name_, description_;
   std::vector<Question> questions_;
+  PromptText text_;
 };
 
 }  // namespace

@@ -103,6 +103,9 @@ TEST(MixedType, ReadsAPromptAsPeopleWriteIt) {
   EXPECT_EQ(outputs[0], 1.5f);
   EXPECT_THROW(task.text()->read(line, 8, room), Error);
   EXPECT_THROW(task.text()->read("two and two", 4, room), Error);
+  const TaskText& sum = *find_task("mixed-sum").text();
+  EXPECT_THROW(sum.read(line, 4, room), Error);  // another question
+  EXPECT_NE(sum.form().find("Find sum of"), std::string_view::npos);
 }
 
 TEST(MixedType, RefusesLengthsAndPlacesThatItDoesNotHave) {
