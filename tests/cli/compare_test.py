@@ -333,6 +333,9 @@ class Compare(CliCase):
         self.run_error(4, "compare", "value-range", "--results", self.results,
                        message=["no results of value-range in",
                                 f"posattn reproduce value-range --results {self.results}"])
+        self.run_error(4, "compare", "value-range", "--results", self.paper,
+                       message=["no results of value-range in", "there is value-range-epochs1: posattn "
+                                f"compare value-range --epochs 1 --results {self.paper}"])
         self.run_error(4, "compare", self.small, "--results", self.results, "--with", self.paper,
                        message=["no results of small in", f"--results {self.paper}"])
         self.run_error(4, "compare", self.small, "--results", self.results, "--with", "nowhere",

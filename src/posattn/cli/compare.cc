@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -44,13 +46,36 @@ ResultsDatabase read_results(const std::string& folder) {
   return open_results(folder, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
 }
 
+// What the folder has of the experiment after another number of epochs, the largest, and the
+// command that shows it; or "".
+std::string other_epochs(CompareFlags options, const std::string& folder) {
+  const std::string begin = load_experiment(options.experiment).name + "-epochs";
+  int64_t most = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(begin) || name == begin + std::to_string(options.epochs.value_or(0))) {
+      continue;
+    }
+    int64_t epochs = 0;
+    std::from_chars(name.data() + begin.size(), name.data() + name.size(), epochs);
+    if (name == begin + std::to_string(epochs)) most = std::max(most, epochs);
+  }
+  if (most == 0) return "";
+  options.epochs = most;
+  options.quick = false;
+  options.precision = options.weights = "";
+  return fmt::format("there is {}{}: {}", begin, most, posattn_command("compare", options, folder));
+}
+
 std::vector<Curve> read_curves(const Experiment& experiment, const std::string& folder,
                                const ResultsDatabase& database, const CompareFlags& options) {
   std::vector<Curve> curves = curves_of(experiment, database);
   if (curves.empty()) {
-    throw Error(ExitCode::data,
-                fmt::format("no results of {} in '{}'", experiment.output_name, folder),
-                "a finished run", posattn_command("reproduce", options, folder));
+    const std::string other = other_epochs(options, folder);
+    throw Error(
+        ExitCode::data, fmt::format("no results of {} in '{}'", experiment.output_name, folder),
+        "a finished run", other.empty() ? posattn_command("reproduce", options, folder) : other);
   }
   if (options.split == "test") {
     std::erase_if(curves, [](const Curve& curve) { return curve.split != Split::test; });
