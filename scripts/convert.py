@@ -10,6 +10,7 @@ was trained on), which a state dict has no place for, is kept beside it as FILE.
 import argparse
 import io
 import json
+import os
 import sys
 
 import numpy
@@ -36,6 +37,8 @@ class ConversionError(Exception):
 
 
 def to_torch(source, target):
+    if os.path.isdir(source):  # a run
+        source = os.path.join(source, "model.safetensors")
     tensors, metadata = read_safetensors(source)
     if any(name.endswith(".attn.routes") for name in tensors):
         raise ConversionError(
@@ -95,7 +98,7 @@ def parse_arguments(arguments):
     )
     commands = parser.add_subparsers(dest="command", required=True)
     forward = commands.add_parser("to-torch", help="safetensors to a PyTorch state dict")
-    forward.add_argument("source", metavar="MODEL.safetensors")
+    forward.add_argument("source", metavar="MODEL", help="a model file or the folder of a run")
     forward.add_argument("target", metavar="OUT.pt")
     backward = commands.add_parser("from-torch", help="a PyTorch state dict to safetensors")
     backward.add_argument("source", metavar="STATE.pt")

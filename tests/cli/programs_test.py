@@ -267,9 +267,10 @@ class Verify(CliCase):
         self.assertLess(len(errors), 1000)
 
     def test_errors(self):
-        self.run_error(4, "verify", trained_runs() / "positional-seed0/model.safetensors",
-                       message=["carries no program", "posattn compile", "posattn evaluate"])
-        self.run_error(4, "verify", "none.safetensors", message="cannot read 'none.safetensors'")
+        for name in ("positional-seed0/model.safetensors", "positional-seed0"):
+            self.run_error(4, "verify", trained_runs() / name,
+                           message=["carries no program", "posattn compile", "posattn evaluate"])
+        self.run_error(4, "verify", "none.safetensors", message="'none.safetensors'")
         self.run_ok("compile", "sort", "--dense", "-o", "m.safetensors")
         self.run_error(3, "verify", "m.safetensors", "--double", message="without --dense")
         self.run_error(2, "verify", "m.safetensors", "--samples", 0, message="1 to 100000000")
@@ -282,6 +283,8 @@ class Show(CliCase):
     def test_picture(self):
         text = self.run_ok("show", "sort", "--length", 4)
         self.assertEqual(text, "3 rounds of 4 processors in sort.svg\n")
+        text = self.run_ok("show", "broadcast", "--length", 4)
+        self.assertEqual(text, "1 round of 4 processors in broadcast.svg\n")
         for name in sorted(PROGRAMS):
             self.run_ok("show", name, "-o", "p.svg")
             root = xml.etree.ElementTree.parse(self.folder / "p.svg").getroot()

@@ -64,7 +64,7 @@ class SimulateStandard(CliCase):
 
         refused(3, trained_runs() / "positional-seed0", message="the paper's standard Transformer")
         refused(4, "none.safetensors", message="none.safetensors")
-        refused(4, trained_runs(), message="expected")
+        refused(4, trained_runs(), message="such as " + str(self.original() / "model.safetensors"))
         refused(2, self.original(), "--tolerance", 0, message="--tolerance 0")
         refused(2, self.original(), "--table-size", 1, message="4 to 4096")
         refused(2, self.original(), "--table-size", 8, "--tolerance", 0.1, message="--tolerance")

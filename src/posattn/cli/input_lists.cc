@@ -4,6 +4,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 
@@ -22,8 +23,9 @@ std::vector<double> arranged(const InputLists& lists, const StaticProgram& progr
                              const std::string& hint) {
   const size_t columns = program.inputs.size();
   if (lists.size() != columns) {
-    throw Error(ExitCode::usage, fmt::format("--input given {} times", lists.size()),
-                fmt::format("{} times, once for each input of '{}'", columns, program.name));
+    throw Error(
+        ExitCode::usage, "--input given " + plural(lists.size(), "time"),
+        fmt::format("{}, once for each input of '{}'", plural(columns, "time"), program.name));
   }
   std::vector<double> numbers(columns * program.processors);
   for (size_t c = 0; c < columns; ++c) {

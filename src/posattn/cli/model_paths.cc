@@ -71,11 +71,13 @@ FoundModels find_models(const std::string& name) {
   return {.models = {path}, .unfinished = {}};
 }
 
-fs::path find_model(const std::string& name) {
+fs::path find_model(const std::string& name, bool (*suits)(const fs::path& model)) {
   const std::vector<fs::path> found = find_models(name).models;
   if (found.size() > 1) {
+    auto example = suits == nullptr ? found.begin() : std::ranges::find_if(found, suits);
+    if (example == found.end()) example = found.begin();
     throw Error(ExitCode::data, fmt::format("'{}' holds {} models", name, found.size()),
-                "one model", fmt::format("name one of them, such as {}", found[0].string()));
+                "one model", fmt::format("name one of them, such as {}", example->string()));
   }
   return found[0];
 }

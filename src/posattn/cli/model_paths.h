@@ -23,8 +23,10 @@ struct FoundModels {
 // Every model file meant by `name`. Throws Error(data) when there is none.
 FoundModels find_models(const std::string& name);
 
-// The one model file meant by `name`. Throws Error(data) when there are several.
-std::filesystem::path find_model(const std::string& name);
+// The one model file meant by `name`. Throws Error(data) when there are several, and names the
+// first that suits.
+std::filesystem::path find_model(const std::string& name,
+                                 bool (*suits)(const std::filesystem::path& model) = nullptr);
 
 // The model of a file. Where rows may be of several lengths its task, which says which, must be one
 // that is known; Error(data) names the file otherwise.

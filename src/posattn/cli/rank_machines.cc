@@ -12,6 +12,7 @@
 #include "posattn/mpi/launch.h"
 #include "posattn/mpi/ranks.h"
 #include "posattn/programs/ranks/run_machine.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
@@ -48,14 +49,14 @@ void print_traffic(const StaticProgram& program, const std::vector<double>& traf
   }
   fmt::print(
       stderr,
-      "{} machines, {} rounds{}, {} messages; in a round a machine sent at most {} and received "
-      "at most {} of its s = {} words\n",
-      program.processors, rounds,
+      "{} machines, {}{}, {}; in a round a machine sent at most {} and received at most {} of its "
+      "s = {} words\n",
+      program.processors, plural(rounds, "round"),
       rounds == std::ssize(program.rounds)
           ? ""
           : fmt::format(" for the program's {}, since words that many read are passed on",
                         program.rounds.size()),
-      messages, sent, received, machine_words(program));
+      plural(static_cast<size_t>(messages), "message"), sent, received, machine_words(program));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/bounds/bias_scaling.h"
 #include "posattn/bounds/range_split.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
@@ -41,6 +42,27 @@ std::vector<double> scales_of(const ScaleFlags& flags) {
   return scales;
 }
 
+// Refuses a model that does not scale with its input, and names those that do.
+void check_scaling(const std::vector<std::filesystem::path>& paths, const ModelHints& hints) {
+  std::string problem;
+  std::vector<std::string> scaling;
+  for (const std::filesystem::path& path : paths) {
+    const auto reason = bounds::scaling_broken_by(load_model(path, hints).spec);
+    if (!reason) {
+      scaling.push_back(path.string());
+    } else if (problem.empty()) {
+      problem = fmt::format("'{}' has {}", path.string(), *reason);
+    }
+  }
+  if (problem.empty()) return;
+  const size_t more = scaling.empty() ? 0 : scaling.size() - 1;
+  throw Error(ExitCode::configuration, problem,
+              "values alone in the input, attention that does not depend on them, ReLUs",
+              scaling.empty() ? "as --architecture positional"
+              : more == 0     ? fmt::format("name {} alone", scaling[0])
+                          : fmt::format("name those that scale: {} and {} more", scaling[0], more));
+}
+
 ScaledModel scaled_model(const std::filesystem::path& path, const std::vector<double>& scales,
                          const ScaleFlags& flags) {
   const Model model = load_model(path, flags.hints);
@@ -70,7 +92,9 @@ ExitCode scale_models(const ScaleFlags& flags) {
   refuse_with_standard_output(flags.output, flags.json, "--json");
   const std::vector<double> scales = scales_of(flags);
   std::vector<ScaledModel> models;
-  for (const std::filesystem::path& path : find_named_models(flags.models)) {
+  const std::vector<std::filesystem::path> paths = find_named_models(flags.models);
+  check_scaling(paths, flags.hints);
+  for (const std::filesystem::path& path : paths) {
     models.push_back(scaled_model(path, scales, flags));
   }
   if (!flags.output.empty()) {

@@ -18,6 +18,7 @@
 #include "posattn/programs/form/follow.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"
+#include "posattn/report/page/page_parts.h"
 #include "posattn/report/steps/network_walk.h"
 #include "posattn/report/steps/network_words.h"
 #include "posattn/report/steps/program_walk.h"
@@ -40,8 +41,8 @@ ExitCode show_program(const ShowFlags& options) {
   const std::string path = options.output.empty() ? input.program.name + ".svg" : options.output;
   write_result(path, program_svg(route_messages(input.program, Routing::automatic).program));
   if (is_standard_output(path)) return ExitCode::done;
-  write_output(fmt::format("{} rounds of {} processors in {}\n", input.program.rounds.size(),
-                           input.program.processors, path));
+  write_output(fmt::format("{} of {} in {}\n", plural(input.program.rounds.size(), "round"),
+                           plural(input.program.processors, "processor"), path));
   return ExitCode::done;
 }
 
@@ -59,7 +60,7 @@ struct NamedWalk {
 // Of a trained model: --input is a row as `predict` reads it.
 Walk trained_walk(const Model& model, const std::vector<std::string>& inputs) {
   if (inputs.size() != 1) {
-    throw Error(ExitCode::usage, fmt::format("--input given {} times", inputs.size()),
+    throw Error(ExitCode::usage, "--input given " + plural(inputs.size(), "time"),
                 "once for a trained model: its row, node after node");
   }
   const Table table = parse_csv(inputs[0], "--input", 0, row_pattern(model.spec));

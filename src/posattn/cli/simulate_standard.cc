@@ -161,7 +161,10 @@ nlohmann::ordered_json simulation_json(const Simulation& result, const Model& or
 ExitCode simulate_model(const SimulateFlags& flags) {
   refuse_with_standard_output(flags.output, flags.json, "--json");
   const SimulationOptions options = simulation_options(flags);
-  const std::filesystem::path path = find_model(flags.model);
+  const std::filesystem::path path =
+      find_model(flags.model, [](const std::filesystem::path& model) {
+        return preset_name(load_model(model).spec) == "standard";
+      });
   const Model original = read_model(path, flags.hints);
   const Simulation result = simulation::simulate_standard(original, path.string(), options);
   write_result(flags.output, model_bytes(result.model));

@@ -14,6 +14,7 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/model_paths.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
@@ -126,7 +127,7 @@ ExitCode verify_model(const VerifyFlags& options) {
   if (options.samples < 1 || options.samples > 100'000'000) {
     throw Error(ExitCode::usage, fmt::format("--samples {}", options.samples), "1 to 100000000");
   }
-  const Model model = load_model(options.model);
+  const Model model = load_model(find_model(options.model));
   const StaticProgram program = embedded_program(model, options.model);
   request.model = &model;
   request.program = &program;
