@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int page_columns = 100;
-
 std::string paragraph(const std::string& text) { return wrapped(text, page_columns, 0) + "\n"; }
 
 // So many significant digits, or all of a whole part that is not too long: 118, never 1.2e+02.
@@ -207,54 +205,6 @@ std::string paired_table(const ComparedExperiment& compared, const std::string& 
          paragraph(fmt::format("{}: {} against {}, paired by seed (Wilcoxon signed-rank test)",
                                task, first->first, first->second)) +
          table.to_string();
-}
-
-// "5000 (10 runs)", "1 of 6 runs [1 failed: disk full]"
-std::string missing_text(const MissingRuns& place) {
-  const std::string count = place.missing == place.runs
-                                ? fmt::format("{} run{}", place.runs, place.runs == 1 ? "" : "s")
-                                : fmt::format("{} of {} runs", place.missing, place.runs);
-  std::string text = place.x ? fmt::format("{} ({})", *place.x, count) : count;
-  if (place.failed > 0) text += fmt::format(" [{} failed: {}]", place.failed, place.failure);
-  return text;
-}
-
-// A line for each task and line: "sort, standard: samples = 5000 (10 runs), 50000 (7 of 10 runs)".
-std::string missing_list(const ComparedExperiment& compared) {
-  const ExperimentAxis& axis = compared.experiment.axis;
-  std::vector<std::pair<std::string, std::vector<std::string>>> lines;
-  for (const MissingRuns& place : compared.missing) {
-    const std::string name = place.task + ", " + place.line;
-    auto at = std::ranges::find(lines, name, [](const auto& line) { return line.first; });
-    if (at == lines.end()) at = lines.insert(at, {name, {}});
-    at->second.push_back(missing_text(place));
-  }
-  std::string list;
-  for (const auto& [name, places] : lines) {
-    list += "  " +
-            wrapped(fmt::format("{}: {}{}", name, axis.is_tested() ? "" : axis.name() + " = ",
-                                fmt::join(places, ", ")),
-                    page_columns - 2, 4) +
-            "\n";
-  }
-  return list;
-}
-
-// What there is nothing to show of, and the commands that change that.
-std::string missing_part(const ComparedExperiment& compared) {
-  std::string text;
-  if (!compared.missing.empty()) {
-    int64_t missing = 0;
-    for (const MissingRuns& place : compared.missing) missing += place.missing;
-    text += fmt::format("\n{} of {} runs are missing in {}:\n", missing,
-                        runs_of(compared.experiment).size(), compared.results);
-    text += missing_list(compared);
-    text += fmt::format("To train them: {}\n", compared.reproduce);
-  }
-  if (!compared.other_precision.empty()) {
-    text += fmt::format("\nThere are runs of another precision: {}\n", compared.other_precision);
-  }
-  return text;
 }
 
 std::string verdict(const ComparedExperiment& compared) {

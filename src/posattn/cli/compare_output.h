@@ -23,7 +23,12 @@ struct ComparedExperiment {
   std::string other_precision;         // the command that compares those in tf32 or fp32; or ""
 };
 
+constexpr int page_columns = 100;
+
 std::string comparison_text(const ComparedExperiment& compared);
 std::string comparison_json(const ComparedExperiment& compared);
+
+// The end of the text: what there is nothing to show of, and the commands that change that.
+std::string missing_part(const ComparedExperiment& compared);
 
 }  // namespace posattn
