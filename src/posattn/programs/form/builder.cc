@@ -200,7 +200,10 @@ Value ProgramBuilder::hear(const std::string& name, Variable from, Route route, 
 }
 
 Variable ProgramBuilder::receive(const std::string& name, Variable from, Route route, int line) {
-  const Value heard = hear(name, from, std::move(route), line);
+  return keep(name, hear(name, from, std::move(route), line));
+}
+
+Variable ProgramBuilder::keep(const std::string& name, const Value& heard) {
   const auto [place, added] = received_words_.try_emplace(name, 0);
   if (added) place->second = inferred_word(name, false).word;
   current_[place->second] = heard;

@@ -72,6 +72,8 @@ class ProgramBuilder {
   void receive(Variable into, Variable from, const Place& place, int line = 0);
   // What each processor hears, for words to be set to in this round.
   Value hear(const std::string& name, Variable from, Route route, int line = 0);
+  // The word of receive(name, ...) gets it.
+  Variable keep(const std::string& name, const Value& heard);
   // The same for messages: each processor sends its word to the one whose index its word `to`
   // holds, an integer; outside 0 .. processors - 1 nothing is sent. `permutation`: everybody sends
   // and hears, which routes in fewer layers. Messages by the same word share their way.

@@ -80,7 +80,7 @@ class Elaborator {
   void receive(const std::string& target, const WordGroup& source, const std::vector<Route>& routes,
                Fold fold, Position position, Scope& scope);
   WordGroup hear(const std::string& name, const std::string& suffix, const WordGroup& source,
-                 const Route& route, Position position);
+                 Route route, Position position);
 
   // Procedures.
   void execute(const CallStatement& call, Position position, Scope& scope);

@@ -1,6 +1,8 @@
 // Who hears what: receives and sums over processors.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "posattn/programs/language/elaborator.h"
 #include "posattn/programs/language/routes.h"
 #include "posattn/programs/language/tree.h"
@@ -52,28 +54,35 @@ void Elaborator::receive(const std::string& target, const WordGroup& source,
   }
 }
 
-// A source that changed in this round ends it: others read what it was when a round began.
+// A word that changed in this round ends it: others read what it was when a round began. All that
+// is read, the destination too, is read in one round, before any target changes.
 WordGroup Elaborator::hear(const std::string& name, const std::string& suffix,
-                           const WordGroup& source, const Route& route, Position position) {
-  std::vector<size_t> order;  // what has changed first: the others join its round
-  for (const bool changed : {true, false}) {
-    for (size_t k = 0; k < source.words.size(); ++k) {
-      if (!state_.unchanged(source.words[k]) == changed) order.push_back(k);
-    }
-  }
+                           const WordGroup& source, Route route, Position position) {
+  const size_t count = source.words.size();
   // A receive may begin a round, with all that a round holds.
-  arithmetic_.spend(static_cast<int64_t>(order.size()) * (round_work + builder_.processors()) +
-                        builder_.word_count(),
-                    position);
-  if (!state_.unchanged(source.words[order[0]])) located(position, [&] { state_.flush(); });
-  WordGroup group{std::vector<Variable>(order.size()), source.is_array, {0, 0}};
-  for (const size_t k : order) {
-    const std::string word =
-        prefix_ + (source.is_array ? fmt::format("{}[{}]", name, k) : name) + suffix;
-    group.words[k] = located(position, [&] {
-      const Variable from = state_.unchanged(source.words[k]).value_or(source.words[k]);
-      return builder_.receive(word, from, route, position.line);
-    });
+  arithmetic_.spend(
+      static_cast<int64_t>(count) * (round_work + builder_.processors()) + builder_.word_count(),
+      position);
+  std::vector<Variable> read = source.words;
+  if (route.is_sent()) read.push_back({route.destination});
+  const auto changed = [&](Variable variable) { return !state_.unchanged(variable); };
+  if (std::ranges::any_of(read, changed)) {
+    located(position, [&] { state_.flush(); });
+    builder_.end_round_if_changed(read);
+  } else {
+    for (Variable& variable : read) variable = *state_.unchanged(variable);
+  }
+  if (route.is_sent()) route.destination = read.back().word;
+  std::vector<std::string> names;
+  std::vector<Value> heard;
+  for (size_t k = 0; k < count; ++k) {
+    names.push_back(prefix_ + (source.is_array ? fmt::format("{}[{}]", name, k) : name) + suffix);
+    heard.push_back(
+        located(position, [&] { return builder_.hear(names[k], read[k], route, position.line); }));
+  }
+  WordGroup group{{}, source.is_array, {0, 0}};
+  for (size_t k = 0; k < count; ++k) {
+    group.words.push_back(located(position, [&] { return builder_.keep(names[k], heard[k]); }));
     state_.forget(group.words[k]);
   }
   return group;
@@ -135,11 +144,8 @@ void Elaborator::execute(const SendStatement& statement, Position position, Scop
   only_outside_branches("a message", position,
                         "every processor sends; write to PLACE if CONDITION else nothing");
   const WordGroup source = terms_.words(statement.source, scope);
-  const Variable to = destination(statement, position, scope);
-  const std::optional<Variable> unchanged = state_.unchanged(to);
-  if (!unchanged) located(position, [&] { state_.flush(); });
   Route route;
-  route.destination = unchanged.value_or(to).word;
+  route.destination = destination(statement, position, scope).word;
   route.permutation = statement.permutation;
   receive(statement.target, source, {route}, nullptr, position, scope);
 }

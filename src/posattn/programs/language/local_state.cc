@@ -84,9 +84,17 @@ Cases LocalState::read(Variable variable) const {
 }
 
 std::optional<Variable> LocalState::unchanged(Variable variable) const {
-  const Cases now = read(variable);
-  if (now.size() != 1 || now[0].value->kind != Expression::Kind::word) return std::nullopt;
-  return Variable{now[0].value->index};
+  const auto is_word = [](const Value& value) { return value->kind == Expression::Kind::word; };
+  const auto found = changed_.find(variable.word);
+  if (found == changed_.end()) {  // the builder follows the copies that it knows of
+    return is_word(builder_[variable]) ? std::optional(variable) : std::nullopt;
+  }
+  const Cases& now = found->second;
+  if (now.size() != 1 || !is_word(now[0].value)) return std::nullopt;
+  const Variable copied{now[0].value->index};
+  // Another may have been received into it in this round.
+  const Value& there = builder_[copied];
+  return is_word(there) && there->index == copied.word ? std::optional(copied) : std::nullopt;
 }
 
 void LocalState::flush() {

@@ -33,8 +33,8 @@ class LocalState {
   Cases read(Variable variable) const;
   void write(Variable variable, Cases cases) { changed_[variable.word] = std::move(cases); }
   void forget(Variable variable) { changed_.erase(variable.word); }
-  // The word that held, when the round began, what this one holds: others can read it in this
-  // round. None where the value is new.
+  // The word whose value, as the round began, this one holds, and in which the builder still finds
+  // it: others can read it in this round. None where the value is new, or must be flushed first.
   std::optional<Variable> unchanged(Variable variable) const;
   void flush();
 
