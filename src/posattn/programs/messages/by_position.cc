@@ -25,7 +25,9 @@ std::vector<Variable> deliver_by_position(ProgramBuilder& builder, const Message
   builder.end_round_if_changed(group.payloads);
   std::vector<Variable> arrived;
   for (size_t k = 0; k < group.payloads.size(); ++k) {
-    arrived.push_back(builder.receive(group.names[k], group.payloads[k], route));
+    // A word of its own: the round may have another message of that name.
+    arrived.push_back(builder.inferred_word(group.names[k], false));
+    builder.set(arrived.back(), builder.hear(group.names[k], group.payloads[k], route));
   }
   return arrived;
 }

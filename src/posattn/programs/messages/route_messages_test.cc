@@ -174,6 +174,32 @@ TEST(RouteMessages, KnownDestinationsBecomePlainReceives) {
             (Values{0, 6, 5, 4, 3, 2}));
 }
 
+// Two messages of one name in one round are two.
+TEST(RouteMessages, MessagesOfOneNameStayApart) {
+  const int n = 4;
+  const auto places = [&](int distance) {
+    Values to(n);
+    for (int i = 0; i < n; ++i) to[i] = (i + distance) % n;
+    return to;
+  };
+  ProgramBuilder builder("names", n);
+  const Variable x = builder.input("x"), z = builder.input("z");
+  const Variable a = builder.word("a", WordType::integer(0, n - 1), places(1));
+  const Variable b = builder.word("b", WordType::integer(0, n - 1), places(2));
+  const Variable w = builder.word("w", {}), v = builder.word("v", {});
+  builder.set(w, builder[builder.send("y", x, a)]);
+  builder.set(v, builder[builder.send("y", z, a)]);
+  const Variable y = builder.send("y", z, b);
+  const StaticProgram program = builder.finish({w, v, y});
+  ASSERT_EQ(program.rounds.size(), 1u);
+  const Values input = {1, 10, 2, 20, 3, 30, 4, 40};
+  const Values expected = {4, 40, 30, 1, 10, 40, 2, 20, 10, 3, 30, 20};
+  EXPECT_EQ(run_static<double>(program, input, 1), expected);
+  const RoutedProgram routed = route_messages(program, Routing::automatic);
+  EXPECT_EQ(run_static<double>(routed.program, input, 1), expected);
+  EXPECT_EQ(network_outputs(program, Routing::automatic, input), expected);
+}
+
 TEST(RouteMessages, BenesTakesALayerAStage) {
   const StaticProgram program = scatter(100, WordType::real(), true);
   const RoutedProgram routed = route_messages(program, Routing::benes);
