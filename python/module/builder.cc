@@ -1,5 +1,6 @@
 // Programs written as Python functions over words.
 #include <cmath>
+#include <memory>
 #include <set>
 
 #include "posattn/base/error.h"
@@ -9,9 +10,28 @@
 namespace posattn::python {
 namespace {
 
-// What a local function computes; a number stands for a constant.
+// What a local function computes; a number stands for a constant. Words and what is heard are those
+// of one round: after it the value would mean another.
 struct Term {
-  Value value;
+  Value value = nullptr;
+  std::shared_ptr<const ProgramBuilder> program = nullptr;  // none: a constant
+  int round = 0;
+
+  // Becomes a term of what the part is of.
+  void join(const Term& part) {
+    if (!part.program) return;
+    if (program && program != part.program) {
+      throw Error(ExitCode::configuration, "a term of another program", "words of this one");
+    }
+    program = part.program;
+    round = part.round;
+    const int now = program->rounds_ended();
+    if (round == now) return;
+    throw Error(ExitCode::configuration,
+                "a term of round " + std::to_string(round) + " in round " + std::to_string(now),
+                "terms of one round: to hear a word that has changed ends it",
+                "put the term into a word first: t = program.word('t'), then t.set(term)");
+  }
 };
 
 Term term_of(double number) {
@@ -20,6 +40,15 @@ Term term_of(double number) {
                 "a finite number");
   }
   return {constant_value(number)};
+}
+
+// f of terms that are all of one round.
+template <class F, class... Terms>
+Term made(const F& f, const Terms&... terms) {
+  Term result;
+  (result.join(terms), ...);
+  result.value = f(terms.value...);
+  return result;
 }
 
 // "real", "bit" or (low, high); None, for a word, is what it is set to.
@@ -40,11 +69,18 @@ WordType type_of(const py::object& type) {
 class Building {
  public:
   Building(std::string name, int length, int processors)
-      : builder_(std::in_place, std::move(name), length, processors) {}
+      : builder_(std::make_shared<ProgramBuilder>(std::move(name), length, processors)) {}
 
   ProgramBuilder& builder() {
     if (!builder_) throw Error(ExitCode::usage, "the program is finished", "a new builder");
     return *builder_;
+  }
+  Term value(int index) { return {builder()[word(index)], builder_, builder().rounds_ended()}; }
+  // The term's value, for this round of this program.
+  Value checked(const Term& term) {
+    Term here{nullptr, builder_, builder().rounds_ended()};
+    here.join(term);
+    return term.value;
   }
   // A word of this builder.
   Variable word(int index) {
@@ -68,10 +104,15 @@ class Building {
   }
 
   int receive(const std::string& name, int from, const py::function& place) {
+    check_new(name);
     std::vector<int64_t> places;
     places.reserve(builder().processors());
     for (int i = 0; i < builder().processors(); ++i) places.push_back(place_of(place, i));
     return builder().receive(name, word(from), [&](int i) { return places[i]; }).word;
+  }
+  int send(const std::string& name, int from, int to, bool permutation) {
+    check_new(name);
+    return builder().send(name, word(from), word(to), permutation).word;
   }
 
   std::unique_ptr<HeldProgram> finish(const std::vector<int>& outputs, const std::string& task) {
@@ -89,6 +130,12 @@ class Building {
   }
 
  private:
+  // To the builder a second receive of a name is the same word again.
+  void check_new(const std::string& name) {
+    if (heard_.insert(name).second) return;
+    throw Error(ExitCode::configuration, "two words '" + name + "' that are heard",
+                "a name for each, or none");
+  }
   static int64_t place_of(const py::function& place, int processor) {
     const py::object found = place(processor);
     try {
@@ -101,8 +148,8 @@ class Building {
     }
   }
 
-  std::optional<ProgramBuilder> builder_;
-  std::set<std::string> inputs_;
+  std::shared_ptr<ProgramBuilder> builder_;
+  std::set<std::string> inputs_, heard_;
 };
 
 }  // namespace
@@ -110,20 +157,26 @@ class Building {
 void add_builder(py::module_& module) {
   py::class_<Term>(module, "Term")
       .def(py::init(&term_of), py::arg("number"))
-      .def("add", [](const Term& a, const Term& b) { return Term{add(a.value, b.value)}; })
-      .def("subtract",
-           [](const Term& a, const Term& b) { return Term{subtract(a.value, b.value)}; })
-      .def("scale", [](const Term& a, double factor) { return Term{scale(factor, a.value)}; })
-      .def("minimum", [](const Term& a, const Term& b) { return Term{minimum(a.value, b.value)}; })
-      .def("maximum", [](const Term& a, const Term& b) { return Term{maximum(a.value, b.value)}; })
-      .def("absolute", [](const Term& a) { return Term{absolute(a.value)}; })
-      .def("relu", [](const Term& a) { return Term{relu(a.value)}; })
-      .def("at_least",
-           [](const Term& a, const Term& b) { return Term{at_least(a.value, b.value)}; })
-      .def("equal", [](const Term& a, const Term& b) { return Term{equal(a.value, b.value)}; })
-      .def("negation", [](const Term& a) { return Term{negation(a.value)}; })
-      .def("select", [](const Term& condition, const Term& a,
-                        const Term& b) { return Term{select(condition.value, a.value, b.value)}; })
+      .def("add", [](const Term& a, const Term& b) { return made(add, a, b); })
+      .def("subtract", [](const Term& a, const Term& b) { return made(subtract, a, b); })
+      .def("scale",
+           [](const Term& a, double factor) {
+             return made([&](const Value& value) { return scale(factor, value); }, a);
+           })
+      .def("minimum", [](const Term& a, const Term& b) { return made(minimum, a, b); })
+      .def("maximum", [](const Term& a, const Term& b) { return made(maximum, a, b); })
+      .def("absolute", [](const Term& a) { return made(absolute, a); })
+      .def("relu", [](const Term& a) { return made(relu, a); })
+      .def("at_least", [](const Term& a, const Term& b) { return made(at_least, a, b); })
+      .def("equal", [](const Term& a, const Term& b) { return made(equal, a, b); })
+      .def("negation", [](const Term& a) { return made(negation, a); })
+      .def("select",
+           [](const Term& condition, const Term& a, const Term& b) {
+             const auto chosen = [](const Value& bit, const Value& x, const Value& y) {
+               return select(bit, x, y);  // of the two of that name
+             };
+             return made(chosen, condition, a, b);
+           })
       .def_property_readonly("type", [](const Term& a) { return to_string(a.value->type); });
   py::class_<Building>(module, "Builder")
       .def(py::init([](const std::string& name, int64_t length, int processors) {
@@ -150,18 +203,19 @@ void add_builder(py::module_& module) {
              return type.is_none() ? self.builder().inferred_word(name, false, initial).word
                                    : self.builder().word(name, type_of(type), initial).word;
            })
-      .def("value", [](Building& self, int word) { return Term{self.builder()[self.word(word)]}; })
+      .def("value", &Building::value)
       .def("receive", &Building::receive, py::arg("name"), py::arg("source"), py::arg("place"))
-      .def("send",
-           [](Building& self, const std::string& name, int from, int to, bool permutation) {
-             return self.builder().send(name, self.word(from), self.word(to), permutation).word;
+      .def("send", &Building::send)
+      .def("set",
+           [](Building& self, int word, const Term& value) {
+             self.builder().set(self.word(word), self.checked(value));
            })
-      .def("set", [](Building& self, int word,
-                     const Term& value) { self.builder().set(self.word(word), value.value); })
       .def("set_where",
            [](Building& self, int word, const py::function& where, const Term& value,
               const Term& otherwise) {
-             self.builder().set(self.word(word), self.where(where), value.value, otherwise.value);
+             const std::vector<bool> places = self.where(where);
+             self.builder().set(self.word(word), places, self.checked(value),
+                                self.checked(otherwise));
            })
       .def("finish", &Building::finish, py::arg("outputs"), py::arg("task"));
 }

@@ -8,7 +8,9 @@ from .errors import Error
 
 class Term:
     """What a processor computes from its words: +, -, constant factors; of whole numbers also
-    comparisons; `abs(word)`, and posattn's `minimum`, `maximum`, `where`, `relu`."""
+    comparisons; `abs(word)`, and posattn's `minimum`, `maximum`, `where`, `relu`. It is a term of
+    one round: who hears a word that has changed ends the round, and keeps a term by setting a word
+    to it before."""
 
     __array_ufunc__ = None  # NumPy leaves the operators to us
 
@@ -111,7 +113,8 @@ class Word(Term):
             compiled.set_where(self._index, where, _term(value), _term(rest))
 
     def at(self, place, name=None):
-        """What each processor i hears: this word of processor place(i), zero where there is none."""
+        """What each processor i hears: this word of processor place(i), zero where there is none.
+        A `name`, for traces, is that of one word."""
         return self._builder._receive(self, place, name)
 
     def send(self, to, permutation=False, name=None):

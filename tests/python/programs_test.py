@@ -143,6 +143,64 @@ class Functions(unittest.TestCase):
         program = posattn.compile(reverse, length=3)
         self.assertEqual(program.run([1, 2, 3]).tolist(), [[3, 0], [2, 1], [1, 2]])
 
+    def test_terms_are_of_one_round(self):
+        def kept(program, in_word):
+            x = program.input("x")
+            t = x + 1
+            if in_word:
+                word = program.word("t")
+                word.set(t)
+                t = word
+            x.set(x * 2)
+            return [t, x.at(lambda i: i)]
+
+        program = posattn.compile(lambda p: kept(p, True), length=3)
+        for level in ("mpc", "network"):
+            self.assertEqual(program.run([1, 2, 3], level=level).tolist(), [[2, 2], [3, 4], [4, 6]])
+        with self.assertRaisesRegex(posattn.Error, "(?s)a term of round 0 in round 1.*into a word first"):
+            posattn.compile(lambda p: kept(p, False), length=3)
+
+        def stale(use):
+            def program(p):
+                x, y = p.input("x"), p.input("y", type=(0, 9))
+                t = x + x.at(lambda i: i - 1)
+                bit = y > 3
+                x.set(x * 2)
+                x.at(lambda i: i)
+                return use(x, t, bit)
+            return program
+
+        uses = [lambda x, t, bit: t + 1, lambda x, t, bit: x - t, lambda x, t, bit: -t,
+                lambda x, t, bit: minimum(t, x), lambda x, t, bit: where(bit, x, 1),
+                lambda x, t, bit: x.set(x, where=lambda i: i == 0, otherwise=t)]
+        for use in uses:
+            with self.assertRaisesRegex(posattn.Error, "into a word first"):
+                posattn.compile(stale(use), length=3)
+
+        first = posattn.words.Builder("first", 3)
+        t = first.input("x") + 1
+        with self.assertRaisesRegex(posattn.Error, "another program"):
+            posattn.compile(lambda p: p.input("x") + t, length=3)
+        with self.assertRaisesRegex(posattn.Error, "another program"):
+            posattn.compile(lambda p: p.input("x").set(t), length=3)
+
+    def test_a_name_is_that_of_one_word(self):
+        def twice(program):
+            x = program.input("x")
+            return [x.at(lambda i: i - 1, name="y"), x.at(lambda i: i - 2, name="y")]
+
+        with self.assertRaisesRegex(posattn.Error, "two words 'y'"):
+            posattn.compile(twice, length=3)
+
+        def named(program):
+            x = program.input("x")
+            d = program.word("d", [1, 2, 0], type=(0, 2))
+            return [x.at(lambda i: i - 1, name="y"), x.send(d, name="z")]
+
+        trace = posattn.compile(named, length=3).trace([1, 2, 3])
+        self.assertEqual(trace["y"].tolist()[-1], [0, 1, 2])
+        self.assertEqual(trace["z"].tolist()[-1], [3, 1, 2])
+
     def test_constants_of_numpy(self):
         def scaled(program):
             x = program.input("x")

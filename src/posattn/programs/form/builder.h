@@ -96,6 +96,8 @@ class ProgramBuilder {
   // Rounds from now on belong to this round of the program that is being lowered.
   void begin_origin(int round) { origin_ = round; }
 
+  // A value means what it says in the round it was made in, no longer after this has grown.
+  int rounds_ended() const { return static_cast<int>(program_.rounds.size()); }
   // What is set from now on is another round's.
   void end_round() { close_round(); }
   // The same if one of these words has changed, so that all can be heard in one round.
