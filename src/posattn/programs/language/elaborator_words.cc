@@ -66,6 +66,10 @@ Variable Elaborator::declare(const WordStatement& word, const std::string& name,
                              const WordType& type, Position position, const Scope& scope) {
   const bool inferred = word.type == WordStatement::Type::integer && !word.low;
   if (word.is_input) {
+    if (!calls_.empty() || !loop_variables_.empty()) {
+      throw source_.error(position, "an input inside a loop or procedure",
+                          "it before: every input is given once");
+    }
     if (inferred) {
       throw source_.error(position, "an input of type int", "its range, as int[0..9]",
                           "what is computed follows from the ranges of the inputs");

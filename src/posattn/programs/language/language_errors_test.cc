@@ -115,6 +115,12 @@ TEST(LanguageErrors, TheWholeProgram) {
   EXPECT_THAT(message(input + "if i > 0:\n  receive y = x from 0\n"),
               HasSubstr("t.par:3:3: a receive inside an 'if' that depends on the processor"));
   EXPECT_THAT(message("procedure f(x):\n  f(x)\n" + input + "f(x)\n"), HasSubstr("calls itself"));
+  EXPECT_THAT(
+      message("word s : real\nfor k in 1 .. 2:\n  word x : real = input\n  s += x\noutput s\n"),
+      HasSubstr("t.par:3:3: an input inside a loop or procedure"));
+  EXPECT_THAT(message("procedure f():\n  word y : real = input\n" + input + "f()\noutput x\n"),
+              HasSubstr("t.par:2:3: an input inside a loop or procedure"));
+  EXPECT_EQ(message("if n > 2:\n  word x : real = input\noutput x\n"), "");
   EXPECT_THAT(message(input + "output x\n", 0), HasSubstr("n = 0"));
 }
 
