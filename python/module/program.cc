@@ -5,7 +5,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/draw.h"
-#include "posattn/evaluate.h"
 
 namespace posattn::python {
 namespace {
@@ -107,12 +106,13 @@ std::pair<Doubles, SampleForm> HeldProgram::accepted(const py::object& x) const 
 }
 
 py::array HeldProgram::run(const py::object& x, const std::string& level,
-                           const std::string& routing) const {
+                           const std::string& routing, const HeldModel* model) const {
   const std::vector<std::string> levels = {"mpc", "static", "network"};
   if (std::ranges::find(levels, level) == levels.end()) {
     throw unknown_name(ExitCode::usage, "level", level, levels);
   }
   const Routing by = parse_routing(routing);
+  const std::shared_ptr<Model> network = level == "network" ? model->shared() : nullptr;
   const auto [given, form] = accepted(x);
   const std::span<const double> inputs = numbers(given);
   std::vector<double> outputs;
@@ -125,13 +125,8 @@ py::array HeldProgram::run(const py::object& x, const std::string& level,
       const RoutedProgram routed = route_messages(program_, by);
       const std::vector<double> with_switches =
           routed_inputs<double>(program_, routed, inputs, samples);
-      if (level == "static") {
-        outputs = run_static<double>(routed.program, with_switches, samples);
-      } else {
-        const std::vector<float> rows(with_switches.begin(), with_switches.end());
-        const std::vector<float> found = predict_rows(compile(routed.program), rows, samples);
-        outputs.assign(found.begin(), found.end());
-      }
+      outputs = level == "static" ? run_static<double>(routed.program, with_switches, samples)
+                                  : run_network(*network, routed.program, with_switches, samples);
     }
   }
   return array_of(form.answer_shape(static_cast<int>(program_.outputs.size())), std::move(outputs));
@@ -238,7 +233,8 @@ void add_programs(py::module_& module) {
   py::class_<HeldProgram>(module, "Program")
       .def("compiled", &HeldProgram::compiled, py::arg("dense"), py::arg("sharpness"),
            py::arg("routing"), py::arg("pad_to"))
-      .def("run", &HeldProgram::run, py::arg("x"), py::arg("level"), py::arg("routing"))
+      .def("run", &HeldProgram::run, py::arg("x"), py::arg("level"), py::arg("routing"),
+           py::arg("model"))
       .def("trace", &HeldProgram::trace, py::arg("x"))
       .def("verify", &HeldProgram::verified, py::arg("model"), py::arg("scales"),
            py::arg("samples"), py::arg("seed"), py::arg("routing"), py::arg("in_double"),

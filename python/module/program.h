@@ -21,8 +21,9 @@ class HeldProgram {
 
   std::unique_ptr<HeldModel> compiled(bool dense, double sharpness, const std::string& routing,
                                       const std::vector<int>& pad_to) const;
-  // At a level: "mpc", "static", "network".
-  py::array run(const py::object& x, const std::string& level, const std::string& routing) const;
+  // At a level: "mpc", "static", "network"; of the last the model, of the others none.
+  py::array run(const py::object& x, const std::string& level, const std::string& routing,
+                const HeldModel* model) const;
   // Names and types of the words, and their values [rounds + 1, processors, words].
   py::tuple trace(const py::object& x) const;
   py::dict verified(const HeldModel& model, const std::vector<double>& scales, int64_t samples,

@@ -47,17 +47,15 @@ class Program:
 
     def run(self, x, level="network"):
         """Its outputs for x, [processors] or [samples, processors] (and a last axis for several
-        inputs): in its interpreter ("mpc"), with messages routed ("static"), or by the network.
+        inputs): in its interpreter ("mpc"), with messages routed ("static"), or by the network,
+        in fp32, which refuses numbers that are too large for it.
 
         >>> import posattn
         >>> posattn.compile("sort", length=4).run([3, 1, 2, 0], level="mpc").tolist()
         [0.0, 1.0, 2.0, 3.0]
         """
-        routing = self._options["routing"]
-        if level == "network" and self.model.spec["data_columns"] == len(self.inputs):
-            self._compiled.run(x, "mpc", routing)  # refuses what the network could only guess
-            return self.model(x).astype(numpy.float64)
-        return self._compiled.run(x, level, routing)
+        model = self.model._compiled if level == "network" else None
+        return self._compiled.run(x, level, self._options["routing"], model)
 
     def __call__(self, x):
         return self.run(x)

@@ -80,6 +80,22 @@ class Library(unittest.TestCase):
         with self.assertRaisesRegex(posattn.Error, "one sample"):
             program.trace(numpy.zeros((2, 4)))
 
+    def test_numbers_beyond_fp32(self):
+        for options in ({}, {"dense": True}):
+            program = posattn.compile("sort", length=3, **options)
+            self.assertEqual(program.run([3e38, 0, -3e37]).tolist(),
+                             numpy.float32([-3e37, 0, 3e38]).tolist())
+            with self.assertRaisesRegex(posattn.Error, "1e.39 of 'x' on processor 1"):
+                program.run([1, 1e39, 2])
+            with self.assertRaisesRegex(posattn.Error, "an overflow in the network") as caught:
+                program.run([3e38, -3e38, 1])
+            self.assertEqual(caught.exception.code, 4)
+            self.assertEqual(program.run([1, 1e39, 2], level="mpc").tolist(), [1, 2, 1e39])
+        scatter = posattn.compile("scatter", length=3, routing="benes")
+        self.assertEqual(scatter.run([[1, 5.0], [2, 6.0], [0, 7.0]]).tolist(), [7, 5, 6])
+        with self.assertRaisesRegex(posattn.Error, "on processor 2"):
+            scatter.run([[1, 5.0], [2, 6.0], [0, 7e40]])
+
     def test_drawing(self):
         picture = posattn.compile("sort", length=4).show()
         self.assertTrue(xml.etree.ElementTree.fromstring(picture).tag.endswith("svg"))
