@@ -55,16 +55,33 @@ class Dot {
   double quantum_ = std::numeric_limits<double>::infinity();
 };
 
+// What a weight of a row of dense attention with that many places is off by, as a part of itself.
+// With u = 2^-24 and l = log w, its score l sqrt(d) is stored (u |l|), multiplied by a rounded
+// 1 / sqrt(d) (3u), and has the row's largest subtracted (u; the difference is no larger than |l|,
+// and what the largest is off by all have in common): the exponent is off by at most 5u |l|, which
+// is the relative error of its exponential. exp itself is off by at most 3u. The row's sum has the
+// errors of its terms, weighted by w: at most 5u sum w |l| + 3u, where the sum is the row's entropy
+// and so at most log(places); each addition adds u. Then the reciprocal, the product with it (2u),
+// and the rest of a row below 1e-7 that the compiler leaves out (2u). What is no normal number
+// becomes zero.
+double dense_weight_error(double weight, size_t places) {
+  const auto count = static_cast<double>(places);
+  const double roundings = 5 * (std::abs(std::log(weight)) + std::log(count)) + count + 10;
+  return roundings * float_roundoff + std::numeric_limits<float>::min() / weight;
+}
+
 // A word or an instruction's result: what the program says, and the error from all rounds.
 struct Known {
   double value = 0, error = 0;
+  double slack = 0;  // what rounding in double makes, of the interpreter and the compiler
 };
 
 class Run {
  public:
-  Run(const NetworkPlan& plan, double roundoff)
+  Run(const NetworkPlan& plan, double roundoff, bool dense)
       : plan_(plan),
         roundoff_(roundoff),
+        dense_(dense),
         nodes_(plan.program.processors + 1),
         words_(plan.program.words.size()),
         state_(nodes_ * plan.width),
@@ -117,8 +134,8 @@ class Run {
   }
 
   Known output(int i, size_t o) const {
-    return {state_[i * plan_.width + plan_.outputs[o]].value,
-            known_[i * words_ + plan_.program.outputs[o]].error};
+    const Known& known = known_[i * words_ + plan_.program.outputs[o]];
+    return {state_[i * plan_.width + plan_.outputs[o]].value, known.error, known.slack};
   }
 
  private:
@@ -151,10 +168,14 @@ class Run {
     const int column = from.columns[place % plan_.head_size()];
     if (i + 1 == nodes_) return;  // the scratch processor hears itself: zero
     if (!from.route.is_weighted()) return dot.add(factor, at(from.route.sources[i], column));
-    for (const auto& [j, weight] : from.route.weighted[i]) {
+    const auto& row = from.route.weighted[i];
+    for (const auto& [j, weight] : row) {
       const Bounded& x = at(j, column);
-      // Weight and scale are stored, each product with one of them is rounded.
-      dot.add(factor * weight, x, 2 * (float_roundoff + roundoff_) * x.magnitude());
+      // The scratch processor may have the rest of the row.
+      const double of_weight =
+          dense_ ? dense_weight_error(weight, row.size() + 1) : float_roundoff;  // stored
+      // The scale is stored, each product with one of the two is rounded.
+      dot.add(factor * weight, x, (of_weight + float_roundoff + 2 * roundoff_) * x.magnitude());
     }
   }
 
@@ -179,28 +200,47 @@ class Run {
     if (instruction.kind == Operator::Kind::received) {
       return heard(round.receives[instruction.index], i);
     }
-    double values[most_operands], errors[most_operands];
+    double values[most_operands], errors[most_operands], slack[most_operands], size = 0;
     for (size_t k = 0; k < instruction.operands.size(); ++k) {
       values[k] = results[instruction.operands[k]].value;
       errors[k] = results[instruction.operands[k]].error;
+      slack[k] = results[instruction.operands[k]].slack;
+      size += std::abs(values[k]);
     }
     const Operation& row = operation(instruction.kind);
-    return {row.value(instruction, values), row.error(instruction, values, errors)};
+    const double value = row.value(instruction, values);
+    // Without what a table is off by itself.
+    constexpr double exact[most_operands] = {};
+    const double passed =
+        row.error(instruction, values, slack) - row.error(instruction, values, exact);
+    // What a choice leaves out may be no number, but is not rounded either.
+    const double own =
+        row.roundings == 0 ? 0 : row.roundings * slack_of_one * std::max(size, std::abs(value));
+    return {value, row.error(instruction, values, errors), std::max(0.0, passed) + own};
   }
 
   Known heard(const Receive& receive, int i) const {
     const auto known = [&](int32_t j) { return known_[j * words_ + receive.word]; };
     if (!receive.route.is_weighted()) return known(receive.route.sources[i]);
     Known sum;
+    double size = 0;
     for (const auto& [j, weight] : receive.route.weighted[i]) {
       sum.value += weight * known(j).value;
       sum.error += std::abs(weight) * known(j).error;
+      sum.slack += std::abs(weight) * known(j).slack;
+      size += std::abs(weight * known(j).value);
     }
+    const auto terms = static_cast<double>(receive.route.weighted[i].size());
+    sum.slack += terms * slack_of_one * size;
     return sum;
   }
 
+  // The interpreter rounds once; a comparator that the compiler adds up has three sums.
+  static constexpr double slack_of_one = 4 * double_roundoff;
+
   const NetworkPlan& plan_;
   double roundoff_;
+  bool dense_;
   int nodes_;
   size_t words_;
   std::vector<Bounded> state_, next_;      // of the network's columns
@@ -209,8 +249,9 @@ class Run {
 
 }  // namespace
 
-BoundedOutputs bounded_run(const NetworkPlan& plan, const double* input, double roundoff) {
-  Run run(plan, roundoff);
+BoundedOutputs bounded_run(const NetworkPlan& plan, const double* input, double roundoff,
+                           bool dense) {
+  Run run(plan, roundoff, dense);
   run.start(input);
   for (size_t layer = 0; layer < plan.layers.size();) layer = run.step(layer);
   BoundedOutputs outputs;
@@ -218,6 +259,7 @@ BoundedOutputs bounded_run(const NetworkPlan& plan, const double* input, double 
     for (size_t o = 0; o < plan.outputs.size(); ++o) {
       outputs.values.push_back(run.output(i, o).value);
       outputs.bounds.push_back(run.output(i, o).error);
+      outputs.slack.push_back(run.output(i, o).slack);
     }
   }
   return outputs;

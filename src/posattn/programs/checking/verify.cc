@@ -74,6 +74,7 @@ class Verifier {
     bool wrong = false;
     bool by_task = false;  // wrong against the task's answer
     std::vector<double> expected, bounds;
+    std::vector<double> slack;  // see BoundedOutputs
   };
 
   // What outputs show, of one sample or of many.
@@ -193,22 +194,17 @@ class Verifier {
     const std::vector<double> exact(input, input + input_count_);
     Judgement judgement;
     judgement.expected = run_static<double>(program_, exact, 1);
-    judgement.bounds = allowed_errors(exact);
-    const auto is_outside = [&](double expected, int i) {
-      return !(std::abs(output[i] - expected) <= judgement.bounds[i] + interpreter_slack(expected));
+    allow_errors(exact, judgement);
+    const auto is_within = [&](int i, double expected, double more) {
+      return std::abs(output[i] - expected) <= judgement.bounds[i] + judgement.slack[i] + more;
     };
     for (int i = 0; i < output_count_; ++i) {
-      if (is_outside(judgement.expected[i], i)) judgement.wrong = true;
+      if (!is_within(i, judgement.expected[i], 0)) judgement.wrong = true;
     }
     if (judgement.wrong || !has_answer()) return judgement;
     const std::vector<float> target = answer(input);
     for (int i = 0; i < output_count_; ++i) {
-      const double half_digit = float_roundoff * std::abs(target[i]);  // the answer is rounded once
-      if (!counts(i)) continue;
-      if (std::abs(output[i] - target[i]) <=
-          judgement.bounds[i] + half_digit + interpreter_slack(target[i])) {
-        continue;
-      }
+      if (!counts(i) || is_within(i, target[i], task_slack(target[i]))) continue;
       judgement.wrong = judgement.by_task = true;
     }
     if (judgement.by_task) judgement.expected.assign(target.begin(), target.end());
@@ -225,23 +221,26 @@ class Verifier {
   }
 
   // How far each output may be off: whole numbers not at all.
-  std::vector<double> allowed_errors(const std::vector<double>& input) const {
-    std::vector<double> bounds(output_count_);
+  void allow_errors(const std::vector<double>& input, Judgement& judgement) const {
+    judgement.bounds.assign(output_count_, 0);
+    judgement.slack.assign(output_count_, 0);
     const auto is_real = [&](int word) { return program_.words[word].type.is_real(); };
-    if (std::ranges::none_of(program_.outputs, is_real)) return bounds;
+    if (std::ranges::none_of(program_.outputs, is_real)) return;
     const double roundoff = in_double_ ? double_roundoff : float_roundoff;
     const std::vector<double> given = routed_inputs<double>(program_, routed_, input, 1);
-    bounds = bounded_run(plan_, given.data(), roundoff).bounds;
+    const bool dense = !request_.model->spec.routed;
+    const BoundedOutputs bounded = bounded_run(plan_, given.data(), roundoff, dense);
     for (int i = 0; i < output_count_; ++i) {
-      if (is_whole(i)) bounds[i] = 0;
+      if (is_whole(i)) continue;
+      judgement.bounds[i] = bounded.bounds[i];
+      judgement.slack[i] = bounded.slack[i];
     }
-    return bounds;
   }
 
-  // The interpreter itself rounds, in double.
-  static double interpreter_slack(double expected) {
+  // The task's answer has been computed in double and is rounded once to fp32.
+  static double task_slack(double answer) {
     constexpr double steps = 4096;
-    return steps * double_roundoff * std::abs(expected);
+    return (float_roundoff + steps * double_roundoff) * std::abs(answer);
   }
 
   Findings find(const float* input, const double* output) const {

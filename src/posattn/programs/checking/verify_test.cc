@@ -148,6 +148,56 @@ TEST(Verify, ABoundThatIsNotSmallDecidesNothing) {
   EXPECT_TRUE(verify_model(compile(program), program, {.in_double = true}).holds());
 }
 
+// The interpreter rounds what cancels, too: by parts of what it was, not of what is left.
+TEST(Verify, TheInterpreterRoundsWhatCancels) {
+  const StaticProgram program =
+      compile_text("word x : real = input\nx = x + 0.1 - x\noutput x\n", "cancels.par", 8);
+  const Model model = compile(program);
+  for (const bool in_double : {false, true}) {
+    EXPECT_TRUE(
+        verify_model(model, program, {.scales = {1, 1000, 1e6}, .in_double = in_double}).holds());
+  }
+  // What is further off is still found.
+  Model wrong = model;
+  for (float& weight : wrong.parameters["decoding.weight"]) weight *= 1.000001f;
+  EXPECT_TRUE(verify_model(wrong, program, {.in_double = true}).counter_example);
+}
+
+// min(b, min(c, x)) is b - ((b - c) + ...) where c is known to be smaller: the compiler adds that
+// up.
+TEST(Verify, TheCompilerRoundsWhatCancels) {
+  const StaticProgram program = compile_text(
+      "word x : real = input\nx = min(1.65778 * 1.755514964, min(-0.14333 * 1.755514964, "
+      "x))\noutput x\n",
+      "folded.par", 2);
+  EXPECT_TRUE(
+      verify_model(compile(program), program, {.scales = {0.01}, .in_double = true}).holds());
+}
+
+// Dense weights are a softmax's: the smaller, the more it rounds them.
+TEST(Verify, DenseWeightsAreThoseOfASoftmax) {
+  const char* texts[] = {
+      "word x : real = input\n"
+      "receive z = sum of (1.0 / (1 + i * i)) * x over j where j == i\noutput z\n",
+      "table w = [[1, 0, 0, 0], [0.000001, 0, 0, 0], [0.0000003, 0, 0, 0], [0.001, 0, 0, 0]]\n"
+      "word x : real = input\nreceive y = sum of w[i, j] * x over j\noutput y\n",
+      "word x : real = input\n"
+      "receive y = sum of power(0.1, 1 + abs(i - j)) * x over j\noutput y\n",
+      "word x : real = input\nreceive y = sum of (i - 2.7 * j) * x over j\noutput y\n"};
+  for (const char* text : texts) {
+    SCOPED_TRACE(text);
+    const StaticProgram program = compile_text(text, "dense.par", 4);
+    Model model = compile(program, {.dense = true});
+    const Verification right = verify_model(model, program);
+    EXPECT_TRUE(right.holds());
+    for (const ScaleVerification& scale : right.scales) EXPECT_LT(scale.bound_share, 1e-4);
+    for (float& score : model.parameters["transformer_layers.0.attn.qk_proj.weight"]) {
+      if (score < 0) score *= 1.001f;
+    }
+    EXPECT_TRUE(verify_model(model, program).counter_example);
+  }
+}
+
 TEST(Verify, RefusesChoicesThatCannotBeShut) {
   ProgramBuilder builder("large", 4);
   const Variable x = builder.input("x");

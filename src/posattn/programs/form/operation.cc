@@ -71,6 +71,7 @@ constexpr Operation addition = {
           return integers(low(x[0]) + low(x[1]), high(x[0]) + high(x[1]));
         },
     .error = [](const Operator&, const double*, const double* e) { return e[0] + e[1]; },
+    .roundings = 1,
     .symmetric = true,
     .shorter =
         [](const Operator&, const std::vector<Value>& x) {
@@ -98,6 +99,7 @@ constexpr Operation scaling = {
         },
     .error = [](const Operator& what, const double*,
                 const double* e) { return std::abs(what.number) * e[0]; },
+    .roundings = 1,
     .shorter = [](const Operator& what, const std::vector<Value>& x) -> Value {
       if (what.number == 1) return x[0];
       if (what.number == 0) return constant_value(0);
@@ -121,6 +123,7 @@ constexpr Operation smaller = {
                         std::min(high(x[0]), high(x[1])));
         },
     .error = larger_error,
+    .roundings = 1,
     .symmetric = true,
 };
 
@@ -134,6 +137,7 @@ constexpr Operation larger = {
                         std::max(high(x[0]), high(x[1])));
         },
     .error = larger_error,
+    .roundings = 1,
     .symmetric = true,
 };
 
@@ -222,6 +226,7 @@ constexpr Operation exchanging = {
         },
     .type = [](const Operator&, const WordType* x) { return hull(x[0], x[1]); },
     .error = larger_error,
+    .roundings = 1,
     .text = [](const Operator&, const Phrase* x) -> Phrase {
       return {"min or max(" + x[0].text + ", " + x[1].text + ")"};
     },
@@ -242,6 +247,7 @@ constexpr Operation curve = {
     .type = [](const Operator&, const WordType*) { return WordType::real(); },
     .error = [](const Operator& what, const double* x,
                 const double* e) { return what.table->error_at(x[0], e[0]); },
+    .roundings = 2,  // the library's functions are off by less than a unit in the last place
     .shorter = [](const Operator& what, const std::vector<Value>& x) -> Value {
       if (x[0]->kind != Kind::constant || what.table->contains(x[0]->number)) return nullptr;
       const auto [problem, expected] = outside_table(what, &x[0]->number);

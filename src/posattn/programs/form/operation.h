@@ -31,6 +31,9 @@ struct Operation {
   WordType (*type)(const Operator& what, const WordType* x) = nullptr;
   // By how much the network's result may be off where operand k is x[k], off by e[k] at most.
   double (*error)(const Operator& what, const double* x, const double* e) = nullptr;
+  // How often it is rounded in double: by the interpreter, or in factors that the compiler adds up,
+  // where the network has it as a sum.
+  int roundings = 0;
 
   bool symmetric = false;  // operands may change places
   // What it amounts to without an operation of its own, or nullptr. Throws Error(configuration)
