@@ -153,6 +153,41 @@ output x
   EXPECT_EQ(run_static<double>(program, input, 1), (std::vector<double>{5, 1, 0.5, 0.25}));
 }
 
+// Outside its range the network's table goes on straight: a choice must still shut that out.
+TEST(Approximation, AChoiceLeavesOutOnlyWhatItCanShut) {
+  const StaticProgram program = compile_text(R"(
+word x : real = input
+word b : bit = input
+word y : real = choose(b, 2 - square(x) on [-10, 10] within 0.01, 1)
+output y
+)",
+                                             "left_out.par", 2);
+  const auto outputs = [&](double x) {
+    return run_static<double>(program, std::vector<double>{x, 0, 2, 1}, 1);
+  };
+  EXPECT_EQ(outputs(1e16), (std::vector<double>{1, -2}));
+  for (const double x : {1e17, -1e18}) {
+    EXPECT_THAT(refusal([&] { outputs(x); }), AllOf(HasSubstr("a choice between -"),
+                                                    HasSubstr("on processor 0 in round 0 (line 4"),
+                                                    HasSubstr("numbers below 2^60")));
+  }
+}
+
+// What is not shut inside reaches the choice around it.
+TEST(Approximation, AChoiceInsideAChoiceMustBeShutToo) {
+  const StaticProgram program = compile_text(R"(
+word x : real = input
+word b : bit = input
+word y : real = choose(b, choose(b, x, 3), 1)
+output y
+)",
+                                             "inside.par", 1);
+  EXPECT_THAT(refusal([&] {
+                run_static<double>(program, std::vector<double>{1e19, 0}, 1);
+              }),
+              HasSubstr("a choice between 1e+19 and 3"));
+}
+
 TEST(Approximation, RefusedInTheText) {
   const auto message = [](const std::string& line) {
     return refusal(

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/programs/form/function_table.h"
 #include "posattn/programs/form/operation.h"
 
 namespace posattn {
@@ -33,6 +34,20 @@ T result_of(const Instruction& instruction, const std::vector<T>& results, const
   return static_cast<T>(operation(instruction.kind).value(instruction, operands.data()));
 }
 
+// Why an instruction has no value, on which processor and in which round.
+template <class T>
+Error no_value(const Instruction& instruction, const std::vector<T>& results,
+               const StaticProgram& program, int round, int processor) {
+  Refusal refusal{"an overflow", "smaller numbers"};
+  if (const auto row = operation(instruction.kind).refusal) {
+    refusal = row(instruction, operands_of(instruction, results).data());
+  }
+  return Error(ExitCode::data,
+               fmt::format("{} on processor {} in {} of program '{}'", refusal.problem, processor,
+                           place_of(program, round), program.name),
+               refusal.expected);
+}
+
 }  // namespace
 
 template <class T>
@@ -46,11 +61,12 @@ void LocalStep<T>::run(const Round& round, const T* words, const T* received, T*
 
 template <class T>
 void LocalStep<T>::check(const StaticProgram& program, int number, int processor) const {
+  if (std::ranges::none_of(results_, [](T x) { return std::isnan(x); })) return;
   const Round& round = program.rounds[number];
   const auto is_nan = [&](int k) { return std::isnan(results_[k]); };
   const auto without_value = std::ranges::find_if(
       round.updates, [&](const Update& update) { return is_nan(update.instruction); });
-  if (without_value == round.updates.end()) return;
+  if (without_value == round.updates.end()) return check_left_out(program, number, processor);
   int k = without_value->instruction;
   for (auto from = round.instructions[k].operands.begin();;) {  // down to where it begins
     const std::vector<int>& operands = round.instructions[k].operands;
@@ -58,15 +74,27 @@ void LocalStep<T>::check(const StaticProgram& program, int number, int processor
     if (from == operands.end()) break;
     k = *from;
   }
-  const Instruction& instruction = round.instructions[k];
-  Refusal refusal{"an overflow", "smaller numbers"};
-  if (const auto row = operation(instruction.kind).refusal) {
-    refusal = row(instruction, operands_of(instruction, results_).data());
+  throw no_value(round.instructions[k], results_, program, number, processor);
+}
+
+// Once more, as the network computes: its tables go on straight beyond their range, and what comes
+// of that must be shut out as any other number.
+template <class T>
+void LocalStep<T>::check_left_out(const StaticProgram& program, int number, int processor) const {
+  const Round& round = program.rounds[number];
+  std::vector<double> results;
+  for (size_t k = 0; k < round.instructions.size(); ++k) {
+    const Instruction& instruction = round.instructions[k];
+    if (instruction.reads()) {
+      results.push_back(static_cast<double>(results_[k]));
+      continue;
+    }
+    const Operands operands = operands_of(instruction, results);
+    const bool is_table = instruction.kind == Operator::Kind::curve;
+    results.push_back(is_table ? (*instruction.table)(operands[0])
+                               : operation(instruction.kind).value(instruction, operands.data()));
+    if (std::isnan(results[k])) throw no_value(instruction, results, program, number, processor);
   }
-  throw Error(ExitCode::data,
-              fmt::format("{} on processor {} in {} of program '{}'", refusal.problem, processor,
-                          place_of(program, number), program.name),
-              refusal.expected);
 }
 
 template class LocalStep<float>;

@@ -14,10 +14,13 @@ class LocalStep {
   // received.
   void run(const Round& round, const T* words, const T* received, T* out);
 
-  // Throws Error(data) where the last run, on this processor in round `round`, gave no number.
+  // Throws Error(data) where the last run, on this processor in round `round`, gave no number, and
+  // where a choice left out what the network could not shut out.
   void check(const StaticProgram& program, int round, int processor) const;
 
  private:
+  void check_left_out(const StaticProgram& program, int round, int processor) const;
+
   std::vector<T> results_;  // of the instructions
 };
 

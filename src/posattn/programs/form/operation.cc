@@ -192,7 +192,8 @@ constexpr Operation selection = {
     .name = "choose",
     .value =
         [](const Operator&, const double* x) {
-          // Also what is not chosen must be shut out; if it has no value, that is of no matter.
+          // Also what is not chosen must be shut out. If it has no value, the network has one:
+          // LocalStep::check.
           const bool beyond = std::abs(x[1]) >= choice_limit || std::abs(x[2]) >= choice_limit;
           if (beyond) return std::nan("");
           return x[0] == 1 ? x[1] : x[2];
