@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/base/limits.h"
 #include "posattn/programs/form/function_table.h"
 
 namespace posattn {
@@ -13,17 +14,13 @@ namespace {
 
 using Kind = Operator::Kind;
 
-// Bounds beyond this are not worth computing with: such a program is refused when it is compiled.
-constexpr auto bound_limit = static_cast<double>(int64_t{1} << 60);
-
 double low(const WordType& type) { return static_cast<double>(type.low); }
 double high(const WordType& type) { return static_cast<double>(type.high); }
 
+// Beyond 2^53 whole numbers are rounded, in the interpreter too: as reals are.
 WordType integers(double from, double to) {
-  const auto clamped = [](double x) {
-    return static_cast<int64_t>(std::clamp(x, -bound_limit, bound_limit));
-  };
-  return WordType::integer(clamped(from), clamped(to));
+  if (!(from > -whole_limit && to < whole_limit)) return WordType::real();
+  return WordType::integer(static_cast<int64_t>(from), static_cast<int64_t>(to));
 }
 
 bool any_real(const WordType& a, const WordType& b) { return a.is_real() || b.is_real(); }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +51,23 @@ TEST(LanguageErrors, WhatCannotBeExactIsRefusedWithTheReason) {
   EXPECT_THAT(message(input + "receive y = x from x\n"), HasSubstr("the word 'x'"));
   EXPECT_THAT(message(input + "receive y = sum of 1 / n * x over j\n"),
               HasSubstr("t.par:2:22: 1 / 4 of whole numbers rounds down to 0"));
+}
+
+// Whole numbers that not even the interpreter holds are reals: no comparison of them is decided
+// beforehand by bounds that are rounded.
+TEST(LanguageErrors, WholeNumbersBeyond53Bits) {
+  const std::string large =
+      whole_input + "word b : bit = (x + 1) * power(2.0, {}) >= x\noutput b\n";
+  EXPECT_EQ(message(fmt::format(fmt::runtime(large), 49)), "");
+  EXPECT_THAT(message(fmt::format(fmt::runtime(large), 50)),
+              HasSubstr("a comparison of real values"));
+  EXPECT_THAT(message(whole_input + "word b : bit = (x + 1) * power(2.0, 61) >= (x + 1) * "
+                                    "power(2.0, 62)\noutput b\n"),
+              HasSubstr("a comparison of real values"));
+  EXPECT_THAT(message(whole_input + "word k : int = x\nfor j in 1 .. 60:\n  k = 2 * k\noutput k\n"),
+              HasSubstr("a real value for word 'k'"));
+  EXPECT_EQ(run(whole_input + "word r : real = x * power(2.0, 61)\noutput r\n", {0, 3}),
+            (Values{0, 0x3p61}));
 }
 
 TEST(LanguageErrors, NamesAndPlaces) {
