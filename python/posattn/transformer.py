@@ -181,8 +181,8 @@ def rotate(x, index):
     """RoPE: columns (2i, 2i+1) of x [..., nodes, d_k] turned by index * base^(-2i / d_k)."""
     size = x.shape[-1]
     pairs = size // 2
-    angle = index.to(x.dtype)[:, None] * ROPE_BASE ** (
-        -2 * torch.arange(pairs, dtype=x.dtype) / size
+    angle = index.to(x)[:, None] * ROPE_BASE ** (
+        -2 * torch.arange(pairs, dtype=x.dtype, device=x.device) / size
     )
     even, odd = x[..., 0 : 2 * pairs : 2], x[..., 1 : 2 * pairs : 2]
     turned = torch.stack(
@@ -268,8 +268,8 @@ class Attention(nn.Module):
 
     def route_matrices(self):
         """The same as matrices [1, heads, nodes, nodes]."""
-        identity = torch.eye(self.spec.nodes).expand(1, self.spec.heads, -1, -1)
-        return self.routed(identity)
+        identity = torch.eye(self.spec.nodes, device=self.routes.device)
+        return self.routed(identity.expand(1, self.spec.heads, -1, -1))
 
     def weights(self, x, positions, active):
         """A [samples or 1, heads, nodes, nodes], for the active rows of the full model."""

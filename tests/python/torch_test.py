@@ -72,6 +72,21 @@ class Parity(unittest.TestCase):
         self.assertLess(relative(posattn.torch.Module(model)(tokens=tokens).detach(),
                                  model(tokens=tokens)), 1e-5)
 
+    def test_one_device_throughout(self):
+        """PyTorch's "meta" device has no numbers, and refuses tensors of another as a GPU does."""
+        models = [posattn.new(task="sort", architecture=name, length=8, width=16)
+                  for name in posattn.presets()]
+        models += [posattn.compile(program, length=8).model for program in ("sort", "distances")]
+        models.append(posattn.compile("program w\nword x : real = input\n"
+                                      "receive y = sum of 0.5 * x over j\noutput y\n").model)
+        for model in models:
+            with self.subTest(model=repr(model)):
+                module = posattn.torch.Module(model).to("meta")
+                x = torch.empty(2, model.spec["real_nodes"], model.spec["data_columns"],
+                                device="meta")
+                self.assertEqual(module(x).device.type, "meta")
+                self.assertEqual(module.attention(x).device.type, "meta")
+
 
 class WaysBack(unittest.TestCase):
     def test_training_in_pytorch_and_back(self):
