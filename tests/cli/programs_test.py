@@ -119,6 +119,11 @@ class Run(CliCase):
         self.run_error(2, "run", "larger.par", "--input", "0,10", message="int[0..9]")
         self.run_error(2, "run", "larger.par", "--input", "0,1.5", message="int[0..9]")
 
+    def test_numbers_beyond_fp32(self):
+        self.assertEqual(self.run_ok("run", "sort", "--input", "1,1e39,2", "--level", "mpc"), "1,2,1e+39\n")
+        self.run_error(4, "run", "sort", "--input", "1,1e39,2", message="1e+39 of 'x' on processor 1")
+        self.run_error(4, "run", "sort", "--input", "3e38,-3e38,1", message="an overflow in the network")
+
     def test_errors(self):
         self.run_error(2, "run", "sort", "--input", "1,x", message="expected a finite number")
         self.run_error(2, "run", "sort", "--input", "1,2", "--length", 3,

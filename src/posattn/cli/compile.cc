@@ -45,7 +45,7 @@ PlanSizes parse_sizes(const std::string& text) {
 }
 
 // How exact the network is: of whole numbers wholly, of reals to this part of the largest input.
-std::string precision_text(const NetworkPlan& plan) {
+std::string precision_text(const NetworkPlan& plan, bool dense) {
   const auto is_real = [&](int word) { return plan.program.words[word].type.is_real(); };
   if (std::ranges::none_of(plan.program.outputs, is_real)) {
     return fmt::format(
@@ -62,7 +62,7 @@ std::string precision_text(const NetworkPlan& plan) {
     return "tables: how far off an output may be depends on the input; posattn verify says it\n";
   }
   const auto largest = [&](double roundoff) {
-    const BoundedOutputs outputs = bounded_run(plan, ones.data(), roundoff);
+    const BoundedOutputs outputs = bounded_run(plan, ones.data(), roundoff, dense);
     return *std::max_element(outputs.bounds.begin(), outputs.bounds.end());
   };
   return fmt::format(
@@ -124,7 +124,7 @@ ExitCode compile_program(const CompileFlags& options) {
                                 : "attention as routes",
                   plan_listing(plan));
   if (input.program.sends()) text += "\n" + as_text(messages);
-  if (options.precision_check) text += "\n" + precision_text(plan);
+  if (options.precision_check) text += "\n" + precision_text(plan, options.dense);
   text += fmt::format(
       "\nwritten to {0}\nnext:  posattn verify {0}\n"
       "       posattn evaluate {0} --scales 1..10,1000\n",

@@ -16,9 +16,9 @@
 #include "posattn/cli/rank_machines.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
-#include "posattn/evaluation/predict.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
+#include "posattn/programs/lowering/run_network.h"
 #include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
@@ -57,9 +57,7 @@ std::vector<double> run_routed(const StaticProgram& program, const RunFlags& opt
   const RoutedProgram routed = route_messages(program, parse_routing(options.routing));
   const std::vector<double> inputs = routed_inputs<double>(program, routed, numbers, 1);
   if (options.level == "static") return run_static<double>(routed.program, inputs, 1);
-  const std::vector<float> row(inputs.begin(), inputs.end());
-  const std::vector<float> outputs = predict_rows(compile(routed.program), row, 1);
-  return {outputs.begin(), outputs.end()};
+  return run_network(compile(routed.program), routed.program, inputs, 1);
 }
 
 ExitCode run_program(const RunFlags& options, const std::vector<std::string>& command_line) {

@@ -6,7 +6,6 @@
 
 #include "posattn/model/model_file.h"
 #include "posattn/programs/lowering/network_plan.h"
-#include "posattn/programs/lowering/run_network.h"  // what is compiled is there to be run
 #include "posattn/programs/messages/routing.h"
 
 namespace posattn {
