@@ -17,8 +17,8 @@ namespace {
 
 class Evaluator {
  public:
-  explicit Evaluator(const EvaluationRequest& request)
-      : request_(request), network_(request.model->spec, options()) {
+  explicit Evaluator(const EvaluationRequest& request) : request_(request) {
+    if (request.network == nullptr) network_.emplace(request.model->spec, options());
     if (request.baselines) baselines_ = request.task->baselines();
   }
 
@@ -48,12 +48,12 @@ class Evaluator {
 
  private:
   // At a length that it was not trained at, a model is its weights in a network of that length.
-  Network& network_for(const Dataset& set) {
+  ForwardPass& network_for(const Dataset& set) {
     const ModelSpec& spec = request_.model->spec;
     const bool fits =
         set.shape.real_nodes == spec.real_nodes ||
         (request_.model->origin.variable_length && set.shape.real_nodes < spec.real_nodes);
-    if (fits) return network_;
+    if (fits) return request_.network != nullptr ? *request_.network : *network_;
     other_length_.emplace(*at_length(spec, set.shape.real_nodes), options());
     return *other_length_;
   }
@@ -78,8 +78,7 @@ class Evaluator {
 
   const EvaluationRequest& request_;
   std::vector<Baseline> baselines_;
-  Network network_;
-  std::optional<Network> other_length_;
+  std::optional<Network> network_, other_length_;
 };
 
 // A task of texts is tested by what the model writes.

@@ -6,6 +6,7 @@
 
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/measurement.h"
+#include "posattn/model/forward_pass.h"
 
 namespace posattn {
 
@@ -18,6 +19,9 @@ struct EvaluationRequest {
   uint64_t seed = 0;
   Purpose purpose = Purpose::evaluation_data;
   int threads = 1;
+  // Of the model's spec, in place of the CPU engine; samples of other lengths than the model's are
+  // that one's.
+  ForwardPass* network = nullptr;
   bool baselines = false;  // measure those of the task too
 };
 

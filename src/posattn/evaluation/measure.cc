@@ -5,7 +5,7 @@
 
 namespace posattn {
 
-std::vector<float> outputs_of(Network& network, const Parameters<float>& parameters,
+std::vector<float> outputs_of(ForwardPass& network, const Parameters<float>& parameters,
                               const Dataset& set) {
   std::vector<float> outputs(static_cast<size_t>(set.samples * set.shape.target_count()));
   const Batch batch{.inputs = set.inputs,
@@ -30,7 +30,7 @@ Predictions predictions_of(const Dataset& set, std::span<const float> outputs,
           .mask = mask};
 }
 
-MetricSum measure(const Metric& metric, Network& network, const Parameters<float>& parameters,
+MetricSum measure(const Metric& metric, ForwardPass& network, const Parameters<float>& parameters,
                   const Dataset& set, std::span<const uint8_t> mask) {
   // Outputs over a large vocabulary are many: not of all samples at once.
   constexpr int64_t most_outputs = int64_t{1} << 26;

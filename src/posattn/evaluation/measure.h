@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "posattn/evaluation/metrics/metric.h"
-#include "posattn/model/network.h"
+#include "posattn/model/forward_pass.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {
 
 // Runs the network on the set: [samples, real_nodes, output_columns].
-std::vector<float> outputs_of(Network& network, const Parameters<float>& parameters,
+std::vector<float> outputs_of(ForwardPass& network, const Parameters<float>& parameters,
                               const Dataset& set);
 
 // `outputs` beside the set's targets; both must outlive it. mask: as loss_mask makes it; empty: all
@@ -21,7 +21,7 @@ Predictions predictions_of(const Dataset& set, std::span<const float> outputs,
                            std::span<const uint8_t> mask);
 
 // Runs the network on the set and measures.
-MetricSum measure(const Metric& metric, Network& network, const Parameters<float>& parameters,
+MetricSum measure(const Metric& metric, ForwardPass& network, const Parameters<float>& parameters,
                   const Dataset& set, std::span<const uint8_t> mask);
 
 // Squared errors by node that is read, which add up over sets of different lengths.

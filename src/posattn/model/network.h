@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "posattn/model/batch.h"
+#include "posattn/model/forward_pass.h"
 #include "posattn/model/parameters.h"
 #include "posattn/model/spec.h"
 
@@ -31,17 +32,17 @@ struct NetworkOptions {
   int tile = 0;  // samples per tile; 0: chosen from the sizes
 };
 
-class Network {
+class Network final : public ForwardPass {
  public:
   explicit Network(const ModelSpec& spec, NetworkOptions options = {});
-  ~Network();
+  ~Network() override;
   Network(Network&&) noexcept;
   Network& operator=(Network&&) noexcept;
 
   const ModelSpec& spec() const { return spec_; }
 
-  // outputs [samples, real_nodes, output_columns]
-  void forward(const Parameters<float>& parameters, const Batch& batch, std::span<float> outputs);
+  void forward(const Parameters<float>& parameters, const Batch& batch,
+               std::span<float> outputs) override;
   // The same in two steps: what follows from the weights alone is done once for many batches of one
   // length. The parameters must outlive the calls of run.
   void prepare(const Parameters<float>& parameters, int real_nodes);

@@ -38,9 +38,7 @@ class RunOnDevice final : public DataParallelRun {
         steps_(steps),
         state_(std::move(state)),
         fleet_({{config, state_}}, threads, &steps) {
-    if (!steps.is_first()) return;
-    evaluation_.emplace(config, threads);
-    network_.emplace(model_spec(config), NetworkOptions{network_path(config), threads});
+    if (steps.is_first()) evaluation_.emplace(config, threads);
   }
 
   std::map<std::string, std::string> engine() const override {
@@ -70,7 +68,10 @@ class RunOnDevice final : public DataParallelRun {
     state_.validation_loss = last;
     state_.best_validation_loss = best;
     steps_.check_equal(state_.parameters);
-    if (evaluation_) evaluation_->evaluate_when_due(*network_, threads_, state_, record);
+    if (evaluation_) {
+      ForwardPass& network = fleet_.network();
+      evaluation_->evaluate_when_due(network, threads_, state_, record, &network);
+    }
     return record;
   }
 
@@ -80,8 +81,7 @@ class RunOnDevice final : public DataParallelRun {
   DataParallelSteps& steps_;
   RunState state_;
   DeviceFleet fleet_;
-  std::optional<RunEvaluation> evaluation_;  // of the rank that measures, with what it measures by
-  std::optional<Network> network_;
+  std::optional<RunEvaluation> evaluation_;  // of the rank that measures
   std::string divergence_;
 };
 

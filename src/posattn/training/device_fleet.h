@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "posattn/model/forward_pass.h"
 #include "posattn/training/run.h"
 #include "posattn/training/run_config.h"
 
@@ -34,7 +35,7 @@ class DeviceFleet {
  public:
   // Makes the training data with `threads` threads. Throws Error(device) where the GPU or its
   // memory do not allow it. With `ranks` there is one run, and each of them has such a fleet for
-  // its part of every batch; the first alone validates.
+  // its part of every batch; the first alone validates and has a network.
   DeviceFleet(const std::vector<DeviceRun>& runs, int threads, DataParallelSteps* ranks = nullptr);
   ~DeviceFleet();
   DeviceFleet(DeviceFleet&&) noexcept;
@@ -61,6 +62,10 @@ class DeviceFleet {
   // without those. The evaluations' part of the state is that of the run's start. May be called
   // between calls of advance.
   RunState state(int slot, bool moments = true);
+
+  // The runs' model on the same GPU in fp32, with whatever weights, for tests. Threads may use it
+  // while the fleet advances.
+  ForwardPass& network();
 
   // One step of all runs, enqueued `count` times and waited for: seconds of one. For benchmarks;
   // results count no more afterwards.

@@ -66,7 +66,6 @@ class Wave {
       if (!fleet_) return;
       const auto threads = static_cast<std::size_t>(std::max(1, options_.threads));
       const std::size_t lanes = slots_.size(), workers_wanted = std::min(threads, lanes);
-      networks_.resize(workers_wanted);
       threads_each_ = static_cast<int>(threads / workers_wanted);
       OrderedWorkers workers(workers_wanted, lanes, std::max(least_queue, 2 * lanes));
       prepare_evaluations(workers);
@@ -144,7 +143,7 @@ class Wave {
 
   void prepare_evaluations(OrderedWorkers& workers) {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-      workers.add(slot, [&run = *slots_[slot]](std::size_t) {
+      workers.add(slot, [&run = *slots_[slot]] {
         attempt(run, [&] { run.evaluation.emplace(run.config, 1); });
       });
     }
@@ -168,31 +167,27 @@ class Wave {
       state = std::make_shared<RunState>(fleet_->state(end.slot, last || checkpoint));
     }
     run.ended = last;
-    workers.add(end.slot, [this, &run, record = std::move(end.record), state, last,
-                           checkpoint](std::size_t worker) mutable {
-      attempt(run, [&] {
-        if (state) {
-          evaluate(run, *state, record, worker);
-        } else if (const std::optional<double> loss = record.validation_loss) {
-          run.validation_loss = loss;
-          run.best_validation_loss = std::min(*loss, run.best_validation_loss.value_or(*loss));
-        }
-        run.recording.record_epoch(record);
-        if (checkpoint) run.recording.checkpoint(*state);
-        if (last) run.recording.finish(*state, "");
-      });
-    });
+    workers.add(
+        end.slot, [this, &run, record = std::move(end.record), state, last, checkpoint]() mutable {
+          attempt(run, [&] {
+            if (state) {
+              evaluate(run, *state, record);
+            } else if (const std::optional<double> loss = record.validation_loss) {
+              run.validation_loss = loss;
+              run.best_validation_loss = std::min(*loss, run.best_validation_loss.value_or(*loss));
+            }
+            run.recording.record_epoch(record);
+            if (checkpoint) run.recording.checkpoint(*state);
+            if (last) run.recording.finish(*state, "");
+          });
+        });
   }
 
-  void evaluate(WaveRun& run, RunState& state, EpochRecord& record, std::size_t worker) {
+  void evaluate(WaveRun& run, RunState& state, EpochRecord& record) {
     state.validation_loss = run.validation_loss;
     state.best_validation_loss = run.best_validation_loss;
-    std::optional<Network>& network = networks_[worker];
-    if (!network) {
-      network.emplace(model_spec(run.config),
-                      NetworkOptions{network_path(run.config), threads_each_});
-    }
-    run.evaluation->evaluate_when_due(*network, threads_each_, state, record);
+    ForwardPass& network = fleet_->network();
+    run.evaluation->evaluate_when_due(network, threads_each_, state, record, &network);
     run.validation_loss = state.validation_loss;
     run.best_validation_loss = state.best_validation_loss;
   }
@@ -202,7 +197,7 @@ class Wave {
     WaveRun& run = *slots_[slot];
     run.ended = true;
     const auto state = std::make_shared<RunState>(fleet_->state(slot));
-    workers.add(slot, [&run, state, divergence](std::size_t) {
+    workers.add(slot, [&run, state, divergence] {
       attempt(run, [&] {
         state->validation_loss = run.validation_loss;
         state->best_validation_loss = run.best_validation_loss;
@@ -221,8 +216,7 @@ class Wave {
   std::vector<std::unique_ptr<WaveRun>> runs_;
   std::vector<WaveRun*> slots_;
   std::optional<DeviceFleet> fleet_;
-  std::vector<std::optional<Network>> networks_;  // by worker; all runs share the spec
-  int threads_each_ = 1;                          // of a worker
+  int threads_each_ = 1;  // of a worker
 };
 
 std::string gigabytes(int64_t bytes) {

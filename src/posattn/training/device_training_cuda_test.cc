@@ -70,6 +70,11 @@ TEST_F(DeviceTrainingTest, LeavesWhatTheCpuEngineLeaves) {
       ASSERT_EQ(x.validation_loss.has_value(), y.validation_loss.has_value());
       EXPECT_NEAR(x.validation_loss.value_or(0), y.validation_loss.value_or(0), 1e-3);
       ASSERT_EQ(x.tests.size(), y.tests.size());
+      for (std::size_t row = 0; row < x.tests.size(); ++row) {  // these on the GPU too
+        EXPECT_EQ(x.tests[row].metric, y.tests[row].metric);
+        EXPECT_EQ(x.tests[row].x, y.tests[row].x);
+        EXPECT_NEAR(x.tests[row].value, y.tests[row].value, 1e-3 * (1 + x.tests[row].value));
+      }
     }
     std::set<std::string> files;
     for (const auto& entry : fs::directory_iterator(outcome.folder)) {

@@ -7,7 +7,7 @@ namespace posattn {
 OrderedWorkers::OrderedWorkers(std::size_t workers, std::size_t lanes, std::size_t most_waiting)
     : most_waiting_(std::max<std::size_t>(1, most_waiting)), waiting_(lanes), busy_(lanes) {
   for (std::size_t worker = 0; worker < std::max<std::size_t>(1, workers); ++worker) {
-    threads_.emplace_back([this, worker](const std::stop_token& ending) { work(ending, worker); });
+    threads_.emplace_back([this](const std::stop_token& ending) { work(ending); });
   }
 }
 
@@ -21,7 +21,7 @@ void OrderedWorkers::add(std::size_t lane, Task task) {
   work_.notify_one();
 }
 
-void OrderedWorkers::work(const std::stop_token& ending, std::size_t worker) {
+void OrderedWorkers::work(const std::stop_token& ending) {
   std::unique_lock lock(mutex_);
   for (;;) {
     // A lane that is busy becomes ready again through the worker that has it.
@@ -34,7 +34,7 @@ void OrderedWorkers::work(const std::stop_token& ending, std::size_t worker) {
     busy_[lane] = true;
     lock.unlock();
     space_.notify_one();
-    task(worker);
+    task();
     lock.lock();
     busy_[lane] = false;
     if (waiting_[lane].empty()) continue;

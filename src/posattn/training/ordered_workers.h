@@ -15,8 +15,7 @@ namespace posattn {
 
 class OrderedWorkers {
  public:
-  // A task is told its worker's number. It may not throw.
-  using Task = std::function<void(std::size_t worker)>;
+  using Task = std::function<void()>;  // may not throw
 
   // At its end it does what is waiting first.
   OrderedWorkers(std::size_t workers, std::size_t lanes, std::size_t most_waiting);
@@ -25,7 +24,7 @@ class OrderedWorkers {
   void add(std::size_t lane, Task task);
 
  private:
-  void work(const std::stop_token& ending, std::size_t worker);
+  void work(const std::stop_token& ending);
 
   std::size_t most_waiting_;
   std::mutex mutex_;  // guards what follows

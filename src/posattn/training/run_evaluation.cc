@@ -53,8 +53,8 @@ bool RunEvaluation::tests_due(const RunConfig& config, int64_t epoch) {
   return due_every(config.test_every, config, epoch);
 }
 
-void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& state,
-                                      EpochRecord& record) const {
+void RunEvaluation::evaluate_when_due(ForwardPass& network, int threads, RunState& state,
+                                      EpochRecord& record, ForwardPass* testing) const {
   if (validation_due(config_, record.epoch) && !record.validation_loss) {
     MetricSum sum;
     for (std::size_t set = 0; set < validation_.size(); ++set) {
@@ -71,6 +71,7 @@ void RunEvaluation::evaluate_when_due(Network& network, int threads, RunState& s
     const Model current = trained_model(config_, state);
     EvaluationRequest request = test_request(config_, current);
     request.threads = threads;
+    request.network = testing;
     for (const AxisValues& tests : tests_of(config_, task_)) {
       request.axis = &tests.axis;
       request.values = tests.values;

@@ -1,5 +1,4 @@
-// Validation and tests of a run on its way: what is due after an epoch, computed by the CPU engine
-// whichever engine trains.
+// Validation and tests of a run on its way: what is due after an epoch.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +25,9 @@ class RunEvaluation {
 
   // Puts what is due after record.epoch into the record and the state, whose epoch and parameters
   // are those after it. A validation loss that the record has is not computed again. `network` is
-  // of the run's spec.
-  void evaluate_when_due(Network& network, int threads, RunState& state, EpochRecord& record) const;
+  // of the run's spec; tests are computed by `testing`, or where there is none by a CPU engine.
+  void evaluate_when_due(ForwardPass& network, int threads, RunState& state, EpochRecord& record,
+                         ForwardPass* testing = nullptr) const;
 
  private:
   RunConfig config_;

@@ -6,6 +6,7 @@
 #include "posattn/kernels/cuda/graph.h"
 #include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/step/step_engine.h"
+#include "posattn/model/device_network.h"
 #include "posattn/training/cuda/fleet_data.h"
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"
@@ -82,10 +83,11 @@ class DeviceFleet::Implementation {
         device_ended_(shape_.slots),
         beginning_(shape_.slots),
         device_beginning_(shape_.slots) {
-    int64_t plans = 0;
+    int64_t plans = 0, tested = 0;
     for (int slot = 0; slot < shape_.slots; ++slot) {
       const DeviceRun& run = runs[slot];
       clips_ = clips_ || run.config.clip > 0;
+      tested = std::max(tested, run.config.test_samples);
       slots_.emplace_back(run, data_.sets(slot));
       const int64_t steps = slots_.back().steps_per_epoch();
       cursors_host_[slot].plan = plans;
@@ -99,6 +101,8 @@ class DeviceFleet::Implementation {
     plans_host_.emplace(plans);
     cursors_host_.send(cursors_.data(), 0, shape_.slots, stream_.get());
     if (ranks != nullptr) exchange_.emplace(shape_, size_, *ranks);
+    const bool measures = ranks == nullptr || ranks->is_first();
+    if (measures) network_.emplace(shape_.spec, tested);
     set_arrays();
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // memory is filled by another stream
     enqueue_step(stream_.get());  // all slots rest: this only loads the kernels
@@ -110,7 +114,7 @@ class DeviceFleet::Implementation {
           if (!exchange_) enqueue_update(stream);
         },
         stream_.get());
-    if (cuda::FleetValidation::supports(shape_.spec) && (ranks == nullptr || ranks->is_first())) {
+    if (cuda::FleetValidation::supports(shape_.spec) && measures) {
       validation_.emplace(shape_, runs, *engine_, state_.data(), gradients_.data(), threads,
                           stream_.get());
     }
@@ -123,6 +127,7 @@ class DeviceFleet::Implementation {
   int64_t steps_per_epoch(int slot) const { return slots_[slot].steps_per_epoch(); }
   bool finished() const { return std::ranges::none_of(slots_, &cuda::FleetSlot::active); }
   void rest(int slot) { slots_[slot].rest(); }
+  ForwardPass& network() { return *network_; }
 
   std::vector<EpochEnd> advance(const std::atomic<bool>* stop) {
     const auto stopped = [stop] {
@@ -387,7 +392,8 @@ class DeviceFleet::Implementation {
   std::optional<cuda::GradientExchange> exchange_;  // where other ranks take part
   std::optional<cuda::StepGraph> graph_;
   std::optional<cuda::FleetValidation> validation_;
-  int64_t segment_ = 0, launched_ = 0;  // steps up to the next end of an epoch
+  std::optional<DeviceNetwork> network_;  // where tests are computed
+  int64_t segment_ = 0, launched_ = 0;    // steps up to the next end of an epoch
   Clock::time_point started_ = Clock::now();
 };
 
@@ -403,9 +409,10 @@ bool DeviceFleet::compatible(const RunConfig& a, const RunConfig& b) {
 
 int64_t DeviceFleet::bytes_needed(const std::vector<RunConfig>& configs) {
   const cuda::FleetShape shape = fleet_shape(configs.front(), configs.size());
-  int64_t samples = 0, steps = 0;
+  int64_t samples = 0, steps = 0, tested = 0;
   for (const RunConfig& config : configs) {
     samples += config.samples;
+    tested = std::max(tested, config.test_samples);
     const int64_t sets = config.variable_length ? config.length : 1;
     steps += std::min(config.samples, config.samples / config.batch + sets);
   }
@@ -418,7 +425,7 @@ int64_t DeviceFleet::bytes_needed(const std::vector<RunConfig>& configs) {
          (cuda::FleetValidation::supports(shape.spec)
               ? cuda::FleetValidation::bytes_needed(shape, configs)
               : 0) +
-         steps * int64_t{sizeof(StepPlan)};
+         DeviceNetwork::bytes_needed(shape.spec, tested) + steps * int64_t{sizeof(StepPlan)};
 }
 
 int64_t DeviceFleet::bytes_free() {
@@ -439,6 +446,7 @@ void DeviceFleet::rest(int slot) { implementation_->rest(slot); }
 RunState DeviceFleet::state(int slot, bool moments) {
   return implementation_->state(slot, moments);
 }
+ForwardPass& DeviceFleet::network() { return implementation_->network(); }
 double DeviceFleet::time_steps(int count) { return implementation_->time_steps(count); }
 
 }  // namespace posattn

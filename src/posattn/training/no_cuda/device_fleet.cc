@@ -27,6 +27,7 @@ bool DeviceFleet::finished() const { refuse(); }
 std::vector<EpochEnd> DeviceFleet::advance(const std::atomic<bool>*) { refuse(); }
 void DeviceFleet::rest(int) { refuse(); }
 RunState DeviceFleet::state(int, bool) { refuse(); }
+ForwardPass& DeviceFleet::network() { refuse(); }
 double DeviceFleet::time_steps(int) { refuse(); }
 
 }  // namespace posattn

@@ -7,9 +7,9 @@
 namespace posattn::cuda {
 namespace {
 
-class GeneralEngine : public StepEngine {
+class Engine : public GeneralEngine {
  public:
-  GeneralEngine(const FleetShape& shape, int64_t attention_budget)
+  Engine(const FleetShape& shape, int64_t attention_budget)
       : shape_(shape),
         plan_(plan_of(shape.spec)),
         layout_(shape, plan_, attention_budget),
@@ -23,14 +23,26 @@ class GeneralEngine : public StepEngine {
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
                cudaStream_t stream) override {
-    const GeneralMemory memory{activations_.data(),  workspace_.data(), errors_.data(),
-                               label_counts_.data(), positions_.data(), rotation_.data()};
-    GeneralStep(shape_, plan_, layout_, memory, asides_, data, parameters, gradients, stream)
+    const GeneralMemory own = memory();
+    GeneralStep(shape_, plan_, layout_, own, asides_, data, parameters, gradients, stream)
         .run(losses);
+  }
+  void enqueue_forward(const StepData& data, const float* parameters,
+                       cudaStream_t stream) override {
+    const GeneralMemory own = memory();
+    GeneralStep(shape_, plan_, layout_, own, asides_, data, parameters, nullptr, stream).forward();
+  }
+  const float* outputs(int slot) const override {
+    return activations_.data() + slot * layout_.floats + layout_.output;
   }
   const char* name() const override { return "general"; }
 
  private:
+  GeneralMemory memory() {
+    return {activations_.data(),  workspace_.data(), errors_.data(),
+            label_counts_.data(), positions_.data(), rotation_.data()};
+  }
+
   FleetShape shape_;
   Plan plan_;
   GeneralLayout layout_;
@@ -54,8 +66,8 @@ bool general_supports(const ModelSpec& spec) {
                     &S::loss);
 }
 
-std::unique_ptr<StepEngine> make_general(const FleetShape& shape, int64_t attention_budget) {
-  return std::make_unique<GeneralEngine>(shape, attention_budget);
+std::unique_ptr<GeneralEngine> make_general(const FleetShape& shape, int64_t attention_budget) {
+  return std::make_unique<Engine>(shape, attention_budget);
 }
 
 int64_t general_bytes(const FleetShape& shape) {

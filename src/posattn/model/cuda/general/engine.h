@@ -12,9 +12,18 @@ namespace posattn::cuda {
 // to backward if all fit, and otherwise computes them twice, in chunks of samples that fit.
 constexpr int64_t general_attention_budget = 16 << 20;
 
+class GeneralEngine : public StepEngine {
+ public:
+  // Enqueues the forward pass alone, which reads neither targets nor labels.
+  virtual void enqueue_forward(const StepData& data, const float* parameters,
+                               cudaStream_t stream) = 0;
+  // Where its outputs are, until the next call: of a slot [nodes, sample_stride, output_columns].
+  virtual const float* outputs(int slot) const = 0;
+};
+
 bool general_supports(const ModelSpec& spec);
-std::unique_ptr<StepEngine> make_general(const FleetShape& shape,
-                                         int64_t attention_budget = general_attention_budget);
+std::unique_ptr<GeneralEngine> make_general(const FleetShape& shape,
+                                            int64_t attention_budget = general_attention_budget);
 int64_t general_bytes(const FleetShape& shape);
 
 }  // namespace posattn::cuda

@@ -40,6 +40,7 @@ class GeneralStep {
               const float* parameters, float* gradients, cudaStream_t stream);
 
   void run(double* losses);
+  void forward();  // alone; gradients may be null
 
  private:
   enum class Bias { parameter, node_table };
@@ -54,7 +55,6 @@ class GeneralStep {
   void do_aside(Aside& aside, const Work& work);  // what work() enqueues goes there
   void wait_for(const Event& event);
   void wait_for_asides(int layer);  // for their work of a layer
-  void forward();
   void loss(double* losses);
   void backward();
 
