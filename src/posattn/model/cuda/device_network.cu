@@ -16,14 +16,14 @@ using cuda::check;
 using cuda::DeviceBuffer;
 
 // What the engine may take: a test of the paper's models fits in as a whole.
-constexpr int64_t most_bytes = int64_t{1} << 30;
+constexpr int64_t most_bytes = int64_t{1} << 29;
 
 // As many of `samples` as fit at once.
 cuda::FleetShape shape_of(const ModelSpec& spec, int64_t samples) {
   cuda::FleetShape shape;
   shape.spec = resolve(spec);
   shape.batch = std::max<int64_t>(1, samples);
-  while (shape.batch > 1 && cuda::general_bytes(shape) > most_bytes) shape.batch /= 2;
+  while (shape.batch > 1 && cuda::general_forward_bytes(shape) > most_bytes) shape.batch /= 2;
   return shape;
 }
 
@@ -40,7 +40,7 @@ class DeviceNetwork::Implementation {
   Implementation(const ModelSpec& spec, int64_t samples)
       : shape_(shape_of(spec, samples)),
         rows_(shape_.spec.nodes() * shape_.sample_stride()),
-        engine_(cuda::make_general(shape_)),
+        engine_(cuda::make_general_forward(shape_)),
         parameters_(ParameterLayout(shape_.spec).buffer_size()),
         inputs_(rows_ * shape_.spec.data_columns),
         tokens_(shape_.spec.vocabulary > 0 ? rows_ : 0),
@@ -54,7 +54,7 @@ class DeviceNetwork::Implementation {
   static int64_t bytes_needed(const ModelSpec& spec, int64_t samples) {
     const cuda::FleetShape shape = shape_of(spec, samples);
     const int64_t rows = shape.spec.nodes() * shape.sample_stride();
-    return cuda::general_bytes(shape) +
+    return cuda::general_forward_bytes(shape) +
            int64_t{sizeof(float)} *
                (ParameterLayout(shape.spec).buffer_size() + rows * (shape.spec.data_columns + 1));
   }
@@ -94,7 +94,7 @@ class DeviceNetwork::Implementation {
     data.slots = step_.data();
     data.inputs = inputs_.data();
     data.tokens = tokens_.data();
-    engine_->enqueue_forward(data, parameters_.data(), stream_.get());
+    engine_->enqueue(data, parameters_.data(), stream_.get());
     check(cudaMemcpyAsync(host_outputs_.data(), engine_->outputs(0),
                           host_outputs_.size() * sizeof(float), cudaMemcpyDeviceToHost,
                           stream_.get()),
@@ -114,7 +114,7 @@ class DeviceNetwork::Implementation {
 
   cuda::FleetShape shape_;
   int64_t rows_;
-  std::unique_ptr<cuda::GeneralEngine> engine_;
+  std::unique_ptr<cuda::ForwardEngine> engine_;
   DeviceBuffer<float> parameters_, inputs_;
   DeviceBuffer<int32_t> tokens_;
   DeviceBuffer<cuda::SlotStep> step_;

@@ -7,42 +7,32 @@
 namespace posattn::cuda {
 namespace {
 
-class Engine : public GeneralEngine {
+// What steps of a shape work with.
+class Workplace {
  public:
-  Engine(const FleetShape& shape, int64_t attention_budget)
+  Workplace(const FleetShape& shape, int64_t attention_budget, Passes passes)
       : shape_(shape),
         plan_(plan_of(shape.spec)),
-        layout_(shape, plan_, attention_budget),
+        layout_(shape, plan_, attention_budget, passes),
         activations_(shape.slots * layout_.floats),
         workspace_(shape.slots * product_workspace),
         asides_(shape.spec.depth, shape.slots * product_workspace),
         errors_(shape.slots * layout_.nodes),
         label_counts_(shape.slots * layout_.nodes),
         positions_(positions_table(shape.spec)),
-        rotation_(rotation_table(shape.spec)) {}
+        rotation_(rotation_table(shape.spec)),
+        memory_{activations_.data(),  workspace_.data(), errors_.data(),
+                label_counts_.data(), positions_.data(), rotation_.data()} {}
 
-  void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
-               cudaStream_t stream) override {
-    const GeneralMemory own = memory();
-    GeneralStep(shape_, plan_, layout_, own, asides_, data, parameters, gradients, stream)
-        .run(losses);
+  GeneralStep step(const StepData& data, const float* parameters, float* gradients,
+                   cudaStream_t stream) {
+    return {shape_, plan_, layout_, memory_, asides_, data, parameters, gradients, stream};
   }
-  void enqueue_forward(const StepData& data, const float* parameters,
-                       cudaStream_t stream) override {
-    const GeneralMemory own = memory();
-    GeneralStep(shape_, plan_, layout_, own, asides_, data, parameters, nullptr, stream).forward();
-  }
-  const float* outputs(int slot) const override {
+  const float* outputs(int slot) const {
     return activations_.data() + slot * layout_.floats + layout_.output;
   }
-  const char* name() const override { return "general"; }
 
  private:
-  GeneralMemory memory() {
-    return {activations_.data(),  workspace_.data(), errors_.data(),
-            label_counts_.data(), positions_.data(), rotation_.data()};
-  }
-
   FleetShape shape_;
   Plan plan_;
   GeneralLayout layout_;
@@ -51,7 +41,48 @@ class Engine : public GeneralEngine {
   DeviceBuffer<double> errors_;
   DeviceBuffer<int32_t> label_counts_;
   DeviceBuffer<float> positions_, rotation_;
+  GeneralMemory memory_;
 };
+
+class GeneralEngine final : public StepEngine {
+ public:
+  GeneralEngine(const FleetShape& shape, int64_t attention_budget)
+      : workplace_(shape, attention_budget, Passes::forward_and_backward) {}
+
+  void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
+               cudaStream_t stream) override {
+    workplace_.step(data, parameters, gradients, stream).run(losses);
+  }
+  const char* name() const override { return "general"; }
+
+ private:
+  Workplace workplace_;
+};
+
+class GeneralForward final : public ForwardEngine {
+ public:
+  explicit GeneralForward(const FleetShape& shape)
+      : workplace_(shape, general_attention_budget, Passes::forward) {}
+
+  void enqueue(const StepData& data, const float* parameters, cudaStream_t stream) override {
+    workplace_.step(data, parameters, nullptr, stream).forward();
+  }
+  const float* outputs(int slot) const override { return workplace_.outputs(slot); }
+
+ private:
+  Workplace workplace_;
+};
+
+int64_t bytes_of(const FleetShape& shape, Passes passes) {
+  const GeneralLayout layout(shape, plan_of(shape.spec), general_attention_budget, passes);
+  const ModelSpec& spec = shape.spec;
+  const int64_t tables =
+      layout.nodes * (int64_t{1} * (spec.uses_positions() ? spec.encoding_size : 0) +
+                      (spec.rope ? spec.key_size() : 0));
+  const auto slot = static_cast<int64_t>((layout.floats + 3 * product_workspace) * sizeof(float) +
+                                         layout.nodes * (sizeof(double) + sizeof(int32_t)));
+  return shape.slots * slot + tables * static_cast<int64_t>(sizeof(float));
+}
 
 }  // namespace
 
@@ -66,19 +97,18 @@ bool general_supports(const ModelSpec& spec) {
                     &S::loss);
 }
 
-std::unique_ptr<GeneralEngine> make_general(const FleetShape& shape, int64_t attention_budget) {
-  return std::make_unique<Engine>(shape, attention_budget);
+std::unique_ptr<StepEngine> make_general(const FleetShape& shape, int64_t attention_budget) {
+  return std::make_unique<GeneralEngine>(shape, attention_budget);
 }
 
 int64_t general_bytes(const FleetShape& shape) {
-  const GeneralLayout layout(shape, plan_of(shape.spec), general_attention_budget);
-  const ModelSpec& spec = shape.spec;
-  const int64_t tables =
-      layout.nodes * (int64_t{1} * (spec.uses_positions() ? spec.encoding_size : 0) +
-                      (spec.rope ? spec.key_size() : 0));
-  const auto slot = static_cast<int64_t>((layout.floats + 3 * product_workspace) * sizeof(float) +
-                                         layout.nodes * (sizeof(double) + sizeof(int32_t)));
-  return shape.slots * slot + tables * static_cast<int64_t>(sizeof(float));
+  return bytes_of(shape, Passes::forward_and_backward);
 }
+
+std::unique_ptr<ForwardEngine> make_general_forward(const FleetShape& shape) {
+  return std::make_unique<GeneralForward>(shape);
+}
+
+int64_t general_forward_bytes(const FleetShape& shape) { return bytes_of(shape, Passes::forward); }
 
 }  // namespace posattn::cuda

@@ -12,18 +12,21 @@ namespace posattn::cuda {
 // to backward if all fit, and otherwise computes them twice, in chunks of samples that fit.
 constexpr int64_t general_attention_budget = 16 << 20;
 
-class GeneralEngine : public StepEngine {
+bool general_supports(const ModelSpec& spec);
+std::unique_ptr<StepEngine> make_general(const FleetShape& shape,
+                                         int64_t attention_budget = general_attention_budget);
+int64_t general_bytes(const FleetShape& shape);
+
+// The forward pass alone, in a fraction of the memory.
+class ForwardEngine {
  public:
-  // Enqueues the forward pass alone, which reads neither targets nor labels.
-  virtual void enqueue_forward(const StepData& data, const float* parameters,
-                               cudaStream_t stream) = 0;
+  virtual ~ForwardEngine() = default;
+  // Reads neither targets nor labels.
+  virtual void enqueue(const StepData& data, const float* parameters, cudaStream_t stream) = 0;
   // Where its outputs are, until the next call: of a slot [nodes, sample_stride, output_columns].
   virtual const float* outputs(int slot) const = 0;
 };
-
-bool general_supports(const ModelSpec& spec);
-std::unique_ptr<GeneralEngine> make_general(const FleetShape& shape,
-                                            int64_t attention_budget = general_attention_budget);
-int64_t general_bytes(const FleetShape& shape);
+std::unique_ptr<ForwardEngine> make_general_forward(const FleetShape& shape);
+int64_t general_forward_bytes(const FleetShape& shape);
 
 }  // namespace posattn::cuda

@@ -16,13 +16,15 @@ int64_t query_key_size(const Scores& scores) {
 
 }  // namespace
 
-GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t attention_budget)
+GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t attention_budget,
+                             Passes passes)
     : nodes(shape.spec.nodes()),
       samples(shape.sample_stride()),
       rows(nodes * samples),
       joined_columns(shape.spec.joined_size()),
       added(shape.spec.join == Join::add),
-      floats(0) {
+      floats(0),
+      backward_(passes == Passes::forward_and_backward) {
   const ModelSpec& spec = shape.spec;
   const int64_t width = spec.width;
   const AttentionBlock& attention = plan.layers.front().attention;  // all layers have the same kind
@@ -37,18 +39,22 @@ GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t 
     place_attention(attention, attention_budget);
   }
   output = take(rows * spec.output_columns);
+  const int64_t node_columns =
+      std::max<int64_t>({width, spec.mlp_width, spec.output_columns, query_key_columns});
+  node_table = take(nodes * node_columns);
+  if (backward_) place_gradients(spec, node_columns);
+}
+
+void GeneralLayout::place_gradients(const ModelSpec& spec, int64_t node_columns) {
   for (int64_t& offset : djoined) offset = take(rows * joined_columns);
   for (LayerGradients& gradient : of_layer) {
-    if (added) gradient.mlp_input = take_rows(width);
+    if (added) gradient.mlp_input = take_rows(spec.width);
     gradient.hidden.resize(spec.mlp_depth - 1);
     for (int64_t& offset : gradient.hidden) offset = take(rows * spec.mlp_width);
-    gradient.mixed = take(rows * width);
+    gradient.mixed = take(rows * spec.width);
   }
-  norm_terms = spec.normalisation == Normalisation::none ? 0 : take(rows * width);
-  const int64_t columns =
-      std::max<int64_t>({width, spec.mlp_width, spec.output_columns, query_key_columns});
-  node_table = take(nodes * columns);
-  for (int64_t& offset : node_sums) offset = take(nodes * columns);
+  norm_terms = spec.normalisation == Normalisation::none ? 0 : take(rows * spec.width);
+  for (int64_t& offset : node_sums) offset = take(nodes * node_columns);
 }
 
 int64_t GeneralLayout::take(int64_t count) {
@@ -59,10 +65,16 @@ int64_t GeneralLayout::take(int64_t count) {
 
 void GeneralLayout::place_layers(const ModelSpec& spec, const Plan& plan) {
   const int64_t width = spec.width;
+  const auto places_of_earlier = [&](int l) { return !backward_ && l >= 2; };
   layers.resize(spec.depth);
   for (int l = 0; l < spec.depth; ++l) {
     const bool before = plan.layers[l].when == Normalisation::before;
     Layer& layer = layers[l];
+    if (places_of_earlier(l)) {
+      layer = layers[l - 2];
+      x.push_back(x[l - 2]);
+      continue;
+    }
     layer.joined = take_rows(joined_columns);
     if (added) {
       x.push_back(take_rows(width));
@@ -78,6 +90,11 @@ void GeneralLayout::place_layers(const ModelSpec& spec, const Plan& plan) {
     const bool before = block.when == Normalisation::before,
                after = block.when == Normalisation::after;
     Layer& layer = layers[l];
+    if (places_of_earlier(l)) {
+      layer = layers[l - 2];
+      if (!after) layer.output = x[l + 1];
+      continue;
+    }
     layer.attended = !added  ? View{layer.joined.offset + width, layer.joined.stride}
                      : after ? take_rows(width)
                              : layer.joined;
@@ -97,7 +114,7 @@ void GeneralLayout::place_attention(const AttentionBlock& block, int64_t attenti
   const auto depth = static_cast<int64_t>(layers.size());
   attention_stride = round_up(nodes, 4);
   const int64_t sample_floats = nodes * (query_key_columns + block.heads * attention_stride);
-  kept = !block.from_data() || sample_floats * samples * depth <= attention_budget;
+  kept = !block.from_data() || (backward_ && sample_floats * samples * depth <= attention_budget);
   if (!block.from_data()) {
     chunk = 1;
   } else if (kept) {
@@ -108,11 +125,12 @@ void GeneralLayout::place_attention(const AttentionBlock& block, int64_t attenti
   const int64_t query_key = chunk * nodes * query_key_columns;
   const int64_t attention = chunk * block.heads * nodes * attention_stride;
   for (Layer& layer : layers) {
-    const bool own = kept || &layer == &layers.front();
+    const bool first = &layer == &layers.front(), own = kept || first;
     layer.query_key = own ? take(query_key) : layers.front().query_key;
     layer.attention = own ? take(attention) : layers.front().attention;
-    layer.value = take_rows(block.value.out);
+    layer.value = backward_ || first ? take_rows(block.value.out) : layers.front().value;
   }
+  if (!backward_) return;
   for (LayerGradients& gradient : of_layer) {
     gradient.query_key = take(query_key);
     gradient.value = take_rows(block.value.out);
@@ -129,9 +147,16 @@ void GeneralLayout::place_fused_attention(const AttentionBlock& block) {
     value = {source + query_key_columns, source_columns};
   };
   for (Layer& layer : layers) {
-    place(layer.query_key, layer.value);
-    layer.totals = take(rows * block.heads);
+    if (backward_ || &layer == &layers.front()) {
+      place(layer.query_key, layer.value);
+      layer.totals = take(rows * block.heads);
+    } else {
+      layer.query_key = layers.front().query_key;
+      layer.value = layers.front().value;
+      layer.totals = layers.front().totals;
+    }
   }
+  if (!backward_) return;
   for (LayerGradients& gradient : of_layer) place(gradient.query_key, gradient.value);
 }
 

@@ -17,9 +17,14 @@ struct View {
   int64_t offset = 0, stride = 0;
 };
 
+// Whether a way back follows. If not, there are no gradients, and what a layer has written is gone
+// two layers later.
+enum class Passes { forward_and_backward, forward };
+
 struct GeneralLayout {
   // `attention_budget`: floats of a slot's queries, keys and scores, see below.
-  GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t attention_budget);
+  GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t attention_budget,
+                Passes passes = Passes::forward_and_backward);
 
   int64_t nodes, samples, rows;
 
@@ -86,6 +91,9 @@ struct GeneralLayout {
   void place_layers(const ModelSpec& spec, const Plan& plan);
   void place_attention(const AttentionBlock& block, int64_t attention_budget);
   void place_fused_attention(const AttentionBlock& block);
+  void place_gradients(const ModelSpec& spec, int64_t node_columns);
+
+  bool backward_;
 };
 
 }  // namespace posattn::cuda

@@ -26,8 +26,7 @@ struct Engine {
   std::unique_ptr<StepEngine> (*make)(const FleetShape& shape);
 };
 const Engine engines[] = {
-    {"general", general_supports,
-     [](const FleetShape& shape) -> std::unique_ptr<StepEngine> { return make_general(shape); }},
+    {"general", general_supports, [](const FleetShape& shape) { return make_general(shape); }},
     {"fused-positional", fused_positional_supports, make_fused_positional},
     {"fused-standard", fused_standard_supports, make_fused_standard},
     {"fused-medium",
