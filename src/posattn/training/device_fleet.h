@@ -1,6 +1,7 @@
 // Many runs in lockstep on one GPU: every step is a step of each of them. They share the model's
-// spec, batch size, precision and path; seeds, task, data and all other settings are each run's
-// own. Everything of an epoch stays on the GPU; the host is asked between epochs.
+// spec, batch size, precision, path and the size of their tests; seeds, task, data and all other
+// settings are each run's own. Everything of an epoch stays on the GPU; the host is asked between
+// epochs.
 //
 // A run's *slot* is its place in the fleet. What it computes depends on its own settings alone: not
 // on the slot, nor on the other runs.

@@ -248,22 +248,28 @@ int64_t samples_left(const PlannedRun& run) {
 
 // Each group in parts of runs that end at about the same time, the longest first: in lockstep, runs
 // that have ended leave the GPU to the few that have not. Lengths with few runs share a part, and
-// the last few ride along with longer ones.
+// the last few ride along with longer ones where `fit` says that both have room.
+template <class Fit>
 std::vector<std::vector<std::size_t>> by_length(const std::vector<std::vector<std::size_t>>& groups,
-                                                const std::vector<PlannedRun>& planned) {
+                                                const std::vector<PlannedRun>& planned,
+                                                const Fit& fit) {
   const auto length = [&](std::size_t run) { return samples_left(planned[run]); };
   std::vector<std::vector<std::size_t>> parts;
   for (std::vector<std::size_t> runs : groups) {
     std::ranges::stable_sort(runs, std::ranges::greater(), length);
+    const std::size_t first = parts.size();
     parts.emplace_back();
-    for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const std::size_t run : runs) {
       const std::vector<std::size_t>& part = parts.back();
-      const bool many_left = runs.size() - i >= busy_runs;
-      if (part.size() >= busy_runs && many_left && length(runs[i]) != length(part.back())) {
-        parts.emplace_back();
-      }
-      parts.back().push_back(runs[i]);
+      if (part.size() >= busy_runs && length(run) != length(part.back())) parts.emplace_back();
+      parts.back().push_back(run);
     }
+    if (parts.size() - first < 2 || parts.back().size() >= busy_runs) continue;
+    std::vector<std::size_t> both = parts[parts.size() - 2];
+    both.insert(both.end(), parts.back().begin(), parts.back().end());
+    if (!fit(both)) continue;
+    parts.pop_back();
+    parts.back() = std::move(both);
   }
   return parts;
 }
@@ -293,14 +299,10 @@ std::vector<std::vector<std::size_t>> plan_waves(
     return DeviceFleet::bytes_needed(chosen);
   };
   std::vector<std::vector<std::size_t>> waves;
-  for (const std::vector<std::size_t>& runs : by_length(group(planned), planned)) {
-    const auto fit = [&](std::size_t size) {
-      return std::ranges::all_of(split(runs, size), [&](const std::vector<std::size_t>& part) {
-        return needed(part) <= budget;
-      });
-    };
+  const auto fit = [&](const std::vector<std::size_t>& runs) { return needed(runs) <= budget; };
+  for (const std::vector<std::size_t>& runs : by_length(group(planned), planned, fit)) {
     std::size_t parts = 1, size = runs.size();
-    while (!fit(size)) {
+    while (!std::ranges::all_of(split(runs, size), fit)) {
       if (size == 1) {
         throw Error(ExitCode::device,
                     fmt::format("one run of architecture '{}' needs {} of GPU memory, {} are free",
@@ -324,6 +326,18 @@ std::vector<std::vector<std::size_t>> plan_waves(
   return waves;
 }
 
+namespace {
+
+// The epochs that a run has, of one that was killed about those: its manifest does not know.
+int64_t epochs_of(const RunFolder& folder) {
+  const std::optional<Manifest>& previous = folder.previous();
+  if (!previous) return 0;
+  if (previous->status != RunStatus::running) return previous->epoch;
+  return static_cast<int64_t>(folder.metrics_lines().size());
+}
+
+}  // namespace
+
 void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& options,
                      std::vector<RunOutcome>& outcomes) {
   std::vector<FolderRun> to_train;
@@ -334,8 +348,7 @@ void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& opt
     try {
       if (!recording.ended_before()) {
         to_train.push_back(run);
-        const std::optional<Manifest>& previous = run.folder->previous();
-        planned.push_back({run.config, previous ? previous->epoch : 0});
+        planned.push_back({run.config, epochs_of(*run.folder)});
       }
     } catch (const std::exception& error) {
       recording.fail(error);

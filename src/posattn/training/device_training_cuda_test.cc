@@ -190,6 +190,14 @@ TEST_F(DeviceTrainingTest, ARunDoesNotDependOnItsWave) {
   EXPECT_THAT(notice, HasSubstr("trained in 2 waves of 2"));
 }
 
+TEST_F(DeviceTrainingTest, ARunsTestsDoNotDependOnThoseOfOthers) {
+  train_fleet(runs(1), options("alone"));
+  std::vector<RunConfig> configs = runs(2);
+  configs[1].test_samples = 200;  // so many rows that another kernel multiplies them
+  const auto outcomes = train_fleet(configs, options("together"));
+  expect_same_run(outcomes[0].folder, out("alone") / outcomes[0].folder.filename());
+}
+
 TEST_F(DeviceTrainingTest, ARunDoesNotChangeItsDeviceOrPrecision) {
   train_fleet(runs(1), options("a"));
   for (const auto& [key, value] : {std::pair{"device", "cpu"}, {"precision", "tf32"}}) {
@@ -246,6 +254,22 @@ TEST(PlanWaves, RunsOfOneLengthComeTogether) {
   for (const std::size_t run : waves[0]) EXPECT_EQ(configs[run].epochs, 5);
   EXPECT_EQ(waves[1].front(), 7u);
   EXPECT_EQ(waves[1].size(), 41u);
+}
+
+// Where all do not fit, a long run among the last few would train alone for most of its wave.
+TEST(PlanWaves, TheLastFewRideAlongOnlyWhereThereIsRoom) {
+  std::vector<RunConfig> configs(64, small_run());
+  std::vector<PlannedRun> planned;
+  for (std::size_t run = 0; run < configs.size(); ++run) {
+    configs[run].epochs = run < 33 ? 10 : 1;
+    planned.push_back({&configs[run]});
+  }
+  const int64_t forty = DeviceFleet::bytes_needed({configs.begin(), configs.begin() + 40});
+  const auto waves = plan_waves(planned, forty * 10 / 9 + 10, {});
+  ASSERT_EQ(waves.size(), 2u);
+  EXPECT_EQ(waves[0].size(), 33u);
+  EXPECT_EQ(waves[1].size(), 31u);
+  EXPECT_EQ(plan_waves(planned, int64_t{1} << 40, {}).size(), 1u);
 }
 
 TEST(PlanWaves, WhatIsLeftCountsAndTheLastFewRideAlong) {

@@ -39,10 +39,11 @@ bool aligned(const Product& p, const Matrix<T>& matrix, const Axis& contiguous, 
 
 // fp32: each operand is the sum of two tf32 numbers, and three of the four products count; the
 // fourth is 2^-22 of the whole at most, since the first number is rounded to nearest. tf32:
-// operands are rounded.
+// operands are rounded. (A NaN may be lost in the first of two numbers: the second is one then.)
 template <bool exact>
 __device__ inline void split(float& x, float& low) {
-  const float high = exact ? tf32_part(round_to_tf32(x)) : round_to_tf32(x);
+  const float high =
+      exact ? tf32_part(__uint_as_float(__float_as_uint(x) + 0x1000u)) : round_to_tf32(x);
   low = x - high;
   x = high;
 }

@@ -29,6 +29,7 @@ cuda::FleetShape shape_of(const ModelSpec& spec, int64_t samples) {
 
 template <class T>
 void send(DeviceBuffer<T>& to, const T* from, int64_t count, cudaStream_t stream) {
+  if (count == 0) return;
   check(cudaMemcpyAsync(to.data(), from, count * sizeof(T), cudaMemcpyHostToDevice, stream),
         "cudaMemcpyAsync");
 }
@@ -49,6 +50,8 @@ class DeviceNetwork::Implementation {
         host_tokens_(tokens_.size()),
         host_outputs_(rows_ * shape_.spec.output_columns) {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // memory is filled by another stream
+    enqueue();  // the slot rests: this only loads the kernels
+    stream_.wait();
   }
 
   static int64_t bytes_needed(const ModelSpec& spec, int64_t samples) {
@@ -74,6 +77,14 @@ class DeviceNetwork::Implementation {
   // A node's place [node, sample] on the GPU, where samples are [sample, node] on the host.
   int64_t row(int64_t sample, int64_t node) const { return node * shape_.sample_stride() + sample; }
 
+  void enqueue() {
+    cuda::StepData data;
+    data.slots = step_.data();
+    data.inputs = inputs_.data();
+    data.tokens = tokens_.data();
+    engine_->enqueue(data, parameters_.data(), stream_.get());
+  }
+
   void run(const Batch& batch, int64_t first, int64_t count) {
     const int64_t columns = shape_.spec.data_columns;
     std::ranges::fill(host_inputs_, 0.0f);
@@ -90,11 +101,7 @@ class DeviceNetwork::Implementation {
     send(step_, &step, 1, stream_.get());
     send(inputs_, host_inputs_.data(), inputs_.size(), stream_.get());
     send(tokens_, host_tokens_.data(), tokens_.size(), stream_.get());
-    cuda::StepData data;
-    data.slots = step_.data();
-    data.inputs = inputs_.data();
-    data.tokens = tokens_.data();
-    engine_->enqueue(data, parameters_.data(), stream_.get());
+    enqueue();
     check(cudaMemcpyAsync(host_outputs_.data(), engine_->outputs(0),
                           host_outputs_.size() * sizeof(float), cudaMemcpyDeviceToHost,
                           stream_.get()),

@@ -8,6 +8,7 @@
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/model/device_network.h"
 #include "posattn/training/cuda/fleet_data.h"
+#include "posattn/training/cuda/fleet_settings.h"
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/cuda/fleet_validation.h"
@@ -22,20 +23,9 @@ namespace {
 using cuda::check;
 using cuda::DeviceBuffer;
 using cuda::PinnedBuffer;
+using cuda::state_parts;
 using cuda::StepPlan;
 using Clock = std::chrono::steady_clock;
-
-constexpr int state_parts = 3;  // weights, first and second moments
-
-// Of a fleet each of whose batches `ranks` ranks share.
-cuda::FleetShape fleet_shape(const RunConfig& config, std::size_t slots, int ranks = 1) {
-  cuda::FleetShape shape;
-  shape.spec = model_spec(config);
-  shape.slots = static_cast<int>(slots);
-  shape.batch = cuda::ceil_div(config.batch, ranks);
-  shape.precision = config.precision == "tf32" ? cuda::Precision::tf32 : cuda::Precision::fp32;
-  return shape;
-}
 
 std::vector<uint8_t> trained_numbers(const ParameterLayout& layout) {
   std::vector<uint8_t> trained(layout.buffer_size());
@@ -62,7 +52,7 @@ std::vector<cuda::RunData> make_run_data(const std::vector<DeviceRun>& runs, int
 class DeviceFleet::Implementation {
  public:
   Implementation(const std::vector<DeviceRun>& runs, int threads, DataParallelSteps* ranks)
-      : shape_(fleet_shape(runs.front().config, runs.size(), ranks ? ranks->size() : 1)),
+      : shape_(cuda::fleet_shape(runs.front().config, runs.size(), ranks ? ranks->size() : 1)),
         layout_(std::make_shared<const ParameterLayout>(shape_.spec)),
         size_(layout_->buffer_size()),
         engine_(cuda::make_step_engine(shape_, network_path(runs.front().config))),
@@ -83,11 +73,10 @@ class DeviceFleet::Implementation {
         device_ended_(shape_.slots),
         beginning_(shape_.slots),
         device_beginning_(shape_.slots) {
-    int64_t plans = 0, tested = 0;
+    int64_t plans = 0;
     for (int slot = 0; slot < shape_.slots; ++slot) {
       const DeviceRun& run = runs[slot];
       clips_ = clips_ || run.config.clip > 0;
-      tested = std::max(tested, run.config.test_samples);
       slots_.emplace_back(run, data_.sets(slot));
       const int64_t steps = slots_.back().steps_per_epoch();
       cursors_host_[slot].plan = plans;
@@ -102,7 +91,7 @@ class DeviceFleet::Implementation {
     cursors_host_.send(cursors_.data(), 0, shape_.slots, stream_.get());
     if (ranks != nullptr) exchange_.emplace(shape_, size_, *ranks);
     const bool measures = ranks == nullptr || ranks->is_first();
-    if (measures) network_.emplace(shape_.spec, tested);
+    if (measures) network_.emplace(shape_.spec, cuda::tested_at_once(runs.front().config));
     set_arrays();
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // memory is filled by another stream
     enqueue_step(stream_.get());  // all slots rest: this only loads the kernels
@@ -401,38 +390,6 @@ DeviceFleet::DeviceFleet(const std::vector<DeviceRun>& runs, int threads, DataPa
     : implementation_(std::make_unique<Implementation>(runs, threads, ranks)) {}
 DeviceFleet::~DeviceFleet() = default;
 DeviceFleet::DeviceFleet(DeviceFleet&&) noexcept = default;
-
-bool DeviceFleet::compatible(const RunConfig& a, const RunConfig& b) {
-  return model_spec(a) == model_spec(b) && a.batch == b.batch && a.precision == b.precision &&
-         a.path == b.path;
-}
-
-int64_t DeviceFleet::bytes_needed(const std::vector<RunConfig>& configs) {
-  const cuda::FleetShape shape = fleet_shape(configs.front(), configs.size());
-  int64_t samples = 0, steps = 0, tested = 0;
-  for (const RunConfig& config : configs) {
-    samples += config.samples;
-    tested = std::max(tested, config.test_samples);
-    const int64_t sets = config.variable_length ? config.length : 1;
-    steps += std::min(config.samples, config.samples / config.batch + sets);
-  }
-  // Weights, moments, their backup, the gradient.
-  constexpr int64_t copies = 2 * state_parts + 1;
-  const int64_t parameters = ParameterLayout(shape.spec).buffer_size() * shape.slots;
-  return cuda::step_engine_bytes(shape, network_path(configs.front())) +
-         parameters * copies * int64_t{sizeof(float)} +
-         cuda::FleetData::bytes_needed(shape.spec, shape.sample_stride(), shape.slots, samples) +
-         (cuda::FleetValidation::supports(shape.spec)
-              ? cuda::FleetValidation::bytes_needed(shape, configs)
-              : 0) +
-         DeviceNetwork::bytes_needed(shape.spec, tested) + steps * int64_t{sizeof(StepPlan)};
-}
-
-int64_t DeviceFleet::bytes_free() {
-  std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-  return static_cast<int64_t>(free);
-}
 
 const char* DeviceFleet::engine() const { return implementation_->engine(); }
 int64_t DeviceFleet::steps_per_epoch(int slot) const {
