@@ -92,12 +92,16 @@ def value_range():
 
 
 def by_scale(name, lines, tasks, places=(1, 4, 10)):
-    own = ours(name)
+    own, theirs = ours(name), published(name.removesuffix("-tf32"))
     header = ["test MSE, median", "runs"]
     header += [f"{SHORT[task]}, c = {c}" for task in tasks for c in places]
-    rows = [[label, own.runs(line, tasks)] +
-            [cell for task in tasks for cell in own.cells(task, line, places)]
-            for line, label in lines.items()]
+    rows = []
+    for line, label in lines.items():
+        rows.append([label, own.runs(line, tasks)] +
+                    [cell for task in tasks for cell in own.cells(task, line, places)])
+        if theirs.has(tasks[0], line):
+            rows.append(["published", theirs.runs(line, tasks)] +
+                        [cell for task in tasks for cell in theirs.cells(task, line, places)])
     return table(header, rows)
 
 
@@ -142,6 +146,9 @@ def mixed_type():
             rows.append([f"{task}, {label}", *own.cells(task, line, places)])
             if theirs.has(task, line):
                 rows.append(["published (10 runs)", *theirs.cells(task, line, places)])
+        if theirs.has(task, "gpt2"):
+            rows.append([f"{task}, GPT-2 large, fine-tuned: published (10 runs)",
+                         *theirs.cells(task, "gpt2", places)])
     return table(["test MSE, median of 3 runs", *[f"c = {c}" for c in places]], rows)
 
 
