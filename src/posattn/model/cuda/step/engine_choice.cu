@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "posattn/base/error.h"
@@ -7,6 +8,7 @@
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/step/engine_choice.h"
+#include "posattn/model/cuda/step/padded_engine.h"
 
 namespace posattn::cuda {
 namespace {
@@ -15,6 +17,7 @@ struct FusedEngine {
   EngineKind kind;
   bool (*supports)(const ModelSpec& spec, Precision precision);
   int64_t (*shared_bytes)(const ModelSpec& spec);
+  bool pads = true;  // narrower MLPs
 };
 
 template <bool (*supports)(const ModelSpec& spec)>
@@ -29,7 +32,8 @@ constexpr FusedEngine fused_engines[] = {
     {EngineKind::fused_standard, in_any_precision<fused_standard_supports>,
      fused_standard_shared_bytes},
     {EngineKind::fused_medium, fused_medium_supports, fused_medium_shared_bytes},
-    {EngineKind::fused_large, in_any_precision<fused_large_supports>, fused_large_shared_bytes},
+    {EngineKind::fused_large, in_any_precision<fused_large_supports>, fused_large_shared_bytes,
+     false},
 };
 
 }  // namespace
@@ -59,9 +63,10 @@ EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
   if (path == Path::plain) return EngineKind::general;
   bool known = false;
   for (const FusedEngine& engine : fused_engines) {
-    if (!engine.supports(spec, precision)) continue;
+    const ModelSpec computed = engine.pads ? padded_spec(spec) : spec;
+    if (!engine.supports(computed, precision)) continue;
     known = true;
-    if (engine.shared_bytes(spec) <= limits.shared_bytes) return engine.kind;
+    if (engine.shared_bytes(computed) <= limits.shared_bytes) return engine.kind;
   }
   if (path == Path::automatic) return EngineKind::general;
   const char* const hint = "leave --path out: the general path takes every model";
@@ -77,6 +82,12 @@ EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
               "the MLP, one input and one output number per "
               "node",
               hint);
+}
+
+bool is_padded(const ModelSpec& spec, EngineKind kind) {
+  return std::ranges::any_of(fused_engines, [&](const FusedEngine& engine) {
+    return engine.kind == kind && engine.pads && padded_spec(spec) != spec;
+  });
 }
 
 std::vector<EngineRange> paper_engines(const DeviceLimits& limits) {

@@ -19,6 +19,8 @@ const char* engine_name(EngineKind kind);  // "general", "fused-positional", ...
 // Path::automatic: a fused engine where one fits, else general.
 EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
                          const DeviceLimits& limits);
+// Whether the engine is for wider MLPs than the model has (padded_engine.h).
+bool is_padded(const ModelSpec& spec, EngineKind kind);
 
 // The engine of a preset with the paper's sizes at first to last real nodes.
 struct EngineRange {

@@ -4,12 +4,15 @@
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/step/engine_choice.h"
+#include "posattn/model/cuda/step/padded_engine.h"
 #include "posattn/model/cuda/step/step_engine.h"
 
 namespace posattn::cuda {
 
-std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path) {
-  switch (choose_engine(shape.spec, shape.precision, path, device_limits())) {
+namespace {
+
+std::unique_ptr<StepEngine> make_engine(EngineKind kind, const FleetShape& shape) {
+  switch (kind) {
     case EngineKind::fused_positional:
       return make_fused_positional(shape);
     case EngineKind::fused_standard:
@@ -24,8 +27,8 @@ std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path)
   return make_general(shape);
 }
 
-int64_t step_engine_bytes(const FleetShape& shape, Path path) {
-  switch (choose_engine(shape.spec, shape.precision, path, device_limits())) {
+int64_t engine_bytes(EngineKind kind, const FleetShape& shape) {
+  switch (kind) {
     case EngineKind::fused_positional:
       return fused_positional_bytes(shape);
     case EngineKind::fused_standard:
@@ -38,6 +41,25 @@ int64_t step_engine_bytes(const FleetShape& shape, Path path) {
       break;
   }
   return general_bytes(shape);
+}
+
+FleetShape padded(FleetShape shape) {
+  shape.spec = padded_spec(shape.spec);
+  return shape;
+}
+
+}  // namespace
+
+std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path) {
+  const EngineKind kind = choose_engine(shape.spec, shape.precision, path, device_limits());
+  if (!is_padded(shape.spec, kind)) return make_engine(kind, shape);
+  return make_padded(shape, make_engine(kind, padded(shape)));
+}
+
+int64_t step_engine_bytes(const FleetShape& shape, Path path) {
+  const EngineKind kind = choose_engine(shape.spec, shape.precision, path, device_limits());
+  if (!is_padded(shape.spec, kind)) return engine_bytes(kind, shape);
+  return engine_bytes(kind, padded(shape)) + padding_bytes(shape);
 }
 
 }  // namespace posattn::cuda
