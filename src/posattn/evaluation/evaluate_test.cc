@@ -132,6 +132,50 @@ TEST(Evaluate, ResultsDoNotDependOnThreadsOrOtherScales) {
   EXPECT_NE(mse_of(evaluate(request).rows), mse_of(alone.rows));
 }
 
+// Answers every question with a number.
+class Constant : public ForwardPass {
+ public:
+  explicit Constant(float answer) : answer_(answer) {}
+  void forward(const Parameters<float>&, const Batch& batch, std::span<float> outputs) override {
+    samples += batch.samples;
+    std::ranges::fill(outputs, answer_);
+  }
+  int64_t samples = 0;
+
+ private:
+  float answer_;
+};
+
+TEST(Evaluate, AnotherNetworkTakesThePlaceOfTheCpuEngine) {
+  Model model = model_for("sort", 6);
+  EvaluationRequest request = request_for(model, {2});
+  const Evaluation zeros = evaluate(request);  // its weights are zero
+  initialise(model.parameters, 1);
+  Constant zero(0), one(1);
+  request.network = &zero;
+  EXPECT_EQ(mse_of(evaluate(request).rows), mse_of(zeros.rows));
+  request.network = &one;
+  EXPECT_NE(mse_of(evaluate(request).rows), mse_of(zeros.rows));
+  EXPECT_EQ(one.samples, 40);
+}
+
+// A network of one length does not have another's.
+TEST(Evaluate, OtherLengthsAreTheCpuEngines) {
+  Model model = model_for("sort", 6);
+  apply_preset("relative", model.spec);
+  model.spec = resolve(model.spec);
+  model.parameters = Parameters<float>(model.spec);
+  Constant one(1);
+  EvaluationRequest request = request_for(model, {5, 6});
+  request.axis = &find_evaluation_axis("length");
+  request.network = &one;
+  const Evaluation found = evaluate(request);
+  EXPECT_EQ(one.samples, 40);
+  Constant zero(0);
+  request.network = &zero;
+  EXPECT_EQ(mse_of(evaluate(request).rows), mse_of(found.rows));  // at length 5
+}
+
 TEST(Evaluate, RefusesAModelOfOtherShapes) {
   const Model model = model_for("sort", 6);
   for (const char* other : {"min-sum", "path"}) {
