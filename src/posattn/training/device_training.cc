@@ -250,12 +250,12 @@ int64_t samples_left(const PlannedRun& run) {
 // that have ended leave the GPU to the few that have not. Lengths with few runs share a part, and
 // the last few ride along with longer ones where `fit` says that both have room.
 template <class Fit>
-std::vector<std::vector<std::size_t>> by_length(const std::vector<std::vector<std::size_t>>& groups,
+std::vector<std::vector<std::size_t>> by_length(std::vector<std::vector<std::size_t>> groups,
                                                 const std::vector<PlannedRun>& planned,
                                                 const Fit& fit) {
   const auto length = [&](std::size_t run) { return samples_left(planned[run]); };
   std::vector<std::vector<std::size_t>> parts;
-  for (std::vector<std::size_t> runs : groups) {
+  for (std::vector<std::size_t>& runs : groups) {
     std::ranges::stable_sort(runs, std::ranges::greater(), length);
     const std::size_t first = parts.size();
     parts.emplace_back();
@@ -295,6 +295,7 @@ std::vector<std::vector<std::size_t>> plan_waves(
   const int64_t budget = bytes_free / 10 * 9;  // allocations are rounded up, and graphs take some
   const auto needed = [&](const std::vector<std::size_t>& runs) {
     std::vector<RunConfig> chosen;
+    chosen.reserve(runs.size());
     for (const std::size_t run : runs) chosen.push_back(*planned[run].config);
     return DeviceFleet::bytes_needed(chosen);
   };
@@ -360,6 +361,7 @@ void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& opt
       options.device_memory > 0 ? options.device_memory : DeviceFleet::bytes_free();
   for (const auto& wave : plan_waves(planned, memory, options.notice)) {
     std::vector<FolderRun> together;
+    together.reserve(wave.size());
     for (const std::size_t run : wave) together.push_back(to_train[run]);
     Wave training(together, options, progress);
     training.train();
