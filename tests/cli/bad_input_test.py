@@ -126,6 +126,19 @@ class Usage(CliCase):
                 self.run_error(2, *arguments, stdin=b"1,2,3\n", message=[first, second])
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_file_is_what_its_name_says(self):
+        model = trained_runs() / "positional-seed0"
+        for arguments, flag, ending in [
+                (["show", "sort"], "-o", ".svg"), (["scale", model], "--out", ".svg"),
+                (["bound", "--crossing", 4], "-o", ".svg"), (["bench", "--long", 64], "-o", ".svg"),
+                (["inspect", model], "--attention", ".svg"),
+                (["show", "sort", "--input", "3,1,2"], "-o", ".html")]:
+            with self.subTest(arguments=arguments):
+                self.run_error(2, *arguments, flag, "picture.png",
+                               message=["'picture.png'", f"a name that ends in {ending}"])
+        self.run_error(2, "show", "sort", "--input", "3,1,2", "-o", "x.svg", message=".html")
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_a_folder_is_no_standard_output(self):
         self.run_error(2, "train", *tiny(), "--out", "-", message=["--out -", "a folder"])
         self.assertEqual(os.listdir(self.folder), [])
