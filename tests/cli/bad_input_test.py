@@ -139,6 +139,11 @@ class Usage(CliCase):
         self.run_error(2, "show", "sort", "--input", "3,1,2", "-o", "x.svg", message=".html")
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_names_in_another_case(self):
+        self.run_error(2, "run", "k-hop", "--input", "1,2", "--input", 1, "--set", "Q=9",
+                       message="did you mean 'q'?")
+        self.run_error(2, "train", "--task", "SORT", message="did you mean 'sort'?")
+
     def test_a_folder_is_no_standard_output(self):
         self.run_error(2, "train", *tiny(), "--out", "-", message=["--out -", "a folder"])
         self.assertEqual(os.listdir(self.folder), [])
