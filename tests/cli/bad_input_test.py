@@ -139,6 +139,10 @@ class Usage(CliCase):
         self.run_error(2, "show", "sort", "--input", "3,1,2", "-o", "x.svg", message=".html")
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_given_twice(self):
+        self.run_error(2, "train", "--epochs", 1, "--epochs", 2,
+                       message=["--epochs given 2 times", "expected once"])
+
     def test_names_in_another_case(self):
         self.run_error(2, "run", "k-hop", "--input", "1,2", "--input", 1, "--set", "Q=9",
                        message="did you mean 'q'?")

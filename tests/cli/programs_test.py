@@ -88,6 +88,10 @@ class Programs(CliCase):
             self.assertRegex(row, r"^[a-z-]+( +-){5}  [^ ]")
             self.assertTrue(row.endswith(f"({entry['problem']})"), row)
 
+    def test_programs_without_a_task(self):
+        tasks = {entry["name"]: entry["task"] for entry in self.run_json("programs")}
+        self.assertEqual((tasks["sort"], tasks["broadcast"]), ("sort", None))
+
     def test_text_of_a_program(self):
         text = self.run_ok("programs", "--show", "sort")
         self.assertEqual(text, (ROOT / "programs" / "sort.par").read_text())

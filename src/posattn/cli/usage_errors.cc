@@ -104,6 +104,16 @@ std::string missing_value(const CLI::App& command, const CLI::Option& option,
   return fmt::format("one behind it: '{}' is a flag", *next);
 }
 
+// "--epochs: At Most 1 required but received 2" in words.
+std::optional<Error> given_too_often(const CLI::Error& error) {
+  const std::string text = error.what();
+  const size_t colon = text.find(": At Most 1 "), count = text.rfind(' ');
+  if (colon == std::string::npos) return std::nullopt;
+  const std::string flag = text.substr(0, colon);
+  return Error(ExitCode::usage, fmt::format("{} given {} times", flag, text.substr(count + 1)),
+               "once", fmt::format("leave all but one {} out", flag));
+}
+
 }  // namespace
 
 void refuse_missing_values(const CLI::App& app, const std::vector<std::string>& words) {
@@ -142,6 +152,7 @@ Error usage_error(const CLI::App& app, const CLI::Error& error) {
     return no_number(*command, error.what());
   }
   if (const auto together = wrong_together(error)) return *together;
+  if (const auto often = given_too_often(error)) return *often;
   const std::string name = command == nullptr ? "" : " " + command->get_name();
   return Error(ExitCode::usage, error.what(), "",
                fmt::format("'posattn{} --help' shows the options and examples", name));
