@@ -153,6 +153,15 @@ class Data(CliCase):
         self.check(b"1,2,three\n", "three")
         self.check(b"1,,3\n", "standard input:1")
 
+    def test_rows_without_commas(self):
+        self.check(b"1;2;3\n", "no rows of numbers",
+                   "'1;2;3' is read as names of columns: separate numbers by commas")
+
+    def test_fields_are_shown_as_they_are(self):
+        self.check("1,zwölf,3\n".encode(), "'zwölf' in column 2")
+        self.check(b"1,a\x1bb,3\n", r"'a\x1bb' in column 2")
+        self.check(("1," + 30 * "ö" + ",3\n").encode(), "'" + 20 * "ö" + "...'")
+
     def test_not_finite(self):
         for value in [b"nan", b"inf", b"-inf", b"1e39"]:
             self.check(b"1,2,3\n1,%s,3\n" % value, "standard input:2")

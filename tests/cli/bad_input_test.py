@@ -1,6 +1,7 @@
 """Whatever is wrong, there is one clear message, the documented exit code, and nothing half-written."""
 
 import os
+import subprocess
 import unittest
 
 from support import CliCase, tiny, trained_runs
@@ -54,6 +55,49 @@ class Usage(CliCase):
                        message=["a.png", ".svg"])
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_flag_is_no_value_of_another(self):
+        for arguments, flag in [
+                (["reproduce", "value-range", "--results", "--dry-run"], "--results"),
+                (["reproduce", "value-range", "--results=", "--dry-run"], "--results"),
+                (["reproduce", "value-range", "--dry-run", "--results"], "--results"),
+                (["reproduce", "value-range", "--results", "--seeds=1", "--dry-run"], "--results"),
+                (["reproduce", "value-range", "--dry-run="], "--dry-run"),
+                (["compile", "sort", "-o", "--json"], "-o"),
+                (["compile", "sort", "--length", "-o", "a"], "--length"),
+                (["compile", "-o", "--", "sort"], "-o"),
+                (["train", *tiny(), "--out", "--resume"], "--out"),
+                (["train", *tiny(), "--encoding="], "--encoding"),
+                (["bench", "--device", "cuda", "--seeds", "--json"], "--runs")]:
+            with self.subTest(arguments=arguments):
+                self.run_error(2, *arguments, message=[f"error: {flag} without a value", "HINT: "])
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_values_that_look_like_flags(self):
+        self.run_ok("compile", "sort", "--output=--json")
+        self.assertEqual(os.listdir(self.folder), ["--json"])
+        self.assertIn("compiled for sort", self.run_ok("inspect", "--", "--json"))
+        self.run_ok("run", "cumulative-sum", "--input", "-1,2")
+        self.assertEqual(self.run_ok("run", "cumulative-sum", "--input", "-1"), "-1\n")
+        self.run_error(2, "certify", trained_runs(), "--delta", -1, message="--delta -1")
+        self.run_ok("compile", "sort", "-o", "-", stdout=subprocess.DEVNULL)
+
+    def test_empty_values(self):
+        model = trained_runs() / "positional-seed0"
+        for arguments, flag in [
+                (["train", *tiny()], "--seeds"), (["train", *tiny()], "--config"),
+                (["reproduce", "value-range", "--dry-run"], "--seeds"),
+                (["reproduce", "value-range", "--dry-run"], "--values"),
+                (["reproduce", "value-range", "--dry-run"], "--results"),
+                (["compare", "value-range"], "--with"), (["evaluate", model], "--axis"),
+                (["evaluate", model], "--task"), (["inspect", model], "--input"),
+                (["compile", "sort"], "-o"), (["report", model], "-o"), (["programs"], "--show")]:
+            with self.subTest(arguments=arguments, flag=flag):
+                self.run_error(2, *arguments, flag, "", message=[f"{flag} without a value",
+                                                                 "one that is not empty"])
+        self.run_ok("train", *tiny(encoding="", epochs=1), "--dry-run")  # the preset's
+        self.run_error(3, "train", *tiny(epochs=""), message="epochs")
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_flags_without_effect_together(self):
         model = trained_runs() / "positional-seed0"
         for arguments, first, second in [
@@ -81,6 +125,28 @@ class Usage(CliCase):
             with self.subTest(arguments=arguments):
                 self.run_error(2, *arguments, stdin=b"1,2,3\n", message=[first, second])
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_file_is_what_its_name_says(self):
+        model = trained_runs() / "positional-seed0"
+        for arguments, flag, ending in [
+                (["show", "sort"], "-o", ".svg"), (["scale", model], "--out", ".svg"),
+                (["bound", "--crossing", 4], "-o", ".svg"), (["bench", "--long", 64], "-o", ".svg"),
+                (["inspect", model], "--attention", ".svg"),
+                (["show", "sort", "--input", "3,1,2"], "-o", ".html")]:
+            with self.subTest(arguments=arguments):
+                self.run_error(2, *arguments, flag, "picture.png",
+                               message=["'picture.png'", f"a name that ends in {ending}"])
+        self.run_error(2, "show", "sort", "--input", "3,1,2", "-o", "x.svg", message=".html")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_given_twice(self):
+        self.run_error(2, "train", "--epochs", 1, "--epochs", 2,
+                       message=["--epochs given 2 times", "expected once"])
+
+    def test_names_in_another_case(self):
+        self.run_error(2, "run", "k-hop", "--input", "1,2", "--input", 1, "--set", "Q=9",
+                       message="did you mean 'q'?")
+        self.run_error(2, "train", "--task", "SORT", message="did you mean 'sort'?")
 
     def test_a_folder_is_no_standard_output(self):
         self.run_error(2, "train", *tiny(), "--out", "-", message=["--out -", "a folder"])

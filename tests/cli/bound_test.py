@@ -110,7 +110,9 @@ architecture = "standard"
         self.assertLess(found["crossings"][0]["log10_norm"] or -math.inf,
                         found["crossings"][1]["log10_norm"])
         self.assertIn("<svg", (self.folder / "crossing.svg").read_text())
-        self.assertIn("L_pos = 8", self.run_ok("bound", "--crossing", "8"))
+        text = self.run_ok("bound", "--crossing", "8", "-o", "eight.svg")
+        self.assertIn("L_pos = 8", text)
+        self.assertTrue(text.endswith("\nfigure in eight.svg\n"), text)
         self.run_error(2, "bound", "--crossing", "65", message="1 to 64 layers")
         self.run_error(2, "bound", "--crossing", "4", "--hops", "0", message="--hops 0")
         self.run_error(2, "bound", self.run_folder(), "--crossing", "4", message="one of MODEL")

@@ -63,6 +63,26 @@ class Certify(CliCase):
         self.assertEqual(found, json.loads(rows.read_text()))
         self.assertEqual(found["run"], str(first))
 
+    def test_an_interrupt_is_heard_while_networks_are_drawn(self):
+        with self.background("certify", trained_runs() / "positional-seed0", "--steps", 1,
+                             "--draws", 10_000_000, "--threads", 1) as process:
+            self.assertIn(b"1 thread", process.stderr.readline())
+            time.sleep(1)
+            self.assertIsNone(process.poll(), "it ended too early")
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130, errors.decode())
+        self.assertEqual(output, b"")
+        *lines, last = errors.decode().splitlines()
+        self.assertEqual(last, "interrupted: 0 of 1 runs are certified")
+        self.assertEqual(len(lines), len(set(lines)), errors.decode())
+
+    def test_the_last_state_is_shown_once(self):
+        _, errors = self.run_code(0, "certify", trained_runs() / "positional-seed0", *QUICK)
+        shown = [line for line in errors.splitlines() if "1/1 runs" in line]
+        self.assertEqual(len(shown), 1, errors)
+        self.assertIn("30/30 steps", shown[0])
+
     def test_refusals(self):
         run = trained_runs() / "positional-seed0"
         for flags, expected in [(("--delta", 0), "--delta 0"), (("--delta", 1), "below 1"),
@@ -73,7 +93,7 @@ class Certify(CliCase):
         self.run_error(4, "certify", "nothing", message="no such file or folder")
         self.run_error(4, "certify", run / "config.toml", message="is not of a run")
         self.run_error(1, "certify", run, *QUICK, "--rows", "missing/rows.jsonl",
-                       message="cannot write 'missing/rows.jsonl'")
+                       message="cannot write 'missing/rows.jsonl': No such file or directory")
         self.run_ok("train", *tiny(fresh=True), "--out", "fresh")
         self.run_error(3, "certify", "fresh", message="new samples every epoch")
         self.run_ok("train", *tiny(normalisation="before", join="add"), "--out", "other")

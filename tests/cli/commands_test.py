@@ -318,6 +318,7 @@ class Report(CliCase):
 
     def test_no_runs(self):
         self.run_error(4, "report", ".", message="no run in")
+        self.run_error(4, "report", "none", message="no such file or folder: 'none'")
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_no_experiments(self):

@@ -49,6 +49,8 @@ class Gap(CliCase):
         text = self.run_ok("gap", trained_runs(), "--fresh-samples", 200)
         for part in ["4 runs", "Kendall's tau", "path norm", "Jacobian on data", "bound by norms"]:
             self.assertIn(part, text)
+        alone = self.run_ok("gap", trained_runs() / "positional-seed0", "--fresh-samples", 200)
+        self.assertTrue(alone.startswith("1 run, medians\n"), alone)
 
     def test_certificates(self):
         self.run_ok("certify", trained_runs(), "--steps", 20, "--draws", 100, "--rows", "rows.jsonl")

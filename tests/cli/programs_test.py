@@ -73,6 +73,25 @@ class Programs(CliCase):
         self.assertEqual(list(entry), ["name", "description", "task", "length", "processors", "rounds",
                                        "layers", "heads", "words", "hidden", "constants"])
 
+    def test_a_program_that_is_too_large_does_not_end_the_list(self):
+        entries = {entry["name"]: entry for entry in self.run_json("programs", "--length", 5000)}
+        self.assertEqual(set(entries), PROGRAMS | OTHERS)
+        self.assertEqual(entries["cumulative-sum"]["layers"], 13)
+        large = [entry for entry in entries.values() if "problem" in entry]
+        self.assertIn(entries["breadth-first"], large)
+        self.assertIn("an array of 5000 words", entries["breadth-first"]["problem"])
+        text = self.run_ok("programs", "--length", 5000)
+        for entry in large:
+            for key in ["processors", "rounds", "layers", "heads", "words", "hidden", "constants"]:
+                self.assertIsNone(entry[key])
+            row, = (line for line in text.splitlines() if line.startswith(entry["name"] + " "))
+            self.assertRegex(row, r"^[a-z-]+( +-){5}  [^ ]")
+            self.assertTrue(row.endswith(f"({entry['problem']})"), row)
+
+    def test_programs_without_a_task(self):
+        tasks = {entry["name"]: entry["task"] for entry in self.run_json("programs")}
+        self.assertEqual((tasks["sort"], tasks["broadcast"]), ("sort", None))
+
     def test_text_of_a_program(self):
         text = self.run_ok("programs", "--show", "sort")
         self.assertEqual(text, (ROOT / "programs" / "sort.par").read_text())

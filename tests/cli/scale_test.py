@@ -43,6 +43,7 @@ class Scale(CliCase):
         for part in ["cumulative-sum, positional, length 3: medians of 2 models", "MSE / c^2",
                      "from weights", "from biases", "without biases", "f_b(c x) = c f_(b/c)(x)"]:
             self.assertIn(part, text)
+        self.assertTrue(text.endswith("\nfigure in scale.svg\n"), text)
         ElementTree.parse(self.folder / "scale.svg")
         drawn = self.run_ok("scale", "runs", "--scales", "1,10", "-o", "-")
         self.assertEqual(drawn, (self.folder / "scale.svg").read_text())

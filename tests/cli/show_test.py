@@ -208,6 +208,8 @@ class ShowErrors(CliCase):
     def test_pages(self):
         text = self.run_ok("show", "sort", "--input", "3,1,2")
         self.assertEqual(text, "3 steps of 3 processors in sort.html\n")
+        self.assertEqual(self.run_ok("show", "cumulative-sum", "--input", "3,1"),
+                         "1 step of 2 processors in cumulative-sum.html\n")
         page = self.run_ok("show", "sort", "--input", "3,1,2", "-o", "-")
         self.assertEqual(page, (self.folder / "sort.html").read_text())
         data = json.loads(re.search(r'id="walk">(.*?)</script>', page)[1])

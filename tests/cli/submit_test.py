@@ -107,7 +107,8 @@ class Submit(CliCase):
     def test_bad_input(self):
         for flags, message in [
                 (["--time", "soon"], "--time 'soon'"), (["--time", "3"], "at least five minutes"),
-                (["--nodes", 0], "--nodes 0"), (["--array", 2, "--gpus", 2], "--gpus 2 with --array"),
+                (["--nodes", 0], "--nodes 0"), (["--array", 0], "--array 0"),
+                (["--array", 2, "--gpus", 2], "--gpus 2 with --array"),
                 (["--partition", "a b"], "--partition 'a b'"),
                 (["--device", "cuda"], "--device cuda without --gpus"),
                 (["--gpus", 1, "--device", "cpu"], "--gpus 1 with --device cpu"),

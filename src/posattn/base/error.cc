@@ -14,6 +14,14 @@ std::string join_message(const std::string& what, const std::string& expected,
   return message;
 }
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -39,12 +47,14 @@ Error::Error(ExitCode code, std::string what, std::string expected, std::string 
       hint_(std::move(hint)) {}
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  const std::string wanted = in_lower_case(name);  // "Q" is nearer to "q" than to "K"
   std::string best;
   size_t best_distance = std::max<size_t>(2, name.size() / 2) + 1;
   for (const std::string& candidate : known) {
-    size_t distance = edit_distance(name, candidate);
+    const std::string offered = in_lower_case(candidate);
+    size_t distance = edit_distance(wanted, offered);
     // A name that contains the other ("sum" in "cumulative-sum") is near whatever its length.
-    if (name.size() >= 3 && candidate.find(name) != std::string::npos) distance = 1;
+    if (name.size() >= 3 && distance > 1 && offered.find(wanted) != std::string::npos) distance = 1;
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

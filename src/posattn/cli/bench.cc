@@ -250,6 +250,7 @@ void add_bench(CommandLine& command_line) {
                   "time, so that an algorithm that needs fewer can pass the hardware's peak."},
       [options, &app = command_line.app] {
         refuse_flags_of_other_device(*app.get_subcommand("bench"), options->device);
+        check_ending("--output", options->figure, ".svg");
         refuse_with_standard_output(options->figure, options->json, "--json");
         if (!options->sums.empty()) {
           const std::optional<Json> sums = measure_sums(options->sums, options->seconds);
@@ -264,6 +265,7 @@ void add_bench(CommandLine& command_line) {
                                      : bench_text(result));
         }
         if (!options->figure.empty()) write_result(options->figure, long_figure(result["long"]));
+        if (!options->json) say_written("figure", options->figure);
         return ExitCode::done;
       });
   command.add_option("--task", options->cases.task, "Whose models, at the settings it suggests")

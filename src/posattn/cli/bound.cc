@@ -110,6 +110,7 @@ ExitCode print_crossing(const BoundFlags& flags) {
   if (is_standard_output(flags.figure)) return ExitCode::done;
   write_output(flags.json ? nlohmann::ordered_json::parse(to_json(crossing)).dump(2) + "\n"
                           : crossing_text(crossing));
+  if (!flags.json) say_written("figure", flags.figure);
   return ExitCode::done;
 }
 
@@ -120,6 +121,7 @@ ExitCode answer_bound(const BoundFlags& flags) {
     throw Error(ExitCode::usage, asked == 0 ? "no MODEL" : "several questions at once",
                 "one of MODEL..., --experiment NAME and --crossing LIST");
   }
+  check_ending("--output", flags.figure, ".svg");
   refuse_with_standard_output(flags.figure, flags.json, "--json");
   if (!flags.experiment.empty()) return print_experiment_bounds(flags);
   return flags.crossing.empty() ? print_bounds(flags) : print_crossing(flags);

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include "posattn/base/error.h"
 #include "posattn/base/parallel.h"
@@ -76,17 +78,26 @@ std::vector<CertifiedRun> read_runs(const CertifyFlags& flags) {
   return runs;
 }
 
-// The steps of all runs as one line of progress; called from several threads.
+// The steps and draws of all runs as one line of progress; called from several threads.
 class CertifyDisplay {
  public:
-  CertifyDisplay(size_t runs, int64_t steps) : done_(runs), started_(Clock::now()) {
+  CertifyDisplay(size_t runs, const CertifyOptions& options) : done_(runs), started_(Clock::now()) {
     progress_.runs = static_cast<int64_t>(runs);
-    progress_.steps = progress_.runs * steps;
+    progress_.steps = progress_.runs * options.steps;
+    draws_ = progress_.runs * all_draws(options);
   }
   void step(size_t run, int64_t step) {
     const std::lock_guard lock(mutex_);
     progress_.step += step - done_[run];
     done_[run] = step;
+    if (seconds() > 0) {
+      progress_.steps_per_second = static_cast<double>(progress_.step) / seconds();
+    }
+    update();
+  }
+  void draw(int64_t networks) {
+    const std::lock_guard lock(mutex_);
+    drawn_ += networks;
     update();
   }
   void end() {
@@ -98,15 +109,14 @@ class CertifyDisplay {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr int64_t draws_per_step = 8;  // that take as long
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   void update() {
-    const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-    progress_.fraction = static_cast<double>(progress_.step) / static_cast<double>(progress_.steps);
-    if (seconds > 0) progress_.steps_per_second = static_cast<double>(progress_.step) / seconds;
-    if (progress_.steps_per_second > 0) {
-      progress_.seconds_left =
-          static_cast<double>(progress_.steps - progress_.step) / progress_.steps_per_second;
-    }
+    const auto work = static_cast<double>(draws_per_step * progress_.step + drawn_);
+    progress_.fraction = work / static_cast<double>(draws_per_step * progress_.steps + draws_);
+    progress_.seconds_left = seconds() * (1 - progress_.fraction) / progress_.fraction;
     display_.update(progress_);
   }
 
@@ -114,6 +124,7 @@ class CertifyDisplay {
   GridDisplay display_;
   GridProgress progress_;
   std::vector<int64_t> done_;
+  int64_t drawn_ = 0, draws_ = 0;
   Clock::time_point started_;
 };
 
@@ -133,7 +144,8 @@ class RowFile {
  private:
   void check() const {
     if (!path_.empty() && !stream_) {
-      throw Error(ExitCode::failed, fmt::format("cannot write '{}'", path_));
+      throw Error(ExitCode::failed, fmt::format("cannot write '{}': {}", path_,
+                                                std::generic_category().message(errno)));
     }
   }
 
@@ -148,19 +160,21 @@ ExitCode certify_runs(const CertifyFlags& flags) {
   RowFile rows(flags.rows);
   const std::atomic<bool>& stop = catch_interrupts();
   fmt::print(stderr, "{}\n", machine_line(find_machine(), threads, "cpu"));
-  CertifyDisplay display(runs.size(), flags.options.steps);
+  CertifyDisplay display(runs.size(), flags.options);
   std::vector<std::optional<Certificate>> certificates(runs.size());
   std::vector<nlohmann::ordered_json> documents(runs.size());
   std::mutex writing;
   // Whole runs per thread where there are enough of them.
   const int at_once = runs.size() >= static_cast<size_t>(threads) ? threads : 1;
   parallel_for(static_cast<int64_t>(runs.size()), at_once, [&](int64_t r) {
+    if (stop) return;
     CertifyOptions options = flags.options;
     options.threads = threads / at_once;
     options.stop = &stop;
     options.progress = [&display, r](const bounds::PosteriorProgress& progress) {
       display.step(r, progress.step);
     };
+    options.drawn = [&display](int64_t networks) { display.draw(networks); };
     const auto started = std::chrono::steady_clock::now();
     certificates[r] = certify(runs[r], options);
     if (!certificates[r]) return;

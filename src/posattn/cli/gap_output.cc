@@ -8,6 +8,7 @@
 
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/summary.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
@@ -61,7 +62,8 @@ std::string gap_text(const std::vector<GapRun>& runs, const std::vector<GapMeasu
     }
     table.add_row(row);
   }
-  return fmt::format("{} runs, medians\n{}\n{}", runs.size(), gap_table(runs), table.to_string());
+  return fmt::format("{}, medians\n{}\n{}", plural(runs.size(), "run"), gap_table(runs),
+                     table.to_string());
 }
 
 std::string gap_json(const std::vector<GapRun>& runs, const std::vector<GapMeasure>& measures) {

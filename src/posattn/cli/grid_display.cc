@@ -45,6 +45,7 @@ GridDisplay::GridDisplay() : live_(is_terminal(stderr)), drawn_(Clock::now()) {}
 
 void GridDisplay::update(const GridProgress& progress) {
   latest_ = progress;
+  shown_ = false;
   const Clock::time_point now = Clock::now();
   if (now - drawn_ < redraw_interval(live_)) {
     return;
@@ -55,6 +56,7 @@ void GridDisplay::update(const GridProgress& progress) {
 
 void GridDisplay::draw() {
   if (!latest_) return;
+  shown_ = true;
   if (live_) {
     write_error_stream("\r\x1b[2K" + grid_line(*latest_, terminal_columns(stderr) - 1));
     line_open_ = true;
@@ -69,7 +71,7 @@ void GridDisplay::notice(const std::string& line) {
 }
 
 void GridDisplay::finish() {
-  draw();
+  if (live_ || !shown_) draw();
   if (line_open_) write_error_stream("\n");
   line_open_ = false;
 }

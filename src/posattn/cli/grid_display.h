@@ -26,6 +26,7 @@ class GridDisplay {
   bool live_;
   bool line_open_ = false;  // the cursor stands behind a live line
   std::optional<GridProgress> latest_;
+  bool shown_ = false;  // a line of latest_ is written
   Clock::time_point drawn_;
 };
 

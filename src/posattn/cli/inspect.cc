@@ -127,11 +127,7 @@ AttentionMaps chosen_part(const AttentionMaps& maps, const std::string& part) {
 }
 
 void check_flags(const InspectFlags& options) {
-  if (!options.attention.empty() && !options.attention.ends_with(".svg") &&
-      !is_standard_output(options.attention)) {
-    throw Error(ExitCode::usage, fmt::format("--attention '{}'", options.attention),
-                "a name that ends in .svg, or - for standard output");
-  }
+  check_ending("--attention", options.attention, ".svg");
   refuse_with_standard_output(options.attention, options.json, "--json");
   refuse_with_standard_output(options.attention, options.node.has_value(), "--node");
 }
@@ -173,9 +169,7 @@ ExitCode inspect(const InspectFlags& options) {
   }
   if (is_standard_output(options.attention)) return ExitCode::done;
   write_output(options.json ? inspection_json(inspection) : inspection_text(inspection));
-  if (!options.json && !options.attention.empty()) {
-    write_output(fmt::format("attention maps in {}\n", options.attention));
-  }
+  if (!options.json) say_written("attention maps", options.attention);
   return ExitCode::done;
 }
 

@@ -95,6 +95,7 @@ ExitCode run(int argc, char** argv) {
   add_commands(command_line);
   try {
     std::vector<std::string> words = with_new_names(command_line.arguments);
+    refuse_missing_values(app, words);
     std::reverse(words.begin(), words.end());  // as CLI11 takes them, without the program's name
     words.pop_back();
     app.parse(words);

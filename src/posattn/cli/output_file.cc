@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -13,6 +14,13 @@ namespace posattn {
 CLI::Option& add_output_option(CLI::App& command, std::string& path, const std::string& what,
                                const std::string& text) {
   return *command.add_option("-o,--out,--output", path, what)->option_text(text);
+}
+
+void check_ending(std::string_view flag, std::string_view path, std::string_view ending) {
+  const std::string found = std::filesystem::path(path).extension().string();
+  if (found.empty() || found == ending) return;
+  throw Error(ExitCode::usage, fmt::format("{} '{}'", flag, path),
+              fmt::format("a name that ends in {}, or - for standard output", ending));
 }
 
 void refuse_with_standard_output(std::string_view path, bool given, std::string_view flag) {
@@ -31,6 +39,11 @@ void write_result(const std::string& path, std::string_view text) {
 
 void write_result(const std::string& path, std::span<const std::byte> bytes) {
   write_result(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+void say_written(std::string_view what, std::string_view path) {
+  if (!path.empty() && !is_standard_output(path))
+    write_output(fmt::format("{} in {}\n", what, path));
 }
 
 }  // namespace posattn

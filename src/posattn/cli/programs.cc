@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
@@ -38,24 +40,54 @@ std::string with_descriptions(const std::string& table, const std::vector<std::s
   return text;
 }
 
+// One of the library, and what it costs as a network: a plan, or the problem that there is none.
+struct ListedProgram {
+  std::string name, description;
+  std::vector<ProgramParameter> parameters = {};
+  size_t rounds = 0;
+  std::optional<NetworkPlan> plan = {};
+  std::string problem = {};
+};
+
 // A setting is for every program that has it; `unused` loses those that this one has.
-ProgramInput read_with_settings(const std::string& name, int64_t length, const Settings& settings,
-                                Settings& unused) {
-  ProgramInput input = read_program(name, length);
+ListedProgram planned(const LibraryProgram& source, int64_t length, const Settings& settings,
+                      Settings& unused) {
+  ListedProgram listed{.name = source.name, .description = source.description};
   Settings own;
-  for (const ProgramParameter& parameter : input.parameters) {
+  for (const ProgramParameter& parameter : text_parameters(source.text, source.file, 1)) {
     const auto set = settings.find(parameter.name);
     if (set == settings.end()) continue;
     own.insert(*set);
     unused.erase(parameter.name);
   }
-  return own.empty() ? input : read_program(name, length, own);
+  try {
+    const ProgramInput input = read_program(source.name, length, own);
+    listed.parameters = input.parameters;
+    listed.rounds = input.program.rounds.size();
+    listed.plan = plan_network(route_messages(input.program, Routing::automatic).program);
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::usage) throw;
+    listed.problem = error.problem();  // too large at this length
+    if (!error.expected().empty()) listed.problem += ", expected " + error.expected();
+  }
+  return listed;
 }
 
-std::string description_of(const ProgramInput& input) {
-  std::string text = input.source.description;
-  for (const ProgramParameter& parameter : input.parameters) text += "; " + to_text(parameter);
-  return text;
+std::string description_of(const ListedProgram& listed) {
+  std::string text = listed.description;
+  for (const ProgramParameter& parameter : listed.parameters) text += "; " + to_text(parameter);
+  return listed.problem.empty() ? text : fmt::format("{} ({})", text, listed.problem);
+}
+
+std::vector<std::string> table_row(const ListedProgram& listed) {
+  if (!listed.plan) return {listed.name, "-", "-", "-", "-", "-"};
+  const NetworkPlan& plan = *listed.plan;
+  return {listed.name,
+          std::to_string(listed.rounds),
+          std::to_string(plan.layers.size()),
+          std::to_string(plan.heads),
+          std::to_string(plan.width),
+          std::to_string(plan.hidden)};
 }
 
 nlohmann::ordered_json as_json(const ProgramParameter& parameter) {
@@ -67,21 +99,30 @@ nlohmann::ordered_json as_json(const ProgramParameter& parameter) {
   return document;
 }
 
-nlohmann::ordered_json as_json(const ProgramInput& input, const NetworkPlan& plan, int64_t length) {
-  nlohmann::ordered_json document = {{"name", input.source.name},
-                                     {"description", input.source.description},
-                                     {"task", plan.program.task},
-                                     {"length", length},
-                                     {"processors", plan.program.processors},
-                                     {"rounds", input.program.rounds.size()},
-                                     {"layers", plan.layers.size()},
-                                     {"heads", plan.heads},
-                                     {"words", plan.width},
-                                     {"hidden", plan.hidden},
-                                     {"constants", plan.constants}};
-  for (const ProgramParameter& parameter : input.parameters) {
+nlohmann::ordered_json as_json(const ListedProgram& listed, int64_t length) {
+  nlohmann::ordered_json document = {{"name", listed.name},
+                                     {"description", listed.description},
+                                     {"task", nullptr},
+                                     {"length", length}};
+  for (const char* number :
+       {"processors", "rounds", "layers", "heads", "words", "hidden", "constants"}) {
+    document[number] = nullptr;
+  }
+  if (listed.plan) {
+    const NetworkPlan& plan = *listed.plan;
+    if (!plan.program.task.empty()) document["task"] = plan.program.task;
+    document["processors"] = plan.program.processors;
+    document["rounds"] = listed.rounds;
+    document["layers"] = plan.layers.size();
+    document["heads"] = plan.heads;
+    document["words"] = plan.width;
+    document["hidden"] = plan.hidden;
+    document["constants"] = plan.constants;
+  }
+  for (const ProgramParameter& parameter : listed.parameters) {
     document["parameters"].push_back(as_json(parameter));
   }
+  if (!listed.problem.empty()) document["problem"] = listed.problem;
   return document;
 }
 
@@ -96,14 +137,10 @@ ExitCode list_programs(const ProgramsFlags& options) {
   const Settings settings = parse_settings(options.settings);
   Settings unused = settings;
   for (const LibraryProgram& entry : library_programs()) {
-    const ProgramInput input = read_with_settings(entry.name, options.length, settings, unused);
-    const NetworkPlan plan =
-        plan_network(route_messages(input.program, Routing::automatic).program);
-    table.add_row({entry.name, std::to_string(input.program.rounds.size()),
-                   std::to_string(plan.layers.size()), std::to_string(plan.heads),
-                   std::to_string(plan.width), std::to_string(plan.hidden)});
-    descriptions.push_back(description_of(input));
-    list.push_back(as_json(input, plan, options.length));
+    const ListedProgram listed = planned(entry, options.length, settings, unused);
+    table.add_row(table_row(listed));
+    descriptions.push_back(description_of(listed));
+    list.push_back(as_json(listed, options.length));
   }
   if (!unused.empty()) {
     throw Error(ExitCode::usage, fmt::format("--set {}", to_text(unused)),

@@ -89,6 +89,7 @@ ExitCode scale_models(const ScaleFlags& flags) {
     throw Error(ExitCode::usage, fmt::format("--samples {}", flags.samples),
                 fmt::format("1 to {}", most_samples));
   }
+  check_ending("--output", flags.output, ".svg");
   refuse_with_standard_output(flags.output, flags.json, "--json");
   const std::vector<double> scales = scales_of(flags);
   std::vector<ScaledModel> models;
@@ -106,6 +107,7 @@ ExitCode scale_models(const ScaleFlags& flags) {
     if (is_standard_output(flags.output)) return ExitCode::done;
   }
   write_output(flags.json ? scale_json(models, flags.samples) : scale_text(models, flags.samples));
+  if (!flags.json) say_written("figure", flags.output);
   return ExitCode::done;
 }
 

@@ -36,6 +36,7 @@ struct ShowFlags {
 };
 
 ExitCode show_program(const ShowFlags& options) {
+  check_ending("--output", options.output, ".svg");
   const ProgramInput input =
       read_program(options.program, options.length.value_or(8), parse_settings(options.settings));
   const std::string path = options.output.empty() ? input.program.name + ".svg" : options.output;
@@ -159,6 +160,7 @@ NamedWalk compiled_walk(const ShowFlags& options) {
 }
 
 ExitCode show_steps(const ShowFlags& options) {
+  check_ending("--output", options.output, ".html");
   if (options.level != "mpc" && options.level != "network") {
     throw unknown_name(ExitCode::usage, "level", options.level, {"mpc", "network"});
   }
@@ -167,8 +169,8 @@ ExitCode show_steps(const ShowFlags& options) {
   const std::string path = options.output.empty() ? found.name + ".html" : options.output;
   write_result(path, step_page(found.walk));
   if (is_standard_output(path)) return ExitCode::done;
-  write_output(fmt::format("{} steps of {} {}s in {}\n", found.walk.steps.size() - 1,
-                           found.walk.nodes, found.walk.node_noun, path));
+  write_output(fmt::format("{} of {} in {}\n", plural(found.walk.steps.size() - 1, "step"),
+                           plural(found.walk.nodes, found.walk.node_noun), path));
   return ExitCode::done;
 }
 

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 struct SubmitFlags : GridChoice {
   SlurmJob job;
-  std::optional<int64_t> nodes, ranks;
+  std::optional<int64_t> nodes, ranks, array;
   bool dry_run = false, json = false;
 };
 
@@ -45,6 +45,11 @@ std::string job_name(std::string name) {
 SlurmJob job_of(const SubmitFlags& flags, const Experiment& chosen,
                 const std::vector<std::string>& command_line) {
   SlurmJob job = flags.job;
+  if (flags.array && *flags.array < 1) {  // 0 is a job without an array
+    throw Error(ExitCode::usage, fmt::format("--array {}", *flags.array),
+                "a number of shards from 1", "leave --array out for a job of ranks");
+  }
+  job.array = flags.array.value_or(0);
   job.nodes = flags.nodes.value_or(job.array > 0 ? 0 : 1);
   job.ranks = flags.ranks.value_or(job.array == 0 && job.gpus > 0 ? job.gpus : 1);
   job.name = job_name(chosen.output_name);
@@ -168,7 +173,7 @@ void add_submit(CommandLine& command_line) {
       ->option_text("INT [4]");
   command.add_option("--time", job.time, "Time limit of a sitting, as Slurm writes it")
       ->option_text("TIME [4:00:00]");
-  command.add_option("--array", job.array, "M shards, each a task of an array; no MPI")
+  command.add_option("--array", flags->array, "M shards, each a task of an array; no MPI")
       ->option_text("M");
   command.add_option("--mpi", job.mpi, "How srun starts ranks ('srun --mpi=list')")
       ->option_text("TEXT [pmix]");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 namespace {
@@ -71,7 +73,69 @@ std::optional<Error> wrong_together(const CLI::Error& error) {
                "both: alone it would have no effect", hint + fmt::format(", or add {}", second));
 }
 
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  const std::vector<const CLI::App*> all = app.get_subcommands({});
+  const auto found =
+      std::ranges::find(all, name, [](const CLI::App* one) { return one->get_name(); });
+  return found == all.end() ? nullptr : *found;
+}
+
+// Whose flag the word is: "--seeds", "--seeds=1", "-o"; a number below 0 is none.
+const CLI::Option* named_option(const CLI::App& command, const std::string& word) {
+  if (!word.starts_with("-")) return nullptr;
+  return command.get_option_no_throw(word.substr(0, word.find('=')));
+}
+
+// For a setting of a run empty text is a value with a meaning: the preset's encoding, no model to
+// start from.
+bool may_be_empty(const CLI::App& command, const CLI::Option& option) {
+  return command.get_name() == "train" &&
+         std::ranges::any_of(config_fields(), [&](const FieldInfo& field) {
+           return option.check_lname(field.name);
+         });
+}
+
+// What a value would have to be where `next` is none; empty where it is one.
+std::string missing_value(const CLI::App& command, const CLI::Option& option,
+                          const std::string* next) {
+  if (next == nullptr || *next == "--") return "one behind it";
+  if (next->empty()) return may_be_empty(command, option) ? "" : "one that is not empty";
+  if (named_option(command, *next) == nullptr) return "";
+  return fmt::format("one behind it: '{}' is a flag", *next);
+}
+
+// "--epochs: At Most 1 required but received 2" in words.
+std::optional<Error> given_too_often(const CLI::Error& error) {
+  const std::string text = error.what();
+  const size_t colon = text.find(": At Most 1 "), count = text.rfind(' ');
+  if (colon == std::string::npos) return std::nullopt;
+  const std::string flag = text.substr(0, colon);
+  return Error(ExitCode::usage, fmt::format("{} given {} times", flag, text.substr(count + 1)),
+               "once", fmt::format("leave all but one {} out", flag));
+}
+
 }  // namespace
+
+void refuse_missing_values(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = words.size() < 2 ? nullptr : find_command(app, words[1]);
+  if (command == nullptr) return;
+  for (size_t w = 2; w < words.size() && words[w] != "--"; ++w) {
+    const CLI::Option* option = named_option(*command, words[w]);
+    if (option == nullptr) continue;
+    const size_t equals = words[w].find('=');
+    const std::string flag = words[w].substr(0, equals);
+    std::string expected;
+    if (equals != std::string::npos) {
+      if (equals + 1 == words[w].size()) expected = "one behind '='";
+    } else if (option->get_items_expected_max() > 0) {
+      ++w;
+      expected = missing_value(*command, *option, w < words.size() ? &words[w] : nullptr);
+    }
+    if (expected.empty()) continue;
+    throw Error(ExitCode::usage, fmt::format("{} without a value", flag), expected,
+                fmt::format("'posattn {} --help' shows the options", command->get_name()));
+  }
+}
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -88,6 +152,7 @@ Error usage_error(const CLI::App& app, const CLI::Error& error) {
     return no_number(*command, error.what());
   }
   if (const auto together = wrong_together(error)) return *together;
+  if (const auto often = given_too_often(error)) return *often;
   const std::string name = command == nullptr ? "" : " " + command->get_name();
   return Error(ExitCode::usage, error.what(), "",
                fmt::format("'posattn{} --help' shows the options and examples", name));

@@ -16,6 +16,10 @@ namespace posattn {
 // Unknown flags and commands are answered with the nearest known name.
 Error usage_error(const CLI::App& app, const CLI::Error& error);
 
+// Throws Error(usage) where an option of the chosen command lacks its value; `words` as typed, the
+// program's name first. CLI11 would take the next flag for it, or empty text for none given.
+void refuse_missing_values(const CLI::App& app, const std::vector<std::string>& words);
+
 // Of all commands, in the order of --help.
 std::vector<std::string> command_names(const CLI::App& app);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/evaluation/text_lines.h"
 #include "posattn/evaluation/whole_number.h"
 
@@ -92,9 +93,11 @@ const char* expected(Reading reading) {
 
 // A field from a file that may hold anything, fit for a message.
 std::string shown(std::string_view field) {
-  std::string text;
-  for (const char c : field.substr(0, 40)) text += c >= ' ' && c <= '~' ? c : '?';
-  return field.size() > 40 ? text + "..." : text;
+  constexpr size_t most = 40;
+  if (field.size() <= most) return printable(field);
+  size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(field[end]) & 0xC0U) == 0x80U) --end;  // UTF-8
+  return printable(field.substr(0, end)) + "...";
 }
 
 class CsvParser {
@@ -109,7 +112,10 @@ class CsvParser {
     line = content(line);
     if (line.empty()) return;
     const std::vector<std::string_view> fields = split(line);
-    if (std::exchange(at_start_, false) && is_header(fields)) return;
+    if (std::exchange(at_start_, false) && is_header(fields)) {
+      header_ = line;
+      return;
+    }
     check_count(static_cast<int64_t>(fields.size()));
     for (size_t i = 0; i < fields.size(); ++i) {
       if (table_.pattern.is_whole(static_cast<int64_t>(i))) {
@@ -124,7 +130,11 @@ class CsvParser {
   Table take() {
     if (table_.rows == 0) {
       throw Error(ExitCode::data, fmt::format("{}: no rows of numbers", name_),
-                  "one row of numbers per sample");
+                  "one row of numbers per sample",
+                  header_.find_first_of("+-.0123456789") != 0
+                      ? ""
+                      : fmt::format("'{}' is read as names of columns: separate numbers by commas",
+                                    shown(header_)));
     }
     return std::move(table_);
   }
@@ -173,6 +183,7 @@ class CsvParser {
   int64_t line_number_ = 0;
   int64_t first_row_line_ = 0;
   bool at_start_ = true;
+  std::string header_;
   Table table_;
 };
 

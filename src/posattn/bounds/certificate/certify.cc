@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t hold_out_samples = 1000;
 constexpr int drawn_networks = 10;
+constexpr int64_t most_fresh_draws = 4000;
 
 // Streams of Purpose::posterior_draws.
 enum class Draws : uint32_t { training_loss, fresh_loss, networks };
@@ -41,20 +42,28 @@ struct Setting {
   uint64_t seed = 0;
 };
 
+bool stopped(const CertifyOptions& options) { return options.stop != nullptr && *options.stop; }
+
+int64_t fresh_draws(const CertifyOptions& options) {
+  return std::min(options.draws, most_fresh_draws);
+}
+
 void state_randomised(const Setting& setting, const CertifyOptions& options,
                       Certificate& certificate) {
   MonteCarlo monte_carlo{.draws = options.draws,
                          .clip = options.clip,
                          .seed = setting.seed,
                          .variant = static_cast<uint32_t>(Draws::training_loss),
-                         .threads = options.threads};
+                         .threads = options.threads,
+                         .drawn = options.drawn,
+                         .stop = options.stop};
   certificate.loss =
       mean_of(noisy_losses(setting.coordinates, setting.posterior, setting.training, monte_carlo));
   certificate.loss_bound = expectation_bound(certificate.loss, options.draws, options.delta / 2);
   certificate.bound =
       randomised_bound(certificate.loss_bound, certificate.divergence + certificate.cost,
                        certificate.samples, options.delta);
-  monte_carlo.draws = std::min<int64_t>(options.draws, 4000);
+  monte_carlo.draws = fresh_draws(options);
   monte_carlo.variant = static_cast<uint32_t>(Draws::fresh_loss);
   certificate.fresh_loss =
       mean_of(noisy_losses(setting.coordinates, setting.posterior, setting.fresh, monte_carlo));
@@ -63,7 +72,7 @@ void state_randomised(const Setting& setting, const CertifyOptions& options,
 void state_drawn(const Setting& setting, const CertifyOptions& options, Certificate& certificate) {
   std::vector<float> noise(setting.coordinates.size()), weights(noise.size());
   const std::vector<float> deviations = deviations_of(setting.posterior);
-  for (int d = 0; d < drawn_networks; ++d) {
+  for (int d = 0; d < drawn_networks && !stopped(options); ++d) {
     RandomStream random(setting.seed, Purpose::posterior_draws,
                         static_cast<uint32_t>(Draws::networks), static_cast<uint32_t>(d));
     fill_normal(random, noise);
@@ -105,6 +114,8 @@ void scale_losses(Certificate& certificate, double square) {
 }
 
 }  // namespace
+
+int64_t all_draws(const CertifyOptions& options) { return options.draws + fresh_draws(options); }
 
 void check_certifiable(const CertifiedRun& run, const CertifyOptions& options) {
   const RunConfig& config = run.config;
@@ -165,7 +176,7 @@ std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions
   posterior_training.stop = options.stop;
   const Posterior posterior = train_posterior(coordinates, prior, coordinates.values(trained),
                                               training, posterior_training);
-  if (options.stop != nullptr && *options.stop) return std::nullopt;
+  if (stopped(options)) return std::nullopt;
 
   const PricedVariances scales = prior.on_grid(prior.best_variances(posterior));
   Certificate certificate;
@@ -176,6 +187,7 @@ std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions
   const Setting setting{coordinates, prior, posterior, scales, training, fresh, seed};
   state_randomised(setting, options, certificate);
   state_drawn(setting, options, certificate);
+  if (stopped(options)) return std::nullopt;  // what they say is of some networks only
 
   const double square = options.clip * options.clip;
   const auto plain_loss = [&](const Dataset& data) {

@@ -33,6 +33,7 @@ struct CertifyOptions {
   int64_t fresh_samples = 50'000;  // for what is measured, not proved
   int threads = 1;
   std::function<void(const PosteriorProgress&)> progress = {};
+  std::function<void(int64_t)> drawn = {};  // so many of all_draws more; called from all threads
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -61,6 +62,9 @@ struct Certificate {
   double hold_out_bound = 0;  // its risk, from 1,000 samples that training did not see
   SimplePredictors simple;    // on fresh samples
 };
+
+// Of a certificate: noisy networks that follow the steps.
+int64_t all_draws(const CertifyOptions& options);
 
 // Throws Error(configuration) with the reason where a certificate would not hold: a model that does
 // not collapse, training samples that changed or that the first weights may have seen, another m.

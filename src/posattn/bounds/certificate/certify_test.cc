@@ -67,6 +67,25 @@ TEST(Certify, NothingWhenStopped) {
   EXPECT_FALSE(certify(trained_run("positional"), options));
 }
 
+TEST(Certify, NothingWhenStoppedWhileNetworksAreDrawn) {
+  std::atomic<bool> stop{false};
+  int64_t drawn = 0;
+  CertifyOptions options = quick();
+  options.draws = 1000;
+  options.threads = 1;
+  options.stop = &stop;
+  options.drawn = [&](int64_t networks) {
+    drawn += networks;
+    stop = true;
+  };
+  EXPECT_FALSE(certify(trained_run("positional"), options));
+  EXPECT_LT(drawn, options.draws);
+  options.stop = nullptr;
+  drawn = 0;
+  EXPECT_TRUE(certify(trained_run("positional"), options));
+  EXPECT_EQ(drawn, all_draws(options));
+}
+
 std::string refusal(const CertifiedRun& run, const CertifyOptions& options = quick()) {
   try {
     check_certifiable(run, options);

@@ -39,6 +39,7 @@ std::vector<double> noisy_losses(const Coordinates& coordinates, const Posterior
   constexpr int64_t per_part = 100;
   const int nodes = coordinates.real_nodes();
   parallel_for((options.draws + per_part - 1) / per_part, options.threads, [&](int64_t part) {
+    if (options.stop != nullptr && *options.stop) return;
     CollapsedEngine engine(coordinates, options.samples);
     std::vector<float> noise(coordinates.size()), weights(coordinates.size());
     std::vector<float> inputs(static_cast<size_t>(options.samples) * nodes), targets(inputs.size());
@@ -55,6 +56,7 @@ std::vector<double> noisy_losses(const Coordinates& coordinates, const Posterior
       losses[d] = engine.loss(weights.data(), {inputs.data(), targets.data(), options.samples},
                               {options.clip});
     }
+    if (options.drawn) options.drawn(end - part * per_part);
   });
   return losses;
 }

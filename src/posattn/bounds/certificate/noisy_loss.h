@@ -1,7 +1,9 @@
 // The loss of networks drawn from a posterior.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "posattn/base/random.h"
@@ -23,6 +25,8 @@ struct MonteCarlo {
   Purpose purpose = Purpose::posterior_draws;
   uint32_t variant = 0;  // other draws of the same seed
   int threads = 1;
+  std::function<void(int64_t)> drawn = {};  // so many networks more; called from all threads
+  const std::atomic<bool>* stop = nullptr;  // set: the losses that are left stay 0
 };
 
 // One number in [0, 1] for each of `draws`: a network of its own on samples of its own, drawn with

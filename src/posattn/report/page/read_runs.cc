@@ -45,6 +45,10 @@ struct FoundRun {
 std::vector<fs::path> run_folders(const fs::path& path) {
   std::error_code problem;
   if (fs::exists(path / "manifest.json", problem)) return {path};
+  if (!fs::exists(path, problem)) {
+    throw Error(ExitCode::data, fmt::format("no such file or folder: '{}'", path.string()),
+                "a folder written by posattn train");
+  }
   std::vector<fs::path> folders;
   for (auto entry = fs::recursive_directory_iterator(path, problem);
        !problem && entry != fs::recursive_directory_iterator(); entry.increment(problem)) {
