@@ -90,7 +90,7 @@ class Programs(CliCase):
 
     def test_programs_without_a_task(self):
         tasks = {entry["name"]: entry["task"] for entry in self.run_json("programs")}
-        self.assertEqual((tasks["sort"], tasks["broadcast"]), ("sort", None))
+        self.assertEqual((tasks["sort"], tasks["broadcast"]), ("sort", ""))
 
     def test_text_of_a_program(self):
         text = self.run_ok("programs", "--show", "sort")

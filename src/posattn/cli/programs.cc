@@ -110,7 +110,7 @@ nlohmann::ordered_json as_json(const ListedProgram& listed, int64_t length) {
   }
   if (listed.plan) {
     const NetworkPlan& plan = *listed.plan;
-    if (!plan.program.task.empty()) document["task"] = plan.program.task;
+    document["task"] = plan.program.task;
     document["processors"] = plan.program.processors;
     document["rounds"] = listed.rounds;
     document["layers"] = plan.layers.size();
