@@ -123,6 +123,31 @@ class Configuration(CliCase):
         for command in [["train", "--config"], ["reproduce"]]:
             self.run_error(3, *command, "large.toml", message=["large.toml", "at most 1048576 bytes"])
 
+    def test_lists_in_files(self):
+        for line, parts in [('seeds = "5..1"', ["seeds: '5..1' in c.toml:2"]),
+                            ('seeds = "0,0"', ["0 appears twice in c.toml:2"]),
+                            ('seeds = ""', ["seeds: '' in c.toml:2"]),
+                            ('architecture = "positional,"',
+                             ["an empty name in architecture 'positional,' in c.toml:2"]),
+                            ('architecture = "positional,standrad"',
+                             ["unknown architecture 'standrad' in c.toml:2",
+                              "did you mean 'standard'?"]),
+                            ('architecture = ["standard", "standard"]',
+                             ["architecture 'standard' is given twice in c.toml:2"]),
+                            ('architecture = [3]', ["wrong type of 'architecture' in c.toml:2",
+                                                    "text in quotes, or a list of such"])]:
+            (self.folder / "c.toml").write_text(f"epochs = 1\n{line}\n")
+            self.run_error(3, "train", "--config", "c.toml", "--dry-run", message=parts)
+        (self.folder / "c.toml").write_text('architecture = ["positional", "standard"]\n')
+        self.run_ok("train", *tiny(epochs=1, seeds="0,1"), "--config", "c.toml", "--out", "out")
+        self.assertEqual(sorted(os.listdir(self.folder / "out")),
+                         ["positional-seed0", "positional-seed1", "standard-seed0", "standard-seed1"])
+        self.assertIn('architecture = "standard"\n',
+                      (self.folder / "out/standard-seed0/config.toml").read_text())
+        self.run_error(2, "train", *tiny(architecture="positional,"), message="an empty name")
+        self.run_error(2, "train", *tiny(architecture="positional,standrad"),
+                       message="unknown architecture 'standrad'")
+
     def test_deep_files(self):
         key = ".".join(["a"] * 40000)
         for text in [f"{key} = 1\n", f"[{key}]\n", f"x = {{{key} = 1}}\n"]:

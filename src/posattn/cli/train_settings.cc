@@ -22,23 +22,6 @@ std::string capitalised(std::string text) {
   return text;
 }
 
-std::vector<std::string> split_architectures(const std::string& list) {
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  for (const std::string_view part : split_at_commas(list)) {
-    std::string name(part);
-    if (name.empty()) {
-      throw Error(ExitCode::usage, fmt::format("an empty name in architecture '{}'", list),
-                  "names separated by commas, as positional,standard");
-    }
-    if (!seen.insert(name).second) {
-      throw Error(ExitCode::usage, fmt::format("architecture '{}' is given twice", name));
-    }
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
 // What the task suggests, where neither the command line nor the file says anything.
 void suggest(const Task& task, const std::set<std::string>& given, ConfigFile& base) {
   if (base.complete) return;

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/training/run_config_fields.h"
 #include "posattn/training/schedule.h"
 
@@ -164,6 +165,21 @@ std::string get_field(const RunConfig& config, std::string_view key) {
   visit_fields(config, getter);
   if (!getter.found) throw unknown_name(ExitCode::configuration, "key", key, known_keys());
   return *getter.found;
+}
+
+std::vector<std::string> split_architectures(std::string_view list) {
+  std::vector<std::string> names;
+  for (const std::string_view name : split_at_commas(list)) {
+    if (name.empty()) {
+      throw Error(ExitCode::usage, fmt::format("an empty name in architecture '{}'", list),
+                  "names separated by commas, as positional,standard");
+    }
+    if (std::ranges::find(names, name) != names.end()) {
+      throw Error(ExitCode::usage, fmt::format("architecture '{}' is given twice", name));
+    }
+    names.emplace_back(name);
+  }
+  return names;
 }
 
 const std::vector<std::string>& result_neutral_keys() {
