@@ -67,7 +67,7 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   if (!settings.config_file.empty()) base = read_config_file(settings.config_file);
   std::set<std::string> given;  // on the command line
   for (const auto& [key, value] : settings.flags) {
-    set_field(base.config, key, value, fmt::format("in --{}", key));
+    set_field(base.config, key, value, fmt::format("in --{}", key), ExitCode::usage);
     given.insert(key);
   }
   for (const std::string& assignment : settings.assignments) {
@@ -77,7 +77,7 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
                   "--set key=value", "posattn train --set lr=0.001");
     }
     const std::string key = assignment.substr(0, equals);
-    set_field(base.config, key, assignment.substr(equals + 1), "in --set");
+    set_field(base.config, key, assignment.substr(equals + 1), "in --set", ExitCode::usage);
     given.insert(key);
   }
   if (is_gpt2_folder(base.config.from)) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "posattn/base/error.h"
 #include "posattn/model/network.h"
 #include "posattn/model/spec.h"
 
@@ -92,9 +93,11 @@ struct FieldInfo {
 const std::vector<FieldInfo>& config_fields();
 
 // Sets one field from text, for --set key=value and the command line's own options.
-// `where` ends the message of an unknown key or a bad value ("in --set").
+// `where` ends the message of an unknown key or a bad value ("in --set"). Throws
+// Error(configuration), but `unreadable` for what is no value of the field's type at all: on a
+// command line that is usage.
 void set_field(RunConfig& config, std::string_view key, std::string_view value,
-               std::string_view where = {});
+               std::string_view where = {}, ExitCode unreadable = ExitCode::configuration);
 std::string get_field(const RunConfig& config, std::string_view key);
 
 // "positional,standard": names separated by commas, each once. Throws Error(usage).

@@ -144,7 +144,7 @@ TEST(RunConfig, BadFilesAreRefusedWithTheirLine) {
       {"batch = 1\nbatch = 2\n", "sweep.toml:2 is not TOML"},
       {"seeds = true\n", "wrong type of 'seeds' in sweep.toml:1"},
       {"\nseeds = \"5..1\"\n", "seeds: '5..1' in sweep.toml:2"},
-      {"seeds = \"0,0\"\n", "0 appears twice in sweep.toml:1"},
+      {"seeds = \"0,0\"\n", "seeds: '0,0' in sweep.toml:1"},
       {"seeds = \"\"\n", "in sweep.toml:1"},
       {"seeds = -1\n", "in sweep.toml:1"},
       {"architecture = \"positional,\"\n", "an empty name"},
@@ -183,6 +183,13 @@ TEST(RunConfig, SetFieldChecksTypeAndRange) {
         error_of([&, &k = key, &v = value] { set_field(config, k, v, "in --set"); });
     EXPECT_EQ(code, ExitCode::configuration) << key;
     EXPECT_THAT(text, HasSubstr("in --set")) << key;
+  }
+  // What cannot be read at all has the code that the caller says; a bound does not.
+  for (const auto& [value, expected] : std::vector<std::pair<std::string, ExitCode>>{
+           {"x", ExitCode::usage}, {"1e9", ExitCode::usage}, {"0", ExitCode::configuration}}) {
+    const auto refused = error_of(
+        [&, &v = value] { set_field(config, "epochs", v, "in --epochs", ExitCode::usage); });
+    EXPECT_EQ(refused.first, expected) << value;
   }
 }
 
