@@ -271,6 +271,14 @@ class Verify(CliCase):
                                 message=["of processor 200", ", else zeros", " more"])
         self.assertLess(len(errors), 1000)
 
+    def test_a_program_keeps_its_name(self):
+        text = "word x : real = input\noutput x\n"
+        for line, name in [("", "count"), ("program other\n", "other")]:
+            (self.folder / "count.par").write_text(line + text)
+            self.run_ok("compile", "count.par", "-o", "sort.safetensors")
+            verified = self.run_json("verify", "sort.safetensors", "--samples", 5)
+            self.assertEqual(verified["program"], name)
+
     def test_errors(self):
         for name in ("positional-seed0/model.safetensors", "positional-seed0"):
             self.run_error(4, "verify", trained_runs() / name,
