@@ -279,6 +279,22 @@ class Verify(CliCase):
             verified = self.run_json("verify", "sort.safetensors", "--samples", 5)
             self.assertEqual(verified["program"], name)
 
+    def test_tables_have_a_range(self):
+        (self.folder / "table.par").write_text(
+            "word x : real = input\nword y : real = square(x) on [-10, 10] within 0.01\noutput y\n")
+        self.run_ok("compile", "table.par", "--length", 2, "-o", "m.safetensors")
+        self.run_error(4, "verify", "m.safetensors",
+                       message=["square of ", "at c = 10 (inputs in [-20, 20])",
+                                "expected a number from -10 to 10", "--scales 1", "min and max"])
+        self.run_ok("verify", "m.safetensors", "--scales", 1, "--samples", 50)
+
+    def test_a_long_counter_example_is_told_in_short(self):
+        self.run_ok("compile", "cumulative-sum", "--length", 300, "-o", "m.safetensors")
+        change_number(self.folder / "m.safetensors", "transformer_layers.0.attn.routes", 200, 7)
+        errors = self.run_error(6, "verify", "m.safetensors", "--samples", 5,
+                                message=["of processor 200", ", else zeros", " more"])
+        self.assertLess(len(errors), 1000)
+
     def test_errors(self):
         for name in ("positional-seed0/model.safetensors", "positional-seed0"):
             self.run_error(4, "verify", trained_runs() / name,
