@@ -74,6 +74,9 @@ std::unique_ptr<HeldModel> HeldProgram::compiled(bool dense, double sharpness,
   options.routing = parse_routing(routing);
   const py::gil_scoped_release unlocked;
   Model model = compile(program_, options);
+  if (!text_.empty() && text_name(text_, "text").empty()) {
+    model.origin.notes["name"] = program_.name;
+  }
   model.origin.notes["length"] = std::to_string(program_.length);
   if (!settings_.empty()) model.origin.notes["set"] = to_text(settings_);
   if (program_.sends()) model.origin.notes["routing"] = to_string(options.routing);

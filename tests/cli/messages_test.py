@@ -70,6 +70,12 @@ class Compiled(CliCase):
         self.assertEqual([row["way"] for row in report["messages"]["sending"]], ["benes"])
         self.assertNotIn("messages", self.run_json("compile", "sort", "-o", "m.safetensors"))
 
+    def test_rounds_as_written_and_of_the_network(self):
+        listed = {entry["name"]: entry["rounds"] for entry in self.run_json("programs")}
+        report = self.run_json("compile", "scatter", "-o", "m.safetensors")
+        self.assertEqual(report["messages"]["rounds"], listed["scatter"])
+        self.assertGreater(report["rounds"], listed["scatter"])
+
     def test_wrong_weights_are_found(self):
         self.run_ok("compile", "k-hop", "--length", 12, "--set", "K=3,q=2", "-o", "m.safetensors")
         change_number(self.folder / "m.safetensors", "encoding.weight", 0, 7.0)

@@ -149,6 +149,13 @@ class Run(CliCase):
                        message="2 numbers in --input expected 3, one for each processor")
         self.run_error(2, "run", "min-sum", "--input", "1,2,3",
                        message=["expected 6", "HINT: --length says what n is"])
+        (self.folder / "pairs.par").write_text(
+            "word a[2] : real = input\noutput a\n")
+        self.run_error(2, "run", "pairs.par", "--input", "1,2",
+                       message="expected 2 times, once for each input of 'pairs': a[0], a[1]")
+        pairs = ["run", "pairs.par", "--input", "1,2", "--input", "3,4"]
+        self.assertEqual(self.run_ok(*pairs), "1,2\n3,4\n")
+        self.assertEqual(self.run_json(*pairs)["output"], [1, 3, 2, 4])
         self.run_error(2, "run", "sort", "--input", "1,2", "--level", "networks",
                        message="did you mean 'network'?")
         self.run_error(2, "run", "sorted", "--input", "1,2", message="unknown program 'sorted'")
@@ -282,6 +289,23 @@ class Verify(CliCase):
                 row = ",".join(map(str, example["input"])).encode() + b"\n"
                 again = self.run_json("predict", "m.safetensors", stdin=row)["outputs"][0]
                 self.assertEqual(again, example["found"])
+
+    def test_a_program_keeps_its_name(self):
+        text = "word x : real = input\noutput x\n"
+        for line, name in [("", "count"), ("program other\n", "other")]:
+            (self.folder / "count.par").write_text(line + text)
+            self.run_ok("compile", "count.par", "-o", "sort.safetensors")
+            verified = self.run_json("verify", "sort.safetensors", "--samples", 5)
+            self.assertEqual(verified["program"], name)
+
+    def test_tables_have_a_range(self):
+        (self.folder / "table.par").write_text(
+            "word x : real = input\nword y : real = square(x) on [-10, 10] within 0.01\noutput y\n")
+        self.run_ok("compile", "table.par", "--length", 2, "-o", "m.safetensors")
+        self.run_error(4, "verify", "m.safetensors",
+                       message=["square of ", "at c = 10 (inputs in [-20, 20])",
+                                "expected a number from -10 to 10", "--scales 1", "min and max"])
+        self.run_ok("verify", "m.safetensors", "--scales", 1, "--samples", 50)
 
     def test_a_long_counter_example_is_told_in_short(self):
         self.run_ok("compile", "cumulative-sum", "--length", 300, "-o", "m.safetensors")

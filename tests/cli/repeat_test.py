@@ -9,7 +9,7 @@ import struct
 import unittest
 
 import support
-from support import CliCase, read_tensors, tiny
+from support import CliCase, read_metrics, read_tensors, tiny
 
 # Long enough to be interrupted, with a checkpoint after every epoch.
 LONG = {"epochs": 600, "batch": 64, "test_every": 0, "checkpoint_every": 0, "threads": 1}
@@ -61,6 +61,21 @@ class Repeat(CliCase):
         self.run_ok("train", *plain, "--out", "whole")
         self.assert_same_run(run, "whole/positional-seed0")
         self.assert_nothing_partial()
+
+    def test_a_cut_history_is_told(self):
+        self.run_ok("train", *tiny(epochs=6), "--out", "out")
+        metrics = self.folder / "out/positional-seed0/metrics.jsonl"
+        data = metrics.read_bytes()
+        more = ["train", *tiny(epochs=8), "--out", "out", "--resume"]
+        metrics.write_bytes(data[:len(data) // 2])
+        kept = metrics.read_text().count("\n")
+        _, errors = self.run_code(0, *more)
+        self.assertEqual(errors.count("metrics.jsonl has lost the records of"), 1, errors)
+        self.assertIn(f"epochs {kept + 1} to 6;", errors)
+        self.assertEqual([line["epoch"] for line in read_metrics(metrics.parent)],
+                         [*range(1, kept + 1), 7, 8])
+        _, errors = self.run_code(0, "train", *tiny(epochs=9), "--out", "out", "--resume")
+        self.assertNotIn("lost", errors)
 
     def test_extended_to_more_epochs(self):
         """A finished run that goes on is the run that was longer from the start."""

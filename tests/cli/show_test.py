@@ -218,7 +218,13 @@ class ShowErrors(CliCase):
 
     def test_errors(self):
         self.run_ok("compile", "sort", "--length", 4, "-o", "sort.safetensors")
-        self.run_error(2, "show", "sort.safetensors", message="a model without --input")
+        self.run_error(2, "show", "sort.safetensors",
+                       message=["a model without --input", "show sort.safetensors --input 1,2,3,4 -o"])
+        self.run_ok("compile", "k-hop", "--length", 3, "-o", "hop.safetensors")
+        self.run_error(2, "show", "hop.safetensors", message="--input 1,2,3 --input ")
+        self.run_ok("train", *tiny(epochs=1), "--out", "runs")
+        self.run_error(2, "show", "runs/positional-seed0",
+                       message="show runs/positional-seed0 --input 1,2,3 -o")
         self.run_error(2, "show", "sort.safetensors", "--input", "1,2,3", message="3 numbers in --input")
         self.run_error(2, "show", "sort.safetensors", "--input", "1,2,3,4", "--length", 4,
                        message="--length for a model")

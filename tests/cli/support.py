@@ -120,6 +120,7 @@ class CliCase(unittest.TestCase):
         _, errors = self.run_code(code, *arguments, **options)
         self.assertEqual(errors.count("error: "), 1, errors)
         self.assertNotIn("\x1b", errors)
+        self.assertNotIn("expected expected", " ".join(errors.split()))  # the word is added once
         for part in [message] if isinstance(message, str) else message:
             self.assertIn(part, " ".join(errors.split()))
         self.assert_nothing_partial()

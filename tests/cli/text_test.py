@@ -116,6 +116,17 @@ class Predict(TextCase):
 
 
 class Inspect(TextCase):
+    def test_show_takes_the_same_text(self):
+        line = "2 abcabcabcab"
+        self.run_ok("inspect", self.model, "--input", line)
+        self.run_ok("show", self.model, "--input", line, "-o", "a.html")
+        (self.folder / "line.txt").write_text(line + "\n")
+        self.run_ok("show", self.model, "--input", "line.txt", "-o", "b.html")
+        self.assertEqual((self.folder / "a.html").read_text(), (self.folder / "b.html").read_text())
+        self.run_error(2, "show", self.model, "--input", "words.txt", message="one row")
+        self.run_error(2, "show", self.model, message=["a model without --input", "hops and a word, as 2 abcab"])
+        self.run_error(4, "show", self.model, "--input", "2 abc", message="--input:1")
+
     def test_letters_beside_the_maps(self):
         text = self.run_ok("inspect", self.model, "--input", "words.txt")
         self.assertNotIn("values in", text)

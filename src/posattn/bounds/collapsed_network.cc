@@ -147,7 +147,7 @@ CollapsedNetwork collapse(const ModelSpec& spec, const Parameters<double>& param
                           const std::string& name) {
   if (const std::string why = why_not_collapsible(spec); !why.empty()) {
     throw Error(ExitCode::configuration, fmt::format("{} {}", name, why),
-                "expected the paper's positional or standard Transformer of numbers: one number "
+                "the paper's positional or standard Transformer of numbers: one number "
                 "per node, MLPs of two maps with a ReLU, no residual, no normalisation",
                 "posattn train --architecture positional");
   }

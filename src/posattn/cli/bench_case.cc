@@ -26,7 +26,8 @@ std::vector<RunConfig> bench_configs(const BenchCases& cases) {
     const size_t colon = name.find(':');
     config.architecture = name.substr(0, colon);
     if (colon != std::string::npos) {
-      set_field(config, "depth", name.substr(colon + 1), fmt::format("in --architecture {}", name));
+      set_field(config, "depth", name.substr(colon + 1), fmt::format("in --architecture {}", name),
+                ExitCode::usage);
     }
     config.samples = std::max(config.samples, config.batch);
     validate(config);

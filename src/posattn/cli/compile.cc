@@ -17,6 +17,7 @@
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/programs/checking/rounding.h"
+#include "posattn/programs/language/language.h"
 
 namespace posattn {
 namespace {
@@ -88,6 +89,9 @@ ExitCode compile_program(const CompileFlags& options) {
   how.sharpness = options.sharpness;
   how.program = input.source.text;
   Model model = compile(plan, how);
+  if (text_name(input.source.text, input.source.file).empty()) {
+    model.origin.notes["name"] = input.program.name;  // the file's, which the text does not say
+  }
   model.origin.notes["length"] = std::to_string(options.length);
   if (!settings.empty()) model.origin.notes["set"] = to_text(settings);
   if (input.program.sends()) model.origin.notes["routing"] = to_string(routing);

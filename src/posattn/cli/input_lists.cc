@@ -1,6 +1,7 @@
 #include "posattn/cli/input_lists.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -23,9 +24,11 @@ std::vector<double> arranged(const InputLists& lists, const StaticProgram& progr
                              const std::string& hint) {
   const size_t columns = program.inputs.size();
   if (lists.size() != columns) {
-    throw Error(
-        ExitCode::usage, "--input given " + plural(lists.size(), "time"),
-        fmt::format("{}, once for each input of '{}'", plural(columns, "time"), program.name));
+    std::vector<std::string> names;
+    for (const int word : program.inputs) names.push_back(program.words[word].name);
+    throw Error(ExitCode::usage, "--input given " + plural(lists.size(), "time"),
+                fmt::format("{}, once for each input of '{}': {}", plural(columns, "time"),
+                            program.name, fmt::join(names, ", ")));
   }
   std::vector<double> numbers(columns * program.processors);
   for (size_t c = 0; c < columns; ++c) {

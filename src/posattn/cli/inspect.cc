@@ -10,10 +10,10 @@
 #include "posattn/cli/inspect_output.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
+#include "posattn/cli/sample_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/evaluation/samples_io.h"
-#include "posattn/evaluation/table_io.h"
 #include "posattn/model/network.h"
 #include "posattn/report/svg/attention_svg.h"
 #include "posattn/tasks/dataset.h"
@@ -40,24 +40,6 @@ struct InputRow {
   }
 };
 
-// `input` is a file, whose first row counts, or the numbers or the text themselves.
-ReadSamples read_input(const std::string& input, int64_t columns, const Model& model) {
-  std::error_code ignored;
-  if (std::filesystem::exists(input, ignored)) {
-    return parse_samples(read_bytes(input), input, model, columns);
-  }
-  const bool is_name = input.find('/') != std::string::npos || input.ends_with(".txt") ||
-                       input.ends_with(".csv") || input.ends_with(".npy");
-  const TaskText* text = text_of(model);
-  if (is_name ||
-      (text == nullptr && input.find_first_not_of("0123456789+-.eE, \t") != std::string::npos)) {
-    throw Error(ExitCode::data, fmt::format("--input '{}': there is no such file", input),
-                fmt::format("a file, or {}",
-                            text == nullptr ? "the numbers of one row, as 1,2,3" : text->form()));
-  }
-  return parse_samples(input, "--input", model, columns);
-}
-
 // The input to show the attention for; empty when there is none.
 InputRow attention_input(const Model& model, const std::string& path, const std::string& input) {
   const RowPattern pattern = row_pattern(model.spec);
@@ -67,8 +49,7 @@ InputRow attention_input(const Model& model, const std::string& path, const std:
                                     ? "the same for every input of this length"
                                     : "the same for every input";
   if (!input.empty()) {
-    ReadSamples samples = read_input(
-        input, model.origin.variable_length ? 0 : nodes * (pattern.whole + pattern.real), model);
+    ReadSamples samples = read_input(input, model);
     const int real_nodes = samples_of(model, samples.table, "--input").real_nodes;
     samples.table.values.resize(real_nodes * pattern.real);  // the first row
     samples.table.whole.resize(real_nodes * pattern.whole);

@@ -77,6 +77,8 @@ StaticProgram embedded_program(const Model& model, const std::string& path, bool
     TextOptions options;
     options.whole = whole;
     if (set != model.origin.notes.end()) options.settings = parse_settings(set->second);
+    const auto name = model.origin.notes.find("name");  // only where the text has none
+    if (name != model.origin.notes.end()) options.name = printable(name->second);
     return compile_text(text->second, path, static_cast<int>(n), options);
   } catch (const Error& error) {  // the file's fault
     throw Error(ExitCode::data, error.problem(), error.expected(), error.hint());

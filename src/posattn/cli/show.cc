@@ -12,8 +12,8 @@
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
+#include "posattn/cli/sample_input.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/programs/form/follow.h"
 #include "posattn/programs/lowering/compile.h"
@@ -58,17 +58,51 @@ struct NamedWalk {
   std::string name;
 };
 
-// Of a trained model: --input is a row as `predict` reads it.
+// Of a trained model: --input is a sample as `inspect` reads it.
 Walk trained_walk(const Model& model, const std::vector<std::string>& inputs) {
   if (inputs.size() != 1) {
     throw Error(ExitCode::usage, "--input given " + plural(inputs.size(), "time"),
                 "once for a trained model: its row, node after node");
   }
-  const Table table = parse_csv(inputs[0], "--input", 0, row_pattern(model.spec));
-  if (table.rows != 1) {
-    throw Error(ExitCode::usage, fmt::format("{} rows in --input", table.rows), "one row");
+  const ReadSamples samples = read_input(inputs[0], model);
+  if (samples.table.rows != 1) {
+    throw Error(ExitCode::usage, fmt::format("{} rows in --input", samples.table.rows), "one row");
   }
-  return network_walk(model, samples_of(model, table, "--input"));
+  return network_walk(model, samples_of(model, samples.table, "--input"));
+}
+
+// " --input 1,2,3,4" with as many numbers as it takes, each of this type.
+std::string example_input(int numbers, const WordType& type) {
+  constexpr int most = 16;
+  if (numbers > most) return fmt::format(" --input LIST (of {} numbers)", numbers);
+  std::string list;
+  for (int64_t k = 1; k <= numbers; ++k) {
+    list += fmt::format("{}{}", k == 1 ? "" : ",",
+                        type.is_real() ? k : std::clamp(k, type.low, type.high));
+  }
+  return " --input " + list;
+}
+
+// A model is named, and no input: says what it would take.
+Error no_input(const std::string& name) {
+  const std::filesystem::path path = find_model(name);
+  const Model model = read_model(path, {});
+  std::string expected = "the input to follow through it", inputs;
+  if (model.origin.notes.contains("program")) {
+    const StaticProgram program = embedded_program(model, path.string());
+    for (const int word : program.inputs) {
+      inputs += example_input(program.processors, program.words[word].type);
+    }
+  } else if (const TaskText* text = text_of(model)) {
+    return {ExitCode::usage, "a model without --input",
+            fmt::format("{}: {}", expected, text->form())};
+  } else {
+    const RowPattern pattern = row_pattern(model.spec);
+    const auto columns = static_cast<int>(pattern.whole + pattern.real);
+    inputs = example_input(model.spec.real_nodes * columns, WordType::real());
+  }
+  return {ExitCode::usage, "a model without --input", expected,
+          fmt::format("posattn show {}{} -o run.html", name, inputs)};
 }
 
 // Letters in place of the numbers that stand for them, and the way of one output.
@@ -182,8 +216,7 @@ ExitCode show(const ShowFlags& options) {
                 "an input to step through");
   }
   if (!names_a_model(options.program)) return show_program(options);
-  throw Error(ExitCode::usage, "a model without --input", "the input to follow through it",
-              fmt::format("posattn show {} --input 3,1,2 -o run.html", options.program));
+  throw no_input(options.program);
 }
 
 }  // namespace

@@ -22,23 +22,6 @@ std::string capitalised(std::string text) {
   return text;
 }
 
-std::vector<std::string> split_architectures(const std::string& list) {
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  for (const std::string_view part : split_at_commas(list)) {
-    std::string name(part);
-    if (name.empty()) {
-      throw Error(ExitCode::usage, fmt::format("an empty name in architecture '{}'", list),
-                  "names separated by commas, as positional,standard");
-    }
-    if (!seen.insert(name).second) {
-      throw Error(ExitCode::usage, fmt::format("architecture '{}' is given twice", name));
-    }
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
 // What the task suggests, where neither the command line nor the file says anything.
 void suggest(const Task& task, const std::set<std::string>& given, ConfigFile& base) {
   if (base.complete) return;
@@ -84,7 +67,7 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   if (!settings.config_file.empty()) base = read_config_file(settings.config_file);
   std::set<std::string> given;  // on the command line
   for (const auto& [key, value] : settings.flags) {
-    set_field(base.config, key, value, fmt::format("in --{}", key));
+    set_field(base.config, key, value, fmt::format("in --{}", key), ExitCode::usage);
     given.insert(key);
   }
   for (const std::string& assignment : settings.assignments) {
@@ -94,7 +77,7 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
                   "--set key=value", "posattn train --set lr=0.001");
     }
     const std::string key = assignment.substr(0, equals);
-    set_field(base.config, key, assignment.substr(equals + 1), "in --set");
+    set_field(base.config, key, assignment.substr(equals + 1), "in --set", ExitCode::usage);
     given.insert(key);
   }
   if (is_gpt2_folder(base.config.from)) {

@@ -102,6 +102,7 @@ RunOutcome DataParallelFleet::lead(std::size_t place) {
     progress.run = place;
     if (options_.progress) options_.progress(progress);
   };
+  recorded.notice = options_.notice;
   Recording recording(config, (*folders_)[place], recorded);
   std::optional<RunState> state = first_state(recording, options_);
   ranks_.broadcast(state ? as_text(checkpoint_bytes(config, *state)) : "", 0);

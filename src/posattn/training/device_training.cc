@@ -37,7 +37,7 @@ struct WaveRun {
   Clock::time_point checkpointed;
 };
 
-// `progress` is held while options.progress is called.
+// `progress` is held while options.progress or options.notice is called.
 RecordingOptions recording_options(const FolderRun& run, const FleetOptions& options,
                                    std::mutex& progress) {
   RecordingOptions recording;
@@ -47,6 +47,10 @@ RecordingOptions recording_options(const FolderRun& run, const FleetOptions& opt
     state.run = place;
     const std::lock_guard lock(progress);
     if (options.progress) options.progress(state);
+  };
+  recording.notice = [&options, &progress](const std::string& line) {
+    const std::lock_guard lock(progress);
+    if (options.notice) options.notice(line);
   };
   return recording;
 }

@@ -45,6 +45,10 @@ class CpuFleet {
         const std::lock_guard lock(mutex_);
         if (options_.progress) options_.progress(progress);
       };
+      run_options.recording.notice = [this](const std::string& line) {
+        const std::lock_guard lock(mutex_);
+        if (options_.notice) options_.notice(line);
+      };
       run_options.stop = options_.stop;
       run_options.threads = [this, worker] { return share_of(worker); };
       outcomes_[run.place] = train_in_folder(*run.config, *run.folder, run_options);

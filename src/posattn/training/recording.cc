@@ -153,6 +153,7 @@ void Recording::set_engine(std::map<std::string, std::string> engine) {
 void Recording::begin(const RunState& state, int64_t steps_per_epoch) {
   folder_.drop_metrics_after(state.epoch);
   outcome_.last = last_record();
+  tell_lost_records(state.epoch);
   epoch_ = state.epoch;
   step_ = first_step_ = state.optimiser.step;
   validation_loss_ = state.validation_loss;
@@ -160,6 +161,17 @@ void Recording::begin(const RunState& state, int64_t steps_per_epoch) {
   started_ = checkpointed_ = Clock::now();
   began_ = true;
   report(RunStatus::running);
+}
+
+// A file that was cut leaves a hole in the history, not in the training.
+void Recording::tell_lost_records(int64_t trained) const {
+  const int64_t kept = outcome_.last ? outcome_.last->epoch : 0;
+  if (trained >= config_.epochs) --trained;  // finish measures the last epoch again
+  if (kept >= trained || !options_.notice) return;
+  options_.notice(
+      fmt::format("note: {} has lost the records of epochs {} to {}; the weights are "
+                  "those of the checkpoint",
+                  folder_.metrics().string(), kept + 1, trained));
 }
 
 void Recording::record_epoch(const EpochRecord& record) {

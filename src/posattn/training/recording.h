@@ -53,6 +53,7 @@ struct RecordingOptions {
   std::string command_line;                          // for the manifest
   std::map<std::string, std::string> engine;         // likewise: device, path, ...
   std::function<void(const RunProgress&)> progress;  // may be empty
+  std::function<void(const std::string&)> notice;    // a line for the user; may be empty
 };
 
 class Recording {
@@ -87,6 +88,7 @@ class Recording {
   void reopen(RunState& state);
   void save(const RunState& state);
   std::optional<EpochRecord> last_record() const;
+  void tell_lost_records(int64_t trained) const;
   EpochRecord record_of(const std::vector<std::string>& lines, std::size_t index) const;
   void write_ending();
   void report(RunStatus status) const;

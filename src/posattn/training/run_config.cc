@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/training/run_config_fields.h"
 #include "posattn/training/schedule.h"
 
@@ -69,6 +70,7 @@ struct Getter {
 // Reads one value from text into the field named `key`.
 struct Setter {
   std::string_view key, text, where;
+  ExitCode unreadable = ExitCode::configuration;
   bool found = false;
 
   void section(const char*) {}
@@ -78,7 +80,7 @@ struct Setter {
     if (key != name) return;
     found = true;
     T parsed{};
-    if (!parse(parsed)) refuse(type_name(value));
+    if (!parse(parsed)) refuse(type_name(value), unreadable);
     check(parsed, limits);
     value = parsed;
   }
@@ -124,8 +126,9 @@ struct Setter {
   static const char* type_name(double) { return "a number"; }
   static const char* type_name(const std::string&) { return "text"; }
 
-  [[noreturn]] void refuse(const std::string& expected) const {
-    throw Error(ExitCode::configuration,
+  [[noreturn]] void refuse(const std::string& expected,
+                           ExitCode code = ExitCode::configuration) const {
+    throw Error(code,
                 fmt::format("{} = {}{}{}", key, text.empty() ? "''" : text,
                             where.empty() ? "" : " ", where),
                 expected);
@@ -151,8 +154,8 @@ const std::vector<FieldInfo>& config_fields() {
 }
 
 void set_field(RunConfig& config, std::string_view key, std::string_view value,
-               std::string_view where) {
-  Setter setter{key, value, where};
+               std::string_view where, ExitCode unreadable) {
+  Setter setter{key, value, where, unreadable};
   visit_fields(config, setter);
   if (!setter.found) {
     throw unknown_name(ExitCode::configuration, "key", key, known_keys(), where);
@@ -164,6 +167,21 @@ std::string get_field(const RunConfig& config, std::string_view key) {
   visit_fields(config, getter);
   if (!getter.found) throw unknown_name(ExitCode::configuration, "key", key, known_keys());
   return *getter.found;
+}
+
+std::vector<std::string> split_architectures(std::string_view list) {
+  std::vector<std::string> names;
+  for (const std::string_view name : split_at_commas(list)) {
+    if (name.empty()) {
+      throw Error(ExitCode::usage, fmt::format("an empty name in architecture '{}'", list),
+                  "names separated by commas, as positional,standard");
+    }
+    if (std::ranges::find(names, name) != names.end()) {
+      throw Error(ExitCode::usage, fmt::format("architecture '{}' is given twice", name));
+    }
+    names.emplace_back(name);
+  }
+  return names;
 }
 
 const std::vector<std::string>& result_neutral_keys() {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "posattn/base/error.h"
 #include "posattn/model/network.h"
 #include "posattn/model/spec.h"
 
@@ -92,18 +93,24 @@ struct FieldInfo {
 const std::vector<FieldInfo>& config_fields();
 
 // Sets one field from text, for --set key=value and the command line's own options.
-// `where` ends the message of an unknown key or a bad value ("in --set").
+// `where` ends the message of an unknown key or a bad value ("in --set"). Throws
+// Error(configuration), but `unreadable` for what is no value of the field's type at all: on a
+// command line that is usage.
 void set_field(RunConfig& config, std::string_view key, std::string_view value,
-               std::string_view where = {});
+               std::string_view where = {}, ExitCode unreadable = ExitCode::configuration);
 std::string get_field(const RunConfig& config, std::string_view key);
 
+// "positional,standard": names separated by commas, each once. Throws Error(usage).
+std::vector<std::string> split_architectures(std::string_view list);
+
 // A TOML file of flat keys: those of RunConfig, and `seeds` ("0..9", or one integer), which the
-// command line spreads over runs. Keys that are absent keep their value in `defaults`; in a file
-// that names all settings of 0.1.0, which the program wrote, newer ones have the default that they
-// came with.
+// command line spreads over runs, as it does with an `architecture` of several (a list, or one text
+// with commas). What is wrong with a value is an Error(configuration) with file and line. Keys that
+// are absent keep their value in `defaults`; in a file that names all settings of 0.1.0, which the
+// program wrote, newer ones have the default that they came with.
 struct ConfigFile {
   RunConfig config;
-  std::optional<std::string> seeds;
+  std::optional<std::string> seeds;  // as parse_seeds reads it
   std::set<std::string> named = {};  // the keys that stand in the file; never written
   bool complete = false;             // it names all settings of 0.1.0, so that nothing is left open
 };

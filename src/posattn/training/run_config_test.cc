@@ -115,6 +115,11 @@ TEST(RunConfig, FileKeepsDefaultsAndReadsSeeds) {
   EXPECT_EQ(file.config.batch, 7);
   EXPECT_EQ(file.seeds, "0..2");
   EXPECT_EQ(read_config_text("seeds = 4", "x").seeds, "4");
+  for (const char* list : {"\"positional,standard\"", "[\"positional\", \"standard\"]"}) {
+    EXPECT_EQ(
+        read_config_text(std::string("architecture = ") + list + "\n", "x").config.architecture,
+        "positional,standard");
+  }
 }
 
 TEST(RunConfig, UnknownKeyNamesFileLineAndNearestKey) {
@@ -138,6 +143,17 @@ TEST(RunConfig, BadFilesAreRefusedWithTheirLine) {
       {"batch = \n", "sweep.toml:1 is not TOML"},
       {"batch = 1\nbatch = 2\n", "sweep.toml:2 is not TOML"},
       {"seeds = true\n", "wrong type of 'seeds' in sweep.toml:1"},
+      {"\nseeds = \"5..1\"\n", "seeds: '5..1' in sweep.toml:2"},
+      {"seeds = \"0,0\"\n", "seeds: '0,0' in sweep.toml:1"},
+      {"seeds = \"\"\n", "in sweep.toml:1"},
+      {"seeds = -1\n", "in sweep.toml:1"},
+      {"architecture = \"positional,\"\n", "an empty name"},
+      {"\narchitecture = \"positional,standrad\"\n",
+       "unknown architecture 'standrad' in sweep.toml:2"},
+      {"architecture = [\"standard\", \"standard\"]\n", "is given twice in sweep.toml:1"},
+      {"architecture = []\n", "wrong type of 'architecture' in sweep.toml:1"},
+      {"architecture = [\"standard\", 3]\n", "wrong type of 'architecture' in sweep.toml:1"},
+      {"task = [\"sort\"]\n", "wrong type of 'task' in sweep.toml:1"},
   };
   for (const auto& [toml, expected] : cases) {
     const auto [code, text] = error_of_toml(toml);
@@ -167,6 +183,13 @@ TEST(RunConfig, SetFieldChecksTypeAndRange) {
         error_of([&, &k = key, &v = value] { set_field(config, k, v, "in --set"); });
     EXPECT_EQ(code, ExitCode::configuration) << key;
     EXPECT_THAT(text, HasSubstr("in --set")) << key;
+  }
+  // What cannot be read at all has the code that the caller says; a bound does not.
+  for (const auto& [value, expected] : std::vector<std::pair<std::string, ExitCode>>{
+           {"x", ExitCode::usage}, {"1e9", ExitCode::usage}, {"0", ExitCode::configuration}}) {
+    const auto refused = error_of(
+        [&, &v = value] { set_field(config, "epochs", v, "in --epochs", ExitCode::usage); });
+    EXPECT_EQ(refused.first, expected) << value;
   }
 }
 

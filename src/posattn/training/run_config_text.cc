@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/base/toml.h"
 #include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/tasks/written_prompt.h"
@@ -14,6 +15,29 @@
 
 namespace posattn {
 namespace {
+
+// What readers of text refuse is, here, the file's fault, and it has a line.
+template <class Read>
+void check_in_file(const std::string& where, const Read& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    throw Error(ExitCode::configuration, error.problem() + " " + where, error.expected(),
+                error.hint());
+  }
+}
+
+// ["positional", "standard"] as "positional,standard"; nothing where it is no list of texts.
+std::string joined_texts(const toml::node& node) {
+  const toml::array* array = node.as_array();
+  std::string list;
+  for (size_t k = 0; array != nullptr && k < array->size(); ++k) {
+    const auto* text = array->get(k)->as_string();
+    if (text == nullptr) return {};
+    list += (k == 0 ? "" : ",") + text->get();
+  }
+  return list;
+}
 
 // A TOML value as set_field reads it. What TOML calls it must fit the field: text stays text, and
 // only a number field takes an integer for a number.
@@ -26,7 +50,10 @@ std::string field_text(const toml::node& node, const FieldInfo& field, const std
   if (field.type == "number" && node.is_floating_point()) {
     return fmt::format("{}", node.as_floating_point()->get());
   }
-  const std::string expected = field.type == "flag"      ? "true or false"
+  const bool may_be_list = field.name == "architecture";
+  if (const std::string list = joined_texts(node); may_be_list && !list.empty()) return list;
+  const std::string expected = may_be_list               ? "text in quotes, or a list of such"
+                               : field.type == "flag"    ? "true or false"
                                : field.type == "integer" ? "an integer"
                                : field.type == "number"  ? "a number"
                                                          : "text in quotes";
@@ -35,10 +62,21 @@ std::string field_text(const toml::node& node, const FieldInfo& field, const std
 }
 
 std::string seeds_text(const toml::node& node, const std::string& where) {
-  if (node.is_string()) return node.as_string()->get();
-  if (node.is_integer()) return std::to_string(node.as_integer()->get());
-  throw Error(ExitCode::configuration, "wrong type of 'seeds' " + where,
-              "text such as \"0..9\", or one integer");
+  if (!node.is_string() && !node.is_integer()) {
+    throw Error(ExitCode::configuration, "wrong type of 'seeds' " + where,
+                "text such as \"0..9\", or one integer");
+  }
+  std::string text =
+      node.is_string() ? node.as_string()->get() : std::to_string(node.as_integer()->get());
+  check_in_file(where, [&] { parse_seeds(text, "seeds"); });
+  return text;
+}
+
+void check_architectures(const std::string& list) {
+  for (const std::string& name : split_architectures(list)) {
+    ModelSpec any;
+    apply_preset(name, any);
+  }
 }
 
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
@@ -125,7 +163,9 @@ ConfigFile read_config_text(std::string_view text, const std::string& name,
       throw unknown_name(ExitCode::configuration, "key", key.str(), known, where);
     }
     file.named.insert(field->name);
-    set_field(file.config, field->name, field_text(node, *field, where), where);
+    const std::string value = field_text(node, *field, where);
+    if (field->name == "architecture") check_in_file(where, [&] { check_architectures(value); });
+    set_field(file.config, field->name, value, where);
   }
   // Tasks in the tokens of a GPT-2 exist where its files are.
   if (is_gpt2_folder(file.config.from)) offer_gpt2_tasks(file.config.from);

@@ -63,7 +63,11 @@ class Verifier {
   Verification run() {
     Verification result;
     for (const double c : request_.scales) {
-      result.scales.push_back(verify_scale(c, result.counter_example));
+      try {
+        result.scales.push_back(verify_scale(c, result.counter_example));
+      } catch (const Error& error) {
+        throw at_scale(c, error);
+      }
     }
     return result;
   }
@@ -97,6 +101,21 @@ class Verifier {
       }
     }
   };
+
+  ValueRange range_at(double c) const { return test_range(request_.model->origin.range, c, false); }
+
+  // Where the program has no value on an input that was drawn: nobody has seen that input, but its
+  // range can be chosen. Whole numbers are drawn from their own.
+  Error at_scale(double c, const Error& error) const {
+    const auto is_real = [&](int word) { return program_.words[word].type.is_real(); };
+    if (!error.hint().empty() || std::ranges::none_of(program_.inputs, is_real)) return error;
+    return {error.code(),
+            fmt::format("{}, at c = {} (inputs in [{}, {}])", error.problem(), c, range_at(c).low,
+                        range_at(c).high),
+            error.expected(),
+            fmt::format("--scales {} draws smaller inputs; min and max keep a number in a range",
+                        c > 1 ? 1 : c / 10)};
+  }
 
   ScaleVerification verify_scale(double c, std::optional<CounterExample>& example) {
     ScaleVerification result;
@@ -151,7 +170,7 @@ class Verifier {
   std::vector<float> draw(double c, int64_t first, int64_t samples) const {
     std::vector<float> inputs(samples * input_count_);
     const ProgramTask task(program_);
-    const ValueRange range = test_range(request_.model->origin.range, c, false);
+    const ValueRange range = range_at(c);
     for (int64_t s = 0; s < samples; ++s) {
       RandomStream random(request_.seed, Purpose::evaluation_data,
                           static_cast<uint32_t>(std::lround(c * 1000)),

@@ -24,12 +24,17 @@ StaticProgram compile_text(std::string_view text, const std::string& name, int l
   const language::Source source(name);
   const language::SyntaxTree tree = language::parse(text, source, options.limits);
   check_length(length, options.limits);
-  const std::string own = std::filesystem::path(name).stem().string();
+  const std::string own =
+      options.name.empty() ? std::filesystem::path(name).stem().string() : options.name;
   language::Elaborator elaborator(tree, tree.name.empty() ? own : tree.name, length, source,
                                   options.limits, options.settings);
   StaticProgram program = elaborator.run(options.whole);
   if (options.warnings != nullptr) *options.warnings = elaborator.warnings();
   return program;
+}
+
+std::string text_name(std::string_view text, const std::string& file) {
+  return language::parse(text, language::Source(file), {}).name;
 }
 
 std::vector<ProgramParameter> text_parameters(std::string_view text, const std::string& name,

@@ -24,13 +24,17 @@ struct TextOptions {
   language::Limits limits = {};
   // Not nullptr: gets lines about what is allowed and odd, "scan.par:3:1: the loop ...".
   std::vector<std::string>* warnings = nullptr;
-  bool whole = false;  // also what the output does not need
+  bool whole = false;     // also what the output does not need
+  std::string name = {};  // of a program whose text says none; empty: as its file
 };
 
 // `name` is the file's, for errors: "scan.par:3:7: ...". Throws Error(configuration), and
 // Error(usage) for settings that the text's parameters do not take.
 StaticProgram compile_text(std::string_view text, const std::string& name, int length,
                            const TextOptions& options = {});
+
+// The name in a text's `program` line; empty where it has none.
+std::string text_name(std::string_view text, const std::string& file);
 
 // The parameters of a text, with these settings.
 std::vector<ProgramParameter> text_parameters(std::string_view text, const std::string& name,

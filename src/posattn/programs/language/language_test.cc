@@ -28,6 +28,15 @@ TEST(Language, MissingPlacesReadZeroOrWhatElseSays) {
               ElementsAre(0, 2, 3));
 }
 
+TEST(Language, AProgramNamesItselfOrIsNamedByOthers) {
+  const std::string text = "word x : real = input\noutput x\n", named = "program own\n" + text;
+  EXPECT_EQ(text_name(text, "mine.par"), "");
+  EXPECT_EQ(text_name(named, "mine.par"), "own");
+  EXPECT_EQ(compile_text(text, "mine.par", 2).name, "mine");
+  EXPECT_EQ(compile_text(text, "mine.par", 2, {.name = "given"}).name, "given");
+  EXPECT_EQ(compile_text(named, "mine.par", 2, {.name = "given"}).name, "own");
+}
+
 TEST(Language, IndexArithmeticIsOfWholeNumbers) {
   const auto value = [](const std::string& term) {
     return run_body("word k : real = " + term + "\nx = k\n", {0, 0, 0, 0, 0})[3];
