@@ -6,7 +6,7 @@
 namespace posattn {
 namespace {
 
-[[noreturn]] void refuse() {
+[[noreturn]] void refuse_network() {
   throw Error(ExitCode::device, "this build has no CUDA engine", "",
               "build with the preset 'cuda'");
 }
@@ -15,9 +15,11 @@ namespace {
 
 class DeviceNetwork::Implementation {};
 
-DeviceNetwork::DeviceNetwork(const ModelSpec&, int64_t) { refuse(); }
+DeviceNetwork::DeviceNetwork(const ModelSpec&, int64_t) { refuse_network(); }
 DeviceNetwork::~DeviceNetwork() = default;
-int64_t DeviceNetwork::bytes_needed(const ModelSpec&, int64_t) { refuse(); }
-void DeviceNetwork::forward(const Parameters<float>&, const Batch&, std::span<float>) { refuse(); }
+int64_t DeviceNetwork::bytes_needed(const ModelSpec&, int64_t) { refuse_network(); }
+void DeviceNetwork::forward(const Parameters<float>&, const Batch&, std::span<float>) {
+  refuse_network();
+}
 
 }  // namespace posattn
