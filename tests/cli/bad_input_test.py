@@ -98,7 +98,7 @@ class Usage(CliCase):
                 self.run_error(2, *arguments, flag, "", message=[f"{flag} without a value",
                                                                  "one that is not empty"])
         self.run_ok("train", *tiny(encoding="", epochs=1), "--dry-run")  # the preset's
-        self.run_error(3, "train", *tiny(epochs=""), message="epochs")
+        self.run_error(2, "train", *tiny(epochs=""), message="epochs")
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_flags_without_effect_together(self):
