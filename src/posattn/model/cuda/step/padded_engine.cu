@@ -29,22 +29,16 @@ std::vector<int32_t> places(const ParameterLayout& narrow, const ParameterLayout
   return places;
 }
 
-// Blocks are (numbers of a narrow model, slot).
+// Copies numbers between a narrow and a wide model. Blocks are (numbers of the narrow one, slot).
+template <bool widen>
 __global__ void __launch_bounds__(threads)
-    pad_kernel(const SlotStep* slots, const int32_t* places, int64_t size, int64_t wide_size,
-               const float* narrow, float* wide) {
+    copy_kernel(const SlotStep* slots, const int32_t* places, int64_t size, int64_t wide_size,
+                const float* from, float* to) {
   const int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
   const int slot = blockIdx.y;
   if (i >= size || slots[slot].samples == 0 || places[i] < 0) return;
-  wide[slot * wide_size + places[i]] = narrow[slot * size + i];
-}
-__global__ void __launch_bounds__(threads)
-    unpad_kernel(const SlotStep* slots, const int32_t* places, int64_t size, int64_t wide_size,
-                 const float* wide, float* narrow) {
-  const int64_t i = int64_t{blockIdx.x} * threads + threadIdx.x;
-  const int slot = blockIdx.y;
-  if (i >= size || slots[slot].samples == 0 || places[i] < 0) return;
-  narrow[slot * size + i] = wide[slot * wide_size + places[i]];
+  const int64_t narrow = slot * size + i, wide = slot * wide_size + places[i];
+  to[widen ? wide : narrow] = from[widen ? narrow : wide];
 }
 
 class PaddedEngine final : public StepEngine {
@@ -56,11 +50,11 @@ class PaddedEngine final : public StepEngine {
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
                cudaStream_t stream) override {
     const dim3 grid(static_cast<unsigned>(ceil_div(size_, threads)), slots_);
-    launch(pad_kernel, grid, dim3(threads), 0, stream, data.slots, places_.data(), size_,
+    launch(copy_kernel<true>, grid, dim3(threads), 0, stream, data.slots, places_.data(), size_,
            wide_size_, parameters, parameters_.data());
     engine_->enqueue(data, parameters_.data(), gradients_.data(), losses, stream);
-    launch(unpad_kernel, grid, dim3(threads), 0, stream, data.slots, trained_places_.data(), size_,
-           wide_size_, gradients_.data(), gradients);
+    launch(copy_kernel<false>, grid, dim3(threads), 0, stream, data.slots, trained_places_.data(),
+           size_, wide_size_, gradients_.data(), gradients);
   }
   const char* name() const override { return engine_->name(); }
 
