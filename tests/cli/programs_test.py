@@ -3,6 +3,7 @@
 import json
 import math
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -246,7 +247,7 @@ class Verify(CliCase):
         self.run_ok("compile", "sort", "-o", "m.safetensors")
         text = self.run_ok("verify", "m.safetensors", "--samples", 10, "--scales", "1,5")
         self.assertIn("in fp32: against the program and the exact answer of task sort", text)
-        self.assertTrue(text.endswith("every output is right\n"))
+        self.assertTrue(text.endswith("the weights are those that `posattn compile` writes\n"))
         found = self.run_json("verify", "m.safetensors", "--samples", 10, "--double")
         self.assertEqual(found["precision"], "double")
         for scale in found["scales"]:
@@ -313,6 +314,35 @@ class Verify(CliCase):
         errors = self.run_error(6, "verify", "m.safetensors", "--samples", 5,
                                 message=["of processor 200", ", else zeros", " more"])
         self.assertLess(len(errors), 1000)
+
+    def test_wrong_outputs_are_counted_by_outputs(self):
+        # More inputs than outputs, and more outputs than inputs.
+        (self.folder / "thrice.par").write_text(
+            "word x : real = input\noutput x\noutput 2 * x\noutput 3 * x\n")
+        for name, length, wrong_outputs in [("scatter", 20, 20), ("thrice.par", 7, 7)]:
+            with self.subTest(program=name):
+                self.run_ok("compile", name, "--length", length, "-o", "m.safetensors")
+                change_number(self.folder / "m.safetensors", "decoding.bias", 0, 1.0)
+                output, errors = self.run_code(6, "verify", "m.safetensors", "--samples", 20)
+                wrong = re.search(r"expected outputs (.*) and (\d+) more", errors.replace("\n   ", ""))
+                listed = wrong[1].count("of processor") + int(wrong[2])
+                self.assertEqual(listed, wrong_outputs, errors)
+
+    def test_other_weights_must_be_accepted(self):
+        self.run_ok("compile", "sort", "-o", "m.safetensors")
+        change_number(self.folder / "m.safetensors", "transformer_layers.0.mlp.mlp.0.bias", 0, -1e-30)
+        self.run_error(6, "verify", "m.safetensors", "--samples", 20,
+                       message=["is not what `posattn compile` makes of its program",
+                                "1 number of transformer_layers.0.mlp.mlp.0.bias", "--any-weights"])
+        text = self.run_ok("verify", "m.safetensors", "--samples", 20, "--any-weights")
+        self.assertIn("the weights are not the compiler's", text)
+
+    def test_whole_numbers_have_no_scale(self):
+        self.run_ok("compile", "breadth-first", "--length", 4, "-o", "m.safetensors")
+        text = self.run_ok("verify", "m.safetensors", "--samples", 20)
+        self.assertIn("inputs  hard  mismatches", text.splitlines()[1])
+        self.assertEqual(len(text.splitlines()), 4)
+        self.assertEqual(self.run_json("verify", "m.safetensors", "--samples", 20)["inputs"], 40)
 
     def test_errors(self):
         for name in ("positional-seed0/model.safetensors", "positional-seed0"):

@@ -30,9 +30,14 @@ void check_rows(const CarriedProgram& carried, Table& table, const std::string& 
   for (int64_t r = 0; r < table.rows; ++r) {
     const auto first = rows.begin() + r * static_cast<int64_t>(n * own);
     const std::vector<double> row(first, first + static_cast<int64_t>(n * own));
+    const std::string place = fmt::format("{}, row {}: ", name, r + 1);
     if (const std::optional<InputFault> fault = input_fault(program, row)) {
-      throw Error(ExitCode::data, fmt::format("{}, row {}: {}", name, r + 1, fault->problem),
-                  fault->expected);
+      throw Error(ExitCode::data, place + fault->problem, fault->expected);
+    }
+    try {
+      run_static<double>(program, row, 1);
+    } catch (const Error& error) {
+      throw Error(error.code(), place + error.problem(), error.expected(), error.hint());
     }
   }
   if (own == all) return;

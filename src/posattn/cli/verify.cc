@@ -26,71 +26,115 @@ struct VerifyFlags {
   std::string model, scales = "1,10,1000";
   int64_t samples = 10000, seed = 0;
   int threads = 0;
-  bool in_double = false, json = false;
+  bool in_double = false, any_weights = false, json = false;
 };
 
 std::string numbers(const std::vector<double>& values) {
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-// Of many numbers those that matter: "1 of processor 37, 2 of processor 40".
-std::string numbers_at(const std::vector<double>& values, const std::vector<int>& places) {
+// Of many numbers those that matter: "1 of processor 37, 2 of processor 40". With several words to
+// a processor: "1 in 'edge[3]' of processor 37".
+std::string numbers_at(const std::vector<double>& values, const std::vector<size_t>& places,
+                       const StaticProgram& program, const std::vector<int>& words) {
   constexpr size_t most = 6;
   std::string text;
   for (size_t k = 0; k < std::min(places.size(), most); ++k) {
-    text += fmt::format("{}{} of processor {}", k == 0 ? "" : ", ", values[places[k]], places[k]);
+    const size_t processor = places[k] / words.size(), column = places[k] % words.size();
+    text += fmt::format("{}{}", k == 0 ? "" : ", ", values[places[k]]);
+    if (words.size() > 1) text += fmt::format(" in '{}'", program.words[words[column]].name);
+    text += fmt::format(" of processor {}", processor);
   }
   if (places.size() > most) text += fmt::format(" and {} more", places.size() - most);
   return text;
 }
 
-Error failure(const CounterExample& example, const std::string& model) {
-  constexpr int most_in_full = 16;
-  const auto count = static_cast<int>(example.input.size());
-  std::string input = numbers(example.input), expected = numbers(example.expected),
-              found = numbers(example.found);
-  if (count > most_in_full) {
-    std::vector<int> given, wrong;
-    for (int i = 0; i < count; ++i) {
-      if (example.input[i] != 0) given.push_back(i);
-      // Written so that a NaN is wrong.
-      if (!(std::abs(example.found[i] - example.expected[i]) <= example.bounds[i])) {
-        wrong.push_back(i);
-      }
-    }
-    input = given.empty() ? "zeros" : numbers_at(example.input, given) + ", else zeros";
-    expected = numbers_at(example.expected, wrong);
-    found = numbers_at(example.found, wrong);
+std::string short_input(const CounterExample& example, const StaticProgram& program) {
+  std::vector<size_t> given;
+  for (size_t i = 0; i < example.input.size(); ++i) {
+    if (example.input[i] != 0) given.push_back(i);
   }
+  if (given.empty()) return "zeros";
+  return numbers_at(example.input, given, program, program.inputs) + ", else zeros";
+}
+
+// The outputs that are wrong.
+std::vector<size_t> wrong_outputs(const CounterExample& example) {
+  std::vector<size_t> wrong;
+  for (size_t i = 0; i < example.found.size(); ++i) {
+    // Written so that a NaN is wrong.
+    if (!(std::abs(example.found[i] - example.expected[i]) <= example.bounds[i])) {
+      wrong.push_back(i);
+    }
+  }
+  return wrong;
+}
+
+Error failure(const CounterExample& example, const StaticProgram& program,
+              const std::string& model) {
+  constexpr size_t most_in_full = 16;
+  const bool few_outputs = example.found.size() <= most_in_full;
+  const auto outputs = [&](const std::vector<double>& values) {
+    return few_outputs ? numbers(values)
+                       : numbers_at(values, wrong_outputs(example), program, program.outputs);
+  };
   return {ExitCode::verification,
           fmt::format("{} does not compute what {} says", model, example.against),
-          fmt::format("outputs {}", expected),
-          fmt::format("the simplest input found: {}\n        its outputs: {}", input, found)};
+          fmt::format("outputs {}", outputs(example.expected)),
+          fmt::format("the simplest input found: {}\n        its outputs: {}",
+                      example.input.size() <= most_in_full ? numbers(example.input)
+                                                           : short_input(example, program),
+                      outputs(example.found))};
 }
 
 Error undecided(const Verification& verification, const std::string& model) {
   const auto scale = std::ranges::find_if_not(verification.scales, &ScaleVerification::is_decided);
+  if (scale == verification.scales.end()) {
+    return {ExitCode::verification,
+            fmt::format("{} is not what `posattn compile` makes of its program: it has {}", model,
+                        verification.other_weights),
+            "the compiler's weights, or inputs could not show that it is right",
+            fmt::format("no mistake was found in {} inputs; --any-weights accepts that as evidence",
+                        verification.inputs())};
+  }
   return {
       ExitCode::verification,
-      fmt::format("{} cannot be decided at c = {}: errors may reach {:.2g} of the outputs' size",
+      fmt::format("{} cannot be decided at c = {}: an output's error may reach {:.2g} of its size",
                   model, scale->c, scale->bound_share),
-      "at most 0.01, or the outputs could be anything",
+      "at most 0.01, or the output could be anything",
       "--double has smaller errors; so have closer tables (within ...) and shorter programs"};
+}
+
+std::string conclusion(const Verification& verification) {
+  return fmt::format("no mistake in {} inputs; the weights are {}\n", verification.inputs(),
+                     verification.other_weights.empty()
+                         ? "those that `posattn compile` writes"
+                         : "not the compiler's: it has other " + verification.other_weights);
 }
 
 std::string as_text(const Verification& verification, const StaticProgram& program,
                     bool in_double) {
-  TextTable table({"c", "inputs", "mismatches", "largest error", "rounding allows", "MSE / c^2"},
-                  0);
+  std::vector<std::string> head = {"inputs", "hard", "mismatches", "largest error",
+                                   "rounding allows"};
+  if (!verification.whole) {
+    head.insert(head.begin(), "c");
+    head.emplace_back("MSE / c^2");
+  }
+  TextTable table(head, 0);
   for (const ScaleVerification& scale : verification.scales) {
-    table.add_row({fmt::format("{}", scale.c), std::to_string(scale.samples),
-                   std::to_string(scale.mismatches), short_number(scale.largest_error),
-                   short_number(scale.largest_bound), short_number(scale.mse / scale.c / scale.c)});
+    std::vector<std::string> row = {
+        std::to_string(scale.samples), std::to_string(scale.hard), std::to_string(scale.mismatches),
+        short_number(scale.largest_error), short_number(scale.largest_bound)};
+    if (!verification.whole) {
+      row.insert(row.begin(), fmt::format("{}", scale.c));
+      row.push_back(short_number(scale.mse / scale.c / scale.c));
+    }
+    table.add_row(row);
   }
   return fmt::format("{}, n = {}, in {}: against the program{}\n{}{}", program.name, program.length,
                      in_double ? "double" : "fp32",
                      program.task.empty() ? "" : " and the exact answer of task " + program.task,
-                     table.to_string(), verification.holds() ? "every output is right\n" : "");
+                     table.to_string(), verification.holds() ? conclusion(verification) : "");
 }
 
 nlohmann::ordered_json as_json(const Verification& verification, const StaticProgram& program,
@@ -99,6 +143,7 @@ nlohmann::ordered_json as_json(const Verification& verification, const StaticPro
   for (const ScaleVerification& scale : verification.scales) {
     scales.push_back({{"c", scale.c},
                       {"samples", scale.samples},
+                      {"hard", scale.hard},
                       {"mismatches", scale.mismatches},
                       {"largest_error", scale.largest_error},
                       {"rounding_bound", scale.largest_bound},
@@ -107,10 +152,14 @@ nlohmann::ordered_json as_json(const Verification& verification, const StaticPro
                       {"mse_over_c2", scale.mse / scale.c / scale.c},
                       {"network_seconds", scale.seconds}});
   }
-  nlohmann::ordered_json document = {
-      {"program", program.name},       {"length", program.length},
-      {"task", program.task},          {"precision", in_double ? "double" : "fp32"},
-      {"holds", verification.holds()}, {"scales", scales}};
+  nlohmann::ordered_json document = {{"program", program.name},
+                                     {"length", program.length},
+                                     {"task", program.task},
+                                     {"precision", in_double ? "double" : "fp32"},
+                                     {"holds", verification.holds()},
+                                     {"inputs", verification.inputs()},
+                                     {"scales", scales}};
+  if (!verification.other_weights.empty()) document["other_weights"] = verification.other_weights;
   if (const auto& example = verification.counter_example) {
     document["counter_example"] = {{"against", example->against},
                                    {"input", example->input},
@@ -136,6 +185,7 @@ ExitCode verify_model(const VerifyFlags& options) {
   request.seed = static_cast<uint64_t>(options.seed);
   request.threads = thread_count(options.threads);
   request.in_double = options.in_double;
+  request.any_weights = options.any_weights;
   const Verification verification = verify(request);
   if (options.json) {
     write_output(as_json(verification, program, options.in_double)
@@ -147,7 +197,7 @@ ExitCode verify_model(const VerifyFlags& options) {
   if (verification.holds()) return ExitCode::done;
   flush_output();
   if (!verification.counter_example) throw undecided(verification, options.model);
-  throw failure(*verification.counter_example, options.model);
+  throw failure(*verification.counter_example, program, options.model);
 }
 
 }  // namespace
@@ -161,20 +211,27 @@ void add_verify(CommandLine& command_line) {
        .examples = {"posattn verify sort.safetensors", "posattn verify sort.safetensors --double",
                     "posattn verify sort.safetensors --samples 100000 --scales 1,1000000"},
        .details =
-           "An output counts as wrong when it is further from the exact one than rounding can\n"
-           "explain (a bound that is computed along with each input); whole numbers must be\n"
-           "equal. Exit code 6, and the simplest input found, when something is wrong; exit code\n"
-           "6 too where the bound is above a hundredth of the outputs and decides nothing."},
+           "Inputs are random ones, and as many hard ones: equal numbers, both ends of each "
+           "range,\n"
+           "sorted orders, constants of the program, special permutations, long paths in graphs.\n"
+           "An output is wrong when it is further from the exact one than rounding can explain;\n"
+           "whole numbers must be equal. Then the weights are compared with those that\n"
+           "`posattn compile` writes. Exit code 6 when an output is wrong, with the simplest "
+           "input\n"
+           "found; when rounding may change an output by more than a hundredth; and when the\n"
+           "weights are not the compiler's, since inputs alone cannot show that they are right."},
       [options] { return verify_model(*options); });
   command.add_option("MODEL", options->model, "A model file that `posattn compile` wrote")
       ->required()
       ->type_name("");
-  command.add_option("--samples", options->samples, "Random inputs per scale")
+  command.add_option("--samples", options->samples, "Random inputs per scale, and hard ones")
       ->option_text("INT [10000]");
-  command.add_option("--scales", options->scales, "Inputs in [-2c, 2c] for these c")
+  command.add_option("--scales", options->scales, "Real inputs in [-2c, 2c] for these c")
       ->option_text("LIST [1,10,1000]");
   command.add_flag("--double", options->in_double,
                    "The network in double precision instead of fp32 (routes only)");
+  command.add_flag("--any-weights", options->any_weights,
+                   "Accept weights that are not the compiler's if no input shows a mistake");
   command.add_option("--seed", options->seed, "Of the random inputs")->option_text("INT [0]");
   command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");

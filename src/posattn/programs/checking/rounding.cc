@@ -27,14 +27,17 @@ double storage_error(double weight) {
 // A sum of products, its terms added in any order.
 class Dot {
  public:
-  void add(double weight, const Bounded& x, double own_error = 0) {
+  // `own_error` is what the weight is off by itself; `rounded` what rounding its products may add,
+  // which exact sums of multiples of one power of two do not have.
+  void add(double weight, const Bounded& x, double own_error = 0, double rounded = 0) {
     if (x.value == 0 && x.is_exact()) return;  // a product with zero and its addition are exact
     const double size = std::abs(weight);
     sum_.value += weight * x.value;
     sum_.error += size * (x.error + own_error) + storage_error(weight) * x.magnitude();
     sum_.inherited += size * x.inherited;
+    rounded_ += size * rounded;
     size_ += size * x.magnitude();
-    copies_ = copies_ && size == 1;
+    copies_ = copies_ && size == 1 && rounded == 0;
     exact_ = exact_ && own_error == 0 && x.is_exact() && storage_error(weight) == 0;
     if (exact_ && weight * x.value != 0) quantum_ = std::min(quantum_, quantum(weight * x.value));
     ++terms_;
@@ -44,12 +47,12 @@ class Dot {
     const bool fits = exact_ && size_ * roundoff < quantum_;
     if (terms_ == 0 || (terms_ == 1 && copies_) || fits) return sum_;
     const double ku = terms_ * roundoff;
-    return {sum_.value, sum_.error + ku / (1 - ku) * size_, sum_.inherited};
+    return {sum_.value, sum_.error + rounded_ + ku / (1 - ku) * size_, sum_.inherited};
   }
 
  private:
   Bounded sum_;
-  double size_ = 0;
+  double size_ = 0, rounded_ = 0;
   int terms_ = 0;
   bool copies_ = true, exact_ = true;
   double quantum_ = std::numeric_limits<double>::infinity();
@@ -172,10 +175,13 @@ class Run {
     for (const auto& [j, weight] : row) {
       const Bounded& x = at(j, column);
       // The scratch processor may have the rest of the row.
-      const double of_weight =
-          dense_ ? dense_weight_error(weight, row.size() + 1) : float_roundoff;  // stored
-      // The scale is stored, each product with one of the two is rounded.
-      dot.add(factor * weight, x, (of_weight + float_roundoff + 2 * roundoff_) * x.magnitude());
+      const double size = x.magnitude();
+      // Weights and scales of whole numbers are stored exactly; others are rounded when stored.
+      const bool stored = !dense_ && storage_error(weight) == 0 && storage_error(factor) == 0;
+      const double of_weight = dense_ ? dense_weight_error(weight, row.size() + 1) : float_roundoff;
+      const double own = stored ? 0 : (of_weight + float_roundoff) * size;
+      // Each product with one of the two is rounded.
+      dot.add(factor * weight, x, own, 2 * roundoff_ * size);
     }
   }
 

@@ -20,15 +20,6 @@ constexpr std::array<std::pair<Promise, std::string_view>, 4> names = {{
     {Promise::symmetric, "symmetric"},
 }};
 
-std::vector<int> random_order(int count, RandomStream& random) {
-  std::vector<int> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  for (int i = count - 1; i > 0; --i) {
-    std::swap(order[i], order[static_cast<int>(random.below(static_cast<uint32_t>(i) + 1))]);
-  }
-  return order;
-}
-
 std::string not_same(std::span<const double> column) {
   const auto other = std::ranges::find_if(column, [&](double x) { return x != column[0]; });
   if (other == column.end()) return "";
@@ -87,6 +78,15 @@ double number_of(const WordType& type, RandomStream& random) {
 }
 
 }  // namespace
+
+std::vector<int> random_order(int count, RandomStream& random) {
+  std::vector<int> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (int i = count - 1; i > 0; --i) {
+    std::swap(order[i], order[static_cast<int>(random.below(static_cast<uint32_t>(i) + 1))]);
+  }
+  return order;
+}
 
 std::string_view to_string(Promise promise) { return names[static_cast<size_t>(promise)].second; }
 

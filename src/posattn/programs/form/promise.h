@@ -29,6 +29,9 @@ std::string_view to_string(Promise promise);
 // Throws unknown_name(configuration).
 Promise parse_promise(const std::string& name);
 
+// 0 .. count - 1 in random order.
+std::vector<int> random_order(int count, RandomStream& random);
+
 // What is wrong with the columns [processors, count], or "".
 std::string broken(Promise promise, std::span<const double> columns, int processors);
 
