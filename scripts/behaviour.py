@@ -84,7 +84,7 @@ def trainings(program):
         warmup = ["--warmup-steps", 2] if task.endswith(("-sanford", "-written")) else []
         for architecture in ("positional", "standard"):
             cases[f"{task}-{architecture}"] = ["--architecture", architecture, "--task", task, *warmup]
-    for setting in ("--causal", "--split-heads --heads 3", "--join add", "--normalisation before",
+    for setting in ("--causal", "--split-heads --heads 3 --width 24", "--join add", "--normalisation before",
                     "--activation gelu-tanh", "--encoding sinusoidal", "--encoding learned",
                     "--width 24 --heads 3", "--mlp-width 16", "--mlp-depth 3", "--scratch-nodes 2",
                     "--variable-length", "--clip 1", "--optimiser adamw --weight-decay 0.1", "--fresh"):
