@@ -36,7 +36,7 @@ std::vector<double> constants_of(const StaticProgram& program) {
   }
   const auto make_unique = [](std::vector<double>& numbers) {
     std::ranges::sort(numbers);
-    numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   };
   make_unique(constants);
   make_unique(factors);
@@ -63,13 +63,13 @@ std::vector<int> special_order(int64_t kind, int n, RandomStream& random) {
       std::ranges::reverse(order);
       break;
     case 2:
-      std::ranges::rotate(order, order.begin() + below(n, random));
+      std::rotate(order.begin(), order.begin() + below(n, random), order.end());
       break;
     case 3:
       std::swap(order[below(n, random)], order[below(n, random)]);
       break;
     case 4:  // even places first
-      std::ranges::stable_partition(order, [](int i) { return i % 2 == 0; });
+      std::stable_partition(order.begin(), order.end(), [](int i) { return i % 2 == 0; });
       break;
     case 5:  // binary digits turned round, as far as there are whole powers of two
       for (int i = 0; i < 1 << digits; ++i) {

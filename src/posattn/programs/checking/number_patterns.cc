@@ -64,7 +64,7 @@ Row descending(int count, const NumberRange& range, RandomStream& random) {
 Row rotated(int count, const NumberRange& range, RandomStream& random) {
   Row row =
       random.uniform() < 0.5F ? ascending(count, range, random) : descending(count, range, random);
-  std::ranges::rotate(row, row.begin() + below(count, random));
+  std::rotate(row.begin(), row.begin() + below(count, random), row.end());
   return row;
 }
 Row up_and_down(int count, const NumberRange& range, RandomStream& random) {
