@@ -46,6 +46,8 @@ def environment(changes=None):
 
 
 def call(*arguments, cwd, stdin=b"", stdout=subprocess.PIPE, file_limit=None, env=None):
+    if file_limit is not None and "POSATTN_SANITIZED" in os.environ:
+        raise unittest.SkipTest("the OpenMP runtime of clang writes a larger file itself")
     return subprocess.run(
         [PROGRAM, *map(str, arguments)], cwd=cwd, input=stdin, stdout=stdout,
         stderr=subprocess.PIPE, timeout=60, env=environment(env),

@@ -94,11 +94,11 @@ std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
     group->rows.push_back(&model.evaluation.rows);
   }
   for (Group& group : groups) {
-    for (size_t i = 0; i < group.traits.size(); ++i) {
+    for (const std::string& trait : group.traits) {
       const bool tells = std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
-        return other.same_name(group) && other.traits[i] != group.traits[i];
+        return other.same_name(group) && !std::ranges::count(other.traits, trait);
       });
-      if (tells) group.differs += ", " + group.traits[i];
+      if (tells) group.differs += ", " + trait;
     }
   }
   return groups;
