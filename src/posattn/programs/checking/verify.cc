@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "posattn/base/error.h"
+#include "posattn/base/parallel.h"
 #include "posattn/base/random.h"
 #include "posattn/model/inference.h"
 #include "posattn/model/network.h"
@@ -86,7 +87,7 @@ class Verifier {
     double squared_error = 0, largest_error = 0, largest_bound = 0;
     std::vector<double> outputs, bounds;  // sums of squares, by column
     bool wrong = false;
-    std::exception_ptr problem;  // must not leave a parallel region
+    std::exception_ptr problem;  // kept, so that the first sample's is thrown
 
     explicit Findings(size_t columns) : outputs(columns), bounds(columns) {}
 
@@ -147,14 +148,13 @@ class Verifier {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     result.seconds += seconds.count();
     std::vector<Findings> findings(samples, Findings(program_.outputs.size()));
-#pragma omp parallel for num_threads(request_.threads) schedule(static)
-    for (int64_t s = 0; s < samples; ++s) {
+    parallel_for(samples, request_.threads, [&](int64_t s) {
       try {
         findings[s] = find(inputs.data() + s * input_count_, outputs.data() + s * output_count_);
-      } catch (...) {
+      } catch (const Error&) {
         findings[s].problem = std::current_exception();
       }
-    }
+    });
     Findings all(program_.outputs.size());
     for (int64_t s = 0; s < samples; ++s) {  // in order: the same sums for any threads
       if (findings[s].problem) std::rethrow_exception(findings[s].problem);
