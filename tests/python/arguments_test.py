@@ -27,9 +27,8 @@ class Strange:
 WRONG = [Strange(), 1.5, "\udcff", b"\x00\xff" * 1000, numpy.zeros((200, 200)), [Strange()] * 3]
 
 
-def public_calls():
+def public_calls(folder):
     """(name, function, arguments that are right) of everything public."""
-    folder = tempfile.mkdtemp(prefix="posattn-python-")
     small = dict(length=3, width=8, mlp_width=8)
     fleet = posattn.train("sort", epochs=1, samples=16, batch=16, validation_samples=4,
                           test_samples=4, **small)
@@ -84,9 +83,16 @@ class Arguments(unittest.TestCase):
             return said
         return ""
 
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="posattn-python-")
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)  # some wrong folders are made
+        self.folder = folder.name
+
     def test_every_parameter_of_every_public_function(self):
         refused = 0
-        for name, call, arguments in public_calls():
+        for name, call, arguments in public_calls(self.folder):
             for parameter in inspect.signature(call).parameters.values():
                 if parameter.kind == inspect.Parameter.VAR_KEYWORD:
                     continue
@@ -97,7 +103,7 @@ class Arguments(unittest.TestCase):
         self.assertGreater(refused, 500)
 
     def test_all_public_functions_are_in_the_walk(self):
-        walked = {getattr(call, "__name__", "") for _, call, _ in public_calls()}
+        walked = {getattr(call, "__name__", "") for _, call, _ in public_calls(self.folder)}
         functions = {name for name in posattn.__all__ if inspect.isfunction(getattr(posattn, name))}
         without_parameters = {"experiments", "presets", "programs", "settings", "tasks"}
         self.assertLessEqual(functions - without_parameters, walked)
