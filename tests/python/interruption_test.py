@@ -11,6 +11,7 @@ import unittest
 SIZES = "length=8, width=64, mlp_width=64"
 LONG = {  # calls that take minutes
     "run": f"posattn.new('sort', {SIZES})(numpy.zeros((10**7, 8), numpy.float32))",
+    "gradient": f"posattn.new('sort', {SIZES}).gradient(*[numpy.zeros((3 * 10**6, 8))] * 2)",
     "evaluate": f"posattn.new('sort', {SIZES}).evaluate(range(1, 1000), samples=10**6)",
     "verify": "posattn.compile('sort', length=64).verify(samples=10**6)",
     "interpreter": "posattn.compile('sort', length=64).run(numpy.zeros((10**5, 64)), level='mpc')",

@@ -25,14 +25,15 @@ class Watch {
   using Clock = std::chrono::steady_clock;
 
   void ask_if_due() {
-    if (Clock::now() < due_) return;
-    ask_();
-    due_ = Clock::now() + std::chrono::milliseconds(100);
+    const Clock::time_point now = Clock::now();
+    if (now < due_) return;
+    if (due_ != Clock::time_point{}) ask_();
+    due_ = now + std::chrono::milliseconds(100);
   }
 
   Ask ask_;
   Watch* outer_;
-  Clock::time_point due_ = Clock::now() + std::chrono::milliseconds(100);
+  Clock::time_point due_;  // set when somebody looks first
   static inline thread_local Watch* current_ = nullptr;
 };
 
