@@ -115,7 +115,7 @@ class FleetProgress(Progress):
     def report(self, progress):
         self._latest[progress["run"]] = progress
         by_architecture = {}
-        for run in self._latest.values():
+        for _, run in sorted(self._latest.items()):
             by_architecture.setdefault(run["architecture"], []).append(run["train_loss"])
         note = "loss " + ", ".join(
             f"{statistics.median(losses):.3g}" + (f" ({name})" if len(by_architecture) > 1 else "")
