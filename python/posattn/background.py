@@ -49,6 +49,8 @@ def interruptible(work, stop, handle):
 
     thread = threading.Thread(target=body, name="posattn")
     _running.add(stop)
+    atexit.unregister(_end)  # it comes before what has been registered since, as the removal of
+    atexit.register(_end)  # temporary folders
     try:
         thread.start()
         while True:
