@@ -11,6 +11,43 @@ export class EngineError extends Error {
   }
 }
 
+// What the functions of playground.h take. A number in place of a text would be read as an address.
+const parameters = {
+  catalogue: {},
+  program_text: { name: 'text' },
+  train: { settings: 'text' },
+  load: { bytes: 'bytes', name: 'text' },
+  save: { model: 'number' },
+  advance: { model: 'number', milliseconds: 'number' },
+  errors: { model: 'number', axisValues: 'text', samples: 'number', seed: 'number' },
+  sample: { model: 'number', c: 'number', index: 'number', seed: 'number' },
+  answer: { model: 'number', row: 'row' },
+  attention: { model: 'number', row: 'row' },
+  compile: { source: 'text', length: 'number', parameters: 'text', sharpness: 'number' },
+  draw: { program: 'number', c: 'number', seed: 'number' },
+  words: { program: 'number', row: 'row' },
+  trace: { program: 'number', row: 'row' },
+  run: { program: 'number', row: 'row' },
+  verify: { program: 'number', samples: 'number', seed: 'number' },
+  noise: { program: 'number', noise: 'number', seed: 'number' },
+};
+const kinds = {
+  text: ['a text', (value) => typeof value === 'string'],
+  number: ['a number', (value) => typeof value === 'number'],
+  bytes: ['a Uint8Array', (value) => value instanceof Uint8Array],
+  row: ['an array of numbers', (value) => Array.isArray(value) || ArrayBuffer.isView(value)],
+};
+
+/** Throws a TypeError of one line unless the values are what the function takes. */
+export function checkArguments(name, values) {
+  Object.entries(parameters[name]).forEach(([parameter, kind], i) => {
+    const [expected, fits] = kinds[kind];
+    if (fits(values[i])) return;
+    const given = values[i] === null ? 'null' : typeof values[i];
+    throw new TypeError(`${name}: ${parameter} is of type ${given}, expected ${expected}`);
+  });
+}
+
 const badDescriptor = 8;
 const unknownCall = 52;
 
@@ -69,6 +106,7 @@ export async function makeEngine(module, log = () => {}) {
 
   // Calls with arguments that lie in the module's memory while it runs: strings, rows, bytes.
   const ask = (name, ...values) => {
+    checkArguments(name, values);
     const places = [];
     const place = (bytes) => {
       const at = exports.play_allocate(bytes.length);

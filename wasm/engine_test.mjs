@@ -68,6 +68,12 @@ test('what the library throws arrives as a message', () => {
   assert.equal(engine.train(small).about.task, 'cumulative-sum');  // and the engine goes on
 });
 
+test('an argument of the wrong type is refused', () => {
+  assert.throws(() => engine.programText(1e9), /^TypeError: program_text: name is of type number, expected a text$/);
+  assert.throws(() => engine.compile(1e9, 8), TypeError);
+  assert.ok(engine.programText('sort').includes('program'));  // and the engine goes on
+});
+
 test('errors, attention, answers and files of a model', () => {
   const model = engine.train({ ...small, task: 'cumulative-max', architecture: 'standard' });
   model.advance(0);

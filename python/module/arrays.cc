@@ -18,8 +18,20 @@ std::string hint_for_objects(const py::array& array) {
   return "the first is of type " + std::string(py::str(py::type::of(first).attr("__name__")));
 }
 
+// NumPy's masked arrays say which numbers do not count; as plain arrays they would.
+void check_mask(const py::object& object, const std::string& what) {
+  if (Py_TYPE(object.ptr()) == py::detail::npy_api::get().PyArray_Type_) return;
+  if (!py::isinstance<py::array>(object) || !py::hasattr(object, "mask")) return;
+  const auto masked = py::module_::import("numpy.ma").attr("count_masked")(object).cast<int64_t>();
+  if (masked == 0) return;
+  throw Error(ExitCode::data,
+              what + ": an array with " + std::to_string(masked) + " masked numbers",
+              "an array without a mask", "array.filled(0) puts a number in place of each");
+}
+
 // An array of numbers, of whatever kind, as NumPy understands the object.
 py::array array_from(const py::object& object, const std::string& what) {
+  check_mask(object, what);
   const py::array array =
       object.is_none() ? py::reinterpret_steal<py::array>(py::handle()) : py::array::ensure(object);
   if (!array) {

@@ -7,6 +7,7 @@
 #include "posattn/train.h"
 #include "stop_flag.h"
 #include "task_guard.h"
+#include "unlocked.h"
 
 namespace posattn::python {
 namespace {
@@ -22,7 +23,7 @@ std::string bound(const HeldModel& held, const std::filesystem::path& run,
                   double delta, int64_t fresh_samples, int threads) {
   const std::shared_ptr<Model> model = held.shared();
   const TasksInUse in_use;
-  const py::gil_scoped_release unlocked;
+  const Interruptible unlocked;
   return to_json(bounds::bound_report(*model, {.name = run.empty() ? "model" : run.string(),
                                                .run = settings_of(run),
                                                .samples = samples,
@@ -30,7 +31,7 @@ std::string bound(const HeldModel& held, const std::filesystem::path& run,
                                                .clip = clip,
                                                .delta = delta,
                                                .fresh_samples = fresh_samples,
-                                               .threads = std::max(1, threads)}));
+                                               .threads = checked_threads(threads)}));
 }
 
 // Nothing when it was stopped.
@@ -56,7 +57,7 @@ std::optional<std::string> certificate(const std::filesystem::path& run, double 
   options.delta = delta;
   options.steps = steps;
   options.draws = draws;
-  options.threads = std::max(1, threads);
+  options.threads = checked_threads(threads);
   options.stop = &stop->is_set;
   options.progress = [&report](const bounds::PosteriorProgress& progress) {
     const py::gil_scoped_acquire locked;
@@ -64,7 +65,7 @@ std::optional<std::string> certificate(const std::filesystem::path& run, double 
   };
   check_certifiable(certified, options);
   const TasksInUse in_use;
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const auto started = std::chrono::steady_clock::now();
   const std::optional<bounds::Certificate> found = certify(certified, options);
   if (!found) return {};

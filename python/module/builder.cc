@@ -10,6 +10,10 @@
 namespace posattn::python {
 namespace {
 
+std::string shown(const py::object& value) {
+  return py::str(py::module_::import("posattn.errors").attr("shown")(value));
+}
+
 // What a local function computes; a number stands for a constant. Words and what is heard are those
 // of one round: after it the value would mean another.
 struct Term {
@@ -54,14 +58,16 @@ Term made(const F& f, const Terms&... terms) {
 // "real", "bit" or (low, high); None, for a word, is what it is set to.
 WordType type_of(const py::object& type) {
   if (py::isinstance<py::str>(type)) {
-    const std::string name = type.cast<std::string>();
-    if (name == "real") return WordType::real();
-    if (name == "bit") return WordType::bit();
-  } else if (py::isinstance<py::tuple>(type) && py::len(type) == 2) {
-    const auto [low, high] = type.cast<std::pair<int64_t, int64_t>>();
-    if (low <= high) return WordType::integer(low, high);
+    if (type.equal(py::str("real"))) return WordType::real();
+    if (type.equal(py::str("bit"))) return WordType::bit();
+  } else if (py::isinstance<py::tuple>(type)) {
+    py::detail::make_caster<std::pair<int64_t, int64_t>> range;
+    if (range.load(type, true)) {
+      const auto [low, high] = py::detail::cast_op<std::pair<int64_t, int64_t>>(range);
+      if (low <= high) return WordType::integer(low, high);
+    }
   }
-  throw Error(ExitCode::configuration, "a word of type " + std::string(py::repr(type)),
+  throw Error(ExitCode::configuration, "a word of type " + shown(type),
               "'real', 'bit' or (low, high) for whole numbers");
 }
 
@@ -141,10 +147,9 @@ class Building {
     try {
       return found.cast<int64_t>();
     } catch (const py::cast_error&) {
-      throw Error(
-          ExitCode::configuration,
-          "place " + std::string(py::repr(found)) + " for processor " + std::to_string(processor),
-          "a whole number of 64 bits, as i // 2");
+      throw Error(ExitCode::configuration,
+                  "place " + shown(found) + " for processor " + std::to_string(processor),
+                  "a whole number of 64 bits, as i // 2");
     }
   }
 
@@ -189,34 +194,43 @@ void add_builder(py::module_& module) {
       .def_property_readonly("length", [](Building& self) { return self.builder().length(); })
       .def_property_readonly("processors",
                              [](Building& self) { return self.builder().processors(); })
-      .def("input", [](Building& self, const std::string& name,
-                       const py::object& type) { return self.input(name, type_of(type)); })
-      .def("word",
-           [](Building& self, const std::string& name, const py::object& type,
-              const std::vector<double>& initial) {
-             const auto wanted = static_cast<size_t>(self.builder().processors());
-             if (!initial.empty() && initial.size() != wanted) {
-               throw Error(ExitCode::configuration,
-                           std::to_string(initial.size()) + " first values of word '" + name + "'",
-                           std::to_string(wanted) + ", one for each processor");
-             }
-             return type.is_none() ? self.builder().inferred_word(name, false, initial).word
-                                   : self.builder().word(name, type_of(type), initial).word;
-           })
+      .def(
+          "input",
+          [](Building& self, const std::string& name, const py::object& type) {
+            return self.input(name, type_of(type));
+          },
+          py::arg("name"), py::arg("type"))
+      .def(
+          "word",
+          [](Building& self, const std::string& name, const py::object& type,
+             const std::vector<double>& initial) {
+            const auto wanted = static_cast<size_t>(self.builder().processors());
+            if (!initial.empty() && initial.size() != wanted) {
+              throw Error(ExitCode::configuration,
+                          std::to_string(initial.size()) + " first values of word '" + name + "'",
+                          std::to_string(wanted) + ", one for each processor");
+            }
+            return type.is_none() ? self.builder().inferred_word(name, false, initial).word
+                                  : self.builder().word(name, type_of(type), initial).word;
+          },
+          py::arg("name"), py::arg("type"), py::arg("initial"))
       .def("value", &Building::value)
       .def("receive", &Building::receive, py::arg("name"), py::arg("source"), py::arg("place"))
-      .def("send", &Building::send)
+      .def("send", &Building::send, py::arg("name"), py::arg("source"), py::arg("to"),
+           py::arg("permutation"))
       .def("set",
            [](Building& self, int word, const Term& value) {
              self.builder().set(self.word(word), self.checked(value));
            })
-      .def("set_where",
-           [](Building& self, int word, const py::function& where, const Term& value,
-              const Term& otherwise) {
-             const std::vector<bool> places = self.where(where);
-             self.builder().set(self.word(word), places, self.checked(value),
-                                self.checked(otherwise));
-           })
+      .def(
+          "set_where",
+          [](Building& self, int word, const py::function& where, const Term& value,
+             const Term& otherwise) {
+            const std::vector<bool> places = self.where(where);
+            self.builder().set(self.word(word), places, self.checked(value),
+                               self.checked(otherwise));
+          },
+          py::arg("word"), py::arg("where"), py::arg("value"), py::arg("otherwise"))
       .def("finish", &Building::finish, py::arg("outputs"), py::arg("task"));
 }
 

@@ -11,7 +11,8 @@ namespace {
 FigureLine line_of(const std::string& label, const py::object& x, const py::object& values,
                    int style) {
   const Doubles places = doubles_of(x, "x of '" + label + "'");
-  const Doubles runs = doubles_of(values, "values of '" + label + "'");
+  Doubles runs = doubles_of(values, "values of '" + label + "'");
+  if (runs.ndim() == 1) runs = Doubles(runs.attr("reshape")(1, -1));
   if (places.ndim() != 1 || runs.ndim() != 2 || runs.shape(1) != places.shape(0) ||
       runs.shape(0) == 0) {
     throw Error(ExitCode::data,

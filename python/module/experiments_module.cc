@@ -7,6 +7,7 @@
 #include "posattn/experiment.h"
 #include "stop_flag.h"
 #include "task_guard.h"
+#include "unlocked.h"
 
 namespace posattn::python {
 namespace {
@@ -28,7 +29,7 @@ struct Question {
 py::dict survey_facts(const GridSummary& summary) {
   py::list failures;
   for (const RunFailure& failure : summary.failures) {
-    failures.append(py::make_tuple(failure.folder.string(), failure.message));
+    failures.append(py::make_tuple(failure.folder, text_of(failure.message)));
   }
   py::dict facts;
   facts["runs"] = summary.runs;
@@ -58,7 +59,7 @@ py::dict reproduce(const Question& asked, const std::vector<std::string>& tasks,
   validate(runs.front().config);
   RunnerOptions options;
   options.results = results;
-  options.threads = std::max(1, threads);
+  options.threads = checked_threads(threads);
   options.command_line = "posattn.reproduce";
   options.stop = &stop->is_set;
   options.progress = [&report](const GridProgress& progress) {
@@ -73,13 +74,13 @@ py::dict reproduce(const Question& asked, const std::vector<std::string>& tasks,
   };
   options.notice = [&report](const std::string& line) {
     const py::gil_scoped_acquire locked;
-    report("notice", line);
+    report("notice", text_of(line));
   };
   GridSummary summary;
   ExperimentFiles files;
   {
     const TasksInUse in_use;
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     summary = run_experiment(runs, options);
     const ResultsDatabase database = open_results(results);
     if (!curves_of(whole, database).empty()) {
@@ -89,7 +90,7 @@ py::dict reproduce(const Question& asked, const std::vector<std::string>& tasks,
   py::dict facts = survey_facts(summary);
   facts["csv"] = files.csv;
   facts["svg"] = files.svg;
-  facts["problem"] = files.problem;
+  facts["problem"] = text_of(files.problem);
   return facts;
 }
 

@@ -9,6 +9,7 @@
 #include "posattn/base/error.h"
 #include "posattn/draw.h"
 #include "posattn/evaluate.h"
+#include "unlocked.h"
 
 namespace posattn::python {
 namespace {
@@ -26,13 +27,6 @@ Model& opened(const std::shared_ptr<Model>& model) {
                 "posattn.load reads it again");
   }
   return *model;
-}
-
-int checked_threads(int threads) {
-  if (threads < 1 || threads > 1024) {
-    throw Error(ExitCode::usage, "threads = " + std::to_string(threads), "1 to 1024");
-  }
-  return threads;
 }
 
 std::vector<std::string> names_of(const Model& model) {
@@ -59,7 +53,7 @@ std::shared_ptr<Model> HeldModel::shared() const {
 
 void HeldModel::close() {
   {
-    const py::gil_scoped_release unlocked;
+    const Interruptible unlocked;
     const std::lock_guard lock(mutex_);
     network_.reset();
     prepared_nodes_ = 0;
@@ -133,7 +127,7 @@ py::array HeldModel::run(const py::object& x, const py::object& tokens, int thre
   py::array_t<float> outputs(samples.form.answer_shape(model->spec.output_columns));
   const std::span<float> room(outputs.mutable_data(), static_cast<size_t>(outputs.size()));
   if (samples.batch.samples > 0) {
-    const py::gil_scoped_release unlocked;
+    const Interruptible unlocked;
     const std::lock_guard lock(mutex_);
     prepared(model, samples.form.nodes, threads).run(samples.batch, room);
   }
@@ -173,13 +167,14 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
   py::array_t<float> weights(shape);
   float* to = weights.mutable_data();
   {
-    const py::gil_scoped_release unlocked;
+    const Interruptible unlocked;
     const std::lock_guard lock(mutex_);
     Network& computing = network(*model, std::max(1, threads_));
     prepared_nodes_ = 0;  // attention prepares for itself
     const int64_t inputs = int64_t{1} * all.real_nodes * spec.data_columns;
     const int64_t tokens_each = spec.vocabulary > 0 ? all.real_nodes : 0;
     for (int64_t i = 0; i < all.samples; ++i) {
+      Watch::look();
       const Batch one{.inputs = all.inputs.subspan(i * inputs, inputs),
                       .samples = 1,
                       .real_nodes = all.real_nodes,
@@ -237,7 +232,7 @@ std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::o
   auto found = std::make_shared<Parameters<float>>(model->parameters.shared_layout());
   double loss = 0;
   {
-    const py::gil_scoped_release unlocked;
+    const Interruptible unlocked;
     const std::lock_guard lock(mutex_);
     prepared_nodes_ = 0;  // so does a gradient
     loss = network(*model, threads).gradient(model->parameters, samples.batch, counts, *found);
@@ -294,7 +289,7 @@ void HeldModel::set_parameter(const std::string& name, const py::object& values)
     throw Error(ExitCode::usage, "a new value for '" + name + "'",
                 "what it is: this model does not train it");
   }
-  const py::gil_scoped_release unlocked;
+  const Interruptible unlocked;
   const std::lock_guard lock(mutex_);
   // Not std::copy: the array may be the one over these very numbers.
   std::memmove(model->parameters.slice(info).data(), given.data(), info.size * sizeof(float));

@@ -6,12 +6,13 @@
 #include "posattn/train.h"
 #include "rows.h"
 #include "settings.h"
+#include "unlocked.h"
 
 namespace posattn::python {
 namespace {
 
 std::unique_ptr<HeldModel> loaded(const std::filesystem::path& path, const ModelHints& hints) {
-  const py::gil_scoped_release unlocked;
+  const Interruptible unlocked;
   return std::make_unique<HeldModel>(load_model(path, hints));
 }
 
@@ -58,7 +59,7 @@ py::bytes bytes_of(const HeldModel& held) {
 
 void save(const HeldModel& held, const std::filesystem::path& path) {
   const std::shared_ptr<Model> model = held.shared();
-  const py::gil_scoped_release unlocked;
+  const Interruptible unlocked;
   save_model(path, *model);
 }
 
@@ -76,7 +77,7 @@ py::dict evaluated(const HeldModel& held, const std::string& task, const std::st
   }
   Evaluation evaluation;
   {
-    const py::gil_scoped_release unlocked;
+    const Interruptible unlocked;
     const EvaluationAxis tested = axis_named(axis);
     evaluation = evaluate({.model = model.get(),
                            .task = &find_task(name),
@@ -84,7 +85,7 @@ py::dict evaluated(const HeldModel& held, const std::string& task, const std::st
                            .values = values,
                            .samples = samples,
                            .seed = seed,
-                           .threads = std::max(1, threads)});
+                           .threads = checked_threads(threads)});
   }
   return columns_of(evaluation.rows);
 }
@@ -125,8 +126,9 @@ void add_models(py::module_& module) {
         return from_bytes(bytes, name,
                           hints_of(std::move(architecture), std::move(task), length, heads));
       },
-      py::arg("bytes"), py::arg("name"), py::arg("architecture"), py::arg("task"),
-      py::arg("length"), py::arg("heads"));
+      py::arg("data"), py::arg("name"), py::arg("architecture"), py::arg("task"), py::arg("length"),
+      py::arg("heads"));
+  module.def("floats", &floats_of, py::arg("array"), py::arg("what"));
   module.def("untrained", &untrained, py::arg("settings"));
   module.def("presets", [] {
     std::vector<std::pair<std::string, std::string>> list;

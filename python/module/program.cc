@@ -5,6 +5,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/draw.h"
+#include "unlocked.h"
 
 namespace posattn::python {
 namespace {
@@ -22,7 +23,7 @@ int checked_length(int64_t length) {
 std::unique_ptr<HeldProgram> read(const LibraryProgram& source, int64_t length,
                                   const Settings& settings) {
   const int n = checked_length(length);
-  const py::gil_scoped_release unlocked;
+  const Interruptible unlocked;
   return std::make_unique<HeldProgram>(
       compile_text(source.text, source.file, n, {.settings = settings}),
       compile_text(source.text, source.file, n, {.settings = settings, .whole = true}), source.text,
@@ -72,7 +73,7 @@ std::unique_ptr<HeldModel> HeldProgram::compiled(bool dense, double sharpness,
   options.sizes = sizes_of(pad_to);
   options.program = text_;
   options.routing = parse_routing(routing);
-  const py::gil_scoped_release unlocked;
+  const Interruptible unlocked;
   Model model = compile(program_, options);
   if (!text_.empty() && text_name(text_, "text").empty()) {
     model.origin.notes["name"] = program_.name;
@@ -120,7 +121,7 @@ py::array HeldProgram::run(const py::object& x, const std::string& level,
   const std::span<const double> inputs = numbers(given);
   std::vector<double> outputs;
   {
-    const py::gil_scoped_release unlocked;
+    const Interruptible unlocked;
     const int64_t samples = form.samples;
     // The interpreter refuses what the network could only guess.
     outputs = run_static<double>(program_, inputs, samples);
@@ -181,14 +182,14 @@ py::dict HeldProgram::verified(const HeldModel& held, const std::vector<double>&
   Verification found;
   {
     const Routing by = parse_routing(routing);
-    const py::gil_scoped_release unlocked;
+    const Interruptible unlocked;
     found = verify({.model = model.get(),
                     .program = &program_,
                     .routing = by,
                     .scales = scales,
                     .samples = samples,
                     .seed = seed,
-                    .threads = std::max(1, threads),
+                    .threads = checked_threads(threads),
                     .in_double = in_double});
   }
   py::list rows;

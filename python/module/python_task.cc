@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "posattn/base/error.h"
 #include "task_guard.h"
+#include "unlocked.h"
 
 namespace posattn::python {
 namespace {
@@ -13,6 +14,10 @@ void put(const Doubles& from, std::span<float> to) {
   std::transform(from.data(), from.data() + to.size(), to.begin(),
                  [](double value) { return static_cast<float>(value); });
 }
+
+// With the interpreter's lock only; the first that is not raised yet. Never freed at the end: the
+// interpreter may be gone.
+py::error_already_set* interrupt = nullptr;
 
 }  // namespace
 
@@ -31,6 +36,18 @@ void PythonTask::redefine(std::string description, const py::object& solve,
   solve_ = solve.inc_ref();
   draw_ = draw.inc_ref();
   shapes_.clear();
+}
+
+Error PythonTask::raised_by(const char* function, const py::error_already_set& error) const {
+  if (!error.matches(PyExc_Exception)) {
+    if (interrupt == nullptr) interrupt = new py::error_already_set(error);
+    throw;
+  }
+  return {ExitCode::configuration, "task " + name_ + ": " + function + " raised " + error.what()};
+}
+
+std::unique_ptr<py::error_already_set> PythonTask::take_interrupt() {
+  return std::unique_ptr<py::error_already_set>(std::exchange(interrupt, nullptr));
 }
 
 Doubles PythonTask::checked(const py::object& result, const char* function, int64_t samples) const {
@@ -72,7 +89,7 @@ Doubles PythonTask::drawn(const Key& key, int64_t samples, const ValueRange& ran
         py::reinterpret_borrow<py::object>(draw_)(random, samples, length, range.low, range.high),
         "draw", samples);
   } catch (const py::error_already_set& error) {
-    throw Error(ExitCode::configuration, "task " + name_ + ": draw raised " + error.what());
+    throw raised_by("draw", error);
   }
 }
 
@@ -91,7 +108,7 @@ Doubles PythonTask::solved(const Doubles& inputs) const {
     }
     return answers;
   } catch (const py::error_already_set& error) {
-    throw Error(ExitCode::configuration, "task " + name_ + ": solve raised " + error.what());
+    throw raised_by("solve", error);
   }
 }
 
@@ -172,7 +189,7 @@ void add_tasks(py::module_& module) {
         Dataset set;
         {
           const TasksInUse in_use;
-          const py::gil_scoped_release unlocked;
+          const Interruptible unlocked;
           const Task& found = find_task(task);
           if (found.loss() != Loss::squared_error || found.shape(length).vocabulary > 0) {
             throw Error(ExitCode::usage, "samples of task '" + task + "' as arrays",

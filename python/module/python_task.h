@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "arrays.h"
+#include "posattn/base/error.h"
 #include "posattn/task.h"
 
 namespace posattn::python {
@@ -30,12 +32,18 @@ class PythonTask final : public Task {
                    const SampleRoom& room) const override;
   void solve(int length, std::span<const float> input, std::span<float> target) const override;
 
+  // A fleet records an exception as a failure of its run. What is no error of a function, such as
+  // KeyboardInterrupt, is kept until somebody takes it to raise it again.
+  static std::unique_ptr<py::error_already_set> take_interrupt();
+
  private:
   using Key = std::array<uint64_t, 4>;
   // Numbers [samples, nodes, columns] in double, checked.
   Doubles drawn(const Key& key, int64_t samples, const ValueRange& range, int length) const;
   Doubles solved(const Doubles& inputs) const;
   Doubles checked(const py::object& result, const char* function, int64_t samples) const;
+  // The Error of an exception that `function` raised; throws again what is none.
+  Error raised_by(const char* function, const py::error_already_set& error) const;
 
   std::string name_, description_;
   // What follows is touched with the interpreter's lock only, and never given up: tasks live longer

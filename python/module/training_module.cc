@@ -10,10 +10,12 @@
 #include "posattn/results/manifest.h"
 #include "posattn/task.h"
 #include "posattn/train.h"
+#include "python_task.h"
 #include "rows.h"
 #include "settings.h"
 #include "stop_flag.h"
 #include "task_guard.h"
+#include "unlocked.h"
 
 namespace posattn::python {
 
@@ -58,7 +60,7 @@ py::dict outcome_of(const RunOutcome& outcome) {
   facts["seed"] = outcome.config.seed;
   facts["folder"] = outcome.folder;
   facts["status"] = std::string(to_string(outcome.status));
-  facts["message"] = outcome.message;
+  facts["message"] = text_of(outcome.message);
   facts["epoch"] = outcome.epoch;
   return facts;
 }
@@ -76,7 +78,7 @@ py::list train(const std::vector<GivenSettings>& runs, const std::filesystem::pa
   FleetOptions options;
   options.out = out;
   options.resume = resume;
-  options.threads = std::max(1, threads);
+  options.threads = checked_threads(threads);
   options.command_line = "posattn.train";
   options.stop = &stop->is_set;
   options.progress = [&report](const RunProgress& progress) {
@@ -85,14 +87,16 @@ py::list train(const std::vector<GivenSettings>& runs, const std::filesystem::pa
   };
   options.notice = [&report](const std::string& line) {
     const py::gil_scoped_acquire locked;
-    report("notice", line);
+    report("notice", text_of(line));
   };
+  PythonTask::take_interrupt();  // none of this training
   std::vector<RunOutcome> outcomes;
   {
     const TasksInUse in_use;
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     outcomes = train_fleet(configs, options);
   }
+  if (const auto interrupt = PythonTask::take_interrupt()) throw *interrupt;
   py::list facts;
   for (const RunOutcome& outcome : outcomes) facts.append(outcome_of(outcome));
   return facts;
@@ -140,7 +144,7 @@ py::dict manifest_of(const std::filesystem::path& path) {
   const Manifest manifest = manifest_from_json(read_text_file(path, most_text), path.string());
   py::dict facts;
   facts["status"] = std::string(to_string(manifest.status));
-  facts["message"] = manifest.message;
+  facts["message"] = text_of(manifest.message);
   facts["epoch"] = manifest.epoch;
   facts["configuration"] = manifest.configuration;
   return facts;

@@ -8,6 +8,7 @@ exact networks, look inside.
 """
 
 from . import _posattn
+from .arguments import explain
 from .bounds import bound, certify
 from .drawing import Html, Svg, plot
 from .errors import Error, Interrupted
@@ -19,6 +20,7 @@ from .tasks import Task, samples, tasks
 from .training import Fleet, Run, load_fleet, resume, train
 from .words import Builder, Term, Word, maximum, minimum, relu, where
 
+explain(_posattn)
 __version__ = _posattn.__version__
 
 __all__ = [

@@ -1,10 +1,24 @@
-"""Long calls of the compiled module, in a thread of their own, so that the caller's thread can show
-progress and hear Ctrl-C."""
+"""Long calls of the compiled module that save what they have when they are stopped: in a thread of
+their own, so that the caller's thread can show progress and see Ctrl-C."""
 
+import atexit
 import queue
 import threading
 
+from . import _posattn
+
 _END = object()
+_running = set()  # the flags that stop them
+
+
+def _end():
+    """Python ends: what daemon threads began is stopped, and saves its checkpoints."""
+    for stop in list(_running):
+        stop.set()
+    _posattn.end()
+
+
+atexit.register(_end)
 
 
 def _wait(ended):
@@ -34,8 +48,11 @@ def interruptible(work, stop, handle):
             ended.set()
 
     thread = threading.Thread(target=body, name="posattn")
-    thread.start()
+    _running.add(stop)
+    atexit.unregister(_end)  # it comes before what has been registered since, as the removal of
+    atexit.register(_end)  # temporary folders
     try:
+        thread.start()
         while True:
             event = events.get()
             if event is _END:
@@ -43,10 +60,15 @@ def interruptible(work, stop, handle):
             handle(*event)
     except BaseException:
         stop.set()
-        _wait(ended)
-        thread.join()
+        if thread.ident is not None:
+            _wait(ended)
+            thread.join()
         raise
+    finally:
+        _running.discard(stop)
     thread.join()
     if failure:
         raise failure[0]
+    if stop.is_set():  # by _end
+        raise SystemExit
     return result[0]

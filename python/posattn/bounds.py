@@ -5,9 +5,10 @@ import os
 
 from . import _posattn
 from .background import interruptible
-from .errors import Error
+from .arguments import path_of, threads_of
+from .errors import Error, shown
 from .model import Model, load
-from .progress import StepBar
+from .progress import Progress
 from .training import Run
 
 
@@ -17,7 +18,8 @@ def _folder(run):
         return run.folder
     if isinstance(run, Model):
         return ""
-    return run if os.path.isdir(run) else ""
+    path = path_of("run", run)
+    return path if os.path.isdir(path) else ""
 
 
 def bound(run, *, samples=None, range=None, clip=1.0, delta=0.05, fresh_samples=100_000, threads=1):
@@ -30,10 +32,14 @@ def bound(run, *, samples=None, range=None, clip=1.0, delta=0.05, fresh_samples=
     >>> found["by_norms"]["log10"] > found["by_count"]["log10"]
     True
     """
+    folder = _folder(run)
     model = run if isinstance(run, Model) else run.model if isinstance(run, Run) else load(run)
     if model is None:
         raise Error(f"{run!r} has no model", "a run that came to its end")
-    return json.loads(_posattn.bound(model._compiled, _folder(run), samples, range, clip, delta,
+    if samples is None and not folder:
+        raise Error("a bound of a model without the size of its training set", "samples=m",
+                    "a run, or its folder, has its own", code=2)
+    return json.loads(_posattn.bound(model._compiled, folder, samples, range, clip, delta,
                                      fresh_samples, threads))
 
 
@@ -42,13 +48,13 @@ def certify(run, *, clip=1.0, delta=0.05, steps=5000, draws=20_000, threads=0, p
     its network, proved by the training data; the dict of `posattn certify --json`."""
     folder = _folder(run)
     if not folder:
-        raise Error(f"{run!r} is no run",
+        raise Error(f"{shown(run)} is no run",
                     "a run or its folder: a certificate needs its training set and first weights")
     stop = _posattn.StopFlag()
-    bar = StepBar("certify", progress)
+    bar = Progress("certify", progress)
 
     def work(report):
-        return _posattn.certify(folder, clip, delta, steps, draws, threads or os.cpu_count() or 1,
+        return _posattn.certify(folder, clip, delta, steps, draws, threads_of(threads),
                                 stop, report)
 
     try:

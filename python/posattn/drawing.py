@@ -1,11 +1,12 @@
 """Pictures that notebooks show."""
 
+import collections.abc
 import html
 import pathlib
 
-import numpy
-
 from . import _posattn
+from .arguments import instance_of, path_of
+from .errors import mistaken
 
 
 class Svg(str):
@@ -15,7 +16,7 @@ class Svg(str):
         return str(self)
 
     def save(self, path):
-        pathlib.Path(path).write_text(self, encoding="utf-8")
+        pathlib.Path(path_of("path", path)).write_text(self, encoding="utf-8")
 
     def __repr__(self):
         return f"<picture of {len(self)} bytes of SVG>"
@@ -29,7 +30,7 @@ class Html(str):
                 'frameborder="0"></iframe>')
 
     def save(self, path):
-        pathlib.Path(path).write_text(self, encoding="utf-8")
+        pathlib.Path(path_of("path", path)).write_text(self, encoding="utf-8")
 
     def __repr__(self):
         return f"<page of {len(self)} bytes of HTML>"
@@ -44,6 +45,10 @@ def plot(lines, *, title="", x_label="x", y_label="", logarithmic_x=False, great
     >>> posattn.plot({"squares": ([1, 2, 3], [1, 4, 9])})._repr_svg_()[:4]
     '<svg'
     """
-    parts = [(label, x, numpy.atleast_2d(numpy.asarray(values, dtype=float)))
-             for label, (x, values) in lines.items()]
+    parts = []
+    expected = "{label: (x, values)}"
+    for label, line in instance_of("lines", lines, collections.abc.Mapping, expected).items():
+        if not isinstance(label, str) or not isinstance(line, (tuple, list)) or len(line) != 2:
+            raise mistaken("lines", line, expected)
+        parts.append((label, *line))
     return Svg(_posattn.figure(title, x_label, y_label, parts, logarithmic_x, greatest))

@@ -3,10 +3,12 @@
 import os
 
 from . import _posattn
+from .arguments import function_of, path_of, several, threads_of
 from .background import interruptible
 from .drawing import Svg
 from .errors import Error, Interrupted
-from .progress import StepBar
+from .progress import Progress
+from .tasks import name_of
 
 
 def frame(columns):
@@ -29,7 +31,7 @@ def experiments():
 
 
 def _question(experiment, quick, epochs, precision):
-    return _posattn.Question(os.fspath(experiment), quick, epochs, precision)
+    return _posattn.Question(path_of("experiment", experiment), quick, epochs, precision)
 
 
 def reproduce(experiment, *, results="results", quick=False, epochs=None, tasks=(), lines=(),
@@ -38,8 +40,13 @@ def reproduce(experiment, *, results="results", quick=False, epochs=None, tasks=
     have yet, and draws its figure, which is returned as a picture. Ctrl-C saves checkpoints; the
     same call goes on. `results` and `compare` read what is there."""
     question = _question(experiment, quick, epochs, precision)
+    function_of("callback", callback)
+    tasks = [name_of(task) for task in several("tasks", tasks, "a list of tasks")]
+    lines = several("lines", lines, "a list of names")
+    seeds = several("seeds", seeds, "a list of whole numbers")
+    values = several("values", values, "a list of numbers")
     stop = _posattn.StopFlag()
-    bar = StepBar(str(experiment), progress)
+    bar = Progress(str(experiment), progress)
 
     def handle(kind, what):
         if kind == "notice":
@@ -50,8 +57,8 @@ def reproduce(experiment, *, results="results", quick=False, epochs=None, tasks=
             callback(what)
 
     def work(report):
-        return _posattn.reproduce(question, list(tasks), list(lines), list(seeds), list(values),
-                                  device, results, threads or os.cpu_count() or 1, stop, report)
+        return _posattn.reproduce(question, tasks, lines, seeds, values, device, results,
+                                  threads_of(threads), stop, report)
 
     try:
         summary = interruptible(work, stop, handle)

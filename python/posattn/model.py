@@ -2,12 +2,15 @@
 
 import collections.abc
 import json
+import numbers
 import os
 
 import numpy
 
 from . import _posattn
-from .tasks import Task
+from .arguments import instance_of, numbers_of, path_of
+from .errors import mistaken
+from .tasks import name_of
 
 
 class Parameters(collections.abc.MutableMapping):
@@ -64,7 +67,12 @@ class Model:
         """The answers to samples: [nodes], [samples, nodes] or [samples, nodes, columns] in, the
         same form out. Float32 arrays that lie row by row are read where they are; others are
         converted. `tokens` is for models that have a vocabulary."""
-        return self._compiled.run(x, tokens, threads)
+        try:
+            return self._compiled.run(x, tokens, threads)
+        except TypeError:
+            if isinstance(threads, numbers.Integral):
+                raise
+        raise mistaken("threads", threads, "a whole number")
 
     def attention(self, x=None, *, tokens=None):
         """The attention matrices [depth, heads, nodes, nodes], scratch nodes last; with an axis of
@@ -102,9 +110,8 @@ class Model:
         >>> bool((errors["mse"] < 1e-6).all())
         True
         """
-        values = [float(scale) for scale in scales]
-        name = task.name if isinstance(task, Task) else task
-        rows = self._compiled.evaluate(name, axis, values, samples, seed, threads)
+        values = numbers_of("scales", scales)
+        rows = self._compiled.evaluate(name_of(task) or "", axis, values, samples, seed, threads)
         table = {"x": numpy.array(values)}
         for metric in dict.fromkeys(rows["metric"]):
             chosen = numpy.array([name == metric for name in rows["metric"]])
@@ -119,6 +126,7 @@ class Model:
 
     @parameters.setter
     def parameters(self, values):
+        instance_of("parameters", values, collections.abc.Mapping, "{name: array}")
         for name in values:
             self._compiled.set_parameter(name, values[name])
 
@@ -217,23 +225,24 @@ class Model:
 def load(path, *, architecture=None, task=None, length=None, heads=None):
     """The model of a file, or of the folder of a run. The keywords say what a file from elsewhere
     may leave open."""
-    path = os.fspath(path)
+    path = path_of("path", path)
     if os.path.isdir(path):
-        path = os.path.join(path, "model.safetensors")
-    return Model(_posattn.load(path, architecture, task, length, heads))
+        path = os.path.join(os.fsdecode(path), "model.safetensors")
+    return Model(_posattn.load(path, architecture, name_of(task), length, heads))
 
 
 def from_bytes(data, *, name="bytes", architecture=None, task=None, length=None, heads=None):
     """The model of a file's bytes."""
-    return Model(_posattn.from_bytes(data, name, architecture, task, length, heads))
+    return Model(_posattn.from_bytes(data, name, architecture, name_of(task), length, heads))
 
 
 def from_arrays(arrays, *, architecture=None, task=None, length=None, heads=None):
     """The model of weights by the authors' names, as their state dicts have them. What the shapes
     leave open, the keywords say."""
     header, body, place = {}, [], 0
-    for name, values in arrays.items():
-        values = numpy.ascontiguousarray(values, dtype="<f4")
+    for name, values in instance_of("arrays", arrays, collections.abc.Mapping,
+                                    "{name: array}").items():
+        values = _posattn.floats(values, f"array '{name}'").astype("<f4", copy=False)
         header[name] = {"dtype": "F32", "shape": list(values.shape),
                         "data_offsets": [place, place + values.nbytes]}
         body.append(values.tobytes())

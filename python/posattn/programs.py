@@ -1,15 +1,17 @@
 """Parallel programs: from the library, from text, or written as Python functions over words."""
 
+import collections.abc
 import inspect
 import os
 
 import numpy
 
 from . import _posattn
+from .arguments import instance_of, numbers_of, several
 from .drawing import Html, Svg
-from .errors import Error
+from .errors import Error, mistaken
 from .model import Model
-from .tasks import Task
+from .tasks import name_of
 from .words import Builder
 
 
@@ -54,6 +56,7 @@ class Program:
         >>> posattn.compile("sort", length=4).run([3, 1, 2, 0], level="mpc").tolist()
         [0.0, 1.0, 2.0, 3.0]
         """
+        instance_of("level", level, str, "mpc, static or network")
         model = self.model._compiled if level == "network" else None
         return self._compiled.run(x, level, self._options["routing"], model)
 
@@ -81,8 +84,8 @@ class Program:
         >>> posattn.compile("sort", length=4).verify(samples=100)["holds"]
         True
         """
-        model = self.model if model is None else model
-        scales = [float(scale) for scale in scales]
+        model = self.model if model is None else _model_of(model)
+        scales = numbers_of("scales", scales)
         if not scales:
             raise Error("no scales", "at least one")
         return self._compiled.verify(model._compiled, scales, samples, seed,
@@ -128,27 +131,33 @@ def compile(program, length=8, *, settings=None, dense=False, sharpness=1024.0, 
     >>> posattn.compile(scan, length=5).run([1, 2, 3, 4, 5]).tolist()
     [1.0, 3.0, 6.0, 10.0, 15.0]
     """
-    settings = dict(settings or {})
-    options = dict(dense=dense, sharpness=sharpness, routing=routing, pad_to=list(pad_to))
+    settings = dict(instance_of("settings", {} if settings is None else settings,
+                                collections.abc.Mapping, "{name: number}"))
+    pad_to = several("pad_to", pad_to, "width, heads, hidden and layers")
+    options = dict(dense=dense, sharpness=sharpness, routing=routing, pad_to=pad_to)
+    task = name_of(task)
     if isinstance(program, os.PathLike):
         return Program(_posattn.program(os.fspath(program), length, settings), **options)
     if isinstance(program, str):
         read = _posattn.program_from_text if "\n" in program else _posattn.program
         return Program(read(program, length, settings), **options)
     if not callable(program):
-        raise Error(f"program {program!r}", "a name, a path, a text or a function")
+        raise mistaken("program", program, "a name, a path, a text or a function")
     if settings:
         raise Error("settings of a Python function", "none: give them to the function itself")
     name = getattr(program, "__name__", "program").strip("<>").replace("_", "-")
     builder = Builder(name, length)
     outputs = program(builder)
-    task = task.name if isinstance(task, Task) else task
     return Program(builder._finish(outputs, task or ""), **options)
+
+
+def _model_of(model):
+    return instance_of("model", model, Model, "a posattn.Model")
 
 
 def program_of(model):
     """The program that a compiled model carries."""
-    notes = model.notes
+    notes = _model_of(model).notes
     if "program" not in notes:
         raise Error("a model that carries no program", "one that was compiled from a text")
     settings = dict(part.split("=") for part in notes.get("set", "").split(",") if part)

@@ -4,20 +4,22 @@ import keyword
 import os
 
 from . import _posattn
-from .errors import Error
+from .errors import mistaken
 from .tasks import name_of
 
 
 def _text(name, value):
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (str, int, float, os.PathLike)):
-        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
     if hasattr(value, "tolist"):  # NumPy's numbers and arrays
         return _text(name, value.tolist())
     if isinstance(value, (list, tuple, range)):
         return ",".join(_text(name, item) for item in value)
-    raise Error(f"{name} = {value!r}", "a number, a text, True or False, or a list of them")
+    raise mistaken(name, value, "a number, a text, True or False, or a list of them")
 
 
 def given(**settings):

@@ -1,16 +1,20 @@
 """Tasks: the built-in ones, and your own."""
 
 from . import _posattn
-
+from .arguments import function_of, instance_of
+from .errors import mistaken
 
 _defined = {}  # what the library has: name -> functions
 
 
 def name_of(task):
-    """The name under which the library finds a task; of a `Task`, with its own functions: another
-    one may have had the name since, and an unpickled one was never there."""
-    if not isinstance(task, Task):
+    """The name under which the library finds a task, however it was given; None stays. Of a `Task`,
+    with its own functions: another one may have had the name since, and an unpickled one was never
+    there."""
+    if task is None or isinstance(task, str):
         return task
+    if not isinstance(task, Task):
+        raise mistaken("task", task, "a task's name, or a posattn.Task")
     functions = (task.description, task.solve, task.draw)
     if _defined.get(task.name) != functions:
         _posattn.define_task(task.name, *functions)
@@ -34,11 +38,12 @@ class Task:
     """
 
     def __init__(self, name, solve, draw=None, description=""):
-        for function, what in ((solve, "solve"), (draw, "draw")):
-            if not callable(function) and (function is not None or what == "solve"):
-                raise TypeError(f"{what} is {function!r}, expected a function")
-        self.name, self.solve, self.draw = str(name), solve, draw
-        self.description = description or "written in Python"
+        if solve is None:
+            raise mistaken("solve", solve, "a function")
+        self.solve, self.draw = function_of("solve", solve), function_of("draw", draw)
+        self.name = name
+        self.description = instance_of("description", description, str, "a text") or \
+            "written in Python"
         name_of(self)
 
     def __repr__(self):

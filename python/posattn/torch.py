@@ -6,11 +6,14 @@
 [[1.0, 1.0, 3.0, 4.0]]
 """
 
+import collections.abc
+
 import numpy
 import torch
 
+from .arguments import instance_of
 from .errors import Error
-from .model import from_arrays
+from .model import Model, from_arrays
 from .transformer import Spec, Transformer
 
 
@@ -20,6 +23,7 @@ class Module(Transformer):
     model of posattn with what they have become."""
 
     def __init__(self, model):
+        instance_of("model", model, Model, "a posattn.Model")
         super().__init__(Spec(**model.spec))
         self._model = model.copy()
         state = {name: torch.from_numpy(values.copy()) for name, values in model.parameters.items()}
@@ -29,6 +33,9 @@ class Module(Transformer):
         """As `posattn.Model` takes samples: [nodes], [samples, nodes], and with the columns of a
         node as a last axis."""
         columns, outputs = self.spec.data_columns, self.spec.output_columns
+        for name, part in (("x", x), ("tokens", tokens)):
+            if part is not None:
+                instance_of(name, part, torch.Tensor, "a tensor")
         what, given = ("tokens", tokens) if x is None else ("x", x)
         if given is None:
             raise Error("no input", "x, or tokens for a model that has them")
@@ -76,6 +83,7 @@ def from_state_dict(state, *, architecture=None, task=None, length=None, heads=N
     module's `state_dict()`. What the shapes leave open (the task, how many heads, RoPE), the
     keywords say."""
     arrays = {}
+    instance_of("state", state, collections.abc.Mapping, "a state dict: {name: tensor}")
     for name, values in state.items():
         if name.endswith(".attn.routes"):
             raise Error("the state dict of a compiled network", "one of a model that was trained",

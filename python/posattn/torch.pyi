@@ -1,9 +1,9 @@
 # Types of posattn.torch; tests/python/types_test.py checks them against it.
-from typing import Mapping, Optional
+from typing import Mapping, Optional, Union
 
 import torch
 
-from . import Model
+from . import Model, Task
 
 class Module(torch.nn.Module):
     def __init__(self, model: Model) -> None: ...
@@ -11,4 +11,4 @@ class Module(torch.nn.Module):
     def attention(self, x: torch.Tensor, tokens: Optional[torch.Tensor] = None) -> torch.Tensor: ...
     def to_model(self) -> Model: ...
 
-def from_state_dict(state: Mapping[str, torch.Tensor], *, architecture: Optional[str] = None, task: Optional[str] = None, length: Optional[int] = None, heads: Optional[int] = None) -> Model: ...
+def from_state_dict(state: Mapping[str, torch.Tensor], *, architecture: Optional[str] = None, task: Union[str, Task, None] = None, length: Optional[int] = None, heads: Optional[int] = None) -> Model: ...

@@ -1,5 +1,7 @@
 """Fleets of runs."""
 
+import html
+import itertools
 import json
 import numbers
 import os
@@ -12,11 +14,12 @@ import weakref
 import numpy
 
 from . import _posattn
+from .arguments import function_of, instance_of, path_of, several, threads_of
 from .background import interruptible
 from .drawing import plot
-from .errors import Error, Interrupted
+from .errors import Error, Interrupted, mistaken
 from .model import load
-from .progress import EpochBar
+from .progress import FleetProgress, counted
 from .settings import given
 
 
@@ -24,7 +27,7 @@ class Run:
     """One run of a fleet: one architecture and seed, in its folder."""
 
     def __init__(self, folder, keep=None):
-        self.folder = pathlib.Path(folder)
+        self.folder = _folder_of(folder)
         self._keep = keep  # what removes a temporary folder when nobody needs it any more
         self._history = None
         facts = _posattn.manifest(self.folder / "manifest.json")
@@ -49,6 +52,9 @@ class Run:
     def tests(self, metric="mse", axis="c", epoch=None):
         """(x, values): what the run gave in tests along an axis, after an epoch (else the last)."""
         rows = self._read()["tests"]
+        instance_of("metric", metric, str, "a name")
+        instance_of("axis", axis, str, "a name")
+        instance_of("epoch", epoch, (int, numpy.integer, type(None)), "a whole number")
         chosen = numpy.array([kind == (axis, metric)
                               for kind in zip(rows["axis"], rows["metric"])], dtype=bool)
         if not chosen.any():
@@ -94,7 +100,7 @@ class Fleet:
     """
 
     def __init__(self, folder, names=None, keep=None):
-        self.folder = pathlib.Path(folder)
+        self.folder = _folder_of(folder)
         if names is None:
             there = {path.parent.name for path in self.folder.glob("*/manifest.json")}
             listed = [name for name in _listed_runs(self.folder) if name in there]
@@ -129,7 +135,7 @@ class Fleet:
 
     def save(self, folder):
         """Copies the runs to a folder of your own."""
-        target = pathlib.Path(folder)
+        target = _folder_of(folder)
         if target.resolve() == self.folder.resolve():
             return self
         listed = {}
@@ -142,7 +148,28 @@ class Fleet:
 
     def __repr__(self):
         lines = "".join(f"\n  {run!r}" for run in self.runs)
-        return f"<fleet of {len(self)} runs in {self.folder}{lines}>"
+        return f"<fleet of {counted(len(self), 'run')} in {self.folder}{lines}>"
+
+    def _repr_html_(self):
+        """A table of the runs, for a notebook."""
+        most = 20
+        rows = [("architecture", "seed", "status", "epoch", "loss", "validation loss")]
+        for run in self.runs[:most]:
+            losses = [run.history[name] for name in ("train_loss", "validation_loss")] \
+                if run.folder.exists() else []
+            rows.append((run.architecture, run.seed, run.status, run.epoch,
+                         *(_last_number(values) for values in losses)))
+        lines = ["".join(f"<td>{html.escape(str(part))}</td>" for part in row) for row in rows]
+        lines[0] = lines[0].replace("td>", "th>")
+        if len(self) > most:
+            lines.append(f'<td colspan="{len(rows[0])}">and {len(self) - most} more</td>')
+        return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def _last_number(values):
+    """The last that was measured."""
+    measured = values[numpy.isfinite(values)]
+    return f"{measured[-1]:.3g}" if len(measured) else ""
 
 
 def _natural(name):
@@ -180,11 +207,33 @@ def _listed_runs(folder):
         return {}
 
 
+_MOST_SEEDS = 10_000  # as in a list of the program
+
+
+def _seeds_of(seeds):
+    if isinstance(seeds, numbers.Integral):
+        return [seeds]
+    expected = "a whole number, or a list of them"
+    if isinstance(seeds, str):
+        raise mistaken("seeds", seeds, expected)
+    try:
+        found = list(itertools.islice(seeds, _MOST_SEEDS + 1))
+    except TypeError:
+        raise mistaken("seeds", seeds, expected) from None
+    if len(found) > _MOST_SEEDS:
+        raise Error("too many seeds", f"at most {_MOST_SEEDS}", code=2)
+    return found
+
+
+def _folder_of(folder):
+    return pathlib.Path(os.fsdecode(path_of("folder", folder)))
+
+
 def load_fleet(folder):
     """The runs in a folder, those of the program too."""
     fleet = Fleet(folder)
     if not fleet.runs:
-        raise Error(f"no runs in '{os.fspath(folder)}'", "a folder with folders of runs")
+        raise Error(f"no runs in '{fleet.folder}'", "a folder with folders of runs")
     return fleet
 
 
@@ -196,22 +245,25 @@ def train(task="cumulative-sum", architecture="positional", seeds=None, *, devic
     them), with _ for -. Runs go to `out`; without it to a folder that lives as long as the fleet.
     `callback(progress)` gets a dict after every epoch of every run; what it raises stops the fleet,
     as Ctrl-C does, with a checkpoint of every run that has begun; `resume` goes on with all. `progress`
-    forces or forbids the bar, which needs tqdm. A run that diverges or fails has that status, the
-    others go on; an error is raised where all fail.
+    forces or forbids that steps and losses are shown on standard error: without it they are shown in
+    a terminal and in a notebook. A run that diverges or fails has that status, the others go on; an
+    error is raised where all fail. `from_=FILE` starts with the weights of a model.
     """
-    architectures = [architecture] if isinstance(architecture, str) else list(architecture)
+    architectures = several("architecture", architecture, "a name, or a list of them")
     if seeds is None:
         seeds = settings.pop("seed", 0)
     elif "seed" in settings:
         raise Error("seed and seeds", "one of them")
-    seeds = [seeds] if isinstance(seeds, numbers.Integral) else list(seeds)
+    seeds = _seeds_of(seeds)
     if not architectures or not seeds:
         raise Error("no architecture or no seed", "at least one of each")
     runs = [given(task=task, architecture=name, seed=seed, device=device, **settings)
             for name in architectures for seed in seeds]
+    function_of("callback", callback)
+    instance_of("resume", resume, int, "True or False")
     if out is None and resume:
         raise Error("resume without a folder", "out=FOLDER")
-    folder = tempfile.mkdtemp(prefix="posattn-") if out is None else out
+    folder = tempfile.mkdtemp(prefix="posattn-") if out is None else path_of("out", out)
     keep = _Temporary(folder) if out is None else None
     return _train(runs, folder, resume, threads, callback, progress, keep)
 
@@ -219,7 +271,9 @@ def train(task="cumulative-sum", architecture="positional", seeds=None, *, devic
 def resume(folder, *, epochs=None, threads=0, callback=None, progress=None):
     """Goes on with the runs of a folder from their checkpoints, also to more epochs. A task of your
     own must be defined again first."""
-    listed = _listed_runs(folder)
+    function_of("callback", callback)
+    instance_of("epochs", epochs, (int, numpy.integer, type(None)), "a whole number")
+    listed = _listed_runs(_folder_of(folder))
     begun = {run.folder.name: _settings_of(run) for run in Fleet(folder)}
     if not listed and not begun:
         load_fleet(folder)  # says that there are none
@@ -253,7 +307,7 @@ def _remove(folder, process):
 
 def _train(runs, folder, resume, threads, callback, progress, keep):
     stop = _posattn.StopFlag()
-    bar = EpochBar(len(runs), progress)
+    bar = FleetProgress(len(runs), progress)
     epochs = {}  # of each run, as last reported
     raised = []  # by the callback
 
@@ -268,7 +322,7 @@ def _train(runs, folder, resume, threads, callback, progress, keep):
             return
         if not epochs:  # the settings are in order: training has begun
             list_runs()
-        bar.update(what)
+        bar.report(what)
         before = epochs.setdefault(what["run"], what["epoch"])
         if callback is None or what["epoch"] == before:
             return
@@ -280,7 +334,7 @@ def _train(runs, folder, resume, threads, callback, progress, keep):
             raise
 
     def work(report):
-        return _posattn.train(runs, folder, resume, threads or os.cpu_count() or 1, stop, report)
+        return _posattn.train(runs, folder, resume, threads_of(threads), stop, report)
 
     try:
         outcomes = interruptible(work, stop, handle)

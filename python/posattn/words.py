@@ -3,7 +3,8 @@
 import numbers
 
 from . import _posattn
-from .errors import Error
+from .arguments import numbers_of
+from .errors import Error, shown
 
 
 class Term:
@@ -37,7 +38,7 @@ class Term:
     def __mul__(self, factor):
         number = _number(factor)
         if number is None:
-            what = "two words" if isinstance(factor, Term) else f"a word and {factor!r}"
+            what = "two words" if isinstance(factor, Term) else f"a word and {shown(factor)}"
             raise Error(f"a product of {what}", "a word times a constant")
         return Term(self._term().scale(number))
 
@@ -46,7 +47,7 @@ class Term:
     def __truediv__(self, divisor):
         number = _number(divisor)
         if not number:
-            raise Error(f"a word divided by {divisor!r}", "a word divided by a constant")
+            raise Error(f"a word divided by {shown(divisor)}", "a word divided by a constant")
         return Term(self._term().scale(1.0 / number))
 
     def __abs__(self):
@@ -89,7 +90,7 @@ def _term(value):
         return value._term()
     number = _number(value)
     if number is None:
-        raise Error(f"{value!r} in a program", "a word or a number")
+        raise Error(f"{shown(value)} in a program", "a word or a number")
     return _posattn.Term(number)
 
 
@@ -149,7 +150,7 @@ class Builder:
     def word(self, name, initial=(), type=None):
         """A word with first values by processor (none: zero). Without a type it has the type of
         what it is set to."""
-        values = [float(value) for value in initial]
+        values = numbers_of("initial", initial)
         return Word(self, self._compiled.word(name, type, values), name)
 
     def _name(self, name, source):
@@ -160,7 +161,8 @@ class Builder:
 
     def _check(self, word):
         if not isinstance(word, Word) or word._builder is not self:
-            raise Error(f"{word!r}", "a word of this program")
+            raise Error(repr(word) if isinstance(word, Word) else shown(word),
+                        "a word of this program")
 
     def _receive(self, source, place, name):
         name = self._name(name, source)

@@ -1,10 +1,12 @@
-// Computing with a model: answers (Inference), losses and gradients (Network).
+// Computing with a model: answers (Inference), losses and gradients (Network). A Watch ends a long
+// call of any kind.
 //   posattn::Inference inference(model);
 //   std::vector<float> y = inference.run({.inputs = x, .samples = 1, .real_nodes = 8});
 // One of the installed headers (docs/architecture.md, "The interface"). What they include comes
 // along, and may change; what they name is meant to stay.
 #pragma once
 
+#include "posattn/base/watch.h"
 #include "posattn/model/check_batch.h"
 #include "posattn/model/inference.h"
 #include "posattn/model/network.h"

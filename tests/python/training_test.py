@@ -1,5 +1,7 @@
 """Fleets in Python: histories, callbacks, interruption, resuming, tasks written in Python."""
 
+import contextlib
+import io
 import os
 import pathlib
 import pickle
@@ -17,6 +19,7 @@ import unittest.mock
 import numpy
 
 import posattn
+import posattn.progress
 
 TINY = dict(length=3, samples=64, validation_samples=16, test_samples=16, batch=16, width=8,
             mlp_width=8, test_scales="1,2", validate_every=2, threads=2)
@@ -24,6 +27,11 @@ TINY = dict(length=3, samples=64, validation_samples=16, test_samples=16, batch=
 
 def tiny(**changes):
     return posattn.train(**{"task": "cumulative-sum", "epochs": 4, **TINY, **changes})
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 class Fleets(unittest.TestCase):
@@ -94,8 +102,8 @@ class Fleets(unittest.TestCase):
             def __init__(self, **_):
                 bars.append(self)
 
-            def set_postfix(self, **_):
-                pass
+            def set_postfix_str(self, note, refresh):
+                self.note = note
 
             def update(self, _):
                 pass
@@ -108,7 +116,44 @@ class Fleets(unittest.TestCase):
         with unittest.mock.patch.dict(sys.modules, {"tqdm": tqdm, "tqdm.auto": tqdm}):
             tiny(seeds=range(2), progress=True)
             tiny(progress=False)
-        self.assertEqual([(bar.n, bar.total, bar.closed) for bar in bars], [(8, 8, True)])
+        self.assertEqual([(bar.n, bar.total, bar.closed) for bar in bars], [(32, 32, True)])
+        self.assertRegex(bars[0].note, r"^loss [\d.e-]+$")
+
+    def test_progress_without_tqdm_is_lines_of_text(self):
+        with unittest.mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                tiny(architecture=["positional", "standard"], progress=True)
+            self.assertRegex(said.getvalue(), r"2 runs  32/32 steps  loss [\d.e-]+ \(positional\), "
+                                              r"[\d.e-]+ \(standard\)(  [\d.]+ steps/s)?\n$")
+            for quiet in (None, False):
+                with contextlib.redirect_stderr(io.StringIO()) as said:
+                    tiny(progress=quiet)
+                self.assertEqual(said.getvalue(), "")
+            with contextlib.redirect_stderr(Terminal()) as said:
+                tiny()
+            self.assertRegex(said.getvalue(), r"\r1 run  16/16 steps[^\r]*\n$")
+
+    def test_a_line_every_few_seconds(self):
+        now = 0.0
+        with unittest.mock.patch.object(posattn.progress.time, "monotonic", lambda: now):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                line = posattn.progress.Line("work")
+                for second in range(13):
+                    now = float(second)
+                    line.update(100 * second, 10000, "")
+                line.close()
+        self.assertEqual(said.getvalue().splitlines(),
+                         ["work  500/10000 steps  100 steps/s  1 min 35 s left",
+                          "work  1000/10000 steps  100 steps/s  1 min 30 s left",
+                          "work  1200/10000 steps  100 steps/s  1 min 28 s left"])
+
+    def test_a_notebook_shows_a_table(self):
+        fleet = tiny(seeds=range(2))
+        self.assertIn("<fleet of 2 runs in", repr(fleet))
+        self.assertIn("<fleet of 1 run in", repr(tiny()))
+        table = fleet._repr_html_()
+        self.assertEqual((table.count("<tr>"), table.count("<th>"), table.count("<td>")), (3, 6, 12))
+        self.assertIn(f"<td>{fleet[1].history['train_loss'][-1]:.3g}</td>", table)
 
     def test_what_a_callback_raises_ends_the_fleet_with_a_checkpoint(self):
         def callback(progress):

@@ -215,11 +215,13 @@ void RoutedNetwork<T>::run(const T* inputs, int64_t samples, T* outputs, int thr
                     outputs + first * out, workspace);
   };
   if (share_nodes) {
-    for (int64_t t = 0; t < tiles; ++t) run_one(t, work[0]);
+    for (int64_t t = 0; t < tiles; ++t) {
+      Watch::look();
+      run_one(t, work[0]);
+    }
     return;
   }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t t = 0; t < tiles; ++t) run_one(t, work[thread_index()]);
+  parallel_for(tiles, threads, [&](int64_t t) { run_one(t, work[thread_index()]); });
 }
 
 template <class T>

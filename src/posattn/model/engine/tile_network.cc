@@ -251,6 +251,7 @@ double TileNetwork::gradient(const Parameters<float>& parameters, const Batch& b
     std::memset(sums, 0, gradient_size_ * sizeof(float));
     Workspace& work = workspace();
     for (int64_t t = tiles * g / groups; t < tiles * (g + 1) / groups; ++t) {
+      Watch::look();
       const int64_t first = t * tile_;
       const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
       losses[g] += run_tile(batch, first, samples, mask, work, sums);

@@ -57,6 +57,7 @@ class PlanEngine : public NetworkEngine {
       std::ranges::fill(sums, 0.0f);
       PlanTape<float>& tape = tapes_[thread_index()];
       for (int64_t t = count * g / groups; t < count * (g + 1) / groups; ++t) {
+        Watch::look();
         const auto [first, samples] = tile(batch, t);
         network_.forward(batch, first, samples, tape);
         losses[g] += network_.backward(batch, first, samples, mask, scale, tape, sums);

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "posattn/base/error.h"
+#include "posattn/base/parallel.h"
 #include "posattn/base/random.h"
 #include "posattn/programs/checking/compiled_weights.h"
 #include "posattn/programs/checking/counter_example.h"
@@ -169,15 +170,14 @@ class Verifier {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     all.seconds += seconds.count();
     std::vector<Judgement> judgements(samples);
-    std::vector<std::exception_ptr> problems(samples);  // must not leave a parallel region
-#pragma omp parallel for num_threads(request_.threads) schedule(static)
-    for (int64_t s = 0; s < samples; ++s) {
+    std::vector<std::exception_ptr> problems(samples);  // kept, so that the first one is thrown
+    parallel_for(samples, request_.threads, [&](int64_t s) {
       try {
         judgements[s] = network_.judge(&inputs[s * in], &outputs[s * out]);
-      } catch (...) {
+      } catch (const Error&) {
         problems[s] = std::current_exception();
       }
-    }
+    });
     for (int64_t s = 0; s < samples; ++s) {  // in order: the same sums for any threads
       if (problems[s]) std::rethrow_exception(problems[s]);
       add(&inputs[s * in], &outputs[s * out], judgements[s], hard, all);

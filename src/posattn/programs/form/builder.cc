@@ -7,6 +7,7 @@
 #include <set>
 
 #include "posattn/base/error.h"
+#include "posattn/base/watch.h"
 #include "posattn/programs/form/simplify.h"
 
 namespace posattn {
@@ -403,6 +404,7 @@ void ProgramBuilder::end_round_if_changed(const std::vector<Variable>& words) {
 }
 
 void ProgramBuilder::close_round() {
+  Watch::look();
   std::map<const Expression*, int> known;
   const auto flatten = [&](const auto& self, const Value& value) -> int {
     const auto found = known.find(value.get());

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "posattn/base/error.h"
+#include "posattn/base/watch.h"
 #include "posattn/programs/form/local_step.h"
 
 namespace posattn {
@@ -245,7 +246,10 @@ std::vector<T> run_static(const StaticProgram& program, std::span<const T> input
   Machine<T> machine(program);
   for (int64_t s = 0; s < samples; ++s) {
     machine.start(inputs.data() + s * n * static_cast<int64_t>(program.inputs.size()));
-    for (const Round& round : program.rounds) machine.step(round);
+    for (const Round& round : program.rounds) {
+      Watch::look();
+      machine.step(round);
+    }
     for (int64_t i = 0; i < n; ++i) {
       for (const int w : program.outputs) {
         outputs.push_back(machine.state()[i * program.words.size() + w]);

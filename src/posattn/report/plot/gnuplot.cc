@@ -69,8 +69,9 @@ int run_and_wait(const ScratchFolder& folder) {
   const int problem = posix_spawnp(&child, "gnuplot", &files, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&files);
   if (problem != 0) {
-    throw Error(ExitCode::failed, "cannot run gnuplot, which draws the figures",
-                std::strerror(problem), "install it: sudo apt-get install gnuplot-nox");
+    const std::string why = problem == ENOENT ? "" : fmt::format(": {}", std::strerror(problem));
+    throw Error(ExitCode::failed, "cannot run gnuplot, which draws the figures" + why,
+                "gnuplot installed, and on the PATH", "sudo apt-get install gnuplot-nox");
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
