@@ -33,7 +33,7 @@ void write_result(const std::string& path, std::string_view text) {
   if (is_standard_output(path)) {
     write_output_bytes(text);
   } else {
-    write_file(path, text);
+    write_output_file(path, std::as_bytes(std::span(text)));
   }
 }
 
