@@ -40,10 +40,10 @@ std::optional<std::string> certificate(const std::filesystem::path& run, double 
                                        const std::shared_ptr<StopFlag>& stop,
                                        const py::function& report) {
   constexpr int64_t most = 100'000'000;
-  if (!(delta > 0 && delta < 1) || !(clip > 0 && clip <= 1e6) || steps < 0 || steps > most ||
+  if (!(delta > 0 && delta < 1) || !(clip >= 1e-6 && clip <= 1e6) || steps < 0 || steps > most ||
       draws < 1 || draws > most) {
     throw Error(ExitCode::usage, "delta, clip, steps or draws out of range",
-                "0 < delta < 1, 0 < clip <= 1e6, steps from 0 and draws from 1 to 1e8");
+                "0 < delta < 1, 1e-6 <= clip <= 1e6, steps from 0 and draws from 1 to 1e8");
   }
   const bounds::CertifiedRun certified{run.string(), *settings_of(run),
                                        load_model(run / "model.safetensors")};

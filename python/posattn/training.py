@@ -7,6 +7,7 @@ import numbers
 import os
 import pathlib
 import re
+import secrets
 import shutil
 import tempfile
 import weakref
@@ -192,7 +193,7 @@ def _list_runs(folder, runs):
     listed = _listed_runs(folder)
     for name, settings in runs.items():
         listed[name] = [list(pair) for pair in settings]
-    unfinished = folder / f".{_LIST}.{os.getpid()}"
+    unfinished = folder / f".{_LIST}.{secrets.token_hex(8)}"
     unfinished.write_text(json.dumps({"runs": listed}, indent=1) + "\n")
     unfinished.replace(folder / _LIST)
 

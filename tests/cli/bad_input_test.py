@@ -169,7 +169,7 @@ class Usage(CliCase):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_no_escape_sequence_reaches_the_terminal(self):
-        errors = self.run_error(2, "train", "--task", "\x1b[2Jsort\x7f", message=r"\x1b[2Jsort\x7f")
+        errors = self.run_error(2, "train", "--task", "\x1b[2Jsort\x7f", message=r"\x1b[2Jsort\u007f")
         self.assertNotIn("\x1b", errors)
 
 

@@ -86,7 +86,7 @@ class Certify(CliCase):
     def test_refusals(self):
         run = trained_runs() / "positional-seed0"
         for flags, expected in [(("--delta", 0), "--delta 0"), (("--delta", 1), "below 1"),
-                                (("--clip", -1), "above 0"), (("--samples", 0), "at least 1"),
+                                (("--clip", -1), "1e-6 to 1e6"), (("--samples", 0), "at least 1"),
                                 (("--steps", -1), "--steps -1"), (("--draws", 0), "--draws 0")]:
             self.run_error(2, "certify", run, *flags, message=expected)
         self.run_error(3, "certify", run, "--samples", 30000, message=["not 30000", "own m"])

@@ -70,6 +70,10 @@ class Written(CliCase):
         self.run_error(4, "predict", run, "--input", "long.txt", message=["long.txt:2: 1001 tokens"])
         (self.folder / "other.txt").write_bytes(b"Cat\xff\n")
         self.run_error(4, "predict", run, "--input", "other.txt", message=["other.txt:1", "byte 4", "UTF-8"])
+        for flags in [[], ["--json"]]:  # a prompt that a terminal would act upon
+            answers = self.run_ok("predict", run, *flags, stdin="\x1b[2J\u009b".encode() + b"\n")
+            self.assertNotIn("\x1b", answers)
+            self.assertNotIn("\u009b", answers)
         self.run_error(4, "predict", run, "--json", stdin=b"", message=["standard input: no text", "one prompt per line"])
         for flags in [["--format", "csv"], ["--format", "npy"], ["-o", "y.csv"], ["-o", "y.npy"], ["--scores"]]:
             self.run_error(2, "predict", run, *flags, stdin=PROMPT.encode(),

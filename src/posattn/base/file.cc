@@ -7,16 +7,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <random>
 #include <system_error>
 #include <utility>
 
 #include "posattn/base/error.h"
+#include "posattn/base/memory.h"
 
 namespace posattn {
 namespace {
+
+constexpr uint64_t largest_stream = uint64_t{1} << 30;  // a pipe does not say how long it is
 
 std::string reason(int number) { return std::generic_category().message(number); }
 
@@ -37,6 +40,8 @@ std::string write_hint(int number) {
       return "a part of the path is a file, not a folder";
     case EISDIR:
       return "it is a folder: give the name of a file";
+    case ELOOP:
+      return "it is a symbolic link: remove it";
     default:
       return "";
   }
@@ -48,9 +53,14 @@ Error write_error(const std::filesystem::path& path, int number) {
                write_hint(number));
 }
 
-Error read_error(const std::filesystem::path& path, int number) {
-  return Error(ExitCode::data, fmt::format("cannot read '{}': {}", path.string(), reason(number)),
-               "", number == ENOENT ? "check the path" : "");
+Error read_error(const std::string& name, int number) {
+  return Error(ExitCode::data, fmt::format("cannot read {}: {}", name, reason(number)), "",
+               number == ENOENT ? "check the path" : "");
+}
+
+Error no_file(const char* verb, const std::filesystem::path& path, ExitCode code) {
+  return Error(code, fmt::format("cannot {} '{}': it is a pipe or a device", verb, path.string()),
+               "a regular file");
 }
 
 // A file descriptor that is closed at the end of its scope.
@@ -73,6 +83,9 @@ class Descriptor {
 };
 
 bool write_all(int descriptor, std::span<const std::byte> bytes) {
+  // At the file-size limit the system kills the process unless the signal is ignored; then write
+  // fails with EFBIG, which can be reported.
+  [[maybe_unused]] static const auto previous = std::signal(SIGXFSZ, SIG_IGN);
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -96,14 +109,54 @@ void write_directly(const std::filesystem::path& path, std::span<const std::byte
   }
 }
 
+// Random, for a process may be killed and another have its number. A name has at most 255 bytes.
+std::filesystem::path partial_name(const std::filesystem::path& path) {
+  std::random_device device;
+  const uint64_t number = uint64_t{device()} << 32 | device();
+  return path.parent_path() /
+         fmt::format("{}.{:016x}.partial", path.filename().string().substr(0, 230), number);
+}
+
+// Whoever could not read the old file cannot read the new one, while it is written or later.
+bool take_permissions(int descriptor, const struct stat& old) {
+  mode_t mode = old.st_mode & 0777;
+  // Another group must not have what was given to the old one.
+  if (::fchown(descriptor, old.st_uid, old.st_gid) != 0 &&
+      ::fchown(descriptor, static_cast<uid_t>(-1), old.st_gid) != 0) {
+    mode &= ~static_cast<mode_t>(S_IRWXG);
+  }
+  return ::fchmod(descriptor, mode) == 0;
+}
+
+// Throws where `old`, which is at `path`, must not be replaced.
+void check_replaceable(const std::filesystem::path& path, const struct stat& old) {
+  if (S_ISDIR(old.st_mode)) throw write_error(path, EISDIR);
+  if (!S_ISREG(old.st_mode)) throw no_file("write", path, ExitCode::failed);
+  // Root may write to anything, but a file that nobody may write to is meant to stay.
+  const bool anybody = (old.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0;
+  if (anybody && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0) return;
+  throw Error(ExitCode::failed,
+              fmt::format("cannot replace '{}': it is write-protected", path.string()), "",
+              "choose another name, or make it writable (chmod u+w)");
+}
+
+// `path` itself is replaced, be it a link.
 void write_and_rename(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  static std::atomic<unsigned> counter = 0;  // threads may write the same path
-  const std::filesystem::path temporary =
-      fmt::format("{}.{}-{}.partial", path.string(), ::getpid(), counter++);
-  Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (descriptor.get() < 0) throw write_error(path, errno);
-  if (!write_all(descriptor.get(), bytes) || ::fsync(descriptor.get()) != 0 ||
-      !descriptor.close() || ::rename(temporary.c_str(), path.c_str()) != 0) {
+  struct stat old = {};
+  const bool replaces = ::lstat(path.c_str(), &old) == 0 && !S_ISLNK(old.st_mode);
+  if (replaces) check_replaceable(path, old);
+  std::filesystem::path temporary;
+  int opened = -1;
+  do {
+    temporary = partial_name(path);
+    opened = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                    replaces ? S_IRUSR | S_IWUSR : 0666);
+  } while (opened < 0 && errno == EEXIST);
+  Descriptor descriptor(opened);
+  if (opened < 0) throw write_error(path, errno);
+  if ((replaces && !take_permissions(opened, old)) || !write_all(opened, bytes) ||
+      ::fsync(opened) != 0 || !descriptor.close() ||
+      ::rename(temporary.c_str(), path.c_str()) != 0) {
     const int number = errno;
     ::unlink(temporary.c_str());
     throw write_error(path, number);
@@ -112,22 +165,51 @@ void write_and_rename(const std::filesystem::path& path, std::span<const std::by
   if (!synchronise_folder(folder.empty() ? "." : folder)) throw write_error(path, errno);
 }
 
+// Where the links that `path` names lead, whether or not there is a file.
+std::filesystem::path behind_links(std::filesystem::path path) {
+  constexpr int most_links = 40;  // as in the system
+  std::error_code none;
+  for (int links = 0; std::filesystem::is_symlink(path, none); ++links) {
+    if (links == most_links) throw write_error(path, ELOOP);
+    path = path.parent_path() / std::filesystem::read_symlink(path, none);
+  }
+  return path;
+}
+
+enum class Source { file, stream };
+
+// Does not wait for somebody to write into a pipe where a file is wanted.
+Descriptor open_source(const std::filesystem::path& path, Source source) {
+  if (source == Source::file) {
+    return Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  }
+  return Descriptor(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
 // Reads to the end into anything with resize and data; the size known beforehand is only a guide,
 // for a file may grow and a pipe has none.
 template <class Bytes>
-Bytes read_whole(const std::filesystem::path& path, uint64_t limit) {
-  const auto too_large = [&](uint64_t size) {
-    return Error(ExitCode::data, fmt::format("'{}' is too large ({} bytes)", path.string(), size),
-                 fmt::format("at most {} bytes", limit));
-  };
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Bytes read_whole(const std::filesystem::path& path, uint64_t limit, Source source) {
+  const std::string name = source == Source::stream && path == "-"
+                               ? "standard input"
+                               : fmt::format("'{}'", path.string());
+  const Descriptor descriptor = open_source(path, source);
   struct stat status = {};
   if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) {
-    throw read_error(path, errno);
+    throw read_error(name, errno);
   }
-  if (S_ISDIR(status.st_mode)) throw read_error(path, EISDIR);
-  const uint64_t guess = S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
-  if (guess > limit) throw too_large(guess);
+  if (S_ISDIR(status.st_mode)) throw read_error(name, EISDIR);
+  const bool regular = S_ISREG(status.st_mode);
+  if (!regular && source == Source::file) throw no_file("read", path, ExitCode::data);
+  if (!regular) limit = std::min(limit, largest_stream);
+  const auto too_large = [&](const std::string& size) {
+    return Error(ExitCode::data, fmt::format("{} is too large ({} bytes)", name, size),
+                 fmt::format("at most {} bytes{}", limit, regular ? "" : " from a pipe"));
+  };
+  const uint64_t guess = regular ? static_cast<uint64_t>(status.st_size) : 0;
+  if (guess > limit) throw too_large(std::to_string(guess));
+  require_memory(guess, name);
 
   Bytes bytes;
   bytes.resize(guess + 1);  // one more, so that the end of the file shows without growing
@@ -135,10 +217,10 @@ Bytes read_whole(const std::filesystem::path& path, uint64_t limit) {
   for (;;) {
     const ssize_t count = ::read(descriptor.get(), bytes.data() + size, bytes.size() - size);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw read_error(path, errno);
+    if (count < 0) throw read_error(name, errno);
     if (count == 0) break;
     size += static_cast<uint64_t>(count);
-    if (size > limit) throw too_large(size);
+    if (size > limit) throw too_large(fmt::format("more than {}", limit));
     if (size == bytes.size()) bytes.resize(std::max<uint64_t>(4096, 2 * size));
   }
   bytes.resize(size);
@@ -148,30 +230,32 @@ Bytes read_whole(const std::filesystem::path& path, uint64_t limit) {
 }  // namespace
 
 std::vector<std::byte> read_file(const std::filesystem::path& path, uint64_t limit) {
-  return read_whole<std::vector<std::byte>>(path, limit);
+  return read_whole<std::vector<std::byte>>(path, limit, Source::file);
 }
 
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit) {
-  return read_whole<std::string>(path, limit);
+  return read_whole<std::string>(path, limit, Source::file);
+}
+
+std::string read_input_file(const std::filesystem::path& path, uint64_t limit) {
+  return read_whole<std::string>(path, limit, Source::stream);
 }
 
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  // At the file-size limit the system kills the process unless the signal is ignored; then write
-  // fails with EFBIG, which can be reported.
-  [[maybe_unused]] static const auto previous = std::signal(SIGXFSZ, SIG_IGN);
-  struct stat status = {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) throw write_error(path, EISDIR);
-  if (exists && !S_ISREG(status.st_mode)) return write_directly(path, bytes);
-  std::error_code error;
-  // Replace the file behind a link (/dev/stdout into a file), not the link.
-  const std::filesystem::path target =
-      exists ? std::filesystem::canonical(path, error) : std::filesystem::path();
-  write_and_rename(target.empty() ? path : target, bytes);
+  write_and_rename(path, bytes);
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text) {
   write_file(path, std::as_bytes(std::span(text)));
+}
+
+void write_output_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  struct stat status = {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    return write_directly(path, bytes);
+  }
+  write_and_rename(behind_links(path), bytes);
 }
 
 void create_folder(const std::filesystem::path& folder) {
@@ -204,7 +288,7 @@ std::filesystem::path absolute_path(const std::filesystem::path& path) {
 
 FolderLock::FolderLock(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "lock";
-  Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (descriptor.get() < 0) throw write_error(path, errno);
   if (::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) throw write_error(path, errno);

@@ -11,16 +11,25 @@
 
 namespace posattn {
 
-// The whole file; Error(data) when it is missing, a folder, unreadable, or above `limit` bytes.
+// The whole file; Error(data) when it is missing, unreadable, above `limit` bytes, or no regular
+// file: a pipe in its place is not waited for.
 std::vector<std::byte> read_file(const std::filesystem::path& path, uint64_t limit);
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
 
-// Writes a temporary file in the same folder, makes it durable, and renames it over `path`: readers
-// see the old file or the new one, never a part, also after a crash. Where `path` is a device or a
-// pipe (/dev/stdout) it is written to directly. On failure nothing is left behind and Error(failed)
-// says why.
+// What a user names as input: also a pipe or a device, of which at most 1 GiB is read, and "-" for
+// standard input.
+std::string read_input_file(const std::filesystem::path& path, uint64_t limit);
+
+// A file of the program's own. Writes a temporary file in the same folder, makes it durable, and
+// renames it over `path`: readers see the old file or the new one, never a part, also after a
+// crash. The old file's permissions stay; one that is write-protected is refused. A symbolic link
+// is replaced, not followed. On failure nothing is left behind and Error(failed) says why.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file(const std::filesystem::path& path, std::string_view text);
+
+// The same for a file that a user names: a symbolic link is followed, and a device or a pipe is
+// written to directly.
+void write_output_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 // False also where the system does not let us know.
 bool path_exists(const std::filesystem::path& path);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "posattn/base/error.h"
+#include "posattn/base/utf8.h"
 
 namespace posattn {
 namespace {
@@ -56,21 +57,22 @@ void parse_list(std::string_view text, std::string_view name, const char* exampl
   }
 }
 
-// Bytes of the character at `at` that a terminal may act upon or that changes the direction of
-// writing; 0 for any other.
-size_t unsafe_bytes(std::string_view text, size_t at) {
-  const auto byte = [&](size_t place) -> int {
-    return place < text.size() ? static_cast<unsigned char>(text[place]) : 0;
+// The code point of one well-formed character.
+uint32_t code_point(std::string_view character) {
+  const auto lead = static_cast<uint8_t>(character[0]);
+  if (character.size() == 1) return lead;
+  uint32_t point = lead & (0xffU >> (character.size() + 1));
+  for (const char c : character.substr(1)) point = point << 6U | (static_cast<uint8_t>(c) & 0x3fU);
+  return point;
+}
+
+// A terminal may act upon it, or it changes the direction of writing.
+bool is_unsafe(uint32_t point) {
+  const auto within = [point](uint32_t first, uint32_t last) {
+    return point >= first && point <= last;
   };
-  const int first = byte(at), second = byte(at + 1), third = byte(at + 2);
-  if (first < 0x20 || first == 0x7f) return 1;
-  if (first == 0xc2 && second < 0xa0) return second < 0x80 ? 1 : 2;  // U+0080 to U+009F
-  if (first == 0xd8 && second == 0x9c) return 2;                     // U+061C
-  if (first != 0xe2) return 0;
-  const bool mark = second == 0x80 && (third == 0x8e || third == 0x8f);     // U+200E, U+200F
-  const bool embedding = second == 0x80 && third >= 0xa8 && third <= 0xae;  // U+2028 to U+202E
-  const bool isolation = second == 0x81 && third >= 0xa6 && third <= 0xa9;  // U+2066 to U+2069
-  return mark || embedding || isolation ? 3 : 0;
+  return point < 0x20 || within(0x7f, 0x9f) || point == 0x061c || within(0x200e, 0x200f) ||
+         within(0x2028, 0x202e) || within(0x2066, 0x2069);
 }
 
 struct WholeNumbers {
@@ -182,21 +184,25 @@ std::vector<int> parse_lengths(std::string_view text, std::string_view name) {
   return {lengths.begin(), lengths.end()};
 }
 
-bool is_plain_line(std::string_view text) {
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (unsafe_bytes(text, at) > 0) return false;
-  }
-  return true;
-}
+bool is_plain_line(std::string_view text) { return printable(text) == text; }
 
-std::string printable(std::string_view text, bool keep_line_breaks) {
+std::string printable(std::string_view text, bool keep_layout) {
   std::string shown;
-  for (size_t at = 0; at < text.size();) {
-    const size_t unsafe = keep_line_breaks && text[at] == '\n' ? 0 : unsafe_bytes(text, at);
-    if (unsafe == 0) shown += text[at++];
-    for (const size_t end = at + unsafe; at < end; ++at) {
-      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at]));
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const size_t size = utf8_size(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(1, size));
+    const uint32_t point = size > 0 ? code_point(character) : 0;
+    if (keep_layout && (point == '\n' || point == '\t')) {
+      shown += character;
+    } else if (size == 0 || point < 0x20) {
+      shown += fmt::format("\\x{:02x}", static_cast<uint8_t>(character[0]));
+    } else if (is_unsafe(point)) {
+      shown += fmt::format("\\u{:04x}", point);
+    } else {
+      shown += character;
     }
+    text.remove_prefix(character.size());
   }
   return shown;
 }

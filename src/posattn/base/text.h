@@ -34,8 +34,10 @@ std::vector<int> parse_lengths(std::string_view text, std::string_view name = "-
 // breaks or marks that change the direction of writing (and so hide what a line says).
 bool is_plain_line(std::string_view text);
 
-// `text` with every such character as the bytes it is made of, "\x1b"; for what comes from files
-// and flags.
-std::string printable(std::string_view text, bool keep_line_breaks = false);
+// `text` with every such character, and what is no UTF-8, as "\x1b" or "\u202e"; for what comes
+// from files and flags. With `keep_layout` line breaks and tabs stay. JSON stays JSON of the same
+// values: it holds no raw characters below U+0020 but its layout, and "\u202e" is its own way to
+// write one.
+std::string printable(std::string_view text, bool keep_layout = false);
 
 }  // namespace posattn

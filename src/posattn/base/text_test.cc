@@ -1,5 +1,6 @@
 #include "posattn/base/text.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -84,10 +85,14 @@ TEST(Text, Seeds) {
 
 TEST(Text, PrintableTextHoldsNothingThatATerminalActsUpon) {
   EXPECT_EQ(printable("c \u2264 3\\x"), "c \u2264 3\\x");
-  EXPECT_EQ(printable("a\x1b[2J\n\x7f"), "a\\x1b[2J\\x0a\\x7f");
-  EXPECT_EQ(printable("a\n\tb", true), "a\n\\x09b");
-  EXPECT_EQ(printable("\u009b1m \u202e."), "\\xc2\\x9b1m \\xe2\\x80\\xae.");
-  EXPECT_EQ(printable("\xc2"), "\\xc2");  // cut off
+  EXPECT_EQ(printable("a\x1b[2J\n\x7f"), "a\\x1b[2J\\x0a\\u007f");
+  EXPECT_EQ(printable("a\n\tb", true), "a\n\tb");
+  EXPECT_EQ(printable("\u009b1m \u202e."), "\\u009b1m \\u202e.");
+  for (const char* broken : {"\xc2", "\x9b", "\xff"}) {
+    EXPECT_EQ(printable(broken), fmt::format("\\x{:02x}", static_cast<uint8_t>(*broken)));
+  }
+  EXPECT_EQ(printable("{\n\t\"a\": \"\u009b\x7f\u00e4\"}", true),  // the same JSON
+            "{\n\t\"a\": \"\\u009b\\u007f\u00e4\"}");
   EXPECT_TRUE(is_plain_line(printable("\xc2\x01\u2066\u061c\r")));
 }
 

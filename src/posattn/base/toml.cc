@@ -65,7 +65,7 @@ std::string read_toml_file(const std::filesystem::path& path) {
                 fmt::format("'{}' is too large ({} bytes)", path.string(), size),
                 fmt::format("at most {} bytes", largest_file));
   }
-  return read_text_file(path, largest_file);
+  return read_input_file(path, largest_file);
 }
 
 toml::table parse_toml(std::string_view text, const std::string& name,

@@ -19,9 +19,9 @@ void check(const BoundSetting& setting) {
   if (!positive(setting.range)) {
     refuse(fmt::format("--range {}", setting.range), "a number above 0: inputs lie in [-R, R]");
   }
-  if (!positive(setting.clip)) {
+  if (!positive(setting.clip) || !positive(setting.clip * setting.clip)) {
     refuse(fmt::format("--clip {}", setting.clip),
-           "a number above 0: squared errors count up to its square");
+           "a number above 0, as its square: squared errors count up to that");
   }
   if (!(setting.delta > 0 && setting.delta < 1)) {
     refuse(fmt::format("--delta {}", setting.delta), "a probability between 0 and 1");

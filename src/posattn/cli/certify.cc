@@ -48,8 +48,8 @@ void check_flags(const CertifyFlags& flags) {
   if (!(options.delta > 0 && options.delta < 1)) {
     refuse("--delta", options.delta, "above 0 and below 1, as 0.05");
   }
-  if (!(options.clip > 0 && options.clip <= 1e6)) {
-    refuse("--clip", options.clip, "above 0, at most 1e6");
+  if (!(options.clip >= 1e-6 && options.clip <= 1e6)) {  // b^2 is a float
+    refuse("--clip", options.clip, "1e-6 to 1e6");
   }
   if (options.samples && *options.samples < 1) {
     refuse("--samples", *options.samples, "at least 1");
@@ -159,7 +159,7 @@ ExitCode certify_runs(const CertifyFlags& flags) {
   const std::vector<CertifiedRun> runs = read_runs(flags);
   RowFile rows(flags.rows);
   const std::atomic<bool>& stop = catch_interrupts();
-  fmt::print(stderr, "{}\n", machine_line(find_machine(), threads, "cpu"));
+  write_notice(machine_line(find_machine(), threads, "cpu"));
   CertifyDisplay display(runs.size(), flags.options);
   std::vector<std::optional<Certificate>> certificates(runs.size());
   std::vector<nlohmann::ordered_json> documents(runs.size());
@@ -196,7 +196,7 @@ ExitCode certify_runs(const CertifyFlags& flags) {
   write_output(flags.json ? nlohmann::ordered_json{{"certificates", there}}.dump(2) + "\n" : text);
   if (there.size() == runs.size()) return ExitCode::done;  // an interrupt came too late to matter
   flush_output();
-  fmt::print(stderr, "interrupted: {} of {} runs are certified\n", there.size(), runs.size());
+  write_notice(fmt::format("interrupted: {} of {} runs are certified", there.size(), runs.size()));
   return ExitCode::interrupted;
 }
 

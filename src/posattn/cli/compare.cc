@@ -43,7 +43,7 @@ std::string posattn_command(const std::string& command, const CompareFlags& opti
 }
 
 ResultsDatabase read_results(const std::string& folder) {
-  return open_results(folder, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  return open_results(folder, write_notice);
 }
 
 // What the folder has of the experiment after another number of epochs, the largest, and the

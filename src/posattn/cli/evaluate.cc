@@ -134,8 +134,8 @@ void note_unfinished(const std::string& folder, const FoundModels& found) {
     names.push_back(run.lexically_relative(folder).string());
   }
   const size_t runs = found.models.size() + names.size();
-  fmt::print(stderr, "note: {} of {} runs in {} {} no model yet: {}\n", names.size(), runs, folder,
-             names.size() == 1 ? "has" : "have", fmt::join(names, ", "));
+  write_notice(fmt::format("note: {} of {} runs in {} {} no model yet: {}", names.size(), runs,
+                           folder, names.size() == 1 ? "has" : "have", fmt::join(names, ", ")));
 }
 
 ExitCode evaluate_models(const EvaluateFlags& options) {

@@ -46,7 +46,7 @@ bounds::GapRun measured_run(const std::filesystem::path& model, const GapFlags& 
 
 // What `certify --rows` proved of each run, as one more number.
 void add_certificates(const std::string& file, std::vector<bounds::GapRun>& runs) {
-  const auto risks = bounds::certified_risks(read_text_file(file, most_rows_bytes), file);
+  const auto risks = bounds::certified_risks(read_input_file(file, most_rows_bytes), file);
   for (bounds::GapRun& run : runs) {
     const auto found = risks.find(run.name);
     if (found == risks.end()) {

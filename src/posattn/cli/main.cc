@@ -1,6 +1,7 @@
 // The program: describes the commands, parses, runs the chosen one, and turns whatever goes wrong
 // into one message and the documented exit code.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/version.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/model_paths.h"
 #include "posattn/cli/rank_sweep.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
@@ -80,6 +82,18 @@ std::vector<std::string> with_new_names(std::vector<std::string> arguments) {
   return arguments;
 }
 
+// Names what takes memory among the options of the command.
+std::string memory_hint(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const char* flag : {"--batch", "--samples", "--width", "--length"}) {
+      const CLI::Option* option = command->get_option_no_throw(flag);
+      if (option != nullptr && option->get_group() != hint_group) flags.emplace_back(flag);
+    }
+  }
+  return flags.empty() ? "" : fmt::format("try a smaller {}", fmt::join(flags, " or "));
+}
+
 ExitCode run(int argc, char** argv) {
   if (is_training_child(argc, argv)) return run_training_child(argv);
   const std::string version = build_info().version;
@@ -108,7 +122,11 @@ ExitCode run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error);
   }
-  if (command_line.chosen) return command_line.chosen();
+  try {
+    if (command_line.chosen) return command_line.chosen();
+  } catch (const std::bad_alloc&) {
+    throw Error(ExitCode::failed, "not enough memory", "", memory_hint(app));
+  }
   write_output(fmt::format(fmt::runtime(welcome), version));
   return ExitCode::done;
 }
@@ -127,9 +145,6 @@ ExitCode run_and_report(int argc, char** argv) {
     return error.code();
   } catch (const ReaderGone&) {
     return ExitCode::failed;
-  } catch (const std::bad_alloc&) {
-    print_error(Error(ExitCode::failed, "not enough memory", "",
-                      "try a smaller --batch, --samples, --width or --length"));
   } catch (const std::exception& error) {
     print_error(Error(ExitCode::failed, error.what()));
   }

@@ -52,8 +52,7 @@ ExitCode merge(const MergeFlags& flags) {
   write_output(flags.json ? merge_json(flags.results, summary)
                           : merge_text(flags.results, summary));
   flush_output();
-  describe(summary.conflicts, summary.problems,
-           [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  describe(summary.conflicts, summary.problems, write_notice);
   if (!summary.problems.empty()) return ExitCode::data;
   return summary.conflicts.empty() ? ExitCode::done : ExitCode::verification;
 }

@@ -91,7 +91,9 @@ Model read_model(const fs::path& path, const ModelHints& hints) {
 std::optional<RunConfig> settings_beside(const std::filesystem::path& model) {
   const std::filesystem::path file = model.parent_path() / "config.toml";
   std::error_code ignored;
-  if (model.filename() != "model.safetensors" || !std::filesystem::exists(file, ignored)) return {};
+  if (model.filename() != "model.safetensors" || !std::filesystem::is_regular_file(file, ignored)) {
+    return {};
+  }
   return read_config_file(file).config;
 }
 
@@ -104,19 +106,18 @@ void check_settings(const fs::path& path, const RunConfig& settings, const Model
 }
 
 void add_hint_flags(CLI::App& command, ModelHints& hints) {
-  constexpr const char* group = "For files from elsewhere";
   command.add_option("--architecture", hints.architecture, "What the file's shapes leave open")
       ->option_text("NAME")
-      ->group(group);
+      ->group(hint_group);
   command.add_option("--task", hints.task, "The task it was trained on")
       ->option_text("NAME")
-      ->group(group);
+      ->group(hint_group);
   command.add_option("--length", hints.length, "The length it was trained on")
       ->option_text("INT")
-      ->group(group);
+      ->group(hint_group);
   command.add_option("--heads", hints.heads, "Its attention heads")
       ->option_text("INT")
-      ->group(group);
+      ->group(hint_group);
 }
 
 }  // namespace posattn

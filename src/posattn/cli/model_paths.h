@@ -40,6 +40,7 @@ void check_settings(const std::filesystem::path& path, const RunConfig& settings
                     const Model& model);
 
 // --architecture, --task, --length and --heads: what a file without our metadata may leave open.
+inline constexpr const char* hint_group = "For files from elsewhere";
 void add_hint_flags(CLI::App& command, ModelHints& hints);
 
 }  // namespace posattn

@@ -31,9 +31,9 @@ void refuse_with_standard_output(std::string_view path, bool given, std::string_
 
 void write_result(const std::string& path, std::string_view text) {
   if (is_standard_output(path)) {
-    write_output(text);
+    write_output_bytes(text);
   } else {
-    write_file(path, text);
+    write_output_file(path, std::as_bytes(std::span(text)));
   }
 }
 

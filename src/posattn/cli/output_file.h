@@ -17,7 +17,10 @@ namespace posattn {
 CLI::Option& add_output_option(CLI::App& command, std::string& path, const std::string& what,
                                const std::string& text);
 
-inline bool is_standard_output(std::string_view path) { return path == "-"; }
+// Opened anew, /dev/stdout would be a file written from its beginning.
+inline bool is_standard_output(std::string_view path) {
+  return path == "-" || path == "/dev/stdout";
+}
 
 // Throws Error(usage) where the file's name has another ending than what it will be, as ".svg":
 // most programs go by it. No ending at all, as of standard output, is right.

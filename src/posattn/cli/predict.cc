@@ -5,8 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -58,13 +56,14 @@ std::string as_json(const Answers& answers) {
     document["lines"] = answers.lines;
     document["answers"] = answers.texts;
   }
-  return document.dump() + "\n";
+  return printable(
+      document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n", true);
 }
 
 std::string as_text(const Answers& answers) {
   std::string text;
   for (size_t i = 0; i < answers.lines.size(); ++i) {
-    text += fmt::format("{} -> {}\n", answers.lines[i], answers.texts[i]);
+    text += fmt::format("{} -> {}\n", printable(answers.lines[i]), answers.texts[i]);
   }
   return text;
 }
@@ -127,9 +126,7 @@ ExitCode predict_text(const PredictFlags& options, const Model& model) {
                 "text or --json", "leave them out");
   }
   constexpr uint64_t most_bytes = uint64_t{1} << 30;
-  const std::string text = options.input == "-"
-                               ? std::string(std::istreambuf_iterator<char>(std::cin), {})
-                               : read_text_file(options.input, most_bytes);
+  const std::string text = read_input_file(options.input, most_bytes);
   const std::string name = options.input == "-" ? "standard input" : options.input;
   if (text.empty()) throw Error(ExitCode::data, name + ": no text", "one prompt per line");
   Answers answers;
@@ -158,10 +155,8 @@ ExitCode predict_file(const PredictFlags& options) {
     throw Error(ExitCode::usage, "--scores for a model whose outputs are numbers",
                 "a model of classes", "leave --scores out");
   }
-  const bool piped = options.input == "-";
-  const std::string name = piped ? "standard input" : options.input;
-  ReadSamples input =
-      parse_samples(piped ? read_bytes(std::cin, name) : read_bytes(options.input), name, model);
+  const std::string name = options.input == "-" ? "standard input" : options.input;
+  ReadSamples input = parse_samples(read_bytes(options.input), name, model);
   if (is_compiled(model) && model.origin.notes.contains("program")) {
     check_rows(carried_program(model, options.model), input.table, name);
   }

@@ -6,27 +6,10 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
-#include "posattn/base/utf8.h"
 #include "posattn/evaluation/answer_errors.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
-namespace {
-
-// A model may write any bytes: what is no text is shown as "\xff".
-std::string shown(std::string_view written) {
-  std::string text;
-  while (!written.empty()) {
-    const size_t size = utf8_size(written);
-    text += size > 0 ? printable(written.substr(0, size))
-                     : fmt::format("\\x{:02x}", static_cast<unsigned char>(written.front()));
-    written.remove_prefix(std::max<size_t>(1, size));
-  }
-  return text;
-}
-
-}  // namespace
-
 const WrittenAnswers* written_answers_of(const Model& model) {
   const auto task = std::ranges::find(tasks(), model.origin.task, &Task::name);
   return task == tasks().end() ? nullptr : (*task)->written_answers();
@@ -52,7 +35,9 @@ std::vector<std::string> answers_to(const Model& model, std::string_view text,
   }
   std::vector<std::string> answers =
       write_answers(Decoder(model.spec, model.parameters), written, prompts, threads);
-  std::ranges::transform(answers, answers.begin(), shown);
+  // A model may write any bytes.
+  std::ranges::transform(answers, answers.begin(),
+                         [](const auto& answer) { return printable(answer); });
   return answers;
 }
 

@@ -9,6 +9,7 @@
 #include "posattn/cli/text_table.h"
 #include "posattn/programs/form/describe.h"
 #include "posattn/programs/language/language.h"
+#include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
 namespace {
@@ -47,7 +48,7 @@ ProgramInput read_program(const std::string& name_or_path, int64_t length, const
   std::vector<std::string> warnings;
   const TextOptions options{.settings = settings, .warnings = &warnings, .whole = whole};
   StaticProgram program = compile_text(source.text, source.file, n, options);
-  for (const std::string& line : warnings) fmt::print(stderr, "note: {}\n", printable(line));
+  for (const std::string& line : warnings) write_notice("note: " + line);
   std::vector<ProgramParameter> parameters = text_parameters(source.text, source.file, n, options);
   return {std::move(source), std::move(program), std::move(parameters)};
 }
@@ -79,7 +80,10 @@ StaticProgram embedded_program(const Model& model, const std::string& path, bool
     if (set != model.origin.notes.end()) options.settings = parse_settings(set->second);
     const auto name = model.origin.notes.find("name");  // only where the text has none
     if (name != model.origin.notes.end()) options.name = printable(name->second);
-    return compile_text(text->second, path, static_cast<int>(n), options);
+    StaticProgram program = compile_text(text->second, path, static_cast<int>(n), options);
+    // What follows routes it; that this cannot be done is to be known here.
+    if (program.sends()) route_messages(program, embedded_routing(model));
+    return program;
   } catch (const Error& error) {  // the file's fault
     throw Error(ExitCode::data, error.problem(), error.expected(), error.hint());
   }

@@ -47,16 +47,15 @@ void print_traffic(const StaticProgram& program, const std::vector<double>& traf
     sent = std::max(sent, traffic[i + 1]);
     received = std::max(received, traffic[i + 2]);
   }
-  fmt::print(
-      stderr,
+  write_notice(fmt::format(
       "{} machines, {}{}, {}; in a round a machine sent at most {} and received at most {} of its "
-      "s = {} words\n",
+      "s = {} words",
       program.processors, plural(rounds, "round"),
       rounds == std::ssize(program.rounds)
           ? ""
           : fmt::format(" for the program's {}, since words that many read are passed on",
                         program.rounds.size()),
-      plural(static_cast<size_t>(messages), "message"), sent, received, machine_words(program));
+      plural(static_cast<size_t>(messages), "message"), sent, received, machine_words(program)));
 }
 
 }  // namespace

@@ -36,6 +36,11 @@ struct Written {
   std::string line;
 };
 
+// A page that nobody named is a file of the folder's own.
+void write_page(const ReportFlags& options, const std::string& path, const std::string& page) {
+  options.output.empty() ? write_file(path, page) : write_result(path, page);
+}
+
 std::string page_path(const ReportFlags& options, const std::filesystem::path& folder) {
   return options.output.empty() ? (folder / "report.html").string() : options.output;
 }
@@ -90,7 +95,7 @@ Written report_runs(const ReportFlags& options) {
   const std::string page = page_path(options, options.sources.front());
   const std::string playground = write_playground(options, input, page);
   input.playground = std::filesystem::path(playground).filename().string();
-  write_result(page, report_page(input));
+  write_page(options, page, report_page(input));
   Written written{{{"page", page}, {"runs", input.runs.size()}},
                   fmt::format("{} in {}\n", plural(input.runs.size(), "run"), page)};
   if (!playground.empty()) {
@@ -103,7 +108,8 @@ Written report_runs(const ReportFlags& options) {
 Written report_experiments(const ReportFlags& options) {
   const std::vector<ExperimentResults> all = read_results(options.results, options.sources);
   const std::string page = page_path(options, options.results);
-  write_result(page, experiment_page(options.title.empty() ? "Experiments" : options.title, all));
+  write_page(options, page,
+             experiment_page(options.title.empty() ? "Experiments" : options.title, all));
   std::vector<std::string> names;
   names.reserve(all.size());
   for (const ExperimentResults& results : all) names.push_back(results.experiment.output_name);

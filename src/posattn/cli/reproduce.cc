@@ -68,16 +68,15 @@ std::string next_command(const ReproduceFlags& options) {
 }
 
 // Seeds of --seeds that the file does not have are trained, but no table or figure shows them.
-std::string unseen_seeds(const Experiment& chosen, const Experiment& whole) {
+void note_unseen_seeds(const Experiment& chosen, const Experiment& whole) {
   std::vector<uint64_t> unseen;
   std::ranges::copy_if(chosen.seeds, std::back_inserter(unseen), [&](uint64_t seed) {
     return std::ranges::find(whole.seeds, seed) == whole.seeds.end();
   });
-  return unseen.empty() ? ""
-                        : fmt::format(
-                              "not among the experiment's seeds, so that its table and "
-                              "figure do not show their runs: {}\n",
-                              fmt::join(unseen, ", "));
+  if (unseen.empty()) return;
+  write_notice(fmt::format(
+      "not among the experiment's seeds, so that its table and figure do not show their runs: {}",
+      fmt::join(unseen, ", ")));
 }
 
 // An error of written answers leaves out those that are no number: how many is said beside it.
@@ -131,7 +130,7 @@ void show_shard(const ReproduceFlags& options, const Shard& shard, const Experim
 }
 
 void say_interrupted(const std::string& to_go_on) {
-  fmt::print(stderr, "interrupted; the checkpoints are saved. To go on:\n  {}\n", to_go_on);
+  write_notice(fmt::format("interrupted; the checkpoints are saved. To go on:\n  {}", to_go_on));
 }
 
 ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& arguments) {
@@ -165,17 +164,17 @@ ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& argum
   const bool complete = whole_of(survey(options.results, runs, shard)).missing() == 0;
   if (!complete) validate(runs.front().config);
   const std::string command_line = shell_command(arguments);
-  fmt::print(stderr, "{}\n{}: {}{}\n",
-             machine_line(find_machine(), threads, device_used(runs.front().config)),
-             whole.output_name, whole.title,
-             whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper));
-  fmt::print(stderr, "{}", unseen_seeds(chosen, whole));
+  write_notice(fmt::format("{}\n{}: {}{}",
+                           machine_line(find_machine(), threads, device_used(runs.front().config)),
+                           whole.output_name, whole.title,
+                           whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper)));
+  note_unseen_seeds(chosen, whole);
   const std::atomic<bool>& stop = catch_interrupts();
   std::string to_go_on = command_line;
   const bool in_ranks = ranks.has_value();
   GridSummary summary;
   if (ranks) {
-    fmt::print(stderr, "{}\n", ranks->description());
+    write_notice(ranks->description());
     to_go_on = fmt::format("mpirun -n {} {}", ranks->size(), command_line);
     summary = train(options, shard, runs, command_line, stop,
                     &ranks->trainer(options.results, device_used(runs.front().config)));

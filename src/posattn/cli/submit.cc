@@ -123,7 +123,7 @@ ExitCode submit(SubmitFlags flags, const std::vector<std::string>& command_line)
     return ExitCode::done;
   }
   const GridSurvey found = whole_of(survey(job.results, runs_of(chosen)));
-  fmt::print(stderr, "{}\n", survey_line(found, flags.results));
+  write_notice(survey_line(found, flags.results));
   const fs::path script = slurm_folder(job) / (job.name + ".sh");
   if (found.missing() == 0) {
     throw Error(ExitCode::usage, fmt::format("nothing is missing of {}", job.name), "",

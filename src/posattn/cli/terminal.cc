@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 
 namespace posattn {
 namespace {
@@ -68,9 +69,16 @@ int display_width(std::string_view text) {
   return width;
 }
 
-void write_output(std::string_view text) {
+void write_output(std::string_view text) { write_output_bytes(printable(text, true)); }
+
+void write_output_bytes(std::string_view bytes) {
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) throw_output_error(errno);
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) throw_output_error(errno);
+}
+
+void write_notice(std::string_view line) {
+  const std::string text = printable(line, true) + "\n";
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 void flush_output() {

@@ -23,10 +23,17 @@ int display_width(std::string_view text);
 // with ExitCode::failed, without a word.
 struct ReaderGone {};
 
-// To standard output; a full disk is Error(failed), a closed pipe ReaderGone, at the latest when
-// flushing.
+// Text or JSON to standard output. What names, files and models hold comes along, so characters
+// that a terminal would act upon are escaped (printable). A full disk is Error(failed), a closed
+// pipe ReaderGone, at the latest when flushing.
 void write_output(std::string_view text);
 void flush_output();
+
+// The bytes of a file to standard output, as they are.
+void write_output_bytes(std::string_view bytes);
+
+// A line to standard error, escaped too. It fails in silence, as there is nobody to tell.
+void write_notice(std::string_view line);
 
 // Makes descriptors 0 to 2 refer to something, so that a file opened later never takes the place of
 // a closed standard output, and turns SIGPIPE and SIGXFSZ into write errors that can be reported.

@@ -100,15 +100,15 @@ Training prepare(const TrainSettings& settings, const std::vector<std::string>& 
   options.out = output_folder(settings, training.configs);
   options.resume = settings.resume;
   options.command_line = shell_command(arguments);
-  options.notice = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  options.notice = write_notice;
   return training;
 }
 
 void print_start(const Training& training, const std::string& machine) {
-  fmt::print(stderr, "{}\n", machine);
-  fmt::print(stderr, "{}: {} run{} in {}\n", samples_words(training.configs[0]),
-             training.configs.size(), training.configs.size() == 1 ? "" : "s",
-             training.options.out.string());
+  write_notice(machine);
+  write_notice(fmt::format("{}: {} run{} in {}", samples_words(training.configs[0]),
+                           training.configs.size(), training.configs.size() == 1 ? "" : "s",
+                           training.options.out.string()));
 }
 
 // The results, and what to do next; throws where runs did not finish.
@@ -124,9 +124,9 @@ ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>&
   if (problem) flush_output();
   if (count_status(outcomes, RunStatus::interrupted) > 0) {
     if (problem) print_error(*problem);
-    fmt::print(stderr, "interrupted; the checkpoint is saved. To go on:\n  {}{}{}\n",
-               ranks == 1 ? "" : fmt::format("mpirun -n {} ", ranks), shell_command(arguments),
-               settings.resume ? "" : " --resume");
+    write_notice(fmt::format("interrupted; the checkpoint is saved. To go on:\n  {}{}{}",
+                             ranks == 1 ? "" : fmt::format("mpirun -n {} ", ranks),
+                             shell_command(arguments), settings.resume ? "" : " --resume"));
     return ExitCode::interrupted;
   }
   if (problem) throw *problem;

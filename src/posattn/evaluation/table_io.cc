@@ -1,10 +1,5 @@
 #include "posattn/evaluation/table_io.h"
 
-#include <fmt/format.h>
-
-#include <array>
-
-#include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/npy.h"
@@ -23,20 +18,7 @@ Table parse_table(std::string_view bytes, std::string_view name, int64_t expecte
 }
 
 std::string read_bytes(const std::filesystem::path& path) {
-  return read_text_file(path, largest_file);
-}
-
-std::string read_bytes(std::istream& stream, std::string_view name) {
-  std::string bytes;
-  std::array<char, 65536> chunk;
-  while (stream.read(chunk.data(), chunk.size()), stream.gcount() > 0) {
-    bytes.append(chunk.data(), stream.gcount());
-    if (bytes.size() > largest_file) {
-      throw Error(ExitCode::data, fmt::format("{}: more than {} bytes", name, largest_file),
-                  "a smaller table", "split the rows over several files");
-    }
-  }
-  return bytes;
+  return read_input_file(path, largest_file);
 }
 
 }  // namespace posattn

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <istream>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,8 @@ namespace posattn {
 Table parse_table(std::string_view bytes, std::string_view name, int64_t expected_columns = 0,
                   const RowPattern& pattern = {});
 
-// Of a file or a pipe. Throws Error(data) for one that is missing or larger than 4 GiB.
+// Of a file, a pipe or "-", standard input. Throws Error(data) for one that is missing or too large
+// (4 GiB, of a pipe 1 GiB).
 std::string read_bytes(const std::filesystem::path& path);
-std::string read_bytes(std::istream& stream, std::string_view name);
 
 }  // namespace posattn

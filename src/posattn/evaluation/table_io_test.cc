@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
@@ -32,15 +30,6 @@ TEST_F(TableIo, ContentTellsTheKind) {
     EXPECT_EQ(again.rows, 2);
     EXPECT_EQ(again.values, table_.values) << name;
   }
-}
-
-TEST_F(TableIo, ReadsStreamsWhole) {
-  std::istringstream text("1 0.1\n-2.5 1e-20\n");
-  EXPECT_EQ(parse_table(read_bytes(text, "standard input"), "standard input", 2).values,
-            table_.values);
-  const std::string large(200'000, 'x');
-  std::istringstream stream(large);
-  EXPECT_EQ(read_bytes(stream, "standard input"), large);
 }
 
 TEST_F(TableIo, ErrorsNameTheTable) {

@@ -88,6 +88,13 @@ void check_folder_name(const std::string& name, const std::filesystem::path& fil
     throw Error(ExitCode::configuration, "an experiment's name with control characters",
                 "a file name that can be shown on one line");
   }
+  // Its files' names are longer, as NAME-quick-epochs100-fp32.csv, and 255 bytes at most.
+  constexpr std::size_t longest = 200;
+  if (name.size() > longest) {
+    throw Error(ExitCode::configuration,
+                fmt::format("an experiment's name of {} bytes", name.size()),
+                fmt::format("at most {}", longest), "rename its file");
+  }
   if (!is_taken) return;
   throw Error(ExitCode::configuration, fmt::format("an experiment named '{}'", name),
               "a name that a results folder does not use itself",

@@ -301,6 +301,13 @@ TEST(Experiment, NameIsNoPartOfAResultsFolder) {
     }
   }
   EXPECT_THROW(load_experiment(std::string(5000, 'a')), Error);  // no file can have this name
+  try {  // one that cannot become longer, as for its figure
+    load_experiment(std::string(240, 'a') + ".toml");
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::configuration);
+    EXPECT_THAT(error.problem(), HasSubstr("240 bytes"));
+  }
 }
 
 // Results of a file must not replace those of an experiment of the program.

@@ -23,8 +23,9 @@ namespace {
 
 using Metadata = std::map<std::string, std::string>;
 
-constexpr uint64_t file_limit = uint64_t{1} << 36;  // beyond the largest spec that resolve allows
-constexpr const char* format_key = "posattn";       // its value is the format's version
+// The numbers of the largest spec that resolve allows, and the header.
+constexpr uint64_t file_limit = (uint64_t{1} << 35) + (uint64_t{1} << 27);
+constexpr const char* format_key = "posattn";  // its value is the format's version
 constexpr const char* format_version = "1";
 constexpr std::string_view note_prefix = "note.";
 
@@ -75,6 +76,7 @@ ModelOrigin origin_from(const Metadata& metadata) try {
     throw bad_file(fmt::format("metadata range = {}", origin.range), "a number above 0");
   }
   origin.integers = truth_at(metadata, "integers");
+  training_range(origin.range, origin.integers);  // throws where no samples can be drawn
   for (const auto& [key, value] : metadata) {
     if (key.starts_with(note_prefix)) origin.notes[key.substr(note_prefix.size())] = value;
   }
@@ -307,7 +309,7 @@ std::vector<std::byte> model_bytes(const Model& model) {
 }
 
 void save_model(const std::filesystem::path& path, const Model& model) {
-  write_file(path, model_bytes(model));
+  write_output_file(path, model_bytes(model));
 }
 
 std::vector<std::byte> read_model_file(const std::filesystem::path& path) {

@@ -86,7 +86,7 @@ TEST_F(ModelFileTest, RoundTripOfEveryPresetAndEncoding) {
     for (const Encoding encoding : {Encoding::one_hot, Encoding::random, Encoding::learned,
                                     Encoding::binary, Encoding::sinusoidal}) {
       Model model = model_of(preset.name.c_str(), 5, 16, encoding);
-      model.origin.range = 0.1;
+      model.origin.range = 1.1;
       model.origin.integers = true;
       model.origin.variable_length = true;
       model.origin.notes = {{"seed", "3"}, {"epoch", "2000"}};
@@ -96,7 +96,7 @@ TEST_F(ModelFileTest, RoundTripOfEveryPresetAndEncoding) {
       EXPECT_TRUE(same_values(loaded, model));
       EXPECT_EQ(loaded.origin.task, "cumulative-sum");
       EXPECT_EQ(loaded.origin.length, 5);
-      EXPECT_EQ(loaded.origin.range, 0.1);
+      EXPECT_EQ(loaded.origin.range, 1.1);
       EXPECT_TRUE(loaded.origin.integers && loaded.origin.variable_length);
       EXPECT_EQ(loaded.origin.notes, model.origin.notes);
     }
@@ -226,6 +226,8 @@ TEST_F(ModelFileTest, BadMetadataIsRefused) {
       {"length", "-1", "metadata length = -1"},
       {"range", "nan", "metadata range"},
       {"range", "-2", "metadata range = -2"},
+      {"range", "1e16", "value range [-1e+16, 1e+16]"},
+      {"range", "1e-16", "value range [-1e-16, 1e-16]"},
       {"integers", "yes", "metadata integers = 'yes'"},
   };
   for (const auto& row : rows) {

@@ -53,8 +53,13 @@ fs::path database_file(const fs::path& folder, ResultsDatabase::Access access) {
                 "a folder with results of posattn reproduce",
                 "check --results, or run posattn reproduce first");
   }
-  if (std::error_code ignored; fs::is_directory(file, ignored)) {
-    refuse_database(file, "it is a folder");
+  if (std::error_code ignored; fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
+    refuse_database(
+        file, fs::is_directory(file, ignored) ? "it is a folder" : "it is a pipe or a device");
+  }
+  if (std::error_code ignored;
+      access == ResultsDatabase::Access::write && fs::is_symlink(file, ignored)) {
+    refuse_database(file, "it is a symbolic link, which is not written to");
   }
   return file;
 }

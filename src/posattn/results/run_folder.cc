@@ -54,7 +54,9 @@ Error metrics_error(const fs::path& metrics, int problem) {
   return Error(ExitCode::failed,
                fmt::format("cannot write '{}': {}", metrics.string(),
                            std::generic_category().message(problem)),
-               "", "free some space, then go on with --resume");
+               "",
+               problem == ELOOP ? "it is a symbolic link: remove it"
+                                : "free some space, then go on with --resume");
 }
 
 }  // namespace
@@ -100,7 +102,8 @@ void RunFolder::write_manifest(const Manifest& manifest_now) const {
 
 void RunFolder::append_metrics(const std::string& json_line) const {
   const std::string line = json_line + "\n";
-  const int descriptor = ::open(metrics().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int descriptor =
+      ::open(metrics().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
   int problem = descriptor < 0 ? errno : 0;
   if (descriptor >= 0) {
     struct stat before = {};
@@ -117,7 +120,7 @@ void RunFolder::append_metrics(const std::string& json_line) const {
 
 void RunFolder::sync_metrics() const {
   if (!fs::exists(metrics())) return;
-  const int descriptor = ::open(metrics().c_str(), O_WRONLY | O_CLOEXEC);
+  const int descriptor = ::open(metrics().c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
   int problem = descriptor < 0 ? errno : 0;
   if (descriptor >= 0) {
     if (::fsync(descriptor) != 0) problem = errno;

@@ -57,6 +57,22 @@ TEST_F(RunFolderTest, ANewFolderIsMadeAndHasNoPast) {
   EXPECT_TRUE(folder.metrics_lines().empty());
 }
 
+// A folder from elsewhere may hold links to what is nobody else's business.
+TEST_F(RunFolderTest, LinksInItAreNotWrittenThrough) {
+  leave_a_run();
+  const fs::path other = folder_.path() / "other";
+  fs::copy_file(path() / "manifest.json", other);
+  fs::remove(path() / "manifest.json");
+  fs::create_symlink(other, path() / "manifest.json");
+  const std::string before = text_of(other);
+  const RunFolder folder = take(true);
+  folder.write_manifest({});
+  EXPECT_FALSE(fs::is_symlink(path() / "manifest.json"));
+  fs::create_symlink(other, path() / "metrics.jsonl");
+  EXPECT_THROW(folder.append_metrics("{}"), Error);
+  EXPECT_EQ(text_of(other), before);
+}
+
 TEST_F(RunFolderTest, ARunIsRefusedUnlessResumed) {
   leave_a_run();
   expect_refused(ExitCode::configuration, "already holds this run (interrupted after epoch 2)",

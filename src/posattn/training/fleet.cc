@@ -83,7 +83,7 @@ std::filesystem::path run_folder_path(const std::filesystem::path& out, const Ru
 
 RunConfig with_device(RunConfig config, const FleetOptions& options) {
   const std::filesystem::path file = folder_of(config, options) / "config.toml";
-  if (options.resume && std::filesystem::exists(file)) {
+  if (options.resume && std::filesystem::is_regular_file(file)) {
     const RunConfig recorded = read_config_file(file).config;
     if (config.device == "auto") {
       config.device = recorded.device == "auto" ? "cpu" : recorded.device;  // there was no other

@@ -98,7 +98,8 @@ RunState Recording::start() {
   folder_.write_config(to_toml(config_));
   if (!resumed) {
     RunState first = initial_state(config_);
-    if (!config_.from.empty()) save_model(folder_.start(), trained_model(config_, first));
+    if (!config_.from.empty())
+      write_file(folder_.start(), model_bytes(trained_model(config_, first)));
     return first;
   }
   RunState state = load_checkpoint(folder_.checkpoint(), config_);
@@ -210,7 +211,7 @@ void Recording::finish(const RunState& state, const std::string& divergence) {
   if (!divergence.empty()) {
     outcome_.status = RunStatus::diverged;
   } else if (done) {
-    save_model(folder_.model(), trained_model(config_, state));
+    write_file(folder_.model(), model_bytes(trained_model(config_, state)));
     outcome_.status = RunStatus::done;
   } else {
     outcome_.status = RunStatus::interrupted;

@@ -83,7 +83,11 @@ void check_test_axis(const RunConfig& config) {
 
 void check_tests(const RunConfig& config) {
   try {
-    parse_scales(config.test_scales, "test-scales");
+    training_range(config.range, config.integers);
+    for (const double scale : parse_scales(config.test_scales, "test-scales")) {
+      if (states_axis(find_task(config.task), "c"))
+        test_range(config.range, scale, config.integers);
+    }
     check_test_axis(config);
     if (config.test_lengths.empty()) return;
     const ModelSpec spec = model_spec(config);

@@ -230,6 +230,9 @@ TEST(RunConfig, ImpossibleSettingsAreRefused) {
       {[](C& c) { c.variable_length = true, c.validation_samples = 7; }, "each of 8 lengths"},
       {[](C& c) { c.samples = 1000000000, c.length = 1000; }, "numbers"},
       {[](C& c) { c.integers = true, c.range = 0.5; }, "range = 0.5 with integers"},
+      {[](C& c) { c.range = 1e20; }, "value range [-1e+20, 1e+20]"},
+      {[](C& c) { c.range = 1e14, c.test_scales = "1..10,100"; }, "value range [-1e+16, 1e+16]"},
+      {[](C& c) { c.integers = true, c.range = 1e7; }, "value range"},
       {[](C& c) { c.precision = "tf32", c.device = "cpu"; }, "precision = tf32 on the CPU"},
   };
   for (const auto& [change, expected] : cases) {

@@ -22,11 +22,17 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, uint64_t) {
 std::string read_text_file(const std::filesystem::path& path, uint64_t) {
   throw no_files("read", path);
 }
+std::string read_input_file(const std::filesystem::path& path, uint64_t) {
+  throw no_files("read", path);
+}
 
 void write_file(const std::filesystem::path& path, std::span<const std::byte>) {
   throw no_files("write", path);
 }
 void write_file(const std::filesystem::path& path, std::string_view) {
+  throw no_files("write", path);
+}
+void write_output_file(const std::filesystem::path& path, std::span<const std::byte>) {
   throw no_files("write", path);
 }
 

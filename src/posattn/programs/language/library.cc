@@ -36,7 +36,7 @@ const std::vector<LibraryProgram>& library_programs() {
 
 LibraryProgram find_program(const std::string& name_or_path) {
   if (name_or_path.ends_with(suffix) || name_or_path.find('/') != std::string::npos) {
-    std::string text = read_text_file(name_or_path, language::Limits{}.text_bytes);
+    std::string text = read_input_file(name_or_path, language::Limits{}.text_bytes);
     return {name_or_path, description_of(text), name_or_path, std::move(text)};
   }
   std::vector<std::string> known;

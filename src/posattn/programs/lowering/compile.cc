@@ -8,6 +8,7 @@
 #include <map>
 
 #include "posattn/base/error.h"
+#include "posattn/base/memory.h"
 #include "posattn/model/tensor_names.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/tasks/task.h"
@@ -66,7 +67,15 @@ class Compiler {
     spec.mlp_width = plan_.hidden;
     spec.routed = !options_.dense;
     if (spec.routed) spec.route_places = most_places();
-    return resolve(spec);
+    spec = resolve(spec);
+    // In memory as numbers, and again as bytes of the file.
+    const ParameterLayout layout(spec);
+    uint64_t numbers = 0;
+    for (const TensorInfo& tensor : layout.tensors()) numbers += tensor.size;
+    require_memory(2 * sizeof(float) * numbers,
+                   fmt::format("the model of program '{}'", plan_.program.name),
+                   "fewer words or processors make it smaller");
+    return spec;
   }
 
   // A single place has weight 1; any other weight takes the form for several.

@@ -62,6 +62,17 @@ TEST(ExperimentFigure, NamesReductionAndPublishedResults) {
   EXPECT_THAT(svg, HasSubstr(">published<"));
 }
 
+TEST(ExperimentFigure, OddNamesAreShownAsTheyAre) {
+  for (const std::string odd : {"'first", "two '' of them", "\\ 100% %s `date` $HOME",
+                                "a_b^c{d} @e #f; g, [h]", "\u00e4 \u2264 \u6570"}) {
+    Experiment experiment = sample_experiment();
+    experiment.lines[0].name = experiment.title = experiment.axis.label = odd;
+    const std::string svg = draw(experiment, sample_curves(experiment));
+    EXPECT_EQ(markup_problem(svg), "") << odd;
+    EXPECT_GE(count(svg, ">" + odd + "<"), 3u) << odd;  // title, axis and legend
+  }
+}
+
 TEST(ExperimentFigure, LegendNamesWhatIsDrawn) {
   const Experiment experiment = sample_experiment();
   std::vector<Curve> curves = sample_curves(experiment);

@@ -159,15 +159,20 @@ std::string svg_element(std::string drawing, const DrawingText& text) {
 }
 
 std::string gnuplot_quote(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "''";
+  std::string quoted = "\"";
+  for (const char c : valid_text(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte >= 0x80 || c == ' ' || (c >= '0' && c <= '9') ||
+                       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (byte < 0x20) {
+      quoted += ' ';
+    } else if (plain) {
+      quoted += c;
     } else {
-      quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+      quoted += fmt::format("\\{:03o}", byte);
     }
   }
-  return valid_text(quoted + "'");
+  return quoted + "\"";
 }
 
 }  // namespace posattn

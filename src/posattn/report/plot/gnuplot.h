@@ -20,8 +20,9 @@ struct DrawingText {
 // following the reader's choice of a dark page.
 std::string svg_element(std::string drawing, const DrawingText& text);
 
-// `text` as one gnuplot string. Single-quoted, so that neither `commands` nor escapes are expanded;
-// a line break would end the string and becomes a space. What SVG cannot hold becomes U+FFFD.
+// `text` as one gnuplot string: every sign in ASCII is an escape, so that gnuplot sees neither a
+// quote nor a `command` in it. A line break becomes a space, and what SVG cannot hold U+FFFD. In
+// enhanced text _ ^ { } @ & keep their meaning: say noenhanced where the string is used.
 std::string gnuplot_quote(std::string_view text);
 
 }  // namespace posattn

@@ -1,5 +1,6 @@
 #include "posattn/report/plot/gnuplot.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,14 +19,17 @@ TEST(Gnuplot, ReturnsWhatTheScriptWrites) {
 }
 
 TEST(Gnuplot, QuotedTextIsNeverRun) {
-  const std::string hostile = "it's `echo run` $HOME \\n @macro\nexit";
-  EXPECT_EQ(gnuplot_quote(hostile), "'it''s `echo run` $HOME \\n @macro exit'");
-  EXPECT_EQ(run_gnuplot("set print '-'\nprint " + gnuplot_quote(hostile) + "\n"),
-            "it's `echo run` $HOME \\n @macro exit\n");
+  for (const char* hostile :
+       {"it's `echo run` $HOME \\n @macro exit", "'first", "''", "two '' and '''", "\"", "\\",
+        "\\\"", "100 %s %% %d", "a_b^{c} @d &e", "# ; , \\101", "\u00e4 \u2264 `"}) {
+    EXPECT_EQ(run_gnuplot(fmt::format("set print '-'\nprint {}\n", gnuplot_quote(hostile))),
+              std::string(hostile) + "\n");
+  }
+  EXPECT_EQ(gnuplot_quote("a'\nexit"), "\"a\\047 exit\"");
 }
 
 TEST(Gnuplot, QuotedTextFitsIntoXml) {
-  EXPECT_EQ(gnuplot_quote("a\xff\x7f"), "'a\xef\xbf\xbd\xef\xbf\xbd'");
+  EXPECT_EQ(gnuplot_quote("a\xff\x7f"), "\"a\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
 TEST(Gnuplot, ElementsOfOnePageHaveTheirOwnIds) {
