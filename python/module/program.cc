@@ -169,7 +169,7 @@ py::tuple HeldProgram::trace(const py::object& x) const {
 
 py::dict HeldProgram::verified(const HeldModel& held, const std::vector<double>& scales,
                                int64_t samples, uint64_t seed, const std::string& routing,
-                               bool in_double, int threads) const {
+                               bool in_double, bool any_weights, int threads) const {
   if (samples < 1 || samples > 100'000'000) {
     throw Error(ExitCode::usage, "samples = " + std::to_string(samples), "1 to 100000000");
   }
@@ -190,13 +190,16 @@ py::dict HeldProgram::verified(const HeldModel& held, const std::vector<double>&
                     .samples = samples,
                     .seed = seed,
                     .threads = checked_threads(threads),
-                    .in_double = in_double});
+                    .in_double = in_double,
+                    .any_weights = any_weights});
   }
   py::list rows;
   for (const ScaleVerification& scale : found.scales) rows.append(scale_facts(scale));
   py::dict facts;
   facts["holds"] = found.holds();
   facts["decided"] = found.is_decided();
+  facts["inputs"] = found.inputs();
+  facts["other_weights"] = found.other_weights;
   facts["scales"] = rows;
   facts["counter_example"] = py::none();
   if (const auto& example = found.counter_example) {
@@ -242,7 +245,7 @@ void add_programs(py::module_& module) {
       .def("trace", &HeldProgram::trace, py::arg("x"))
       .def("verify", &HeldProgram::verified, py::arg("model"), py::arg("scales"),
            py::arg("samples"), py::arg("seed"), py::arg("routing"), py::arg("in_double"),
-           py::arg("threads"))
+           py::arg("any_weights"), py::arg("threads"))
       .def("steps", &HeldProgram::steps, py::arg("x"), py::arg("routing"))
       .def("svg", &HeldProgram::svg)
       .def("facts", &HeldProgram::facts)

@@ -27,7 +27,8 @@ class HeldProgram {
   // Names and types of the words, and their values [rounds + 1, processors, words].
   py::tuple trace(const py::object& x) const;
   py::dict verified(const HeldModel& model, const std::vector<double>& scales, int64_t samples,
-                    uint64_t seed, const std::string& routing, bool in_double, int threads) const;
+                    uint64_t seed, const std::string& routing, bool in_double, bool any_weights,
+                    int threads) const;
   // The page that steps through one input, with the compiled network beside the program.
   std::string steps(const py::object& x, const std::string& routing) const;
   std::string svg() const;

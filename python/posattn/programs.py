@@ -75,10 +75,13 @@ class Program:
                       for index, name in enumerate(names) if " " not in name})
 
     def verify(self, model=None, *, scales=(1, 10, 1000), samples=10000, seed=0, threads=1,
-               in_double=False):
+               in_double=False, any_weights=False):
         """Checks a model (else the compiled one) against the program and its task's exact answer,
-        within what rounding can explain: a dict with `holds`, the scales and, where something is
-        wrong, the simplest `counter_example` that was found.
+        within what rounding can explain, on random inputs and on hard ones: a dict with `holds`, the
+        scales and, where something is wrong, the simplest `counter_example` that was found.
+
+        Inputs cannot show that other weights than the compiler's are right: such a model `holds`
+        only with `any_weights=True`. `other_weights` says how they differ.
 
         >>> import posattn
         >>> posattn.compile("sort", length=4).verify(samples=100)["holds"]
@@ -89,7 +92,7 @@ class Program:
         if not scales:
             raise Error("no scales", "at least one")
         return self._compiled.verify(model._compiled, scales, samples, seed,
-                                     self._options["routing"], in_double, threads)
+                                     self._options["routing"], in_double, any_weights, threads)
 
     def show(self):
         """Who hears whom in each round, as a picture that a notebook displays."""
