@@ -225,10 +225,10 @@ class ShowErrors(CliCase):
         self.run_ok("train", *tiny(epochs=1), "--out", "runs")
         self.run_error(2, "show", "runs/positional-seed0",
                        message="show runs/positional-seed0 --input 1,2,3 -o")
-        self.run_error(2, "show", "sort.safetensors", "--input", "1,2,3", message="3 numbers in --input")
+        self.run_error(4, "show", "sort.safetensors", "--input", "1,2,3", message="3 numbers in --input")
         self.run_error(2, "show", "sort.safetensors", "--input", "1,2,3,4", "--length", 4,
                        message="--length for a model")
-        self.run_error(2, "show", "sort", "--input", "1,a", message="--input")
+        self.run_error(4, "show", "sort", "--input", "1,a", message="--input")
         self.run_error(2, "show", "sort", "--input", "1,2", "--level", "static", message="unknown level 'static'")
         self.run_error(2, "show", "sort", "--input", ",".join(["1"] * 1025),
                        message="at most 1024 nodes and 1000000 numbers")
