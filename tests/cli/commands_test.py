@@ -184,11 +184,12 @@ class Completion(CliCase):
                              ["sort", "sort-odd-even", "sort-mine.par"])
         for command in ["reproduce", "compare", "experiments", "report"]:
             self.assertEqual(self.complete("posattn", command, "value-"),
-                             ["value-range", "value-mine.toml"])
+                             ["value-range", "value-range-homogeneous", "value-mine.toml"])
         self.assertEqual(self.complete("posattn", "programs", "--show", "sort-"), ["sort-odd-even"])
-        self.assertEqual(self.complete("posattn", "experiments", "--show", "value-r"), ["value-range"])
+        self.assertEqual(self.complete("posattn", "experiments", "--show", "value-r"),
+                         ["value-range", "value-range-homogeneous"])
         self.assertEqual(self.complete("posattn", "report", "--results", "results", "value-r"),
-                         ["value-range"])
+                         ["value-range", "value-range-homogeneous"])
         self.assertEqual(self.complete("posattn", "verify", "sort"), ["sort-mine.par"])  # files alone
 
     def test_other_shells_know_the_names(self):
