@@ -147,7 +147,7 @@ class Run(CliCase):
         self.run_error(4, "run", "sort", "--input", "1,x", message="expected a number")
         self.run_error(4, "run", "sort", "--input", "1,2", "--length", 3,
                        message="2 numbers in --input expected 3, one for each processor")
-        self.run_error(2, "run", "min-sum", "--input", "1,2,3",
+        self.run_error(4, "run", "min-sum", "--input", "1,2,3",
                        message=["expected 6", "HINT: --length says what n is"])
         (self.folder / "pairs.par").write_text(
             "word a[2] : real = input\noutput a\n")

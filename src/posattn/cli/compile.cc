@@ -148,8 +148,9 @@ void add_compile(CommandLine& command_line) {
        .description = "Turn a parallel program into an exact positional Transformer",
        .examples = {"posattn compile sort --length 8 -o sort.safetensors",
                     "posattn compile sort --length 8 --layers",
-                    "posattn compile mine.par --length 16 --precision-check",
-                    "posattn compile sort --length 8 --dense --sharpness 15 --pad-to 64,2,64,6"},
+                    "posattn compile mine.par --length 16 --precision-check -o mine.safetensors",
+                    "posattn compile sort --length 8 --dense --sharpness 15 --pad-to 64,2,64,6 -o "
+                    "dense.safetensors"},
        .details =
            "The program's text goes into the model file, for `posattn verify`. What cannot be\n"
            "exact is refused with the reason. docs/language.md describes the language."},
