@@ -81,6 +81,9 @@ class ShowSteps(CliCase):
         self.assertEqual(self.page.evaluate(followed), "0")
         self.open("k-hop", "--input", "1,2,1,3,1,2", "--input", "2", "--letters", "_abcd", "--follow", "5")
         self.assertEqual(self.page.evaluate('document.querySelector("td.followed").textContent'), "b")
+        facts = self.page.evaluate("document.querySelector('.facts').textContent")
+        self.assertIn("input letter: a, b, a, c, a, b ", facts)
+        self.assertIn("output value: _, _, _, _, _, b ", facts)
         self.run_error(2, "show", "sort", "--input", "3,1,2", "--follow", "3", message="0 to 2")
         self.run_error(2, "show", "sort", "--follow", "1", message="--follow without --input")
 

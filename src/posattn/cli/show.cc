@@ -103,19 +103,9 @@ Error no_input(const std::string& name) {
           fmt::format("posattn show {}{} -o run.html", name, inputs)};
 }
 
-// Letters in place of the numbers that stand for them, and the way of one output.
-void mark(Walk& walk, const StaticProgram& program, const std::vector<double>& numbers,
-          const ShowFlags& options) {
-  const WordType& alphabet = program.words[program.inputs[0]].type;
-  for (size_t w = 0; !options.letters.empty() && w < program.words.size(); ++w) {
-    const WordType& type = program.words[w].type;
-    const bool is_letter =
-        !type.is_real() && type.low >= 0 && type.high == alphabet.high &&
-        (w == static_cast<size_t>(program.inputs[0]) ||
-         std::ranges::find(program.inputs, static_cast<int>(w)) == program.inputs.end());
-    if (!is_letter) continue;
-    for (const char letter : options.letters) walk.columns[w].letters.emplace_back(1, letter);
-  }
+// The way of one output.
+void mark_followed(Walk& walk, const StaticProgram& program, const std::vector<double>& numbers,
+                   const ShowFlags& options) {
   if (!options.follow) return;
   if (*options.follow < 0 || *options.follow >= program.processors) {
     throw Error(ExitCode::usage, fmt::format("--follow {}", *options.follow),
@@ -137,15 +127,15 @@ Walk walk_through(const StaticProgram& program, const std::string& text,
                   const std::vector<double>& numbers, Routing routing, const ShowFlags& options,
                   const MakeNetwork& network) {
   if (options.level == "mpc") {
-    Walk walk = program_walk(program, text, numbers);
-    mark(walk, program, numbers, options);
+    Walk walk = program_walk(program, text, numbers, options.letters);
+    mark_followed(walk, program, numbers, options);
     return walk;
   }
   const RoutedProgram routed = route_messages(program, routing);
   const std::vector<double> inputs = routed_inputs<double>(program, routed, numbers, 1);
-  Walk walk = program_walk(routed.program, text, inputs);
+  Walk walk = program_walk(routed.program, text, inputs, options.letters);
   compare_with_network(network(routed.program), routed.program, inputs, walk);
-  mark(walk, routed.program, inputs, options);
+  mark_followed(walk, routed.program, inputs, options);
   return walk;
 }
 
