@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(POSATTN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/posattn)
 
 install(TARGETS posattn EXPORT posattnTargets)
-install(TARGETS posattn_cli)
+install(TARGETS posattn_cli OPTIONAL)  # a build of the library alone can be installed, too
 # The interface is these headers. What they include is installed with them and nothing else: the list is
 # made from the sources, so that no header of the inside slips out.
 set(POSATTN_PUBLIC_HEADERS model.h network.h task.h train.h evaluate.h program.h draw.h

@@ -91,6 +91,15 @@ def value_range():
                   "growth, c = 2 to 10"], rows)
 
 
+def value_range_homogeneous():
+    own, with_biases, places = ours("value-range-homogeneous"), ours("value-range"), [1, 2, 5, 10]
+    rows = [[f"{task}, {line}", *found.cells(task, line, places), found.growth(task, line)]
+            for task in TASKS
+            for line, found in [("positional", with_biases), ("homogeneous", own), ("standard-no-bias", own)]]
+    return table(["test MSE, median of 10 runs", *[f"c = {c}" for c in places],
+                  "growth, c = 2 to 10"], rows)
+
+
 def by_scale(name, lines, tasks, places=(1, 4, 10)):
     own, theirs = ours(name), published(name.removesuffix("-tf32"))
     header = ["test MSE, median", "runs"]
@@ -191,6 +200,7 @@ def k_hop_length():
 TABLES = {
     "value-range": value_range,
     "value-range-tf32": tf32_beside_fp32,
+    "value-range-homogeneous": value_range_homogeneous,
     "variants": lambda: by_scale("variants", {
         "m5": "m5 (positional)",
         "direct": "direct: a learned score matrix",

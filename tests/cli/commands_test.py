@@ -11,10 +11,8 @@ import termios
 import unittest
 
 import support
-from support import CliCase, tiny, trained_runs
+from support import CliCase, command_names, tiny, trained_runs
 
-COMMANDS = ["train", "evaluate", "predict", "inspect", "report", "bench", "tasks", "presets", "doctor",
-            "completion", "version"]
 TASKS = {"cumulative-sum", "cumulative-min", "cumulative-max", "cumulative-median",
          "cumulative-max-subarray", "sort", "min-sum", "path"}
 
@@ -32,24 +30,21 @@ class General(CliCase):
 
     def test_help(self):
         self.assertEqual(self.run_ok("help"), self.run_ok("--help"))
-        commands = re.findall(r"^  (\w+)  ", self.run_ok("help").split("Subcommands:")[1], re.M)
-        self.assertGreaterEqual(len(commands), 20)
-        for command in commands:
+        for command in command_names(self.run_ok("help")):
             self.assertEqual(self.run_ok("help", command), self.run_ok(command, "--help"))
 
     def test_every_command_teaches_by_example(self):
-        overview = self.run_ok("--help")
-        for command in COMMANDS:
+        for command in command_names(self.run_ok("--help")):
             with self.subTest(command=command):
-                self.assertIn(command, overview)
                 text = self.run_ok(command, "--help")
                 self.assertRegex(text, r"Examples:\n  \S*.*posattn ")
-                self.assertIn("--json", text)
+                if command not in ["show", "help"]:  # which draw or print alone
+                    self.assertIn("--json", text)
 
     def test_examples_use_known_flags(self):
-        for command in COMMANDS:
+        for command in command_names(self.run_ok("--help")):
             text = self.run_ok(command, "--help")
-            for line in re.findall(r"^  .*posattn (\w+) (.*)$", text.split("Examples:")[1], re.M):
+            for line in re.findall(r"^  .*posattn ([\w-]+) (.*)$", text.split("Examples:")[1], re.M):
                 known = self.run_ok(line[0], "--help")
                 for flag in re.findall(r"--[a-z-]+", line[1]):
                     self.assertIn(flag, known, line)
@@ -150,7 +145,7 @@ class Completion(CliCase):
         flags = set(re.findall(r"--[a-z0-9-]+", self.run_ok("train", "--help")))
         for shell, prefix in [("bash", "--"), ("zsh", "--"), ("fish", "-l ")]:
             script = self.run_ok("completion", shell)
-            for command in COMMANDS:
+            for command in command_names(self.run_ok("--help")):
                 self.assertIn(command, script, shell)
             for flag in flags - {"--help"}:
                 self.assertIn(prefix + flag[2:], script, shell)
@@ -184,11 +179,12 @@ class Completion(CliCase):
                              ["sort", "sort-odd-even", "sort-mine.par"])
         for command in ["reproduce", "compare", "experiments", "report"]:
             self.assertEqual(self.complete("posattn", command, "value-"),
-                             ["value-range", "value-mine.toml"])
+                             ["value-range", "value-range-homogeneous", "value-mine.toml"])
         self.assertEqual(self.complete("posattn", "programs", "--show", "sort-"), ["sort-odd-even"])
-        self.assertEqual(self.complete("posattn", "experiments", "--show", "value-r"), ["value-range"])
+        self.assertEqual(self.complete("posattn", "experiments", "--show", "value-r"),
+                         ["value-range", "value-range-homogeneous"])
         self.assertEqual(self.complete("posattn", "report", "--results", "results", "value-r"),
-                         ["value-range"])
+                         ["value-range", "value-range-homogeneous"])
         self.assertEqual(self.complete("posattn", "verify", "sort"), ["sort-mine.par"])  # files alone
 
     def test_other_shells_know_the_names(self):

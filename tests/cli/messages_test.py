@@ -36,10 +36,10 @@ class Run(CliCase):
                                          "--routing", routing), "0,0,3,4\n")
 
     def test_errors(self):
-        self.run_error(2, "run", "scatter", "--input", "0,0,1", "--input", "1,2,3",
+        self.run_error(4, "run", "scatter", "--input", "0,0,1", "--input", "1,2,3",
                        message="0 twice, where a permutation must be")
-        self.run_error(2, "run", "list-ranking", "--input", "1,0,-1", message="one list that ends")
-        self.run_error(2, "run", "k-hop", "--input", "1,2", "--input", "1,2",
+        self.run_error(4, "run", "list-ranking", "--input", "1,0,-1", message="one list that ends")
+        self.run_error(4, "run", "k-hop", "--input", "1,2", "--input", "1,2",
                        message="where all must be the same")
         self.run_error(2, "run", "scatter", "--input", "0,1", message="once for each input")
         self.run_error(3, "run", "scatter", "--input", "0,1", "--input", "1,2", "--routing", "static", message="which depends on the input")

@@ -120,7 +120,7 @@ class OutputFile(CliCase):
         return {"compile": (["compile", "sort", "--length", 4], b""),
                 "show": (["show", "sort", "--length", 4], b""),
                 "report": (["report", trained_runs()], b""),
-                "predict": (["predict", model], b"1,2,3\n")}
+                "predict": (["predict", model], b"1,2,-1\n")}
 
     def test_every_spelling_writes_the_same(self):
         for name, (command, stdin) in self.commands().items():

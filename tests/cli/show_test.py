@@ -81,6 +81,9 @@ class ShowSteps(CliCase):
         self.assertEqual(self.page.evaluate(followed), "0")
         self.open("k-hop", "--input", "1,2,1,3,1,2", "--input", "2", "--letters", "_abcd", "--follow", "5")
         self.assertEqual(self.page.evaluate('document.querySelector("td.followed").textContent'), "b")
+        facts = self.page.evaluate("document.querySelector('.facts').textContent")
+        self.assertIn("input letter: a, b, a, c, a, b ", facts)
+        self.assertIn("output value: _, _, _, _, _, b ", facts)
         self.run_error(2, "show", "sort", "--input", "3,1,2", "--follow", "3", message="0 to 2")
         self.run_error(2, "show", "sort", "--follow", "1", message="--follow without --input")
 
@@ -225,10 +228,10 @@ class ShowErrors(CliCase):
         self.run_ok("train", *tiny(epochs=1), "--out", "runs")
         self.run_error(2, "show", "runs/positional-seed0",
                        message="show runs/positional-seed0 --input 1,2,3 -o")
-        self.run_error(2, "show", "sort.safetensors", "--input", "1,2,3", message="3 numbers in --input")
+        self.run_error(4, "show", "sort.safetensors", "--input", "1,2,3", message="3 numbers in --input")
         self.run_error(2, "show", "sort.safetensors", "--input", "1,2,3,4", "--length", 4,
                        message="--length for a model")
-        self.run_error(2, "show", "sort", "--input", "1,a", message="--input")
+        self.run_error(4, "show", "sort", "--input", "1,a", message="--input")
         self.run_error(2, "show", "sort", "--input", "1,2", "--level", "static", message="unknown level 'static'")
         self.run_error(2, "show", "sort", "--input", ",".join(["1"] * 1025),
                        message="at most 1024 nodes and 1000000 numbers")

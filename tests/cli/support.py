@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -52,6 +53,11 @@ def call(*arguments, cwd, stdin=b"", stdout=subprocess.PIPE, file_limit=None, en
         [PROGRAM, *map(str, arguments)], cwd=cwd, input=stdin, stdout=stdout,
         stderr=subprocess.PIPE, timeout=60, env=environment(env),
         preexec_fn=functools.partial(prepare_child, file_limit))
+
+
+def command_names(overview):
+    """Every command that `posattn --help` names."""
+    return re.findall(r"^  ([\w-]+)  ", overview.split("Subcommands:")[1], re.M)
 
 
 def read_tensors(path):

@@ -123,7 +123,7 @@ class Inspect(TextCase):
         (self.folder / "line.txt").write_text(line + "\n")
         self.run_ok("show", self.model, "--input", "line.txt", "-o", "b.html")
         self.assertEqual((self.folder / "a.html").read_text(), (self.folder / "b.html").read_text())
-        self.run_error(2, "show", self.model, "--input", "words.txt", message="one row")
+        self.run_error(4, "show", self.model, "--input", "words.txt", message="one row")
         self.run_error(2, "show", self.model, message=["a model without --input", "hops and a word, as 2 abcab"])
         self.run_error(4, "show", self.model, "--input", "2 abc", message="--input:1")
 

@@ -188,7 +188,7 @@ class Arguments(unittest.TestCase):
                 posattn.plot({"a": ([1, 2], [1, 2])})
         finally:
             os.environ["PATH"] = path
-        self.assertIn("gnuplot installed", caught.exception.expected)
+        self.assertIn("gnuplot on the PATH", caught.exception.expected)
         self.assertIn("apt-get install gnuplot", caught.exception.hint)
 
 

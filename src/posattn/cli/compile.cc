@@ -25,7 +25,7 @@ namespace {
 struct CompileFlags {
   std::string program, settings, output, pad_to, routing = "auto";
   int64_t length = 8;
-  bool dense = false, precision_check = false, json = false;
+  bool dense = false, precision_check = false, layers = false, json = false;
   double sharpness = 1024;
 };
 
@@ -75,6 +75,7 @@ std::string precision_text(const NetworkPlan& plan, bool dense) {
 ExitCode compile_program(const CompileFlags& options) {
   refuse_with_standard_output(options.output, options.json, "--json");
   refuse_with_standard_output(options.output, options.precision_check, "--precision-check");
+  refuse_with_standard_output(options.output, options.layers, "--layers");
   const Settings settings = parse_settings(options.settings);
   const ProgramInput input = read_program(options.program, options.length, settings);
   if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
@@ -121,18 +122,18 @@ ExitCode compile_program(const CompileFlags& options) {
   }
   std::string text = plan_summary(plan, parameters) + "\n";
   text +=
-      fmt::format("{}; {}\n\n{}",
+      fmt::format("{}; {}\n",
                   plan.constants ? "M1: constants enter through the positions in the input"
                                  : "M5: zero stays zero, the input is the value alone",
                   options.dense ? fmt::format("queries and keys, sharpness {}", options.sharpness)
-                                : "attention as routes",
-                  plan_listing(plan));
-  if (input.program.sends()) text += "\n" + as_text(messages);
-  if (options.precision_check) text += "\n" + precision_text(plan, options.dense);
+                                : "attention as routes");
+  if (options.layers) text += "\n" + plan_listing(plan) + "\n";
+  if (input.program.sends()) text += as_text(messages, options.layers);
+  if (options.precision_check) text += precision_text(plan, options.dense);
   text += fmt::format(
-      "\nwritten to {0}\nnext:  posattn verify {0}\n"
-      "       posattn evaluate {0} --scales 1..10,1000\n",
-      path);
+      "written to {0}\nnext:  posattn verify {0}\n"
+      "       posattn evaluate {0}{1}\n",
+      path, model.origin.integers ? "" : " --scales 1..10,1000");
   write_output(text);
   return ExitCode::done;
 }
@@ -146,8 +147,10 @@ void add_compile(CommandLine& command_line) {
       {.name = "compile",
        .description = "Turn a parallel program into an exact positional Transformer",
        .examples = {"posattn compile sort --length 8 -o sort.safetensors",
-                    "posattn compile mine.par --length 16 --precision-check",
-                    "posattn compile sort --length 8 --dense --sharpness 15 --pad-to 64,2,64,6"},
+                    "posattn compile sort --length 8 --layers",
+                    "posattn compile mine.par --length 16 --precision-check -o mine.safetensors",
+                    "posattn compile sort --length 8 --dense --sharpness 15 --pad-to 64,2,64,6 -o "
+                    "dense.safetensors"},
        .details =
            "The program's text goes into the model file, for `posattn verify`. What cannot be\n"
            "exact is refused with the reason. docs/language.md describes the language."},
@@ -172,9 +175,11 @@ void add_compile(CommandLine& command_line) {
                   "Embed in an architecture of width,heads,hidden,layers")
       ->option_text("D,H,M,L");
   add_routing_option(command, options->routing);
+  CLI::Option* layers =
+      command.add_flag("--layers", options->layers, "Say what happens in every layer");
   CLI::Option* check = command.add_flag("--precision-check", options->precision_check,
                                         "Say how exact the network's arithmetic is");
-  add_json_flag(command, options->json).excludes(check);
+  add_json_flag(command, options->json).excludes(check)->excludes(layers);
 }
 
 }  // namespace posattn

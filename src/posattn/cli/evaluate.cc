@@ -58,8 +58,9 @@ std::vector<AxisValues> chosen_axes(const EvaluateFlags& options) {
 
 // Where the user names none: the paper's, or for a task that cannot be tested along it, what the
 // task suggests for training runs.
-std::vector<AxisValues> usual_axes(const Task& task) {
+std::vector<AxisValues> usual_axes(const Task& task, bool has_scale) {
   const EvaluationAxis& scales = *evaluation_axes().front();
+  if (!has_scale) return {{scales, {1}}};
   if (!states_axis(task, scales.name)) {
     for (const auto& [key, value] : task.settings()) {
       if (key == "test-axis") return parse_several_axes(value, key);
@@ -94,12 +95,15 @@ class ModelTests {
           fmt::format("--baselines with '{}': task {} has none", path.string(), task.name()),
           "a task that has some, as mixed-min");
     }
+    // A program draws whole numbers from all of their type, so a scale would not change them.
+    const bool has_scale = !computed || !model.origin.integers;
     if (results_.empty()) {
-      for (AxisValues& axis : usual_axes(task)) add_axis(std::move(axis));
+      for (AxisValues& axis : usual_axes(task, has_scale)) add_axis(std::move(axis));
     }
     for (size_t i = 0; i < results_.size(); ++i) {
       results_[i].models.push_back({.path = path.string(),
                                     .program = program ? program->program.name : "",
+                                    .has_scale = has_scale,
                                     .spec = model.spec,
                                     .origin = model.origin,
                                     .evaluation = evaluate({.model = &model,

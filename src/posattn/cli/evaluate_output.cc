@@ -138,8 +138,12 @@ std::string share_of_baseline(const Group& group, const EvaluationAxis& axis, do
 // The loss with its spread, the medians of the other metrics, then the baselines.
 std::string metric_table(const Group& group, const EvaluationAxis& axis) {
   const bool several = group.paths.size() > 1;
-  std::vector<std::string> header = {axis.name};
-  for (const Metric* metric : shown_metrics(axis, *group.results.front())) {
+  const bool has_place = group.first->has_scale || group.tests().size() > 1;
+  std::vector<const Metric*> shown = shown_metrics(axis, *group.results.front());
+  if (!has_place) std::erase_if(shown, [](const Metric* one) { return one->derived_on == "c"; });
+  std::vector<std::string> header;
+  if (has_place) header.push_back(axis.name);
+  for (const Metric* metric : shown) {
     const bool spread = several && metric->is_loss;
     header.push_back(fmt::format("{}{}", spread ? "median " : "", metric->heading));
     if (spread) header.insert(header.end(), {"min", "max"});
@@ -148,8 +152,9 @@ std::string metric_table(const Group& group, const EvaluationAxis& axis) {
   if (!baselines_of(group).empty()) header.push_back("of " + baselines_of(group).front().name);
   TextTable table(header, 0);
   for (const TestDetails& test : group.tests()) {
-    std::vector<std::string> row = {short_number(test.x)};
-    for (const Metric* metric : shown_metrics(axis, *group.results.front())) {
+    std::vector<std::string> row;
+    if (has_place) row.push_back(short_number(test.x));
+    for (const Metric* metric : shown) {
       const Spread spread = group.over_models(axis, test.x, *metric);
       row.push_back(cell(*metric, spread.median));
       if (several && metric->is_loss) {

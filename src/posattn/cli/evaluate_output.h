@@ -11,7 +11,8 @@ namespace posattn {
 
 struct EvaluatedModel {
   std::string path;
-  std::string program;  // that it was compared with, where it has no task
+  std::string program;    // that it was compared with, where it has no task
+  bool has_scale = true;  // false: a program of whole numbers, which no scale c changes
   ModelSpec spec;
   ModelOrigin origin;
   Evaluation evaluation;

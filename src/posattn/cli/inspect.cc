@@ -7,10 +7,10 @@
 
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/cli/inspect_output.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
-#include "posattn/cli/sample_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/evaluation/samples_io.h"
@@ -49,7 +49,7 @@ InputRow attention_input(const Model& model, const std::string& path, const std:
                                     ? "the same for every input of this length"
                                     : "the same for every input";
   if (!input.empty()) {
-    ReadSamples samples = read_input(input, model);
+    ReadSamples samples = given_samples(input, model, path);
     const int real_nodes = samples_of(model, samples.table, "--input").real_nodes;
     samples.table.values.resize(real_nodes * pattern.real);  // the first row
     samples.table.whole.resize(real_nodes * pattern.whole);
@@ -176,10 +176,8 @@ void add_inspect(CommandLine& command_line) {
       .add_option("--attention", options->attention,
                   "Draw the attention matrices; '-': to standard output")
       ->option_text("FILE.svg");
-  command
-      .add_option("--input", options->input,
-                  "Numbers, text or a file of them, for attention that depends on the input")
-      ->option_text("ROW");
+  add_input_option(command, options->input,
+                   "Numbers or text, for attention that depends on the input");
   CLI::Option* part =
       command.add_option("--part", options->part, "Only these nodes of the input, as 40..60")
           ->option_text("NODES");

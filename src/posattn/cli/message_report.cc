@@ -66,7 +66,7 @@ MessageReport report_messages(const StaticProgram& program, const RoutedProgram&
   return report;
 }
 
-std::string as_text(const MessageReport& report) {
+std::string as_text(const MessageReport& report, bool with_rounds) {
   TextTable table({"round", "messages", "way", "layers", "heads"}, 2);
   for (const MessageReport::Row& row : report.rows) {
     table.add_row({std::to_string(row.round), row.words, row.way, std::to_string(row.layers),
@@ -75,8 +75,8 @@ std::string as_text(const MessageReport& report) {
   return fmt::format(
       "{}{}\nTheorem 5.1 for N = {}, s = {}, R = {}: 2 R ceil(log2 N) = {} layers, 2 s = {} heads; "
       "here {} and {}\n",
-      table.to_string(), report.attained, report.machines, report.words, report.rounds,
-      report.theorem_layers, report.theorem_heads, report.layers, report.heads);
+      with_rounds ? table.to_string() : "", report.attained, report.machines, report.words,
+      report.rounds, report.theorem_layers, report.theorem_heads, report.layers, report.heads);
 }
 
 nlohmann::ordered_json as_json(const MessageReport& report) {

@@ -25,7 +25,8 @@ struct MessageReport {
 
 MessageReport report_messages(const StaticProgram& program, const RoutedProgram& routed,
                               const NetworkPlan& plan);
-std::string as_text(const MessageReport& report);
+// With a row for every round that sends, if asked.
+std::string as_text(const MessageReport& report, bool with_rounds);
 nlohmann::ordered_json as_json(const MessageReport& report);
 
 }  // namespace posattn

@@ -5,13 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "posattn/base/file.h"
 #include "posattn/base/text.h"
-#include "posattn/cli/carried_program.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
@@ -20,7 +21,7 @@
 #include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/npy.h"
 #include "posattn/evaluation/samples_io.h"
-#include "posattn/evaluation/table_io.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
@@ -94,9 +95,21 @@ std::vector<std::string> answer_texts(const Table& table, const TaskText& text) 
   return texts;
 }
 
-Answers answer(const Model& model, ReadSamples input, const std::string& name, bool scores,
-               int threads) {
-  const Batch samples = samples_of(model, input.table, name);
+// What a trained model has not seen it may answer badly; a compiled one is exact everywhere.
+void note_numbers_outside(const Model& model, const Table& table) {
+  if (is_compiled(model) || model.origin.task.empty()) return;
+  const double range = model.origin.range;
+  const auto outside =
+      std::ranges::count_if(table.values, [range](float x) { return std::abs(x) > range; });
+  if (outside == 0) return;
+  write_notice(
+      fmt::format("note: {0} of {1} lie outside the training range [-{2}, {2}]; posattn evaluate "
+                  "--scales 1..10 tests how the model holds there",
+                  outside, plural(table.values.size(), "number"), range));
+}
+
+Answers answer(const Model& model, ReadSamples input, bool scores, int threads) {
+  const Batch samples = samples_of(model, input.table, "--input");
   const int columns = model.spec.output_columns;
   std::vector<float> outputs =
       read_outputs(model.spec, predict(model, samples, threads), samples.real_nodes);
@@ -125,9 +138,7 @@ ExitCode predict_text(const PredictFlags& options, const Model& model) {
     throw Error(ExitCode::usage, "--scores, CSV or NPY for a model that answers in writing",
                 "text or --json", "leave them out");
   }
-  constexpr uint64_t most_bytes = uint64_t{1} << 30;
-  const std::string text = read_input_file(options.input, most_bytes);
-  const std::string name = options.input == "-" ? "standard input" : options.input;
+  const auto [text, name] = given_input(options.input, true);
   if (text.empty()) throw Error(ExitCode::data, name + ": no text", "one prompt per line");
   Answers answers;
   answers.texts = answers_to(model, text, name, thread_count(options.threads));
@@ -155,13 +166,10 @@ ExitCode predict_file(const PredictFlags& options) {
     throw Error(ExitCode::usage, "--scores for a model whose outputs are numbers",
                 "a model of classes", "leave --scores out");
   }
-  const std::string name = options.input == "-" ? "standard input" : options.input;
-  ReadSamples input = parse_samples(read_bytes(options.input), name, model);
-  if (is_compiled(model) && model.origin.notes.contains("program")) {
-    check_rows(carried_program(model, options.model), input.table, name);
-  }
+  ReadSamples input = given_samples(options.input, model, options.model);
+  if (!options.json) note_numbers_outside(model, input.table);
   write_result(options.output,
-               formatted(answer(model, std::move(input), name, options.scores, threads), options));
+               formatted(answer(model, std::move(input), options.scores, threads), options));
   return ExitCode::done;
 }
 
@@ -190,8 +198,7 @@ void add_predict(CommandLine& command_line) {
   command.add_option("MODEL", options->model, "A model file or run folder")
       ->required()
       ->type_name("");
-  command.add_option("--input", options->input, "Rows or lines to read; '-': standard input")
-      ->option_text("FILE [-]");
+  add_input_option(command, options->input, "Rows or lines")->option_text("INPUT [-]");
   add_output_option(command, options->output, "File to write; '-': standard output", "FILE [-]");
   CLI::Option* format =
       command

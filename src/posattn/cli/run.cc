@@ -11,6 +11,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/cli/input_lists.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/rank_machines.h"
@@ -26,8 +27,8 @@ namespace {
 
 struct RunFlags {
   std::string program, settings, level = "network", routing = "auto";
-  std::vector<std::string> inputs;  // one list for each input of the program
-  int64_t length = 0;
+  std::vector<std::string> inputs;  // one for each input of the program
+  std::optional<int64_t> length;
   bool trace = false, json = false;
 };
 
@@ -65,13 +66,8 @@ ExitCode run_program(const RunFlags& options, const std::vector<std::string>& co
   if (std::ranges::find(levels, options.level) == levels.end()) {
     throw unknown_name(ExitCode::usage, "level", options.level, levels);
   }
-  const InputLists lists = parse_inputs(options.inputs);
-  int64_t length = options.length;
-  if (length == 0) length = static_cast<int64_t>(lists[0].size());
-  const ProgramInput input =
-      read_program(options.program, length, parse_settings(options.settings));
-  const std::vector<double> numbers =
-      arranged(lists, input.program, length == options.length ? "" : "--length says what n is");
+  const auto [input, length, numbers] = given_program(
+      options.program, options.inputs, options.length, parse_settings(options.settings));
   std::vector<double> outputs;
   if (options.level == "mpi") {
     const std::optional<std::vector<double>> all =
@@ -128,12 +124,9 @@ void add_run(CommandLine& command_line) {
   command.add_option("PROGRAM", options->program, "A program's name or its .par file")
       ->required()
       ->type_name("");
-  command
-      .add_option("--input", options->inputs,
-                  "Numbers separated by commas; once for each input of the program")
-      ->required()
-      ->allow_extra_args(false)
-      ->option_text("LIST");
+  add_input_option(command, options->inputs,
+                   "A number for each processor, once for each input of the program")
+      ->required();
   command.add_option("--length", options->length, "n, where it is not the count of numbers")
       ->option_text("INT");
   add_set_option(command, options->settings);

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "posattn/cli/commands.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/cli/input_lists.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
-#include "posattn/cli/sample_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/programs/form/follow.h"
@@ -58,16 +58,14 @@ struct NamedWalk {
   std::string name;
 };
 
-// Of a trained model: --input is a sample as `inspect` reads it.
-Walk trained_walk(const Model& model, const std::vector<std::string>& inputs) {
+Walk trained_walk(const Model& model, const std::string& path,
+                  const std::vector<std::string>& inputs) {
   if (inputs.size() != 1) {
     throw Error(ExitCode::usage, "--input given " + plural(inputs.size(), "time"),
                 "once for a trained model: its row, node after node");
   }
-  const ReadSamples samples = read_input(inputs[0], model);
-  if (samples.table.rows != 1) {
-    throw Error(ExitCode::usage, fmt::format("{} rows in --input", samples.table.rows), "one row");
-  }
+  const ReadSamples samples = given_samples(inputs[0], model, path);
+  check_one_row(samples.table, "--input");
   return network_walk(model, samples_of(model, samples.table, "--input"));
 }
 
@@ -105,19 +103,9 @@ Error no_input(const std::string& name) {
           fmt::format("posattn show {}{} -o run.html", name, inputs)};
 }
 
-// Letters in place of the numbers that stand for them, and the way of one output.
-void mark(Walk& walk, const StaticProgram& program, const std::vector<double>& numbers,
-          const ShowFlags& options) {
-  const WordType& alphabet = program.words[program.inputs[0]].type;
-  for (size_t w = 0; !options.letters.empty() && w < program.words.size(); ++w) {
-    const WordType& type = program.words[w].type;
-    const bool is_letter =
-        !type.is_real() && type.low >= 0 && type.high == alphabet.high &&
-        (w == static_cast<size_t>(program.inputs[0]) ||
-         std::ranges::find(program.inputs, static_cast<int>(w)) == program.inputs.end());
-    if (!is_letter) continue;
-    for (const char letter : options.letters) walk.columns[w].letters.emplace_back(1, letter);
-  }
+// The way of one output.
+void mark_followed(Walk& walk, const StaticProgram& program, const std::vector<double>& numbers,
+                   const ShowFlags& options) {
   if (!options.follow) return;
   if (*options.follow < 0 || *options.follow >= program.processors) {
     throw Error(ExitCode::usage, fmt::format("--follow {}", *options.follow),
@@ -139,15 +127,15 @@ Walk walk_through(const StaticProgram& program, const std::string& text,
                   const std::vector<double>& numbers, Routing routing, const ShowFlags& options,
                   const MakeNetwork& network) {
   if (options.level == "mpc") {
-    Walk walk = program_walk(program, text, numbers);
-    mark(walk, program, numbers, options);
+    Walk walk = program_walk(program, text, numbers, options.letters);
+    mark_followed(walk, program, numbers, options);
     return walk;
   }
   const RoutedProgram routed = route_messages(program, routing);
   const std::vector<double> inputs = routed_inputs<double>(program, routed, numbers, 1);
-  Walk walk = program_walk(routed.program, text, inputs);
+  Walk walk = program_walk(routed.program, text, inputs, options.letters);
   compare_with_network(network(routed.program), routed.program, inputs, walk);
-  mark(walk, routed.program, inputs, options);
+  mark_followed(walk, routed.program, inputs, options);
   return walk;
 }
 
@@ -168,10 +156,11 @@ NamedWalk model_walk(const ShowFlags& options) {
                   options.follow ? "--follow for a trained model" : "--letters for a trained model",
                   "a program, or a model compiled from one");
     }
-    found.walk = trained_walk(model, options.inputs);
+    found.walk = trained_walk(model, path.string(), options.inputs);
   } else {
     const StaticProgram program = embedded_program(model, path.string(), options.level == "mpc");
-    const std::vector<double> numbers = arranged(parse_inputs(options.inputs), program);
+    const std::vector<double> numbers = given_numbers(
+        options.inputs, program, "posattn compile PROGRAM --length N makes a model for another n");
     const auto itself = [&](const StaticProgram&) -> const Model& { return model; };
     found.walk =
         walk_through(program, text->second, numbers, embedded_routing(model), options, itself);
@@ -181,12 +170,9 @@ NamedWalk model_walk(const ShowFlags& options) {
 }
 
 NamedWalk compiled_walk(const ShowFlags& options) {
-  const InputLists lists = parse_inputs(options.inputs);
-  const int64_t length = options.length.value_or(static_cast<int64_t>(lists[0].size()));
-  const ProgramInput input = read_program(options.program, length, parse_settings(options.settings),
-                                          options.level == "mpc");
-  const std::vector<double> numbers =
-      arranged(lists, input.program, options.length ? "" : "--length says what n is");
+  const auto [input, length, numbers] =
+      given_program(options.program, options.inputs, options.length,
+                    parse_settings(options.settings), options.level == "mpc");
   const auto compiled = [](const StaticProgram& program) { return compile(program); };
   return {walk_through(input.program, input.source.text, numbers, Routing::automatic, options,
                        compiled),
@@ -241,11 +227,8 @@ void add_show(CommandLine& command_line) {
                   "A program's name or its .par file; with --input also a model file or run folder")
       ->required()
       ->type_name("");
-  command
-      .add_option("--input", options->inputs,
-                  "Numbers separated by commas, to step through; once for each input of a program")
-      ->allow_extra_args(false)
-      ->option_text("LIST");
+  add_input_option(command, options->inputs,
+                   "Numbers or text to step through, once for each input of a program");
   command
       .add_option("--length", options->length,
                   "Numbers per input, n; with --input the count of numbers")

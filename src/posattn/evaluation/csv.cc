@@ -66,6 +66,14 @@ Reading read_number(std::string_view field, float& value) {
   return std::isfinite(value) ? Reading::fine : Reading::not_finite;
 }
 
+Reading read_number(std::string_view field, double& value) {
+  field = without_plus(field);
+  const char* end = field.data() + field.size();
+  const auto [stop, error] = std::from_chars(field.data(), end, value);
+  if (error == std::errc::invalid_argument || stop != end) return Reading::no_number;
+  return error == std::errc() && std::isfinite(value) ? Reading::fine : Reading::not_finite;
+}
+
 Reading read_number(std::string_view field, int32_t& value) {
   field = without_plus(field);
   const char* end = field.data() + field.size();
@@ -102,8 +110,10 @@ std::string shown(std::string_view field) {
 
 class CsvParser {
  public:
-  CsvParser(std::string_view name, int64_t expected_columns, const RowPattern& pattern)
-      : name_(name), expected_columns_(expected_columns) {
+  // `exact` takes the numbers of any kind in place of the table, in double precision.
+  CsvParser(std::string_view name, int64_t expected_columns, const RowPattern& pattern,
+            std::vector<double>* exact = nullptr)
+      : name_(name), expected_columns_(expected_columns), exact_(exact) {
     table_.pattern = pattern;
   }
 
@@ -120,6 +130,8 @@ class CsvParser {
     for (size_t i = 0; i < fields.size(); ++i) {
       if (table_.pattern.is_whole(static_cast<int64_t>(i))) {
         add_number(fields[i], i + 1, table_.whole);
+      } else if (exact_ != nullptr) {
+        add_number(fields[i], i + 1, *exact_);
       } else {
         add_number(fields[i], i + 1, table_.values);
       }
@@ -180,6 +192,7 @@ class CsvParser {
 
   std::string name_;
   int64_t expected_columns_;
+  std::vector<double>* exact_;
   int64_t line_number_ = 0;
   int64_t first_row_line_ = 0;
   bool at_start_ = true;
@@ -194,6 +207,14 @@ Table parse_csv(std::string_view text, std::string_view name, int64_t expected_c
   CsvParser parser(name, expected_columns, pattern);
   for (const std::string_view line : lines_of(text)) parser.add_line(line);
   return parser.take();
+}
+
+std::vector<double> parse_csv_row(std::string_view text, std::string_view name) {
+  std::vector<double> numbers;
+  CsvParser parser(name, 0, {}, &numbers);
+  for (const std::string_view line : lines_of(text)) parser.add_line(line);
+  check_one_row(parser.take(), name);
+  return numbers;
 }
 
 bool looks_like_csv(std::string_view text) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "posattn/evaluation/table.h"
 
@@ -15,6 +16,9 @@ namespace posattn {
 // many numbers. A column of whole numbers takes 3, +3, 3.0 and 3e0.
 Table parse_csv(std::string_view text, std::string_view name, int64_t expected_columns = 0,
                 const RowPattern& pattern = {});
+
+// The only row, in double precision.
+std::vector<double> parse_csv_row(std::string_view text, std::string_view name);
 
 // Whether one of the first two lines with content holds numbers and nothing else: the first may be
 // a header. Text that people write is told from a table so.

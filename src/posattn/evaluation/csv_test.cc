@@ -28,6 +28,13 @@ Error refusal_of(std::string_view text, int64_t expected_columns = 0,
   return {ExitCode::done, ""};
 }
 
+TEST(Csv, ARowInDoublePrecision) {
+  EXPECT_THAT(parse_csv_row("a,b,c\n1e39, +0.1,-3\n", "x.csv"), ElementsAre(1e39, 0.1, -3));
+  EXPECT_THROW(parse_csv_row("1,2\n3,4\n", "x.csv"), Error);
+  EXPECT_THROW(parse_csv_row("1,1e999\n", "x.csv"), Error);
+  EXPECT_THROW(parse_csv_row("", "x.csv"), Error);
+}
+
 TEST(Csv, ReadsCommasSpacesAndTabs) {
   const std::string with_byte_order_mark = std::string("\xef\xbb\xbf") + "1,+2.5,-3\n4,5,6";
   for (const std::string& text :

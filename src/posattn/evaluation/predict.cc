@@ -32,7 +32,7 @@ RowPattern row_pattern(const ModelSpec& spec) {
   return {.whole = spec.vocabulary > 0 ? 1 : 0, .real = spec.data_columns};
 }
 
-int real_nodes_for(const Model& model, int64_t columns) {
+int real_nodes_for(const Model& model, int64_t columns, std::string_view name) {
   const ModelSpec& spec = model.spec;
   const RowPattern pattern = row_pattern(spec);
   const int64_t columns_of_node = pattern.whole + pattern.real;
@@ -49,14 +49,16 @@ int real_nodes_for(const Model& model, int64_t columns) {
     expected = fmt::format("{} to {} numbers per row, those of a sample of task {}",
                            task.shape(shortest).real_nodes * columns_of_node, full, task.name());
   }
-  throw Error(ExitCode::data, fmt::format("rows of {} numbers", columns), expected,
+  throw Error(ExitCode::data,
+              fmt::format("{}{}rows of {} numbers", name, name.empty() ? "" : ": ", columns),
+              expected,
               pattern.whole > 0 && pattern.real > 0
                   ? "one row per sample, node after node: its token or -1, then its numbers"
                   : "one row per sample, node after node");
 }
 
 Batch samples_of(const Model& model, const Table& table, std::string_view name) {
-  const int real_nodes = real_nodes_for(model, table.columns);
+  const int real_nodes = real_nodes_for(model, table.columns, name);
   check_tokens(model.spec, table, name);
   return {.inputs = table.values,
           .samples = table.rows,

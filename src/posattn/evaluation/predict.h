@@ -18,8 +18,8 @@ RowPattern row_pattern(const ModelSpec& spec);
 
 // The real nodes of a row of `columns` numbers, tokens counted. A fixed-length model takes rows of
 // its own length only; one trained on several lengths takes the rows of every length up to its own.
-// Throws Error(data), saying what was expected.
-int real_nodes_for(const Model& model, int64_t columns);
+// Throws Error(data), saying what was expected; `name` is the table's.
+int real_nodes_for(const Model& model, int64_t columns, std::string_view name = {});
 
 // A table that was read by row_pattern as samples; the table must outlive them. Throws Error(data)
 // as real_nodes_for does, and for a token that the model does not have, with `name` of the table,

@@ -127,7 +127,7 @@ TEST(Predict, RefusesTokensThatTheModelDoesNotHave) {
   EXPECT_EQ(refusal(false, "0,1,-1\n"), "x.csv: token -1 in row 1, column 3; 0 to 4");
   EXPECT_EQ(refusal(true, "-1,0,0, 7,0,0, 0,0,0\n"),
             "x.csv: token 7 in row 1, column 4; 0 to 4, or -1 for a node that holds numbers");
-  EXPECT_EQ(refusal(true, "1,2,3\n"), "rows of 3 numbers; 9 numbers per row");
+  EXPECT_EQ(refusal(true, "1,2,3\n"), "x.csv: rows of 3 numbers; 9 numbers per row");
 }
 
 TEST(Predict, AClassIsDecidedWhereOneScoreIsTheHighest) {

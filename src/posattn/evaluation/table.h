@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace posattn {
@@ -20,5 +21,8 @@ struct Table {
   std::vector<int32_t> whole = {};  // [rows, the columns of whole numbers]
   RowPattern pattern = {};
 };
+
+// Throws Error(data) where there are more.
+void check_one_row(const Table& table, std::string_view name);
 
 }  // namespace posattn

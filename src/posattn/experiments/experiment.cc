@@ -16,6 +16,7 @@ namespace {
 
 // The order of the documentation; embedded experiments that are not named here follow by name.
 constexpr std::string_view documented[] = {"value-range",
+                                           "value-range-homogeneous",
                                            "sample-count",
                                            "input-length",
                                            "variable-length",

@@ -366,11 +366,11 @@ TEST(Experiment, AGridHasALimit) {
 
 TEST(Experiment, EmbeddedOnesAreWhole) {
   const std::vector<std::string> names = experiment_names();
-  EXPECT_THAT(names, ElementsAre("value-range", "sample-count", "input-length", "variable-length",
-                                 "small-standard", "encodings", "variants", "accuracy",
-                                 "length-generalisation", "beside-compiled", "k-hop",
-                                 "k-hop-unseen", "k-hop-error", "k-hop-length", "k-hop-sanford",
-                                 "k-hop-codes", "mixed-type", "mixed-type-samples",
+  EXPECT_THAT(names, ElementsAre("value-range", "value-range-homogeneous", "sample-count",
+                                 "input-length", "variable-length", "small-standard", "encodings",
+                                 "variants", "accuracy", "length-generalisation", "beside-compiled",
+                                 "k-hop", "k-hop-unseen", "k-hop-error", "k-hop-length",
+                                 "k-hop-sanford", "k-hop-codes", "mixed-type", "mixed-type-samples",
                                  "mixed-type-gpt2", "mixed-type-gpt2-unparsable"));
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
@@ -379,8 +379,9 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
     EXPECT_FALSE(experiment.title.empty());
     EXPECT_FALSE(runs_of(load_experiment(name, {.quick = true})).empty());
   }
-  // The paper's two lines, and two without biases.
-  EXPECT_THAT(runs_of(load_experiment("value-range")), SizeIs(200));
+  EXPECT_THAT(runs_of(load_experiment("value-range")), SizeIs(100));  // the paper's
+  EXPECT_THAT(runs_of(load_experiment("value-range", {.quick = true})), SizeIs(8));
+  EXPECT_THAT(runs_of(load_experiment("value-range-homogeneous")), SizeIs(100));
 }
 
 // What is trained for one experiment serves the others.
@@ -392,6 +393,7 @@ TEST(Experiment, EmbeddedOnesShareRuns) {
     for (const ExperimentRun& run : runs_of(load_experiment(name))) count += central.count(run.key);
     return count;
   };
+  EXPECT_EQ(shared("value-range-homogeneous"), 0);
   EXPECT_EQ(shared("accuracy"), 100);
   EXPECT_EQ(shared("sample-count"), 100);
   EXPECT_EQ(shared("input-length"), 100);

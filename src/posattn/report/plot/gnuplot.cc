@@ -69,14 +69,15 @@ int run_and_wait(const ScratchFolder& folder) {
   const int problem = posix_spawnp(&child, "gnuplot", &files, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&files);
   if (problem != 0) {
-    const std::string why = problem == ENOENT ? "" : fmt::format(": {}", std::strerror(problem));
-    throw Error(ExitCode::failed, "cannot run gnuplot, which draws the figures" + why,
-                "gnuplot installed, and on the PATH", "sudo apt-get install gnuplot-nox");
+    const std::string why = problem == ENOENT ? "it is not installed" : std::strerror(problem);
+    throw Error(ExitCode::failed, "cannot run gnuplot, which draws the figures: " + why,
+                "gnuplot on the PATH",
+                "install Debian's package gnuplot-nox: sudo apt-get install gnuplot-nox");
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) {
-      throw Error(ExitCode::failed, "lost track of gnuplot", std::strerror(errno));
+      throw Error(ExitCode::failed, fmt::format("lost track of gnuplot: {}", std::strerror(errno)));
     }
   }
   return status;
@@ -131,7 +132,7 @@ std::string run_gnuplot(std::string_view script) {
   const int status = run_and_wait(folder);
   std::string drawing = read_all(folder.file("drawing"));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || drawing.empty()) {
-    throw Error(ExitCode::failed, "gnuplot failed", read_all(folder.file("messages")));
+    throw Error(ExitCode::failed, "gnuplot failed: " + read_all(folder.file("messages")));
   }
   return drawing;
 }

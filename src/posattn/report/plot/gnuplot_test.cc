@@ -63,7 +63,7 @@ TEST(Gnuplot, ReportsAFailingScript) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::failed);
-    EXPECT_THAT(error.expected(), HasSubstr("nothing_of_this_name"));
+    EXPECT_THAT(error.problem(), HasSubstr("nothing_of_this_name"));
   }
 }
 
@@ -76,6 +76,8 @@ TEST(Gnuplot, SaysHowToInstallIt) {
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::failed);
+    EXPECT_THAT(error.problem(), HasSubstr("not installed"));
+    EXPECT_EQ(error.expected(), "");
     EXPECT_THAT(error.hint(), HasSubstr("gnuplot-nox"));
   }
   setenv("PATH", path.c_str(), 1);

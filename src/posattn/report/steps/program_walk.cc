@@ -57,21 +57,30 @@ WalkHearing hearing_of(const StaticProgram& program, const RouteBundle& bundle,
   return hearing;
 }
 
+// Whether what the word holds is of the first input's alphabet.
+bool holds_letters(const StaticProgram& program, int w) {
+  const WordType& type = program.words[w].type;
+  return !type.is_real() && type.low >= 0 &&
+         type.high == program.words[program.inputs[0]].type.high &&
+         (w == program.inputs[0] || !std::ranges::count(program.inputs, w));
+}
+
 // "input x: 3, 1, 2", of each word; numbers [processors, words].
 void add_facts(const StaticProgram& program, const char* what, const std::vector<int>& words,
                std::span<const double> numbers, Walk& walk) {
   for (size_t c = 0; c < words.size(); ++c) {
     std::vector<double> of_word;
     for (size_t i = c; i < numbers.size(); i += words.size()) of_word.push_back(numbers[i]);
+    const std::vector<std::string>& letters = walk.columns[words[c]].letters;
     walk.facts.push_back(
-        fmt::format("{} {}: {}", what, program.words[words[c]].name, short_list(of_word)));
+        fmt::format("{} {}: {}", what, program.words[words[c]].name, short_list(of_word, letters)));
   }
 }
 
 }  // namespace
 
 Walk program_walk(const StaticProgram& program, const std::string& text,
-                  std::span<const double> input) {
+                  std::span<const double> input, const std::string& letters) {
   check_walk_size(program.processors, numbers_in(program));
   const std::vector<double> trace = trace_static(program, input);
   Walk walk;
@@ -80,6 +89,10 @@ Walk program_walk(const StaticProgram& program, const std::string& text,
   walk.nodes = program.processors;
   walk.source = lines_of(text);
   for (const Word& word : program.words) walk.columns.push_back({word.name, to_string(word.type)});
+  for (size_t w = 0; w < walk.columns.size(); ++w) {
+    if (!holds_letters(program, static_cast<int>(w))) continue;
+    for (const char letter : letters) walk.columns[w].letters.emplace_back(1, letter);
+  }
   const size_t size = program.processors * program.words.size();
   for (size_t r = 0; r <= program.rounds.size(); ++r) {
     WalkStep step;

@@ -9,9 +9,10 @@
 
 namespace posattn {
 
-// `text` is the program's own, `input` [processors, inputs]. Throws Error(usage) for a walk that is
-// too large.
+// `text` is the program's own, `input` [processors, inputs]. The characters of `letters` stand for
+// 0, 1, ... in the first input, and in words with the same largest number that are no inputs.
+// Throws Error(usage) for a walk that is too large.
 Walk program_walk(const StaticProgram& program, const std::string& text,
-                  std::span<const double> input);
+                  std::span<const double> input, const std::string& letters = {});
 
 }  // namespace posattn

@@ -83,6 +83,7 @@ TEST(Walk, SizesAboveTheLimitAreRefused) {
 
 TEST(Walk, LongListsAreCut) {
   EXPECT_EQ(short_list(std::vector<double>{3, 1.23456, -2}), "3, 1.235, -2");
+  EXPECT_EQ(short_list(std::vector<double>{2, 0, 3, -1}, {"_", "a", "b"}), "b, _, 3, -1");
   EXPECT_THAT(short_list(std::vector<double>(17)), HasSubstr("0, …"));
 }
 

@@ -50,7 +50,8 @@ constexpr int most_walk_nodes = 1024;
 constexpr int64_t most_walk_numbers = 1'000'000;  // values and weights of all steps
 void check_walk_size(int64_t nodes, int64_t numbers);
 
-// "3, 1, 2", cut after a few.
-std::string short_list(std::span<const double> values);
+// "3, 1, 2", cut after a few; letters[0], letters[1], ... in place of 0, 1, ... as far as they go.
+std::string short_list(std::span<const double> values,
+                       const std::vector<std::string>& letters = {});
 
 }  // namespace posattn
