@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <iostream>
 
 #include "posattn/base/error.h"
 #include "posattn/cli/carried_program.h"
@@ -30,7 +29,7 @@ bool reads_like_a_name(const std::string& input, bool takes_text) {
 }  // namespace
 
 GivenInput given_input(const std::string& input, bool takes_text) {
-  if (input == "-") return {read_bytes(std::cin, "standard input"), "standard input"};
+  if (input == "-") return {read_bytes(input), "standard input"};
   const GivenInput typed{input, "--input"};
   if (is_list_of_numbers(input)) return typed;
   std::error_code ignored;

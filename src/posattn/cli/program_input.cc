@@ -6,6 +6,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/programs/form/describe.h"
 #include "posattn/programs/language/language.h"

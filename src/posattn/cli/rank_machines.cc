@@ -9,6 +9,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/shell.h"
 #include "posattn/cli/rank_agreement.h"
+#include "posattn/cli/terminal.h"
 #include "posattn/mpi/launch.h"
 #include "posattn/mpi/ranks.h"
 #include "posattn/programs/ranks/run_machine.h"
