@@ -1,6 +1,7 @@
 #include "posattn/model/inference.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "posattn/base/pool.h"
@@ -28,17 +29,20 @@ class Inference::Networks {
     check_batch(model_->spec, batch);
     const Lock one_at_a_time(preparing_);  // those who wait may want the same length
     if (auto known = find(batch.real_nodes)) return known;
-    Pool<Network>::Borrowed network = borrow();
-    network->prepare(model_->parameters, batch.real_nodes);
+    const int64_t changes = changes_;
+    Pool<Network>::Borrowed own = borrow();
+    own->prepare(model_->parameters, batch.real_nodes);
+    std::shared_ptr<const Network> network = std::move(own);
     const Lock lock(mutex_);
+    if (changes != changes_) return network;  // of weights that may be old
     if (recent_.size() == most_lengths) recent_.pop_back();
-    recent_.insert(recent_.begin(), {batch.real_nodes, std::move(network)});
-    return recent_.front().network;
+    recent_.insert(recent_.begin(), {batch.real_nodes, network});
+    return network;
   }
 
   void forget() {
-    const Lock none_is_prepared(preparing_);
     const Lock lock(mutex_);
+    ++changes_;
     recent_.clear();
   }
 
@@ -62,8 +66,9 @@ class Inference::Networks {
   const NetworkOptions options_;
   Pool<Network> all_;
   Mutex preparing_;
-  Mutex mutex_;                   // guards what follows
-  std::vector<Prepared> recent_;  // the last used first
+  std::atomic<int64_t> changes_ = 0;  // of the weights
+  Mutex mutex_;                       // guards what follows
+  std::vector<Prepared> recent_;      // the last used first
 };
 
 Inference::Inference(Model model, int threads)
