@@ -122,6 +122,7 @@ void TileNetwork::prepare_stages(const Parameters<float>& parameters, int real_n
   }
   parallel_for(static_cast<int64_t>(stages_.size()), options_.threads,
                [&](int64_t i) { stages_[i]->prepare(parameters, active_, form); });
+  workspace_size_ = workspace_size(tile_);
 }
 
 TileNetwork::Workspaces::Borrowed TileNetwork::workspaces() const {
@@ -129,10 +130,9 @@ TileNetwork::Workspaces::Borrowed TileNetwork::workspaces() const {
 }
 
 TileNetwork::Workspace& TileNetwork::lay_out(Workspace& work) const {
-  const int64_t size = workspace_size(tile_);
-  if (work.size == size) return work;  // inference after gradients needs less, and back again
-  work.size = size;
-  if (static_cast<int64_t>(work.memory.size()) < size) work.memory = Buffer<float>(size);
+  if (work.size == workspace_size_) return work;
+  work.size = workspace_size_;  // inference after gradients needs less, and back again
+  if (static_cast<int64_t>(work.memory.size()) < work.size) work.memory = Buffer<float>(work.size);
   work.tapes.clear();
   float* next = work.memory.data();
   int64_t scratch = 0;

@@ -66,6 +66,7 @@ class TileNetwork : public NetworkEngine {
   std::vector<int64_t> offsets_;  // of each stage's accumulators in a group's
   int64_t gradient_size_ = 0, input_positions_ = 0;
   int tile_ = 1;
+  int64_t workspace_size_ = 0;  // for what is prepared
   ActiveNodes active_;
   Buffer<float> positions_;  // [active nodes, encoding_size] when they are part of the input
   mutable Workspaces workspaces_;
