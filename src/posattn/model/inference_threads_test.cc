@@ -43,6 +43,7 @@ int wrong_answers(const Model& model, const std::vector<Question>& questions, in
   Inference inference(model, threads);
   std::vector<int> wrong(callers);
   std::vector<std::thread> running;
+  running.reserve(callers);
   for (int caller = 0; caller < callers; ++caller) {
     running.emplace_back([&, caller] {
       for (size_t k = 0; k < rounds * questions.size(); ++k) {
