@@ -55,8 +55,7 @@ void HeldModel::close() {
   {
     const Interruptible unlocked;
     const std::lock_guard lock(mutex_);
-    network_.reset();
-    prepared_nodes_ = 0;
+    inference_.reset();
   }
   model_.reset();  // who computes with it at this moment has his own pointer
 }
@@ -96,28 +95,22 @@ HeldModel::Samples HeldModel::samples_of(const Model& model, const py::object& x
   return samples;
 }
 
-Network& HeldModel::network(const Model& model, int threads) {
-  if (!network_ || threads != threads_) {
-    network_.emplace(model.spec, NetworkOptions{.path = path_for(model), .threads = threads});
-    threads_ = threads;
-    prepared_nodes_ = 0;
-  }
-  return *network_;
+std::shared_lock<std::shared_mutex> HeldModel::computing() {
+  const std::lock_guard turn(turns_);
+  return std::shared_lock(weights_);
 }
 
-Network& HeldModel::prepared(const std::shared_ptr<Model>& model, int nodes, int threads) {
-  Network& found = network(*model, threads);
-  const bool was_lent = lent_.exchange(false);
-  // This function's caller and model_ have one each: a third is an array over the weights. Counted
-  // after the exchange, so that an array handed out meanwhile is seen by one of the two.
-  const bool lent = model.use_count() > 2;
-  if (lent) lent_ = true;
-  if (nodes != prepared_nodes_ || lent || was_lent) {
-    prepared_nodes_ = 0;
-    found.prepare(model->parameters, nodes);
-    prepared_nodes_ = nodes;
+std::shared_ptr<const Inference> HeldModel::inference(const std::shared_ptr<Model>& model,
+                                                      int threads) {
+  const std::lock_guard lock(mutex_);
+  if (!inference_ || (threads > 0 && threads != threads_)) {
+    if (threads > 0) threads_ = threads;
+    inference_ = std::make_shared<const Inference>(model, threads_);
   }
-  return found;
+  const bool lent = !loan_.expired();
+  if (lent || lent_) inference_->weights_changed();
+  lent_ = lent;
+  return inference_;
 }
 
 py::array HeldModel::run(const py::object& x, const py::object& tokens, int threads) {
@@ -128,8 +121,8 @@ py::array HeldModel::run(const py::object& x, const py::object& tokens, int thre
   const std::span<float> room(outputs.mutable_data(), static_cast<size_t>(outputs.size()));
   if (samples.batch.samples > 0) {
     const Interruptible unlocked;
-    const std::lock_guard lock(mutex_);
-    prepared(model, samples.form.nodes, threads).run(samples.batch, room);
+    const auto no_change = computing();
+    inference(model, threads)->run(samples.batch, room);
   }
   return outputs;
 }
@@ -168,9 +161,8 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
   float* to = weights.mutable_data();
   {
     const Interruptible unlocked;
-    const std::lock_guard lock(mutex_);
-    Network& computing = network(*model, std::max(1, threads_));
-    prepared_nodes_ = 0;  // attention prepares for itself
+    const auto no_change = computing();
+    const std::shared_ptr<const Inference> ours = inference(model);
     const int64_t inputs = int64_t{1} * all.real_nodes * spec.data_columns;
     const int64_t tokens_each = spec.vocabulary > 0 ? all.real_nodes : 0;
     for (int64_t i = 0; i < all.samples; ++i) {
@@ -179,7 +171,7 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
                       .samples = 1,
                       .real_nodes = all.real_nodes,
                       .tokens = all.tokens.subspan(i * tokens_each, tokens_each)};
-      const std::vector<float> of_sample = computing.attention(model->parameters, one);
+      const std::vector<float> of_sample = ours->attention(one);
       std::ranges::copy(of_sample, to + i * size);
     }
   }
@@ -233,9 +225,8 @@ std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::o
   double loss = 0;
   {
     const Interruptible unlocked;
-    const std::lock_guard lock(mutex_);
-    prepared_nodes_ = 0;  // so does a gradient
-    loss = network(*model, threads).gradient(model->parameters, samples.batch, counts, *found);
+    const auto no_change = computing();
+    loss = inference(model, threads)->gradient(samples.batch, counts, *found);
   }
   return {loss, gradient_arrays(found)};
 }
@@ -261,14 +252,20 @@ const TensorInfo& HeldModel::tensor(const Model& model, const std::string& name)
 py::array HeldModel::parameter(const std::string& name) {
   const std::shared_ptr<Model> model = shared();
   const TensorInfo& info = tensor(*model, name);
-  py::array_t<float> array = array_over(info.shape, model->parameters.slice(info).data(), model);
-  // A route is the place of a node, checked when the model was made.
-  if (info.integers) {
+  float* data = model->parameters.slice(info).data();
+  if (info.integers) {  // a route is the place of a node, checked when the model was made
+    py::array_t<float> array = array_over(info.shape, data, model);
     array.attr("flags").attr("writeable") = false;
-  } else {
-    lent_ = true;  // it may be written to and dropped before the next call
+    return array;
   }
-  return array;
+  std::shared_ptr<const std::shared_ptr<Model>> loan;
+  {
+    const std::lock_guard lock(mutex_);
+    loan = loan_.lock();
+    if (!loan) loan_ = loan = std::make_shared<const std::shared_ptr<Model>>(model);
+    lent_ = true;  // the array may be written to and dropped before the next call
+  }
+  return array_over(info.shape, data, std::move(loan));
 }
 
 void HeldModel::set_parameter(const std::string& name, const py::object& values) {
@@ -290,10 +287,12 @@ void HeldModel::set_parameter(const std::string& name, const py::object& values)
                 "what it is: this model does not train it");
   }
   const Interruptible unlocked;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard turn(turns_);
+  const std::lock_guard nobody_computes(weights_);
   // Not std::copy: the array may be the one over these very numbers.
   std::memmove(model->parameters.slice(info).data(), given.data(), info.size * sizeof(float));
-  prepared_nodes_ = 0;
+  const std::lock_guard lock(mutex_);
+  if (inference_) inference_->weights_changed();
 }
 
 py::dict gradient_arrays(const std::shared_ptr<Parameters<float>>& gradient) {

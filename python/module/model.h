@@ -1,11 +1,10 @@
 // A model between calls: what follows from its weights is prepared once and kept.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +17,8 @@ namespace posattn::python {
 
 // Python's Model. Weights are handed out as arrays over the model's own numbers; while somebody has
 // such an array he may change them, so the network is prepared for every call, and once more after
-// the last array is gone. Calls from several threads wait for each other.
+// the last array is gone. Calls from several threads compute at the same time; set_parameter waits
+// for those that compute.
 class HeldModel {
  public:
   explicit HeldModel(Model model);
@@ -45,16 +45,20 @@ class HeldModel {
  private:
   struct Samples;  // with the arrays that hold them
   Samples samples_of(const Model& model, const py::object& x, const py::object& tokens) const;
-  // With the lock held: the network with this many threads, as it is or prepared for the length.
-  Network& network(const Model& model, int threads);
-  Network& prepared(const std::shared_ptr<Model>& model, int nodes, int threads);
+  // For as long as a call computes: no weight is set meanwhile.
+  std::shared_lock<std::shared_mutex> computing();
+  // Of the weights as they are now; 0 threads: as many as in the last call.
+  std::shared_ptr<const Inference> inference(const std::shared_ptr<Model>& model, int threads = 0);
   const TensorInfo& tensor(const Model& model, const std::string& name) const;
 
   std::shared_ptr<Model> model_;  // null: closed
+  std::shared_mutex weights_;     // shared by those that compute
+  std::mutex turns_;              // at weights_: who sets one goes before calls that come later
   std::mutex mutex_;              // of what follows
-  std::optional<Network> network_;
-  int threads_ = 0, prepared_nodes_ = 0;
-  std::atomic<bool> lent_ = false;  // arrays over the weights were there since the last call
+  std::shared_ptr<const Inference> inference_;
+  int threads_ = 1;
+  std::weak_ptr<const std::shared_ptr<Model>> loan_;  // what arrays over the weights keep alive
+  bool lent_ = false;                                 // there were such arrays since the last call
 };
 
 // By name, arrays over the gradient, which they keep alive.

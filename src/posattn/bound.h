@@ -1,5 +1,7 @@
 // What theory promises of a trained model: bounds beside the measured gap, certificates.
 //   posattn::bounds::BoundReport report = posattn::bounds::bound_report(model, {.samples = 30000});
+// Threads: these functions only read the model, and keep nothing: several threads may ask about
+// one. `drawn` is called from all threads of a certificate at once; any thread may set `stop`.
 // One of the installed headers (docs/architecture.md, "The interface"). What they include comes
 // along, and may change; what they name is meant to stay.
 #pragma once

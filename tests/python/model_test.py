@@ -6,6 +6,7 @@ import pathlib
 import pickle
 import tempfile
 import threading
+import time
 import unittest
 
 import numpy
@@ -295,22 +296,76 @@ class Threads(unittest.TestCase):
         numpy.testing.assert_array_equal(model(x, threads=2), expected)
 
     def test_calls_from_many_threads_give_the_same(self):
+        x = numpy.random.default_rng(0).normal(size=(50, 4)).astype(numpy.float32)
+        for model, lengths in ((small(variable_length=True), (4, 3, 2)),
+                               (small(architecture="standard"), (4,)),
+                               (posattn.compile("sort", length=4).model, (4,))):
+            expected = {length: model(x[:, :length]) for length in lengths}
+            attention = model.attention(x[:1])
+            gradient = None if model.is_compiled else model.gradient(x, x)[1]["decoding.bias"]
+            wrong = []
+
+            def work(kind):
+                for number in range(30):
+                    if kind == 0 and gradient is not None:
+                        same = numpy.array_equal(model.gradient(x, x)[1]["decoding.bias"], gradient)
+                    elif kind == 1:
+                        same = numpy.array_equal(model.attention(x[:1]), attention)
+                    else:
+                        length = lengths[number % len(lengths)]
+                        same = numpy.array_equal(model(x[:, :length], threads=1 + kind // 4),
+                                                 expected[length])
+                    if not same:
+                        wrong.append(kind)
+
+            threads = [threading.Thread(target=work, args=(kind,)) for kind in range(5)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(wrong, [])
+
+    def test_a_short_call_does_not_wait_for_a_long_one(self):
+        model = posattn.new("sort")
+        x = numpy.random.default_rng(0).normal(size=(100000, 8)).astype(numpy.float32)
+        for _ in range(5):  # on a busy machine the long one may end first
+            ended = threading.Event()
+            thread = threading.Thread(target=lambda: (model(x), ended.set()))
+            thread.start()
+            time.sleep(0.05)
+            model(x[:1])
+            time.sleep(0.02)  # the other thread could say that it has ended
+            overtaken = not ended.is_set()
+            thread.join()
+            if overtaken:
+                return
+        self.fail("the short call waited")
+
+    def test_a_weight_is_set_between_calls(self):
         model = small()
         x = numpy.random.default_rng(0).normal(size=(50, 4)).astype(numpy.float32)
-        expected, wrong = model(x), []
+        bias = "transformer_layers.0.attn.v_proj.bias"
+        values = [numpy.array(model.parameters[bias]), numpy.array(model.parameters[bias]) + 1]
+        expected = []
+        for value in values:
+            model.parameters[bias] = value
+            expected.append(model(x))
+        self.assertFalse(numpy.array_equal(*expected))
+        stop, wrong = threading.Event(), []
 
-        def work(kind):
-            for _ in range(30):
-                if kind == 0:
-                    model.gradient(x, x)
-                elif kind == 1:
-                    model.attention(x[:1])
-                elif not numpy.array_equal(model(x, threads=kind - 1), expected):
-                    wrong.append(kind)
+        def work():
+            while not stop.is_set():
+                answer = model(x)
+                if not any(numpy.array_equal(answer, each) for each in expected):
+                    wrong.append(answer)
 
-        threads = [threading.Thread(target=work, args=(kind,)) for kind in (0, 1, 2, 3)]
+        threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads:
             thread.start()
+        for number in range(100):
+            model.parameters[bias] = values[number % 2]
+            numpy.testing.assert_array_equal(model(x), expected[number % 2])
+        stop.set()
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])

@@ -1,7 +1,11 @@
 // A model that answers many questions: what follows from its weights alone (folded weights,
 // attention from positions, the sparse maps of a compiled program) is prepared once and kept.
+//
+// Any number of threads may use one Inference at the same time; each call still computes on as many
+// threads as the Inference was made for. An answer has the same bits whoever else asks.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,21 +17,31 @@ namespace posattn {
 class Inference {
  public:
   explicit Inference(Model model, int threads = 1);
+  // Shares the model, whose weights stay as they are until weights_changed() says otherwise.
+  explicit Inference(std::shared_ptr<const Model> model, int threads = 1);
+  ~Inference();
+  Inference(Inference&&) noexcept;
+  Inference& operator=(Inference&&) noexcept;
 
-  const Model& model() const { return model_; }
+  const Model& model() const;
 
-  // outputs [samples, real_nodes, output_columns]. Prepares again only for another length. Throws
-  // as check_batch does.
-  void run(const Batch& batch, std::span<float> outputs);
-  std::vector<float> run(const Batch& batch);
+  // outputs [samples, real_nodes, output_columns]. What is prepared for a length is kept for the
+  // four lengths that were used last. Throws as check_batch does.
+  void run(const Batch& batch, std::span<float> outputs) const;
+  std::vector<float> run(const Batch& batch) const;
 
   // Attention of one sample, [depth, heads, nodes, nodes].
-  std::vector<float> attention(const Batch& one_sample);
+  std::vector<float> attention(const Batch& one_sample) const;
+  // As Network::gradient, of the model's weights.
+  double gradient(const Batch& batch, std::span<const uint8_t> mask,
+                  Parameters<float>& gradient) const;
+
+  // Calls that begin from now on see the weights that a shared model has now.
+  void weights_changed() const;
 
  private:
-  Model model_;
-  Network network_;
-  int prepared_nodes_ = 0;
+  class Networks;
+  std::unique_ptr<Networks> networks_;
 };
 
 // A compiled model is evaluated as it is written: its numbers are exact only in that order.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "posattn/base/error.h"
 #include "posattn/model/random_spec_test.h"
 
@@ -26,6 +28,28 @@ TEST(Inference, AnswersAsANewNetworkDoes) {
       EXPECT_EQ(ours, expected);
     }
   }
+}
+
+TEST(Inference, HasTheGradientOfANetworkAndSeesChangedWeights) {
+  RandomStream random(22, Purpose::test_data, 0, 0);
+  const ModelSpec spec = testing::random_spec(random);
+  const auto model = std::make_shared<Model>(Model{spec, testing::random_parameters(spec, 1), {}});
+  Inference made(std::shared_ptr<const Model>(model), 2);
+  const testing::RandomBatch data(spec, 5, spec.real_nodes, random);
+  const std::vector<float> before = made.run(data.batch());
+  const Inference inference = std::move(made);
+  Parameters<float> ours(spec), expected(spec);
+  const double loss = inference.gradient(data.batch(), data.mask, ours);
+  EXPECT_EQ(loss, Network(spec).gradient(model->parameters, data.batch(), data.mask, expected));
+  EXPECT_TRUE(std::ranges::equal(ours.values(), expected.values()));
+  EXPECT_EQ(inference.run(data.batch()), before);
+
+  model->parameters = testing::random_parameters(spec, 2);
+  inference.weights_changed();
+  std::vector<float> after(before.size());
+  Network(spec).forward(model->parameters, data.batch(), after);
+  EXPECT_EQ(inference.run(data.batch()), after);
+  EXPECT_NE(after, before);
 }
 
 TEST(Inference, RefusesABatchOfAnotherShape) {

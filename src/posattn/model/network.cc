@@ -31,7 +31,7 @@ void Network::prepare(const Parameters<float>& parameters, int real_nodes) {
   prepared_nodes_ = real_nodes;
 }
 
-void Network::run(const Batch& batch, std::span<float> outputs) {
+void Network::run(const Batch& batch, std::span<float> outputs) const {
   check_batch(spec_, batch);
   if (batch.real_nodes != prepared_nodes_) {
     throw Error(ExitCode::configuration,

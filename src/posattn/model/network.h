@@ -32,6 +32,8 @@ struct NetworkOptions {
   int tile = 0;  // samples per tile; 0: chosen from the sizes
 };
 
+// A network belongs to one thread at a time; once it is prepared, any number of threads may call
+// run at once.
 class Network final : public ForwardPass {
  public:
   explicit Network(const ModelSpec& spec, NetworkOptions options = {});
@@ -46,7 +48,7 @@ class Network final : public ForwardPass {
   // The same in two steps: what follows from the weights alone is done once for many batches of one
   // length. The parameters must outlive the calls of run.
   void prepare(const Parameters<float>& parameters, int real_nodes);
-  void run(const Batch& batch, std::span<float> outputs);
+  void run(const Batch& batch, std::span<float> outputs) const;
 
   // The spec's loss. Mean squared error: sum over outputs with mask != 0, divided by samples x
   // real_nodes x columns. Cross-entropy: mean over the nodes that count: label >= 0, and mask != 0

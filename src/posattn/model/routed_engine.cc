@@ -17,7 +17,7 @@ class RoutedEngine : public NetworkEngine {
   void prepare(const Parameters<float>& parameters, int) override {
     network_.emplace(spec_, parameters);
   }
-  void run(const Batch& batch, std::span<float> outputs) override {
+  void run(const Batch& batch, std::span<float> outputs) const override {
     network_->forward(batch.inputs.data(), batch.samples, outputs.data(), threads_);
   }
   double gradient(const Parameters<float>&, const Batch&, std::span<const uint8_t>,

@@ -15,9 +15,10 @@ class NetworkEngine {
  public:
   virtual ~NetworkEngine() = default;
 
-  // What follows from the weights alone; run then answers batches of this length.
+  // What follows from the weights alone; run then answers batches of this length, for several
+  // callers at once: each borrows the memory that a call needs.
   virtual void prepare(const Parameters<float>& parameters, int real_nodes) = 0;
-  virtual void run(const Batch& batch, std::span<float> outputs) = 0;
+  virtual void run(const Batch& batch, std::span<float> outputs) const = 0;
 
   virtual double gradient(const Parameters<float>& parameters, const Batch& batch,
                           std::span<const uint8_t> mask, Parameters<float>& gradient) = 0;

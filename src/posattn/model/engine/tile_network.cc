@@ -57,7 +57,6 @@ TileNetwork::TileNetwork(const ModelSpec& spec, const NetworkOptions& options)
   }
   stages_.push_back(std::make_unique<DecoderStage>(spec_, layout_));
   tile_ = options.tile > 0 ? options.tile : default_tile();
-  workspaces_.resize(std::max(1, options.threads));
 }
 
 void TileNetwork::place_gradients(int64_t samples) {
@@ -123,14 +122,17 @@ void TileNetwork::prepare_stages(const Parameters<float>& parameters, int real_n
   }
   parallel_for(static_cast<int64_t>(stages_.size()), options_.threads,
                [&](int64_t i) { stages_[i]->prepare(parameters, active_, form); });
+  workspace_size_ = workspace_size(tile_);
 }
 
-TileNetwork::Workspace& TileNetwork::workspace() {
-  Workspace& work = workspaces_[thread_index()];
-  const int64_t size = workspace_size(tile_);
-  if (work.size == size) return work;  // inference after gradients needs less, and back again
-  work.size = size;
-  if (static_cast<int64_t>(work.memory.size()) < size) work.memory = Buffer<float>(size);
+TileNetwork::Workspaces::Borrowed TileNetwork::workspaces() const {
+  return workspaces_.borrow(std::max(1, options_.threads));
+}
+
+TileNetwork::Workspace& TileNetwork::lay_out(Workspace& work) const {
+  if (work.size == workspace_size_) return work;
+  work.size = workspace_size_;  // inference after gradients needs less, and back again
+  if (static_cast<int64_t>(work.memory.size()) < work.size) work.memory = Buffer<float>(work.size);
   work.tapes.clear();
   float* next = work.memory.data();
   int64_t scratch = 0;
@@ -219,11 +221,12 @@ double TileNetwork::run_tile(const Batch& batch, int64_t first, int samples,
   return loss;
 }
 
-void TileNetwork::run(const Batch& batch, std::span<float> outputs) {
+void TileNetwork::run(const Batch& batch, std::span<float> outputs) const {
+  const Workspaces::Borrowed ours = workspaces();
   const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
   const int64_t columns = spec_.output_columns, stride = padded(columns);
   parallel_for(tiles, options_.threads, [&](int64_t t) {
-    Workspace& work = workspace();
+    Workspace& work = lay_out((*ours)[thread_index()]);
     const int64_t first = t * tile_;
     const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
     run_forward(batch, first, samples, work);
@@ -243,13 +246,14 @@ double TileNetwork::gradient(const Parameters<float>& parameters, const Batch& b
   const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
   const int groups = group_count(tiles);
   group_sums_.resize(groups * gradient_size_);
+  const Workspaces::Borrowed ours = workspaces();
   std::vector<double> losses(groups, 0.0);
   constexpr int64_t block = 16384;
   const int64_t blocks = (gradient_size_ + block - 1) / block;
   parallel_for(groups, options_.threads, [&](int64_t g) {
     float* sums = &group_sums_[g * gradient_size_];
     std::memset(sums, 0, gradient_size_ * sizeof(float));
-    Workspace& work = workspace();
+    Workspace& work = lay_out((*ours)[thread_index()]);
     for (int64_t t = tiles * g / groups; t < tiles * (g + 1) / groups; ++t) {
       Watch::look();
       const int64_t first = t * tile_;
@@ -289,7 +293,8 @@ void TileNetwork::finish(Parameters<float>& gradient) {
 
 std::vector<float> TileNetwork::attention(const Parameters<float>& parameters, const Batch& batch) {
   prepare_stages(parameters, batch.real_nodes, AttentionForm::matrix);
-  Workspace& work = workspace();
+  const Workspaces::Borrowed ours = workspaces();
+  Workspace& work = lay_out(ours->front());
   run_forward(batch, 0, 1, work);
   const int64_t size = int64_t{1} * spec_.heads * active_.count() * active_.count();
   std::vector<float> all(spec_.depth * size);

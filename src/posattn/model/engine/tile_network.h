@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "posattn/base/pool.h"
 #include "posattn/model/engine/network_engine.h"
 #include "posattn/model/engine/stage.h"
 #include "posattn/tensor/buffer.h"
@@ -19,14 +20,14 @@ class TileNetwork : public NetworkEngine {
   TileNetwork(const ModelSpec& spec, const NetworkOptions& options);
 
   void prepare(const Parameters<float>& parameters, int real_nodes) override;
-  void run(const Batch& batch, std::span<float> outputs) override;
+  void run(const Batch& batch, std::span<float> outputs) const override;
   double gradient(const Parameters<float>& parameters, const Batch& batch,
                   std::span<const uint8_t> mask, Parameters<float>& gradient) override;
   std::vector<float> attention(const Parameters<float>& parameters, const Batch& batch) override;
   Network::Work work() const override;
 
  private:
-  // One thread's memory for a tile.
+  // One thread's memory for a tile. A call borrows one for each of its threads.
   struct Workspace {
     Buffer<float> memory;
     int64_t size = 0;  // of what it is laid out for
@@ -34,6 +35,7 @@ class TileNetwork : public NetworkEngine {
     float *output = nullptr, *doutput = nullptr;
     float* scratch[2] = {};  // stages alternate, since one's dinput is the next one's doutput
   };
+  using Workspaces = Pool<std::vector<Workspace>>;
 
   // Whether positions are columns of the first stage's input.
   bool has_input_positions() const { return spec_.positions_in_input && !encodes_apart_; }
@@ -48,7 +50,8 @@ class TileNetwork : public NetworkEngine {
   int64_t workspace_size(int samples) const;
   int default_tile() const;
   int group_count(int64_t tiles) const;
-  Workspace& workspace();
+  Workspaces::Borrowed workspaces() const;
+  Workspace& lay_out(Workspace& work) const;
   void load_inputs(const Batch& batch, int64_t first, int samples, float* tape) const;
   void run_forward(const Batch& batch, int64_t first, int samples, Workspace& work) const;
   double run_tile(const Batch& batch, int64_t first, int samples, std::span<const uint8_t> mask,
@@ -63,9 +66,10 @@ class TileNetwork : public NetworkEngine {
   std::vector<int64_t> offsets_;  // of each stage's accumulators in a group's
   int64_t gradient_size_ = 0, input_positions_ = 0;
   int tile_ = 1;
+  int64_t workspace_size_ = 0;  // for what is prepared
   ActiveNodes active_;
   Buffer<float> positions_;  // [active nodes, encoding_size] when they are part of the input
-  std::vector<Workspace> workspaces_;
+  mutable Workspaces workspaces_;
   Buffer<float> group_sums_;               // [groups, gradient_size]
   std::vector<Buffer<float>> dpositions_;  // of each stage, [nodes, encoding_size]
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "posattn/base/parallel.h"
+#include "posattn/base/pool.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/network_engine.h"
@@ -18,7 +19,7 @@ namespace {
 class PlanEngine : public NetworkEngine {
  public:
   PlanEngine(const ModelSpec& spec, const NetworkOptions& options)
-      : network_(spec), threads_(std::max(1, options.threads)), tapes_(threads_) {
+      : network_(spec), threads_(std::max(1, options.threads)) {
     blas_info();  // what may be refused is refused here, before any thread needs it
     // About a hundred rows keep the products busy, and what a tile leaves for backward should stay
     // in the cache.
@@ -30,11 +31,12 @@ class PlanEngine : public NetworkEngine {
     network_.prepare(parameters, real_nodes);
   }
 
-  void run(const Batch& batch, std::span<float> outputs) override {
+  void run(const Batch& batch, std::span<float> outputs) const override {
+    const Tapes::Borrowed tapes = tapes_.borrow(threads_);
     const int64_t columns = network_.spec().output_columns, nodes = network_.nodes();
     const int64_t count = batch.real_nodes * columns;
     parallel_for(tiles(batch), threads_, [&](int64_t t) {
-      PlanTape<float>& tape = tapes_[thread_index()];
+      PlanTape<float>& tape = (*tapes)[thread_index()];
       const auto [first, samples] = tile(batch, t);
       network_.forward(batch, first, samples, tape);
       for (int64_t s = 0; s < samples; ++s) {
@@ -51,11 +53,12 @@ class PlanEngine : public NetworkEngine {
     const int groups = group_count(count, size);
     const double scale = loss_scale(network_.spec(), batch, mask);
     sums_.resize(groups * size);
+    const Tapes::Borrowed tapes = tapes_.borrow(threads_);
     std::vector<double> losses(groups, 0.0);
     parallel_for(groups, threads_, [&](int64_t g) {
       const std::span<float> sums(&sums_[g * size], size);
       std::ranges::fill(sums, 0.0f);
-      PlanTape<float>& tape = tapes_[thread_index()];
+      PlanTape<float>& tape = (*tapes)[thread_index()];
       for (int64_t t = count * g / groups; t < count * (g + 1) / groups; ++t) {
         Watch::look();
         const auto [first, samples] = tile(batch, t);
@@ -72,8 +75,9 @@ class PlanEngine : public NetworkEngine {
 
   std::vector<float> attention(const Parameters<float>& parameters, const Batch& batch) override {
     prepare(parameters, batch.real_nodes);
-    network_.forward(batch, 0, 1, tapes_.front());
-    return network_.attention(tapes_.front());
+    const Tapes::Borrowed tapes = tapes_.borrow(threads_);
+    network_.forward(batch, 0, 1, tapes->front());
+    return network_.attention(tapes->front());
   }
 
   Network::Work work() const override { return plan_work(network_.spec(), network_.plan()); }
@@ -108,8 +112,9 @@ class PlanEngine : public NetworkEngine {
 
   PlanNetwork<float> network_;
   int threads_, tile_ = 1;
-  std::vector<PlanTape<float>> tapes_;  // of each thread
-  Buffer<float> sums_;                  // [groups, sums_size]
+  using Tapes = Pool<std::vector<PlanTape<float>>>;  // a call's: one for each of its threads
+  mutable Tapes tapes_;
+  Buffer<float> sums_;  // [groups, sums_size]
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "posattn/base/error.h"
 #include "posattn/kernels/plain/product.h"
 #include "posattn/kernels/plain/rows.h"
+#include "posattn/model/plan/plan_layer.h"
 
 namespace posattn {
 
@@ -264,7 +265,6 @@ template struct PlanNodes<float>;
 template struct PlanNodes<double>;
 template double loss_scale(const ModelSpec&, const BatchOf<float>&, std::span<const uint8_t>);
 template double loss_scale(const ModelSpec&, const BatchOf<double>&, std::span<const uint8_t>);
-// The members that this file defines; plan_layer.cc has the others.
 template class PlanNetwork<float>;
 template class PlanNetwork<double>;
 

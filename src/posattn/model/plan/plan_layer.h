@@ -1,4 +1,7 @@
-// One layer of a PlanNetwork: attention, MLP and normalisation, forward and backward.
+// One layer of a PlanNetwork: attention, MLP and normalisation, forward and backward. These are
+// definitions for plan_network.cc, which includes them and instantiates the class.
+#pragma once
+
 #include <algorithm>
 
 #include "posattn/kernels/plain/attention.h"
@@ -244,8 +247,5 @@ void PlanNetwork<T>::backward_layer(int layer, int samples, PlanTape<T>& tape, s
   normalise_backward(*block.attention_norm, rows, t.x, scratch.dheard, scratch, sums);
   add_to(scratch.dheard, dx);
 }
-
-template class PlanNetwork<float>;
-template class PlanNetwork<double>;
 
 }  // namespace posattn
