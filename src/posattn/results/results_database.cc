@@ -111,7 +111,8 @@ struct ResultsDatabase::Implementation {
       measured.value = measurements.number();
       result.measurements.push_back(std::move(measured));
     }
-    if (!checksum.empty() && checksum != checksum_of(result)) {
+    const bool older = checksum.empty() && may_lack_checksum(result.version);
+    if (!older && checksum != checksum_of(result)) {
       throw Error(ExitCode::data,
                   fmt::format("'{}': run {} was changed after it was recorded",
                               connection->file().string(), result.key),

@@ -269,8 +269,18 @@ TEST_F(ResultsDatabaseTest, RefusesAValueThatWasChanged) {
     expect_refused(Access::read, "run a was changed after it was recorded");
     EXPECT_THROW((void)open(Access::read).find("a"), Error) << change;
   }
-  SqliteConnection(file(), false).execute("UPDATE runs SET checksum = ''");  // recorded without
+}
+
+TEST_F(ResultsDatabaseTest, OnlyTheFirstVersionRecordedWithoutAChecksum) {
+  open().record(sample("a"));  // of 0.1.0
+  const std::string without = "UPDATE runs SET checksum = ''";
+  SqliteConnection(file(), false).execute(without);
   EXPECT_NO_THROW((void)open(Access::read).all());
+  RunResult result = sample("a");
+  result.version = "0.2.0";
+  open().record(result);
+  SqliteConnection(file(), false).execute(without);
+  expect_refused(Access::read, "run a was changed after it was recorded");
 }
 
 TEST_F(ResultsDatabaseTest, RefusesANewerFormat) {
