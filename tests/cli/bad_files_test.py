@@ -17,7 +17,7 @@ class ModelFiles(CliCase):
         super().setUp()
         self.good = (trained_runs() / "positional-seed0" / "model.safetensors").read_bytes()
         self.header_size = struct.unpack("<Q", self.good[:8])[0]
-        self.header = json.loads(self.good[8:8 + self.header_size])
+        self.header = json.loads(support.unchecked(self.good[8:8 + self.header_size]))
         self.body = self.good[8 + self.header_size:]
 
     def with_header(self, header):
@@ -273,9 +273,12 @@ class DamagedRuns(CliCase):
             lines = before.splitlines(keepends=True)
             lines[2] = lines[2].replace(*change)
             (self.run_folder / "metrics.jsonl").write_bytes(b"".join(lines))
-            errors = self.run_error(4, "report", "out",
-                                    message=["positional-seed0/metrics.jsonl:3: ", part])
+            page, errors = self.run_code(0, "report", "out")
+            self.assertIn("left out: out/positional-seed0/metrics.jsonl:3: ", errors)
+            self.assertIn(part, errors)
+            self.assertIn("3 runs in", page)
             self.assertNotIn("json.exception", errors)
+            self.run_error(4, "report", self.run_folder, message=["metrics.jsonl:3: ", part])
             (self.run_folder / "metrics.jsonl").write_bytes(before)
 
     def test_manifest(self):
@@ -283,7 +286,7 @@ class DamagedRuns(CliCase):
         for key, value, part in [("epoch", "3", "'epoch' is \"3\""), ("seeds", [], "seeds: array"),
                                  ("status", None, "'status' is null")]:
             (self.run_folder / "manifest.json").write_text(json.dumps({**manifest, key: value}))
-            for command in [self.resume, ["report", "out"]]:
+            for command in [self.resume, ["report", self.run_folder]]:
                 errors = self.run_error(4, *command, message=["positional-seed0/manifest.json", part])
                 self.assertNotIn("json.exception", errors)
 

@@ -77,7 +77,8 @@ TEST(RecordedRuns, KeepTheirFirstShape) {
   const std::string line = to_json_line(finished_run(3));
   EXPECT_THAT(line, HasSubstr(R"("train_loss":0.30000000000000004,"validation_loss":1e-300,)"
                               R"("tests":[{"c":1.0,"mse":0.3333333333333333,"accuracy":0.5},)"
-                              R"({"c":10.0,"mse":null,"accuracy":0.0}]})"));
+                              R"({"c":10.0,"mse":null,"accuracy":0.0}],)"
+                              R"("checksum":"0edec17788b37622"})"));
 }
 
 TEST(RecordedRuns, OtherRowsComeBackToo) {

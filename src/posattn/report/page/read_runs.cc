@@ -130,7 +130,7 @@ Dataset sample_of(const FoundRun& run, const Model& model, const Task& task) {
 std::vector<AttentionMaps> attention_of(const FoundRun& run) {
   const Model model = load_model(run.folder / "model.safetensors");
   const ModelSpec& spec = model.spec;
-  const Task* task = task_of(model.origin);
+  const Task* task = model.origin.task == run.task ? task_of(model.origin) : nullptr;
   Dataset sample;
   if (task != nullptr) {
     sample = sample_of(run, model, *task);
