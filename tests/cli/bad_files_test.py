@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import random
 import shutil
 import struct
 import subprocess
@@ -258,6 +259,19 @@ class DamagedRuns(CliCase):
             (self.run_folder / "checkpoint.safetensors").write_bytes(before)
         self.run_ok(*self.resume)
 
+    def test_no_flipped_bit_is_trained_on(self):
+        good = (self.run_folder / "checkpoint.safetensors").read_bytes()
+        header = struct.unpack("<Q", good[:8])[0]
+        generator = random.Random(3)
+        for _ in range(8):
+            data = bytearray(good)
+            data[generator.randrange(8 + header, len(good))] ^= 1 << generator.randrange(8)
+            (self.run_folder / "checkpoint.safetensors").write_bytes(data)
+            self.run_error(4, *self.resume, message=[
+                "positional-seed0/checkpoint.safetensors", "do not have the checksum"])
+        (self.run_folder / "checkpoint.safetensors").write_bytes(good)
+        self.run_ok(*self.resume)
+
     def test_missing_checkpoint(self):
         (self.run_folder / "checkpoint.safetensors").unlink()
         self.run_error(4, *self.resume, message=["positional-seed0/checkpoint.safetensors' is missing",
@@ -289,6 +303,13 @@ class DamagedRuns(CliCase):
             for command in [self.resume, ["report", self.run_folder]]:
                 errors = self.run_error(4, *command, message=["positional-seed0/manifest.json", part])
                 self.assertNotIn("json.exception", errors)
+
+
+    def test_a_report_leaves_out_a_run_without_a_manifest(self):
+        (self.run_folder / "manifest.json").write_text("{}")
+        page, errors = self.run_code(0, "report", "out")
+        self.assertEqual(errors, "left out: out/positional-seed0/manifest.json: 'status' is missing\n")
+        self.assertIn("3 runs in", page)
 
 
 class OutputFolder(CliCase):

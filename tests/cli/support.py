@@ -64,6 +64,12 @@ def read_tensors(path):
             for name, entry in header.items() if name != "__metadata__"}
 
 
+def read_metadata(path):
+    """The metadata of a safetensors file."""
+    data = pathlib.Path(path).read_bytes()
+    return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])["__metadata__"]
+
+
 def write_tensors(path, metadata, tensors):
     """A safetensors file of {name: (shape, numbers)}."""
     header, body = {"__metadata__": metadata}, b""
