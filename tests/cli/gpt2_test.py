@@ -140,7 +140,9 @@ class Gpt2(CliCase):
         found, expected = (self.run_json("evaluate", *which, *test)["models"][0]["scales"] for which in
                            [["old.safetensors", "--vocabulary", "gpt2"], [model]])
         self.assertEqual(found, expected)
-        self.run_error(2, "evaluate", model, "--vocabulary", "gpt2", message=["it holds its vocabulary"])
+        self.run_ok("evaluate", model, "--vocabulary", "gpt2", *test)
+        write_gpt2(self.folder / "other", merges="0 0\nC a\nCa t\n")
+        self.run_error(2, "evaluate", model, "--vocabulary", "other", message=["the vocabulary that it holds"])
         self.run_error(4, "evaluate", "old.safetensors", "--vocabulary", "nowhere", message=["nowhere/vocab.json"])
 
     def test_the_experiment_with_weights(self):

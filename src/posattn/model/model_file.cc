@@ -142,22 +142,25 @@ Error vocabulary_refused(const std::string& folder, const std::string& expected)
 std::shared_ptr<const Tokeniser> tokeniser_of(const Metadata& metadata, ModelOrigin& origin,
                                               const ModelHints& hints) {
   const auto folder = origin.notes.extract(folder_note);
+  std::shared_ptr<const Tokeniser> held, named;
+  if (hints.vocabulary) {
+    named = std::make_shared<const BytePairTokeniser>(read_byte_pair_tokeniser(*hints.vocabulary));
+  }
   if (metadata.contains(tokens_key) || metadata.contains(merges_key)) {
-    if (hints.vocabulary) throw vocabulary_refused(*hints.vocabulary, "it holds its vocabulary");
-    return std::make_shared<const BytePairTokeniser>(
+    held = std::make_shared<const BytePairTokeniser>(
         VocabularyText{metadata_at(metadata, tokens_key), metadata_at(metadata, merges_key)});
+    if (named == nullptr || *named->vocabulary() == *held->vocabulary()) return held;
+    throw vocabulary_refused(*hints.vocabulary, "the vocabulary that it holds");
   }
   if (folder.empty()) {
-    if (hints.vocabulary) throw vocabulary_refused(*hints.vocabulary, "a model without one");
+    if (named != nullptr) throw vocabulary_refused(*hints.vocabulary, "a model without one");
     return nullptr;
   }
-  if (!hints.vocabulary) {
-    throw bad_file("an older file, which does not hold its vocabulary",
-                   fmt::format("the vocabulary of '{}'", printable(folder.mapped())),
-                   "--vocabulary FOLDER names it; in Python, "
-                   "posattn.load(FILE, vocabulary=FOLDER).save(NEW) writes a file that holds it");
-  }
-  return std::make_shared<const BytePairTokeniser>(read_byte_pair_tokeniser(*hints.vocabulary));
+  if (named != nullptr) return named;
+  throw bad_file("an older file, which does not hold its vocabulary",
+                 fmt::format("the vocabulary of '{}'", printable(folder.mapped())),
+                 "--vocabulary FOLDER names it; in Python, "
+                 "posattn.load(FILE, vocabulary=FOLDER).save(NEW) writes a file that holds it");
 }
 
 void take_own_task(const Metadata& metadata, const ModelSpec& spec, const ModelHints& hints,
