@@ -65,12 +65,14 @@ def _tensor(name, entry, payload):
 
 
 def read_safetensors(path):
-    """Returns (dict of name -> numpy array, in the order of the data; dict of metadata)."""
+    """Returns (dict of name -> numpy array, in the order of the data; dict of metadata). The
+    checksum is not of what is written from them later, so it is left out."""
     with open(path, "rb") as file:
         header, payload = _parse_header(file.read())
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise SafetensorsError("__metadata__ does not map strings to strings")
+    metadata.pop("posattn.checksum", None)
     tensors = {name: _tensor(name, entry, payload) for name, entry in header.items()}
     # In the order of the data, every tensor begins where the one before ended.
     position = 0

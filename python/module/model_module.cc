@@ -24,8 +24,9 @@ std::unique_ptr<HeldModel> from_bytes(const py::bytes& bytes, const std::string&
 }
 
 ModelHints hints_of(std::optional<std::string> architecture, std::optional<std::string> task,
-                    std::optional<int> length, std::optional<int> heads) {
-  return {std::move(architecture), std::move(task), length, heads};
+                    std::optional<int> length, std::optional<int> heads,
+                    std::optional<std::string> vocabulary) {
+  return {std::move(architecture), std::move(task), length, heads, std::move(vocabulary)};
 }
 
 // With the first weights of a run of these settings.
@@ -70,8 +71,7 @@ py::dict evaluated(const HeldModel& held, const std::string& task, const std::st
     throw Error(ExitCode::usage, "samples = " + std::to_string(samples), "at least 1");
   }
   const std::shared_ptr<Model> model = held.shared();
-  const std::string name = task.empty() ? model->origin.task : task;
-  if (name.empty()) {
+  if (task.empty() && model->origin.task.empty()) {
     throw Error(ExitCode::usage, "the model does not say which task it was trained on", "a task",
                 "task=NAME; posattn.tasks() lists them");
   }
@@ -79,8 +79,9 @@ py::dict evaluated(const HeldModel& held, const std::string& task, const std::st
   {
     const Interruptible unlocked;
     const EvaluationAxis tested = axis_named(axis);
+    const bool own = task.empty() || task == model->origin.task;
     evaluation = evaluate({.model = model.get(),
-                           .task = &find_task(name),
+                           .task = own ? &task_of(model->origin, "the model") : &find_task(task),
                            .axis = &tested,
                            .values = values,
                            .samples = samples,
@@ -114,20 +115,24 @@ void add_models(py::module_& module) {
   module.def(
       "load",
       [](const std::filesystem::path& path, std::optional<std::string> architecture,
-         std::optional<std::string> task, std::optional<int> length, std::optional<int> heads) {
-        return loaded(path, hints_of(std::move(architecture), std::move(task), length, heads));
+         std::optional<std::string> task, std::optional<int> length, std::optional<int> heads,
+         std::optional<std::string> vocabulary) {
+        return loaded(path, hints_of(std::move(architecture), std::move(task), length, heads,
+                                     std::move(vocabulary)));
       },
       py::arg("path"), py::arg("architecture"), py::arg("task"), py::arg("length"),
-      py::arg("heads"));
+      py::arg("heads"), py::arg("vocabulary"));
   module.def(
       "from_bytes",
       [](const py::bytes& bytes, const std::string& name, std::optional<std::string> architecture,
-         std::optional<std::string> task, std::optional<int> length, std::optional<int> heads) {
+         std::optional<std::string> task, std::optional<int> length, std::optional<int> heads,
+         std::optional<std::string> vocabulary) {
         return from_bytes(bytes, name,
-                          hints_of(std::move(architecture), std::move(task), length, heads));
+                          hints_of(std::move(architecture), std::move(task), length, heads,
+                                   std::move(vocabulary)));
       },
       py::arg("data"), py::arg("name"), py::arg("architecture"), py::arg("task"), py::arg("length"),
-      py::arg("heads"));
+      py::arg("heads"), py::arg("vocabulary"));
   module.def("floats", &floats_of, py::arg("array"), py::arg("what"));
   module.def("untrained", &untrained, py::arg("settings"));
   module.def("presets", [] {

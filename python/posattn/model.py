@@ -222,18 +222,20 @@ class Model:
         return f"<posattn.Model: {kind}{what}, {self.parameter_count} parameters>"
 
 
-def load(path, *, architecture=None, task=None, length=None, heads=None):
+def load(path, *, architecture=None, task=None, length=None, heads=None, vocabulary=None):
     """The model of a file, or of the folder of a run. The keywords say what a file from elsewhere
-    may leave open."""
+    may leave open. `vocabulary` is the folder of vocab.json and merges.txt, for a model of GPT-2's
+    tokens from posattn 0.2.0, whose files do not hold them."""
     path = path_of("path", path)
     if os.path.isdir(path):
         path = os.path.join(os.fsdecode(path), "model.safetensors")
-    return Model(_posattn.load(path, architecture, name_of(task), length, heads))
+    vocabulary = None if vocabulary is None else path_of("vocabulary", vocabulary)
+    return Model(_posattn.load(path, architecture, name_of(task), length, heads, vocabulary))
 
 
 def from_bytes(data, *, name="bytes", architecture=None, task=None, length=None, heads=None):
     """The model of a file's bytes."""
-    return Model(_posattn.from_bytes(data, name, architecture, name_of(task), length, heads))
+    return Model(_posattn.from_bytes(data, name, architecture, name_of(task), length, heads, None))
 
 
 def from_arrays(arrays, *, architecture=None, task=None, length=None, heads=None):

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import random
 import shutil
 import struct
 import subprocess
@@ -17,7 +18,7 @@ class ModelFiles(CliCase):
         super().setUp()
         self.good = (trained_runs() / "positional-seed0" / "model.safetensors").read_bytes()
         self.header_size = struct.unpack("<Q", self.good[:8])[0]
-        self.header = json.loads(self.good[8:8 + self.header_size])
+        self.header = json.loads(support.unchecked(self.good[8:8 + self.header_size]))
         self.body = self.good[8 + self.header_size:]
 
     def with_header(self, header):
@@ -258,6 +259,19 @@ class DamagedRuns(CliCase):
             (self.run_folder / "checkpoint.safetensors").write_bytes(before)
         self.run_ok(*self.resume)
 
+    def test_no_flipped_bit_is_trained_on(self):
+        good = (self.run_folder / "checkpoint.safetensors").read_bytes()
+        header = struct.unpack("<Q", good[:8])[0]
+        generator = random.Random(3)
+        for _ in range(8):
+            data = bytearray(good)
+            data[generator.randrange(8 + header, len(good))] ^= 1 << generator.randrange(8)
+            (self.run_folder / "checkpoint.safetensors").write_bytes(data)
+            self.run_error(4, *self.resume, message=[
+                "positional-seed0/checkpoint.safetensors", "do not have the checksum"])
+        (self.run_folder / "checkpoint.safetensors").write_bytes(good)
+        self.run_ok(*self.resume)
+
     def test_missing_checkpoint(self):
         (self.run_folder / "checkpoint.safetensors").unlink()
         self.run_error(4, *self.resume, message=["positional-seed0/checkpoint.safetensors' is missing",
@@ -273,9 +287,12 @@ class DamagedRuns(CliCase):
             lines = before.splitlines(keepends=True)
             lines[2] = lines[2].replace(*change)
             (self.run_folder / "metrics.jsonl").write_bytes(b"".join(lines))
-            errors = self.run_error(4, "report", "out",
-                                    message=["positional-seed0/metrics.jsonl:3: ", part])
+            page, errors = self.run_code(0, "report", "out")
+            self.assertIn("left out: out/positional-seed0/metrics.jsonl:3: ", errors)
+            self.assertIn(part, errors)
+            self.assertIn("3 runs in", page)
             self.assertNotIn("json.exception", errors)
+            self.run_error(4, "report", self.run_folder, message=["metrics.jsonl:3: ", part])
             (self.run_folder / "metrics.jsonl").write_bytes(before)
 
     def test_manifest(self):
@@ -283,9 +300,16 @@ class DamagedRuns(CliCase):
         for key, value, part in [("epoch", "3", "'epoch' is \"3\""), ("seeds", [], "seeds: array"),
                                  ("status", None, "'status' is null")]:
             (self.run_folder / "manifest.json").write_text(json.dumps({**manifest, key: value}))
-            for command in [self.resume, ["report", "out"]]:
+            for command in [self.resume, ["report", self.run_folder]]:
                 errors = self.run_error(4, *command, message=["positional-seed0/manifest.json", part])
                 self.assertNotIn("json.exception", errors)
+
+
+    def test_a_report_leaves_out_a_run_without_a_manifest(self):
+        (self.run_folder / "manifest.json").write_text("{}")
+        page, errors = self.run_code(0, "report", "out")
+        self.assertEqual(errors, "left out: out/positional-seed0/manifest.json: 'status' is missing\n")
+        self.assertIn("3 runs in", page)
 
 
 class OutputFolder(CliCase):

@@ -80,7 +80,7 @@ class Compare(CliCase):
         with sqlite3.connect(copy / "results.db") as database:
             database.execute(statement)
             if not noticed:
-                database.execute("UPDATE runs SET checksum = ''")
+                database.execute("UPDATE runs SET checksum = '', version = '0.1.0'")
         database.close()
         return copy
 

@@ -4,9 +4,10 @@ clear error for each thing that may be wrong with such a folder."""
 import json
 import random
 import shutil
+import struct
 import unittest
 
-from support import CliCase, write_tensors
+from support import CliCase, read_metadata, read_tensors, write_tensors
 
 # Fine-tuning that takes a second.
 SMALL = ["--threads", 1, "--samples", 32, "--validation-samples", 8, "--test-samples", 8, "--batch", 16,
@@ -25,14 +26,14 @@ def byte_characters():
     return [chr(byte if byte in printing else next(others)) for byte in range(256)]
 
 
-def write_gpt2(folder, **changes):
+def write_gpt2(folder, tokens=("Ca", "Cat", "00", "<|endoftext|>"), merges="C a\nCa t\n0 0\n", **changes):
     """config.json, vocab.json, merges.txt and model.safetensors of a GPT-2 with random weights."""
     sizes = SIZES | changes
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"model_type": "gpt2", **sizes}))
-    tokens = [*byte_characters(), "Ca", "Cat", "00", "<|endoftext|>"]
+    tokens = [*byte_characters(), *tokens]
     (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
-    (folder / "merges.txt").write_text("#version: 0.2\nC a\nCa t\n0 0\n")
+    (folder / "merges.txt").write_text("#version: 0.2\n" + merges)
     d = sizes["n_embd"]
     shapes = {"wte.weight": (sizes["vocab_size"], d), "wpe.weight": (sizes["n_positions"], d)}
     for layer in range(sizes["n_layer"]):
@@ -91,14 +92,62 @@ class Gpt2(CliCase):
         run = self.folder / "runs/mixed-min-gpt2/standard-seed0"
         settings = json.loads((run / "manifest.json").read_text())["configuration"]
         self.assertEqual((settings["width"], settings["depth"], settings["lr"]), (8, 1, 2e-5))
-        # The model says where its tokens come from; another command needs no flag.
+        # The model holds its vocabulary; another command needs neither flag nor folder.
+        (self.folder / "gpt2").rename(self.folder / "elsewhere")
         self.assertIn("MSE of answers", self.run_ok("evaluate", run, "--scales", 1, "--samples", 4))
         (self.folder / "prompt.txt").write_text(PROMPT + "\n")
         self.assertEqual(len(self.run_ok("predict", run, "--input", "prompt.txt").splitlines()), 1)
+        self.run_ok("report", run)
+        self.run_ok("train", "--from", run / "model.safetensors", "--schedule", "warmup-linear", *SMALL,
+                    "--out", "further")
+        further = self.folder / "further/standard-seed0/model.safetensors"
+        self.assertEqual(self.vocabulary(further), self.vocabulary(run / "model.safetensors"))
+        (self.folder / "elsewhere").rename(self.folder / "gpt2")
         again = ["train", "--config", run / "config.toml", "--out", "again"]
         self.run_ok(*again)
         shutil.copy(self.folder / "gpt2/config.json", self.folder / "gpt2/merges.txt")
         self.run_error(4, *again, message=["merges.txt:1"])
+
+    def vocabulary(self, model):
+        metadata = read_metadata(model)
+        return metadata["vocabulary"], metadata["merges"]
+
+    def test_models_of_two_vocabularies(self):
+        """Each answers in its own tokens, in one command."""
+        write_gpt2(self.folder / "other", tokens=["Ca", "01", "Cat", "<|endoftext|>"],
+                   merges="C a\n0 1\nCa t\n")
+        for name in ["gpt2", "other"]:
+            self.run_ok("train", "--from", name, *SMALL, "--out", f"of/{name}")
+            shutil.rmtree(self.folder / name)
+        self.assertNotEqual(*[self.vocabulary(self.folder / f"of/{name}/standard-seed0/model.safetensors")
+                              for name in ["gpt2", "other"]])
+        alone = [self.run_json("evaluate", f"of/{name}", "--scales", 1, "--samples", 4)["models"][0]
+                 for name in ["gpt2", "other"]]
+        together = self.run_json("evaluate", "of", "--scales", 1, "--samples", 4)["models"]
+        self.assertEqual([model["scales"] for model in together], [model["scales"] for model in alone])
+
+    def test_a_file_of_an_older_version(self):
+        """It names the folder of its vocabulary, and is read with the folder that the user names."""
+        self.run_ok("train", "--from", "gpt2", *SMALL)
+        model = self.folder / "runs/mixed-min-gpt2/standard-seed0/model.safetensors"
+        tensors = {name: (shape, struct.unpack(f"<{len(data) // 4}f", data))
+                   for name, (_, shape, data) in read_tensors(model).items()}
+        metadata = read_metadata(model)
+        for key in ["posattn.checksum", "vocabulary", "merges"]:
+            del metadata[key]
+        write_tensors(self.folder / "old.safetensors",
+                      metadata | {"note.tokeniser": str(self.folder / "gpt2")}, tensors)
+        for command in [["evaluate"], ["inspect"], ["predict"], ["train", "--from"]]:
+            self.run_error(4, *command, "old.safetensors", stdin=PROMPT.encode(),
+                           message=["old.safetensors", "does not hold its vocabulary", "--vocabulary FOLDER"])
+        test = ["--scales", 1, "--samples", 4]
+        found, expected = (self.run_json("evaluate", *which, *test)["models"][0]["scales"] for which in
+                           [["old.safetensors", "--vocabulary", "gpt2"], [model]])
+        self.assertEqual(found, expected)
+        self.run_ok("evaluate", model, "--vocabulary", "gpt2", *test)
+        write_gpt2(self.folder / "other", merges="0 0\nC a\nCa t\n")
+        self.run_error(2, "evaluate", model, "--vocabulary", "other", message=["the vocabulary that it holds"])
+        self.run_error(4, "evaluate", "old.safetensors", "--vocabulary", "nowhere", message=["nowhere/vocab.json"])
 
     def test_the_experiment_with_weights(self):
         found = self.run_json("reproduce", "mixed-type-gpt2", "--weights", "gpt2", "--quick", "--dry-run")

@@ -10,7 +10,7 @@ import sys
 import unittest
 import xml.etree.ElementTree
 
-from support import ROOT, CliCase, read_tensors, trained_runs
+from support import ROOT, CliCase, read_tensors, trained_runs, unchecked
 
 PROGRAMS = {"broadcast", "cumulative-max", "cumulative-max-subarray", "cumulative-median",
             "cumulative-min", "cumulative-sum", "distances", "matrix-vector", "min-sum", "reduce",
@@ -51,7 +51,7 @@ def change_number(path, tensor, index, value):
     entry = json.loads(data[8:8 + size])[tensor]
     kind = {"F32": "<f", "I32": "<i"}[entry["dtype"]]
     struct.pack_into(kind, data, 8 + size + entry["data_offsets"][0] + 4 * index, value)
-    path.write_bytes(data)
+    path.write_bytes(unchecked(data))
 
 
 class Programs(CliCase):

@@ -71,6 +71,12 @@ def read_tensors(path):
             for name, entry in header.items() if name != "__metadata__"}
 
 
+def read_metadata(path):
+    """The metadata of a safetensors file."""
+    data = pathlib.Path(path).read_bytes()
+    return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])["__metadata__"]
+
+
 def write_tensors(path, metadata, tensors):
     """A safetensors file of {name: (shape, numbers)}."""
     header, body = {"__metadata__": metadata}, b""
@@ -81,6 +87,19 @@ def write_tensors(path, metadata, tensors):
         body += data
     text = json.dumps(header).encode()
     pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+def unchecked(data):
+    """A file of ours that a test has changed: its checksum is no longer looked for."""
+    return data.replace(b"posattn.checksum", b"another.checksum")
+
+
+def without_checksum(path):
+    """What a file would be without its checksum, as versions before it wrote it: (header, data)."""
+    data = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = re.sub(rb'"posattn.checksum":"[0-9a-f]{16}",?', b"", data[8:8 + size])
+    return header.rstrip(b" "), data[8 + size:]
 
 
 def read_metrics(run):

@@ -1,6 +1,7 @@
 """Models in Python: answers, weights, gradients, files, and everything that must not crash."""
 
 import copy
+import json
 import multiprocessing
 import pathlib
 import pickle
@@ -261,6 +262,54 @@ class Files(unittest.TestCase):
         self.assertEqual((model.task, model.length, model.architecture), ("sort", 4, "positional"))
         self.assertEqual(model.spec["width"], 8)
         self.assertIn("positional for sort", repr(model))
+
+
+class Vocabularies(unittest.TestCase):
+    """A model of texts in tokens of its own: here one for each byte, and one for the end."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        printing = [*range(33, 127), *range(161, 173), *range(174, 256)]
+        others = iter(range(256, 512))
+        self.tokens = [*(chr(byte if byte in printing else next(others)) for byte in range(256)),
+                       "<|endoftext|>"]
+
+    def bytes_with(self, **metadata):
+        small = {"length": 4, "width": 8, "heads": 2, "depth": 1, "mlp_width": 8, "encoding_size": 8}
+        data = posattn.new("mixed-min-written", "standard", **small).to_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:8 + size])
+        del header["__metadata__"]["posattn.checksum"]
+        header["__metadata__"] |= {"task": "mixed-min-gpt2"} | metadata
+        text = json.dumps(header).encode()
+        return len(text).to_bytes(8, "little") + text + data[8 + size:]
+
+    def test_a_model_brings_its_own(self):
+        model = posattn.from_bytes(self.bytes_with(vocabulary="\n".join(self.tokens), merges=""))
+        self.assertNotIn("mixed-min-gpt2", posattn.tasks())
+        found = model.evaluate([1], samples=2)
+        self.assertIn("unparsable", found)
+        again = pickle.loads(pickle.dumps(model))
+        self.assertEqual(again.evaluate([1], samples=2)["unparsable"], found["unparsable"])
+        self.assertIn("unparsable", model.evaluate([1], samples=2, task="mixed-min-gpt2"))
+
+    def test_a_file_of_an_older_version(self):
+        path = self.folder / "old.safetensors"
+        path.write_bytes(self.bytes_with(**{"note.tokeniser": str(self.folder)}))
+        with self.assertRaisesRegex(posattn.Error, "does not hold its vocabulary"):
+            posattn.load(path)
+        (self.folder / "vocab.json").write_text(json.dumps({t: i for i, t in enumerate(self.tokens)}))
+        (self.folder / "merges.txt").write_text("#version: 0.2\n")
+        posattn.load(path, vocabulary=self.folder).save(path)
+        self.assertIn("unparsable", posattn.load(path).evaluate([1], samples=2))
+
+    def test_damage_is_noticed(self):
+        data = bytearray(posattn.new("sort", length=4, width=8, mlp_width=8).to_bytes())
+        data[-3] ^= 4
+        with self.assertRaisesRegex(posattn.Error, "do not have the checksum"):
+            posattn.from_bytes(bytes(data))
 
 
 class Closed(unittest.TestCase):

@@ -52,7 +52,7 @@ MeasuredGap measure_gap(const Model& model, const RunConfig& config, double clip
 }
 
 Dataset fresh_samples_of(const Model& model, int64_t samples, int threads) {
-  return make_dataset({.task = &find_task(model.origin.task),
+  return make_dataset({.task = &task_of(model.origin, "the model"),
                        .length = model.origin.length,
                        .samples = samples,
                        .range = training_range(model.origin.range, model.origin.integers),

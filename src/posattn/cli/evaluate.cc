@@ -88,7 +88,7 @@ class ModelTests {
                   fmt::format("'{}' does not say which task it was trained on", path.string()),
                   "a task", "add --task NAME ('posattn tasks' lists them)");
     }
-    const Task& task = computed ? *computed : task_named_in(path.string(), model.origin.task);
+    const Task& task = computed ? *computed : task_of(model.origin, path.string());
     if (options_.baselines && task.baselines().empty()) {
       throw Error(
           ExitCode::usage,

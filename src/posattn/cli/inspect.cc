@@ -63,7 +63,7 @@ InputRow attention_input(const Model& model, const std::string& path, const std:
   }
   if (model.origin.task.empty()) return {};
   const Dataset sample =
-      make_dataset({.task = &task_named_in(path, model.origin.task),
+      make_dataset({.task = &task_of(model.origin, path),
                     .length = model.origin.length,
                     .samples = 1,
                     .range = training_range(model.origin.range, model.origin.integers),

@@ -84,7 +84,7 @@ fs::path find_model(const std::string& name, bool (*suits)(const fs::path& model
 
 Model read_model(const fs::path& path, const ModelHints& hints) {
   Model model = load_model(path, hints);
-  if (model.origin.variable_length) task_named_in(path.string(), model.origin.task);
+  if (model.origin.variable_length) task_of(model.origin, path.string());
   return model;
 }
 
@@ -117,6 +117,12 @@ void add_hint_flags(CLI::App& command, ModelHints& hints) {
       ->group(hint_group);
   command.add_option("--heads", hints.heads, "Its attention heads")
       ->option_text("INT")
+      ->group(hint_group);
+  command
+      .add_option(
+          "--vocabulary", hints.vocabulary,
+          "The folder of vocab.json and merges.txt, for a model of GPT-2's tokens from 0.2.0")
+      ->option_text("FOLDER")
       ->group(hint_group);
 }
 

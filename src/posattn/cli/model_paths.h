@@ -39,7 +39,8 @@ std::optional<RunConfig> settings_beside(const std::filesystem::path& model);
 void check_settings(const std::filesystem::path& path, const RunConfig& settings,
                     const Model& model);
 
-// --architecture, --task, --length and --heads: what a file without our metadata may leave open.
+// --architecture, --task, --length, --heads and --vocabulary: what a file of others, or of an older
+// version, may leave open.
 inline constexpr const char* hint_group = "For files from elsewhere";
 void add_hint_flags(CLI::App& command, ModelHints& hints);
 

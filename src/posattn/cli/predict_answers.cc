@@ -11,8 +11,8 @@
 
 namespace posattn {
 const WrittenAnswers* written_answers_of(const Model& model) {
-  const auto task = std::ranges::find(tasks(), model.origin.task, &Task::name);
-  return task == tasks().end() ? nullptr : (*task)->written_answers();
+  const Task* task = task_of(model.origin);
+  return task == nullptr ? nullptr : task->written_answers();
 }
 
 std::vector<std::string> answers_to(const Model& model, std::string_view text,

@@ -91,6 +91,7 @@ Written report_runs(const ReportFlags& options) {
     }
   }
   ReportInput input = read_runs({options.sources.begin(), options.sources.end()});
+  for (const std::string& line : input.left_out) fmt::print(stderr, "{}\n", line);
   if (!options.title.empty()) input.title = options.title;
   const std::string page = page_path(options, options.sources.front());
   const std::string playground = write_playground(options, input, page);

@@ -71,7 +71,7 @@ ScaledModel scaled_model(const std::filesystem::path& path, const std::vector<do
                 fmt::format("'{}' does not say which task it was made for", path.string()),
                 "a task", "add --task NAME ('posattn tasks' lists them)");
   }
-  const Task& task = task_named_in(path.string(), model.origin.task);
+  const Task& task = task_of(model.origin, path.string());
   return {.path = path.string(),
           .spec = model.spec,
           .origin = model.origin,

@@ -40,7 +40,7 @@ int real_nodes_for(const Model& model, int64_t columns, std::string_view name) {
   if (columns == full) return spec.real_nodes;
   std::string expected = fmt::format("{} numbers per row", full);
   if (model.origin.variable_length) {
-    const Task& task = find_task(model.origin.task);
+    const Task& task = task_of(model.origin, "the model");
     const int shortest = task.shortest_length();
     for (int length = shortest; length < model.origin.length; ++length) {
       const int nodes = task.shape(length).real_nodes;

@@ -16,12 +16,6 @@
 namespace posattn {
 namespace {
 
-// Null for a task that this program does not know.
-const Task* task_of(const Model& model) {
-  const auto found = std::ranges::find(tasks(), model.origin.task, &Task::name);
-  return found == tasks().end() ? nullptr : *found;
-}
-
 bool is_text(std::string_view bytes, std::string_view name) {
   if (name.ends_with(".txt")) return true;
   if (name.ends_with(".csv") || name.ends_with(".npy")) return false;
@@ -32,7 +26,7 @@ bool is_text(std::string_view bytes, std::string_view name) {
 class LineReader {
  public:
   LineReader(const Model& model, const TaskText& text)
-      : model_(model), task_(*task_of(model)), text_(text), length_(length_of(model)) {
+      : model_(model), task_(*task_of(model.origin)), text_(text), length_(length_of(model)) {
     result_.table.pattern = row_pattern(model.spec);
   }
 
@@ -115,7 +109,7 @@ ReadSamples parse_lines(std::string_view bytes, std::string_view name, const Mod
 }  // namespace
 
 const TaskText* text_of(const Model& model) {
-  const Task* task = task_of(model);
+  const Task* task = task_of(model.origin);
   if (task == nullptr || task->text() == nullptr) return nullptr;
   const TaskShape shape = task->shape(length_of(model));
   const ModelSpec& spec = model.spec;

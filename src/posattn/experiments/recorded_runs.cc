@@ -10,8 +10,10 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/hash.h"
 #include "posattn/base/json_number.h"
 #include "posattn/base/strict_json.h"
+#include "posattn/base/text.h"
 #include "posattn/evaluation/measurement_json.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/merge.h"
@@ -24,6 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t largest_file = 256 << 20;
+constexpr const char* checksum_field = "checksum";
 
 Json differing_settings(const std::string& configuration, const std::string& key) {
   const Json all = Json::parse(configuration, nullptr, false);
@@ -58,7 +61,27 @@ constexpr std::pair<Split, const char*> losses[] = {{Split::train, "train_loss"}
                                                     {Split::validation, "validation_loss"}};
 constexpr std::string_view loss_metric = "mse";
 
+// Of the values, however they are spelled and ordered.
+std::string checksum_of_line(nlohmann::json line) {
+  line.erase(checksum_field);
+  return fmt::format("{:016x}", hash_of(line.dump()));
+}
+
+// Lines of 0.1.0 and 0.2.0 have none.
+void check_checksum(const nlohmann::json& line) {
+  const std::string version = line.at("version").get<std::string>();
+  if (!line.contains(checksum_field) && (version == "0.1.0" || version == "0.2.0")) return;
+  const std::string found = checksum_of_line(line);
+  if (line.value(checksum_field, "") == found) return;
+  throw Error(ExitCode::data,
+              fmt::format("run '{}' was changed after it was recorded",
+                          printable(line.at("key").get<std::string>())),
+              fmt::format("\"{}\": \"{}\"", checksum_field, found),
+              "use a copy of the file from before, or remove the line and reproduce the run");
+}
+
 RunResult result_from(const nlohmann::json& line) {
+  check_checksum(line);
   RunResult result;
   result.key = line.at("key").get<std::string>();
   const RunConfig config = config_from(line.at("settings"));
@@ -183,7 +206,9 @@ std::string to_json_line(const RunResult& result) {
                {"tests", written.tests}};
   if (!written.rows.empty()) line["rows"] = written.rows;
   if (!result.message.empty()) line["message"] = result.message;
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const auto as_text = [&] { return line.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  line[checksum_field] = checksum_of_line(nlohmann::json::parse(as_text()));
+  return as_text();
 }
 
 std::vector<RunResult> run_results_from_text(std::string_view text, const std::string& name) {

@@ -1,6 +1,6 @@
 // The results of single runs as text, one JSON object a line (OUTPUT_NAME/runs.jsonl beside an
 // experiment's table): small enough to keep with the figures, and enough to make the database
-// again.
+// again. Each line ends with a checksum of its values.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,8 @@ namespace posattn {
 std::string to_json_line(const RunResult& result);
 
 // Throws Error(data), with the line, for anything but such lines: a key must be that of its
-// settings, the run must have ended, its losses and accuracies must be possible.
+// settings, the run must have ended, its losses and accuracies must be possible, and the values
+// those that were recorded.
 std::vector<RunResult> run_results_from_text(std::string_view text, const std::string& name);
 
 // Brings the runs of folder/*/runs.jsonl that the database does not have, or only as failed, into

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -75,7 +77,8 @@ TEST(RecordedRuns, KeepTheirFirstShape) {
   const std::string line = to_json_line(finished_run(3));
   EXPECT_THAT(line, HasSubstr(R"("train_loss":0.30000000000000004,"validation_loss":1e-300,)"
                               R"("tests":[{"c":1.0,"mse":0.3333333333333333,"accuracy":0.5},)"
-                              R"({"c":10.0,"mse":null,"accuracy":0.0}]})"));
+                              R"({"c":10.0,"mse":null,"accuracy":0.0}],)"
+                              R"("checksum":"0edec17788b37622"})"));
 }
 
 TEST(RecordedRuns, OtherRowsComeBackToo) {
@@ -105,6 +108,49 @@ TEST(RecordedRuns, InfiniteStaysInfinite) {
   EXPECT_EQ(loss_of(found, Split::validation), -infinity);
   EXPECT_EQ(mse_at(found, 1), infinity);
   EXPECT_TRUE(std::isnan(mse_at(found, 10)));
+}
+
+TEST(RecordedRuns, AFlippedBitIsRefusedOrChangesNothing) {
+  const std::string good =
+      to_json_line(finished_run(1)) + "\n" + to_json_line(finished_run(2)) + "\n";
+  std::string text = good;
+  for (size_t bit = 0; bit < 8 * text.size(); bit += 3) {
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
+    try {
+      const std::vector<RunResult> read = run_results_from_text(text, "runs.jsonl");
+      std::string again;
+      for (const RunResult& result : read) again += to_json_line(result) + "\n";
+      EXPECT_EQ(again, good) << bit;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      EXPECT_THAT(error.problem(), HasSubstr("runs.jsonl:"));
+    }
+    text[bit / 8] = good[bit / 8];
+  }
+}
+
+TEST(RecordedRuns, TheChecksumIsOfTheValuesNotOfTheirSpelling) {
+  const std::string line = to_json_line(finished_run(1));
+  const std::string spelled = nlohmann::json::parse(line).dump(1, ' ', true);
+  std::string one_line = spelled;
+  std::ranges::replace(one_line, '\n', ' ');
+  EXPECT_THAT(run_results_from_text(one_line, "runs.jsonl"), SizeIs(1));
+}
+
+TEST(RecordedRuns, OnlyOlderVersionsWroteLinesWithoutAChecksum) {
+  const auto without = [](const char* version, double loss) {
+    RunResult result = finished_run(1);
+    result.version = version;
+    nlohmann::json line = nlohmann::json::parse(to_json_line(result));
+    line.erase("checksum");
+    line["train_loss"] = loss;
+    return line.dump();
+  };
+  for (const char* version : {"0.1.0", "0.2.0"}) {
+    const auto read = run_results_from_text(without(version, 2), "runs.jsonl");
+    EXPECT_EQ(loss_of(read.at(0), Split::train), 2);
+  }
+  EXPECT_THROW(run_results_from_text(without("0.3.0", 2), "runs.jsonl"), Error);
 }
 
 TEST(RecordedRuns, AreReadWithoutADatabase) {

@@ -17,6 +17,7 @@
 #include "posattn/model/tensor_names.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
+#include "posattn/text/byte_pair_tokeniser.h"
 
 namespace posattn {
 namespace {
@@ -28,9 +29,17 @@ constexpr uint64_t file_limit = (uint64_t{1} << 35) + (uint64_t{1} << 27);
 constexpr const char* format_key = "posattn";  // its value is the format's version
 constexpr const char* format_version = "1";
 constexpr std::string_view note_prefix = "note.";
+constexpr const char *tokens_key = "vocabulary", *merges_key = "merges";  // VocabularyText
+constexpr const char* folder_note = "tokeniser";  // of 0.2.0, whose files name a folder instead
 
 Error bad_file(std::string what, std::string expected = {}, std::string hint = {}) {
   return Error(ExitCode::data, std::move(what), std::move(expected), std::move(hint));
+}
+
+const VocabularyText* vocabulary_of(const ModelOrigin& origin) {
+  const Task* task = task_of(origin);
+  const WrittenAnswers* written = task == nullptr ? nullptr : task->written_answers();
+  return written == nullptr ? nullptr : written->tokeniser().vocabulary();
 }
 
 Metadata metadata_of(const Model& model) {
@@ -45,6 +54,10 @@ Metadata metadata_of(const Model& model) {
       {"integers", origin.integers ? "true" : "false"},
   };
   for (const auto& [key, value] : origin.notes) metadata[std::string(note_prefix) + key] = value;
+  if (const VocabularyText* vocabulary = vocabulary_of(origin)) {
+    metadata[tokens_key] = vocabulary->tokens;
+    metadata[merges_key] = vocabulary->merges;
+  }
   return metadata;
 }
 
@@ -80,20 +93,9 @@ ModelOrigin origin_from(const Metadata& metadata) try {
   for (const auto& [key, value] : metadata) {
     if (key.starts_with(note_prefix)) origin.notes[key.substr(note_prefix.size())] = value;
   }
-  const auto tokeniser = origin.notes.find(std::string(tokeniser_note));
-  if (tokeniser != origin.notes.end() && is_folder(tokeniser->second)) {
-    offer_gpt2_tasks(tokeniser->second);
-  }
   return origin;
 } catch (const Error& error) {  // a bad number is the file's fault here, not the user's
   throw bad_file(error.problem(), error.expected(), error.hint());
-}
-
-// The task of this name; nullptr for one that a program using the library brought itself.
-const Task* known_task(const std::string& name) {
-  const auto found = std::find_if(tasks().begin(), tasks().end(),
-                                  [&](const Task* task) { return task->name() == name; });
-  return found == tasks().end() ? nullptr : *found;
 }
 
 bool fits(const ModelSpec& spec, const Task& task, int length) {
@@ -130,6 +132,52 @@ void check_hint(bool same, const char* flag, const std::string& said, const std:
   if (same) return;
   throw Error(ExitCode::usage, fmt::format("the file contradicts {} {}", flag, said), found,
               "leave the flag out: the file says what it is");
+}
+
+Error vocabulary_refused(const std::string& folder, const std::string& expected) {
+  return Error(ExitCode::usage, fmt::format("the file contradicts --vocabulary {}", folder),
+               expected, "leave the flag out");
+}
+
+// The tokeniser that the file holds or, for an older file, that of the folder which the user names;
+// null for a model without one.
+std::shared_ptr<const Tokeniser> tokeniser_of(const Metadata& metadata, ModelOrigin& origin,
+                                              const ModelHints& hints) {
+  const auto folder = origin.notes.extract(folder_note);
+  std::shared_ptr<const Tokeniser> held, named;
+  if (hints.vocabulary) {
+    named = std::make_shared<const BytePairTokeniser>(read_byte_pair_tokeniser(*hints.vocabulary));
+  }
+  if (metadata.contains(tokens_key) || metadata.contains(merges_key)) {
+    held = std::make_shared<const BytePairTokeniser>(
+        VocabularyText{metadata_at(metadata, tokens_key), metadata_at(metadata, merges_key)});
+    if (named == nullptr || *named->vocabulary() == *held->vocabulary()) return held;
+    throw vocabulary_refused(*hints.vocabulary, "the vocabulary that it holds");
+  }
+  if (folder.empty()) {
+    if (named != nullptr) throw vocabulary_refused(*hints.vocabulary, "a model without one");
+    return nullptr;
+  }
+  if (named != nullptr) return named;
+  throw bad_file("an older file, which does not hold its vocabulary",
+                 fmt::format("the vocabulary of '{}'", printable(folder.mapped())),
+                 "--vocabulary FOLDER names it; in Python, "
+                 "posattn.load(FILE, vocabulary=FOLDER).save(NEW) writes a file that holds it");
+}
+
+void take_own_task(const Metadata& metadata, const ModelSpec& spec, const ModelHints& hints,
+                   ModelOrigin& origin) {
+  const std::shared_ptr<const Tokeniser> tokeniser = tokeniser_of(metadata, origin, hints);
+  if (tokeniser == nullptr) return;
+  if (tokeniser->size() != spec.vocabulary) {
+    throw bad_file(fmt::format("a vocabulary of {} tokens", tokeniser->size()),
+                   fmt::format("{}, as the spec says", spec.vocabulary));
+  }
+  origin.own_task = gpt2_task(origin.task, tokeniser);
+  if (origin.own_task == nullptr) {
+    throw bad_file(fmt::format("a vocabulary with task '{}'", printable(origin.task)),
+                   "a task in its tokens, such as mixed-min-gpt2", "use a newer posattn");
+  }
 }
 
 void check_hints(const ModelSpec& spec, const ModelOrigin& origin, const ModelHints& hints) {
@@ -263,6 +311,9 @@ Parameters<float> read_parameters(const ModelSpec& spec, const SafetensorsFile& 
 Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
   const auto version = file.metadata.find(format_key);
   if (version == file.metadata.end()) {
+    if (hints.vocabulary) {
+      throw vocabulary_refused(*hints.vocabulary, "a file that does not say its task");
+    }
     const ModelSpec spec = infer_spec(file, hints, hinted_real_nodes(hints));
     ModelOrigin origin;
     origin.length = spec.real_nodes;
@@ -277,7 +328,8 @@ Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
   ModelOrigin origin = origin_from(file.metadata);
   // A model saved from a file of unknown task: the user may still name it.
   if (origin.task.empty()) settle_task(origin, spec, hints);
-  const Task* task = known_task(origin.task);
+  take_own_task(file.metadata, spec, hints, origin);
+  const Task* task = task_of(origin);
   if (spec.routed && origin.variable_length) {
     throw bad_file("a routed model of several lengths", "one length: its places are fixed");
   }
@@ -290,6 +342,17 @@ Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
 }
 
 }  // namespace
+
+const Task* task_of(const ModelOrigin& origin) {
+  if (origin.own_task != nullptr) return origin.own_task.get();
+  const auto found = std::ranges::find(tasks(), origin.task, &Task::name);
+  return found == tasks().end() ? nullptr : *found;
+}
+
+const Task& task_of(const ModelOrigin& origin, const std::string& file) {
+  const Task* task = task_of(origin);
+  return task == nullptr ? task_named_in(file, origin.task) : *task;
+}
 
 bool is_compiled(const Model& model) { return model.origin.notes.contains("compiled"); }
 

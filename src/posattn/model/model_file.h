@@ -1,11 +1,13 @@
 // Model files: safetensors with the authors' parameter names; the spec and what the model was
 // trained on stand in the metadata. A file without our metadata is accepted where the shapes
-// determine the spec.
+// determine the spec. Reading a file reads that file and nothing else: the file of a model of texts
+// holds its vocabulary.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +18,8 @@
 
 namespace posattn {
 
+class Task;
+
 // What evaluate and predict need to know beyond the spec. Empty task: unknown (a foreign file).
 struct ModelOrigin {
   std::string task;
@@ -23,8 +27,15 @@ struct ModelOrigin {
   bool variable_length = false;
   double range = 2;  // trained on values in [-range, range]
   bool integers = false;
-  std::map<std::string, std::string> notes;  // further metadata: seed, epoch, losses, ...
+  std::map<std::string, std::string> notes;   // further metadata: seed, epoch, losses, ...
+  std::shared_ptr<const Task> own_task = {};  // in the tokens of the file's own vocabulary, if any
 };
+
+// The task of this origin: its own, or else the registered one of its name; null for a name that
+// this program does not know.
+const Task* task_of(const ModelOrigin& origin);
+// The same; throws as task_named_in does where there is none.
+const Task& task_of(const ModelOrigin& origin, const std::string& file);
 
 struct Model {
   ModelSpec spec;
@@ -32,15 +43,13 @@ struct Model {
   ModelOrigin origin;
 };
 
-// The note that names the folder of the task's tokeniser (tasks/written_prompt.h). Reading a model
-// that has it offers those tasks, where the folder is there.
-inline constexpr std::string_view tokeniser_note = "tokeniser";
-
 // What the user says about a file that has no metadata of ours; a hint that contradicts the shapes
-// (or the metadata) is refused.
+// (or the metadata) is refused. `vocabulary` is the folder of vocab.json and merges.txt, for files
+// of posattn 0.2.0, which named it and did not hold its vocabulary.
 struct ModelHints {
   std::optional<std::string> architecture = {}, task = {};
   std::optional<int> length = {}, heads = {};
+  std::optional<std::string> vocabulary = {};
 };
 
 // Whether the weights are a program's, exact as written: folding products of them could round.

@@ -12,6 +12,10 @@
 #include "posattn/base/random.h"
 #include "posattn/base/temporary_folder_test.h"
 #include "posattn/model/safetensors.h"
+#include "posattn/tasks/task.h"
+#include "posattn/tasks/written_prompt.h"
+#include "posattn/text/byte_pair_tokeniser.h"
+#include "posattn/text/small_tokeniser_test.h"
 
 namespace posattn {
 namespace {
@@ -213,6 +217,128 @@ TEST_F(ModelFileTest, HostileRoutesAreRefused) {
   EXPECT_HAS(refused(ExitCode::data), "a routed model of several lengths");
   save_changed(routed_model(1), [&](auto& file) { file.metadata = {{"format", "pt"}}; });
   EXPECT_HAS(refused(ExitCode::data), "routes but not what model");
+}
+
+VocabularyText vocabulary_of(uint64_t seed) {
+  const SmallTokeniserFiles files = small_tokeniser(150, " 01", seed);
+  return *BytePairTokeniser(files.vocabulary_text(), files.merges_text(), "").vocabulary();
+}
+
+// A model of texts in tokens of its own.
+Model model_of_texts(uint64_t seed) {
+  ModelOrigin origin{.task = "mixed-sum-gpt2", .length = 4, .notes = {}};
+  origin.own_task =
+      gpt2_task(origin.task, std::make_shared<const BytePairTokeniser>(vocabulary_of(seed)));
+  const TaskShape shape = origin.own_task->shape(origin.length);
+  ModelSpec spec;
+  spec.real_nodes = shape.real_nodes;
+  spec.data_columns = 0;
+  spec.vocabulary = shape.vocabulary;
+  spec.output_columns = shape.output_columns;
+  spec.loss = Loss::cross_entropy;
+  spec.width = spec.mlp_width = 4;
+  spec.depth = 1;
+  apply_preset("standard", spec);
+  spec = resolve(spec);
+  Model model{spec, Parameters<float>(spec), std::move(origin)};
+  initialise(model.parameters, seed);
+  return model;
+}
+
+std::string encoded(const Model& model) {
+  std::string text;
+  for (const int32_t token :
+       task_of(model.origin)->written_answers()->tokeniser().encode("0110 1001 0001 1110 1011")) {
+    text += std::to_string(token) + " ";
+  }
+  return text;
+}
+
+TEST_F(ModelFileTest, AModelOfTextsHoldsItsVocabulary) {
+  const size_t tasks_before = tasks().size();
+  std::vector<Model> loaded;
+  for (const uint64_t seed : {1, 2}) {
+    const Model model = model_of_texts(seed);
+    save_model(path_, model);
+    EXPECT_EQ(model_bytes(load_model(path_)), model_bytes(model));
+    loaded.push_back(load_model(path_));
+    EXPECT_EQ(encoded(loaded.back()), encoded(model));
+  }
+  EXPECT_NE(encoded(loaded[0]), encoded(loaded[1]));  // each with its own, at the same time
+  EXPECT_EQ(tasks().size(), tasks_before);
+}
+
+TEST_F(ModelFileTest, AnOlderModelOfTextsNeedsItsFolder) {
+  const SmallTokeniserFiles files = small_tokeniser(150, " 01", 1);
+  const fs::path folder = folder_.path() / "gpt2";
+  fs::create_directory(folder);
+  write_file(folder / "vocab.json", files.vocabulary_text());
+  write_file(folder / "merges.txt", files.merges_text());
+  const Model model = model_of_texts(1);
+  save_changed(model, [&](auto& file) {
+    file.metadata.erase("vocabulary");
+    file.metadata.erase("merges");
+    file.metadata["note.tokeniser"] = folder.string();
+  });
+  EXPECT_HAS(refused(ExitCode::data), "--vocabulary FOLDER");
+  const Model loaded = load_model(path_, {.vocabulary = folder.string()});
+  EXPECT_EQ(model_bytes(loaded), model_bytes(model));
+  EXPECT_HAS(refused(ExitCode::data, {.vocabulary = folder_.path().string()}), "vocab.json");
+  save_model(path_, model);
+  EXPECT_EQ(model_bytes(load_model(path_, {.vocabulary = folder.string()})), model_bytes(model));
+  save_model(path_, model_of_texts(2));
+  EXPECT_HAS(refused(ExitCode::usage, {.vocabulary = folder.string()}), "that it holds");
+  save_model(path_, model_of("positional"));
+  EXPECT_HAS(refused(ExitCode::usage, {.vocabulary = folder.string()}), "a model without one");
+  save_bare(model_of("positional"));
+  EXPECT_HAS(refused(ExitCode::usage, {.vocabulary = folder.string()}), "does not say its task");
+}
+
+TEST_F(ModelFileTest, AVocabularyThatDoesNotBelongIsRefused) {
+  const VocabularyText text = vocabulary_of(1);
+  const struct {
+    const char* key;
+    std::string value, part;
+  } rows[] = {
+      {"vocabulary", text.tokens + "zz\n", "a vocabulary of 408 tokens"},
+      {"vocabulary", text.tokens + "a\n", "token 'a' twice"},
+      {"vocabulary", "", "no token for byte 0x00"},
+      {"merges", text.merges + "x y\n", "merges:151: 'xy' is not in the vocabulary"},
+      {"task", "sort", "a vocabulary with task 'sort'"},
+      {"length", "5", "does not fit task mixed-sum-gpt2 at length 5"},
+  };
+  for (const auto& row : rows) {
+    save_changed(model_of_texts(1), [&](auto& file) { file.metadata[row.key] = row.value; });
+    EXPECT_HAS(refused(ExitCode::data), row.part);
+  }
+  for (const char* key : {"vocabulary", "merges"}) {
+    save_changed(model_of_texts(1), [&](auto& file) { file.metadata.erase(key); });
+    EXPECT_HAS(refused(ExitCode::data), std::string("metadata '") + key + "' is missing");
+  }
+  save_changed(model_of("positional"), [&](auto& file) {
+    file.metadata["vocabulary"] = text.tokens;
+    file.metadata["merges"] = text.merges;
+  });
+  EXPECT_HAS(refused(ExitCode::data), "a vocabulary of 407 tokens");
+}
+
+TEST_F(ModelFileTest, AFlippedBitIsRefusedOrChangesNothing) {
+  for (const Model& model : {model_of("standard", 2, 2), model_of_texts(3)}) {
+    const std::vector<std::byte> good = model_bytes(model);
+    std::vector<std::byte> bytes = good;
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+      RandomStream random(seed, Purpose::test_data, 0, 0);
+      std::byte& byte = bytes[random.below(static_cast<uint32_t>(bytes.size()))];
+      const auto bit = static_cast<std::byte>(1U << random.below(8));
+      byte ^= bit;
+      try {
+        EXPECT_EQ(model_bytes(model_from_bytes(bytes, "m")), good);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::data) << error.what();
+      }
+      byte ^= bit;
+    }
+  }
 }
 
 TEST_F(ModelFileTest, BadMetadataIsRefused) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "posattn/base/error.h"
+#include "posattn/base/hash.h"
 #include "posattn/base/strict_json.h"
 
 namespace posattn {
@@ -19,11 +20,33 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 using nlohmann::json;
+using Metadata = std::map<std::string, std::string>;
 
 constexpr uint64_t header_limit = 100'000'000;
 constexpr const char* metadata_key = "__metadata__";
 constexpr DataType data_types[] = {DataType::f32,  DataType::f64, DataType::i32,    DataType::f16,
                                    DataType::bf16, DataType::u8,  DataType::boolean};
+
+// Of what the file says, not of how: tools may order tensors in their own way.
+std::string checksum_of(const Metadata& metadata, const std::vector<TensorView>& tensors) {
+  uint64_t hash = hash_of_part(std::to_string(metadata.size()), hash_of(""));
+  for (const auto& [key, value] : metadata) hash = hash_of_part(value, hash_of_part(key, hash));
+  std::vector<const TensorView*> by_name;
+  for (const TensorView& tensor : tensors) by_name.push_back(&tensor);
+  std::ranges::sort(by_name, {}, &TensorView::name);
+  for (const TensorView* tensor : by_name) {
+    const std::string type =
+        fmt::format("{} {}", to_string(tensor->type), fmt::join(tensor->shape, " "));
+    hash = hash_of_bytes(tensor->data, hash_of_part(type, hash_of_part(tensor->name, hash)));
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+// Metadata may hold any bytes (a file name); what is not UTF-8 must not make saving fail.
+Metadata as_utf8(const Metadata& metadata) {
+  return json::parse(json(metadata).dump(-1, ' ', false, json::error_handler_t::replace))
+      .get<Metadata>();
+}
 
 // Reads one file; `name_` only serves the errors.
 class Parser {
@@ -46,6 +69,7 @@ class Parser {
     });
     check_tiling(tensors);
     for (auto& [begin, tensor] : tensors) file.tensors.push_back(std::move(tensor));
+    check_checksum(file);
     return file;
   }
 
@@ -72,9 +96,23 @@ class Parser {
     return parse_strict_json(text, fmt::format("{}: header", name_));
   }
 
-  std::map<std::string, std::string> read_metadata(const json& value) const {
+  void check_checksum(SafetensorsFile& file) const {
+    const auto stored = file.metadata.extract(std::string(checksum_key));
+    if (stored.empty()) return;
+    const std::string found = checksum_of(file.metadata, file.tensors);
+    if (stored.mapped() == found) return;
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: the contents do not have the checksum that they were written with", name_),
+        fmt::format("{} = {}", checksum_key, found),
+        fmt::format("the file was damaged or changed: use another copy; where it was "
+                    "changed on purpose, remove '{}' from its metadata",
+                    checksum_key));
+  }
+
+  Metadata read_metadata(const json& value) const {
     if (!value.is_object()) throw error("the metadata is not an object");
-    std::map<std::string, std::string> metadata;
+    Metadata metadata;
     for (const auto& [key, text] : value.items()) {
       if (!text.is_string()) throw error(fmt::format("metadata '{}' is not a string", key));
       metadata[key] = text.get<std::string>();
@@ -202,8 +240,10 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_
 
 std::vector<std::byte> write_safetensors(const std::map<std::string, std::string>& metadata,
                                          const std::vector<TensorView>& tensors) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[metadata_key] = metadata;
+  Metadata written = as_utf8(metadata);
+  written.erase(std::string(checksum_key));
+  written.emplace(checksum_key, checksum_of(written, tensors));
+  nlohmann::ordered_json header = {{metadata_key, written}};
   std::set<std::string_view> names = {metadata_key};
   uint64_t size = 0;
   for (const TensorView& tensor : tensors) {
@@ -218,8 +258,7 @@ std::vector<std::byte> write_safetensors(const std::map<std::string, std::string
                        {"data_offsets", {size, size + expected}}}});
     size += expected;
   }
-  // Metadata may hold any bytes (a file name); what is not UTF-8 must not make saving fail.
-  std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
 
   const uint64_t length = text.size();

@@ -1,6 +1,10 @@
 // The safetensors format: an 8-byte little-endian header length, a JSON header, the tensors' bytes.
 // The reader is strict, for files come from anywhere: whatever it returns lies inside the given
 // bytes and is exactly what the header says; everything else is an Error(data).
+//
+// A file that we write has a checksum in its metadata, of the other metadata and of all tensors;
+// the order of the tensors does not count. Files without one, as other tools write them, are read
+// as they are.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +57,11 @@ TensorView make_view(std::string name, std::vector<int64_t> shape, std::span<con
   return {std::move(name), data_type_of<T>(), std::move(shape), std::as_bytes(values)};
 }
 
+// The key of the checksum. Whoever changes a file on purpose removes it.
+inline constexpr std::string_view checksum_key = "posattn.checksum";
+
 struct SafetensorsFile {
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> metadata;  // without the checksum, which was right
   std::vector<TensorView> tensors;  // in the order of the data; views into the parsed bytes
 
   const TensorView* find(std::string_view name) const;  // nullptr when there is none
@@ -64,7 +71,8 @@ struct SafetensorsFile {
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes,
                                   std::string_view name = "safetensors data");
 
-// The same arguments give the same bytes: tensors in the given order, metadata sorted by key.
+// The same arguments give the same bytes: tensors in the given order, metadata sorted by key, the
+// checksum among it.
 std::vector<std::byte> write_safetensors(const std::map<std::string, std::string>& metadata,
                                          const std::vector<TensorView>& tensors);
 

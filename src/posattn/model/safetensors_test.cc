@@ -176,5 +176,76 @@ TEST(Safetensors, DamagedFilesNeverCrash) {
   EXPECT_GT(refused, 1500);
 }
 
+bool same_contents(const SafetensorsFile& a, const SafetensorsFile& b) {
+  return a.metadata == b.metadata &&
+         std::ranges::equal(a.tensors, b.tensors, [](const TensorView& x, const TensorView& y) {
+           return x.name == y.name && x.type == y.type && x.shape == y.shape &&
+                  std::ranges::equal(x.data, y.data);
+         });
+}
+
+TEST(Safetensors, EveryFlippedBitIsRefusedOrChangesNothing) {
+  const std::vector<float> numbers = {1.5f, -2, 3};
+  Bytes bytes = write_safetensors(
+      {{"a", "b"}, {"posattn", "1"}},
+      {make_view<float>("x", {3}, numbers), make_view<float>("w", {1, 3}, numbers)});
+  const Bytes good = bytes;
+  const SafetensorsFile whole = parse_safetensors(good);
+  int harmless = 0;
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= std::byte(1 << bit % 8);
+    try {
+      const SafetensorsFile file = parse_safetensors(bytes);
+      ++harmless;
+      // Where the bit is one of the checksum's own key, the file has an entry more.
+      SafetensorsFile expected = whole;
+      for (const auto& [key, value] : file.metadata) {
+        if (key.size() == checksum_key.size()) expected.metadata[key] = value;
+      }
+      EXPECT_TRUE(same_contents(file, expected)) << bit;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+    }
+    bytes[bit / 8] ^= std::byte(1 << bit % 8);
+  }
+  EXPECT_LT(harmless, 8 * 16);
+}
+
+TEST(Safetensors, TheChecksumIsOfWhatTheFileSays) {
+  const std::vector<float> numbers = {1.5f, -2, 3, 4};
+  const TensorView a = make_view<float>("a", {2}, std::span(numbers).first(2));
+  const TensorView b = make_view<float>("b", {1, 2}, std::span(numbers).last(2));
+  const auto changed = [](Bytes bytes, std::string_view from, std::string_view to) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    std::memcpy(bytes.data() + text.find(from), to.data(), to.size());
+    return bytes;
+  };
+  const Bytes bytes = write_safetensors({{"key", "value"}}, {a, b});
+  EXPECT_NE(message_of(changed(bytes, "value", "other")).find("remove 'posattn.checksum'"),
+            std::string::npos);
+  EXPECT_NE(message_of(changed(bytes, "[1,2]", "[2,1]")), "");
+  EXPECT_NE(message_of(changed(bytes, "\"b\"", "\"c\"")), "");
+  // Other tools may keep the metadata and order the tensors in their own way.
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t at = text.find("posattn.checksum") + 19;
+  const std::string header = R"({"b":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}, "a":)"
+                             R"({"dtype":"F32","shape":[2],"data_offsets":[8,16]},)"
+                             R"("__metadata__":{"posattn.checksum":")" +
+                             std::string(text.substr(at, 16)) + R"(","key":"value"}})";
+  Bytes other = file_of(header, 16);
+  std::memcpy(other.data() + other.size() - 16, numbers.data() + 2, 8);
+  std::memcpy(other.data() + other.size() - 8, numbers.data(), 8);
+  EXPECT_EQ(message_of(other), "");
+  // A file without a checksum of ours is read as it is.
+  EXPECT_EQ(
+      message_of(changed(changed(bytes, "posattn.checksum", "another.checksum"), "value", "other")),
+      "");
+}
+
+TEST(Safetensors, MetadataThatIsNotUtf8IsWrittenAsWhatCanBeRead) {
+  const SafetensorsFile file = parse_safetensors(write_safetensors({{"file", "a\xff"}}, {}));
+  EXPECT_EQ(file.metadata.at("file"), "a\xef\xbf\xbd");
+}
+
 }  // namespace
 }  // namespace posattn

@@ -115,7 +115,7 @@ int32_t advance(PlayedModel& played, double milliseconds) {
 void add_errors(const Model& model, std::string_view axis_values, int64_t samples, uint64_t seed) {
   const AxisValues tests = parse_axis_values(axis_values, "the axis");
   const Evaluation found = evaluate({.model = &model,
-                                     .task = &find_task(model.origin.task),
+                                     .task = &task_of(model.origin, "the model"),
                                      .axis = &tests.axis,
                                      .values = tests.values,
                                      .samples = samples,
@@ -131,7 +131,7 @@ void add_errors(const Model& model, std::string_view axis_values, int64_t sample
 
 // The same sample whatever c, so that it changes smoothly with it.
 int32_t add_sample(const Model& model, double c, int32_t index, uint64_t seed) {
-  const Task& task = find_task(model.origin.task);
+  const Task& task = task_of(model.origin, "the model");
   if (index < 0 || !std::isfinite(c)) {
     throw Error(ExitCode::usage, "a sample of a negative number, or c that is none", "from 0 on");
   }
@@ -181,7 +181,7 @@ Table table_of(const Model& model, const double* row, int32_t count) {
 std::vector<float> truth_of(const Model& model, const Batch& sample, size_t outputs) {
   std::vector<float> truth(outputs, std::numeric_limits<float>::quiet_NaN());
   if (model.origin.task.empty() || model.spec.vocabulary > 0) return truth;
-  const Task& task = find_task(model.origin.task);
+  const Task& task = task_of(model.origin, "the model");
   if (task.loss() != Loss::squared_error) return truth;
   for (int n = task.shortest_length(); n <= length_of(model); ++n) {
     const TaskShape shape = task.shape(n);

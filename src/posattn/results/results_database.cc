@@ -116,12 +116,14 @@ struct ResultsDatabase::Implementation {
       measured.value = measurements.number();
       result.measurements.push_back(std::move(measured));
     }
-    if (!checksum.empty() && checksum != checksum_of(result)) {
+    const bool older = checksum.empty() && may_lack_checksum(result.version);
+    if (!older && checksum != checksum_of(result)) {
       throw Error(ExitCode::data,
                   fmt::format("'{}': run {} was changed after it was recorded",
                               connection->file().string(), result.key),
                   "the values that were measured",
-                  "use a copy of the file from before, or remove the run and reproduce it");
+                  "use a copy of the file from before, or move it away: finished runs are then "
+                  "read again from their folders");
     }
     return result;
   }
@@ -172,7 +174,9 @@ struct ResultsDatabase::Implementation {
 ResultsDatabase::ResultsDatabase()
     : implementation_(std::make_unique<Implementation>(open_in_memory())) {}
 ResultsDatabase::ResultsDatabase(const fs::path& folder, Access access)
-    : implementation_(std::make_unique<Implementation>(open_file(folder, access))) {}
+    : implementation_(std::make_unique<Implementation>(open_file(folder, access))) {
+  (void)all();  // a run whose key was damaged would pass for one that is missing
+}
 ResultsDatabase::~ResultsDatabase() = default;
 ResultsDatabase::ResultsDatabase(ResultsDatabase&&) noexcept = default;
 ResultsDatabase& ResultsDatabase::operator=(ResultsDatabase&&) noexcept = default;

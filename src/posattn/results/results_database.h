@@ -37,7 +37,8 @@ class ResultsDatabase {
   enum class Access { read, write };
   // Makes an empty database when writing and there is none. One of an older format is brought to
   // ours, in the file when writing, in memory when reading. Throws Error(data) when the file is
-  // missing (reading), is no such database, or was made by a newer program.
+  // missing (reading), is no such database, was made by a newer program, or holds a run that does
+  // not have the values it was recorded with.
   ResultsDatabase(const std::filesystem::path& folder, Access access);
   ~ResultsDatabase();
   ResultsDatabase(ResultsDatabase&&) noexcept;

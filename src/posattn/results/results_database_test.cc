@@ -261,16 +261,30 @@ TEST_F(ResultsDatabaseTest, RefusesAValueThatWasChanged) {
       "UPDATE runs SET seconds = 13",
       "UPDATE runs SET status = 'diverged'",
       "UPDATE runs SET configuration = '{}'",
+      "UPDATE runs SET key = 'b' WHERE key = 'd'",
       "UPDATE runs SET checksum = '0123456789abcdef'"};
   for (const std::string& change : changes) {
-    open().record(sample("a"));
-    EXPECT_NO_THROW((void)open(Access::read).all());
+    fs::remove(file());
+    RunResult diverged = sample("d");
+    diverged.measurements.clear();
+    open().record({sample("a"), diverged});
+    EXPECT_NO_THROW((void)open(Access::read));
     SqliteConnection(file(), false).execute(change);
-    expect_refused(Access::read, "run a was changed after it was recorded");
-    EXPECT_THROW((void)open(Access::read).find("a"), Error) << change;
+    expect_refused(Access::read, " was changed after it was recorded");
+    expect_refused(Access::write, " was changed after it was recorded");
   }
-  SqliteConnection(file(), false).execute("UPDATE runs SET checksum = ''");  // recorded without
+}
+
+TEST_F(ResultsDatabaseTest, OnlyTheFirstVersionRecordedWithoutAChecksum) {
+  open().record(sample("a"));  // of 0.1.0
+  const std::string without = "UPDATE runs SET checksum = ''";
+  SqliteConnection(file(), false).execute(without);
   EXPECT_NO_THROW((void)open(Access::read).all());
+  RunResult result = sample("a");
+  result.version = "0.2.0";
+  open().record(result);
+  SqliteConnection(file(), false).execute(without);
+  expect_refused(Access::read, "run a was changed after it was recorded");
 }
 
 TEST_F(ResultsDatabaseTest, RefusesANewerFormat) {

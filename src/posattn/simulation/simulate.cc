@@ -38,7 +38,7 @@ class Simulator {
                   fmt::format("'{}' does not say which task it was trained on", name), "a task",
                   "add --task NAME ('posattn tasks' lists them)");
     }
-    task_ = &task_named_in(name, model.origin.task);
+    task_ = &task_of(model.origin, name);
     values_ = training_range(model.origin.range * options.scale, model.origin.integers);
     calibration_ = calibrate(network_, samples(values_, Purpose::train_data));
     held_out_.inputs = samples(values_, Purpose::validation_data);

@@ -8,9 +8,7 @@
 #include <stdexcept>
 
 #include "posattn/base/error.h"
-#include "posattn/base/file.h"
 #include "posattn/tasks/mixed_prompt.h"
-#include "posattn/tasks/task.h"
 #include "posattn/tasks/written_answers.h"
 #include "posattn/text/byte_pair_tokeniser.h"
 
@@ -287,10 +285,12 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
+std::string gpt2_name(const Kind& kind) { return fmt::format("{}-gpt2", kind.name); }
+
 std::unique_ptr<const WrittenPrompt> make_task(const Kind& kind, bool with_bytes,
                                                std::shared_ptr<const NumberAnswers> answers) {
   return std::make_unique<const WrittenPrompt>(
-      fmt::format("{}-{}", kind.name, with_bytes ? "written" : "gpt2"),
+      with_bytes ? fmt::format("{}-written", kind.name) : gpt2_name(kind),
       fmt::format("{}, asked and answered in {}", kind.asks,
                   with_bytes ? "text of bytes" : "GPT-2's tokens"),
       kind.questions, std::move(answers),
@@ -314,21 +314,29 @@ const Task& mixed_sum_written_task() { return byte_task(1); }
 const Task& mixed_multitask_written_task();
 const Task& mixed_multitask_written_task() { return byte_task(2); }
 
-void offer_gpt2_tasks(const std::filesystem::path& folder) {
-  static std::string offered;  // the files of the tasks that are there
-  constexpr uint64_t limit = 64 << 20;
-  const std::string files = read_text_file(folder / "vocab.json", limit) + '\0' +
-                            read_text_file(folder / "merges.txt", limit);
-  if (files == offered) return;
-  if (!offered.empty()) {
-    throw Error(ExitCode::configuration,
-                fmt::format("'{}' has another vocabulary than the GPT-2 in use", folder.string()),
-                "models with one vocabulary at a time", "ask about each in a call of its own");
+std::shared_ptr<const Task> gpt2_task(std::string_view name,
+                                      std::shared_ptr<const Tokeniser> tokeniser) {
+  for (const Kind& kind : kinds()) {
+    if (name != gpt2_name(kind)) continue;
+    return make_task(kind, false, std::make_shared<const NumberAnswers>(std::move(tokeniser)));
   }
-  const auto answers = std::make_shared<const NumberAnswers>(
-      std::make_shared<const BytePairTokeniser>(read_byte_pair_tokeniser(absolute_path(folder))));
-  for (const Kind& kind : kinds()) register_task(make_task(kind, false, answers));
-  offered = files;
+  return nullptr;
+}
+
+void offer_gpt2_tasks(std::shared_ptr<const Tokeniser> tokeniser) {
+  static std::shared_ptr<const Tokeniser> offered;
+  if (offered == nullptr) {
+    const auto answers = std::make_shared<const NumberAnswers>(tokeniser);
+    for (const Kind& kind : kinds()) register_task(make_task(kind, false, answers));
+    offered = std::move(tokeniser);
+  } else if (*offered->vocabulary() != *tokeniser->vocabulary()) {
+    throw Error(ExitCode::configuration, "training with a second vocabulary of a GPT-2",
+                "one vocabulary in a program", "train each in a program of its own");
+  }
+}
+
+void offer_gpt2_tasks(const std::filesystem::path& folder) {
+  offer_gpt2_tasks(std::make_shared<const BytePairTokeniser>(read_byte_pair_tokeniser(folder)));
 }
 
 }  // namespace posattn

@@ -21,18 +21,18 @@ constexpr std::string_view end_of_text = "<|endoftext|>";
 constexpr uint64_t file_limit = 64 << 20;
 constexpr int64_t most_tokens = 1 << 20;
 
-std::string place_of(const std::string& where, std::string_view file) {
-  return where.empty() ? std::string(file) : (std::filesystem::path(where) / file).string();
-}
+struct Place {
+  std::string name, hint;
+};
 
-Error bad(const std::string& place, std::string what, std::string expected) {
-  return Error(ExitCode::data, place + ": " + std::move(what), std::move(expected),
-               "take the file as it is distributed with the weights");
+Error bad(const Place& place, std::string what, std::string expected) {
+  return Error(ExitCode::data, place.name + ": " + std::move(what), std::move(expected),
+               place.hint);
 }
 
 // Each token's place among the numbers 0 .. size - 1, by its characters.
-std::vector<std::string> read_vocabulary(std::string_view text, const std::string& place) {
-  const nlohmann::json object = parse_strict_json(text, place);
+std::vector<std::string> read_vocabulary(std::string_view text, const Place& place) {
+  const nlohmann::json object = parse_strict_json(text, place.name);
   if (!object.is_object() || object.empty() || object.size() > most_tokens) {
     throw bad(place, "not an object of tokens",
               fmt::format("{{\"token\": number, ...}} of 1 to {} tokens", most_tokens));
@@ -57,12 +57,27 @@ std::vector<std::string> read_vocabulary(std::string_view text, const std::strin
   return tokens;
 }
 
+// The lines of a text; the last one may or may not end.
+std::vector<std::string> lines_of(std::string_view text, const Place& place) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (lines.size() > most_tokens) {
+      throw bad(place, "too many tokens", fmt::format("1 to {}", most_tokens));
+    }
+  }
+  return lines;
+}
+
 class Reader {
  public:
-  Reader(const std::vector<std::string>& tokens, std::string place)
-      : place_(std::move(place)), made_(tokens.size(), false) {
+  Reader(const std::vector<std::string>& tokens, const Place& of_tokens, Place of_merges)
+      : place_(std::move(of_merges)), made_(tokens.size(), false) {
     for (size_t i = 0; i < tokens.size(); ++i) {
-      numbers_.emplace(tokens[i], static_cast<int32_t>(i));
+      if (numbers_.emplace(tokens[i], static_cast<int32_t>(i)).second) continue;
+      throw bad(of_tokens, fmt::format("token '{}' twice", printable(tokens[i])), "each once");
     }
   }
 
@@ -74,8 +89,9 @@ class Reader {
   // A single byte, or the result of an earlier merge.
   void make(int32_t token) { made_[token] = true; }
 
-  BytePairs read_merges(std::string_view text) {
-    check_utf8(text, place_);
+  // `lines`: what was read, each line as it is written.
+  BytePairs read_merges(std::string_view text, std::string& lines) {
+    check_utf8(text, place_.name);
     BytePairs pairs;
     int64_t line_number = 0;
     while (!text.empty()) {
@@ -85,13 +101,14 @@ class Reader {
       if (line.ends_with('\r')) line.remove_suffix(1);
       if (++line_number == 1 && line.starts_with("#version")) continue;
       if (line.empty() && text.empty()) break;
-      read_merge(line, fmt::format("{}:{}", place_, line_number), pairs);
+      read_merge(line, {fmt::format("{}:{}", place_.name, line_number), place_.hint}, pairs);
+      lines.append(line) += '\n';
     }
     return pairs;
   }
 
  private:
-  void read_merge(std::string_view line, const std::string& at, BytePairs& pairs) {
+  void read_merge(std::string_view line, const Place& at, BytePairs& pairs) {
     const size_t space = line.find(' ');
     const std::string left(line.substr(0, space)),
         right(space == std::string_view::npos ? "" : line.substr(space + 1));
@@ -106,7 +123,7 @@ class Reader {
     const int32_t result = number(left + right);
     if (result < 0) {
       throw bad(at, fmt::format("'{}' is not in the vocabulary", printable(left + right)),
-                fmt::format("a token of {}", vocabulary_file));
+                "one of its tokens");
     }
     if (made_[result]) {
       throw bad(at, fmt::format("'{}' is made a second time", printable(left + right)),
@@ -116,18 +133,34 @@ class Reader {
     pairs.add(number(left), number(right), result);
   }
 
-  std::string place_;  // of the merges
+  Place place_;  // of the merges
   std::unordered_map<std::string, int32_t> numbers_;
   std::vector<bool> made_;
 };
 
 }  // namespace
 
+BytePairTokeniser::Places BytePairTokeniser::places_in(const std::string& folder) {
+  const auto place = [&](std::string_view file) {
+    return folder.empty() ? std::string(file) : (std::filesystem::path(folder) / file).string();
+  };
+  return {place(vocabulary_file), place(merges_file),
+          "take the file as it is distributed with the weights"};
+}
+
 BytePairTokeniser::BytePairTokeniser(std::string_view vocabulary, std::string_view merges,
                                      const std::string& where)
-    : where_(where) {
-  const std::string place = place_of(where, vocabulary_file);
-  const std::vector<std::string> tokens = read_vocabulary(vocabulary, place);
+    : BytePairTokeniser(
+          read_vocabulary(vocabulary, {places_in(where).tokens, places_in(where).hint}), merges,
+          places_in(where)) {}
+
+BytePairTokeniser::BytePairTokeniser(const VocabularyText& text)
+    : BytePairTokeniser(lines_of(text.tokens, {"vocabulary", ""}), text.merges,
+                        {"vocabulary", "merges", ""}) {}
+
+BytePairTokeniser::BytePairTokeniser(const std::vector<std::string>& tokens,
+                                     std::string_view merges, const Places& places) {
+  const Place place = {places.tokens, places.hint};
   for (const std::string& token : tokens) {
     const std::optional<std::string> bytes = characters_to_bytes(token);
     if (!bytes || bytes->empty()) {
@@ -135,8 +168,9 @@ BytePairTokeniser::BytePairTokeniser(std::string_view vocabulary, std::string_vi
                 "characters that GPT-2 writes bytes with");
     }
     bytes_.push_back(*bytes);
+    text_.tokens.append(token) += '\n';
   }
-  Reader reader(tokens, place_of(where, merges_file));
+  Reader reader(tokens, place, {places.merges, places.hint});
   for (int byte = 0; byte < 256; ++byte) {
     const std::string character = bytes_to_characters(std::string(1, static_cast<char>(byte)));
     single_bytes_[byte] = reader.number(character);
@@ -150,7 +184,7 @@ BytePairTokeniser::BytePairTokeniser(std::string_view vocabulary, std::string_vi
   if (end_ < 0) {
     throw bad(place, fmt::format("no token '{}'", end_of_text), "the token that ends a text");
   }
-  pairs_ = reader.read_merges(merges);
+  pairs_ = reader.read_merges(merges, text_.merges);
 }
 
 std::vector<int32_t> BytePairTokeniser::encode(std::string_view text) const {

@@ -2,7 +2,8 @@
 //   vocab.json   {"!": 0, ..., "<|endoftext|>": 50256}: each token's number, in characters that
 //                stand for bytes (byte_characters.h)
 //   merges.txt   "left right" in each line, the first to be merged first
-// Files come from anywhere: what is not such a pair of files is an Error(data).
+// A model file holds both as VocabularyText. Either comes from anywhere: what is no such vocabulary
+// is an Error(data).
 #pragma once
 
 #include <array>
@@ -19,17 +20,26 @@ namespace posattn {
 
 class BytePairTokeniser : public Tokeniser {
  public:
-  // `where` names the folder in errors.
+  // The texts of both files; `where` names the folder in errors.
   BytePairTokeniser(std::string_view vocabulary, std::string_view merges, const std::string& where);
+  explicit BytePairTokeniser(const VocabularyText& text);
 
   int size() const override { return static_cast<int>(bytes_.size()); }
   int32_t end() const override { return end_; }
   std::vector<int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const int32_t> tokens) const override;
-  std::string source() const override { return where_; }
+  const VocabularyText* vocabulary() const override { return &text_; }
 
  private:
-  std::string where_;
+  // Where tokens and merges come from, for errors.
+  struct Places {
+    std::string tokens, merges, hint;
+  };
+  BytePairTokeniser(const std::vector<std::string>& tokens, std::string_view merges,
+                    const Places& places);
+  static Places places_in(const std::string& folder);
+
+  VocabularyText text_;
   std::vector<std::string> bytes_;         // of each token
   std::array<int32_t, 256> single_bytes_;  // the token of each byte
   int32_t end_ = 0;

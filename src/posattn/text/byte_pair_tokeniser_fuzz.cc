@@ -33,5 +33,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const BytePairTokeniser tokeniser(bytes, "", "fuzz");
   } catch (const Error&) {
   }
+  static const std::string tokens = BytePairTokeniser(vocabulary, "", "fuzz").vocabulary()->tokens;
+  for (const std::string& some : {std::string(), tokens}) {
+    try {
+      const BytePairTokeniser tokeniser(VocabularyText{some + std::string(bytes.substr(0, half)),
+                                                       std::string(bytes.substr(half))});
+      const BytePairTokeniser again(*tokeniser.vocabulary());
+      if (*again.vocabulary() != *tokeniser.vocabulary()) std::abort();
+    } catch (const Error&) {
+    }
+  }
   return 0;
 }

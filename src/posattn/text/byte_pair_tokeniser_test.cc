@@ -181,6 +181,45 @@ TEST(BytePairTokeniser, BrokenFilesAreRefusedInOneSentence) {
   }
 }
 
+TEST(BytePairTokeniser, IsTheSameFromItsVocabulary) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    SmallTokeniserFiles files = small_tokeniser(100, often, seed);
+    if (seed == 1) std::swap(files.vocabulary["a"], files.vocabulary["<|endoftext|>"]);
+    const BytePairTokeniser first = tokeniser_of(files);
+    const VocabularyText& text = *first.vocabulary();
+    const BytePairTokeniser second(text);
+    EXPECT_EQ(*second.vocabulary(), text);
+    EXPECT_EQ(second.end(), first.end());
+    RandomStream random(seed, Purpose::test_data, 0, 0);
+    for (int trial = 0; trial < 50; ++trial) {
+      const std::string words = random_text(random, true);
+      EXPECT_EQ(second.encode(words), first.encode(words));
+      EXPECT_EQ(second.decode(first.encode(words)), words);
+    }
+  }
+}
+
+TEST(BytePairTokeniser, AVocabularyThatIsNoneIsRefused) {
+  const BytePairTokeniser good = tokeniser_of(small_tokeniser(20, often, 1));
+  const VocabularyText& text = *good.vocabulary();
+  const auto refused = [](const std::string& tokens, const std::string& merges) {
+    try {
+      const BytePairTokeniser bad(VocabularyText{tokens, merges});
+      return std::string("accepted");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data);
+      return error.problem();
+    }
+  };
+  EXPECT_THAT(refused(text.tokens + "a\n", text.merges), HasSubstr("vocabulary: token 'a' twice"));
+  EXPECT_THAT(refused(text.tokens + "\n", text.merges), HasSubstr("does not stand for bytes"));
+  EXPECT_THAT(refused(text.tokens + "\xff\n", ""), HasSubstr("does not stand for bytes"));
+  EXPECT_THAT(refused("", ""), HasSubstr("no token for byte 0x00"));
+  EXPECT_THAT(refused(std::string(3 << 20, '\n'), ""), HasSubstr("too many tokens"));
+  EXPECT_THAT(refused(text.tokens, "a xyz\n"), HasSubstr("merges:1: nothing makes 'xyz'"));
+  EXPECT_THAT(refused(text.tokens, text.merges + text.merges), HasSubstr("made a second time"));
+}
+
 // GPT-2's own files are not part of the project; where a folder of them is named, a few words whose
 // tokens are well known.
 TEST(BytePairTokeniser, KnowsGpt2sOwnWords) {

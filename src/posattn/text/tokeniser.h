@@ -9,6 +9,13 @@
 
 namespace posattn {
 
+// A vocabulary as text, in characters that stand for bytes (byte_characters.h): the tokens in the
+// order of their numbers and, as "left right", what is merged in which order. Each on a line.
+struct VocabularyText {
+  std::string tokens, merges;
+  bool operator==(const VocabularyText&) const = default;
+};
+
 class Tokeniser {
  public:
   virtual ~Tokeniser() = default;
@@ -19,8 +26,8 @@ class Tokeniser {
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   // The bytes that the tokens stand for; those of a whole text are UTF-8 again.
   virtual std::string decode(std::span<const int32_t> tokens) const = 0;
-  // The folder that its files come from; empty where it needs none.
-  virtual std::string source() const { return {}; }
+  // What a model file must hold of it; null where its name says all.
+  virtual const VocabularyText* vocabulary() const { return nullptr; }
 };
 
 // One token for each byte, and one for the end.

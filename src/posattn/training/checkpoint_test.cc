@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/random.h"
 #include "posattn/base/temporary_folder_test.h"
 #include "posattn/training/small_run_test.h"
 
@@ -85,6 +87,30 @@ TEST_F(CheckpointTest, EveryTruncationIsRefused) {
   for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 97) {
     std::ofstream(file(), std::ios::binary) << whole.substr(0, size);
     EXPECT_THROW(load_checkpoint(file(), config), Error) << size;
+  }
+}
+
+TEST_F(CheckpointTest, NoFlippedBitIsTrainedOn) {
+  const RunConfig config = small_run();
+  const posattn::Run run(config, 1);
+  std::vector<std::byte> bytes = checkpoint_bytes(config, run.state());
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    RandomStream random(seed, Purpose::test_data, 0, 0);
+    const bool of_header = seed % 2 == 0;
+    const size_t first = of_header ? 0 : 8 + header;
+    const size_t size = of_header ? 8 + header : bytes.size() - first;
+    std::byte& byte = bytes[first + random.below(static_cast<uint32_t>(size))];
+    const auto bit = static_cast<std::byte>(1U << random.below(8));
+    byte ^= bit;
+    try {
+      expect_same(state_from_checkpoint(bytes, config, file()), run.state());
+      EXPECT_TRUE(of_header) << seed;  // the checksum's key, or a space
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::data) << error.what();
+    }
+    byte ^= bit;
   }
 }
 

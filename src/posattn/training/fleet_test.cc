@@ -124,6 +124,7 @@ TEST_F(FleetTest, ARunRecordedWithoutDeviceAndPrecisionResumesOnTheCpu) {
   };
   replace("checkpoint.safetensors", R"(\"device\":\"cpu\",\"precision\":\"fp32\")",
           R"(\"device\":\"auto\")");
+  replace("checkpoint.safetensors", "posattn.checksum", "another.checksum");
   replace("config.toml", "device = \"cpu\"\nprecision = \"fp32\"", "device = \"auto\"");
   Manifest manifest = manifest_from_json(text_of(run / "manifest.json"), "m");
   auto settings = nlohmann::json::parse(manifest.configuration);

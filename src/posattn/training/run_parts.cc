@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "posattn/tasks/written_answers.h"
 #include "posattn/training/start.h"
 
 namespace posattn {
@@ -83,10 +82,6 @@ Model trained_model(const RunConfig& config, const RunState& state) {
                   {"seed", std::to_string(config.seed)},
                   {"epoch", std::to_string(state.epoch)}};
   if (!config.from.empty()) origin.notes["from"] = config.from_hash;
-  if (const WrittenAnswers* written = find_task(config.task).written_answers()) {
-    const std::string source = written->tokeniser().source();
-    if (!source.empty()) origin.notes[std::string(tokeniser_note)] = source;
-  }
   return {model_spec(config), state.parameters, origin};
 }
 

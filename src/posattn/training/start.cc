@@ -49,7 +49,7 @@ StartFile read_gpt2_start(const RunConfig& config) {
   const Task& task = find_task(config.task);
   const Gpt2Config sizes = read_gpt2_config(folder);
   const WrittenAnswers* written = task.written_answers();
-  if (written == nullptr || written->tokeniser().source().empty()) {
+  if (written == nullptr || written->tokeniser().vocabulary() == nullptr) {
     throw Error(ExitCode::configuration,
                 fmt::format("task {} from a GPT-2 ('{}')", task.name(), config.from),
                 "a task in GPT-2's tokens", "--task mixed-min-gpt2");
@@ -79,6 +79,9 @@ StartFile read_start(const RunConfig& config) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   StartFile file{model_from_bytes(bytes, config.from), fmt::format("{:016x}", hash_of(text))};
   check_hash(config, file.hash);
+  if (const Task* task = file.model.origin.own_task.get()) {
+    offer_gpt2_tasks({file.model.origin.own_task, &task->written_answers()->tokeniser()});
+  }
   if (file.model.spec.routed) {
     throw Error(ExitCode::configuration,
                 fmt::format("from = '{}': its attention is a table of routes", config.from),

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/json_fields.h"
+#include "posattn/base/text.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/samples_io.h"
 #include "posattn/model/model_file.h"
@@ -128,10 +130,10 @@ Dataset sample_of(const FoundRun& run, const Model& model, const Task& task) {
 std::vector<AttentionMaps> attention_of(const FoundRun& run) {
   const Model model = load_model(run.folder / "model.safetensors");
   const ModelSpec& spec = model.spec;
-  const auto task = std::ranges::find(tasks(), run.task, &Task::name);
+  const Task* task = model.origin.task == run.task ? task_of(model.origin) : nullptr;
   Dataset sample;
-  if (task != tasks().end()) {
-    sample = sample_of(run, model, **task);
+  if (task != nullptr) {
+    sample = sample_of(run, model, *task);
   } else if (spec.attention == AttentionSource::positions) {
     sample.inputs.resize(static_cast<size_t>(spec.real_nodes) * spec.data_columns);
     sample.tokens.resize(spec.vocabulary > 0 ? spec.real_nodes : 0);
@@ -216,18 +218,27 @@ void describe_task(const std::vector<FoundRun>& runs, ReportInput& input) {
 ReportInput read_runs(const std::vector<fs::path>& paths) {
   std::vector<FoundRun> runs;
   std::set<fs::path> seen;
+  ReportInput input;
+  std::optional<Error> broken;
   for (const fs::path& path : paths) {
     for (const fs::path& folder : run_folders(path)) {
-      if (seen.insert(fs::weakly_canonical(folder)).second) runs.push_back(read_run(folder));
+      if (!seen.insert(fs::weakly_canonical(folder)).second) continue;
+      try {
+        runs.push_back(read_run(folder));
+      } catch (const Error& error) {
+        if (error.code() != ExitCode::data) throw;
+        input.left_out.push_back(printable("left out: " + error.problem()));
+        if (!broken) broken = error;
+      }
     }
   }
+  if (runs.empty() && broken) throw Error(*broken);
   if (runs.empty()) throw Error(ExitCode::data, "no run to report on");
   name_executions(runs);
   std::ranges::sort(runs, {}, [](const FoundRun& run) {
     return std::tuple(run.report.architecture, run.report.execution, run.report.seed, run.folder);
   });
 
-  ReportInput input;
   input.task = runs.front().task;
   input.length = runs.front().length;
   input.range = runs.front().range;

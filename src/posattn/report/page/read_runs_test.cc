@@ -177,6 +177,18 @@ TEST_F(ReadRuns, RefusesRunsOfOtherSettings) {
   }
 }
 
+TEST_F(ReadRuns, LeavesOutARunThatCannotBeRead) {
+  write_run("positional", 0);
+  const std::filesystem::path empty = write_run("positional", 1), torn = write_run("standard", 2);
+  write_file(empty / "manifest.json", std::string_view("{}"));
+  write_file(torn / "metrics.jsonl", std::string_view("[1]\n"));
+  const ReportInput input = read_runs({folder_});
+  EXPECT_EQ(input.runs.size(), 1U);
+  EXPECT_THAT(input.left_out, testing::UnorderedElementsAre(
+                                  HasSubstr("positional-1/manifest.json: 'status' is missing"),
+                                  HasSubstr("standard-2/metrics.jsonl:1")));
+}
+
 TEST_F(ReadRuns, RefusesBrokenFiles) {
   const std::filesystem::path run = write_run("positional", 0);
   const std::string manifest = read_text_file(run / "manifest.json", 1 << 20);

@@ -39,8 +39,9 @@ struct ReportInput {
   bool numbers = true;              // nodes hold numbers alone, no tokens
   Loss loss = Loss::squared_error;  // of training
   std::vector<RunReport> runs;
-  std::vector<std::string> commands;  // that make this again
-  std::string playground = {};        // the name of a page beside this one with its models, or ""
+  std::vector<std::string> commands;       // that make this again
+  std::vector<std::string> left_out = {};  // runs that cannot be read, and why, a line for each
+  std::string playground = {};  // the name of a page beside this one with its models, or ""
 };
 
 }  // namespace posattn

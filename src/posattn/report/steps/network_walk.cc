@@ -31,19 +31,18 @@ std::vector<std::pair<int, double>> strongest(std::span<const float> row) {
 
 // The exact answer, where the model's task is known and has one to numbers alone.
 std::vector<float> answer_of(const Model& model, const Batch& sample, size_t outputs) {
-  const auto task = std::ranges::find(tasks(), model.origin.task, &Task::name);
-  if (task == tasks().end() || model.spec.vocabulary > 0 ||
-      model.spec.loss != Loss::squared_error) {
+  const Task* task = task_of(model.origin);
+  if (task == nullptr || model.spec.vocabulary > 0 || model.spec.loss != Loss::squared_error) {
     return {};
   }
-  for (int n = (*task)->shortest_length(); n <= model.origin.length; ++n) {
-    const TaskShape shape = (*task)->shape(n);
+  for (int n = task->shortest_length(); n <= model.origin.length; ++n) {
+    const TaskShape shape = task->shape(n);
     if (shape.input_count() != static_cast<int64_t>(sample.inputs.size()) ||
         shape.target_count() != static_cast<int64_t>(outputs)) {
       continue;
     }
     std::vector<float> answer(outputs);
-    (*task)->solve(n, sample.inputs, answer);
+    task->solve(n, sample.inputs, answer);
     return answer;
   }
   return {};
