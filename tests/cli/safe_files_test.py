@@ -21,6 +21,7 @@ def with_metadata(data, **changes):
     """A model file's bytes with other metadata; __ in a name stands for a dot."""
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
+    header["__metadata__"].pop("posattn.checksum", None)
     header["__metadata__"] |= {key.replace("__", "."): value for key, value in changes.items()}
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data[8 + size:]
