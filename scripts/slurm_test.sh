@@ -18,9 +18,17 @@ done
 export PATH=$PATH:/usr/sbin
 
 folder=$(mktemp -d /tmp/posattn-slurm-XXXXXX)
+export SLURM_CONF=$folder/slurm.conf # never that of a cluster this machine belongs to
 children=()
 cleanup() {
+  scancel --user "$(id -un)" 2>/dev/null || true
+  for _ in $(seq 20); do
+    [[ -n "$(squeue -h 2>/dev/null)" ]] || break
+    sleep 1
+  done
   for child in "${children[@]}"; do kill "$child" 2>/dev/null || true; done
+  sleep 2
+  for child in "${children[@]}"; do kill -9 "$child" 2>/dev/null || true; done
   wait 2>/dev/null || true
   if [[ -n "${KEEP:-}" ]]; then echo "kept: $folder"; else rm -rf "$folder"; fi
 }
@@ -63,11 +71,11 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 ReturnToService=2
 KillWait=10
+MinJobAge=3600
 NodeName=sound[0-1],frail[0-1] NodeHostname=$host NodeAddr=127.0.0.1 Port=[26818-26821] CPUs=4 State=UNKNOWN
 PartitionName=sound Nodes=sound[0-1] Default=YES MaxTime=INFINITE State=UP
 PartitionName=frail Nodes=frail[0-1] MaxTime=INFINITE State=UP
 END
-export SLURM_CONF=$folder/slurm.conf
 sleep 1
 slurmctld -D >"$folder/slurmctld.out" 2>&1 &
 children+=($!)
@@ -98,7 +106,7 @@ samples = 2000
 validation-samples = 64
 test-samples = 64
 batch = 100
-epochs = ${EPOCHS:-400}
+epochs = ${EPOCHS:-1500}
 length = 4
 checkpoint-every = 5
 test-scales = "1,2"
@@ -114,8 +122,8 @@ write() {
   mkdir -p "$name/slurm"
   "$program" submit grid.toml --threads 1 --results "$name" "$@" --dry-run >"$name.sh"
 }
-# field JOB NAME: what Slurm says of a job, of an array's task as JOB_0.
-field() { scontrol show job "$1" -o | head -n 1 | sed -n "s/.* $2=\([^ ]*\).*/\1/p"; }
+# field JOB_TASK NAME: what Slurm says of a task.
+field() { scontrol show job "$1" -o | tr ' ' '\n' | sed -n "s/^$2=//p"; }
 wait_for_end() {
   for _ in $(seq 900); do
     [[ -z "$(squeue -h -j "$1" 2>/dev/null)" ]] && return
@@ -131,8 +139,8 @@ wait_for_epoch() {
   done
   fail "$1: nothing is trained"
 }
-# The processes that train the first shard into the folder NAME.
-trainers() { pgrep -f "^$program reproduce .*$folder/$1 --shard 0/"; }
+# The processes that train the shard K into the folder NAME: trainers NAME K; without K all shards.
+trainers() { pgrep -f "^$program reproduce .*$folder/$1 --shard ${2:-}"; }
 # ended_well NAME JOB: all tasks did, the first of them in a second sitting, with the right results.
 ended_well() {
   wait_for_end "$2"
@@ -146,9 +154,6 @@ ended_well() {
     sed -n 's/^    "missing": \([0-9]*\).*/\1/p')" == 0 ]] || fail "$1: runs are missing"
   echo "  $1: well after $(($(field "${2}_0" Restarts) + 1)) sittings"
 }
-
-echo "one process ..."
-"$program" reproduce grid.toml --results whole --threads 1 >/dev/null 2>&1
 
 echo "arrays of two, all at a time ..."
 write frail --partition frail --array 2
@@ -164,16 +169,19 @@ sed -i 's/^srun .*/false/' nothing.sh
 nothing=$(sbatch --parsable nothing.sh)
 
 wait_for_epoch killed
-kill -9 "$(trainers killed)"
+kill -9 "$(trainers killed 0)"
 
-wait_for_epoch frail # its node loses power: daemon, job step, script and what trains
+wait_for_epoch frail # its node loses power: daemon, scripts, what trains, and who watches over them
 node=$(field "${frail}_0" NodeList)
-job=$(field "${frail}_0" JobId)
-steps=$(pgrep -f "^slurmstepd: \[$job\." | tr '\n' ' ')
-scripts=$(for step in $steps; do pgrep -P "$step"; done | tr '\n' ' ')
-# shellcheck disable=SC2046,SC2086
-kill -9 "${daemon[$node]}" $steps $scripts $(trainers frail) 2>/dev/null || true
+victims=("${daemon[$node]}")
+for process in $(pgrep -f "^/bin/sh $folder/spool/$node/job") $(trainers frail); do
+  victims+=("$process" "$(ps -o ppid= -p "$process" | tr -d ' ')")
+done
+kill -9 "${victims[@]}"
 scontrol update nodename="$node" state=down reason=power
+
+echo "one process meanwhile ..."
+"$program" reproduce grid.toml --results whole --threads 1 >/dev/null 2>&1
 
 wait_for_end "$nothing"
 [[ "$(field "${nothing}_0" JobState)" == FAILED && "$(field "${nothing}_0" Restarts)" == 0 ]] ||

@@ -100,6 +100,7 @@ set -- {4} --shard "$SLURM_ARRAY_TASK_ID/{5}"
 
 survey() {{ "$posattn" "$@" --dry-run --json; }}
 number() {{ sed -n "s/^    \"$1\": \([0-9]*\).*/\1/p"; }}  # missing or epochs, of all runs
+keep() {{ [ "$code" -ne 0 ] || code=$1; }}  # the first failure
 
 before=$(survey "$@" | number epochs)
 srun --cpus-per-task="$SLURM_CPUS_PER_TASK" "$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK"
@@ -114,15 +115,15 @@ if [ "${{missing:-1}}" -gt 0 ]; then
     scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID" && exit 0
   fi
   echo "stopped: runs are missing and this sitting brought them no further; see above" >&2
-  [ "$code" -ne 0 ] || code=1
+  keep 1
 fi
 
 # Shards are brought together; the last task has the table and the figure.
 set -- {4}
 exec 9>{6} && flock 9  # one task at a time
-"$posattn" merge {7} || code=$?
+"$posattn" merge {7} || keep $?
 if [ "$(survey "$@" | number missing)" = 0 ]; then
-  "$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK" || code=$?
+  "$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK" || keep $?
 fi
 exit "$code"
 )sh";

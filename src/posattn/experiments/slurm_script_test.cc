@@ -64,7 +64,7 @@ TEST(SlurmScript, OddNamesAreQuotedForSbatch) {
   job.results = job.directory;
   EXPECT_THAT(slurm_script(job),
               AllOf(HasSubstr("#SBATCH --chdir=\"/a#b/it's/100%\"\n"),
-                    HasSubstr("#SBATCH --output=\"/a#b/it's/100%%/slurm/%x-%j.log\"\n")));
+                    HasSubstr("#SBATCH --output=\"/a#b/it's/100%%/slurm/%x-%A_%a.log\"\n")));
 }
 
 TEST(SlurmScript, BadInput) {
