@@ -1,26 +1,34 @@
 #!/usr/bin/env bash
-# 'posattn submit' against a real Slurm: starts munged, slurmctld and one slurmd of this machine in a
-# temporary folder, submits a small grid as an array and over ranks, interrupts both, has them put
-# themselves back into the queue, and compares the results with those of one process.
-#   sudo apt-get install slurm-wlm munge
+# 'posattn submit' against a real Slurm: starts munged, slurmctld and four slurmd of this machine in a
+# temporary folder, submits a small grid as arrays, and compares the results with those of one process.
+# One array is cut by its time limit, of one a process is killed, of one the node goes down, and one
+# gets nowhere.
+#   scripts/install_packages full
 #   scripts/slurm_test.sh [build/release/posattn]
-# About ten minutes, for Slurm lets a job that went back wait for two; not part of ./check. KEEP=1
-# leaves the folder.
+# About five minutes, for Slurm lets a job that went back wait for two. KEEP=1 leaves the folder.
 set -euo pipefail
 
 program=$(realpath "${1:-build/release/posattn}")
 for tool in munged slurmctld slurmd sbatch; do
   PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null || {
-    echo "error: no $tool; install slurm-wlm and munge" >&2
+    echo "error: no $tool; scripts/install_packages full has it" >&2
     exit 1
   }
 done
 export PATH=$PATH:/usr/sbin
 
 folder=$(mktemp -d /tmp/posattn-slurm-XXXXXX)
+export SLURM_CONF=$folder/slurm.conf # never that of a cluster this machine belongs to
 children=()
 cleanup() {
+  scancel --user "$(id -un)" 2>/dev/null || true
+  for _ in $(seq 20); do
+    [[ -n "$(squeue -h 2>/dev/null)" ]] || break
+    sleep 1
+  done
   for child in "${children[@]}"; do kill "$child" 2>/dev/null || true; done
+  sleep 2
+  for child in "${children[@]}"; do kill -9 "$child" 2>/dev/null || true; done
   wait 2>/dev/null || true
   if [[ -n "${KEEP:-}" ]]; then echo "kept: $folder"; else rm -rf "$folder"; fi
 }
@@ -50,13 +58,12 @@ SlurmdUser=$(id -un)
 AuthType=auth/munge
 AuthInfo=socket=$folder/munge/socket
 SlurmctldPort=26817
-SlurmdPort=26818
 StateSaveLocation=$folder/state
-SlurmdSpoolDir=$folder/spool
+SlurmdSpoolDir=$folder/spool/%n
 SlurmctldPidFile=$folder/slurmctld.pid
-SlurmdPidFile=$folder/slurmd.pid
+SlurmdPidFile=$folder/slurmd-%n.pid
 SlurmctldLogFile=$folder/slurmctld.log
-SlurmdLogFile=$folder/slurmd.log
+SlurmdLogFile=$folder/slurmd-%n.log
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -64,20 +71,27 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 ReturnToService=2
 KillWait=10
-NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
-PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+MinJobAge=3600
+NodeName=sound[0-1],frail[0-1] NodeHostname=$host NodeAddr=127.0.0.1 Port=[26818-26821] CPUs=4 State=UNKNOWN
+PartitionName=sound Nodes=sound[0-1] Default=YES MaxTime=INFINITE State=UP
+PartitionName=frail Nodes=frail[0-1] MaxTime=INFINITE State=UP
 END
-export SLURM_CONF=$folder/slurm.conf
 sleep 1
 slurmctld -D >"$folder/slurmctld.out" 2>&1 &
 children+=($!)
-slurmd -D >"$folder/slurmd.out" 2>&1 &
-children+=($!)
+declare -A daemon # of each node
+for node in sound0 sound1 frail0 frail1; do
+  mkdir "$folder/spool/$node"
+  slurmd -D -N "$node" >"$folder/slurmd-$node.out" 2>&1 &
+  daemon[$node]=$!
+  children+=($!)
+done
+all_idle() { [[ "$(sinfo -h -N -o %t 2>/dev/null | sort | uniq -c | tr -d ' ')" == 4idle ]]; }
 for _ in $(seq 60); do
-  [[ "$(sinfo -h -o %t 2>/dev/null)" == idle ]] && break
+  all_idle && break
   sleep 1
 done
-[[ "$(sinfo -h -o %t)" == idle ]] || fail "the node does not become idle"
+all_idle || fail "the nodes do not become idle"
 
 cd "$folder"
 cat >grid.toml <<END
@@ -92,7 +106,7 @@ samples = 2000
 validation-samples = 64
 test-samples = 64
 batch = 100
-epochs = ${EPOCHS:-400}
+epochs = ${EPOCHS:-1500}
 length = 4
 checkpoint-every = 5
 test-scales = "1,2"
@@ -101,9 +115,15 @@ name = "positional"
 architecture = "positional"
 END
 
-submit() { "$program" submit grid.toml --partition test --threads 1 "$@"; }
-# field JOB NAME: what Slurm says of a job, of an array the first of its tasks.
-field() { scontrol show job "$1" -o | head -n 1 | sed -n "s/.* $2=\([^ ]*\).*/\1/p"; }
+# write NAME [OPTION...]: the script of an array that trains into the folder NAME.
+write() {
+  local name=$1
+  shift
+  mkdir -p "$name/slurm"
+  "$program" submit grid.toml --threads 1 --results "$name" "$@" --dry-run >"$name.sh"
+}
+# field JOB_TASK NAME: what Slurm says of a task.
+field() { scontrol show job "$1" -o | tr ' ' '\n' | sed -n "s/^$2=//p"; }
 wait_for_end() {
   for _ in $(seq 900); do
     [[ -z "$(squeue -h -j "$1" 2>/dev/null)" ]] && return
@@ -111,47 +131,66 @@ wait_for_end() {
   done
   fail "job $1 does not end"
 }
-same_results() {
+# wait_for_epoch NAME: until a run of its first shard has recorded some epochs.
+wait_for_epoch() {
+  for _ in $(seq 120); do
+    grep -qs '"epoch":9,' "$1"/shards/0-of-*/runs/*/metrics.jsonl && return
+    sleep 0.2
+  done
+  fail "$1: nothing is trained"
+}
+# The processes that train the shard K into the folder NAME: trainers NAME K; without K all shards.
+trainers() { pgrep -f "^$program reproduce .*$folder/$1 --shard ${2:-}"; }
+# ended_well NAME JOB: all tasks did, the first of them in a second sitting, with the right results.
+ended_well() {
+  wait_for_end "$2"
+  local task
+  for task in "$2"_0 "$2"_1; do
+    [[ "$(field "$task" JobState)" == COMPLETED ]] || fail "$1: task $task did not complete"
+  done
+  (($(field "${2}_0" Restarts) > 0)) || fail "$1: it did not go back into the queue; raise EPOCHS"
   cmp "whole/grid/grid.csv" "$1/grid/grid.csv" || fail "$1: other results than one process has"
   [[ "$("$program" reproduce grid.toml --results "$1" --dry-run --json |
     sed -n 's/^    "missing": \([0-9]*\).*/\1/p')" == 0 ]] || fail "$1: runs are missing"
+  echo "  $1: well after $(($(field "${2}_0" Restarts) + 1)) sittings"
 }
 
-echo "one process ..."
+echo "arrays of two, all at a time ..."
+write frail --partition frail --array 2
+frail=$(sbatch --parsable frail.sh)
+write cut --partition sound --array 2
+sed -i 's/--time=.*/--time=2:00/; s/--signal=.*/--signal=INT@60/' cut.sh # signalled after 30 s to 60 s
+cut=$(sbatch --parsable cut.sh)
+write killed --partition sound --array 2
+killed=$(sbatch --parsable killed.sh)
+write nothing --partition sound
+# shellcheck disable=SC2016  # the script's own variables
+sed -i 's/^srun .*/false/' nothing.sh
+nothing=$(sbatch --parsable nothing.sh)
+
+wait_for_epoch killed
+kill -9 "$(trainers killed 0)"
+
+wait_for_epoch frail # its node loses power: daemon, scripts, what trains, and who watches over them
+node=$(field "${frail}_0" NodeList)
+victims=("${daemon[$node]}")
+for process in $(pgrep -f "^/bin/sh $folder/spool/$node/job") $(trainers frail); do
+  victims+=("$process" "$(ps -o ppid= -p "$process" | tr -d ' ')")
+done
+kill -9 "${victims[@]}"
+scontrol update nodename="$node" state=down reason=power
+
+echo "one process meanwhile ..."
 "$program" reproduce grid.toml --results whole --threads 1 >/dev/null 2>&1
 
-echo "an array of two, cut by its time limit ..."
-submit --array 2 --results parts --dry-run >parts.sh
-mkdir -p parts/slurm
-sed -i 's/--time=.*/--time=2:00/; s/--signal=.*/--signal=INT@60/' parts.sh  # signalled after 30 s to 60 s
-job=$(sbatch --parsable parts.sh)
-wait_for_end "$job"
-[[ "$(field "${job}_0" JobState)" == COMPLETED ]] || fail "the array did not complete"
-restarts=$(field "${job}_0" Restarts)
-echo "  sittings of the first task: $((restarts + 1))"
-((restarts > 0)) || fail "the time limit came too late: raise EPOCHS"
-same_results parts
+wait_for_end "$nothing"
+[[ "$(field "${nothing}_0" JobState)" == FAILED && "$(field "${nothing}_0" Restarts)" == 0 ]] ||
+  fail "a sitting that brings nothing further is not the last"
+grep -q "^stopped: " nothing/slurm/grid-"$nothing"_0.log || fail "it does not say that it stopped"
+echo "  nothing: stopped"
 
-echo "two ranks, interrupted ..."
-answer=$(submit --nodes 1 --ranks 2 --results ranks --json 2>/dev/null)
-job=$(sed -n 's/.*"job": "\(.*\)".*/\1/p' <<<"$answer")
-for _ in $(seq 120); do
-  grep -qs '"epoch":4,' ranks/runs/*/metrics.jsonl && break
-  sleep 1
-done
-scancel --signal=INT "$job" # as Slurm does before the time is up: the ranks, not the script
-wait_for_end "$job"
-[[ "$(field "$job" JobState)" == COMPLETED ]] || fail "the job of ranks did not complete"
-[[ "$(field "$job" Restarts)" == 1 ]] || fail "it did not put itself back into the queue once"
-same_results ranks
-
-echo "a sitting that brings nothing further ..."
-# shellcheck disable=SC2016  # the script's own variables
-submit --nodes 1 --results nothing --dry-run | sed 's/"\$posattn" "\$@" --threads/false "$@" --threads/' >nothing.sh
-mkdir -p nothing/slurm
-job=$(sbatch --parsable nothing.sh)
-wait_for_end "$job"
-[[ "$(field "$job" JobState)" == FAILED && "$(field "$job" Restarts)" == 0 ]] || fail "it did not stop"
-grep -q "^stopped: " nothing/slurm/grid-"$job".log || fail "it does not say that it stopped"
-
+ended_well killed "$killed"
+ended_well frail "$frail"
+[[ "$(field "${frail}_0" NodeList)" != "$node" ]] || fail "it ran on the node that is down"
+ended_well cut "$cut"
 echo "all well"

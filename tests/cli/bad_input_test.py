@@ -18,6 +18,14 @@ class Usage(CliCase):
         self.assertRegex(errors, r"(?s)^error: .*\n  expected .*\n  HINT: ")
         self.run_error(2, "train", "--epocs=3", message="unknown flag '--epocs'")
         self.run_error(2, "evaluate", "m", "--sample", 3, message="did you mean '--samples'?")
+        # What earlier versions had; no file is written.
+        for command in [["train", *tiny(), "--data-parallel"], ["bench", "--sums", 1],
+                        ["submit", "value-range", "--ranks", 2], ["submit", "value-range", "--mpi", "pmix"]]:
+            flag = next(word for word in reversed(command) if str(word).startswith("--"))
+            self.run_error(2, *command, message=f"unknown flag '{flag}' of 'posattn {command[0]}'")
+        self.run_error(2, "run", "sort", "--input", "2,1", "--level", "mpi",
+                       message=["unknown level 'mpi'", "mpc"])
+        self.assertEqual(os.listdir(self.folder), [])
         self.run_error(2, "--verson", message="did you mean '--version'?")
 
     def test_help_of_what_does_not_exist(self):

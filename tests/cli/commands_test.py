@@ -70,15 +70,9 @@ class General(CliCase):
         cuda = found["cuda"]
         self.assertEqual(cuda["usable"], cuda["problem"] == "")
         self.assertIn(cuda["name"] if cuda["usable"] else "CUDA", self.run_ok("doctor"))
-        mpi = found["mpi"]
-        self.assertEqual(mpi["usable"], mpi["problem"] == "")
-        if mpi["usable"]:
-            self.assertIn(mpi["library"], self.run_ok("doctor"))
-            nowhere = self.run_json("doctor", env={"PATH": "/nowhere"})["mpi"]
-            self.assertTrue(nowhere["usable"])
-            self.assertIsNone(nowhere["launcher"])
-        else:
-            self.assertIn("openmpi-bin", mpi["hint"])
+        nowhere = {"PATH": "/nowhere"}
+        self.assertIsNone(self.run_json("doctor", env=nowhere)["gnuplot"])
+        self.assertIn("apt install gnuplot-nox", " ".join(self.run_ok("doctor", env=nowhere).split()))
         self.assertIn("BLAS", self.run_ok("doctor"))
         self.assertIn("(chosen for this CPU)", self.run_ok("doctor"))
         self.assertIn("x86-64-v2 (asked for by POSATTN_ISA)",

@@ -10,8 +10,8 @@ from support import PROGRAM, ROOT, CliCase
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-# A command of ours in a line, behind settings of the environment, another command or a launcher.
-COMMAND = re.compile(r"^([A-Z_]+=\S+ )*(echo .* \| |mkdir .*|(mpirun|srun|ncu) .* )?(build/release/)?posattn [a-z]")
+# A command of ours in a line, behind settings of the environment or another command.
+COMMAND = re.compile(r"^([A-Z_]+=\S+ )*(echo .* \| |mkdir .*|ncu .* )?(build/release/)?posattn [a-z]")
 # Words that stand for something else.
 PLACEHOLDER = re.compile(r"(^| )(COMMAND|FILE|MODEL|NAME|RUN|WAY|A|K|N|P|S|t|\.\.\.)($| )")
 # What cannot run here: the options alone are looked up.
@@ -61,7 +61,7 @@ class Commands(CliCase):
         programs = self.folder / "bin"
         programs.mkdir()
         script = ROOT / "tests" / "cli" / "posattn_for_docs.sh"
-        for name in ["posattn", "mpirun", "srun", "ncu"]:
+        for name in ["posattn", "ncu"]:
             (programs / name).symlink_to(script)
         (self.folder / "build").mkdir()
         (self.folder / "build" / "release").symlink_to(programs)
@@ -132,7 +132,7 @@ class Commands(CliCase):
 
     def test_what_is_looked_up_must_exist(self):
         for command, code in [("posattn bench --peer", 0), ("posattn bench --pear", 2), ("posattn banch", 2),
-                              ("mpirun -n 2 posattn run sort --level mpi", 0), ("srun -n 2 posattn run --levels", 2)]:
+                              ("ncu posattn run sort --level mpc", 0), ("ncu posattn run --levels", 2)]:
             done = subprocess.run(["bash", "-c", command], env={**self.env, "LOOK_UP": "1"}, check=False,
                                   capture_output=True)
             self.assertEqual(done.returncode, code, command)

@@ -3,7 +3,7 @@
 # minutes does less, or only its command and options are looked up.
 set -e -o pipefail
 
-for (( place = 1; place <= $#; ++place )); do  # mpirun, srun and ncu are this script, too
+for (( place = 1; place <= $#; ++place )); do  # ncu is this script, too
   [[ ${!place} == */posattn || ${!place} == posattn ]] && break
 done
 launched=0

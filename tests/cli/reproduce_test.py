@@ -158,7 +158,7 @@ class Reproduce(CliCase):
                 time.sleep(0.005)
             # Not run_error: the process at work may have a file half-written just now.
             _, errors = self.run_code(1, "reproduce", "small.toml", "--tasks", "sort")
-            for part in ["'results' is in use by a running process", "HINT: wait"]:
+            for part in ["'results' is in use by a running process", "HINT: wait", "--shard K/M", "'posattn submit'"]:
                 self.assertIn(part, errors)
             self.assertIsNone(process.poll())
 

@@ -17,7 +17,7 @@ STANDINS = {
     "sbatch": """
 [ "$1" = --parsable ] && shift
 export SLURM_CPUS_PER_TASK=1 SLURM_JOB_ID=7 SLURM_ARRAY_JOB_ID=7
-for task in ${TASKS:-0}; do
+for task in ${TASKS:-0}; do  # of the array
   SLURM_ARRAY_TASK_ID=$task
   export SLURM_ARRAY_TASK_ID
   touch again
@@ -71,7 +71,7 @@ class Submit(CliCase):
         self.assertTrue(pathlib.Path(answer["script"]).exists())
         self.assertEqual(self.missing(), 0)
         self.assertEqual(self.lines("codes"), ["0", "0"])
-        self.assertEqual(self.lines("requeues"), ["requeue 7"])
+        self.assertEqual(self.lines("requeues"), ["requeue 7_0"])
         self.assertTrue((self.folder / "out/small/small.csv").exists())
 
     def test_an_array_merges_its_shards(self):
@@ -90,8 +90,9 @@ class Submit(CliCase):
         self.assertIn("stopped: runs are missing", (self.folder / "log").read_text())
 
     def test_without_slurm(self):
-        script = self.run_ok("submit", "small.toml", "--nodes", 2, "--gpus", 4, "--dry-run")
-        self.assertIn("#SBATCH --ntasks-per-node=4\n", script)
+        script = self.run_ok("submit", "small.toml", "--array", 4, "--nodes", 2, "--gpus", 1, "--dry-run")
+        self.assertIn("#SBATCH --array=0-3%2\n", script)
+        self.assertIn("#SBATCH --gpus-per-node=1\n", script)
         self.assertIn(" --device cuda ", script)
         self.assertIn(" --precision tf32 ", script)
         self.assertFalse((self.folder / "results").exists())
@@ -108,7 +109,8 @@ class Submit(CliCase):
         for flags, message in [
                 (["--time", "soon"], "--time 'soon'"), (["--time", "3"], "at least five minutes"),
                 (["--nodes", 0], "--nodes 0"), (["--array", 0], "--array 0"),
-                (["--array", 2, "--gpus", 2], "--gpus 2 with --array"),
+                (["--array", 2, "--gpus", 2], ["--gpus 2", "HINT: for as many GPUs: --gpus 1 --array 2"]),
+                (["--nodes", 4], ["--nodes 4 with --array 1", "HINT: --array 4"]),
                 (["--partition", "a b"], "--partition 'a b'"),
                 (["--device", "cuda"], "--device cuda without --gpus"),
                 (["--gpus", 1, "--device", "cpu"], "--gpus 1 with --device cpu"),

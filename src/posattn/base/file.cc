@@ -286,7 +286,7 @@ std::filesystem::path absolute_path(const std::filesystem::path& path) {
   return std::filesystem::absolute(path);
 }
 
-FolderLock::FolderLock(const std::filesystem::path& folder) {
+FolderLock::FolderLock(const std::filesystem::path& folder, const std::string& hint) {
   const std::filesystem::path path = folder / "lock";
   Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (descriptor.get() < 0) throw write_error(path, errno);
@@ -294,7 +294,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
     if (errno != EWOULDBLOCK) throw write_error(path, errno);
     throw Error(ExitCode::failed,
                 fmt::format("the folder '{}' is in use by a running process", folder.string()), "",
-                "wait until it has ended, or choose another folder");
+                hint);
   }
   descriptor_ = descriptor.release();
 }

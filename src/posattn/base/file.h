@@ -40,10 +40,12 @@ std::filesystem::path absolute_path(const std::filesystem::path& path);
 void create_folder(const std::filesystem::path& folder);
 
 // Held while a process works in `folder`, by a lock on the file `folder`/lock that ends with the
-// process however it ends. Error(failed) when another lock is held on it.
+// process however it ends. Error(failed), with `hint`, when another lock is held on it.
 class FolderLock {
  public:
-  explicit FolderLock(const std::filesystem::path& folder);
+  explicit FolderLock(
+      const std::filesystem::path& folder,
+      const std::string& hint = "wait until it has ended, or choose another folder");
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;

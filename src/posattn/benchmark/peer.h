@@ -1,16 +1,10 @@
-// The peer of a benchmark runs in a process of its own: its threads and its memory allocator are
-// tuned by environment variables that are read at start-up.
+// Where the programs of a benchmark lie. The peer runs in a process of its own: its threads and its
+// memory allocator are tuned by environment variables that are read at start-up.
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
 namespace posattn {
-
-// The output of a command, without a shell. Throws Error(failed) when it cannot be started or
-// fails.
-std::string run_command(const std::vector<std::string>& arguments);
 
 // bench/peer_torch.py: beside the binary's source tree or among the installed data. Throws
 // Error(data) with a hint when it is nowhere.

@@ -5,13 +5,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "posattn/base/command.h"
 #include "posattn/base/version.h"
 #include "posattn/benchmark/peer.h"
 #include "posattn/benchmark/steps.h"
 #include "posattn/cli/bench_case.h"
 #include "posattn/cli/bench_device.h"
 #include "posattn/cli/bench_long.h"
-#include "posattn/cli/bench_sums.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/output_file.h"
@@ -31,7 +31,6 @@ struct BenchFlags {
   std::vector<std::string> precisions = {"fp32", "tf32"};
   std::vector<int> runs = {1, 10, 50, 200};
   std::vector<int> growth, long_lengths;
-  std::vector<int64_t> sums;
   std::string figure;
   bool peer = false, inference = false, operations = false, json = false;
 };
@@ -244,19 +243,13 @@ void add_bench(CommandLine& command_line) {
                     "posattn bench --task k-hop --peer",
                     "posattn bench --growth 8,16,32,64,128,256,512,1024",
                     "posattn bench --operations", "posattn bench --long 256,1024,4096 -o long.svg",
-                    "posattn bench --device cuda --runs 1,100 --precision fp32",
-                    "mpirun -n 4 posattn bench --sums 1,1000,1000000"},
+                    "posattn bench --device cuda --runs 1,100 --precision fp32"},
        .details = "GFLOP/s are nominal: the flops of the architecture as it is written over the\n"
                   "time, so that an algorithm that needs fewer can pass the hardware's peak."},
       [options, &app = command_line.app] {
         refuse_flags_of_other_device(*app.get_subcommand("bench"), options->device);
         check_ending("--output", options->figure, ".svg");
         refuse_with_standard_output(options->figure, options->json, "--json");
-        if (!options->sums.empty()) {
-          const std::optional<Json> sums = measure_sums(options->sums, options->seconds);
-          if (sums) write_output(options->json ? sums->dump(2) + "\n" : sums_text(*sums));
-          return ExitCode::done;
-        }
         const bool on_device = options->device == "cuda";
         const Json result = on_device ? measure_device(*options) : measure(*options);
         if (!is_standard_output(options->figure)) {
@@ -318,11 +311,6 @@ void add_bench(CommandLine& command_line) {
       ->delimiter(',')
       ->check(CLI::IsMember({"fp32", "tf32"}))
       ->capture_default_str();
-  command
-      .add_option("--sums", options->sums,
-                  "Under mpirun: nothing but sums of so many numbers over the ranks")
-      ->delimiter(',')
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   command.add_flag("--peer", options->peer, "Also PyTorch, in its default and its best setting");
   command.add_flag("--inference", options->inference, "Also inference, batches of 1000 and 250");
   command.add_flag("--operations", options->operations, "Also each row of the operations table");

@@ -38,7 +38,7 @@ std::vector<std::string> known_values(const std::string& command, const std::str
   } else if (flag == "--show") {
     values = command == "programs" ? program_names() : experiment_names();
   } else if (flag == "--level") {
-    values = {"mpc", "mpi", "static", "network"};
+    values = {"mpc", "static", "network"};
   } else if (flag == "--split") {
     values = {"test", "all"};
   }

@@ -11,7 +11,6 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/mpi/mpi_info.h"
 
 namespace posattn {
 namespace {
@@ -20,12 +19,6 @@ using Json = nlohmann::ordered_json;
 
 // A name that may be missing.
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-Json mpi_json(const MpiInfo& mpi) {
-  return {{"built", mpi.built},     {"usable", mpi.usable},
-          {"library", mpi.library}, {"launcher", or_null(find_on_path("mpirun"))},
-          {"problem", mpi.problem}, {"hint", mpi.hint}};
-}
 
 Json findings(const Machine& machine) {
   const BuildInfo& build = build_info();
@@ -48,7 +41,6 @@ Json findings(const Machine& machine) {
         {"variant", machine.blas_variant},
         {"products", machine.products}}},
       {"cuda", device_json(machine.gpu)},
-      {"mpi", mpi_json(mpi_info())},
       {"gnuplot", or_null(find_gnuplot())},
       {"libraries",
        {{"glibc", gnu_get_libc_version()},
@@ -72,16 +64,6 @@ std::string cuda_text(const Json& cuda) {
                      cuda["name"].get<std::string>(), cuda["memory_gb"].get<double>(),
                      cuda["compute_capability"].get<std::string>(),
                      cuda["driver"].get<std::string>(), cuda["toolkit"].get<std::string>());
-}
-
-std::string mpi_text(const Json& mpi) {
-  if (!mpi["usable"].get<bool>()) {
-    return fmt::format("{}{}; {}", mpi["built"].get<bool>() ? "not usable: " : "",
-                       mpi["problem"].get<std::string>(), mpi["hint"].get<std::string>());
-  }
-  return mpi["library"].get<std::string>() +
-         (mpi["launcher"].is_null() ? "; no mpirun on the PATH (apt install openmpi-bin)"
-                                    : "; " + mpi["launcher"].get<std::string>());
 }
 
 // "positional: fused-positional to 8 nodes, fused-large to 64; standard: ...; others: general"
@@ -129,7 +111,6 @@ std::string doctor_text(const Json& found) {
                        : ""));
   line("CUDA", cuda_text(found["cuda"]));
   if (!found["cuda"]["engines"].empty()) line("engines", engines_text(found["cuda"]));
-  line("MPI", mpi_text(found["mpi"]));
   line("gnuplot", found["gnuplot"].is_null()
                       ? "not found: 'posattn report' draws its figures with it (apt install "
                         "gnuplot-nox)"

@@ -22,9 +22,8 @@ void catch_one(int number) {
 
 }  // namespace
 
-const std::atomic<bool>& catch_interrupts(std::initializer_list<int> others) {
+const std::atomic<bool>& catch_interrupts() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) catch_one(number);
-  for (const int number : others) catch_one(number);
   return interrupted;
 }
 

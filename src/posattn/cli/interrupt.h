@@ -2,12 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <initializer_list>
 
 namespace posattn {
 
-// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag, and the first of `others`; the
-// second ends the process at once. A signal that was ignored (nohup) stays ignored.
-const std::atomic<bool>& catch_interrupts(std::initializer_list<int> others = {});
+// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag; the second ends the process at
+// once. A signal that was ignored (nohup) stays ignored.
+const std::atomic<bool>& catch_interrupts();
 
 }  // namespace posattn

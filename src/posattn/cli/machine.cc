@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
 #include "posattn/base/version.h"
 #include "posattn/kernels/cpu/blas.h"
@@ -113,14 +112,13 @@ nlohmann::ordered_json device_json(const DeviceInfo& gpu) {
 }
 
 std::string find_gnuplot() {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(
-      popen("gnuplot --version 2>/dev/null", "r"), &pclose);
-  if (!pipe) return "";
-  std::array<char, 200> line{};
-  if (std::fgets(line.data(), line.size(), pipe.get()) == nullptr) return "";
-  std::string text = line.data();
-  text.erase(text.find_last_not_of(" \n") + 1);
-  return text;
+  try {
+    std::string text = run_to_end({"gnuplot", "--version"}).output;
+    text.erase(std::min(text.size(), text.find('\n')));
+    return text;
+  } catch (const Error&) {  // there is none
+    return "";
+  }
 }
 
 std::string find_on_path(const std::string& program) {

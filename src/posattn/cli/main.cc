@@ -12,11 +12,8 @@
 #include "posattn/base/version.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/rank_sweep.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
-#include "posattn/mpi/launch.h"
-#include "posattn/mpi/ranks.h"
 
 namespace posattn {
 namespace {
@@ -95,7 +92,6 @@ std::string memory_hint(const CLI::App& app) {
 }
 
 ExitCode run(int argc, char** argv) {
-  if (is_training_child(argc, argv)) return run_training_child(argv);
   const std::string version = build_info().version;
   CLI::App app("Positional Transformers: train, evaluate, analyse", "posattn");
   app.set_version_flag("--version", "posattn " + version, "Print the version and exit");
@@ -137,10 +133,6 @@ ExitCode run_and_report(int argc, char** argv) {
     flush_output();
     return code;
   } catch (const Error& error) {
-    // All ranks have the same command line: one of them says what is wrong with it, and the others
-    // end well, for mpirun ends all when one does not.
-    if (error.code() == ExitCode::usage && launch_from_environment().rank > 0)
-      return ExitCode::done;
     print_error(error);
     return error.code();
   } catch (const ReaderGone&) {
@@ -156,7 +148,5 @@ ExitCode run_and_report(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   posattn::secure_standard_streams();
-  const int code = static_cast<int>(posattn::run_and_report(argc, argv));
-  posattn::abandon_ranks(code);
-  return code;
+  return static_cast<int>(posattn::run_and_report(argc, argv));
 }

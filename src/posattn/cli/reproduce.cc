@@ -15,13 +15,11 @@
 #include "posattn/cli/grid_display.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/rank_sweep.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/left_out_precision.h"
-#include "posattn/mpi/launch.h"
 
 namespace posattn {
 namespace {
@@ -40,7 +38,7 @@ std::filesystem::path training_folder(const ReproduceFlags& options,
 
 GridSummary train(const ReproduceFlags& options, const std::optional<Shard>& shard,
                   const std::vector<ExperimentRun>& runs, const std::string& command_line,
-                  const std::atomic<bool>& stop, Trainer* trainer) {
+                  const std::atomic<bool>& stop) {
   GridDisplay display;
   RunnerOptions runner;
   runner.results = options.results;
@@ -49,7 +47,6 @@ GridSummary train(const ReproduceFlags& options, const std::optional<Shard>& sha
   runner.command_line = command_line;
   runner.stop = &stop;
   runner.fail_fast = options.fail_fast;
-  runner.trainer = trainer;
   runner.found = [&](const GridSurvey& found) {
     display.notice(survey_line(found, training_folder(options, shard)));
   };
@@ -129,27 +126,10 @@ void show_shard(const ReproduceFlags& options, const Shard& shard, const Experim
                    : shard_line(whole, shard, summary));
 }
 
-void say_interrupted(const std::string& to_go_on) {
-  write_notice(fmt::format("interrupted; the checkpoints are saved. To go on:\n  {}", to_go_on));
-}
-
 ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& arguments) {
   std::optional<Shard> shard;
   if (!options.shard.empty()) shard = shard_from(options.shard);
-  int threads = thread_count(options.threads);
-  std::optional<RankSweep> ranks;
-  const Launch launch = launch_from_environment();
-  if (launch.several() && shard) {
-    throw Error(ExitCode::usage, fmt::format("--shard in {} ranks", launch.size),
-                "ranks, which share the runs themselves, or shards",
-                "leave --shard out, or start without mpirun");
-  }
-  if (launch.rank > 0 && options.dry_run) return ExitCode::done;  // one of them is enough
-  if (launch.several() && !options.dry_run) {
-    ranks.emplace(options.threads);
-    threads = ranks->threads();
-    if (!ranks->leads()) return ranks->serve();
-  }
+  const int threads = thread_count(options.threads);
   if (options.changes.precision.empty()) {
     options.changes.precision = precision_to_train(chosen_part(options), options.results);
   }
@@ -170,32 +150,20 @@ ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& argum
                            whole.paper.empty() ? "" : fmt::format(" ({})", whole.paper)));
   note_unseen_seeds(chosen, whole);
   const std::atomic<bool>& stop = catch_interrupts();
-  std::string to_go_on = command_line;
-  const bool in_ranks = ranks.has_value();
-  GridSummary summary;
-  if (ranks) {
-    write_notice(ranks->description());
-    to_go_on = fmt::format("mpirun -n {} {}", ranks->size(), command_line);
-    summary = train(options, shard, runs, command_line, stop,
-                    &ranks->trainer(options.results, device_used(runs.front().config)));
-    // At once: a launcher that was told to end waits no longer than a second.
-    if (summary.interrupted > 0 && summary.failures.empty()) say_interrupted(to_go_on);
-    ranks.reset();  // drawing is for this process alone
-  } else {
-    summary = train(options, shard, runs, command_line, stop, nullptr);
-  }
+  const GridSummary summary = train(options, shard, runs, command_line, stop);
   if (shard) {
     show_shard(options, *shard, whole, summary);
   } else {
     show_whole(options, whole, summary, command_line);
   }
-  // Another rank may have heard the signal; only failures stop a sweep otherwise (--fail-fast).
+  // Only failures stop a grid otherwise (--fail-fast).
   if (summary.interrupted > 0 && (stop || summary.failures.empty())) {
     if (!summary.failures.empty()) {
       flush_output();
       print_error(failed_runs(summary));
     }
-    if (!in_ranks || !summary.failures.empty()) say_interrupted(to_go_on);
+    write_notice(
+        fmt::format("interrupted; the checkpoints are saved. To go on:\n  {}", command_line));
     return ExitCode::interrupted;
   }
   if (!summary.failures.empty()) {
@@ -222,7 +190,6 @@ void add_reproduce(CommandLine& command_line) {
                     "posattn reproduce value-range --tasks sort,cumulative-sum --runs 3",
                     "posattn reproduce sample-count --device cuda --results big",
                     "posattn reproduce sample-count --shard 0/16 --results DIR",
-                    "mpirun -n 8 posattn reproduce sample-count --results DIR",
                     "posattn reproduce mine.toml --dry-run"},
        .details =
            "Results go to DIR/results.db, runs to DIR/runs, table and figure to DIR/EXPERIMENT.\n"
@@ -231,7 +198,7 @@ void add_reproduce(CommandLine& command_line) {
            "show the whole experiment, as far as there are results. A shard, one of M parts of "
            "the\n"
            "runs, trains in DIR/shards/K-of-M; 'posattn merge', or this command without --shard,\n"
-           "brings shards together. The ranks of mpirun or srun share the runs; rank 0 writes."},
+           "brings shards together."},
       [options, &command_line] { return reproduce(*options, command_line.arguments); });
   add_grid_options(command, *options);
   command

@@ -14,7 +14,6 @@
 #include "posattn/cli/given_input.h"
 #include "posattn/cli/input_lists.h"
 #include "posattn/cli/program_input.h"
-#include "posattn/cli/rank_machines.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/programs/language/language.h"
@@ -61,24 +60,16 @@ std::vector<double> run_routed(const StaticProgram& program, const RunFlags& opt
   return run_network(compile(routed.program), routed.program, inputs, 1);
 }
 
-ExitCode run_program(const RunFlags& options, const std::vector<std::string>& command_line) {
-  const std::vector<std::string> levels = {"mpc", "mpi", "static", "network"};
+ExitCode run_program(const RunFlags& options) {
+  const std::vector<std::string> levels = {"mpc", "static", "network"};
   if (std::ranges::find(levels, options.level) == levels.end()) {
     throw unknown_name(ExitCode::usage, "level", options.level, levels);
   }
   const auto [input, length, numbers] = given_program(
       options.program, options.inputs, options.length, parse_settings(options.settings));
-  std::vector<double> outputs;
-  if (options.level == "mpi") {
-    const std::optional<std::vector<double>> all =
-        run_on_ranks(input.program, numbers, command_line);
-    if (!all) return ExitCode::done;
-    outputs = *all;
-  } else {
-    // The interpreter refuses what the network could only guess.
-    outputs = run_static<double>(input.program, numbers, 1);
-    if (options.level != "mpc") outputs = run_routed(input.program, options, numbers);
-  }
+  // The interpreter refuses what the network could only guess.
+  std::vector<double> outputs = run_static<double>(input.program, numbers, 1);
+  if (options.level != "mpc") outputs = run_routed(input.program, options, numbers);
   if (options.json) {
     const nlohmann::ordered_json document = {{"program", input.program.name},
                                              {"length", length},
@@ -118,9 +109,8 @@ void add_run(CommandLine& command_line) {
        .description = "Run a parallel program on one input, at a level of the compiler",
        .examples = {"posattn run sort --input 3,1,2",
                     "posattn run sort --input 3,1,2 --level static",
-                    "posattn run cumulative-sum --input 1,2,3,4 --level static --trace",
-                    "mpirun -n 3 posattn run sort --input 3,1,2 --level mpi"}},
-      [options, &command_line] { return run_program(*options, command_line.arguments); });
+                    "posattn run cumulative-sum --input 1,2,3,4 --level static --trace"}},
+      [options] { return run_program(*options); });
   command.add_option("PROGRAM", options->program, "A program's name or its .par file")
       ->required()
       ->type_name("");
@@ -133,8 +123,8 @@ void add_run(CommandLine& command_line) {
   command
       .add_option(
           "--level", options->level,
-          "mpc: the program's interpreter; mpi: a machine for each rank; static: as mpc with "
-          "its messages routed; network: the compiled Transformer")
+          "mpc: the program's interpreter; static: as mpc with its messages routed; network: the "
+          "compiled Transformer")
       ->option_text("TEXT [network]");
   add_routing_option(command, options->routing);
   CLI::Option* trace =

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "posattn/base/command.h"
 #include "posattn/base/file.h"
 #include "posattn/base/shell.h"
 #include "posattn/base/text.h"
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 
 struct SubmitFlags : GridChoice {
   SlurmJob job;
-  std::optional<int64_t> nodes, ranks, array;
+  std::optional<int64_t> nodes;
   bool dry_run = false, json = false;
 };
 
@@ -41,17 +42,15 @@ std::string job_name(std::string name) {
   return name;
 }
 
-// The job as Slurm is to have it, of flags some of which follow from others.
+// The job as Slurm is to have it.
 SlurmJob job_of(const SubmitFlags& flags, const Experiment& chosen,
                 const std::vector<std::string>& command_line) {
   SlurmJob job = flags.job;
-  if (flags.array && *flags.array < 1) {  // 0 is a job without an array
-    throw Error(ExitCode::usage, fmt::format("--array {}", *flags.array),
-                "a number of shards from 1", "leave --array out for a job of ranks");
+  if (flags.nodes && *flags.nodes < 1) {  // 0 is Slurm's own choice
+    throw Error(ExitCode::usage, fmt::format("--nodes {}", *flags.nodes),
+                "a number of tasks from 1", "leave --nodes out for as many as Slurm likes");
   }
-  job.array = flags.array.value_or(0);
-  job.nodes = flags.nodes.value_or(job.array > 0 ? 0 : 1);
-  job.ranks = flags.ranks.value_or(job.array == 0 && job.gpus > 0 ? job.gpus : 1);
+  job.nodes = flags.nodes.value_or(0);
   job.name = job_name(chosen.output_name);
   job.program = this_program();
   job.directory = fs::current_path();
@@ -98,8 +97,8 @@ void settle_device(SubmitFlags& flags) {
   if (flags.job.gpus == 0) {
     if (changes.device.empty() || changes.device == "auto") changes.device = "cpu";
     if (changes.device == "cpu") return;
-    throw Error(ExitCode::usage, "--device cuda without --gpus", "the number of GPUs of a node",
-                "as in --gpus 1");
+    throw Error(ExitCode::usage, "--device cuda without --gpus", "--gpus 1",
+                "a task of the job has one GPU then");
   }
   // A job that was given a GPU must not do without in silence.
   if (changes.device.empty() || changes.device == "auto") changes.device = "cuda";
@@ -152,31 +151,27 @@ void add_submit(CommandLine& command_line) {
       command_line,
       {.name = "submit",
        .description = "Train an experiment on a Slurm cluster: write a batch script and submit it",
-       .examples = {"posattn submit value-range --partition gpu --nodes 4 --gpus 2 --time 4:00:00",
+       .examples = {"posattn submit value-range --partition gpu --array 8 --gpus 1 --time 4:00:00",
                     "posattn submit value-range --array 16 --threads 8 --time 1-0 --results DIR",
-                    "posattn submit value-range --quick --nodes 2 --dry-run"},
-       .details =
-           "The job runs 'posattn reproduce' over MPI ranks, or with --array a shard in each task\n"
-           "of an array, which needs no MPI. It puts itself back into the queue until nothing is\n"
-           "missing, or until a sitting brings nothing further. Script and log: DIR/slurm."},
+                    "posattn submit value-range --quick --array 2 --dry-run"},
+       .details = "Each task of an array trains a shard and puts itself back into the queue until "
+                  "nothing\n"
+                  "of it is missing, or until a sitting brings nothing further. Whichever ends "
+                  "last draws\n"
+                  "the figure. Script and logs: DIR/slurm."},
       [flags, &command_line] { return submit(*flags, command_line.arguments); });
   add_grid_options(command, *flags);
   command.add_option("--partition", job.partition, "Partition; the cluster's default without it")
       ->option_text("TEXT");
-  command.add_option("--nodes", flags->nodes, "Nodes [1]; with --array: tasks at a time")
+  command.add_option("--array", job.array, "Shards, each a task of the array")
+      ->option_text("INT [1]");
+  command.add_option("--nodes", flags->nodes, "Tasks at a time; without it as Slurm likes")
       ->option_text("INT");
-  command.add_option("--ranks", flags->ranks, "MPI ranks on each node [one for each GPU, or one]")
-      ->option_text("INT");
-  command.add_option("--gpus", job.gpus, "GPUs of each node, or of each task of an array")
-      ->option_text("INT [0]");
-  command.add_option("--threads", job.threads, "Cores of each rank or task, and threads on them")
+  command.add_option("--gpus", job.gpus, "GPUs of each task: 0 or 1")->option_text("INT [0]");
+  command.add_option("--threads", job.threads, "Cores of each task, and threads on them")
       ->option_text("INT [4]");
   command.add_option("--time", job.time, "Time limit of a sitting, as Slurm writes it")
       ->option_text("TIME [4:00:00]");
-  command.add_option("--array", flags->array, "M shards, each a task of an array; no MPI")
-      ->option_text("M");
-  command.add_option("--mpi", job.mpi, "How srun starts ranks ('srun --mpi=list')")
-      ->option_text("TEXT [pmix]");
   command.add_option("--sbatch", job.more, "A further option of sbatch; may be repeated")
       ->option_text("OPTION")
       ->expected(1)

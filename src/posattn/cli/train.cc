@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -14,17 +12,11 @@
 #include "posattn/cli/machine.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/progress.h"
-#include "posattn/cli/rank_agreement.h"
-#include "posattn/cli/rank_gpus.h"
-#include "posattn/cli/rank_threads.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/train_output.h"
 #include "posattn/cli/train_settings.h"
 #include "posattn/cli/usage_errors.h"
-#include "posattn/mpi/launch.h"
-#include "posattn/mpi/ranks.h"
 #include "posattn/tasks/task.h"
-#include "posattn/training/data_parallel.h"
 #include "posattn/training/fleet.h"
 
 namespace posattn {
@@ -113,8 +105,7 @@ void print_start(const Training& training, const std::string& machine) {
 
 // The results, and what to do next; throws where runs did not finish.
 ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>& arguments,
-                  const std::filesystem::path& out, const std::vector<RunOutcome>& outcomes,
-                  int ranks = 1) {
+                  const std::filesystem::path& out, const std::vector<RunOutcome>& outcomes) {
   if (settings.json) {
     write_output(outcome_json(out, outcomes));
   } else {
@@ -124,8 +115,7 @@ ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>&
   if (problem) flush_output();
   if (count_status(outcomes, RunStatus::interrupted) > 0) {
     if (problem) print_error(*problem);
-    write_notice(fmt::format("interrupted; the checkpoint is saved. To go on:\n  {}{}{}",
-                             ranks == 1 ? "" : fmt::format("mpirun -n {} ", ranks),
+    write_notice(fmt::format("interrupted; the checkpoint is saved. To go on:\n  {}{}",
                              shell_command(arguments), settings.resume ? "" : " --resume"));
     return ExitCode::interrupted;
   }
@@ -137,7 +127,7 @@ ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>&
   return ExitCode::done;
 }
 
-ExitCode train_alone(const TrainSettings& settings, const std::vector<std::string>& arguments) {
+ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
   Training training = prepare(settings, arguments);
   FleetOptions& options = training.options;
   if (settings.dry_run) {
@@ -157,60 +147,6 @@ ExitCode train_alone(const TrainSettings& settings, const std::vector<std::strin
   return conclude(settings, arguments, options.out, outcomes);
 }
 
-// One model after the other by all ranks; the first alone speaks.
-ExitCode train_in_ranks(const TrainSettings& settings, const std::vector<std::string>& arguments) {
-  const std::atomic<bool>& stop = catch_interrupts({SIGUSR1});  // mpirun forwards it and waits
-  OpenRanks ranks = open_ranks();
-  const bool is_first = ranks->rank() == 0;
-  const int threads = own_threads(*ranks, settings.threads);
-  if (const std::optional<std::string> gpu = own_gpu(ranks->node_rank())) {
-    setenv(visible_gpus, gpu->c_str(), 1);  // before CUDA is asked for anything
-  }
-  Training training;
-  std::optional<ProgressDisplay> display;
-  std::optional<DataParallelFleet> fleet;
-  const std::optional<Error> problem = first_problem(*ranks, [&] {
-    training = prepare(settings, arguments);
-    FleetOptions& options = training.options;
-    options.threads = threads;
-    options.stop = &stop;
-    if (is_first) {
-      display.emplace(training.configs);
-      options.progress = [&display](const RunProgress& progress) { display->update(progress); };
-    }
-    fleet.emplace(training.configs, options, *ranks);
-  });
-  if (problem) {
-    ranks.reset();
-    if (is_first) throw *problem;
-    return ExitCode::done;  // a rank that fails in silence would have mpirun end the one that
-                            // speaks
-  }
-  if (is_first) {
-    print_start(training,
-                fmt::format("{} · {} ranks",
-                            machine_line(find_machine(), training.options.threads, fleet->device()),
-                            ranks->size()));
-  }
-  const std::vector<RunOutcome> outcomes = fleet->train();
-  const int size = ranks->size();
-  ranks.reset();
-  if (!is_first) return ExitCode::done;
-  display->finish();
-  return conclude(settings, arguments, training.options.out, outcomes, size);
-}
-
-ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
-  const Launch launch = launch_from_environment();
-  if (!launch.several()) return train_alone(settings, arguments);
-  if (settings.data_parallel && !settings.dry_run) return train_in_ranks(settings, arguments);
-  if (launch.rank != 0) return ExitCode::done;  // one of them is enough
-  if (settings.dry_run) return train_alone(settings, arguments);
-  throw Error(ExitCode::usage, fmt::format("posattn train in {} ranks", launch.size),
-              "--data-parallel: all ranks train one model together",
-              "add it, or for many runs side by side: mpirun ... posattn reproduce");
-}
-
 }  // namespace
 
 void add_train(CommandLine& command_line) {
@@ -228,8 +164,7 @@ void add_train(CommandLine& command_line) {
             "posattn train --task sort --epochs 200 --dry-run > sort.toml",
             "posattn train --from sort.safetensors --from-noise 0.01 --seeds 0..2",
             "posattn train --task k-hop --architecture positional,standard --depth 4",
-            "posattn train --task k-hop --dry-run",
-            "mpirun -n 4 posattn train --task k-hop --depth 4 --data-parallel --threads 1"},
+            "posattn train --task k-hop --dry-run"},
        .details =
            "Runs go to OUT/ARCHITECTURE-seedSEED (OUT: --out, or runs/TASK). Ctrl-C saves a\n"
            "checkpoint and prints the command that goes on. A setting comes from --set, else\n"
@@ -249,8 +184,6 @@ void add_train(CommandLine& command_line) {
                    "Go on with what OUT already holds, also to more epochs");
   command.add_option("--threads", settings->threads, "Threads to use; 0: one per core")
       ->option_text("INT [0]");
-  command.add_flag("--data-parallel", settings->data_parallel,
-                   "Under mpirun: every rank takes its part of each batch");
   command.add_flag("--dry-run", settings->dry_run,
                    "Print the configuration as TOML (with --json as JSON) and train nothing");
   add_json_flag(command, settings->json);

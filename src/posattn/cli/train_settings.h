@@ -20,7 +20,7 @@ struct TrainSettings {
   std::vector<std::string> assignments;                    // --set key=value
   std::string config_file, seeds, out;
   int threads = 0;
-  bool resume = false, data_parallel = false, dry_run = false, json = false;
+  bool resume = false, dry_run = false, json = false;
 };
 
 // One flag per field of RunConfig, in the groups of its sections; those given land in

@@ -27,12 +27,9 @@ std::string build_entry(const std::string& text, const char* name) {
 
 }  // namespace
 
-std::string read_manifest(const std::filesystem::path& run_folder) {
-  return read_text_file(run_folder / "manifest.json", largest_manifest);
-}
-
 RunResult read_result(const std::filesystem::path& run_folder, const std::string& key) {
-  return result_of_manifest(read_manifest(run_folder), run_folder, key);
+  return result_of_manifest(read_text_file(run_folder / "manifest.json", largest_manifest),
+                            run_folder, key);
 }
 
 RunResult result_of_manifest(const std::string& text, const std::filesystem::path& run_folder,

@@ -12,8 +12,7 @@ namespace posattn {
 // epochs gave. Throws Error(data) where the folder's manifest does not tell.
 RunResult read_result(const std::filesystem::path& run_folder, const std::string& key);
 
-// In two steps, where the folder's manifest is read by another process.
-std::string read_manifest(const std::filesystem::path& run_folder);
+// Of the folder's manifest, which has been read.
 RunResult result_of_manifest(const std::string& manifest, const std::filesystem::path& run_folder,
                              const std::string& key);
 

@@ -22,8 +22,8 @@
 #include "posattn/experiments/finished_run.h"
 #include "posattn/experiments/merge.h"
 #include "posattn/experiments/recorded_runs.h"
-#include "posattn/experiments/trainer.h"
 #include "posattn/results/settings_difference.h"
+#include "posattn/training/fleet.h"
 
 namespace posattn {
 namespace {
@@ -119,8 +119,7 @@ class Runner {
     for (const ExperimentRun& run : to_train_) configs.push_back(run.config);
     steps_.emplace(configs);
     statuses_.assign(configs.size(), RunStatus::running);
-    const std::size_t most = options_.trainer == nullptr ? most_together : configs.size();
-    for (const std::vector<std::size_t>& chunk : plan_chunks(configs, most)) {
+    for (const std::vector<std::size_t>& chunk : plan_chunks(configs, most_together)) {
       if (!stop_) train(chunk);
     }
     summary_.interrupted = summary_.runs - ended();
@@ -188,9 +187,7 @@ class Runner {
     std::vector<RunConfig> configs;
     configs.reserve(chunk.size());
     for (const std::size_t run : chunk) configs.push_back(to_train_[run].config);
-    const std::vector<RunOutcome> outcomes = options_.trainer == nullptr
-                                                 ? train_fleet(configs, fleet)
-                                                 : options_.trainer->train(configs, fleet);
+    const std::vector<RunOutcome> outcomes = train_fleet(configs, fleet);
     if (problem_) std::rethrow_exception(problem_);
     for (std::size_t i = 0; i < chunk.size(); ++i) end(chunk[i], outcomes[i]);
     report();
@@ -216,9 +213,7 @@ class Runner {
 
   void record(std::size_t run) {
     const std::string& key = to_train_[run].key;
-    const fs::path folder = folder_of(folder_, key);
-    const RunResult result = options_.trainer == nullptr ? read_result(folder, key)
-                                                         : options_.trainer->result(folder, key);
+    const RunResult result = read_result(folder_of(folder_, key), key);
     database_.record(result);
     statuses_[run] = result.status;
     ++(result.status == RunStatus::done ? summary_.done : summary_.diverged);
@@ -299,7 +294,9 @@ GridSummary run_experiment(const std::vector<ExperimentRun>& wanted, const Runne
   const fs::path folder =
       options.shard ? shard_folder(options.results, *options.shard) : options.results;
   create_folder(folder);
-  const FolderLock lock(folder);
+  const FolderLock lock(folder,
+                        "wait until it has ended; several processes share an experiment by --shard "
+                        "K/M, and on a Slurm cluster 'posattn submit' starts them");
   ResultsDatabase database(folder, ResultsDatabase::Access::write);
   if (options.shard) {
     const Statuses elsewhere = open_results(options.results, options.notice).statuses();

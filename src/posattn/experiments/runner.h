@@ -20,8 +20,6 @@
 
 namespace posattn {
 
-class Trainer;
-
 // How a grid, or a part of it, stands; each key counts once.
 struct GridSurvey {
   int64_t runs = 0;
@@ -56,7 +54,6 @@ struct RunnerOptions {
   std::function<void(const GridSurvey&)> found;       // once, before anything is trained
   std::function<void(const GridProgress&)> progress;  // called by one thread at a time
   std::function<void(const std::string&)> notice;     // a line for the user
-  Trainer* trainer = nullptr;                         // who trains (trainer.h); null: this process
 };
 
 struct RunFailure {

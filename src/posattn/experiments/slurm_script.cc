@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -71,14 +70,9 @@ std::string without_patterns(const fs::path& path) {
 std::string directives(const SlurmJob& job) {
   std::vector<std::string> lines = {fmt::format("--job-name={}", job.name)};
   if (!job.partition.empty()) lines.push_back("--partition=" + job.partition);
-  if (job.array > 0) {
-    lines.push_back(fmt::format("--array=0-{}", job.array - 1));
-    if (job.nodes > 0) lines.back() += fmt::format("%{}", job.nodes);
-    lines.emplace_back("--ntasks=1");
-  } else {
-    lines.push_back(fmt::format("--nodes={}", std::max<int64_t>(job.nodes, 1)));
-    lines.push_back(fmt::format("--ntasks-per-node={}", job.ranks));
-  }
+  lines.push_back(fmt::format("--array=0-{}", job.array - 1));
+  if (job.nodes > 0) lines.back() += fmt::format("%{}", job.nodes);
+  lines.emplace_back("--ntasks=1");
   lines.push_back(fmt::format("--cpus-per-task={}", job.threads));
   if (job.gpus > 0) lines.push_back(fmt::format("--gpus-per-node={}", job.gpus));
   lines.push_back("--time=" + job.time);
@@ -94,20 +88,22 @@ std::string directives(const SlurmJob& job) {
 }
 
 constexpr const char* sitting = R"sh(#
-# Trains the runs of {0} that are missing and puts itself back into the queue until none is.
+# Each task of the array trains the runs of a shard of {0} that are missing, and
+# puts itself back into the queue until none is.
 # Finished runs are not trained again. {1} seconds before the time is up Slurm interrupts posattn,
 # which saves checkpoints for the next sitting. A sitting that records no further epoch is the last.
 # Written by:
 #   {2}
 
 posattn={3}
-set -- {4}
+set -- {4} --shard "$SLURM_ARRAY_TASK_ID/{5}"
 
 survey() {{ "$posattn" "$@" --dry-run --json; }}
 number() {{ sed -n "s/^    \"$1\": \([0-9]*\).*/\1/p"; }}  # missing or epochs, of all runs
+keep() {{ [ "$code" -ne 0 ] || code=$1; }}  # the first failure
 
 before=$(survey "$@" | number epochs)
-srun --cpus-per-task="$SLURM_CPUS_PER_TASK" {5}"$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK"
+srun --cpus-per-task="$SLURM_CPUS_PER_TASK" "$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK"
 code=$?
 after=$(survey "$@")
 missing=$(echo "$after" | number missing)
@@ -116,21 +112,20 @@ echo "$(date): code $code; missing runs: $missing; epochs: $before before, $epoc
 
 if [ "${{missing:-1}}" -gt 0 ]; then
   if [ "${{epochs:-0}}" -gt "${{before:-0}}" ]; then
-    scontrol requeue {6} && exit 0
+    scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID" && exit 0
   fi
   echo "stopped: runs are missing and this sitting brought them no further; see above" >&2
-  [ "$code" -ne 0 ] || code=1
+  keep 1
 fi
-)sh";
 
-// Shards are brought together by one task at a time; the last one has the table and the figure.
-constexpr const char* merging = R"sh(
-set -- {0}
-exec 9>{1} && flock 9  # one task at a time
-"$posattn" merge {2} || code=$?
+# Shards are brought together; the last task has the table and the figure.
+set -- {4}
+exec 9>{6} && flock 9  # one task at a time
+"$posattn" merge {7} || keep $?
 if [ "$(survey "$@" | number missing)" = 0 ]; then
-  "$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK" || code=$?
+  "$posattn" "$@" --threads "$SLURM_CPUS_PER_TASK" || keep $?
 fi
+exit "$code"
 )sh";
 
 }  // namespace
@@ -160,7 +155,6 @@ int64_t slurm_seconds(std::string_view time) {
 void validate(const SlurmJob& job) {
   slurm_seconds(job.time);
   require_plain("--partition", job.partition);
-  require_plain("--mpi", job.mpi);
   for (const std::string& option : job.more) {
     require_plain("--sbatch", option);
     if (option.starts_with("--array") || option.starts_with("-a")) {
@@ -172,52 +166,33 @@ void validate(const SlurmJob& job) {
     throw Error(ExitCode::usage, fmt::format("--sbatch '{}'", option),
                 "one option as sbatch has it", "as in --sbatch=--account=mine");
   }
-  require_least("--nodes", job.nodes, job.array > 0 ? 0 : 1, 100'000);
-  require_least("--ranks", job.ranks, 1, 1'024);
+  require_least("--array", job.array, 1, 100'000);
+  require_least("--nodes", job.nodes, 0, 100'000);
   require_least("--gpus", job.gpus, 0, 64);
   require_least("--threads", job.threads, 1, 4'096);
-  require_least("--array", job.array, 0, 100'000);
-  if (job.array > 0 && job.gpus > 1) {
-    throw Error(ExitCode::usage, fmt::format("--gpus {} with --array {}", job.gpus, job.array),
+  if (job.gpus > 1) {
+    throw Error(ExitCode::usage, fmt::format("--gpus {}", job.gpus),
                 "--gpus 1: a task of the array trains on one GPU",
-                "a larger --array, or no --array: then each GPU has a rank");
+                fmt::format("for as many GPUs: --gpus 1 --array {}", job.gpus));
   }
-  if (job.mpi.empty()) {
-    throw Error(ExitCode::usage, "--mpi ''", "how srun starts ranks", "as in --mpi pmix");
-  }
-  if (job.gpus > 0 && job.array == 0 && job.ranks < job.gpus) {
-    throw Error(ExitCode::usage, fmt::format("--gpus {} with --ranks {}", job.gpus, job.ranks),
-                "a rank for each GPU of a node", "leave --ranks out");
-  }
-  if (job.array > 0 && job.ranks > 1) {
-    throw Error(ExitCode::usage, fmt::format("--ranks {} with --array {}", job.ranks, job.array),
-                "one of the two", "a task of the array is one process; --threads gives it cores");
+  if (job.nodes > job.array) {
+    throw Error(ExitCode::usage, fmt::format("--nodes {} with --array {}", job.nodes, job.array),
+                "at least a shard for each node", fmt::format("--array {}", job.nodes));
   }
 }
 
 fs::path slurm_folder(const SlurmJob& job) { return job.results / "slurm"; }
 
-fs::path slurm_log(const SlurmJob& job) {
-  return slurm_folder(job) / (job.array > 0 ? "%x-%A_%a.log" : "%x-%j.log");
-}
+fs::path slurm_log(const SlurmJob& job) { return slurm_folder(job) / "%x-%A_%a.log"; }
 
 std::string slurm_script(const SlurmJob& job) {
   validate(job);
-  const bool is_array = job.array > 0, is_alone = is_array || job.nodes * job.ranks == 1;
   const std::string arguments = shell_command(job.arguments);
-  std::string text = "#!/bin/sh\n" + directives(job);
-  text += fmt::format(
-      sitting, job.name, seconds_to_save, job.command_line, shell_command({job.program.string()}),
-      is_array ? fmt::format("{} --shard \"$SLURM_ARRAY_TASK_ID/{}\"", arguments, job.array)
-               : arguments,
-      is_alone ? "" : fmt::format("--mpi={} --kill-on-bad-exit=1 ", job.mpi),
-      is_array ? "\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"" : "\"$SLURM_JOB_ID\"");
-  if (is_array) {
-    text += fmt::format(merging, arguments,
-                        shell_command({(slurm_folder(job) / "merge.lock").string()}),
-                        shell_command({job.results.string()}));
-  }
-  return text + "exit \"$code\"\n";
+  return "#!/bin/sh\n" + directives(job) +
+         fmt::format(sitting, job.name, seconds_to_save, job.command_line,
+                     shell_command({job.program.string()}), arguments, job.array,
+                     shell_command({(slurm_folder(job) / "merge.lock").string()}),
+                     shell_command({job.results.string()}));
 }
 
 }  // namespace posattn

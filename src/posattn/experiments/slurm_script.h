@@ -1,7 +1,7 @@
 // A batch script for Slurm that trains an experiment: plain sh, which a user can read and change.
-// It runs `posattn reproduce` over MPI ranks, or one shard (shards.h) in each task of an array, and
-// puts itself back into the queue while runs are missing. It ends: every sitting must record at
-// least one epoch more than there were, and there are only so many.
+// Each task of an array trains one shard (shards.h), puts itself back into the queue while runs of
+// it are missing, and merges what is there. It ends: every sitting must record at least one epoch
+// more than there were, and there are only so many.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,11 @@ struct SlurmJob {
   std::string name;       // of the job, the script and the log
   std::string partition;  // empty: the cluster's default
   std::string time = "4:00:00";
-  int64_t nodes = 1;              // of an array: tasks at a time, 0: as Slurm likes
-  int64_t ranks = 1;              // per node
-  int64_t gpus = 0;               // per node; of an array: per task
-  int64_t threads = 4;            // of each rank or task
-  int64_t array = 0;              // shards; 0: ranks instead
-  std::string mpi = "pmix";       // srun --mpi
-  std::vector<std::string> more;  // further options of sbatch, one each
+  int64_t array = 1;                                  // shards, each a task
+  int64_t nodes = 0;                                  // tasks at a time; 0: as Slurm likes
+  int64_t gpus = 0;                                   // of each task
+  int64_t threads = 4;                                // of each task
+  std::vector<std::string> more;                      // further options of sbatch, one each
   std::filesystem::path program, directory, results;  // absolute; the directory: of other paths
   std::vector<std::string> arguments;                 // of the program: reproduce ...
   std::string command_line;                           // that wrote the script
@@ -35,7 +33,7 @@ constexpr int64_t seconds_to_save = 120;
 // else and for less than five minutes.
 int64_t slurm_seconds(std::string_view time);
 
-// Throws Error(usage) for what cannot be: no rank, a shard with two GPUs, ...
+// Throws Error(usage) for what cannot be: no shard, a shard with two GPUs, ...
 void validate(const SlurmJob& job);
 
 std::filesystem::path slurm_folder(const SlurmJob& job);  // RESULTS/slurm: the script, the log

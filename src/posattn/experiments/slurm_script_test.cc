@@ -9,7 +9,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 SlurmJob small_job() {
   SlurmJob job;
@@ -35,34 +34,28 @@ TEST(SlurmScript, Times) {
   }
 }
 
-TEST(SlurmScript, Ranks) {
+TEST(SlurmScript, AnArrayOfShards) {
   SlurmJob job = small_job();
   job.partition = "gpu";
-  job.nodes = 3;
-  job.ranks = job.gpus = 2;
-  job.more = {"--account=mine"};
-  EXPECT_THAT(slurm_script(job),
-              AllOf(HasSubstr("#SBATCH --partition=gpu\n#SBATCH --nodes=3\n"
-                              "#SBATCH --ntasks-per-node=2\n#SBATCH --cpus-per-task=4\n"
-                              "#SBATCH --gpus-per-node=2\n#SBATCH --time=4:00:00\n"
-                              "#SBATCH --signal=INT@120\n#SBATCH --requeue\n"),
-                    HasSubstr("#SBATCH --output=\"/home/me/all results/slurm/%x-%j.log\"\n"
-                              "#SBATCH --account=mine\n#\n"),
-                    HasSubstr("set -- reproduce 'my grid.toml' --results '/home/me/all results'\n"),
-                    HasSubstr("--mpi=pmix"), HasSubstr("scontrol requeue \"$SLURM_JOB_ID\""),
-                    Not(HasSubstr("--array")), Not(HasSubstr("merge"))));
-}
-
-TEST(SlurmScript, Array) {
-  SlurmJob job = small_job();
   job.array = 16;
   job.nodes = 5;
+  job.gpus = 1;
+  job.more = {"--account=mine"};
   EXPECT_THAT(slurm_script(job),
-              AllOf(HasSubstr("#SBATCH --array=0-15%5\n#SBATCH --ntasks=1\n"),
-                    HasSubstr(" --shard \"$SLURM_ARRAY_TASK_ID/16\"\n"),
+              AllOf(HasSubstr("#SBATCH --partition=gpu\n#SBATCH --array=0-15%5\n"
+                              "#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=4\n"
+                              "#SBATCH --gpus-per-node=1\n#SBATCH --time=4:00:00\n"
+                              "#SBATCH --signal=INT@120\n#SBATCH --requeue\n"),
+                    HasSubstr("#SBATCH --output=\"/home/me/all results/slurm/%x-%A_%a.log\"\n"
+                              "#SBATCH --account=mine\n#\n"),
+                    HasSubstr("set -- reproduce 'my grid.toml' --results '/home/me/all results' "
+                              "--shard \"$SLURM_ARRAY_TASK_ID/16\"\n"),
                     HasSubstr("scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\""),
-                    HasSubstr("merge '/home/me/all results'"), Not(HasSubstr("--mpi")),
-                    Not(HasSubstr("--nodes"))));
+                    HasSubstr("merge '/home/me/all results'")));
+}
+
+TEST(SlurmScript, WithoutAWishSlurmChoosesHowManyTasksRunAtATime) {
+  EXPECT_THAT(slurm_script(small_job()), HasSubstr("#SBATCH --array=0-0\n"));
 }
 
 TEST(SlurmScript, OddNamesAreQuotedForSbatch) {
@@ -71,11 +64,7 @@ TEST(SlurmScript, OddNamesAreQuotedForSbatch) {
   job.results = job.directory;
   EXPECT_THAT(slurm_script(job),
               AllOf(HasSubstr("#SBATCH --chdir=\"/a#b/it's/100%\"\n"),
-                    HasSubstr("#SBATCH --output=\"/a#b/it's/100%%/slurm/%x-%j.log\"\n")));
-}
-
-TEST(SlurmScript, OneRankNeedsNoMpi) {
-  EXPECT_THAT(slurm_script(small_job()), Not(HasSubstr("--mpi")));
+                    HasSubstr("#SBATCH --output=\"/a#b/it's/100%%/slurm/%x-%A_%a.log\"\n")));
 }
 
 TEST(SlurmScript, BadInput) {
@@ -84,17 +73,16 @@ TEST(SlurmScript, BadInput) {
     change(job);
     EXPECT_THROW(slurm_script(job), Error);
   };
-  refused([](SlurmJob& job) { job.nodes = 0; });
+  refused([](SlurmJob& job) { job.array = 0; });
+  refused([](SlurmJob& job) { job.nodes = -1; });
+  refused([](SlurmJob& job) { job.nodes = 2; });
   refused([](SlurmJob& job) { job.threads = 0; });
   refused([](SlurmJob& job) { job.gpus = -1; });
   refused([](SlurmJob& job) { job.partition = "a b"; });
   refused([](SlurmJob& job) { job.partition = "a\n#SBATCH --time=1"; });
   refused([](SlurmJob& job) { job.more = {"account=mine"}; });
   refused([](SlurmJob& job) { job.more = {"--array=0-3"}; });
-  refused([](SlurmJob& job) { job.mpi = ""; });
-  refused([](SlurmJob& job) { job.gpus = 4; });
-  refused([](SlurmJob& job) { job.array = 2, job.gpus = 2; });
-  refused([](SlurmJob& job) { job.array = 2, job.ranks = 2; });
+  refused([](SlurmJob& job) { job.array = 4, job.gpus = 4; });
   refused([](SlurmJob& job) { job.results = "/a\"b"; });
 }
 

@@ -35,9 +35,8 @@ struct EpochEnd {
 class DeviceFleet {
  public:
   // Makes the training data with `threads` threads. Throws Error(device) where the GPU or its
-  // memory do not allow it. With `ranks` there is one run, and each of them has such a fleet for
-  // its part of every batch; the first alone validates and has a network.
-  DeviceFleet(const std::vector<DeviceRun>& runs, int threads, DataParallelSteps* ranks = nullptr);
+  // memory do not allow it.
+  DeviceFleet(const std::vector<DeviceRun>& runs, int threads);
   ~DeviceFleet();
   DeviceFleet(DeviceFleet&&) noexcept;
 
@@ -52,8 +51,7 @@ class DeviceFleet {
   bool finished() const;  // every run rests
 
   // Waits for the next end of an epoch and returns the runs it is the end of; when it returns, the
-  // GPU is at work on what follows. Nothing once `stop` is set, by any of the ranks, or all runs
-  // rest.
+  // GPU is at work on what follows. Nothing once `stop` is set or all runs rest.
   std::vector<EpochEnd> advance(const std::atomic<bool>* stop = nullptr);
 
   // The run takes part no more.

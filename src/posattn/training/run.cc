@@ -6,7 +6,6 @@
 
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/batches.h"
-#include "posattn/training/data_parallel_steps.h"
 #include "posattn/training/run_evaluation.h"
 #include "posattn/training/run_parts.h"
 
@@ -23,7 +22,7 @@ bool all_finite(std::span<const float> values) {
 
 class Run::Implementation {
  public:
-  Implementation(const RunConfig& config, int threads, RunState state, DataParallelSteps* ranks)
+  Implementation(const RunConfig& config, int threads, RunState state)
       : config_(config),
         spec_(model_spec(config)),
         threads_(std::max(1, threads)),
@@ -35,8 +34,7 @@ class Run::Implementation {
         schedule_(schedule_options(config, steps_per_epoch_)),
         state_(std::move(state)),
         gradient_(state_.parameters.shared_layout()),
-        ranks_(ranks) {
-    if (ranks == nullptr || ranks->is_first()) evaluation_.emplace(config, threads_);
+        evaluation_(config, threads_) {
     const Task& task = find_task(config.task);
     for (const Dataset& set : train_) masks_.push_back(loss_mask(task, set.length));
   }
@@ -69,8 +67,7 @@ class Run::Implementation {
     ++state_.epoch;
     record.epoch = state_.epoch;
     record.step = state_.optimiser.step;
-    if (ranks_ != nullptr) ranks_->check_equal(state_.parameters);
-    if (evaluation_) evaluation_->evaluate_when_due(network_, threads_, state_, record);
+    evaluation_.evaluate_when_due(network_, threads_, state_, record);
     state_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
     record.seconds = state_.seconds;
     return record;
@@ -95,17 +92,14 @@ class Run::Implementation {
     EpochBatches batches(train_, config_.batch, config_.data_seed_used(), state_.epoch + 1);
     double summed_loss = 0;
     for (int64_t b = 0; b < batches.count(); ++b) {
-      const bool stopped = stop != nullptr && stop->load(std::memory_order_relaxed);
-      const std::optional<double> loss =
-          find_gradient(batches.gather(b), masks_[batches.set_of(b)], stopped);
-      if (!loss) return false;
-      if (!std::isfinite(*loss)) {
-        return diverge(NotFinite::loss, *loss);
-      }
+      if (stop != nullptr && stop->load(std::memory_order_relaxed)) return false;
+      const double loss = network_.gradient(state_.parameters, batches.gather(b),
+                                            masks_[batches.set_of(b)], gradient_);
+      if (!std::isfinite(loss)) return diverge(NotFinite::loss, loss);
       if (config_.clip > 0) clip_gradient(config_.clip, gradient_);
       record.lr = learning_rate(schedule_, state_.schedule, state_.optimiser.step);
       optimiser_step(optimiser_, record.lr, gradient_, state_.optimiser, state_.parameters);
-      summed_loss += *loss;
+      summed_loss += loss;
     }
     if (!all_finite(state_.parameters.values())) return diverge(NotFinite::weight);
     // The square of a huge gradient overflows first.
@@ -115,16 +109,6 @@ class Run::Implementation {
     record.train_loss = summed_loss / static_cast<double>(batches.count());
     after_epoch(schedule_, summed_loss, state_.schedule);
     return true;
-  }
-
-  // The loss of the batch, with its gradient in gradient_; nothing when stopped.
-  std::optional<double> find_gradient(const Batch& batch, std::span<const uint8_t> mask,
-                                      bool stopped) {
-    if (ranks_ != nullptr) {
-      return ranks_->gradient(network_, state_.parameters, batch, mask, stopped, gradient_);
-    }
-    if (stopped) return std::nullopt;
-    return network_.gradient(state_.parameters, batch, mask, gradient_);
   }
 
   bool diverge(NotFinite what, double loss = 0) {
@@ -139,19 +123,18 @@ class Run::Implementation {
   std::vector<Dataset> train_;               // one set per length
   int64_t train_epoch_;                      // the epoch it was made for
   std::vector<std::vector<uint8_t>> masks_;  // of each set
-  std::optional<RunEvaluation> evaluation_;  // where it is this process that measures
   int64_t steps_per_epoch_;
   OptimiserOptions optimiser_;
   ScheduleOptions schedule_;
   RunState state_;
   Parameters<float> gradient_;
-  DataParallelSteps* ranks_;
+  RunEvaluation evaluation_;
   std::string divergence_;
 };
 
 Run::Run(const RunConfig& config, int threads) : Run(config, threads, initial_state(config)) {}
-Run::Run(const RunConfig& config, int threads, RunState state, DataParallelSteps* ranks)
-    : implementation_(std::make_unique<Implementation>(config, threads, std::move(state), ranks)) {}
+Run::Run(const RunConfig& config, int threads, RunState state)
+    : implementation_(std::make_unique<Implementation>(config, threads, std::move(state))) {}
 Run::~Run() = default;
 Run::Run(Run&&) noexcept = default;
 

@@ -22,8 +22,6 @@
 
 namespace posattn {
 
-class DataParallelSteps;
-
 // What one epoch gave; one line of metrics.jsonl.
 struct EpochRecord {
   int64_t epoch = 0;      // completed epochs, from 1
@@ -56,9 +54,8 @@ class Run {
  public:
   // Makes the data and the initial values. `config` must be valid.
   Run(const RunConfig& config, int threads);
-  // Goes on from `state`, which was made with these settings. With `ranks` every one of them has
-  // such a run and takes its part in each step; the first alone validates and tests.
-  Run(const RunConfig& config, int threads, RunState state, DataParallelSteps* ranks = nullptr);
+  // Goes on from `state`, which was made with these settings.
+  Run(const RunConfig& config, int threads, RunState state);
   ~Run();
   Run(Run&&) noexcept;
 

@@ -42,7 +42,9 @@ bool path_exists(const std::filesystem::path&) { return false; }
 bool is_folder(const std::filesystem::path&) { return false; }
 std::filesystem::path absolute_path(const std::filesystem::path& path) { return path; }
 
-FolderLock::FolderLock(const std::filesystem::path& folder) { throw no_files("lock", folder); }
+FolderLock::FolderLock(const std::filesystem::path& folder, const std::string& /*hint*/) {
+  throw no_files("lock", folder);
+}
 FolderLock::~FolderLock() = default;
 FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(other.descriptor_) {}
 FolderLock& FolderLock::operator=(FolderLock&&) noexcept = default;

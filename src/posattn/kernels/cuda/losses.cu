@@ -137,16 +137,11 @@ void enqueue_squared_error(const ErrorShape& shape, const float* targets, const 
   enqueue_loss(shape, nullptr, steps, partial, losses, stream);
 }
 
-void enqueue_label_counts(const ErrorShape& shape, const Labels& labels, const SlotStep* steps,
-                          int32_t* counts, cudaStream_t stream) {
-  launch(label_count_kernel, blocks(shape.nodes, block_threads / 32, shape.slots),
-         dim3(block_threads), 0, stream, shape, labels, steps, counts);
-}
-
 void enqueue_cross_entropy(const ErrorShape& shape, const Labels& labels, const SlotStep* steps,
                            float* outputs, int64_t output_slot_stride, int32_t* counts,
                            double* partial, double* losses, cudaStream_t stream) {
-  enqueue_label_counts(shape, labels, steps, counts, stream);
+  launch(label_count_kernel, blocks(shape.nodes, block_threads / 32, shape.slots),
+         dim3(block_threads), 0, stream, shape, labels, steps, counts);
   with_lanes(shape.columns, [&](auto lanes, int) {
     launch(cross_entropy_kernel<decltype(lanes)::value>, dim3(shape.nodes, shape.slots),
            dim3(block_threads), 0, stream, shape, labels, counts, steps, outputs,

@@ -31,10 +31,6 @@ struct Labels {
   const uint8_t* counted = nullptr;  // [slots, nodes, columns], the same for all columns of a node
 };
 
-// counts [slots, nodes] = how many labels of a node count.
-void enqueue_label_counts(const ErrorShape& shape, const Labels& labels, const SlotStep* steps,
-                          int32_t* counts, cudaStream_t stream);
-
 // outputs [slots (output_slot_stride apart)][nodes, sample_stride, columns] become d loss / d
 // output = scale (softmax(y) - [label]) where the label counts, else 0; losses[slot] = scale x sum
 // of -log softmax(y)[label]; scale is 1 / the number of labels that count. Workspace: counts,

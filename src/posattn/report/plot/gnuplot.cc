@@ -1,19 +1,15 @@
 #include "posattn/report/plot/gnuplot.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
 #include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
@@ -21,8 +17,7 @@
 namespace posattn {
 namespace {
 
-// Script, drawing and messages live in a folder of their own that goes when the work is done. Files
-// instead of pipes: a script and a drawing larger than a pipe's buffer cannot block each other.
+// The script lives in a folder of its own that goes when the work is done.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -48,39 +43,14 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-std::string read_all(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-// The exit status as waitpid gives it; throws when the program cannot be started.
-int run_and_wait(const ScratchFolder& folder) {
-  const std::string script = folder.file("script"), drawing = folder.file("drawing"),
-                    messages = folder.file("messages");
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, drawing.c_str(), O_WRONLY | O_CREAT, 0600);
-  posix_spawn_file_actions_addopen(&files, 2, messages.c_str(), O_WRONLY | O_CREAT, 0600);
-
-  std::string program = "gnuplot", defaults = "-d", argument = script;  // -d: no ~/.gnuplot
-  char* arguments[] = {program.data(), defaults.data(), argument.data(), nullptr};
-  pid_t child = 0;
-  const int problem = posix_spawnp(&child, "gnuplot", &files, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (problem != 0) {
-    const std::string why = problem == ENOENT ? "it is not installed" : std::strerror(problem);
-    throw Error(ExitCode::failed, "cannot run gnuplot, which draws the figures: " + why,
+CommandEnd gnuplot(const std::string& script) {
+  try {
+    return run_to_end({"gnuplot", "-d", script});  // -d: no ~/.gnuplot
+  } catch (const Error& error) {
+    throw Error(ExitCode::failed, "cannot draw the figures: " + error.problem(),
                 "gnuplot on the PATH",
                 "install Debian's package gnuplot-nox: sudo apt-get install gnuplot-nox");
   }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) {
-      throw Error(ExitCode::failed, fmt::format("lost track of gnuplot: {}", std::strerror(errno)));
-    }
-  }
-  return status;
 }
 
 // What stands between tags came from outside and stays as it is.
@@ -129,12 +99,11 @@ std::string run_gnuplot(std::string_view script) {
     throw Error(ExitCode::failed, "cannot write gnuplot's script to " + folder.file("script"), "",
                 "is the disk full? TMPDIR chooses another place");
   }
-  const int status = run_and_wait(folder);
-  std::string drawing = read_all(folder.file("drawing"));
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || drawing.empty()) {
-    throw Error(ExitCode::failed, "gnuplot failed: " + read_all(folder.file("messages")));
+  CommandEnd end = gnuplot(folder.file("script"));
+  if (!end.problem.empty() || end.output.empty()) {
+    throw Error(ExitCode::failed, "gnuplot failed: " + end.messages);
   }
-  return drawing;
+  return std::move(end.output);
 }
 
 std::string svg_element(std::string drawing, const DrawingText& text) {

@@ -13,7 +13,6 @@
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/cuda/fleet_validation.h"
 #include "posattn/training/cuda/fresh_samples.h"
-#include "posattn/training/cuda/gradient_exchange.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/run_parts.h"
 
@@ -51,8 +50,8 @@ std::vector<cuda::RunData> make_run_data(const std::vector<DeviceRun>& runs, int
 
 class DeviceFleet::Implementation {
  public:
-  Implementation(const std::vector<DeviceRun>& runs, int threads, DataParallelSteps* ranks)
-      : shape_(cuda::fleet_shape(runs.front().config, runs.size(), ranks ? ranks->size() : 1)),
+  Implementation(const std::vector<DeviceRun>& runs, int threads)
+      : shape_(cuda::fleet_shape(runs.front().config, runs.size())),
         layout_(std::make_shared<const ParameterLayout>(shape_.spec)),
         size_(layout_->buffer_size()),
         engine_(cuda::make_step_engine(shape_, network_path(runs.front().config))),
@@ -72,7 +71,8 @@ class DeviceFleet::Implementation {
         ended_(shape_.slots),
         device_ended_(shape_.slots),
         beginning_(shape_.slots),
-        device_beginning_(shape_.slots) {
+        device_beginning_(shape_.slots),
+        network_(shape_.spec, cuda::tested_at_once(runs.front().config)) {
     int64_t plans = 0;
     for (int slot = 0; slot < shape_.slots; ++slot) {
       const DeviceRun& run = runs[slot];
@@ -89,21 +89,12 @@ class DeviceFleet::Implementation {
     plans_ = DeviceBuffer<StepPlan>(plans);
     plans_host_.emplace(plans);
     cursors_host_.send(cursors_.data(), 0, shape_.slots, stream_.get());
-    if (ranks != nullptr) exchange_.emplace(shape_, size_, *ranks);
-    const bool measures = ranks == nullptr || ranks->is_first();
-    if (measures) network_.emplace(shape_.spec, cuda::tested_at_once(runs.front().config));
     set_arrays();
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // memory is filled by another stream
     enqueue_step(stream_.get());  // all slots rest: this only loads the kernels
-    enqueue_update(stream_.get());
     stream_.wait();
-    graph_.emplace(
-        [this](cudaStream_t stream) {
-          enqueue_step(stream);
-          if (!exchange_) enqueue_update(stream);
-        },
-        stream_.get());
-    if (cuda::FleetValidation::supports(shape_.spec) && measures) {
+    graph_.emplace([this](cudaStream_t stream) { enqueue_step(stream); }, stream_.get());
+    if (cuda::FleetValidation::supports(shape_.spec)) {
       validation_.emplace(shape_, runs, *engine_, state_.data(), gradients_.data(), threads,
                           stream_.get());
     }
@@ -116,22 +107,14 @@ class DeviceFleet::Implementation {
   int64_t steps_per_epoch(int slot) const { return slots_[slot].steps_per_epoch(); }
   bool finished() const { return std::ranges::none_of(slots_, &cuda::FleetSlot::active); }
   void rest(int slot) { slots_[slot].rest(); }
-  ForwardPass& network() { return *network_; }
+  ForwardPass& network() { return network_; }
 
   std::vector<EpochEnd> advance(const std::atomic<bool>* stop) {
     const auto stopped = [stop] {
       return stop != nullptr && stop->load(std::memory_order_relaxed);
     };
-    bool goes_on = true;
-    while (goes_on && launched_ < segment_) {
-      if (exchange_) {
-        goes_on = step_with_ranks(stopped());
-      } else if ((goes_on = !stopped())) {
-        launch_some();
-      }
-    }
-    // Ranks that have not stopped together must not stop at all.
-    if (segment_ == 0 || !goes_on || (!exchange_ && stopped())) {
+    while (launched_ < segment_ && !stopped()) launch_some();
+    if (segment_ == 0 || stopped()) {
       stream_.wait();
       return {};
     }
@@ -224,10 +207,6 @@ class DeviceFleet::Implementation {
     data.tokens = data_.tokens();
     data.labels = data_.labels();
     engine_->enqueue(data, state_.data(), gradients_.data(), losses_.data(), stream);
-    if (exchange_) exchange_->enqueue_terms(arrays_, data, stream);
-  }
-
-  void enqueue_update(cudaStream_t stream) {
     if (clips_) cuda::sum_gradient_squares(arrays_, stream);
     cuda::update_weights(arrays_, clips_, stream);
   }
@@ -260,9 +239,7 @@ class DeviceFleet::Implementation {
       if (active) {
         if (fresh_.has(slot)) data_.replace(slot, fresh_.take(slot));
         fresh_.prepare(slot, slots_[slot].completed_epochs() + 2);
-        slots_[slot].plan_epoch(shape_.spec, plans_host_->data() + plan_begin_[slot],
-                                exchange_ ? exchange_->rank() : 0,
-                                exchange_ ? exchange_->size() : 1);
+        slots_[slot].plan_epoch(shape_.spec, plans_host_->data() + plan_begin_[slot]);
       }
     }
     send_plans(slots);
@@ -296,7 +273,6 @@ class DeviceFleet::Implementation {
       segment_ = segment_ == 0 ? left : std::min(segment_, left);
     }
     for (int64_t& position : positions_) position += segment_;
-    if (exchange_) return;  // each step needs the host
     for (int i = 0; i < most_ahead && launched_ < segment_; ++i) launch_some();
   }
 
@@ -308,15 +284,6 @@ class DeviceFleet::Implementation {
       graph_->launch(stream_.get());
     }
     event.record(stream_.get());
-  }
-
-  // A step of the only slot, whose gradient is that of all ranks; false where one of them stops.
-  bool step_with_ranks(bool stop) {
-    graph_->launch(stream_.get());
-    const StepPlan& plan = (*plans_host_)[launched_++];
-    if (!exchange_->exchange(arrays_, plan, stop, stream_.get())) return false;
-    enqueue_update(stream_.get());
-    return true;
   }
 
   // Waits for the segment. The slots whose epoch it ended; their results are in cursors_host_, and
@@ -377,17 +344,16 @@ class DeviceFleet::Implementation {
   cuda::Stream stream_{cuda::Stream::with_default}, copies_{cuda::Stream::independent};
   cuda::Event results_, backed_up_;
   cuda::Event chunk_done_[most_ahead];
-  int64_t chunk_ = 0;                               // counts them
-  std::optional<cuda::GradientExchange> exchange_;  // where other ranks take part
+  int64_t chunk_ = 0;  // counts them
   std::optional<cuda::StepGraph> graph_;
   std::optional<cuda::FleetValidation> validation_;
-  std::optional<DeviceNetwork> network_;  // where tests are computed
-  int64_t segment_ = 0, launched_ = 0;    // steps up to the next end of an epoch
+  DeviceNetwork network_;               // where tests are computed
+  int64_t segment_ = 0, launched_ = 0;  // steps up to the next end of an epoch
   Clock::time_point started_ = Clock::now();
 };
 
-DeviceFleet::DeviceFleet(const std::vector<DeviceRun>& runs, int threads, DataParallelSteps* ranks)
-    : implementation_(std::make_unique<Implementation>(runs, threads, ranks)) {}
+DeviceFleet::DeviceFleet(const std::vector<DeviceRun>& runs, int threads)
+    : implementation_(std::make_unique<Implementation>(runs, threads)) {}
 DeviceFleet::~DeviceFleet() = default;
 DeviceFleet::DeviceFleet(DeviceFleet&&) noexcept = default;
 

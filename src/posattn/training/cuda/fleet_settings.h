@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/training/run_config.h"
 
@@ -18,12 +17,11 @@ inline int64_t tested_at_once(const RunConfig& config) {
   return std::min<int64_t>(1024, std::max(config.test_samples, config.validation_samples));
 }
 
-// Of a fleet each of whose batches `ranks` ranks share.
-inline FleetShape fleet_shape(const RunConfig& config, std::size_t slots, int ranks = 1) {
+inline FleetShape fleet_shape(const RunConfig& config, std::size_t slots) {
   FleetShape shape;
   shape.spec = model_spec(config);
   shape.slots = static_cast<int>(slots);
-  shape.batch = ceil_div(config.batch, ranks);
+  shape.batch = config.batch;
   shape.precision = config.precision == "tf32" ? Precision::tf32 : Precision::fp32;
   return shape;
 }

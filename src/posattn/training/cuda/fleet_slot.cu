@@ -1,8 +1,5 @@
-#include <algorithm>
-
 #include "posattn/training/batches.h"
 #include "posattn/training/cuda/fleet_slot.h"
-#include "posattn/training/data_parallel_steps.h"
 #include "posattn/training/run_evaluation.h"
 #include "posattn/training/run_parts.h"
 
@@ -28,26 +25,24 @@ bool FleetSlot::validates_next() const {
   return RunEvaluation::validation_due(config_, epoch_ + 1);
 }
 
-void FleetSlot::plan_epoch(const ModelSpec& spec, StepPlan* plans, int rank, int ranks) const {
+void FleetSlot::plan_epoch(const ModelSpec& spec, StepPlan* plans) const {
   std::vector<int64_t> set_samples;
   for (const SetPlace& set : sets_) set_samples.push_back(set.samples);
   int64_t step = step_;
   for (const BatchSlice& batch :
        epoch_slices(set_samples, config_.batch, config_.data_seed_used(), epoch_ + 1)) {
     const SetPlace& set = sets_[batch.set];
-    const auto [first, last] = part_of(batch.end - batch.begin, rank, ranks);
-    const auto samples = static_cast<int32_t>(last - first);
+    const auto samples = static_cast<int32_t>(batch.end - batch.begin);
     StepPlan& plan = *plans++;
     plan.step.samples = samples;
     plan.step.real_nodes = set.real_nodes;
-    plan.step.loss_scale =
-        static_cast<float>(1 / (std::max(1.0, static_cast<double>(samples)) *
-                                spec.nodes_read(set.real_nodes) * spec.output_columns));
+    plan.step.loss_scale = static_cast<float>(
+        1 / (static_cast<double>(samples) * spec.nodes_read(set.real_nodes) * spec.output_columns));
     plan.clip = static_cast<float>(config_.clip);
     const double lr = learning_rate(schedule_, schedule_state_, step);
     plan.adam = adam_numbers<float>(optimiser_, lr, ++step);
     plan.decays_maps_only = optimiser_.decay == Decay::maps ? 1 : 0;
-    plan.order = set.order + batch.begin + first;
+    plan.order = set.order + batch.begin;
     plan.rows = set.rows;
   }
 }

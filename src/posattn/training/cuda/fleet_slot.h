@@ -27,9 +27,8 @@ class FleetSlot {
   // Whether the epoch after the last completed one ends with a validation.
   bool validates_next() const;
 
-  // The steps of the next epoch, to plans[0 .. steps_per_epoch() - 1]; of each batch the samples
-  // that rank `rank` of `ranks` takes (part_of, data_parallel_steps.h), which may be none.
-  void plan_epoch(const ModelSpec& spec, StepPlan* plans, int rank = 0, int ranks = 1) const;
+  // The steps of the next epoch, to plans[0 .. steps_per_epoch() - 1].
+  void plan_epoch(const ModelSpec& spec, StepPlan* plans) const;
 
   // Takes over what the epoch gave; `seconds` since the fleet began.
   EpochEnd close_epoch(const SlotCursor& cursor, double seconds);

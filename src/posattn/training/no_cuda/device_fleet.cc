@@ -15,7 +15,7 @@ namespace {
 
 class DeviceFleet::Implementation {};
 
-DeviceFleet::DeviceFleet(const std::vector<DeviceRun>&, int, DataParallelSteps*) { refuse(); }
+DeviceFleet::DeviceFleet(const std::vector<DeviceRun>&, int) { refuse(); }
 DeviceFleet::~DeviceFleet() = default;
 DeviceFleet::DeviceFleet(DeviceFleet&&) noexcept = default;
 bool DeviceFleet::compatible(const RunConfig&, const RunConfig&) { return false; }
