@@ -12,6 +12,7 @@
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/experiment_baselines.h"
 #include "posattn/experiments/experiment_reader.h"
+#include "posattn/experiments/experiment_views.h"
 #include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
@@ -354,15 +355,11 @@ void check(const Experiment& experiment, const std::string& where) {
   }
 }
 
-}  // namespace
-
-Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
-                           const ExperimentChanges& changes) {
-  const toml::table file =
-      parse_toml(toml, where, "an experiment; `posattn experiments --show value-range` prints one");
-  const ExperimentReader reader(where);
+Experiment from_table(const toml::table& file, const ExperimentReader& reader,
+                      const std::string& name, const std::string& where,
+                      const ExperimentChanges& changes) {
   reader.only(file, {"title", "paper", "description", "tasks", "seeds", "metric", "baselines",
-                     "axis", "settings", "lines", "quick"});
+                     "axis", "settings", "lines", "quick", "views"});
   Experiment experiment;
   experiment.name = experiment.output_name = name;
   experiment.title = reader.text(file, "title", name);
@@ -409,6 +406,47 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
   apply_changes(changes, experiment);
   check(experiment, where);
   return experiment;
+}
+
+// A view shows what the experiment trains.
+void check_runs(const Experiment& view, const Experiment& experiment, const std::string& where) {
+  std::set<std::string> keys;
+  for (const ExperimentRun& run : runs_of(experiment)) keys.insert(run.key);
+  for (const ExperimentRun& run : runs_of(view)) {
+    if (keys.contains(run.key)) continue;
+    throw Error(ExitCode::configuration,
+                fmt::format("line '{}' of view '{}' is not among the experiment's runs (in {})",
+                            run.line, view.name, where),
+                "lines and an axis of runs that the experiment trains",
+                "a line states the setting that is the experiment's axis");
+  }
+}
+
+}  // namespace
+
+Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
+                           const ExperimentChanges& changes, const std::string& view) {
+  const auto parse = [&] {
+    return parse_toml(toml, where,
+                      "an experiment; `posattn experiments --show value-range` prints one");
+  };
+  const ExperimentReader reader(where);
+  const auto read_view = [&](const std::string& of, const ExperimentChanges& with) {
+    Experiment experiment = from_table(view_table(reader, parse(), of), reader, of, where, with);
+    experiment.view_of = name;
+    return experiment;
+  };
+  const toml::table file = parse();
+  const std::vector<std::string> views = view_names(reader, file);
+  if (!views.empty()) {  // a mistake in any of them shows at once
+    const Experiment whole = from_table(file, reader, name, where, {});
+    for (const std::string& of : views) check_runs(read_view(of, {}), whole, where);
+  }
+  if (view.empty()) return from_table(file, reader, name, where, changes);
+  if (!contains(views, view)) {
+    throw unknown_name(ExitCode::usage, "view", view, views, "in " + where);
+  }
+  return read_view(view, changes);
 }
 
 }  // namespace posattn
