@@ -197,6 +197,7 @@ Experiment load_experiment(const std::string& name_or_file, const ExperimentChan
   const std::string file = path.stem().string();
   check_folder_name(file, path);
   const std::string text = read_toml_file(path);
+  check_views(text, file, path.string());  // a mistake in one shows at once
   Experiment experiment = read_experiment(text, file, path.string(), changes, view);
   check_folder_name(experiment.name, path);
   const auto embedded = embedded_experiment(file);

@@ -35,10 +35,10 @@
 //   settings = { epochs = 100 }
 //
 //   [[views]]                                 # other ways to show the same runs, each optional
-//   name = "accuracy"                         # an experiment to the rest of the program
+//   name = "accuracy"                         # like an experiment's; of a file: mine.toml:accuracy
 //   title = "The share of right answers"      # and paper, description: a view's own
 //   metric = "accuracy"                       # and baselines, lines: in the place of the file's
-//   axis = { test-scale = 1 }                 # changes keys of [axis]; with a key it replaces it,
+//   axis = { values = [1, 10] }               # changes keys of [axis]; with a key it replaces it,
 //                                             # and values of [quick] do not hold
 //
 // A view trains nothing of its own: each of its runs is one of the experiment's.
@@ -148,6 +148,8 @@ std::optional<ExperimentFile> embedded_experiment(const std::string& name);
 Experiment load_experiment(const std::string& name_or_file, const ExperimentChanges& changes = {});
 Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
                            const ExperimentChanges& changes = {}, const std::string& view = "");
+// Throws for a view that cannot be read or shows what the experiment does not train.
+void check_views(std::string_view toml, const std::string& name, const std::string& where);
 
 // Which changes make the output name "NAME-quick-epochs100-tf32"; nothing when it is not one of
 // NAME's.

@@ -383,6 +383,8 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
     EXPECT_EQ(experiment.name, name);
     EXPECT_FALSE(experiment.title.empty());
     EXPECT_FALSE(runs_of(load_experiment(name, {.quick = true})).empty());
+    const ExperimentFile file = embedded_experiment(name).value();
+    EXPECT_NO_THROW(check_views(file.text, file.name, file.name + ".toml"));
   }
   EXPECT_THAT(runs_of(load_experiment("value-range")), SizeIs(100));  // the paper's
   EXPECT_THAT(runs_of(load_experiment("value-range", {.quick = true})), SizeIs(8));
@@ -464,17 +466,27 @@ TEST(ExperimentView, ShowsRunsOfItsExperiment) {
 }
 
 TEST(ExperimentView, MistakesShowWithTheExperiment) {
-  const ExitCode code = ExitCode::configuration;
-  expect_refused(replaced(viewed, "samples = 200", "samples = 300"), code,
-                 "line 'positional' of view 'by-scale' is not among", "lines and an axis");
-  expect_refused(replaced(viewed, "test-scale = 1 ", "test-scale = 11 "), code, "no test at c = 11",
-                 "among test-scales");
-  expect_refused(replaced(viewed, "\"accuracy\"", "\"wrong\""), code,
-                 "bad 'metric' in small.toml:29", "one of");
-  expect_refused(replaced(viewed, "metric", "tasks"), code, "'tasks' in small.toml:29", "");
-  expect_refused(replaced(viewed, "\"by-scale\"", "\"inside\""), code, "bad 'name'", "of its own");
-  expect_refused(replaced(viewed, "\"inside\"", "\"../x\""), code, "bad 'name'", "a folder");
-  expect_refused(small + "[views]\nname = \"x\"\n", code, "bad 'views'", "[[views]]");
+  const auto refused = [](const std::string& toml, const std::string& problem,
+                          const std::string& expected) {
+    try {
+      check_views(toml, "small", "small.toml");
+      ADD_FAILURE() << "accepted: " << problem;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::configuration);
+      EXPECT_THAT(error.problem(), HasSubstr(problem));
+      EXPECT_THAT(error.expected(), HasSubstr(expected));
+    }
+  };
+  EXPECT_NO_THROW(check_views(viewed, "small", "small.toml"));
+  refused(replaced(viewed, "samples = 200", "samples = 300"),
+          "line 'positional' of view 'by-scale' is not among", "lines and an axis");
+  refused(replaced(viewed, "test-scale = 1 ", "test-scale = 11 "), "no test at c = 11",
+          "among test-scales");
+  refused(replaced(viewed, "\"accuracy\"", "\"wrong\""), "bad 'metric' in small.toml:29", "one of");
+  refused(replaced(viewed, "metric", "tasks"), "'tasks' in small.toml:29", "");
+  refused(replaced(viewed, "\"by-scale\"", "\"inside\""), "bad 'name'", "of its own");
+  refused(replaced(viewed, "\"inside\"", "\"../x\""), "bad 'name'", "a folder");
+  refused(small + "[views]\nname = \"x\"\n", "bad 'views'", "[[views]]");
   EXPECT_THROW(read_view(viewed, "outside"), Error);
 }
 

@@ -426,27 +426,28 @@ void check_runs(const Experiment& view, const Experiment& experiment, const std:
 
 Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
                            const ExperimentChanges& changes, const std::string& view) {
-  const auto parse = [&] {
-    return parse_toml(toml, where,
-                      "an experiment; `posattn experiments --show value-range` prints one");
-  };
   const ExperimentReader reader(where);
-  const auto read_view = [&](const std::string& of, const ExperimentChanges& with) {
-    Experiment experiment = from_table(view_table(reader, parse(), of), reader, of, where, with);
-    experiment.view_of = name;
-    return experiment;
-  };
-  const toml::table file = parse();
+  toml::table file =
+      parse_toml(toml, where, "an experiment; `posattn experiments --show value-range` prints one");
   const std::vector<std::string> views = view_names(reader, file);
-  if (!views.empty()) {  // a mistake in any of them shows at once
-    const Experiment whole = from_table(file, reader, name, where, {});
-    for (const std::string& of : views) check_runs(read_view(of, {}), whole, where);
-  }
   if (view.empty()) return from_table(file, reader, name, where, changes);
   if (!contains(views, view)) {
     throw unknown_name(ExitCode::usage, "view", view, views, "in " + where);
   }
-  return read_view(view, changes);
+  file = view_table(reader, std::move(file), view);
+  Experiment experiment = from_table(file, reader, view, where, changes);
+  experiment.view_of = name;
+  return experiment;
+}
+
+void check_views(std::string_view toml, const std::string& name, const std::string& where) {
+  const std::vector<std::string> views =
+      view_names(ExperimentReader(where), parse_toml(toml, where, "an experiment"));
+  if (views.empty()) return;
+  const Experiment experiment = read_experiment(toml, name, where);
+  for (const std::string& view : views) {
+    check_runs(read_experiment(toml, name, where, {}, view), experiment, where);
+  }
 }
 
 }  // namespace posattn
