@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/reproduction.md from results/*/*.csv, so that no number is typed by hand.
+"""Writes the tables of docs/reproduction.md and of README.md from results/, so that no number is typed by hand.
 
     scripts/reproduction_tables.py            # after new results
-    scripts/reproduction_tables.py --check    # exit 1 if the page differs (part of ./check)
+    scripts/reproduction_tables.py --check    # exit 1 if a page differs (part of ./check)
 
 A table stands between the lines <!-- NAME --> and <!-- /NAME -->.
 """
@@ -14,9 +14,11 @@ import pathlib
 import re
 import statistics
 import sys
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reproduction.md"
+README = ROOT / "README.md"
 SHORT = {"cumulative-sum": "sum", "cumulative-min": "min", "cumulative-median": "median", "sort": "sort",
          "cumulative-max-subarray": "max-subarray"}
 TASKS = ["cumulative-sum", "cumulative-min", "cumulative-median", "sort", "cumulative-max-subarray"]
@@ -197,7 +199,76 @@ def k_hop_length():
     return table(["wrong letters at k = 1, median of 3 runs, tokens n", *map(str, lengths)], rows)
 
 
+# Figure of the paper, experiment, its view that shows the figure, what is recorded, in words.
+FIGURES = [
+    ("2", "sample-count", "", "-tf32", "tf32"),
+    ("2", "sample-count", "", "", "fp32"),
+    ("3", "k-hop", "", "-epochs32", "fp32"),
+    ("4", "value-range", "", "", "fp32"),
+    ("4", "value-range", "", "-tf32", "tf32"),
+    ("5", "k-hop", "k-hop-unseen", "-epochs32", "fp32"),
+    ("6", "mixed-type", "", "-epochs500", "fp32"),
+    ("6", "mixed-type-samples", "", "", ""),
+    ("6, GPT-2 large", "mixed-type-gpt2", "", "-gpt2-large", ""),
+]
+
+
+def steps_of(settings):
+    """The defaults are those of posattn train."""
+    samples, batch = settings.get("samples", 30000), settings.get("batch", 1000)
+    return -(-samples // batch) * settings.get("epochs", 2001)
+
+
+def planned(experiment):
+    """Runs of an experiment's file and the steps of all of them."""
+    file = tomllib.loads((ROOT / "experiments" / f"{experiment}.toml").read_text())
+    first, last = map(int, file["seeds"].split(".."))
+    axis, seeds = file["axis"], last - first + 1
+    values = [{}] if axis["key"].startswith("test-") else [{axis["key"]: x} for x in axis["values"]]
+    points = [file["settings"] | line | value for line in file["lines"] for value in values]
+    each = len(file["tasks"]) * seeds
+    return each * len(points), each * sum(map(steps_of, points))
+
+
+def recorded(folder):
+    """Finished runs of a results folder and the steps of all of them."""
+    file = ROOT / "results" / folder / "runs.jsonl"
+    runs = map(json.loads, file.read_text().splitlines()) if file.exists() else []
+    steps = [run["steps"] for run in runs if run["status"] != "failed"]
+    return len(steps), sum(steps)
+
+
+def agreement(experiment, folder):
+    """By the rule of posattn compare, in the words of a cell."""
+    rows = [row for row in csv.DictReader(line for line in
+                (ROOT / "experiments" / "published.csv").read_text().splitlines() if line[0] != "#")
+            if row["experiment"] == experiment and row["split"] == "test" and row["architecture"] != "gpt2"]
+    file = ROOT / "results" / folder / f"{folder}.csv"
+    own = Results(file).points if file.exists() else {}
+    there = [(own[place][0], row) for row in rows
+             if (place := (row["task"], row["architecture"], float(row["x"]))) in own]
+    agreeing = sum(float(row["min"]) / 2 <= median <= 2 * float(row["max"]) or
+                   1 / 3 <= median / float(row["median"]) <= 3 for median, row in there)
+    if not rows:
+        return "none published as numbers"
+    return f"{agreeing} of {len(there)}" + (f"; {len(rows)} published" if len(there) < len(rows) else "")
+
+
+def status():
+    rows = []
+    for figure, experiment, view, suffix, words in FIGURES:
+        shown = view or experiment
+        runs, steps = planned(experiment)
+        done, trained = recorded(shown + suffix)
+        share = 100 * trained / steps
+        percent = f"{share:.0f} %" if share == 0 or share >= 10 else f"{share:.1f} %"
+        points = agreement(shown, shown + suffix) if done else "not run"
+        rows.append([figure, f"`{shown}`" + (f", {words}" if words else ""), f"{done} of {runs}", percent, points])
+    return table(["figure", "experiment", "runs done", "of all steps", "points that agree with the published"], rows)
+
+
 TABLES = {
+    "status": status,
     "value-range": value_range,
     "value-range-tf32": tf32_beside_fp32,
     "value-range-homogeneous": value_range_homogeneous,
@@ -230,16 +301,18 @@ TABLES = {
         "positional-binary": "positional, binary",
         "positional-sinusoidal": "positional, sinusoidal",
     }, TASKS, (1, 10)),
-    "sample-count-tf32": lambda: by_axis("sample-count", "test MSE at c = 3, tf32, training samples",
-                                         TASKS, SIZES, ["positional"], "-tf32"),
-    "sample-count-standard-tf32": lambda: by_axis(
-        "sample-count", "test MSE at c = 3, tf32, training samples",
+    "sample-count-tf32": lambda: by_axis("sample-count", "test MSE at c = 1, tf32, training samples",
+                                         TASKS, SIZES, suffix="-tf32"),
+    "sample-count-outside-tf32": lambda: by_axis(
+        "sample-count-outside", "test MSE at c = 3, tf32, training samples", TASKS, SIZES, ["positional"], "-tf32"),
+    "sample-count-outside-standard-tf32": lambda: by_axis(
+        "sample-count-outside", "test MSE at c = 3, tf32, training samples",
         ["cumulative-sum", "cumulative-min"], [5000, 10000, 20000, 30000, 40000], ["standard"],
         "-tf32"),
     "input-length-tf32": lambda: by_axis("input-length", "test MSE at c = 3, tf32, n", TASKS,
                                          [2, 4, 8], ["positional"], "-tf32"),
-    "sample-count": lambda: by_axis("sample-count", "test MSE at c = 3, fp32, training samples",
-                                    TASKS, SIZES, ["standard"]),
+    "sample-count-outside": lambda: by_axis("sample-count-outside", "test MSE at c = 3, fp32, training samples",
+                                            TASKS, SIZES, ["standard"]),
     "input-length": lambda: by_axis("input-length", "cumulative-min, test MSE at c = 3, n",
                                     ["cumulative-min"], [2, 4, 8, 16, 32]),
     "variable-length": variable_length,
@@ -253,18 +326,24 @@ TABLES = {
 }
 
 
-def main():
-    old = text = PAGE.read_text()
-    for name, make in TABLES.items():
+def filled(page, names):
+    text = page.read_text()
+    for name in names:
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
         if not pattern.search(text):
-            sys.exit(f"error: {PAGE.name} has no place <!-- {name} --> ... <!-- /{name} -->")
-        text = pattern.sub(lambda found: f"{found[1]}{make()}\n{found[2]}", text)
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text)
-    elif text != old:
-        sys.exit(f"error: the tables of docs/{PAGE.name} are not those of results/; "
-                 "run scripts/reproduction_tables.py")
+            sys.exit(f"error: {page.name} has no place <!-- {name} --> ... <!-- /{name} -->")
+        text = pattern.sub(lambda found: f"{found[1]}{TABLES[name]()}\n{found[2]}", text)
+    return text
+
+
+def main():
+    for page, names in [(PAGE, TABLES), (README, ["status"])]:
+        text = filled(page, names)
+        if "--check" not in sys.argv[1:]:
+            page.write_text(text)
+        elif text != page.read_text():
+            sys.exit(f"error: the tables of {page.relative_to(ROOT)} are not those of results/; "
+                     "run scripts/reproduction_tables.py")
 
 
 if __name__ == "__main__":

@@ -51,6 +51,16 @@ class Run(CliCase):
 
 
 class Compiled(CliCase):
+    def test_gathering_is_within_the_theorem_where_messages_fit(self):
+        text = self.run_ok("compile", "scatter", "--length", 32, "-o", "m.safetensors")
+        self.assertIn("2 s = 6 heads; here 3 and 32", text)
+        self.assertIn("do not fit into memory (s < 2 N)", text)
+        (self.folder / "wide.par").write_text(
+            "program wide\nword x : real = input\nword d : int[0..1] = input permutation\n"
+            "word a : real = input\nword b : real = input\npermute y = x to d\noutput y + a + b\n")
+        text = self.run_ok("compile", "wide.par", "--length", 2, "-o", "m.safetensors")
+        self.assertIn("as N messages fit into memory (s >= 2 N)", text)
+
     def test_every_program_is_verified(self):
         for name in sorted(OTHERS):
             for routing in ("auto", "sort", "benes"):

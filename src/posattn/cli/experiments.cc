@@ -15,7 +15,6 @@
 #include "posattn/cli/progress.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
-#include "posattn/experiments/embedded.h"
 #include "posattn/experiments/experiment.h"
 
 namespace posattn {
@@ -115,13 +114,13 @@ std::string as_json(const std::vector<ExperimentRow>& rows, const std::string& d
 }
 
 ExitCode show(const std::string& name) {
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (file.name == name + ".toml") {
-      write_output(std::string(file.text));
-      return ExitCode::done;
-    }
+  const auto file = embedded_experiment(name);
+  if (!file) throw unknown_name(ExitCode::usage, "experiment", name, experiment_names());
+  if (file->name != name) {
+    write_notice(fmt::format("{} is a view of {}, in the same file", name, file->name));
   }
-  throw unknown_name(ExitCode::usage, "experiment", name, experiment_names());
+  write_output(std::string(file->text));
+  return ExitCode::done;
 }
 
 ExitCode list_experiments(const ExperimentsFlags& options) {

@@ -12,7 +12,10 @@
 namespace posattn {
 namespace {
 
-std::string attained_by(const RoutedProgram& routed) {
+// A gathered message is two words, its destination and what it carries.
+bool holds_all_messages(const MessageReport& report) { return report.words >= 2 * report.machines; }
+
+std::string attained_by(const RoutedProgram& routed, const MessageReport& report) {
   const auto goes = [&](Routing by) {
     return std::ranges::any_of(routed.ways, [&](const MessageWay& way) { return way.by == by; });
   };
@@ -27,8 +30,13 @@ std::string attained_by(const RoutedProgram& routed) {
            "that the program's interpreter computes for each sample";
   }
   if (goes(Routing::gather)) {
-    return "gather: everybody hears all N messages and picks its own; within the theorem's count,\n"
-           "and without switches, where N messages fit into memory";
+    return holds_all_messages(report)
+               ? "gather: every machine reads all N messages and picks its own; within the "
+                 "theorem's count,\n"
+                 "and without switches, as N messages fit into memory (s >= 2 N)"
+               : "gather: every machine reads all N messages and picks its own, without switches; "
+                 "not\n"
+                 "within the theorem's count, as N messages do not fit into memory (s < 2 N)";
   }
   return "static: destinations are known beforehand, so a round of messages is one layer";
 }
@@ -47,7 +55,7 @@ MessageReport report_messages(const StaticProgram& program, const RoutedProgram&
       static_cast<int>(std::bit_width(static_cast<unsigned>(std::max(1, program.processors) - 1)));
   report.theorem_layers = 2 * report.rounds * doublings;
   report.theorem_heads = 2 * report.words;
-  report.attained = attained_by(routed);
+  report.attained = attained_by(routed, report);
   for (const MessageWay& way : routed.ways) {
     const std::string words = fmt::format("{}", fmt::join(way.words, ", "));
     if (!report.rows.empty() && report.rows.back().round == way.round) {

@@ -10,6 +10,7 @@
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
 #include "posattn/experiments/embedded.h"
+#include "posattn/experiments/experiment_views.h"
 
 namespace posattn {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 constexpr std::string_view documented[] = {"value-range",
                                            "value-range-homogeneous",
                                            "sample-count",
+                                           "sample-count-outside",
                                            "input-length",
                                            "variable-length",
                                            "small-standard",
@@ -37,11 +39,38 @@ constexpr std::string_view documented[] = {"value-range",
                                            "mixed-type-gpt2",
                                            "mixed-type-gpt2-unparsable"};
 
-std::optional<std::string_view> embedded_text(const std::string& name) {
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (file.name == name + ".toml") return file.text;
-  }
-  return {};
+// An experiment of the program, or a view in its file.
+struct EmbeddedExperiment {
+  std::string name;
+  ExperimentFile file;
+  bool is_view = false;
+};
+
+const std::vector<EmbeddedExperiment>& embedded_experiments() {
+  static const std::vector<EmbeddedExperiment> all = [] {
+    std::vector<EmbeddedExperiment> found;
+    for (const EmbeddedFile& file : embedded_files()) {
+      constexpr std::string_view suffix = ".toml";
+      if (!file.name.ends_with(suffix)) continue;
+      const std::string where(file.name), name = where.substr(0, where.size() - suffix.size());
+      found.push_back({name, {name, file.text}, false});
+      const toml::table table = parse_toml(file.text, where, "an experiment");
+      for (std::string& view : view_names(ExperimentReader(where), table)) {
+        found.push_back({std::move(view), {name, file.text}, true});
+      }
+    }
+    const auto place = [](const EmbeddedExperiment& one) {
+      return std::ranges::find(documented, one.name) - std::begin(documented);
+    };
+    std::ranges::stable_sort(found, {}, place);
+    return found;
+  }();
+  return all;
+}
+
+const EmbeddedExperiment* find_embedded(const std::string& name) {
+  const auto found = std::ranges::find(embedded_experiments(), name, &EmbeddedExperiment::name);
+  return found == embedded_experiments().end() ? nullptr : &*found;
 }
 
 // The keys of runs that differ in nothing but their seed. A grid may have thousands of those, and
@@ -103,15 +132,25 @@ void check_folder_name(const std::string& name, const std::filesystem::path& fil
 }
 
 // Somebody's own results must not replace those of an embedded experiment, also of its variants.
-void check_own_name(const std::string& name, const std::filesystem::path& file) {
+void check_own_name(const Experiment& experiment, const std::filesystem::path& file) {
+  const bool is_view = !experiment.view_of.empty();
   for (const std::string& embedded : experiment_names()) {
-    if (!changes_of_output(name, embedded)) continue;
+    if (!changes_of_output(experiment.name, embedded)) continue;
     throw Error(ExitCode::configuration,
-                fmt::format("'{}' would take the results folder of '{}', an experiment of the "
+                fmt::format("'{}{}' would take the results folder of '{}', an experiment of the "
                             "program",
-                            file.string(), embedded),
-                "another file name", fmt::format("rename it, as my-{}.toml", name));
+                            file.string(), is_view ? ":" + experiment.name : "", embedded),
+                is_view ? "another name of the view" : "another file name",
+                fmt::format("rename it, as my-{}{}", experiment.name, is_view ? "" : ".toml"));
   }
+}
+
+// "mine.toml:VIEW"
+std::pair<std::filesystem::path, std::string> file_and_view(const std::string& named) {
+  constexpr std::string_view mark = ".toml:";
+  const std::size_t place = named.rfind(mark);
+  if (place == std::string::npos) return {named, ""};
+  return {named.substr(0, place + mark.size() - 1), named.substr(place + mark.size())};
 }
 
 constexpr std::size_t most_runs = 100'000;
@@ -133,36 +172,37 @@ void check_size(const Experiment& experiment, std::size_t places) {
 
 std::vector<std::string> experiment_names() {
   std::vector<std::string> names;
-  for (const EmbeddedFile& file : embedded_files()) {
-    constexpr std::string_view suffix = ".toml";
-    if (file.name.ends_with(suffix)) {
-      names.emplace_back(file.name.substr(0, file.name.size() - suffix.size()));
-    }
-  }
-  const auto place = [](const std::string& name) {
-    return std::ranges::find(documented, name) - std::begin(documented);
-  };
-  std::ranges::stable_sort(names, {}, place);
+  for (const EmbeddedExperiment& one : embedded_experiments()) names.push_back(one.name);
   return names;
 }
 
+std::optional<ExperimentFile> embedded_experiment(const std::string& name) {
+  if (const EmbeddedExperiment* found = find_embedded(name)) return found->file;
+  return {};
+}
+
 Experiment load_experiment(const std::string& name_or_file, const ExperimentChanges& changes) {
-  if (const auto text = embedded_text(name_or_file)) {
-    Experiment experiment = read_experiment(*text, name_or_file, name_or_file + ".toml", changes);
+  if (const EmbeddedExperiment* found = find_embedded(name_or_file)) {
+    const auto& [name, text] = found->file;
+    Experiment experiment =
+        read_experiment(text, name, name + ".toml", changes, found->is_view ? name_or_file : "");
     experiment.is_embedded = true;
     return experiment;
   }
-  const std::filesystem::path path(name_or_file);
+  const auto [path, view] = file_and_view(name_or_file);
   std::error_code ignored;
   if (path.extension() != ".toml" && !std::filesystem::is_regular_file(path, ignored)) {
     throw unknown_name(ExitCode::usage, "experiment", name_or_file, experiment_names());
   }
-  const std::string name = path.stem().string();
-  check_folder_name(name, path);
+  const std::string file = path.stem().string();
+  check_folder_name(file, path);
   const std::string text = read_toml_file(path);
-  Experiment experiment = read_experiment(text, name, path.string(), changes);
-  experiment.is_embedded = embedded_text(name) == text;
-  if (!experiment.is_embedded) check_own_name(name, path);
+  check_views(text, file, path.string());  // a mistake in one shows at once
+  Experiment experiment = read_experiment(text, file, path.string(), changes, view);
+  check_folder_name(experiment.name, path);
+  const auto embedded = embedded_experiment(file);
+  experiment.is_embedded = embedded && embedded->name == file && embedded->text == text;
+  if (!experiment.is_embedded) check_own_name(experiment, path);
   return experiment;
 }
 

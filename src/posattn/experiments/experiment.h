@@ -33,6 +33,15 @@
 //   seeds = "0..1"
 //   values = [1, 3, 10]
 //   settings = { epochs = 100 }
+//
+//   [[views]]                                 # other ways to show the same runs, each optional
+//   name = "accuracy"                         # like an experiment's; of a file: mine.toml:accuracy
+//   title = "The share of right answers"      # and paper, description: a view's own
+//   metric = "accuracy"                       # and baselines, lines: in the place of the file's
+//   axis = { values = [1, 10] }               # changes keys of [axis]; with a key it replaces it,
+//                                             # and values of [quick] do not hold
+//
+// A view trains nothing of its own: each of its runs is one of the experiment's.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +83,8 @@ struct ExperimentAxis {
 };
 
 struct Experiment {
-  std::string name;  // of the file: "value-range"
+  std::string name;     // of the file or the view: "value-range"
+  std::string view_of;  // of the file where this is a view, else empty
   // Part of the program, or a file with the very text: only then are the published results of this
   // name about it.
   bool is_embedded = false;
@@ -120,16 +130,26 @@ struct ExperimentChanges {
   std::string weights = {};
 };
 
-// Names of the embedded experiments, in the order of the documentation.
+// Names of the embedded experiments and their views, in the order of the documentation.
 std::vector<std::string> experiment_names();
 
-// An embedded experiment by name, or a file by its path (anything that ends in .toml or exists).
-// Throws unknown_name(usage) for a name that is neither, Error(configuration) with file and line
-// for what the file says wrong: unknown keys, tasks, settings that cannot work together; also for a
-// file whose results would take the folder of an embedded experiment.
+// The file that an embedded experiment or view stands in: its name without .toml, and its text.
+struct ExperimentFile {
+  std::string name;
+  std::string_view text;
+};
+std::optional<ExperimentFile> embedded_experiment(const std::string& name);
+
+// An embedded experiment or view by name, a file by its path (anything that ends in .toml or
+// exists), or a view of a file: "mine.toml:VIEW". Throws unknown_name(usage) for a name that is
+// neither, Error(configuration) with file and line for what the file says wrong: unknown keys,
+// tasks, settings that cannot work together; also for a file whose results would take the folder of
+// an embedded experiment.
 Experiment load_experiment(const std::string& name_or_file, const ExperimentChanges& changes = {});
 Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
-                           const ExperimentChanges& changes = {});
+                           const ExperimentChanges& changes = {}, const std::string& view = "");
+// Throws for a view that cannot be read or shows what the experiment does not train.
+void check_views(std::string_view toml, const std::string& name, const std::string& where);
 
 // Which changes make the output name "NAME-quick-epochs100-tf32"; nothing when it is not one of
 // NAME's.

@@ -14,6 +14,7 @@
 namespace posattn {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -366,18 +367,24 @@ TEST(Experiment, AGridHasALimit) {
 
 TEST(Experiment, EmbeddedOnesAreWhole) {
   const std::vector<std::string> names = experiment_names();
-  EXPECT_THAT(names, ElementsAre("value-range", "value-range-homogeneous", "sample-count",
-                                 "input-length", "variable-length", "small-standard", "encodings",
-                                 "variants", "accuracy", "length-generalisation", "beside-compiled",
-                                 "k-hop", "k-hop-unseen", "k-hop-error", "k-hop-length",
-                                 "k-hop-sanford", "k-hop-codes", "mixed-type", "mixed-type-samples",
-                                 "mixed-type-gpt2", "mixed-type-gpt2-unparsable"));
+  EXPECT_THAT(
+      names,
+      ElementsAre("value-range", "value-range-homogeneous", "sample-count", "sample-count-outside",
+                  "input-length", "variable-length", "small-standard", "encodings", "variants",
+                  "accuracy", "length-generalisation", "beside-compiled", "k-hop", "k-hop-unseen",
+                  "k-hop-error", "k-hop-length", "k-hop-sanford", "k-hop-codes", "mixed-type",
+                  "mixed-type-samples", "mixed-type-gpt2", "mixed-type-gpt2-unparsable",
+                  "k-hop-settings", "k-hop-settings-error", "k-hop-settings-unseen", "k-hop-small",
+                  "k-hop-small-unseen", "k-hop-small-error"));
+  EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const Experiment experiment = load_experiment(name);
-    EXPECT_EQ(experiment.seeds.size(), 10u);
+    EXPECT_EQ(experiment.name, name);
     EXPECT_FALSE(experiment.title.empty());
     EXPECT_FALSE(runs_of(load_experiment(name, {.quick = true})).empty());
+    const ExperimentFile file = embedded_experiment(name).value();
+    EXPECT_NO_THROW(check_views(file.text, file.name, file.name + ".toml"));
   }
   EXPECT_THAT(runs_of(load_experiment("value-range")), SizeIs(100));  // the paper's
   EXPECT_THAT(runs_of(load_experiment("value-range", {.quick = true})), SizeIs(8));
@@ -411,6 +418,94 @@ TEST(Experiment, EmbeddedOnesShareRuns) {
     central.insert(run.key);
   }
   EXPECT_EQ(shared("mixed-type-gpt2-unparsable"), 10);
+}
+
+// Its views are other ways to show its runs.
+const std::string viewed = small + R"(
+[[views]]
+name = "inside"
+title = "Inside the range"
+axis = { test-scale = 1 }
+[[views]]
+name = "by-scale"
+metric = "accuracy"
+axis = { key = "test-scales", values = [1, 2] }
+lines = [{ architecture = "positional", samples = 200 }]
+)";
+
+Experiment read_view(const std::string& toml, const std::string& view,
+                     const ExperimentChanges& changes = {}) {
+  return read_experiment(toml, "small", "small.toml", changes, view);
+}
+
+TEST(ExperimentView, ShowsRunsOfItsExperiment) {
+  const auto keys_of = [](const Experiment& experiment) {
+    std::vector<std::string> keys;
+    for (const ExperimentRun& run : runs_of(experiment)) keys.push_back(run.key);
+    return keys;
+  };
+  const Experiment whole = read(viewed), inside = read_view(viewed, "inside");
+  EXPECT_EQ(keys_of(whole), keys_of(read(small)));
+  EXPECT_EQ(keys_of(inside), keys_of(whole));
+  EXPECT_EQ(inside.name, "inside");
+  EXPECT_EQ(inside.view_of, "small");
+  EXPECT_EQ(inside.title, "Inside the range");
+  EXPECT_EQ(inside.axis.key, "samples");
+  EXPECT_EQ(inside.axis.test_x, 1);
+  EXPECT_EQ(read_view(viewed, "inside", {.epochs = 5}).output_name, "inside-epochs5");
+  EXPECT_THAT(read_view(viewed, "inside", {.quick = true}).axis.values, ElementsAre(100));
+
+  const Experiment by_scale = read_view(viewed, "by-scale");
+  EXPECT_EQ(by_scale.title, "by-scale");
+  EXPECT_EQ(by_scale.metric->name, "accuracy");
+  EXPECT_THAT(by_scale.axis.values, ElementsAre(1, 2));
+  ASSERT_THAT(runs_of(by_scale), SizeIs(2 * 3));
+  for (const std::string& key : keys_of(by_scale)) EXPECT_THAT(keys_of(whole), Contains(key));
+  // Values of the experiment's axis are none of the view's.
+  EXPECT_THAT(read_view(viewed, "by-scale", {.quick = true}).axis.values, ElementsAre(1, 2));
+}
+
+TEST(ExperimentView, MistakesShowWithTheExperiment) {
+  const auto refused = [](const std::string& toml, const std::string& problem,
+                          const std::string& expected) {
+    try {
+      check_views(toml, "small", "small.toml");
+      ADD_FAILURE() << "accepted: " << problem;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::configuration);
+      EXPECT_THAT(error.problem(), HasSubstr(problem));
+      EXPECT_THAT(error.expected(), HasSubstr(expected));
+    }
+  };
+  EXPECT_NO_THROW(check_views(viewed, "small", "small.toml"));
+  refused(replaced(viewed, "samples = 200", "samples = 300"),
+          "line 'positional' of view 'by-scale' is not among", "lines and an axis");
+  refused(replaced(viewed, "test-scale = 1 ", "test-scale = 11 "), "no test at c = 11",
+          "among test-scales");
+  refused(replaced(viewed, "\"accuracy\"", "\"wrong\""), "bad 'metric' in small.toml:29", "one of");
+  refused(replaced(viewed, "metric", "tasks"), "'tasks' in small.toml:29", "");
+  refused(replaced(viewed, "\"by-scale\"", "\"inside\""), "bad 'name'", "of its own");
+  refused(replaced(viewed, "\"inside\"", "\"../x\""), "bad 'name'", "a folder");
+  refused(small + "[views]\nname = \"x\"\n", "bad 'views'", "[[views]]");
+  EXPECT_THROW(read_view(viewed, "outside"), Error);
+}
+
+TEST(ExperimentView, OfAFileIsNamedBehindIt) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "mine.toml").string();
+  write_file(file, viewed);
+  EXPECT_EQ(load_experiment(file).name, "mine");
+  EXPECT_EQ(load_experiment(file + ":inside").output_name, "inside");
+  EXPECT_THROW(load_experiment(file + ":outside"), Error);
+  write_file(file, replaced(viewed, "\"inside\"", "\"accuracy\""));
+  EXPECT_EQ(load_experiment(file).name, "mine");
+  try {
+    load_experiment(file + ":accuracy");
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.problem(), HasSubstr("mine.toml:accuracy"));
+    EXPECT_EQ(error.hint(), "rename it, as my-accuracy");
+  }
 }
 
 const std::string hops = R"(tasks = ["k-hop"]

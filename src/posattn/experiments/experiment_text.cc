@@ -12,6 +12,7 @@
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/experiment_baselines.h"
 #include "posattn/experiments/experiment_reader.h"
+#include "posattn/experiments/experiment_views.h"
 #include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
@@ -354,15 +355,11 @@ void check(const Experiment& experiment, const std::string& where) {
   }
 }
 
-}  // namespace
-
-Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
-                           const ExperimentChanges& changes) {
-  const toml::table file =
-      parse_toml(toml, where, "an experiment; `posattn experiments --show value-range` prints one");
-  const ExperimentReader reader(where);
+Experiment from_table(const toml::table& file, const ExperimentReader& reader,
+                      const std::string& name, const std::string& where,
+                      const ExperimentChanges& changes) {
   reader.only(file, {"title", "paper", "description", "tasks", "seeds", "metric", "baselines",
-                     "axis", "settings", "lines", "quick"});
+                     "axis", "settings", "lines", "quick", "views"});
   Experiment experiment;
   experiment.name = experiment.output_name = name;
   experiment.title = reader.text(file, "title", name);
@@ -409,6 +406,48 @@ Experiment read_experiment(std::string_view toml, const std::string& name, const
   apply_changes(changes, experiment);
   check(experiment, where);
   return experiment;
+}
+
+// A view shows what the experiment trains.
+void check_runs(const Experiment& view, const Experiment& experiment, const std::string& where) {
+  std::set<std::string> keys;
+  for (const ExperimentRun& run : runs_of(experiment)) keys.insert(run.key);
+  for (const ExperimentRun& run : runs_of(view)) {
+    if (keys.contains(run.key)) continue;
+    throw Error(ExitCode::configuration,
+                fmt::format("line '{}' of view '{}' is not among the experiment's runs (in {})",
+                            run.line, view.name, where),
+                "lines and an axis of runs that the experiment trains",
+                "a line states the setting that is the experiment's axis");
+  }
+}
+
+}  // namespace
+
+Experiment read_experiment(std::string_view toml, const std::string& name, const std::string& where,
+                           const ExperimentChanges& changes, const std::string& view) {
+  const ExperimentReader reader(where);
+  toml::table file =
+      parse_toml(toml, where, "an experiment; `posattn experiments --show value-range` prints one");
+  const std::vector<std::string> views = view_names(reader, file);
+  if (view.empty()) return from_table(file, reader, name, where, changes);
+  if (!contains(views, view)) {
+    throw unknown_name(ExitCode::usage, "view", view, views, "in " + where);
+  }
+  file = view_table(reader, std::move(file), view);
+  Experiment experiment = from_table(file, reader, view, where, changes);
+  experiment.view_of = name;
+  return experiment;
+}
+
+void check_views(std::string_view toml, const std::string& name, const std::string& where) {
+  const std::vector<std::string> views =
+      view_names(ExperimentReader(where), parse_toml(toml, where, "an experiment"));
+  if (views.empty()) return;
+  const Experiment experiment = read_experiment(toml, name, where);
+  for (const std::string& view : views) {
+    check_runs(read_experiment(toml, name, where, {}, view), experiment, where);
+  }
 }
 
 }  // namespace posattn

@@ -66,7 +66,15 @@ std::vector<PublishedPoint> published_points(const Experiment& experiment) {
   if (!experiment.is_embedded) return {};
   if (experiment.metric->name == "answer_mse") return published_gpt2(experiment);
   if (experiment.metric->name != "mse") return {};
-  return published_points(experiment.name);
+  std::vector<PublishedPoint> points = published_points(experiment.name);
+  if (experiment.view_of.empty() || points.empty()) return points;
+  // A view of the same runs with other tests: trained and validated they were once.
+  for (PublishedPoint& point : published_points(experiment.view_of)) {
+    if (point.point.split == Split::test) continue;
+    point.point.experiment = experiment.name;
+    points.push_back(std::move(point));
+  }
+  return points;
 }
 
 }  // namespace posattn

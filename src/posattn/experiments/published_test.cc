@@ -52,13 +52,14 @@ TEST(Published, EveryPointBelongsToALineOfAnExperiment) {
     }
     EXPECT_EQ(point.runs, 10);
   }
-  EXPECT_EQ(experiments.size(), 7u);
+  EXPECT_EQ(experiments.size(), 8u);
 }
 
 TEST(Published, CurvesAreWhole) {
   // Figure 4: five tasks, two lines, ten scales, train and validation.
   EXPECT_EQ(published_points("value-range").size(), 5u * 2 * 12);
   EXPECT_EQ(published_points("sample-count").size(), 5u * 2 * 10 * 3);
+  EXPECT_EQ(published_points("sample-count-outside").size(), 5u * 2 * 10);
   EXPECT_EQ(published_points("input-length").size(), 5u * 2 * 5 * 3);
   EXPECT_EQ(published_points("variable-length").size(), 5u * 2 * 12);
   EXPECT_EQ(published_points("small-standard").size(), 2u * 2 * 4 * 3);
