@@ -19,9 +19,9 @@ TEST(Gnuplot, ReturnsWhatTheScriptWrites) {
 }
 
 TEST(Gnuplot, QuotedTextIsNeverRun) {
-  for (const char* hostile :
-       {"it's `echo run` $HOME \\n @macro exit", "'first", "''", "two '' and '''", "\"", "\\",
-        "\\\"", "100 %s %% %d", "a_b^{c} @d &e", "# ; , \\101", "\u00e4 \u2264 `"}) {
+  for (const char* hostile : {"it's `echo run` $HOME \\n @macro exit", "'first", "''",
+                              "two '' and '''", "\"", "\\", "\\\"", "100 %s %% %d", "a_b^{c} @d &e",
+                              "# ; , \\101", "(10 runs), #7", "\u00e4 \u2264 `"}) {
     EXPECT_EQ(run_gnuplot(fmt::format("set print '-'\nprint {}\n", gnuplot_quote(hostile))),
               std::string(hostile) + "\n");
   }
