@@ -11,7 +11,7 @@ const char* const expected_views = "[[views]] with a name each";
 // Moves, as a copy of a node forgets the line it came from.
 void move_keys(toml::table& from, toml::table& to) {
   for (auto&& [key, node] : from) {
-    node.visit([&](auto& found) { to.insert_or_assign(key, std::move(found)); });
+    node.visit([&, &name = key](auto& found) { to.insert_or_assign(name, std::move(found)); });
   }
 }
 
