@@ -38,6 +38,19 @@ class Bound(CliCase):
             else:
                 self.assertGreater(scaled, base + 2)
 
+    def test_samples_that_promise_a_gap(self):
+        for architecture in ("positional", "standard"):
+            run = self.run_folder(architecture)
+            needed = self.bound(run, "--samples-for", 0.01)[0]["samples_for"]
+            self.assertEqual(needed["gap"], 0.01)
+            samples = math.ceil(10**needed["log10_by_count"])
+            self.assertLess(self.bound(run, "--samples", samples)[0]["by_count"]["log10"], -2)
+            text = self.run_ok("bound", run, "--samples-for", 0.01, "--fresh-samples", 1000)
+            self.assertIn("samples that promise a gap of 0.01: ", text)
+        table = self.run_ok("bound", run.parent, "--samples-for", 0.01, "--fresh-samples", 1000)
+        self.assertIn("m by norms", table.splitlines()[0])
+        self.run_error(2, "bound", run, "--samples-for", 0, message="a gap above 0")
+
     def test_of_a_file(self):
         found, = self.bound(self.run_folder() / "model.safetensors", "--samples", 100)
         self.assertIsNotNone(found["measured"])  # it lies in its run's folder

@@ -84,13 +84,13 @@ std::string to_json(const BoundReport& report) {
     const std::optional<RatioToGap> found = ratio_to_gap(report, log);
     return found ? BoundJson(to_log10(found->log)) : BoundJson();
   };
-  const BoundJson document = {
+  BoundJson document = {
       {"model", report.name},
       {"task", report.origin.task},
       {"architecture", preset_name(report.spec)},
       {"depth", report.spec.depth},
       {"width", report.spec.width},
-      {"samples", report.setting.samples},
+      {"samples", static_cast<int64_t>(report.setting.samples)},
       {"range", report.setting.range},
       {"clip", report.setting.clip},
       {"delta", report.setting.delta},
@@ -119,6 +119,11 @@ std::string to_json(const BoundReport& report) {
         {"grid_nats", report.by_count.grid_cost},
         {"risk", report.small_loss ? BoundJson(*report.small_loss) : BoundJson()}}},
       {"measured", measured_json(report)}};
+  if (report.needed) {
+    document["samples_for"] = {{"gap", report.needed->gap},
+                               {"log10_by_norms", to_log10(report.needed->log_by_norms)},
+                               {"log10_by_count", to_log10(report.needed->log_by_count)}};
+  }
   return document.dump();
 }
 

@@ -16,7 +16,8 @@ BoundSetting setting_of(const Model& model, const ReportRequest& request) {
     throw Error(ExitCode::usage, fmt::format("{} does not say how many samples", request.name),
                 "--samples m, or a run folder, which has its own");
   }
-  const BoundSetting setting{.samples = request.samples ? *request.samples : request.run->samples,
+  const int64_t samples = request.samples ? *request.samples : request.run->samples;
+  const BoundSetting setting{.samples = static_cast<double>(samples),
                              .range = request.range.value_or(model.origin.range),
                              .clip = request.clip,
                              .delta = request.delta};
@@ -70,14 +71,18 @@ BoundReport bound_report(const Model& model, const ReportRequest& request) {
       .norms = with_scaled_queries_and_keys(norms_of(network), std::log(request.query_key_scale)),
       .by_norms = {},
       .by_count = {},
+      .needed = {},
       .measured = {},
       .small_loss = {}};
   report.by_norms = norm_bound(report.norms, setting);
   report.by_count = count_bound(report.norms, setting);
+  if (request.samples_for) {
+    report.needed = samples_needed(report.norms, setting, *request.samples_for);
+  }
   if (!request.run || request.query_key_scale != 1) return report;
   report.measured =
       measure_gap(model, *request.run, setting.clip, request.fresh_samples, request.threads);
-  if (setting.samples == request.run->samples) {
+  if (setting.samples == static_cast<double>(request.run->samples)) {
     report.small_loss = small_loss_bound(report.norms, setting, report.measured->training.mean);
   }
   return report;

@@ -10,6 +10,7 @@
 #include "posattn/bounds/count_bound.h"
 #include "posattn/bounds/measured_gap.h"
 #include "posattn/bounds/norm_bound.h"
+#include "posattn/bounds/samples_needed.h"
 #include "posattn/bounds/weight_norms.h"
 #include "posattn/model/model_file.h"
 #include "posattn/training/run_config.h"
@@ -17,10 +18,11 @@
 namespace posattn::bounds {
 
 struct ReportRequest {
-  std::string name;                     // of the model, for messages and tables
-  std::optional<RunConfig> run = {};    // absent: a model file alone, nothing is measured
-  std::optional<int64_t> samples = {};  // m; absent: the run's own
-  std::optional<double> range = {};     // R; absent: the range that it was trained on
+  std::string name;                        // of the model, for messages and tables
+  std::optional<RunConfig> run = {};       // absent: a model file alone, nothing is measured
+  std::optional<int64_t> samples = {};     // m; absent: the run's own
+  std::optional<double> samples_for = {};  // the gap that samples_needed is asked for
+  std::optional<double> range = {};        // R; absent: the range that it was trained on
   double clip = 1, delta = 0.05;
   int64_t fresh_samples = 100'000;
   double query_key_scale = 1;  // W_Q, W_K and their biases times this, in the bounds
@@ -37,6 +39,7 @@ struct BoundReport {
   NetworkNorms norms;
   NormBound by_norms;
   CountBound by_count;
+  std::optional<SamplesNeeded> needed;  // where samples_for asks
   std::optional<MeasuredGap> measured;  // on the run's own training set
   // On the risk; only where m is the run's own, as it needs the training loss.
   std::optional<double> small_loss;

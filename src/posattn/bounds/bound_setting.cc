@@ -13,8 +13,9 @@ void check(const BoundSetting& setting) {
     throw Error(ExitCode::usage, what, expected);
   };
   const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
-  if (setting.samples < 1) {
-    refuse(fmt::format("--samples {}", setting.samples), "1 or more: the size of a training set");
+  if (!(setting.samples >= 1)) {
+    refuse(fmt::format("--samples {:.0f}", setting.samples),
+           "1 or more: the size of a training set");
   }
   if (!positive(setting.range)) {
     refuse(fmt::format("--range {}", setting.range), "a number above 0: inputs lie in [-R, R]");

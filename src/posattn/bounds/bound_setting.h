@@ -6,10 +6,10 @@
 namespace posattn::bounds {
 
 struct BoundSetting {
-  int64_t samples = 30000;  // m, independent
-  double range = 2;         // R: |x_i| <= R, known and not estimated
-  double clip = 1;          // b: the loss is the mean over nodes of min((f_i - y_i)^2, b^2)
-  double delta = 0.05;      // the statement holds with probability 1 - delta
+  double samples = 30000;  // m, independent; some bounds need more than integers hold
+  double range = 2;        // R: |x_i| <= R, known and not estimated
+  double clip = 1;         // b: the loss is the mean over nodes of min((f_i - y_i)^2, b^2)
+  double delta = 0.05;     // the statement holds with probability 1 - delta
 };
 
 // Throws Error(usage), naming the flag of posattn bound.

@@ -6,9 +6,9 @@
 
 namespace posattn::bounds {
 
-Chain chain(const std::function<double(double)>& log_entropy, int64_t samples, double clip) {
+Chain chain(const std::function<double(double)>& log_entropy, double samples, double clip) {
   constexpr int most_links = 40, patience = 3;
-  const double log_samples = std::log(static_cast<double>(samples));
+  const double log_samples = std::log(samples);
   Chain best{.log_average = -log_zero};
   double links = log_zero, entropy_before = log_zero;
   double log_radius = 2 * std::log(clip) - std::log(2.0);

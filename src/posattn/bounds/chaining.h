@@ -15,6 +15,6 @@ struct Chain {
 };
 
 // `log_entropy`: ln H(eps) for ln eps, of the losses.
-Chain chain(const std::function<double(double)>& log_entropy, int64_t samples, double clip);
+Chain chain(const std::function<double(double)>& log_entropy, double samples, double clip);
 
 }  // namespace posattn::bounds

@@ -89,7 +89,7 @@ class DataFreeCover {
 CountBound count_bound(const NetworkNorms& norms, const BoundSetting& setting) {
   check(setting);
   const DataFreeCover cover(norms, setting);
-  const double m = static_cast<double>(setting.samples), clip = setting.clip;
+  const double m = setting.samples, clip = setting.clip;
   CountBound best{.gap = std::numeric_limits<double>::infinity(),
                   .parameters = cover.parameters(),
                   .grid_cost = cover.grid_cost()};
@@ -109,7 +109,7 @@ double small_loss_bound(const NetworkNorms& norms, const BoundSetting& setting,
                         double training_loss) {
   check(setting);
   const DataFreeCover cover(norms, setting);
-  const double m = static_cast<double>(setting.samples), square = setting.clip * setting.clip;
+  const double m = setting.samples, square = setting.clip * setting.clip;
   double best = square;
   for (int j = 1; j <= radii; ++j) {
     const double radius = radius_of(j, setting.clip);

@@ -28,7 +28,7 @@ double row_profiles(int rows) {
 }
 
 std::optional<double> log_attention_steps(double log_radius, int nodes,
-                                          std::optional<int64_t> samples) {
+                                          std::optional<double> samples) {
   if (log_radius >= std::log(2.0)) return {};
   // Largest remainders: ceil(N / (2 radius)).
   const double remainders = std::log(nodes / 2.0) - log_radius;
@@ -36,15 +36,14 @@ std::optional<double> log_attention_steps(double log_radius, int nodes,
                                           : remainders + next_whole;
   if (samples) {
     // Maurey and Pinelis: floor(8 ln(2m) / radius^2) + 1.
-    const double draws =
-        std::log(8 * std::log(2.0 * static_cast<double>(*samples))) - 2 * log_radius;
+    const double draws = std::log(8 * std::log(2.0 * *samples)) - 2 * log_radius;
     steps = std::min(steps, draws < whole_up_to ? std::log(std::floor(std::exp(draws)) + 1)
                                                 : draws + next_whole);
   }
   return steps;
 }
 
-double attention_row_entropy(double log_radius, int nodes, std::optional<int64_t> samples) {
+double attention_row_entropy(double log_radius, int nodes, std::optional<double> samples) {
   const std::optional<double> steps = log_attention_steps(log_radius, nodes, samples);
   if (!steps) return 0;
   // ln C(k + N - 1, N - 1), k = e^steps

@@ -18,11 +18,11 @@ double row_profiles(int rows);             // ln C((q + 2) rows, rows)
 
 // Lemma 5. One row of attention, a distribution over `nodes`, to e^log_radius in l1. With `samples`
 // to that radius in its effect on so many samples, which many nodes need fewer distributions for.
-double attention_row_entropy(double log_radius, int nodes, std::optional<int64_t> samples = {});
+double attention_row_entropy(double log_radius, int nodes, std::optional<double> samples = {});
 
 // k of lemma 5: entries are multiples of 1/k. As its logarithm, and 0 for a radius of 2 and above,
 // where one distribution is enough.
 std::optional<double> log_attention_steps(double log_radius, int nodes,
-                                          std::optional<int64_t> samples);
+                                          std::optional<double> samples);
 
 }  // namespace posattn::bounds

@@ -47,8 +47,8 @@ std::string to_csv(const ExperimentBounds& bounds) {
       "log10_by_count,risk\n";
   for (const RunBounds& bound : bounds.runs) {
     const BoundReport& report = bound.report;
-    text += fmt::format("{},{},{},{},{},", bound.run.task, bound.run.line, bound.run.config.seed,
-                        *bound.run.x, report.setting.samples);
+    text += fmt::format("{},{},{},{},{:.0f},", bound.run.task, bound.run.line,
+                        bound.run.config.seed, *bound.run.x, report.setting.samples);
     if (report.measured) {
       text +=
           fmt::format("{},{},{},{},", report.measured->training.mean, report.measured->fresh.mean,

@@ -19,9 +19,10 @@ constexpr double attention_share = 0.1;
 double log_root_points(double points) { return std::log(std::log(2 * points + 1)) / 2; }
 
 std::vector<CoveredMatrix> covered_matrices(const NetworkNorms& norms, const Propagation& travel,
-                                            int64_t samples) {
-  const double m = static_cast<double>(samples), nodes = norms.nodes;
-  const double states = log_root_points(m * nodes), pairs = log_root_points(m * nodes * nodes);
+                                            double samples) {
+  const double nodes = norms.nodes;
+  const double states = log_root_points(samples * nodes),
+               pairs = log_root_points(samples * nodes * nodes);
   std::vector<CoveredMatrix> result;
   for (int l = 0; l < norms.depth(); ++l) {
     const LayerNorms& layer = norms.layers[l];
@@ -64,7 +65,7 @@ double log_row_profiles(const NetworkNorms& norms) {
 
 // ln of the entropy of all rows of attention, each with its equal part of the output error.
 double log_attention_entropy(const NetworkNorms& norms, const Propagation& travel, double log_error,
-                             int64_t samples) {
+                             double samples) {
   const double share = log_error - std::log(1.0 * norms.depth() * norms.heads());
   double sum = 0;
   for (int l = 0; l < norms.depth(); ++l) {
@@ -107,9 +108,8 @@ NormBound norm_bound(const NetworkNorms& exact, const BoundSetting& setting) {
   bound.links = found.links;
   bound.log_average = found.log_average;
   bound.log_confidence =
-      2 * std::log(setting.clip) + std::log((std::log(2 / setting.delta) + bound.grid_cost) /
-                                            (2.0 * static_cast<double>(setting.samples))) /
-                                       2;
+      2 * std::log(setting.clip) +
+      std::log((std::log(2 / setting.delta) + bound.grid_cost) / (2.0 * setting.samples)) / 2;
   bound.log_gap = log_sum({std::log(2.0) + bound.log_average, bound.log_confidence});
   return bound;
 }

@@ -138,6 +138,7 @@ void add_bound(CommandLine& command_line) {
        .description = "What theory promises of a trained model's generalisation, beside the fact",
        .examples = {"posattn bound runs/sort/positional-seed0", "posattn bound runs/sort",
                     "posattn bound model.safetensors --samples 30000 --norms",
+                    "posattn bound runs/sort --samples-for 0.1",
                     "posattn bound --experiment sample-count --results results",
                     "posattn bound --crossing 4,8,16 --hops 1,4,16 -o crossing.svg"},
        .details =
@@ -151,6 +152,10 @@ void add_bound(CommandLine& command_line) {
       ->type_name("");
   command.add_option("--samples", request.samples, "Training samples m; of a run: its own")
       ->option_text("INT");
+  command
+      .add_option("--samples-for", request.samples_for,
+                  "How many samples the bounds need to promise this gap")
+      ->option_text("NUMBER");
   command.add_option("--delta", request.delta, "Bounds hold with probability 1 - delta")
       ->option_text("NUMBER [0.05]");
   command.add_option("--clip", request.clip, "b: squared errors count up to b^2")

@@ -38,8 +38,8 @@ std::string bound_heading(const BoundReport& report) {
       "m = {} samples, |x| <= R = {}, loss min((f - y)^2, b^2) with b = {}, delta = {}\n",
       printable(report.name), preset_name(spec),
       report.origin.task.empty() ? "" : ", " + printable(report.origin.task), spec.nodes(),
-      spec.depth, spec.heads, spec.width, setting.samples, setting.range, setting.clip,
-      setting.delta);
+      spec.depth, spec.heads, spec.width, std::llround(setting.samples), setting.range,
+      setting.clip, setting.delta);
 }
 
 // Spectral norms as the paper's B_2 has them; (2,1) and Frobenius norms with --norms and --json.
@@ -162,6 +162,13 @@ std::string bounds_table(const BoundReport& report) {
   return table.to_string();
 }
 
+std::string needed_text(const BoundReport& report) {
+  if (!report.needed) return "";
+  return fmt::format("samples that promise a gap of {}: {} by norms, {} by count\n",
+                     short_number(report.needed->gap), number_of_log(report.needed->log_by_norms),
+                     number_of_log(report.needed->log_by_count));
+}
+
 std::string measured_text(const BoundReport& report) {
   if (!report.measured) return "";
   const bounds::MeasuredGap& found = *report.measured;
@@ -207,15 +214,24 @@ std::string bound_text(const BoundReport& report, bool all_norms) {
   std::string text = bound_heading(report) + "\n" + weights_table(report) + "\n";
   if (all_norms) text += all_norms_table(report) + "\n";
   return text + factors_table(report) + in_the_paper_s_terms(report) + "\n" + bounds_table(report) +
-         parts_text(report) + measured_text(report);
+         parts_text(report) + needed_text(report) + measured_text(report);
 }
 
 std::string bound_table(const std::vector<BoundReport>& reports) {
-  TextTable table({"model", "m", "training loss", "fresh loss", "gap", "log10 norms", "log10 count",
-                   "risk by (c)"});
+  std::vector<std::string> header = {"model", "m",           "training loss", "fresh loss",
+                                     "gap",   "log10 norms", "log10 count",   "risk by (c)"};
+  const bool needed = std::ranges::any_of(
+      reports, [](const BoundReport& report) { return report.needed.has_value(); });
+  if (needed) header.insert(header.end(), {"m by norms", "m by count"});
+  TextTable table(header);
   for (const BoundReport& report : reports) {
-    std::vector<std::string> row = {printable(report.name), std::to_string(report.setting.samples)};
+    std::vector<std::string> row = {printable(report.name),
+                                    std::to_string(std::llround(report.setting.samples))};
     add_numbers(report, row);
+    if (report.needed) {
+      row.push_back(number_of_log(report.needed->log_by_norms));
+      row.push_back(number_of_log(report.needed->log_by_count));
+    }
     table.add_row(row);
   }
   return table.to_string();
