@@ -83,7 +83,7 @@ class Commands(CliCase):
                 "mixed-min": ["--architecture", "standard", "--seeds", "0..1"]}.items():
             self.run_ok("train", "--task", task, *few, *flags, "--out", f"runs/{task}")
         runs = self.folder / "runs"
-        for name in ["a", "b", "few", "many", "min16", "../min16", "../rank", "../DIR/runs"]:
+        for name in ["a", "b", "few", "many", "min16", "needed-1", "needed-2", "needed-4", "../min16", "../rank", "../DIR/runs"]:
             (runs / name).parent.mkdir(exist_ok=True)
             shutil.copytree(runs / "cumulative-min", runs / name)
         for name, run in {"model": "cumulative-sum/positional", "a": "sort/positional",
