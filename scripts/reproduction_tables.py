@@ -199,14 +199,26 @@ def k_hop_length():
     return table(["wrong letters at k = 1, median of 3 runs, tokens n", *map(str, lengths)], rows)
 
 
+def k_hop_small():
+    trained, unseen = ours("k-hop-small"), ours("k-hop-small-unseen")
+    depths = [1, 2, 3, 4]
+    rows = []
+    for words, results in [("letters of training", trained), ("letters never trained", unseen)]:
+        for line in ["positional", "standard"]:
+            rows.append([f"{line}, {words}", *results.cells("k-hop", line, depths)])
+    return table(["cross-entropy, median of 3 runs, layers", *map(str, depths)], rows)
+
+
 # Figure of the paper, experiment, its view that shows the figure, what is recorded, in words.
 FIGURES = [
     ("2", "sample-count", "", "-tf32", "tf32"),
     ("2", "sample-count", "", "", "fp32"),
     ("3", "k-hop", "", "-epochs32", "fp32"),
+    ("3, at length 30", "k-hop-small", "", "", "fp32"),
     ("4", "value-range", "", "", "fp32"),
     ("4", "value-range", "", "-tf32", "tf32"),
     ("5", "k-hop", "k-hop-unseen", "-epochs32", "fp32"),
+    ("5, at length 30", "k-hop-small", "k-hop-small-unseen", "", "fp32"),
     ("6", "mixed-type", "", "-epochs500", "fp32"),
     ("6", "mixed-type-samples", "", "", ""),
     ("6, GPT-2 large", "mixed-type-gpt2", "", "-gpt2-large", ""),
@@ -270,6 +282,7 @@ def status():
 TABLES = {
     "status": status,
     "value-range": value_range,
+    "k-hop-small": k_hop_small,
     "value-range-tf32": tf32_beside_fp32,
     "value-range-homogeneous": value_range_homogeneous,
     "variants": lambda: by_scale("variants", {
