@@ -47,7 +47,7 @@ class HeldModel {
   Samples samples_of(const Model& model, const py::object& x, const py::object& tokens) const;
   // For as long as a call computes: no weight is set meanwhile.
   std::shared_lock<std::shared_mutex> computing();
-  // Of the weights as they are now; 0 threads: as many as in the last call.
+  // It has the weights as they are now; 0 threads: as many as in the last call.
   std::shared_ptr<const Inference> inference(const std::shared_ptr<Model>& model, int threads = 0);
   const TensorInfo& tensor(const Model& model, const std::string& name) const;
 

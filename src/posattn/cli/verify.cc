@@ -33,8 +33,8 @@ std::string numbers(const std::vector<double>& values) {
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-// Of many numbers those that matter: "1 of processor 37, 2 of processor 40". With several words to
-// a processor: "1 in 'edge[3]' of processor 37".
+// Names the numbers that matter: "1 of processor 37, 2 of processor 40". Where a processor has
+// several words: "1 in 'edge[3]' of processor 37".
 std::string numbers_at(const std::vector<double>& values, const std::vector<size_t>& places,
                        const StaticProgram& program, const std::vector<int>& words) {
   constexpr size_t most = 6;

@@ -13,8 +13,8 @@ namespace posattn {
 Table parse_table(std::string_view bytes, std::string_view name, int64_t expected_columns = 0,
                   const RowPattern& pattern = {});
 
-// Of a file, a pipe or "-", standard input. Throws Error(data) for one that is missing or too large
-// (4 GiB, of a pipe 1 GiB).
+// Reads a file, a pipe or "-", standard input. Throws Error(data) for one that is missing or too
+// large (4 GiB, of a pipe 1 GiB).
 std::string read_bytes(const std::filesystem::path& path);
 
 }  // namespace posattn

@@ -12,7 +12,7 @@ namespace posattn {
 // epochs gave. Throws Error(data) where the folder's manifest does not tell.
 RunResult read_result(const std::filesystem::path& run_folder, const std::string& key);
 
-// Of the folder's manifest, which has been read.
+// Reads what the folder's manifest says.
 RunResult result_of_manifest(const std::string& manifest, const std::filesystem::path& run_folder,
                              const std::string& key);
 

@@ -61,7 +61,7 @@ constexpr std::pair<Split, const char*> losses[] = {{Split::train, "train_loss"}
                                                     {Split::validation, "validation_loss"}};
 constexpr std::string_view loss_metric = "mse";
 
-// Of the values, however they are spelled and ordered.
+// The checksum covers the values, however they are spelled and ordered.
 std::string checksum_of_line(nlohmann::json line) {
   line.erase(checksum_field);
   return fmt::format("{:016x}", hash_of(line.dump()));

@@ -27,7 +27,7 @@ constexpr const char* metadata_key = "__metadata__";
 constexpr DataType data_types[] = {DataType::f32,  DataType::f64, DataType::i32,    DataType::f16,
                                    DataType::bf16, DataType::u8,  DataType::boolean};
 
-// Of what the file says, not of how: tools may order tensors in their own way.
+// Covers what the file says, not how: tools may order tensors in their own way.
 std::string checksum_of(const Metadata& metadata, const std::vector<TensorView>& tensors) {
   uint64_t hash = hash_of_part(std::to_string(metadata.size()), hash_of(""));
   for (const auto& [key, value] : metadata) hash = hash_of_part(value, hash_of_part(key, hash));

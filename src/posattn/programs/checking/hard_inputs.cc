@@ -168,7 +168,7 @@ std::vector<double> HardInputs::drawn_group(const Group& group, int64_t index,
     return graph_matrix(index / 2, n, numbers, false, random);
   }
   const int64_t pattern = group.count == n ? index / 2 : index;
-  // Of an array: one pattern over all numbers, or one for each column.
+  // An array has one pattern over all its numbers, or one for each column.
   if (group.count == 1 || random.uniform() < 0.5F) {
     return patterned(pattern, n * group.count, numbers, random);
   }
