@@ -101,6 +101,15 @@ class TheEndOfPython(unittest.TestCase):
                        f"out={folder!r})")
             self.assertIn("checkpoint.safetensors", os.listdir(f"{folder}/positional-seed0"))
 
+    def test_what_atexit_calls_may_use_a_model(self):
+        with begun("import atexit\n"
+                   "atexit.register(lambda: print(model([1, 2, 3, 4]).shape))\n"
+                   "model = posattn.train('sort', length=4, epochs=1, samples=20, batch=10, width=8,\n"
+                   "                      mlp_width=8, test_samples=4, validation_samples=4)[0].model\n"
+                   ) as process:
+            said, problem = process.communicate(timeout=60)
+        self.assertEqual((said, problem), ("(4,)\n", ""))
+
     def test_all_other_calls(self):
         for name in ("run", "verify", "certify"):
             with self.subTest(name):

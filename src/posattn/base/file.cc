@@ -117,15 +117,16 @@ std::filesystem::path partial_name(const std::filesystem::path& path) {
          fmt::format("{}.{:016x}.partial", path.filename().string().substr(0, 230), number);
 }
 
-// Whoever could not read the old file cannot read the new one, while it is written or later.
-bool take_permissions(int descriptor, const struct stat& old) {
+// Whoever could not read the old file cannot read the new one, while it is written or later. Where
+// the system does not change modes, the file stays as it was made: for its owner alone.
+void take_permissions(int descriptor, const struct stat& old) {
   mode_t mode = old.st_mode & 0777;
   // Another group must not have what was given to the old one.
   if (::fchown(descriptor, old.st_uid, old.st_gid) != 0 &&
       ::fchown(descriptor, static_cast<uid_t>(-1), old.st_gid) != 0) {
     mode &= ~static_cast<mode_t>(S_IRWXG);
   }
-  return ::fchmod(descriptor, mode) == 0;
+  [[maybe_unused]] const int ignored = ::fchmod(descriptor, mode);
 }
 
 // Throws where `old`, which is at `path`, must not be replaced.
@@ -134,7 +135,7 @@ void check_replaceable(const std::filesystem::path& path, const struct stat& old
   if (!S_ISREG(old.st_mode)) throw no_file("write", path, ExitCode::failed);
   // Root may write to anything, but a file that nobody may write to is meant to stay.
   const bool anybody = (old.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0;
-  if (anybody && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0) return;
+  if (anybody && ::access(path.c_str(), W_OK) == 0) return;
   throw Error(ExitCode::failed,
               fmt::format("cannot replace '{}': it is write-protected", path.string()), "",
               "choose another name, or make it writable (chmod u+w)");
@@ -154,8 +155,8 @@ void write_and_rename(const std::filesystem::path& path, std::span<const std::by
   } while (opened < 0 && errno == EEXIST);
   Descriptor descriptor(opened);
   if (opened < 0) throw write_error(path, errno);
-  if ((replaces && !take_permissions(opened, old)) || !write_all(opened, bytes) ||
-      ::fsync(opened) != 0 || !descriptor.close() ||
+  if (replaces) take_permissions(opened, old);
+  if (!write_all(opened, bytes) || ::fsync(opened) != 0 || !descriptor.close() ||
       ::rename(temporary.c_str(), path.c_str()) != 0) {
     const int number = errno;
     ::unlink(temporary.c_str());

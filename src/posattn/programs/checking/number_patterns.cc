@@ -157,7 +157,9 @@ double NumberRange::allowed(double x) const {
 
 double NumberRange::uniform(RandomStream& random) const {
   // 48 random bits: a float's 24 are fewer than some ranges have numbers.
-  const double share = (double{random.uniform()} + double{random.uniform()} * 0x1p-24);
+  double share =
+      random.uniform();  // two statements: compilers order the parts of a sum differently
+  share += double{random.uniform()} * 0x1p-24;
   return whole ? std::min(high, low + std::floor(share * (high - low + 1)))
                : low + share * (high - low);
 }
