@@ -34,6 +34,8 @@ constexpr std::string_view documented[] = {"value-range",
                                            "k-hop-length",
                                            "k-hop-sanford",
                                            "k-hop-codes",
+                                           "samples-depth-k-hop",
+                                           "samples-depth-sum",
                                            "mixed-type",
                                            "mixed-type-samples",
                                            "mixed-type-gpt2",
@@ -255,6 +257,10 @@ std::vector<ExperimentRun> runs_of(const Experiment& experiment) {
         run.config.task = task;
         for (const auto& [key, value] : line.settings) set_field(run.config, key, value);
         if (x) set_field(run.config, experiment.axis.key, fmt::format("{}", *x));
+        if (experiment.axis.steps > 0) {
+          const int64_t an_epoch = (run.config.samples + run.config.batch - 1) / run.config.batch;
+          run.config.epochs = std::max<int64_t>(1, experiment.axis.steps / an_epoch);
+        }
         run.config.architecture = plain_architecture(run.config);
         const SeedKeys keys(run.config);
         for (const uint64_t seed : experiment.seeds) {

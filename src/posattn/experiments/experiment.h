@@ -20,6 +20,8 @@
 //   test-scale = 3                            # where the axis is a setting: c of the test loss,
 //                                             # or test-length = 16: its n, or on an axis
 //                                             # that the tasks state: test-axis = "k=3"
+//   steps = 15000                             # where the axis is "samples": each run takes this
+//                                             # many steps, so its epochs follow from its samples
 //
 //   [settings]                                # keys of `posattn train --config`
 //   samples = 30000
@@ -32,6 +34,7 @@
 //   tasks = ["cumulative-sum"]
 //   seeds = "0..1"
 //   values = [1, 3, 10]
+//   steps = 1000
 //   settings = { epochs = 100 }
 //
 //   [[views]]                                 # other ways to show the same runs, each optional
@@ -74,10 +77,15 @@ struct ExperimentAxis {
   // at test_x.
   EvaluationAxis test_axis = *evaluation_axes().front();
   double test_x = 1;
+  int64_t steps = 0;  // of each run, whatever its samples; 0: runs have equal epochs instead
 
   // Each run is tested at all values: it is in every point.
   bool is_tested() const {
     return key == (test_axis.stated ? test_axis.name : test_axis.setting());
+  }
+  // Whether runs have this setting from the axis, so that nothing else may state it.
+  bool decides(std::string_view setting) const {
+    return !is_tested() && (setting == key || (steps > 0 && setting == "epochs"));
   }
   std::string name() const { return is_tested() ? test_axis.name : key; }
 };

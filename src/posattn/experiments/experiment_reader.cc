@@ -110,8 +110,8 @@ std::vector<std::pair<std::string, std::string>> ExperimentReader::settings(
     const std::vector<std::string>& others) const {
   std::vector<std::string> known = others;
   for (const FieldInfo& field : config_fields()) {
-    const bool on_axis = field.name == axis.key && !axis.is_tested();
-    if (field.name != "task" && field.name != "seed" && !on_axis) known.push_back(field.name);
+    if (field.name != "task" && field.name != "seed" && !axis.decides(field.name))
+      known.push_back(field.name);
   }
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& [key, node] : table) {
@@ -123,10 +123,10 @@ std::vector<std::pair<std::string, std::string>> ExperimentReader::settings(
                     "what the grid does not decide", "tasks and seeds stand at the file's top");
       }
     }
-    if (key.str() == axis.key && !axis.is_tested()) {
+    if (axis.decides(key.str())) {
       throw Error(ExitCode::configuration,
                   fmt::format("'{}' among the settings {}", key.str(), where(node)),
-                  "what the grid does not decide", "it is the key of [axis], with its values");
+                  "what the grid does not decide", "[axis] has its values");
     }
     if (std::ranges::find(known, key.str()) == known.end()) {
       throw unknown_name(ExitCode::configuration, "key", key.str(), known, where(node));

@@ -59,6 +59,15 @@ AxisValues read_test_place(const ExperimentReader& reader, const toml::table& ta
   reader.refuse(node, "test-axis", expected);
 }
 
+int64_t read_steps(const ExperimentReader& reader, const toml::node& node,
+                   const ExperimentAxis& axis) {
+  const std::optional<int64_t> steps = node.value<int64_t>();
+  if (axis.key != "samples" || !node.is_integer() || *steps < 1) {
+    reader.refuse(node, "steps", "a whole number above 0, and only where the axis is \"samples\"");
+  }
+  return *steps;
+}
+
 ExperimentAxis read_axis(const ExperimentReader& reader, const toml::table& file,
                          const std::vector<std::string>& tasks) {
   const toml::table* table = reader.table(file, "axis");
@@ -66,7 +75,7 @@ ExperimentAxis read_axis(const ExperimentReader& reader, const toml::table& file
     throw Error(ExitCode::configuration, "no [axis] " + reader.where(file),
                 "[axis] with key and values");
   }
-  std::vector<std::string> known = {"key", "values", "label", "test-axis"};
+  std::vector<std::string> known = {"key", "values", "label", "test-axis", "steps"};
   for (const EvaluationAxis* tested : evaluation_axes())
     known.push_back("test-" + tested->singular());
   reader.only(*table, known);
@@ -92,6 +101,7 @@ ExperimentAxis read_axis(const ExperimentReader& reader, const toml::table& file
   axis.values =
       reader.numbers(reader.required(*table, "values", "a list of numbers"), "values", axis);
   axis.label = reader.text(*table, "label", axis.name());
+  if (const toml::node* node = table->get("steps")) axis.steps = read_steps(reader, *node, axis);
   bool is_chosen = axis.is_tested();
   for (const EvaluationAxis* tested : evaluation_axes()) {
     const std::string name = "test-" + tested->singular();
@@ -182,7 +192,7 @@ void add_baselines(const ExperimentReader& reader, const toml::table& file,
 }
 
 void read_quick(const ExperimentReader& reader, const toml::table& table, Experiment& experiment) {
-  reader.only(table, {"tasks", "seeds", "values", "settings"});
+  reader.only(table, {"tasks", "seeds", "values", "steps", "settings"});
   if (const toml::node* tasks = table.get("tasks")) {
     const std::vector<std::string> part = reader.texts(*tasks, "tasks");
     for (const std::string& task : part) {
@@ -193,6 +203,9 @@ void read_quick(const ExperimentReader& reader, const toml::table& table, Experi
   if (const toml::node* seeds = table.get("seeds")) experiment.seeds = reader.seeds(*seeds);
   if (const toml::node* values = table.get("values")) {
     experiment.axis.values = reader.numbers(*values, "values", experiment.axis);
+  }
+  if (const toml::node* steps = table.get("steps")) {
+    experiment.axis.steps = read_steps(reader, *steps, experiment.axis);
   }
   if (const toml::table* settings = reader.table(table, "settings")) {
     for (const auto& [key, value] : reader.settings(*settings, experiment.axis)) {
@@ -235,7 +248,9 @@ std::string quick_reduction(const Experiment& experiment) {
   if (experiment.axis.key != "samples") {
     text += fmt::format("{} samples, ", experiment.settings.samples);
   }
-  if (experiment.axis.key != "epochs") {
+  if (experiment.axis.steps > 0) {
+    text += fmt::format("{} steps, ", experiment.axis.steps);
+  } else if (experiment.axis.key != "epochs") {
     text += fmt::format("{} epochs, ", experiment.settings.epochs);
   }
   return text + fmt::format("{} runs", experiment.seeds.size());
@@ -243,9 +258,9 @@ std::string quick_reduction(const Experiment& experiment) {
 
 // A setting of all runs, also of lines that have one of their own.
 void set_everywhere(Experiment& experiment, const std::string& key, const std::string& value) {
-  if (experiment.axis.key == key) {
+  if (experiment.axis.decides(key)) {
     throw Error(ExitCode::usage, fmt::format("--{} {}", key, value),
-                fmt::format("what the axis does not decide: {} is its key", key),
+                fmt::format("a setting that [axis] does not decide, as it decides {}", key),
                 "--values chooses a part of the axis");
   }
   set_field(experiment.settings, key, value, "in --" + key);
