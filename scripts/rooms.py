@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The rooms under src/posattn/ and who includes whom.
+"""The modules under src/posattn/ and which includes which.
 
-    scripts/rooms.py --check   fails when an include goes against the order of rooms, or when the
+    scripts/rooms.py --check   fails when an include goes against the order of modules, or when the
                                graph in docs/architecture.md is not the one of the sources
     scripts/rooms.py --write   draws the graph into docs/architecture.md
 
-The order is that of the table "Rooms" in docs/architecture.md: a room may include itself and the
-rooms above it. Tests lie beside the code and keep the same order.
+The order is that of the table "Modules" in docs/architecture.md: a module may include itself and
+the modules above it. Tests are in the same folders and keep the same order.
 """
 import argparse
 import pathlib
@@ -20,39 +20,39 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"posattn/(\w+)/', re.MULTILINE)
 
 
 def documented_order():
-    table = DOCUMENT.read_text().split("## Rooms", 1)[1].split("\n## ", 1)[0]
+    table = DOCUMENT.read_text().split("## Modules", 1)[1].split("\n## ", 1)[0]
     return re.findall(r"^\| `(\w+)/`", table, re.MULTILINE)
 
 
 def edges():
-    """{(room, included room): [files]} of all sources."""
+    """{(module, included module): [files]} of all sources."""
     found = {}
     for path in sorted((ROOT / "src" / "posattn").rglob("*")):
         if path.suffix not in {".h", ".cc", ".cu", ".cuh"}:
             continue
-        room = path.relative_to(ROOT / "src" / "posattn").parts[0]
+        module = path.relative_to(ROOT / "src" / "posattn").parts[0]
         if path.parent.name == "posattn":
-            continue  # the interface: it stands outside the rooms
+            continue  # the interface: it stands outside the modules
         for other in INCLUDE.findall(path.read_text()):
-            if other != room:
-                found.setdefault((room, other), []).append(str(path.relative_to(ROOT)))
+            if other != module:
+                found.setdefault((module, other), []).append(str(path.relative_to(ROOT)))
     return found
 
 
 def drawn(graph, order):
     """Mermaid text of the edges that no longer path implies: the whole order is still in it."""
-    uses = {room: {b for a, b in graph if a == room} for room in order}
+    uses = {module: {b for a, b in graph if a == module} for module in order}
 
     def reaches(start, goal):
         return any(step == goal or reaches(step, goal) for step in uses[start])
 
     lines = ["```mermaid", "flowchart LR"]
-    for room in order:
+    for module in order:
         for other in order:
-            if other in uses[room] and not any(
-                reaches(step, other) for step in uses[room] if step != other
+            if other in uses[module] and not any(
+                reaches(step, other) for step in uses[module] if step != other
             ):
-                lines.append(f"  {other} --> {room}")
+                lines.append(f"  {other} --> {module}")
     return "\n".join(lines + ["```"])
 
 
@@ -63,16 +63,16 @@ def main():
     options = parser.parse_args()
 
     order, graph = documented_order(), edges()
-    place = {room: i for i, room in enumerate(order)}
+    place = {module: i for i, module in enumerate(order)}
     wrong = []
-    for (room, other), files in sorted(graph.items()):
-        if room not in place or other not in place:
-            missing = room if room not in place else other
-            wrong.append(f"{files[0]}: room '{missing}' is not in the table of {DOCUMENT.name}")
-        elif place[other] > place[room]:
-            wrong += [f"{file}: includes {other}/, which comes after {room}/" for file in files]
+    for (module, other), files in sorted(graph.items()):
+        if module not in place or other not in place:
+            missing = module if module not in place else other
+            wrong.append(f"{files[0]}: module '{missing}' is not in the table of {DOCUMENT.name}")
+        elif place[other] > place[module]:
+            wrong += [f"{file}: includes {other}/, which comes after {module}/" for file in files]
     if wrong:
-        print("error: includes against the order of rooms\n  " + "\n  ".join(wrong), file=sys.stderr)
+        print("error: includes against the order of modules\n  " + "\n  ".join(wrong), file=sys.stderr)
         return 1
 
     text = DOCUMENT.read_text()
@@ -86,7 +86,7 @@ def main():
               "  HINT: scripts/rooms.py --write", file=sys.stderr)
         return 1
     if options.check:
-        print(f"{len(graph)} edges between {len(order)} rooms, all in order")
+        print(f"{len(graph)} edges between {len(order)} modules, all in order")
     return 0
 
 
