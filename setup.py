@@ -29,6 +29,7 @@ class CMakeModule(build_ext):
         target = pathlib.Path(self.get_ext_fullpath(extension.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(build / "python" / "posattn" / name, target)
+        shutil.copytree(ROOT / "models", target.parent / "models", dirs_exist_ok=True)
 
 
 scratch = ROOT / "build" / "pip"  # not beside the sources

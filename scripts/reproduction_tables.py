@@ -30,7 +30,7 @@ SIZES = [5000, 10000, 20000, 30000, 40000, 50000]
 
 def number(value):
     """Two digits, as short as they can be written: 7.8e-6, 0.0063, 0.20, 93, 1518."""
-    if value >= 10:
+    if value >= 10 or value == 0:
         return f"{value:.0f}"
     return f"{value:#.2g}" if value >= 1e-3 else f"{value:.1e}".replace("e-0", "e-")
 
@@ -204,7 +204,7 @@ def k_hop_length():
 
 def k_hop_small():
     trained, unseen = ours("k-hop-small"), ours("k-hop-small-unseen")
-    depths = [1, 2, 3, 4]
+    depths = [1, 2, 3, 4, 5, 6, 7, 8, 12, 16]
     rows = []
     for words, results in [("letters of training", trained), ("letters never trained", unseen)]:
         for line in ["positional", "standard"]:
@@ -212,15 +212,33 @@ def k_hop_small():
     return table(["cross-entropy, median of 3 runs, layers", *map(str, depths)], rows)
 
 
+def k_hop_settings():
+    results, hops = ours("k-hop-settings-error"), [0, 1, 2, 3]
+    kinds = {"": "all settings of k-hop-small", "-no-norm": "no LayerNorm", "-repeat": "50,000 samples that repeat",
+             "-constant-rate": "a constant rate of 5e-4", "-99": "99 letters"}
+    rows = [[f"{line}, {words}", *results.cells("k-hop", line + kind, hops)]
+            for line in ["standard", "positional"] for kind, words in kinds.items()]
+    return table(["share of wrong letters, median of 3 runs, k", *map(str, hops)], rows)
+
+
+def samples_depth(experiment, suffix, task, measure, depths, sizes):
+    results = ours(experiment + suffix)
+    rows = [[f"{line}, {depth} layer{'s' if depth > 1 else ''}", *results.cells(task, f"{line}-{depth}", sizes)]
+            for line in ["positional", "standard"] for depth in depths]
+    return table([f"{measure}, median of 3 runs, training samples", *map(str, sizes)], rows)
+
+
 # Figure of the paper, experiment, its view that shows the figure, what is recorded, in words.
 FIGURES = [
     ("2", "sample-count", "", "-tf32", "tf32"),
     ("2", "sample-count", "", "", "fp32"),
-    ("3", "k-hop", "", "-epochs32", "fp32"),
+    ("3", "k-hop", "", "", "fp32"),
+    ("3", "k-hop", "", "-epochs32", "a quarter of the steps, fp32"),
     ("3, at length 30", "k-hop-small", "", "", "fp32"),
     ("4", "value-range", "", "", "fp32"),
     ("4", "value-range", "", "-tf32", "tf32"),
-    ("5", "k-hop", "k-hop-unseen", "-epochs32", "fp32"),
+    ("5", "k-hop", "k-hop-unseen", "", "fp32"),
+    ("5", "k-hop", "k-hop-unseen", "-epochs32", "a quarter of the steps, fp32"),
     ("5, at length 30", "k-hop-small", "k-hop-small-unseen", "", "fp32"),
     ("6", "mixed-type", "", "-epochs500", "fp32"),
     ("6", "mixed-type-samples", "", "", ""),
@@ -286,6 +304,11 @@ TABLES = {
     "status": status,
     "value-range": value_range,
     "k-hop-small": k_hop_small,
+    "k-hop-settings": k_hop_settings,
+    "samples-depth-k-hop": lambda: samples_depth("samples-depth-k-hop", "", "k-hop", "cross-entropy", [1, 3, 6],
+                                                 [640, 1600, 6400, 16000, 64000]),
+    "samples-depth-sum": lambda: samples_depth("samples-depth-sum", "-tf32", "cumulative-sum", "test MSE",
+                                               [1, 2, 4, 8], [300, 1000, 3000, 10000, 30000]),
     "value-range-tf32": tf32_beside_fp32,
     "value-range-homogeneous": value_range_homogeneous,
     "variants": lambda: by_scale("variants", {
@@ -353,7 +376,7 @@ def filled(page, names):
 
 
 def main():
-    short = ["status", "value-range", "k-hop-small"]
+    short = ["status", "value-range", "k-hop-small", "k-hop-settings", "samples-depth-k-hop", "samples-depth-sum"]
     for page, names in [(PAGE, short), (NOTEBOOK, TABLES.keys() - short), (README, ["status"])]:
         text = filled(page, names)
         if "--check" not in sys.argv[1:]:

@@ -13,7 +13,7 @@ from .bounds import bound, certify
 from .drawing import Html, Svg, plot
 from .errors import Error, Interrupted
 from .experiments import Comparison, compare, experiments, reproduce, results
-from .model import Model, Parameters, from_arrays, from_bytes, load, new
+from .model import Model, Parameters, from_arrays, from_bytes, load, new, trained_models
 from .programs import Program, Trace, compile, program_of, programs, source
 from .settings import describe as settings
 from .tasks import Task, samples, tasks
@@ -28,7 +28,7 @@ __all__ = [
     "Program", "Run", "Svg", "Task", "Term", "Trace", "Word", "bound", "certify", "compare",
     "compile", "experiments", "from_arrays", "from_bytes", "load", "load_fleet", "maximum",
     "minimum", "new", "plot", "presets", "program_of", "programs", "relu", "reproduce",
-    "results", "resume", "samples", "settings", "source", "tasks", "train", "where",
+    "results", "resume", "samples", "settings", "source", "tasks", "train", "trained_models", "where",
 ]
 
 

@@ -222,13 +222,29 @@ class Model:
         return f"<posattn.Model: {kind}{what}, {self.parameter_count} parameters>"
 
 
+_TRAINED = os.path.join(os.path.dirname(__file__), "models")
+
+
+def trained_models():
+    """The names of the trained models that come with the package.
+
+    >>> import posattn
+    >>> "sort-positional" in posattn.trained_models()
+    True
+    """
+    suffix = ".safetensors"
+    return sorted(name.removesuffix(suffix) for name in os.listdir(_TRAINED) if name.endswith(suffix))
+
+
 def load(path, *, architecture=None, task=None, length=None, heads=None, vocabulary=None):
-    """The model of a file, or of the folder of a run. The keywords say what a file from elsewhere
-    may leave open. `vocabulary` is the folder of vocab.json and merges.txt, for a model of GPT-2's
+    """The model of a file, of the folder of a run, or a trained model of the package by its name,
+    such as "sort-positional" (docs: models/README.md). The keywords say what a file from elsewhere may leave open. `vocabulary` is the folder of vocab.json and merges.txt, for a model of GPT-2's
     tokens from posattn 0.2.0, whose files do not hold them."""
     path = path_of("path", path)
     if os.path.isdir(path):
         path = os.path.join(os.fsdecode(path), "model.safetensors")
+    elif not os.path.exists(path) and os.fsdecode(path) in trained_models():
+        path = os.path.join(_TRAINED, os.fsdecode(path) + ".safetensors")
     vocabulary = None if vocabulary is None else path_of("vocabulary", vocabulary)
     return Model(_posattn.load(path, architecture, name_of(task), length, heads, vocabulary))
 

@@ -54,10 +54,12 @@ class Installed(unittest.TestCase):
                  "--no-deps", "--no-compile", ".", cwd=ROOT)
             code = ("import posattn\n"
                     "print(posattn.__file__)\n"
-                    "print(posattn.compile('sort', length=4).model([4, 3, 2, 1]).tolist())\n")
-            place, answer = call(python, "-c", code, cwd="/").splitlines()
+                    "print(posattn.compile('sort', length=4).model([4, 3, 2, 1]).tolist())\n"
+                    "print(posattn.load('sort-positional').spec.depth)\n")
+            place, answer, depth = call(python, "-c", code, cwd="/").splitlines()
             self.assertTrue(place.startswith(folder))
             self.assertEqual(answer, "[1.0, 2.0, 3.0, 4.0]")
+            self.assertEqual(depth, "4")
 
 
 if __name__ == "__main__":
