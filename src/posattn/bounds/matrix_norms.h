@@ -1,4 +1,4 @@
-// Norms of matrices. Spectral norms come from LAPACK's singular values (dgesdd of OpenBLAS).
+// Norms of matrices.
 #pragma once
 
 #include <vector>

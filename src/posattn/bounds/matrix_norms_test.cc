@@ -18,7 +18,7 @@ Matrix normal_matrix(int rows, int columns, uint32_t index) {
   return result;
 }
 
-// LAPACK against rotations that know nothing of it.
+// The value alone against the one that comes with its vectors (singular_values_test.cc).
 TEST(MatrixNorms, SpectralNormIsTheLargestSingularValue) {
   uint32_t index = 0;
   for (const auto& [rows, columns] :
