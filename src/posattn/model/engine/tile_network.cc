@@ -8,9 +8,9 @@
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/plain/rows.h"
 #include "posattn/model/engine/end_stages.h"
-#include "posattn/model/engine/folded_stage.h"
 #include "posattn/model/engine/input_stage.h"
-#include "posattn/model/engine/plain_stage.h"
+#include "posattn/model/engine/state_stage.h"
+#include "posattn/model/engine/unfolded_stage.h"
 #include "posattn/model/engine/value_stage.h"
 #include "posattn/model/tensor_names.h"
 
@@ -19,9 +19,9 @@ namespace {
 
 std::unique_ptr<Stage> attention_stage(const ModelSpec& spec, const ParameterLayout& layout,
                                        int layer, Path path) {
-  std::unique_ptr<Stage> best = std::make_unique<PlainStage>(spec, layout, layer);
+  std::unique_ptr<Stage> best = std::make_unique<UnfoldedStage>(spec, layout, layer);
   if (path == Path::plain || !FoldedStage::supports(spec)) return best;
-  std::unique_ptr<Stage> folded = std::make_unique<FoldedStage>(spec, layout, layer);
+  std::unique_ptr<Stage> folded = std::make_unique<StateStage>(spec, layout, layer);
   if (path == Path::folded) return folded;
   const auto take_less = [&](std::unique_ptr<Stage> other) {
     if (other->actual_work().per_sample < best->actual_work().per_sample) best = std::move(other);

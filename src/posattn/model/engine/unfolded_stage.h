@@ -13,9 +13,9 @@
 
 namespace posattn::engine {
 
-class PlainStage : public Stage {
+class UnfoldedStage : public Stage {
  public:
-  PlainStage(const ModelSpec& spec, const ParameterLayout& layout, int layer);
+  UnfoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer);
 
   void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
                AttentionForm form) override;

@@ -1,12 +1,9 @@
-// Folding and unfolding of FoldedStage: products of weights only, once a step. Formulas in
-// folded_stage.h; here "fold" goes from the factors to M and c and "unfold" carries gradients back
-// to the factors.
+#include "posattn/model/engine/state_stage.h"
+
 #include <algorithm>
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
-#include "posattn/model/engine/folded_stage.h"
-#include "posattn/model/engine/layer_maps.h"
 
 namespace posattn::engine {
 namespace {
@@ -23,18 +20,20 @@ void transposed_times_vector(int64_t m, int64_t n, float alpha, const float* w, 
 
 }  // namespace
 
-void FoldedStage::fold_maps() {
+void StateStage::fold() {
   const TileKernels& kernels = tile_kernels();
   const int64_t d = spec_.width, hidden = spec_.mlp_width, dh = spec_.head_size();
-  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
+  const float *e_weight = enter_.weight(weights_), *e_bias = enter_.bias(weights_);
   const float *wv = weights_ + value_.weight, *bv = weights_ + value_.bias;
   const float *wo = weights_ + output_.weight, *bo = weights_ + output_.bias;
   const float *w1x = weights_ + first_.weight, *w1o = w1x + d, *b1 = weights_ + first_.bias;
   const int64_t ld1 = 2 * d;
+  p_.resize(hidden * d);
+  b_.resize(spec_.heads * hidden * d);
 
   gemm(false, false, hidden, d, d, 1, w1o, ld1, wo, d, 0, p_.data(), d);
   gemm(false, false, hidden, k_, d, 1, w1x, ld1, e_weight, k_, 0, m_.data(), stride_c_);
-  for (int h = 0; h < heads_; ++h) {
+  for (int h = 0; h < spec_.heads; ++h) {
     float* b = &b_[h * hidden * d];
     gemm(false, false, hidden, d, dh, 1, &p_[h * dh], d, wv + h * dh * d, d, 0, b, d);
     gemm(false, false, hidden, k_, d, 1, b, d, e_weight, k_, 0, &m_[(1 + h) * k_], stride_c_);
@@ -44,22 +43,22 @@ void FoldedStage::fold_maps() {
   // c = W1x e + sum_h B_h e + (P bv + W1o bo) + b1
   std::copy_n(b1, hidden, c_.data());
   times_vector(hidden, d, 1, w1x, ld1, e_bias, 1, c_.data());
-  for (int h = 0; h < heads_; ++h) {
+  for (int h = 0; h < spec_.heads; ++h) {
     times_vector(hidden, d, 1, &b_[h * hidden * d], d, e_bias, 1, c_.data());
   }
   times_vector(hidden, d, 1, p_.data(), d, bv, 1, c_.data());
   times_vector(hidden, d, 1, w1o, ld1, bo, 1, c_.data());
 }
 
-void FoldedStage::unfold_maps(const float* gradient, Parameters<float>& out) {
+void StateStage::unfold(const float* gradient, Parameters<float>& out) {
   const int64_t d = spec_.width, hidden = spec_.mlp_width, dh = spec_.head_size();
   const int64_t ld1 = 2 * d;
-  const float *e_weight = weights_ + enter_.weight, *e_bias = weights_ + enter_.bias;
+  const float *e_weight = enter_.weight(weights_), *e_bias = enter_.bias(weights_);
   const float *wv = weights_ + value_.weight, *bv = weights_ + value_.bias;
   const float *wo = weights_ + output_.weight, *bo = weights_ + output_.bias;
   const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
   float* values = out.values().data();
-  float *de = values + enter_.weight, *de_bias = values + enter_.bias;
+  float *de = enter_.weight_gradient(values), *de_bias = enter_.bias_gradient(values);
   float *dwv = values + value_.weight, *dbv = values + value_.bias;
   float *dwo = values + output_.weight, *dbo = values + output_.bias;
   float *dw1x = values + first_.weight, *dw1o = dw1x + d, *db1 = values + first_.bias;
@@ -73,7 +72,7 @@ void FoldedStage::unfold_maps(const float* gradient, Parameters<float>& out) {
   transposed_times_vector(hidden, d, 1, w1x, ld1, dc, 0, de_bias);
   // M_h = B_h E, B_h = P_h Wv_h
   Buffer<float> db(hidden * d), dp(hidden * d);
-  for (int h = 0; h < heads_; ++h) {
+  for (int h = 0; h < spec_.heads; ++h) {
     const float* dm = dm_transposed + (1 + h) * k_ * stride_m_;
     const float* b = &b_[h * hidden * d];
     gemm(true, true, hidden, d, k_, 1, dm, stride_m_, e_weight, k_, 0, db.data(), d);

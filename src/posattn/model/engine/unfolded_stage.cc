@@ -1,4 +1,4 @@
-#include "posattn/model/engine/plain_stage.h"
+#include "posattn/model/engine/unfolded_stage.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,9 @@
 
 namespace posattn::engine {
 
-PlainStage::PlainStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
+UnfoldedStage::UnfoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
     : spec_(spec),
-      enter_(entering_map(spec, layout, layer)),
+      enter_(layer_input_map(spec, layout, layer)),
       value_(LinearMap::find(layout, names::of_layer(layer, names::value))),
       output_(LinearMap::find(layout, names::of_layer(layer, names::output))),
       first_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(0)))),
@@ -33,7 +33,7 @@ PlainStage::PlainStage(const ModelSpec& spec, const ParameterLayout& layout, int
       std::make_unique<DataAttention>(most_nodes_, spec.heads, spec.key_size(), spec.head_size());
 }
 
-PlainStage::Tape PlainStage::tape(int samples) const {
+UnfoldedStage::Tape UnfoldedStage::tape(int samples) const {
   const int64_t rows = samples * int64_t{most_nodes_};
   Tape t{};
   t.x = rows * stride_s_;
@@ -45,7 +45,7 @@ PlainStage::Tape PlainStage::tape(int samples) const {
   return t;
 }
 
-PlainStage::Gradient PlainStage::gradient() const {
+UnfoldedStage::Gradient UnfoldedStage::gradient() const {
   Gradient g{};
   g.value = g.enter + enter_.gradient_size();
   g.output = g.value + value_.gradient_size();
@@ -57,18 +57,18 @@ PlainStage::Gradient PlainStage::gradient() const {
   return g;
 }
 
-int64_t PlainStage::tape_size(int samples) const { return tape(samples).end; }
-int64_t PlainStage::gradient_size() const { return gradient().end; }
+int64_t UnfoldedStage::tape_size(int samples) const { return tape(samples).end; }
+int64_t UnfoldedStage::gradient_size() const { return gradient().end; }
 
-int64_t PlainStage::scratch_size(int samples) const {
+int64_t UnfoldedStage::scratch_size(int samples) const {
   // d[x | o], dm, dv, ds, dqk, attention's own.
   const int64_t rows = samples * int64_t{most_nodes_};
   return rows * (stride_x_ + 2 * stride_d_ + stride_s_ + stride_qk_) +
          (data_ ? data_->scratch_size() : spec_.head_size() * padded(most_nodes_));
 }
 
-void PlainStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
-                         AttentionForm form) {
+void UnfoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+                            AttentionForm form) {
   weights_ = parameters.values().data();
   nodes_ = active.count();
   active_ = active;
@@ -97,7 +97,7 @@ void PlainStage::prepare(const Parameters<float>& parameters, const ActiveNodes&
   }
 }
 
-void PlainStage::query_key_forward(int64_t rows, const float* x, float* qk) const {
+void UnfoldedStage::query_key_forward(int64_t rows, const float* x, float* qk) const {
   const int64_t total = query_key_layout_.out, dk = spec_.key_size();
   for (int64_t r = 0; r < rows; ++r) {
     std::copy_n(&table_[r % nodes_ * stride_qk_], total, qk + r * stride_qk_);
@@ -112,15 +112,15 @@ void PlainStage::query_key_forward(int64_t rows, const float* x, float* qk) cons
   }
 }
 
-void PlainStage::forward(int samples, float* tape_data, float* scratch, float* output,
-                         int64_t output_stride) const {
+void UnfoldedStage::forward(int samples, float* tape_data, float* scratch, float* output,
+                            int64_t output_stride) const {
   const Tape t = tape(samples);
   const int64_t rows = samples * int64_t{nodes_}, d = spec_.width, dh = spec_.head_size();
   float *x = tape_data + t.x, *v = tape_data + t.v, *m = tape_data + t.m;
   enter_.forward(rows, tape_data, stride_s_, x, stride_x_, Store::bias);
   value_.forward(rows, x, stride_x_, v, stride_d_, Store::bias);
   if (positional_) {
-    mix_samples(*positional_, samples, dh, v, stride_d_, dh, m, stride_d_, dh);
+    mix_samples(*positional_, samples, dh, {v, stride_d_, dh}, {m, stride_d_, dh});
   } else {
     const int64_t dk = spec_.key_size();
     float* qk = tape_data + t.qk;
@@ -132,10 +132,10 @@ void PlainStage::forward(int samples, float* tape_data, float* scratch, float* o
   first_.forward(rows, x, stride_x_, output, output_stride, Store::bias_relu);
 }
 
-float* PlainStage::backward(int64_t /*first*/, int samples, const float* tape_data,
-                            const float* output, int64_t output_stride, float* doutput,
-                            int64_t doutput_stride, bool wants_dinput, float* scratch,
-                            float* sums) const {
+float* UnfoldedStage::backward(int64_t /*first*/, int samples, const float* tape_data,
+                               const float* output, int64_t output_stride, float* doutput,
+                               int64_t doutput_stride, bool wants_dinput, float* scratch,
+                               float* sums) const {
   const TileKernels& kernels = tile_kernels();
   const Tape t = tape(samples);
   const Gradient g = gradient();
@@ -160,9 +160,9 @@ float* PlainStage::backward(int64_t /*first*/, int samples, const float* tape_da
 
   std::fill_n(dv, rows * stride_d_, 0.0f);
   if (positional_) {
-    attention_gradient(*positional_, samples, dh, dm, stride_d_, dh, v, stride_d_, dh,
+    attention_gradient(*positional_, samples, dh, {dm, stride_d_, dh}, {v, stride_d_, dh},
                        sums + g.attention, rest);
-    mix_samples_transposed(*positional_, samples, dh, dm, stride_d_, dh, dv, stride_d_, dh);
+    mix_samples_transposed(*positional_, samples, dh, {dm, stride_d_, dh}, {dv, stride_d_, dh});
   } else {
     const int64_t dk = spec_.key_size(), total = query_key_layout_.out;
     const float* qk = tape_data + t.qk;
@@ -196,7 +196,7 @@ float* PlainStage::backward(int64_t /*first*/, int samples, const float* tape_da
   return ds;
 }
 
-void PlainStage::finish(float* sums, Parameters<float>& out, float* dpositions) {
+void UnfoldedStage::finish(float* sums, Parameters<float>& out, float* dpositions) {
   const Gradient g = gradient();
   float* values = out.values().data();
   enter_.finish(sums + g.enter, values);
@@ -226,7 +226,7 @@ void PlainStage::finish(float* sums, Parameters<float>& out, float* dpositions) 
   }
 }
 
-bool PlainStage::attention(const float* tape_data, float* scratch, float* out) const {
+bool UnfoldedStage::attention(const float* tape_data, float* scratch, float* out) const {
   if (positional_) {
     copy_attention(*positional_, out);
   } else {
@@ -237,11 +237,11 @@ bool PlainStage::attention(const float* tape_data, float* scratch, float* out) c
   return true;
 }
 
-StageWork PlainStage::nominal_work() const {
+StageWork UnfoldedStage::nominal_work() const {
   return attention_layer_work(spec_, positional_.get());
 }
 
-StageWork PlainStage::actual_work() const {
+StageWork UnfoldedStage::actual_work() const {
   const double n = most_nodes_, dk = spec_.key_size();
   double per_node =
       enter_.work() + value_.work() + output_.work() + first_.work() + n * spec_.width;
