@@ -7,7 +7,7 @@
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/relative.h"
 #include "posattn/kernels/cuda/tokens.h"
-#include "posattn/kernels/plain/table.h"
+#include "posattn/kernels/operations.h"
 
 namespace posattn::cuda {
 namespace {
