@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/kernels/plain/activation.h"
-#include "posattn/kernels/plain/linear.h"
-#include "posattn/kernels/plain/normalisation.h"
-#include "posattn/kernels/plain/product.h"
-#include "posattn/kernels/plain/relative.h"
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/activation.h"
+#include "posattn/kernels/generic/linear.h"
+#include "posattn/kernels/generic/normalisation.h"
+#include "posattn/kernels/generic/product.h"
+#include "posattn/kernels/generic/relative.h"
+#include "posattn/kernels/generic/rows.h"
 
 namespace posattn {
 namespace {
@@ -110,9 +110,10 @@ struct Linear {  // sizes rows, in, out; inputs x, W, b
   static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>& in,
                        const Buffer<T>&, const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
-    plain::linear_input_gradient(s[0], s[1], s[2], in[1].data(), dy.data(), false, d[0].data(), k);
-    plain::linear_weight_gradient(s[0], s[1], s[2], in[0].data(), dy.data(), d[1].data(),
-                                  d[2].data(), k);
+    generic::linear_input_gradient(s[0], s[1], s[2], in[1].data(), dy.data(), false, d[0].data(),
+                                   k);
+    generic::linear_weight_gradient(s[0], s[1], s[2], in[0].data(), dy.data(), d[1].data(),
+                                    d[2].data(), k);
   }
 };
 
@@ -191,13 +192,13 @@ struct Softmax : Rows {  // sizes rows, columns
   template <class T>
   static void forward(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     y = in[0];
-    plain::softmax_rows(s[0], s[1], y.data(), k);
+    generic::softmax_rows(s[0], s[1], y.data(), k);
   }
   template <class T>
   static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>&, const Buffer<T>& y,
                        const Buffer<T>& dy, Operands<T>& d) {
     d[0] = dy;
-    plain::softmax_rows_gradient(s[0], s[1], y.data(), d[0].data(), k);
+    generic::softmax_rows_gradient(s[0], s[1], y.data(), d[0].data(), k);
   }
 };
 
@@ -256,14 +257,14 @@ struct LayerNorm : Rows {  // sizes rows, columns; inputs x, gain, shift
   static std::vector<int64_t> inputs(const Sizes& s) { return {whole(s), s[1], s[1]}; }
   template <class T>
   static void forward(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
-    plain::layer_norm(s[0], s[1], in[0].data(), in[1].data(), in[2].data(), y.data(), k);
+    generic::layer_norm(s[0], s[1], in[0].data(), in[1].data(), in[2].data(), y.data(), k);
   }
   template <class T>
   static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>& in,
                        const Buffer<T>&, const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
-    plain::layer_norm_gradient(s[0], s[1], in[0].data(), in[1].data(), dy.data(), d[0].data(),
-                               d[1].data(), d[2].data(), k);
+    generic::layer_norm_gradient(s[0], s[1], in[0].data(), in[1].data(), dy.data(), d[0].data(),
+                                 d[1].data(), d[2].data(), k);
   }
 };
 
@@ -280,10 +281,10 @@ struct Elementwise : Rows {
     Slope{}(whole(s), in[0].data(), dy.data(), d[0].data(), again.data(), k);
   }
 };
-constexpr auto gelu = [](auto... x) { plain::gelu(x...); };
-constexpr auto gelu_slope = [](auto... x) { plain::gelu_gradient(x...); };
-constexpr auto gelu_tanh = [](auto... x) { plain::gelu_tanh(x...); };
-constexpr auto gelu_tanh_slope = [](auto... x) { plain::gelu_tanh_gradient(x...); };
+constexpr auto gelu = [](auto... x) { generic::gelu(x...); };
+constexpr auto gelu_slope = [](auto... x) { generic::gelu_gradient(x...); };
+constexpr auto gelu_tanh = [](auto... x) { generic::gelu_tanh(x...); };
+constexpr auto gelu_tanh_slope = [](auto... x) { generic::gelu_tanh_gradient(x...); };
 using Gelu = Elementwise<decltype(gelu), decltype(gelu_slope)>;
 using GeluTanh = Elementwise<decltype(gelu_tanh), decltype(gelu_tanh_slope)>;
 
@@ -295,13 +296,13 @@ struct Embed : Rows {  // sizes rows, columns, vocabulary; inputs tokens, table
   template <class T>
   static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     std::ranges::fill(y, T(0));
-    plain::embed(s[0], s[1], classes(in[0], s[2]).data(), in[1].data(), y.data());
+    generic::embed(s[0], s[1], classes(in[0], s[2]).data(), in[1].data(), y.data());
   }
   template <class T>
   static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in, const Buffer<T>&,
                        const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
-    plain::embed_gradient(s[0], s[1], classes(in[0], s[2]).data(), dy.data(), d[1].data());
+    generic::embed_gradient(s[0], s[1], classes(in[0], s[2]).data(), dy.data(), d[1].data());
   }
 };
 
@@ -315,19 +316,19 @@ struct CausalSoftmax {  // sizes heads, nodes; input scores [heads, nodes, nodes
   template <class T>
   static void forward(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     y = in[0];
-    for (int64_t h = 0; h < s[0]; ++h) plain::mask_causal(s[1], &y[h * s[1] * s[1]]);
-    plain::softmax_rows(s[0] * s[1], s[1], y.data(), k);
+    for (int64_t h = 0; h < s[0]; ++h) generic::mask_causal(s[1], &y[h * s[1] * s[1]]);
+    generic::softmax_rows(s[0] * s[1], s[1], y.data(), k);
   }
   template <class T>
   static void gradient(const TileKernels& k, const Sizes& s, const Operands<T>&, const Buffer<T>& y,
                        const Buffer<T>& dy, Operands<T>& d) {
     d[0] = dy;
-    plain::softmax_rows_gradient(s[0] * s[1], s[1], y.data(), d[0].data(), k);
+    generic::softmax_rows_gradient(s[0] * s[1], s[1], y.data(), d[0].data(), k);
   }
 };
 
 struct Relative {  // sizes real nodes, scratch nodes, reach; inputs t, u of one head
-  static plain::RelativeShape shape(const Sizes& s) {
+  static generic::RelativeShape shape(const Sizes& s) {
     return {static_cast<int32_t>(s[0]), static_cast<int32_t>(s[1]), static_cast<int32_t>(s[2])};
   }
   static std::vector<int64_t> inputs(const Sizes& s) {
@@ -340,14 +341,14 @@ struct Relative {  // sizes real nodes, scratch nodes, reach; inputs t, u of one
   }
   template <class T>
   static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
-    plain::relative_scores(shape(s), in[0].data(), in[1].data(), y.data(), shape(s).nodes());
+    generic::relative_scores(shape(s), in[0].data(), in[1].data(), y.data(), shape(s).nodes());
   }
   template <class T>
   static void gradient(const TileKernels&, const Sizes& s, const Operands<T>&, const Buffer<T>&,
                        const Buffer<T>& dy, Operands<T>& d) {
     clear(d);
-    plain::relative_scores_gradient(shape(s), dy.data(), shape(s).nodes(), d[0].data(),
-                                    d[1].data());
+    generic::relative_scores_gradient(shape(s), dy.data(), shape(s).nodes(), d[0].data(),
+                                      d[1].data());
   }
 };
 
@@ -357,8 +358,8 @@ struct SquaredError : Rows {  // sizes rows, columns; inputs y, target; output t
   template <class T>
   static double loss(const Sizes& s, const Operands<T>& in, Buffer<T>& dy) {
     double sum = 0;
-    plain::squared_error(whole(s), T(1) / static_cast<T>(whole(s)), in[0].data(), in[1].data(),
-                         nullptr, dy.data(), sum);
+    generic::squared_error(whole(s), T(1) / static_cast<T>(whole(s)), in[0].data(), in[1].data(),
+                           nullptr, dy.data(), sum);
     return sum / work(s);
   }
   template <class T>
@@ -381,8 +382,8 @@ struct CrossEntropy : Rows {  // sizes rows, classes; inputs y, labels; output t
   template <class T>
   static double loss(const TileKernels& k, const Sizes& s, const Operands<T>& in, Buffer<T>& dy) {
     double sum = 0;
-    plain::cross_entropy(s[0], s[1], T(1) / static_cast<T>(s[0]), in[0].data(),
-                         classes(in[1], s[1]).data(), dy.data(), sum, k);
+    generic::cross_entropy(s[0], s[1], T(1) / static_cast<T>(s[0]), in[0].data(),
+                           classes(in[1], s[1]).data(), dy.data(), sum, k);
     return sum / static_cast<double>(s[0]);
   }
   template <class T>

@@ -8,9 +8,9 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/parallel.h"
-#include "posattn/kernels/plain/normalisation.h"
-#include "posattn/kernels/plain/product.h"
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/normalisation.h"
+#include "posattn/kernels/generic/product.h"
+#include "posattn/kernels/generic/rows.h"
 #include "posattn/model/plan/activation.h"
 
 namespace posattn {
@@ -138,7 +138,7 @@ std::vector<float> Decoder::read(const std::vector<TokenText>& more, Memory& mem
     if (!more[t].empty()) last_rows.push_back(memory.rows() - 1);
   }
   std::vector<float> x(memory.rows() * d);
-  plain::embed(memory.rows(), d, tokens.data(), tensor(plan_.input.tokens), x.data());
+  generic::embed(memory.rows(), d, tokens.data(), tensor(plan_.input.tokens), x.data());
   for (int64_t r = 0; plan_.input.positions_added && r < memory.rows(); ++r) {
     for (int64_t c = 0; c < d; ++c) x[r * d + c] += positions_[memory.place[r] * d + c];
   }
@@ -191,7 +191,7 @@ std::vector<float> Decoder::attend(int layer, const std::vector<float>& heard,
   }
   std::vector<float> queries_and_keys = mapped(query_key, source);
   if (spec_.rope) {
-    plain::rotate<float>(rows, 2 * block.heads, key, memory.place, 1, queries_and_keys.data());
+    generic::rotate<float>(rows, 2 * block.heads, key, memory.place, 1, queries_and_keys.data());
   }
   const std::vector<float> value = mapped(block.value, heard);
 
@@ -214,17 +214,17 @@ std::vector<float> Decoder::attend(int layer, const std::vector<float>& heard,
     }
     scores.resize(count * length);
     for (int64_t h = 0; count > 0 && h < block.heads; ++h) {
-      plain::product(false, true, count, length, key, scale,
-                     &queries_and_keys[(first * block.heads + h) * 2 * key], 2 * keys,
-                     text_keys + h * key, keys, false, scores.data(), length);
+      generic::product(false, true, count, length, key, scale,
+                       &queries_and_keys[(first * block.heads + h) * 2 * key], 2 * keys,
+                       text_keys + h * key, keys, false, scores.data(), length);
       for (int64_t r = 0; r < count; ++r) {
         std::fill(&scores[r * length] + read + r + 1, &scores[r * length] + length,
                   -std::numeric_limits<float>::infinity());
       }
-      plain::softmax_rows(count, length, scores.data());
-      plain::product(false, false, count, block.head_size, length, 1.0f, scores.data(), length,
-                     text_values + h * block.head_size, d, false,
-                     &mixed[first * d + h * block.head_size], d);
+      generic::softmax_rows(count, length, scores.data());
+      generic::product(false, false, count, block.head_size, length, 1.0f, scores.data(), length,
+                       text_values + h * block.head_size, d, false,
+                       &mixed[first * d + h * block.head_size], d);
     }
     first += count;
   }
@@ -246,8 +246,8 @@ std::vector<float> Decoder::read_mlp(const MlpBlock& block, std::vector<float> x
 std::vector<float> Decoder::normalised(const NormalisationBlock& block,
                                        const std::vector<float>& x) const {
   std::vector<float> y(x.size());
-  plain::layer_norm(static_cast<int64_t>(x.size()) / spec_.width, spec_.width, x.data(),
-                    tensor(block.gain), tensor(block.shift), y.data());
+  generic::layer_norm(static_cast<int64_t>(x.size()) / spec_.width, spec_.width, x.data(),
+                      tensor(block.gain), tensor(block.shift), y.data());
   return y;
 }
 

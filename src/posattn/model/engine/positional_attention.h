@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "posattn/kernels/plain/relative.h"
+#include "posattn/kernels/generic/relative.h"
 #include "posattn/model/engine/mixing.h"
 #include "posattn/model/engine/stage.h"
 #include "posattn/tensor/buffer.h"
@@ -42,7 +42,7 @@ class PositionalAttention {
   // Of one head: rows first, first + step, ... of the matrix, `count` of them, stride() apart.
   void attention_rows(int head, int64_t first, int64_t step, int64_t count, float* out) const;
   bool make_mixings();
-  plain::RelativeShape relative_shape() const {
+  generic::RelativeShape relative_shape() const {
     return {nodes_ - spec_.scratch_nodes, spec_.scratch_nodes, spec_.reach};
   }
   const float* relative_table(int head) const {

@@ -5,7 +5,7 @@
 
 namespace posattn::engine {
 
-bool RelativeMixing::pays(const plain::RelativeShape& shape, int64_t width) {
+bool RelativeMixing::pays(const generic::RelativeShape& shape, int64_t width) {
   constexpr double flop_cost = 3;  // of a transform, in flops of the tile kernel (measured)
   const auto n = static_cast<double>(shape.nodes());
   const int64_t parts = (width + ToeplitzProduct::most_columns - 1) / ToeplitzProduct::most_columns;
@@ -13,10 +13,10 @@ bool RelativeMixing::pays(const plain::RelativeShape& shape, int64_t width) {
          2 * n * n * static_cast<double>(width);
 }
 
-RelativeMixing::RelativeMixing(const plain::RelativeShape& shape, const std::vector<double>& e)
+RelativeMixing::RelativeMixing(const generic::RelativeShape& shape, const std::vector<double>& e)
     : shape_(shape), toeplitz_(shape.real, e.data()) {}
 
-std::unique_ptr<RelativeMixing> RelativeMixing::make(const plain::RelativeShape& shape,
+std::unique_ptr<RelativeMixing> RelativeMixing::make(const generic::RelativeShape& shape,
                                                      const float* t, const float* u) {
   const int64_t n = shape.real, scratch = shape.scratch, middle = n - 1;
   // The largest score of a real node's row becomes exp(0).

@@ -6,7 +6,7 @@
 #include "posattn/base/parallel.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/rows.h"
 #include "posattn/model/engine/end_stages.h"
 #include "posattn/model/engine/input_stage.h"
 #include "posattn/model/engine/state_stage.h"
@@ -192,8 +192,8 @@ double TileNetwork::run_tile(const Batch& batch, int64_t first, int samples,
       const float* y = work.output + (s * nodes + i) * stride;
       float* dy = work.doutput + (s * nodes + i) * stride;
       if (i < batch.real_nodes) {
-        plain::squared_error(columns, scale, y, targets + i * columns,
-                             mask.empty() ? nullptr : mask.data() + i * columns, dy, loss);
+        generic::squared_error(columns, scale, y, targets + i * columns,
+                               mask.empty() ? nullptr : mask.data() + i * columns, dy, loss);
       } else {
         std::fill_n(dy, columns, 0.0f);
       }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "posattn/kernels/plain/attention.h"
-#include "posattn/kernels/plain/normalisation.h"
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/attention.h"
+#include "posattn/kernels/generic/normalisation.h"
+#include "posattn/kernels/generic/rows.h"
 #include "posattn/model/plan/activation.h"
 #include "posattn/model/plan/plan_network.h"
 
@@ -19,10 +19,10 @@ void add_to(const std::vector<T>& from, std::vector<T>& to) {
 }
 
 // One head's keys lie behind its queries, `row` numbers to a node.
-plain::HeadShape key_shape(const AttentionBlock& block, int64_t nodes, int64_t row) {
+generic::HeadShape key_shape(const AttentionBlock& block, int64_t nodes, int64_t row) {
   return {.causal = block.causal, .nodes = nodes, .size = block.key_size, .stride = row};
 }
-plain::HeadShape value_shape(const AttentionBlock& block, int64_t nodes) {
+generic::HeadShape value_shape(const AttentionBlock& block, int64_t nodes) {
   return {.causal = block.causal,
           .nodes = nodes,
           .size = block.head_size,
@@ -35,7 +35,8 @@ template <class T>
 void PlanNetwork<T>::normalise(const NormalisationBlock& block, int64_t rows,
                                const std::vector<T>& x, std::vector<T>& y) const {
   y.resize(x.size());
-  plain::layer_norm(rows, spec_.width, x.data(), tensor(block.gain), tensor(block.shift), y.data());
+  generic::layer_norm(rows, spec_.width, x.data(), tensor(block.gain), tensor(block.shift),
+                      y.data());
 }
 
 template <class T>
@@ -43,9 +44,9 @@ void PlanNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_t
                                         const std::vector<T>& x, std::vector<T>& d,
                                         Scratch& scratch, std::span<T> sums) const {
   scratch.dnorm.resize(x.size());
-  plain::layer_norm_gradient(rows, spec_.width, x.data(), tensor(block.gain), d.data(),
-                             scratch.dnorm.data(), gradient(sums, block.gain),
-                             gradient(sums, block.shift));
+  generic::layer_norm_gradient(rows, spec_.width, x.data(), tensor(block.gain), d.data(),
+                               scratch.dnorm.data(), gradient(sums, block.gain),
+                               gradient(sums, block.shift));
   std::swap(d, scratch.dnorm);
 }
 
@@ -85,7 +86,7 @@ void PlanNetwork<T>::make_query_key(const DataScores& kind, const AttentionBlock
   t.query_key.resize(rows * kind.query_key.out);
   maps_.forward(kind.query_key, rows, source(kind, heard, t), t.query_key.data());
   if (kind.rope) {
-    plain::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, 1, t.query_key.data());
+    generic::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, 1, t.query_key.data());
   }
 }
 
@@ -94,7 +95,7 @@ void PlanNetwork<T>::query_key_backward(const DataScores& kind, const AttentionB
                                         int64_t rows, const T* heard, const Layer& t,
                                         Scratch& scratch, T* dheard, std::span<T> sums) const {
   T* d = scratch.dquery_key.data();
-  if (kind.rope) plain::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, -1, d);
+  if (kind.rope) generic::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, -1, d);
   if (!kind.positions_joined) {
     return maps_.backward(kind.query_key, rows, heard, d, sums.data(), true, dheard);
   }
@@ -118,18 +119,18 @@ void PlanNetwork<T>::attend(int layer, int samples, const T* heard, Layer& t,
     make_query_key(*from_data, block, rows, heard, t);
     t.attention.resize(samples * block.heads * n * n);
   }
-  const plain::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
+  const generic::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
   for (int64_t s = 0; s < samples; ++s) {
     for (int64_t h = 0; h < block.heads; ++h) {
       const T* a = from_data ? nullptr : &shared_[layer][h * n * n];
       if (from_data) {
         T* own = &t.attention[(s * block.heads + h) * n * n];
         const T* query = &t.query_key[s * n * row + h * 2 * keys.size];
-        plain::attention_matrix(keys, query, query + keys.size, own, scratch.transposed);
+        generic::attention_matrix(keys, query, query + keys.size, own, scratch.transposed);
         a = own;
       }
       const int64_t at = s * n * d + h * values.size;
-      plain::mix(values, a, &t.value[at], &t.mixed[at]);
+      generic::mix(values, a, &t.value[at], &t.mixed[at]);
     }
   }
 }
@@ -145,7 +146,7 @@ void PlanNetwork<T>::attend_backward(int layer, int samples, const T* heard, Lay
   scratch.dvalue.resize(rows * d);
   scratch.da.resize(from_data ? n * n : 0);
   scratch.dquery_key.resize(rows * row);
-  const plain::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
+  const generic::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
   T* shared_sums = sums.data() + attention_offset(layer);
   for (int64_t s = 0; s < samples; ++s) {
     for (int64_t h = 0; h < block.heads; ++h) {
@@ -153,14 +154,14 @@ void PlanNetwork<T>::attend_backward(int layer, int samples, const T* heard, Lay
       const T* a = from_data ? &t.attention[(s * block.heads + h) * n * n]
                              : shared_[layer].data() + h * n * n;
       T* da = from_data ? scratch.da.data() : shared_sums + h * n * n;
-      plain::mix_gradient(values, a, &t.value[at], &scratch.dmixed[at], &scratch.dvalue[at],
-                          !from_data, da, scratch.transposed);
+      generic::mix_gradient(values, a, &t.value[at], &scratch.dmixed[at], &scratch.dvalue[at],
+                            !from_data, da, scratch.transposed);
       if (!from_data) continue;
       const int64_t place = s * n * row + h * 2 * keys.size;
       const T* query = &t.query_key[place];
       T* dquery = &scratch.dquery_key[place];
-      plain::attention_matrix_gradient(keys, query, query + keys.size, a, da, dquery,
-                                       dquery + keys.size);
+      generic::attention_matrix_gradient(keys, query, query + keys.size, a, da, dquery,
+                                         dquery + keys.size);
     }
   }
   maps_.backward(block.value, rows, heard, scratch.dvalue.data(), sums.data(), accumulate, dheard);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "posattn/base/error.h"
-#include "posattn/kernels/plain/product.h"
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/product.h"
+#include "posattn/kernels/generic/rows.h"
 #include "posattn/model/plan/plan_layer.h"
 
 namespace posattn {
@@ -63,9 +63,9 @@ void PlanNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
           } else if constexpr (!std::is_same_v<Kind, DataScores>) {
             scores(kind, block, *nodes_, attention);
             for (int h = 0; block.causal && h < block.heads; ++h) {
-              plain::mask_causal(n, attention + h * n * n);
+              generic::mask_causal(n, attention + h * n * n);
             }
-            plain::softmax_rows(block.heads * n, n, attention);
+            generic::softmax_rows(block.heads * n, n, attention);
           }
         },
         block.scores);
@@ -98,7 +98,7 @@ void PlanNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) co
     if (block.from_data()) continue;
     std::vector<T> dscores(sums.begin() + attention_offset(l),
                            sums.begin() + attention_offset(l) + block.heads * n * n);
-    plain::softmax_rows_gradient(block.heads * n, n, shared_[l].data(), dscores.data());
+    generic::softmax_rows_gradient(block.heads * n, n, shared_[l].data(), dscores.data());
     std::visit(
         [&](const auto& kind) {
           using Kind = std::decay_t<decltype(kind)>;
@@ -162,7 +162,7 @@ void PlanNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int s
     for (int64_t s = 0; s < samples; ++s) {
       std::copy_n(batch.tokens.data() + (first + s) * real, real, tape.tokens.data() + s * n);
     }
-    plain::embed(rows, d, tape.tokens.data(), tensor(block.tokens), x.data());
+    generic::embed(rows, d, tape.tokens.data(), tensor(block.tokens), x.data());
   }
   if (!block.positions_added) return;
   for (int64_t s = 0; s < samples; ++s) {
@@ -182,7 +182,7 @@ void PlanNetwork<T>::backward_input(PlanTape<T>& tape, int64_t rows, const std::
     }
   }
   if (block.tokens != no_tensor) {
-    plain::embed_gradient(rows, d, tape.tokens.data(), dx.data(), gradient(sums, block.tokens));
+    generic::embed_gradient(rows, d, tape.tokens.data(), dx.data(), gradient(sums, block.tokens));
   }
   if (!block.values) return;
   std::vector<T>& dvalues = tape.scratch.dy;
@@ -227,9 +227,9 @@ double PlanNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samp
     const T* y = tape.output.data() + s * n * columns;
     T* d = dy.data() + s * n * columns;  // nodes that are not read have no part in the loss
     if (plan_.loss == Loss::squared_error) {
-      plain::squared_error(read * columns, static_cast<T>(scale), y,
-                           batch.targets.data() + (first + s) * real * columns,
-                           mask.empty() ? nullptr : mask.data(), d, loss);
+      generic::squared_error(read * columns, static_cast<T>(scale), y,
+                             batch.targets.data() + (first + s) * real * columns,
+                             mask.empty() ? nullptr : mask.data(), d, loss);
       continue;
     }
     const auto labels = batch.labels.subspan((first + s) * real, read);
@@ -237,7 +237,7 @@ double PlanNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samp
     for (int64_t i = 0; i < read && !mask.empty(); ++i) {
       if (mask[i * columns] == 0) tape.labels[i] = -1;
     }
-    plain::cross_entropy(read, columns, static_cast<T>(scale), y, tape.labels.data(), d, loss);
+    generic::cross_entropy(read, columns, static_cast<T>(scale), y, tape.labels.data(), d, loss);
   }
   const HeadBlock& head = plan_.head;
   std::vector<T>& dx = tape.scratch.dx;

@@ -1,12 +1,12 @@
 // A learned score for every distance between nodes.
-#include "posattn/kernels/plain/relative.h"
+#include "posattn/kernels/generic/relative.h"
 #include "posattn/model/plan/scores.h"
 
 namespace posattn {
 namespace {
 
 template <class T>
-plain::RelativeShape shape_of(const RelativeScores& kind, const PlanNodes<T>& nodes) {
+generic::RelativeShape shape_of(const RelativeScores& kind, const PlanNodes<T>& nodes) {
   return {nodes.real_nodes, nodes.spec.scratch_nodes, kind.reach};
 }
 
@@ -15,13 +15,13 @@ plain::RelativeShape shape_of(const RelativeScores& kind, const PlanNodes<T>& no
 template <class T>
 void scores(const RelativeScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
             T* out) {
-  const plain::RelativeShape shape = shape_of(kind, nodes);
+  const generic::RelativeShape shape = shape_of(kind, nodes);
   const int64_t n = shape.nodes();
   const T* t = nodes.tensor(kind.distances);
   const T* u = kind.scratch == no_tensor ? nullptr : nodes.tensor(kind.scratch);
   for (int64_t h = 0; h < block.heads; ++h) {
-    plain::relative_scores(shape, t + h * shape.distances(),
-                           u ? u + h * shape.scratch_size() : nullptr, out + h * n * n, n);
+    generic::relative_scores(shape, t + h * shape.distances(),
+                             u ? u + h * shape.scratch_size() : nullptr, out + h * n * n, n);
   }
 }
 
@@ -29,13 +29,13 @@ template <class T>
 void scores_gradient(const RelativeScores& kind, const AttentionBlock& block,
                      const PlanNodes<T>& nodes, const T* dscores,
                      const PlanGradients<T>& gradients) {
-  const plain::RelativeShape shape = shape_of(kind, nodes);
+  const generic::RelativeShape shape = shape_of(kind, nodes);
   const int64_t n = shape.nodes();
   T* dt = gradients.tensor(kind.distances);
   T* du = kind.scratch == no_tensor ? nullptr : gradients.tensor(kind.scratch);
   for (int64_t h = 0; h < block.heads; ++h) {
-    plain::relative_scores_gradient(shape, dscores + h * n * n, n, dt + h * shape.distances(),
-                                    du ? du + h * shape.scratch_size() : nullptr);
+    generic::relative_scores_gradient(shape, dscores + h * n * n, n, dt + h * shape.distances(),
+                                      du ? du + h * shape.scratch_size() : nullptr);
   }
 }
 

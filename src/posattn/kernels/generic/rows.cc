@@ -1,12 +1,12 @@
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/rows.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "posattn/kernels/plain/product.h"
+#include "posattn/kernels/generic/product.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 namespace {
 
 // Lower than any score, and finite: differences of scores stay numbers.
@@ -104,4 +104,4 @@ POSATTN_INSTANTIATE(float)
 POSATTN_INSTANTIATE(double)
 #undef POSATTN_INSTANTIATE
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

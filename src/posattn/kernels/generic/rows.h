@@ -9,7 +9,7 @@
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 
 // y [rows, columns]: row r is row token[r] of the table; rows of negative tokens stay.
 template <class T>
@@ -40,4 +40,4 @@ template <class T>
 void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int32_t* labels, T* dy,
                    double& loss, const TileKernels& kernels = tile_kernels());
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

@@ -6,7 +6,7 @@
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 
 // Up to this size a weight and its gradient stay in the second-level cache beside the rows, and the
 // tile kernel is faster than OpenBLAS, whose panels are copied for every product.
@@ -37,4 +37,4 @@ void linear_weight_gradient(int64_t rows, int64_t in, int64_t out, const float* 
                             float* dweight, float* dbias,
                             const TileKernels& kernels = tile_kernels());
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

@@ -1,9 +1,9 @@
-#include "posattn/kernels/plain/activation.h"
+#include "posattn/kernels/generic/activation.h"
 
 #include <cmath>
 #include <numbers>
 
-namespace posattn::plain {
+namespace posattn::generic {
 namespace {
 
 constexpr double inverse_sqrt_2 = 1 / std::numbers::sqrt2;
@@ -60,4 +60,4 @@ template void relu(int64_t, const double*, double*);
 template void relu_gradient(int64_t, const float*, const float*, float*, float*);
 template void relu_gradient(int64_t, const double*, const double*, double*, double*);
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

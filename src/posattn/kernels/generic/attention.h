@@ -8,7 +8,7 @@
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 
 struct HeadShape {
   bool causal = false;  // node i hears nodes 0..i
@@ -34,4 +34,4 @@ void mix_gradient(const HeadShape& shape, const T* a, const T* v, const T* dy, T
                   bool accumulate, T* da, std::vector<T>& scratch,
                   const TileKernels& kernels = tile_kernels());
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

@@ -11,7 +11,7 @@
 #define POSATTN_EVERYWHERE
 #endif
 
-namespace posattn::plain {
+namespace posattn::generic {
 
 // n nodes, the first `real` of them with places in the sequence.
 struct RelativeShape {
@@ -69,4 +69,4 @@ void relative_scores_gradient(const RelativeShape& shape, const T* dscores, int6
   }
 }
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

@@ -7,7 +7,7 @@
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 
 template <class T>
 void relu(int64_t count, const T* x, T* y);
@@ -40,4 +40,4 @@ inline void gelu_tanh_gradient(int64_t count, const float* x, const float* dy, f
   kernels.gelu_tanh_gradient(count, x, dy, dx, y);
 }
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

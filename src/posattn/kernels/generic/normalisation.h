@@ -7,7 +7,7 @@
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 
 void layer_norm(int64_t rows, int64_t columns, const double* x, const double* gain,
                 const double* shift, double* y, const TileKernels& = tile_kernels());
@@ -26,4 +26,4 @@ inline void layer_norm_gradient(int64_t rows, int64_t columns, const float* x, c
   kernels.layer_norm_gradient(rows, columns, x, gain, dy, dx, dgain, dshift);
 }
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

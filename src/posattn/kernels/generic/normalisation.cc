@@ -1,8 +1,8 @@
-#include "posattn/kernels/plain/normalisation.h"
+#include "posattn/kernels/generic/normalisation.h"
 
 #include <cmath>
 
-namespace posattn::plain {
+namespace posattn::generic {
 namespace {
 
 constexpr double norm_epsilon = 1e-5;
@@ -51,4 +51,4 @@ void layer_norm_gradient(int64_t rows, int64_t columns, const double* x, const d
   }
 }
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

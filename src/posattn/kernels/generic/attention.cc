@@ -1,12 +1,12 @@
-#include "posattn/kernels/plain/attention.h"
+#include "posattn/kernels/generic/attention.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/rows.h"
 #include "posattn/kernels/reference/operations.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 namespace {
 
 // A block of rows of a causal matrix ends at the last node that one of them hears.
@@ -147,4 +147,4 @@ void mix_gradient(const HeadShape& s, const float* a, const float* v, const floa
   outer_product(s, dy, values, accumulate ? Store::add : Store::assign, da, kernels);
 }
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

@@ -1,11 +1,11 @@
-#include "posattn/kernels/plain/linear.h"
+#include "posattn/kernels/generic/linear.h"
 
 #include <algorithm>
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/reference/operations.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 
 void linear(int64_t rows, int64_t in, int64_t out, const double* x, const double* weight,
             const double*, const double* bias, double* y, const TileKernels&) {
@@ -51,4 +51,4 @@ void linear_weight_gradient(int64_t rows, int64_t in, int64_t out, const float* 
   gemm(true, false, out, in, rows, 1, dy, out, x, in, 1, dweight, in);
 }
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

@@ -6,7 +6,7 @@
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/reference/operations.h"
 
-namespace posattn::plain {
+namespace posattn::generic {
 
 // C [m, n] = or += alpha op(A) op(B).
 inline void product(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
@@ -37,4 +37,4 @@ inline void softmax_rows_gradient(int64_t rows, int64_t columns, const float* a,
   kernels.softmax_rows_gradient(rows, columns, columns, a, da);
 }
 
-}  // namespace posattn::plain
+}  // namespace posattn::generic

@@ -1,13 +1,13 @@
 // Attention and linear maps of the plain executor, in float on every instruction set of this
 // processor, against the double loops.
-#include "posattn/kernels/plain/attention.h"
+#include "posattn/kernels/generic/attention.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "posattn/base/random.h"
-#include "posattn/kernels/plain/linear.h"
+#include "posattn/kernels/generic/linear.h"
 
 namespace posattn {
 namespace {
@@ -52,7 +52,7 @@ TEST_F(PlainAttention, AgreesWithTheReference) {
   on_each([](const TileKernels& kernels) {
     for (int trial = 0; trial < 30; ++trial) {
       RandomStream random(1, Purpose::test_data, 0, trial);
-      plain::HeadShape shape{
+      generic::HeadShape shape{
           .causal = trial % 2 == 0, .nodes = 1 + random.below(60), .size = 1 + random.below(40)};
       shape.stride = shape.size + random.below(30);
       SCOPED_TRACE(::testing::Message() << shape.nodes << " nodes, " << shape.size << " columns");
@@ -60,12 +60,12 @@ TEST_F(PlainAttention, AgreesWithTheReference) {
       const Numbers q(count, random), k(count, random), v(count, random), dy(count, random);
       Numbers a(pairs), y(count), da(pairs), dq(count), dk(count), dv(count);
       const auto run = [&](auto part, auto& scratch) {
-        plain::attention_matrix(shape, part(q), part(k), part(a), scratch, kernels);
-        plain::mix(shape, part(a), part(v), part(y), kernels);
-        plain::mix_gradient(shape, part(a), part(v), part(dy), part(dv), false, part(da), scratch,
-                            kernels);
-        plain::attention_matrix_gradient(shape, part(q), part(k), part(a), part(da), part(dq),
-                                         part(dk), kernels);
+        generic::attention_matrix(shape, part(q), part(k), part(a), scratch, kernels);
+        generic::mix(shape, part(a), part(v), part(y), kernels);
+        generic::mix_gradient(shape, part(a), part(v), part(dy), part(dv), false, part(da), scratch,
+                              kernels);
+        generic::attention_matrix_gradient(shape, part(q), part(k), part(a), part(da), part(dq),
+                                           part(dk), kernels);
       };
       std::vector<float> scratch;
       std::vector<double> scratch64;
@@ -84,15 +84,15 @@ TEST_F(PlainAttention, AgreesWithTheReference) {
 TEST_F(PlainAttention, AddsAndHearsNothingAhead) {
   on_each([](const TileKernels& kernels) {
     RandomStream random(2, Purpose::test_data, 0, 0);
-    const plain::HeadShape shape{.causal = true, .nodes = 31, .size = 5, .stride = 7};
+    const generic::HeadShape shape{.causal = true, .nodes = 31, .size = 5, .stride = 7};
     const Numbers q(31 * 7, random), k(31 * 7, random), dy(31 * 7, random);
     Numbers a(31 * 31), dv(31 * 7), once(31 * 31), twice(31 * 31);
     std::vector<float> scratch;
-    plain::attention_matrix(shape, q.narrow.data(), k.narrow.data(), a.narrow.data(), scratch,
-                            kernels);
+    generic::attention_matrix(shape, q.narrow.data(), k.narrow.data(), a.narrow.data(), scratch,
+                              kernels);
     for (Numbers* da : {&once, &twice, &twice}) {
-      plain::mix_gradient(shape, a.narrow.data(), q.narrow.data(), dy.narrow.data(),
-                          dv.narrow.data(), true, da->narrow.data(), scratch, kernels);
+      generic::mix_gradient(shape, a.narrow.data(), q.narrow.data(), dy.narrow.data(),
+                            dv.narrow.data(), true, da->narrow.data(), scratch, kernels);
     }
     for (int64_t i = 0; i < 31; ++i) {
       for (int64_t j = 0; j < 31; ++j) {
@@ -120,12 +120,12 @@ TEST_F(PlainLinear, AgreesWithTheReference) {
       std::vector<float> transposed(in * out);
       kernels.transpose(out, in, weight.narrow.data(), in, transposed.data(), out);
       const auto run = [&](auto part, const auto* turned) {
-        plain::linear(rows, in, out, part(x), part(weight), turned, biased ? part(bias) : nullptr,
-                      part(y), kernels);
-        plain::linear_input_gradient(rows, in, out, part(weight), part(dy), accumulate, part(dx),
-                                     kernels);
-        plain::linear_weight_gradient(rows, in, out, part(x), part(dy), part(dweight),
-                                      biased ? part(dbias) : nullptr, kernels);
+        generic::linear(rows, in, out, part(x), part(weight), turned, biased ? part(bias) : nullptr,
+                        part(y), kernels);
+        generic::linear_input_gradient(rows, in, out, part(weight), part(dy), accumulate, part(dx),
+                                       kernels);
+        generic::linear_weight_gradient(rows, in, out, part(x), part(dy), part(dweight),
+                                        biased ? part(dbias) : nullptr, kernels);
       };
       run([](auto& numbers) { return numbers.narrow.data(); }, transposed.data());
       run([](auto& numbers) { return numbers.wide.data(); }, static_cast<const double*>(nullptr));
