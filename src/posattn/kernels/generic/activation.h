@@ -1,4 +1,4 @@
-// Activations of the plain executor in both precisions: plain loops for the reference, the tile
+// Activations of the block executor in both precisions: plain loops for the reference, the tile
 // kernels for float. y = activation of x; its gradient gives dx = dy times the derivative at x, and
 // y once more, which then need not be kept. y may be x, dx may be dy.
 #pragma once

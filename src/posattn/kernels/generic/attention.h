@@ -1,4 +1,4 @@
-// Attention of one head of one sample for the plain executor, in both precisions: plain loops for
+// Attention of one head of one sample for the block executor, in both precisions: plain loops for
 // the reference; the tile kernels for float, which leave out what causal attention does not hear.
 // q, k, v, y and their gradients are [nodes, size] with rows `stride` apart; a, da [nodes, nodes].
 #pragma once

@@ -1,4 +1,4 @@
-// Attention and linear maps of the plain executor, in float on every instruction set of this
+// Attention and linear maps of the block executor, in float on every instruction set of this
 // processor, against the double loops.
 #include "posattn/kernels/generic/attention.h"
 

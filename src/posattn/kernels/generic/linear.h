@@ -1,4 +1,4 @@
-// Linear maps of the plain executor in both precisions: plain loops for the reference; for float
+// Linear maps of the block executor in both precisions: plain loops for the reference; for float
 // the tile kernels, or OpenBLAS where the weight is large.
 #pragma once
 

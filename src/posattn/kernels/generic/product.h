@@ -1,4 +1,4 @@
-// Products and softmax of the plain executor in both precisions: double loops for the reference,
+// Products and softmax of the block executor in both precisions: double loops for the reference,
 // OpenBLAS and the tile kernels for float.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Operations on the rows of matrices, written once for float (the plain executor on the CPU) and
+// Operations on the rows of matrices, written once for float (the block executor on the CPU) and
 // double (the reference): what is neither a product nor hot in the paper's models. Matrices are
 // row-major without gaps. The table of operations checks each against finite differences, PyTorch
 // (tests/parity) and CUDA.

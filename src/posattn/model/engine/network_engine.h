@@ -1,5 +1,5 @@
 // What carries out a model on the CPU: the tile engine for the paper's models, routes for compiled
-// programs, the plain executor for everything else. Batches are checked before they come here.
+// programs, the block executor for everything else. Batches are checked before they come here.
 #pragma once
 
 #include <memory>
@@ -27,9 +27,9 @@ class NetworkEngine {
   virtual Network::Work work() const { return {}; }
 };
 
-// The plain executor (plan/plan_engine.cc) and the one of routes (routed_engine.cc).
-std::unique_ptr<NetworkEngine> make_plan_engine(const ModelSpec& spec,
-                                                const NetworkOptions& options);
+// The block executor (plan/block_executor.cc) and the one of routes (routed_engine.cc).
+std::unique_ptr<NetworkEngine> make_block_executor(const ModelSpec& spec,
+                                                   const NetworkOptions& options);
 std::unique_ptr<NetworkEngine> make_routed_engine(const ModelSpec& spec,
                                                   const NetworkOptions& options);
 

@@ -1,5 +1,5 @@
 // What a spec means: its tensors and a short list of blocks. Parameters, the double reference, the
-// plain executor on the CPU and the general CUDA engine read this list; the folded and fused
+// block executor on the CPU and the general CUDA engine read this list; the folded and fused
 // engines match the specs that they can do.
 //
 //   input -> [attention, MLP] x depth -> head -> loss

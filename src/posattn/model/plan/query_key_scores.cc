@@ -40,7 +40,7 @@ void query_key_scores_gradient(int heads, int key_size, int nodes, const T* quer
 
 template <class T>
 std::vector<T> query_key_of_positions(const PositionScores& kind, const AttentionBlock& block,
-                                      const PlanNodes<T>& nodes) {
+                                      const NodeContext<T>& nodes) {
   std::vector<T> query_key(int64_t{1} * nodes.count() * kind.query_key.out);
   nodes.maps.forward(kind.query_key, nodes.count(), nodes.positions.data(), query_key.data());
   if (kind.rope) {
@@ -53,7 +53,7 @@ std::vector<T> query_key_of_positions(const PositionScores& kind, const Attentio
 }  // namespace
 
 template <class T>
-void scores(const PositionScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+void scores(const PositionScores& kind, const AttentionBlock& block, const NodeContext<T>& nodes,
             T* out) {
   const std::vector<T> query_key = query_key_of_positions(kind, block, nodes);
   query_key_scores(block.heads, block.key_size, nodes.count(), query_key.data(), out);
@@ -61,8 +61,8 @@ void scores(const PositionScores& kind, const AttentionBlock& block, const PlanN
 
 template <class T>
 void scores_gradient(const PositionScores& kind, const AttentionBlock& block,
-                     const PlanNodes<T>& nodes, const T* dscores,
-                     const PlanGradients<T>& gradients) {
+                     const NodeContext<T>& nodes, const T* dscores,
+                     const ScoreGradients<T>& gradients) {
   const std::vector<T> query_key = query_key_of_positions(kind, block, nodes);
   std::vector<T> dquery_key(query_key.size());
   query_key_scores_gradient(block.heads, block.key_size, nodes.count(), query_key.data(), dscores,
@@ -75,10 +75,10 @@ void scores_gradient(const PositionScores& kind, const AttentionBlock& block,
                       gradients.parameters.values().data(), true, gradients.positions);
 }
 
-#define POSATTN_INSTANTIATE(T)                                                                     \
-  template void scores(const PositionScores&, const AttentionBlock&, const PlanNodes<T>&, T*);     \
-  template void scores_gradient(const PositionScores&, const AttentionBlock&, const PlanNodes<T>&, \
-                                const T*, const PlanGradients<T>&);
+#define POSATTN_INSTANTIATE(T)                                                                   \
+  template void scores(const PositionScores&, const AttentionBlock&, const NodeContext<T>&, T*); \
+  template void scores_gradient(const PositionScores&, const AttentionBlock&,                    \
+                                const NodeContext<T>&, const T*, const ScoreGradients<T>&);
 POSATTN_INSTANTIATE(float)
 POSATTN_INSTANTIATE(double)
 #undef POSATTN_INSTANTIATE

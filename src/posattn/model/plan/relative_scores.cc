@@ -6,14 +6,14 @@ namespace posattn {
 namespace {
 
 template <class T>
-generic::RelativeShape shape_of(const RelativeScores& kind, const PlanNodes<T>& nodes) {
+generic::RelativeShape shape_of(const RelativeScores& kind, const NodeContext<T>& nodes) {
   return {nodes.real_nodes, nodes.spec.scratch_nodes, kind.reach};
 }
 
 }  // namespace
 
 template <class T>
-void scores(const RelativeScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+void scores(const RelativeScores& kind, const AttentionBlock& block, const NodeContext<T>& nodes,
             T* out) {
   const generic::RelativeShape shape = shape_of(kind, nodes);
   const int64_t n = shape.nodes();
@@ -27,8 +27,8 @@ void scores(const RelativeScores& kind, const AttentionBlock& block, const PlanN
 
 template <class T>
 void scores_gradient(const RelativeScores& kind, const AttentionBlock& block,
-                     const PlanNodes<T>& nodes, const T* dscores,
-                     const PlanGradients<T>& gradients) {
+                     const NodeContext<T>& nodes, const T* dscores,
+                     const ScoreGradients<T>& gradients) {
   const generic::RelativeShape shape = shape_of(kind, nodes);
   const int64_t n = shape.nodes();
   T* dt = gradients.tensor(kind.distances);
@@ -39,10 +39,10 @@ void scores_gradient(const RelativeScores& kind, const AttentionBlock& block,
   }
 }
 
-#define POSATTN_INSTANTIATE(T)                                                                     \
-  template void scores(const RelativeScores&, const AttentionBlock&, const PlanNodes<T>&, T*);     \
-  template void scores_gradient(const RelativeScores&, const AttentionBlock&, const PlanNodes<T>&, \
-                                const T*, const PlanGradients<T>&);
+#define POSATTN_INSTANTIATE(T)                                                                   \
+  template void scores(const RelativeScores&, const AttentionBlock&, const NodeContext<T>&, T*); \
+  template void scores_gradient(const RelativeScores&, const AttentionBlock&,                    \
+                                const NodeContext<T>&, const T*, const ScoreGradients<T>&);
 POSATTN_INSTANTIATE(float)
 POSATTN_INSTANTIATE(double)
 #undef POSATTN_INSTANTIATE

@@ -1,8 +1,8 @@
 // Carries out a plan as it is written, layer by layer, forward and backward: in double it is the
-// reference, the oracle of every engine; in float the plain executor on the CPU for what the tile
+// reference, the oracle of every engine; in float the block executor on the CPU for what the tile
 // engine does not know. Small and slow beside that engine, but right for every spec.
 //
-//   PlanNetwork<T> network(spec);
+//   BlockNetwork<T> network(spec);
 //   network.prepare(parameters, real_nodes);          once a step
 //   network.forward(batch, first, samples, tape);     some samples of the batch
 //   loss += network.backward(batch, ..., tape, sums); adds to sums
@@ -26,7 +26,7 @@ double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<cons
 
 // What forward leaves for backward, of one tile of samples; reused from tile to tile.
 template <class T>
-struct PlanTape {
+struct BlockTape {
   struct Layer {
     std::vector<T> x;                  // [rows, width], the layer's input
     std::vector<T> heard;              // what attention reads, where it is not x itself
@@ -56,10 +56,10 @@ struct PlanTape {
 };
 
 template <class T>
-class PlanNetwork {
+class BlockNetwork {
  public:
-  explicit PlanNetwork(const ModelSpec& spec);  // resolved
-  ~PlanNetwork();
+  explicit BlockNetwork(const ModelSpec& spec);  // resolved
+  ~BlockNetwork();
 
   const ModelSpec& spec() const { return spec_; }
   const Plan& plan() const { return plan_; }
@@ -68,12 +68,12 @@ class PlanNetwork {
   void prepare(const Parameters<T>& parameters, int real_nodes);
 
   // Samples first .. first + samples - 1; the output lies in the tape, [samples, nodes, columns].
-  void forward(const BatchOf<T>& batch, int64_t first, int samples, PlanTape<T>& tape) const;
+  void forward(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
 
   // Right after forward of the same samples. Returns their share of the loss and adds to sums.
   // mask [real_nodes, output_columns], empty: all outputs count; `scale` is the batch's loss_scale.
   double backward(const BatchOf<T>& batch, int64_t first, int samples,
-                  std::span<const uint8_t> mask, double scale, PlanTape<T>& tape,
+                  std::span<const uint8_t> mask, double scale, BlockTape<T>& tape,
                   std::span<T> sums) const;
 
   // Gradients as the parameters lie, then d attention of each layer that does not depend on the
@@ -83,18 +83,18 @@ class PlanNetwork {
 
   int nodes() const { return nodes_->count(); }
   // Attention of the tape's first sample, [depth, heads, nodes, nodes].
-  std::vector<T> attention(const PlanTape<T>& tape) const;
+  std::vector<T> attention(const BlockTape<T>& tape) const;
 
  private:
-  using Layer = typename PlanTape<T>::Layer;
-  using Scratch = typename PlanTape<T>::Scratch;
+  using Layer = typename BlockTape<T>::Layer;
+  using Scratch = typename BlockTape<T>::Scratch;
 
-  void forward_input(const BatchOf<T>& batch, int64_t first, int samples, PlanTape<T>& tape) const;
-  void backward_input(PlanTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+  void forward_input(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
+  void backward_input(BlockTape<T>& tape, int64_t rows, const std::vector<T>& dx,
                       std::span<T> sums) const;
-  void forward_layer(int layer, int samples, PlanTape<T>& tape) const;
+  void forward_layer(int layer, int samples, BlockTape<T>& tape) const;
   // dx of the layer's output becomes that of its input.
-  void backward_layer(int layer, int samples, PlanTape<T>& tape, std::vector<T>& dx,
+  void backward_layer(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
                       std::span<T> sums) const;
   void attend(int layer, int samples, const T* heard, Layer& t, Scratch& scratch) const;
   // From scratch.dmixed: dheard = or +=.
@@ -135,7 +135,7 @@ class PlanNetwork {
   const ModelSpec spec_;
   const Plan plan_;
   LinearMaps<T> maps_;
-  std::unique_ptr<PlanNodes<T>> nodes_;
+  std::unique_ptr<NodeContext<T>> nodes_;
   std::vector<std::vector<T>>
       shared_;  // attention of each layer, [heads, nodes, nodes], not from data
 };

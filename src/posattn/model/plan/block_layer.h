@@ -1,4 +1,4 @@
-// One layer of a PlanNetwork: attention, MLP and normalisation, forward and backward. These are
+// One layer of a BlockNetwork: attention, MLP and normalisation, forward and backward. These are
 // definitions for plan_network.cc, which includes them and instantiates the class.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "posattn/kernels/generic/normalisation.h"
 #include "posattn/kernels/generic/rows.h"
 #include "posattn/model/plan/activation.h"
-#include "posattn/model/plan/plan_network.h"
+#include "posattn/model/plan/block_network.h"
 
 namespace posattn {
 namespace {
@@ -32,17 +32,17 @@ generic::HeadShape value_shape(const AttentionBlock& block, int64_t nodes) {
 }  // namespace
 
 template <class T>
-void PlanNetwork<T>::normalise(const NormalisationBlock& block, int64_t rows,
-                               const std::vector<T>& x, std::vector<T>& y) const {
+void BlockNetwork<T>::normalise(const NormalisationBlock& block, int64_t rows,
+                                const std::vector<T>& x, std::vector<T>& y) const {
   y.resize(x.size());
   generic::layer_norm(rows, spec_.width, x.data(), tensor(block.gain), tensor(block.shift),
                       y.data());
 }
 
 template <class T>
-void PlanNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_t rows,
-                                        const std::vector<T>& x, std::vector<T>& d,
-                                        Scratch& scratch, std::span<T> sums) const {
+void BlockNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_t rows,
+                                         const std::vector<T>& x, std::vector<T>& d,
+                                         Scratch& scratch, std::span<T> sums) const {
   scratch.dnorm.resize(x.size());
   generic::layer_norm_gradient(rows, spec_.width, x.data(), tensor(block.gain), d.data(),
                                scratch.dnorm.data(), gradient(sums, block.gain),
@@ -51,8 +51,8 @@ void PlanNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_t
 }
 
 template <class T>
-void PlanNetwork<T>::forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t,
-                                 Scratch& scratch, std::vector<T>& out) const {
+void BlockNetwork<T>::forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t,
+                                  Scratch& scratch, std::vector<T>& out) const {
   const size_t maps = block.maps.size();
   t.maps.resize(maps - 1);
   for (size_t k = 0; k < maps; ++k) {
@@ -64,9 +64,9 @@ void PlanNetwork<T>::forward_mlp(const MlpBlock& block, int64_t rows, const T* x
 }
 
 template <class T>
-void PlanNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T* x, const Layer& t,
-                                  const T* dout, Scratch& scratch, std::vector<T>& dx,
-                                  std::span<T> sums) const {
+void BlockNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T* x, const Layer& t,
+                                   const T* dout, Scratch& scratch, std::vector<T>& dx,
+                                   std::span<T> sums) const {
   scratch.dhidden.resize(block.maps.size() - 1);
   for (auto k = static_cast<int>(block.maps.size()) - 1; k >= 0; --k) {
     const LinearBlock& map = block.maps[k];
@@ -80,8 +80,8 @@ void PlanNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T* 
 }
 
 template <class T>
-void PlanNetwork<T>::make_query_key(const DataScores& kind, const AttentionBlock& block,
-                                    int64_t rows, const T* heard, Layer& t) const {
+void BlockNetwork<T>::make_query_key(const DataScores& kind, const AttentionBlock& block,
+                                     int64_t rows, const T* heard, Layer& t) const {
   if (kind.positions_joined) join(rows, heard, spec_.width, true, t.source);
   t.query_key.resize(rows * kind.query_key.out);
   maps_.forward(kind.query_key, rows, source(kind, heard, t), t.query_key.data());
@@ -91,9 +91,9 @@ void PlanNetwork<T>::make_query_key(const DataScores& kind, const AttentionBlock
 }
 
 template <class T>
-void PlanNetwork<T>::query_key_backward(const DataScores& kind, const AttentionBlock& block,
-                                        int64_t rows, const T* heard, const Layer& t,
-                                        Scratch& scratch, T* dheard, std::span<T> sums) const {
+void BlockNetwork<T>::query_key_backward(const DataScores& kind, const AttentionBlock& block,
+                                         int64_t rows, const T* heard, const Layer& t,
+                                         Scratch& scratch, T* dheard, std::span<T> sums) const {
   T* d = scratch.dquery_key.data();
   if (kind.rope) generic::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, -1, d);
   if (!kind.positions_joined) {
@@ -106,8 +106,8 @@ void PlanNetwork<T>::query_key_backward(const DataScores& kind, const AttentionB
 }
 
 template <class T>
-void PlanNetwork<T>::attend(int layer, int samples, const T* heard, Layer& t,
-                            Scratch& scratch) const {
+void BlockNetwork<T>::attend(int layer, int samples, const T* heard, Layer& t,
+                             Scratch& scratch) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
   const int64_t n = nodes(), rows = samples * n, d = spec_.width;
   t.value.resize(rows * d);
@@ -136,9 +136,9 @@ void PlanNetwork<T>::attend(int layer, int samples, const T* heard, Layer& t,
 }
 
 template <class T>
-void PlanNetwork<T>::attend_backward(int layer, int samples, const T* heard, Layer& t,
-                                     Scratch& scratch, bool accumulate, T* dheard,
-                                     std::span<T> sums) const {
+void BlockNetwork<T>::attend_backward(int layer, int samples, const T* heard, Layer& t,
+                                      Scratch& scratch, bool accumulate, T* dheard,
+                                      std::span<T> sums) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
   const int64_t n = nodes(), rows = samples * n, d = spec_.width;
   const auto* from_data = std::get_if<DataScores>(&block.scores);
@@ -169,7 +169,7 @@ void PlanNetwork<T>::attend_backward(int layer, int samples, const T* heard, Lay
 }
 
 template <class T>
-void PlanNetwork<T>::forward_layer(int layer, int samples, PlanTape<T>& tape) const {
+void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) const {
   const LayerBlock& block = plan_.layers[layer];
   Layer& t = tape.layers[layer];
   const int64_t rows = int64_t{samples} * nodes(), d = spec_.width;
@@ -205,8 +205,8 @@ void PlanNetwork<T>::forward_layer(int layer, int samples, PlanTape<T>& tape) co
 }
 
 template <class T>
-void PlanNetwork<T>::backward_layer(int layer, int samples, PlanTape<T>& tape, std::vector<T>& dx,
-                                    std::span<T> sums) const {
+void BlockNetwork<T>::backward_layer(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
+                                     std::span<T> sums) const {
   const LayerBlock& block = plan_.layers[layer];
   Layer& t = tape.layers[layer];
   Scratch& scratch = tape.scratch;

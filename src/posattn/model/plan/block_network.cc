@@ -1,17 +1,17 @@
-#include "posattn/model/plan/plan_network.h"
+#include "posattn/model/plan/block_network.h"
 
 #include <algorithm>
 
 #include "posattn/base/error.h"
 #include "posattn/kernels/generic/product.h"
 #include "posattn/kernels/generic/rows.h"
-#include "posattn/model/plan/plan_layer.h"
+#include "posattn/model/plan/block_layer.h"
 
 namespace posattn {
 
 template <class T>
-PlanNodes<T>::PlanNodes(const ModelSpec& of_spec, const Parameters<T>& of_parameters,
-                        const LinearMaps<T>& of_maps, int real)
+NodeContext<T>::NodeContext(const ModelSpec& of_spec, const Parameters<T>& of_parameters,
+                            const LinearMaps<T>& of_maps, int real)
     : spec(of_spec), parameters(of_parameters), maps(of_maps), real_nodes(real) {
   for (int i = 0; i < real; ++i) index.push_back(i);
   for (int i = 0; i < spec.scratch_nodes; ++i) index.push_back(spec.real_nodes + i);
@@ -39,15 +39,15 @@ double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<cons
 }
 
 template <class T>
-PlanNetwork<T>::PlanNetwork(const ModelSpec& spec)
+BlockNetwork<T>::BlockNetwork(const ModelSpec& spec)
     : spec_(spec), plan_(plan_of(spec_)), maps_(plan_) {}
 template <class T>
-PlanNetwork<T>::~PlanNetwork() = default;
+BlockNetwork<T>::~BlockNetwork() = default;
 
 template <class T>
-void PlanNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
+void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
   maps_.prepare(parameters);
-  nodes_ = std::make_unique<PlanNodes<T>>(spec_, parameters, maps_, real_nodes);
+  nodes_ = std::make_unique<NodeContext<T>>(spec_, parameters, maps_, real_nodes);
   const int64_t n = nodes_->count();
   shared_.resize(spec_.depth);
   for (int l = 0; l < spec_.depth; ++l) {
@@ -73,7 +73,7 @@ void PlanNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
 }
 
 template <class T>
-int64_t PlanNetwork<T>::attention_offset(int layer) const {
+int64_t BlockNetwork<T>::attention_offset(int layer) const {
   int64_t offset = plan_.tensors.buffer_size();
   for (int l = 0; l < layer; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
@@ -83,16 +83,16 @@ int64_t PlanNetwork<T>::attention_offset(int layer) const {
 }
 
 template <class T>
-int64_t PlanNetwork<T>::sums_size() const {
+int64_t BlockNetwork<T>::sums_size() const {
   return positions_offset() + static_cast<int64_t>(nodes_->positions.size());
 }
 
 template <class T>
-void PlanNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) const {
+void BlockNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) const {
   const int64_t n = nodes();
   std::copy_n(sums.begin(), gradient.values().size(), gradient.values().begin());
   std::vector<T> dpositions(sums.begin() + positions_offset(), sums.end());
-  const PlanGradients<T> out{gradient, dpositions.data()};
+  const ScoreGradients<T> out{gradient, dpositions.data()};
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
     if (block.from_data()) continue;
@@ -117,8 +117,8 @@ void PlanNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) co
 }
 
 template <class T>
-void PlanNetwork<T>::join(int64_t rows, const T* data, int data_size, bool with_positions,
-                          std::vector<T>& out) const {
+void BlockNetwork<T>::join(int64_t rows, const T* data, int data_size, bool with_positions,
+                           std::vector<T>& out) const {
   const int64_t p = with_positions ? spec_.encoding_size : 0, n = nodes();
   out.resize(rows * (data_size + p));
   T* next = out.data();
@@ -129,8 +129,8 @@ void PlanNetwork<T>::join(int64_t rows, const T* data, int data_size, bool with_
 }
 
 template <class T>
-void PlanNetwork<T>::split(int64_t rows, const std::vector<T>& d, int data_size,
-                           bool with_positions, T* ddata, std::span<T> sums) const {
+void BlockNetwork<T>::split(int64_t rows, const std::vector<T>& d, int data_size,
+                            bool with_positions, T* ddata, std::span<T> sums) const {
   const int64_t p = with_positions ? spec_.encoding_size : 0, n = nodes();
   T* dpositions = sums.data() + positions_offset();
   for (int64_t r = 0; r < rows; ++r) {
@@ -141,8 +141,8 @@ void PlanNetwork<T>::split(int64_t rows, const std::vector<T>& d, int data_size,
 }
 
 template <class T>
-void PlanNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int samples,
-                                   PlanTape<T>& tape) const {
+void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int samples,
+                                    BlockTape<T>& tape) const {
   const InputBlock& block = plan_.input;
   const int64_t n = nodes(), real = batch.real_nodes, rows = samples * n, d = spec_.width;
   const int columns = spec_.data_columns;
@@ -171,8 +171,8 @@ void PlanNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int s
 }
 
 template <class T>
-void PlanNetwork<T>::backward_input(PlanTape<T>& tape, int64_t rows, const std::vector<T>& dx,
-                                    std::span<T> sums) const {
+void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+                                     std::span<T> sums) const {
   const InputBlock& block = plan_.input;
   const int64_t n = nodes(), d = spec_.width;
   if (block.positions_added) {
@@ -199,8 +199,8 @@ void PlanNetwork<T>::backward_input(PlanTape<T>& tape, int64_t rows, const std::
 }
 
 template <class T>
-void PlanNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int samples,
-                             PlanTape<T>& tape) const {
+void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int samples,
+                              BlockTape<T>& tape) const {
   const int64_t rows = int64_t{samples} * nodes();
   tape.layers.resize(spec_.depth);
   forward_input(batch, first, samples, tape);
@@ -215,9 +215,9 @@ void PlanNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int samples
 }
 
 template <class T>
-double PlanNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samples,
-                                std::span<const uint8_t> mask, double scale, PlanTape<T>& tape,
-                                std::span<T> sums) const {
+double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samples,
+                                 std::span<const uint8_t> mask, double scale, BlockTape<T>& tape,
+                                 std::span<T> sums) const {
   const int64_t n = nodes(), rows = samples * n, real = batch.real_nodes;
   const int64_t columns = spec_.output_columns, read = spec_.nodes_read(batch.real_nodes);
   std::vector<T>& dy = tape.scratch.dy;
@@ -251,7 +251,7 @@ double PlanNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samp
 }
 
 template <class T>
-std::vector<T> PlanNetwork<T>::attention(const PlanTape<T>& tape) const {
+std::vector<T> BlockNetwork<T>::attention(const BlockTape<T>& tape) const {
   std::vector<T> all;
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
@@ -261,11 +261,11 @@ std::vector<T> PlanNetwork<T>::attention(const PlanTape<T>& tape) const {
   return all;
 }
 
-template struct PlanNodes<float>;
-template struct PlanNodes<double>;
+template struct NodeContext<float>;
+template struct NodeContext<double>;
 template double loss_scale(const ModelSpec&, const BatchOf<float>&, std::span<const uint8_t>);
 template double loss_scale(const ModelSpec&, const BatchOf<double>&, std::span<const uint8_t>);
-template class PlanNetwork<float>;
-template class PlanNetwork<double>;
+template class BlockNetwork<float>;
+template class BlockNetwork<double>;
 
 }  // namespace posattn

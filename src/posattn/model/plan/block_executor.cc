@@ -1,4 +1,4 @@
-// The plain executor on the CPU: a PlanNetwork in float over tiles of samples, on threads. As in
+// The block executor on the CPU: a BlockNetwork in float over tiles of samples, on threads. As in
 // the tile engine, gradients are summed per group of samples, and groups in order: the same bits
 // for any number of threads.
 
@@ -9,16 +9,41 @@
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/network_engine.h"
-#include "posattn/model/plan/plan_network.h"
-#include "posattn/model/plan/plan_work.h"
+#include "posattn/model/plan/block_network.h"
 #include "posattn/tensor/buffer.h"
 
 namespace posattn::engine {
 namespace {
 
-class PlanEngine : public NetworkEngine {
+// Multiply-adds of the layers, forward, at the model's own length: linear maps, scores and mixing.
+// All of it is computed here, but of causal attention only the half that nodes attend to.
+Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
+  const double nodes = spec.nodes();
+  const auto rows = [&](const LinearBlock& map) { return nodes * map.in * map.out; };
+  Network::Work work;
+  for (const LayerBlock& layer : plan.layers) {
+    const AttentionBlock& attention = layer.attention;
+    const double heard = attention.causal ? (nodes + 1) / (2 * nodes) : 1;  // of all pairs
+    double maps = rows(attention.value) + rows(attention.output);
+    double pairs = nodes * nodes * attention.heads * attention.head_size;
+    for (const LinearBlock& map : layer.mlp.maps) maps += rows(map);
+    const double scores = nodes * nodes * attention.heads * attention.key_size;
+    if (const auto* data = std::get_if<DataScores>(&attention.scores)) {
+      maps += rows(data->query_key);
+      pairs += scores;
+    } else if (const auto* positions = std::get_if<PositionScores>(&attention.scores)) {
+      work.nominal_per_step += rows(positions->query_key) + scores;
+    }
+    work.nominal_per_sample += maps + pairs;
+    work.actual_per_sample += maps + heard * pairs;
+  }
+  work.actual_per_step = work.nominal_per_step;
+  return work;
+}
+
+class BlockExecutor : public NetworkEngine {
  public:
-  PlanEngine(const ModelSpec& spec, const NetworkOptions& options)
+  BlockExecutor(const ModelSpec& spec, const NetworkOptions& options)
       : network_(spec), threads_(std::max(1, options.threads)) {
     blas_info();  // what may be refused is refused here, before any thread needs it
     // About a hundred rows keep the products busy, and what a tile leaves for backward should stay
@@ -36,7 +61,7 @@ class PlanEngine : public NetworkEngine {
     const int64_t columns = network_.spec().output_columns, nodes = network_.nodes();
     const int64_t count = batch.real_nodes * columns;
     parallel_for(tiles(batch), threads_, [&](int64_t t) {
-      PlanTape<float>& tape = (*tapes)[thread_index()];
+      BlockTape<float>& tape = (*tapes)[thread_index()];
       const auto [first, samples] = tile(batch, t);
       network_.forward(batch, first, samples, tape);
       for (int64_t s = 0; s < samples; ++s) {
@@ -58,7 +83,7 @@ class PlanEngine : public NetworkEngine {
     parallel_for(groups, threads_, [&](int64_t g) {
       const std::span<float> sums(&sums_[g * size], size);
       std::ranges::fill(sums, 0.0f);
-      PlanTape<float>& tape = (*tapes)[thread_index()];
+      BlockTape<float>& tape = (*tapes)[thread_index()];
       for (int64_t t = count * g / groups; t < count * (g + 1) / groups; ++t) {
         Watch::look();
         const auto [first, samples] = tile(batch, t);
@@ -80,7 +105,7 @@ class PlanEngine : public NetworkEngine {
     return network_.attention(tapes->front());
   }
 
-  Network::Work work() const override { return plan_work(network_.spec(), network_.plan()); }
+  Network::Work work() const override { return work_of(network_.spec(), network_.plan()); }
 
  private:
   // Into the first one, piece by piece on all threads.
@@ -110,18 +135,18 @@ class PlanEngine : public NetworkEngine {
     return static_cast<int>(groups);
   }
 
-  PlanNetwork<float> network_;
+  BlockNetwork<float> network_;
   int threads_, tile_ = 1;
-  using Tapes = Pool<std::vector<PlanTape<float>>>;  // a call's: one for each of its threads
+  using Tapes = Pool<std::vector<BlockTape<float>>>;  // a call's: one for each of its threads
   mutable Tapes tapes_;
   Buffer<float> sums_;  // [groups, sums_size]
 };
 
 }  // namespace
 
-std::unique_ptr<NetworkEngine> make_plan_engine(const ModelSpec& spec,
-                                                const NetworkOptions& options) {
-  return std::make_unique<PlanEngine>(spec, options);
+std::unique_ptr<NetworkEngine> make_block_executor(const ModelSpec& spec,
+                                                   const NetworkOptions& options) {
+  return std::make_unique<BlockExecutor>(spec, options);
 }
 
 }  // namespace posattn::engine
