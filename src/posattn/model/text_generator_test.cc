@@ -1,4 +1,4 @@
-#include "posattn/model/decoder.h"
+#include "posattn/model/text_generator.h"
 
 #include <gtest/gtest.h>
 
@@ -70,16 +70,16 @@ std::vector<TokenText> random_texts(const ModelSpec& spec, int count, uint64_t s
 
 void expect_as_without_memory(const ModelSpec& spec, const char* what) {
   const Parameters<float> parameters = lively_parameters(spec, 5);
-  const Decoder decoder(spec, parameters);
+  const TextGenerator generator(spec, parameters);
   const std::vector<TokenText> texts = random_texts(spec, 40, 6);
   const std::vector<TokenText> answers =
-      decoder.continue_texts(texts, {.most_tokens = 6, .end = 3, .threads = 2});
+      generator.continue_texts(texts, {.most_tokens = 6, .end = 3, .threads = 2});
   for (size_t i = 0; i < texts.size(); ++i) {
     EXPECT_EQ(answers[i], continued_plainly(spec, parameters, texts[i], 6, 3)) << what << " " << i;
   }
 }
 
-TEST(Decoder, ContinuesAsWithoutAMemory) {
+TEST(TextGenerator, ContinuesAsWithoutAMemory) {
   ModelSpec spec = token_model();
   expect_as_without_memory(resolve(spec), "positional, concatenated");
 
@@ -102,13 +102,13 @@ TEST(Decoder, ContinuesAsWithoutAMemory) {
   expect_as_without_memory(resolve(spec), "data and positions, rotated");
 }
 
-TEST(Decoder, RefusesModelsThatCannotContinue) {
+TEST(TextGenerator, RefusesModelsThatCannotContinue) {
   const auto refused = [](auto change) {
     ModelSpec spec = token_model();
     change(spec);
     spec = resolve(spec);
     const Parameters<float> parameters(spec);
-    EXPECT_THROW(Decoder(spec, parameters), Error);
+    EXPECT_THROW(TextGenerator(spec, parameters), Error);
   };
   refused([](ModelSpec& spec) { spec.causal = false; });
   refused([](ModelSpec& spec) { spec.scratch_nodes = 1; });
@@ -116,12 +116,12 @@ TEST(Decoder, RefusesModelsThatCannotContinue) {
   refused([](ModelSpec& spec) { spec.direct_attention = true; });
 }
 
-TEST(Decoder, RefusesTextsThatItCannotRead) {
+TEST(TextGenerator, RefusesTextsThatItCannotRead) {
   const ModelSpec spec = resolve(token_model());
   const Parameters<float> parameters(spec);
-  const Decoder decoder(spec, parameters);
+  const TextGenerator generator(spec, parameters);
   for (const TokenText& bad : {TokenText{}, TokenText{1, 9}, TokenText{-1}, TokenText(15, 0)}) {
-    EXPECT_THROW(decoder.continue_texts(std::vector<TokenText>{bad}, {}), Error);
+    EXPECT_THROW(generator.continue_texts(std::vector<TokenText>{bad}, {}), Error);
   }
 }
 

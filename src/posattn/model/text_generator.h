@@ -15,29 +15,29 @@ namespace posattn {
 
 using TokenText = std::vector<int32_t>;
 
-struct DecodingOptions {
+struct GenerationOptions {
   int most_tokens = 1;  // of a continuation
   int32_t end = -1;     // a continuation ends before this token
   int threads = 1;
 };
 
-class Decoder {
+class TextGenerator {
  public:
   // Throws Error(configuration) for a model that is none of tokens alone, that hears what lies
   // behind a node, has scratch nodes, or scores attention otherwise than by queries and keys.
   // Keeps a reference to the parameters.
-  Decoder(const ModelSpec& spec, const Parameters<float>& parameters);
+  TextGenerator(const ModelSpec& spec, const Parameters<float>& parameters);
 
   // The continuation of each text. A text that has reached the model's number of nodes ends there.
   // Throws Error(data) for an empty text, one that is longer than that, and tokens outside the
   // vocabulary.
   std::vector<TokenText> continue_texts(std::span<const TokenText> texts,
-                                        const DecodingOptions& options) const;
+                                        const GenerationOptions& options) const;
 
  private:
   struct Memory;  // keys and values of some texts
   void check(const TokenText& text) const;
-  void continue_group(std::span<const TokenText> texts, const DecodingOptions& options,
+  void continue_group(std::span<const TokenText> texts, const GenerationOptions& options,
                       std::span<TokenText> continuations) const;
   std::vector<float> read(const std::vector<TokenText>& more, Memory& memory) const;
   std::vector<float> attend(int layer, const std::vector<float>& heard, Memory& memory) const;

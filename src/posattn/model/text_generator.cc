@@ -1,4 +1,4 @@
-#include "posattn/model/decoder.h"
+#include "posattn/model/text_generator.h"
 
 #include <fmt/format.h>
 
@@ -50,7 +50,7 @@ void add_to(const std::vector<float>& from, std::vector<float>& to) {
 }  // namespace
 
 // The rows that are being read lie text after text, those of a text by place.
-struct Decoder::Memory {
+struct TextGenerator::Memory {
   struct Layer {
     std::vector<float> keys, values;  // [texts, nodes, width of all heads]
   };
@@ -61,15 +61,15 @@ struct Decoder::Memory {
   int64_t rows() const { return static_cast<int64_t>(place.size()); }
 };
 
-Decoder::Decoder(const ModelSpec& spec, const Parameters<float>& parameters)
+TextGenerator::TextGenerator(const ModelSpec& spec, const Parameters<float>& parameters)
     : spec_(spec), plan_(plan_of(spec_)), parameters_(parameters), maps_(plan_) {
   check_model(spec_, plan_);
   maps_.prepare(parameters_);
   if (spec_.uses_positions()) positions_ = positions_of(spec_, parameters_);
 }
 
-std::vector<TokenText> Decoder::continue_texts(std::span<const TokenText> texts,
-                                               const DecodingOptions& options) const {
+std::vector<TokenText> TextGenerator::continue_texts(std::span<const TokenText> texts,
+                                                     const GenerationOptions& options) const {
   for (const TokenText& text : texts) check(text);
   const auto count = static_cast<int64_t>(texts.size());
   std::vector<TokenText> continuations(texts.size());
@@ -83,7 +83,7 @@ std::vector<TokenText> Decoder::continue_texts(std::span<const TokenText> texts,
   return continuations;
 }
 
-void Decoder::check(const TokenText& text) const {
+void TextGenerator::check(const TokenText& text) const {
   if (text.empty() || static_cast<int64_t>(text.size()) > spec_.real_nodes) {
     throw Error(ExitCode::data, fmt::format("a text of {} tokens", text.size()),
                 fmt::format("1 to {} tokens, the model's nodes", spec_.real_nodes));
@@ -95,8 +95,9 @@ void Decoder::check(const TokenText& text) const {
   }
 }
 
-void Decoder::continue_group(std::span<const TokenText> texts, const DecodingOptions& options,
-                             std::span<TokenText> continuations) const {
+void TextGenerator::continue_group(std::span<const TokenText> texts,
+                                   const GenerationOptions& options,
+                                   std::span<TokenText> continuations) const {
   const int64_t vocabulary = spec_.vocabulary;
   std::vector<TokenText> more(texts.begin(), texts.end());
   Memory memory;
@@ -123,7 +124,7 @@ void Decoder::continue_group(std::span<const TokenText> texts, const DecodingOpt
 }
 
 // Outputs behind the last row of every text that has new tokens.
-std::vector<float> Decoder::read(const std::vector<TokenText>& more, Memory& memory) const {
+std::vector<float> TextGenerator::read(const std::vector<TokenText>& more, Memory& memory) const {
   const int64_t d = spec_.width;
   TokenText tokens;
   std::vector<int64_t> last_rows;
@@ -171,8 +172,8 @@ std::vector<float> Decoder::read(const std::vector<TokenText>& more, Memory& mem
   return mapped(plan_.head.map, last);
 }
 
-std::vector<float> Decoder::attend(int layer, const std::vector<float>& heard,
-                                   Memory& memory) const {
+std::vector<float> TextGenerator::attend(int layer, const std::vector<float>& heard,
+                                         Memory& memory) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
   const LinearBlock& query_key = *query_key_of(block.scores);
   const bool from_data = reads_data(block.scores);
@@ -231,7 +232,7 @@ std::vector<float> Decoder::attend(int layer, const std::vector<float>& heard,
   return mapped(block.output, mixed);
 }
 
-std::vector<float> Decoder::read_mlp(const MlpBlock& block, std::vector<float> x) const {
+std::vector<float> TextGenerator::read_mlp(const MlpBlock& block, std::vector<float> x) const {
   for (size_t i = 0; i < block.maps.size(); ++i) {
     std::vector<float> y = mapped(block.maps[i], x);
     if (i + 1 < block.maps.size()) {
@@ -243,22 +244,23 @@ std::vector<float> Decoder::read_mlp(const MlpBlock& block, std::vector<float> x
   return x;
 }
 
-std::vector<float> Decoder::normalised(const NormalisationBlock& block,
-                                       const std::vector<float>& x) const {
+std::vector<float> TextGenerator::normalised(const NormalisationBlock& block,
+                                             const std::vector<float>& x) const {
   std::vector<float> y(x.size());
   generic::layer_norm(static_cast<int64_t>(x.size()) / spec_.width, spec_.width, x.data(),
                       tensor(block.gain), tensor(block.shift), y.data());
   return y;
 }
 
-std::vector<float> Decoder::mapped(const LinearBlock& map, const std::vector<float>& x) const {
+std::vector<float> TextGenerator::mapped(const LinearBlock& map,
+                                         const std::vector<float>& x) const {
   const auto rows = static_cast<int64_t>(x.size()) / map.in;
   std::vector<float> y(rows * map.out);
   maps_.forward(map, rows, x.data(), y.data());
   return y;
 }
 
-const float* Decoder::tensor(TensorId id) const {
+const float* TextGenerator::tensor(TensorId id) const {
   return parameters_.slice(parameters_.layout().tensors()[id]).data();
 }
 
