@@ -81,11 +81,11 @@ CollapsedLayer layer_of(const ModelSpec& spec, const Parameters<double>& paramet
         product(product(from_attention, some_columns(output.weight, h * head_size, head_size)),
                 some_rows(value.weight, h * head_size, head_size)));
   }
-  std::vector<double> heard = product(output.weight, value.bias);
-  simulation::add(heard, output.bias);
+  std::vector<double> from_values = product(output.weight, value.bias);
+  simulation::add(from_values, output.bias);
   CollapsedLayer layer;
   layer.offset = mlp.bias;
-  simulation::add(layer.offset, product(from_attention, heard));
+  simulation::add(layer.offset, product(from_attention, from_values));
   for (const Matrix& g : maps) {
     simulation::add(layer.offset, product(g, input.bias));
     layer.maps.push_back(product(g, input.weight));
@@ -163,8 +163,8 @@ Matrix run_layer(const CollapsedLayer& layer, const Matrix& state) {
   Matrix result(state.rows, layer.out());
   for (int i = 0; i < result.rows; ++i) std::ranges::copy(layer.offset, result.row(i));
   for (int h = 0; h <= layer.heads(); ++h) {
-    const Matrix heard = h == 0 ? state : product(attention_of(layer, h - 1, state), state);
-    simulation::add(result.values, product(heard, transposed(layer.maps[h])).values);
+    const Matrix mixed = h == 0 ? state : product(attention_of(layer, h - 1, state), state);
+    simulation::add(result.values, product(mixed, transposed(layer.maps[h])).values);
   }
   for (double& s : result.values) s = s < 0 ? 0 : s;  // NaN stays
   return result;

@@ -60,7 +60,7 @@ struct ModelSpec {
   // own. Such a model works at any length.
   bool relative_attention = false;
   int reach = 0;
-  bool causal = false;       // node i hears nodes 0..i only
+  bool causal = false;       // node i attends to nodes 0..i only
   bool split_heads = false;  // queries and keys of size source / heads, as in GPT
   Join join = Join::concatenate;
   Normalisation normalisation = Normalisation::none;

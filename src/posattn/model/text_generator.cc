@@ -33,7 +33,7 @@ void check_model(const ModelSpec& spec, const Plan& plan) {
       spec.positions_in_input) {
     problem = "a model that does not read and write tokens alone";
   } else if (!spec.causal || spec.scratch_nodes > 0) {
-    problem = "a model whose nodes hear what lies behind them";
+    problem = "a model whose nodes attend to later ones";
   } else if (query_key_of(plan.layers.front().attention.scores) == nullptr) {
     problem = "a model without queries and keys";
   }
@@ -147,8 +147,8 @@ std::vector<float> TextGenerator::read(const std::vector<TokenText>& more, Memor
     const LayerBlock& block = plan_.layers[layer];
     const bool before = block.when == Normalisation::before,
                after = block.when == Normalisation::after;
-    const std::vector<float> heard = before ? normalised(*block.attention_norm, x) : x;
-    std::vector<float> o = attend(layer, heard, memory);
+    const std::vector<float> attended = before ? normalised(*block.attention_norm, x) : x;
+    std::vector<float> o = attend(layer, attended, memory);
     if (block.join == Join::add) {
       add_to(o, x);
       if (after) x = normalised(*block.attention_norm, x);
@@ -158,7 +158,7 @@ std::vector<float> TextGenerator::read(const std::vector<TokenText>& more, Memor
     }
     std::vector<float> joined(2 * x.size());
     for (int64_t r = 0; r < memory.rows(); ++r) {
-      std::copy_n(&heard[r * d], d, &joined[2 * r * d]);
+      std::copy_n(&attended[r * d], d, &joined[2 * r * d]);
       std::copy_n(&o[r * d], d, &joined[(2 * r + 1) * d]);
     }
     x = read_mlp(block.mlp, std::move(joined));
@@ -172,7 +172,7 @@ std::vector<float> TextGenerator::read(const std::vector<TokenText>& more, Memor
   return mapped(plan_.head.map, last);
 }
 
-std::vector<float> TextGenerator::attend(int layer, const std::vector<float>& heard,
+std::vector<float> TextGenerator::attend(int layer, const std::vector<float>& attended,
                                          Memory& memory) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
   const LinearBlock& query_key = *query_key_of(block.scores);
@@ -182,10 +182,10 @@ std::vector<float> TextGenerator::attend(int layer, const std::vector<float>& he
 
   std::vector<float> source;
   if (from_data && spec_.attention == AttentionSource::data) {
-    source = heard;
+    source = attended;
   } else {
     for (int64_t r = 0; r < rows; ++r) {
-      if (from_data) source.insert(source.end(), &heard[r * d], &heard[r * d] + d);
+      if (from_data) source.insert(source.end(), &attended[r * d], &attended[r * d] + d);
       const float* position = &positions_[memory.place[r] * p];
       source.insert(source.end(), position, position + p);
     }
@@ -194,7 +194,7 @@ std::vector<float> TextGenerator::attend(int layer, const std::vector<float>& he
   if (spec_.rope) {
     generic::rotate<float>(rows, 2 * block.heads, key, memory.place, 1, queries_and_keys.data());
   }
-  const std::vector<float> value = mapped(block.value, heard);
+  const std::vector<float> value = mapped(block.value, attended);
 
   Memory::Layer& kept = memory.layers[layer];
   kept.keys.resize(memory.length.size() * nodes * keys);

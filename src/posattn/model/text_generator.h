@@ -23,8 +23,8 @@ struct GenerationOptions {
 
 class TextGenerator {
  public:
-  // Throws Error(configuration) for a model that is none of tokens alone, that hears what lies
-  // behind a node, has scratch nodes, or scores attention otherwise than by queries and keys.
+  // Throws Error(configuration) for a model that is none of tokens alone, that attends to
+  // later tokens, has scratch nodes, or scores attention otherwise than by queries and keys.
   // Keeps a reference to the parameters.
   TextGenerator(const ModelSpec& spec, const Parameters<float>& parameters);
 
@@ -40,7 +40,7 @@ class TextGenerator {
   void continue_group(std::span<const TokenText> texts, const GenerationOptions& options,
                       std::span<TokenText> continuations) const;
   std::vector<float> read(const std::vector<TokenText>& more, Memory& memory) const;
-  std::vector<float> attend(int layer, const std::vector<float>& heard, Memory& memory) const;
+  std::vector<float> attend(int layer, const std::vector<float>& attended, Memory& memory) const;
   std::vector<float> read_mlp(const MlpBlock& block, std::vector<float> x) const;
   std::vector<float> normalised(const NormalisationBlock& block, const std::vector<float>& x) const;
   std::vector<float> mapped(const LinearBlock& map, const std::vector<float>& x) const;

@@ -9,7 +9,7 @@
 namespace posattn::generic {
 namespace {
 
-// A block of rows of a causal matrix ends at the last node that one of them hears.
+// A block of rows of a causal matrix ends at the last node that one of them attends to.
 struct Rows {
   int64_t first, count, end;
 };
@@ -35,7 +35,8 @@ void outer_product(const HeadShape& s, const float* x, const float* transposed, 
   });
 }
 
-// y = a x; and y = a^T x, where the rows of a block are columns of a, heard by `first` and later.
+// y = a x; and y = a^T x, where the rows of a block are columns of a, which rows `first` and later
+// attend to.
 void product_with(const HeadShape& s, const float* a, const float* x, float* y,
                   const TileKernels& kernels) {
   for_row_blocks(s, [&](Rows rows) {

@@ -1,5 +1,5 @@
 // Attention of one head of one sample for the block executor, in both precisions: plain loops for
-// the reference; the tile kernels for float, which leave out what causal attention does not hear.
+// the reference; the tile kernels for float, which leave out what causal attention masks.
 // q, k, v, y and their gradients are [nodes, size] with rows `stride` apart; a, da [nodes, nodes].
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace posattn::generic {
 
 struct HeadShape {
-  bool causal = false;  // node i hears nodes 0..i
+  bool causal = false;  // node i attends to nodes 0..i
   int64_t nodes = 0, size = 0, stride = 0;
 };
 
@@ -28,7 +28,7 @@ void attention_matrix_gradient(const HeadShape& shape, const T* q, const T* k, c
 template <class T>
 void mix(const HeadShape& shape, const T* a, const T* v, T* y,
          const TileKernels& kernels = tile_kernels());
-// dv = a^T dy; da = or += dy v^T, where node i hears j: elsewhere it may hold anything finite.
+// dv = a^T dy; da = or += dy v^T, where node i attends to j; elsewhere it may hold anything finite.
 template <class T>
 void mix_gradient(const HeadShape& shape, const T* a, const T* v, const T* dy, T* dv,
                   bool accumulate, T* da, std::vector<T>& scratch,

@@ -80,7 +80,7 @@ TEST_F(PlainAttention, AgreesWithTheReference) {
   });
 }
 
-// A gradient that is shared by samples is added to, and what is not heard has no attention at all.
+// A gradient that is shared by samples is added to, and masked places have no attention at all.
 TEST_F(PlainAttention, AddsAndHearsNothingAhead) {
   on_each([](const TileKernels& kernels) {
     RandomStream random(2, Purpose::test_data, 0, 0);

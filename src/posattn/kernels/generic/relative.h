@@ -23,16 +23,16 @@ struct RelativeShape {
 
   POSATTN_EVERYWHERE int32_t scratch_size() const { return scratch * scratch_columns(); }
 
-  // Where the score of node i hearing node j stands: in t [distances] where both are real, else in
-  // u [scratch, scratch_columns].
+  // Where the score of node i attending to node j stands: in t [distances] where both are real,
+  // else in u [scratch, scratch_columns].
   POSATTN_EVERYWHERE bool by_distance(int32_t i, int32_t j) const { return i < real && j < real; }
   POSATTN_EVERYWHERE int32_t distance_place(int32_t i, int32_t j) const {
     const int32_t distance = i - j, most = reach - 1;  // farther ones count as the farthest
     return (distance < -most ? -most : distance > most ? most : distance) + most;
   }
   POSATTN_EVERYWHERE int32_t scratch_place(int32_t i, int32_t j) const {
-    if (i < real) return (j - real) * scratch_columns();      // a real node hears scratch node j
-    if (j < real) return (i - real) * scratch_columns() + 1;  // scratch node i hears a real one
+    if (i < real) return (j - real) * scratch_columns();      // real i, scratch j
+    if (j < real) return (i - real) * scratch_columns() + 1;  // scratch i, real j
     return (i - real) * scratch_columns() + 2 + (j - real);
   }
 };

@@ -17,7 +17,7 @@ void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table,
 template <class T>
 void embed_gradient(int64_t rows, int64_t columns, const int32_t* tokens, const T* dy, T* dtable);
 
-// scores [nodes, nodes]: what node i must not hear, the nodes behind it, gets no weight in a
+// scores [nodes, nodes]: later nodes, which node i must not attend to, get no weight in a
 // softmax.
 template <class T>
 void mask_causal(int64_t nodes, T* scores);

@@ -75,7 +75,7 @@ TEST(RelativeMixing, IsRefusedWhereItsErrorCouldShow) {
   const generic::RelativeShape shape{64, 0, 64};
   std::vector<float> t(shape.distances(), 0.0f);
   EXPECT_TRUE(RelativeMixing::make(shape, t.data(), nullptr));
-  t.front() = 40;  // heard by one node; beside it the sums of the others are 1e-16
+  t.front() = 40;  // one node attends to it alone; the sums of the others are 1e-16
   EXPECT_FALSE(RelativeMixing::make(shape, t.data(), nullptr));
   t.front() = NAN;
   EXPECT_FALSE(RelativeMixing::make(shape, t.data(), nullptr));

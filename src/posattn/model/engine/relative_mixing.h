@@ -1,7 +1,7 @@
 // Attention by distance without its matrix. Before it is normalised, the part between real nodes is
 // Toeplitz, e(i - j) = exp(t[i - j]): with z_i the sum of row i,
 //   y_i = (sum_j e(i - j) x_j + sum_s e_s x_s) / z_i       s: scratch nodes
-// is one convolution; scratch nodes hear all real nodes alike, which is one sum. In double.
+// is one convolution; scratch nodes attend to all real nodes alike, which is one sum. In double.
 #pragma once
 
 #include <memory>
@@ -33,9 +33,9 @@ class RelativeMixing : public Mixing {
 
   generic::RelativeShape shape_;
   ToeplitzProduct toeplitz_;
-  std::vector<double> scratch_heard_;  // [scratch]: e_s
-  std::vector<double> inverse_sums_;   // [real]: 1 / z_i
-  std::vector<double> of_scratch_;     // [scratch, 1 + scratch]: weight of any real node, of others
+  std::vector<double> scratch_weights_;  // [scratch]: e_s
+  std::vector<double> inverse_sums_;     // [real]: 1 / z_i
+  std::vector<double> of_scratch_;  // [scratch, 1 + scratch]: weight of any real node, of others
 };
 
 }  // namespace posattn::engine

@@ -23,7 +23,7 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
   Network::Work work;
   for (const LayerBlock& layer : plan.layers) {
     const AttentionBlock& attention = layer.attention;
-    const double heard = attention.causal ? (nodes + 1) / (2 * nodes) : 1;  // of all pairs
+    const double share = attention.causal ? (nodes + 1) / (2 * nodes) : 1;  // of all pairs
     double maps = rows(attention.value) + rows(attention.output);
     double pairs = nodes * nodes * attention.heads * attention.head_size;
     for (const LinearBlock& map : layer.mlp.maps) maps += rows(map);
@@ -35,7 +35,7 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
       work.nominal_per_step += rows(positions->query_key) + scores;
     }
     work.nominal_per_sample += maps + pairs;
-    work.actual_per_sample += maps + heard * pairs;
+    work.actual_per_sample += maps + share * pairs;
   }
   work.actual_per_step = work.nominal_per_step;
   return work;

@@ -81,10 +81,10 @@ void BlockNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T*
 
 template <class T>
 void BlockNetwork<T>::make_query_key(const DataScores& kind, const AttentionBlock& block,
-                                     int64_t rows, const T* heard, Layer& t) const {
-  if (kind.positions_joined) join(rows, heard, spec_.width, true, t.source);
+                                     int64_t rows, const T* attended, Layer& t) const {
+  if (kind.positions_joined) join(rows, attended, spec_.width, true, t.source);
   t.query_key.resize(rows * kind.query_key.out);
-  maps_.forward(kind.query_key, rows, source(kind, heard, t), t.query_key.data());
+  maps_.forward(kind.query_key, rows, source(kind, attended, t), t.query_key.data());
   if (kind.rope) {
     generic::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, 1, t.query_key.data());
   }
@@ -92,31 +92,31 @@ void BlockNetwork<T>::make_query_key(const DataScores& kind, const AttentionBloc
 
 template <class T>
 void BlockNetwork<T>::query_key_backward(const DataScores& kind, const AttentionBlock& block,
-                                         int64_t rows, const T* heard, const Layer& t,
-                                         Scratch& scratch, T* dheard, std::span<T> sums) const {
+                                         int64_t rows, const T* attended, const Layer& t,
+                                         Scratch& scratch, T* dattended, std::span<T> sums) const {
   T* d = scratch.dquery_key.data();
   if (kind.rope) generic::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, -1, d);
   if (!kind.positions_joined) {
-    return maps_.backward(kind.query_key, rows, heard, d, sums.data(), true, dheard);
+    return maps_.backward(kind.query_key, rows, attended, d, sums.data(), true, dattended);
   }
   scratch.dsource.resize(t.source.size());
   maps_.backward(kind.query_key, rows, t.source.data(), d, sums.data(), false,
                  scratch.dsource.data());
-  split(rows, scratch.dsource, spec_.width, true, dheard, sums);
+  split(rows, scratch.dsource, spec_.width, true, dattended, sums);
 }
 
 template <class T>
-void BlockNetwork<T>::attend(int layer, int samples, const T* heard, Layer& t,
+void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t,
                              Scratch& scratch) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
   const int64_t n = nodes(), rows = samples * n, d = spec_.width;
   t.value.resize(rows * d);
   t.mixed.resize(rows * d);
-  maps_.forward(block.value, rows, heard, t.value.data());
+  maps_.forward(block.value, rows, attended, t.value.data());
   const auto* from_data = std::get_if<DataScores>(&block.scores);
   const int64_t row = from_data ? from_data->query_key.out : 0;
   if (from_data) {
-    make_query_key(*from_data, block, rows, heard, t);
+    make_query_key(*from_data, block, rows, attended, t);
     t.attention.resize(samples * block.heads * n * n);
   }
   const generic::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
@@ -136,8 +136,8 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* heard, Layer& t,
 }
 
 template <class T>
-void BlockNetwork<T>::attend_backward(int layer, int samples, const T* heard, Layer& t,
-                                      Scratch& scratch, bool accumulate, T* dheard,
+void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended, Layer& t,
+                                      Scratch& scratch, bool accumulate, T* dattended,
                                       std::span<T> sums) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
   const int64_t n = nodes(), rows = samples * n, d = spec_.width;
@@ -164,8 +164,9 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* heard, La
                                          dquery + keys.size);
     }
   }
-  maps_.backward(block.value, rows, heard, scratch.dvalue.data(), sums.data(), accumulate, dheard);
-  if (from_data) query_key_backward(*from_data, block, rows, heard, t, scratch, dheard, sums);
+  maps_.backward(block.value, rows, attended, scratch.dvalue.data(), sums.data(), accumulate,
+                 dattended);
+  if (from_data) query_key_backward(*from_data, block, rows, attended, t, scratch, dattended, sums);
 }
 
 template <class T>
@@ -176,9 +177,9 @@ void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) 
   const bool before = block.when == Normalisation::before,
              after = block.when == Normalisation::after;
   std::vector<T>& next = layer + 1 < spec_.depth ? tape.layers[layer + 1].x : tape.decoder_input;
-  if (before) normalise(*block.attention_norm, rows, t.x, t.heard);
-  const std::vector<T>& heard = before ? t.heard : t.x;
-  attend(layer, samples, heard.data(), t, tape.scratch);
+  if (before) normalise(*block.attention_norm, rows, t.x, t.attended);
+  const std::vector<T>& attended = before ? t.attended : t.x;
+  attend(layer, samples, attended.data(), t, tape.scratch);
   std::vector<T>& o = tape.scratch.o;
   o.resize(rows * d);
   maps_.forward(block.attention.output, rows, t.mixed.data(), o.data());
@@ -186,7 +187,7 @@ void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) 
   if (block.join == Join::concatenate) {
     t.joined.resize(rows * 2 * d);
     for (int64_t r = 0; r < rows; ++r) {
-      std::copy_n(&heard[r * d], d, &t.joined[r * 2 * d]);
+      std::copy_n(&attended[r * d], d, &t.joined[r * 2 * d]);
       std::copy_n(&o[r * d], d, &t.joined[r * 2 * d + d]);
     }
     forward_mlp(block.mlp, rows, t.joined.data(), t, tape.scratch, after ? t.output : next);
@@ -213,7 +214,7 @@ void BlockNetwork<T>::backward_layer(int layer, int samples, BlockTape<T>& tape,
   const int64_t rows = int64_t{samples} * nodes(), d = spec_.width;
   const bool before = block.when == Normalisation::before,
              after = block.when == Normalisation::after;
-  const T* heard = (before ? t.heard : t.x).data();
+  const T* attended = (before ? t.attended : t.x).data();
   scratch.dmixed.resize(rows * d);
   const auto mixed_backward = [&](const std::vector<T>& d_o) {
     maps_.backward(block.attention.output, rows, t.mixed.data(), d_o.data(), sums.data(), false,
@@ -229,7 +230,7 @@ void BlockNetwork<T>::backward_layer(int layer, int samples, BlockTape<T>& tape,
       std::copy_n(&scratch.djoined[r * 2 * d + d], d, &scratch.o[r * d]);
     }
     mixed_backward(scratch.o);
-    attend_backward(layer, samples, heard, t, scratch, true, dx.data(), sums);
+    attend_backward(layer, samples, attended, t, scratch, true, dx.data(), sums);
     if (before) normalise_backward(*block.attention_norm, rows, t.x, dx, scratch, sums);
     return;
   }
@@ -241,12 +242,12 @@ void BlockNetwork<T>::backward_layer(int layer, int samples, BlockTape<T>& tape,
   if (after) normalise_backward(*block.attention_norm, rows, t.sum, dx, scratch, sums);
   mixed_backward(dx);
   if (!before) {  // what goes past attention stays in dx
-    return attend_backward(layer, samples, heard, t, scratch, true, dx.data(), sums);
+    return attend_backward(layer, samples, attended, t, scratch, true, dx.data(), sums);
   }
-  scratch.dheard.resize(rows * d);
-  attend_backward(layer, samples, heard, t, scratch, false, scratch.dheard.data(), sums);
-  normalise_backward(*block.attention_norm, rows, t.x, scratch.dheard, scratch, sums);
-  add_to(scratch.dheard, dx);
+  scratch.dattended.resize(rows * d);
+  attend_backward(layer, samples, attended, t, scratch, false, scratch.dattended.data(), sums);
+  normalise_backward(*block.attention_norm, rows, t.x, scratch.dattended, scratch, sums);
+  add_to(scratch.dattended, dx);
 }
 
 }  // namespace posattn

@@ -29,8 +29,8 @@ template <class T>
 struct BlockTape {
   struct Layer {
     std::vector<T> x;                  // [rows, width], the layer's input
-    std::vector<T> heard;              // what attention reads, where it is not x itself
-    std::vector<T> source;             // [rows, source], of queries and keys, where it is not heard
+    std::vector<T> attended;           // what nodes attend to, where it is not x itself
+    std::vector<T> source;             // [rows, source], of queries and keys, where it differs
     std::vector<T> query_key;          // [rows, heads, 2 d_k]
     std::vector<T> attention;          // [samples, heads, nodes, nodes], from data
     std::vector<T> value, mixed;       // [rows, width]
@@ -48,7 +48,7 @@ struct BlockTape {
   // Room that is reused from layer to layer.
   struct Scratch {
     std::vector<T> o, transposed, hidden;  // attention\'s output; of one head; after an activation
-    std::vector<T> dx, dy, dmlp, djoined, dheard, dnorm;
+    std::vector<T> dx, dy, dmlp, djoined, dattended, dnorm;
     std::vector<T> dmixed, dvalue, dquery_key, dsource, da;
     std::vector<std::vector<T>> dhidden;
   };
@@ -96,18 +96,18 @@ class BlockNetwork {
   // dx of the layer's output becomes that of its input.
   void backward_layer(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
                       std::span<T> sums) const;
-  void attend(int layer, int samples, const T* heard, Layer& t, Scratch& scratch) const;
-  // From scratch.dmixed: dheard = or +=.
-  void attend_backward(int layer, int samples, const T* heard, Layer& t, Scratch& scratch,
-                       bool accumulate, T* dheard, std::span<T> sums) const;
-  const T* source(const DataScores& kind, const T* heard, const Layer& t) const {
-    return kind.positions_joined ? t.source.data() : heard;
+  void attend(int layer, int samples, const T* attended, Layer& t, Scratch& scratch) const;
+  // From scratch.dmixed: dattended = or +=.
+  void attend_backward(int layer, int samples, const T* attended, Layer& t, Scratch& scratch,
+                       bool accumulate, T* dattended, std::span<T> sums) const;
+  const T* source(const DataScores& kind, const T* attended, const Layer& t) const {
+    return kind.positions_joined ? t.source.data() : attended;
   }
   void make_query_key(const DataScores& kind, const AttentionBlock& block, int64_t rows,
-                      const T* heard, Layer& t) const;
-  // From scratch.dquery_key: adds to dheard.
+                      const T* attended, Layer& t) const;
+  // From scratch.dquery_key: adds to dattended.
   void query_key_backward(const DataScores& kind, const AttentionBlock& block, int64_t rows,
-                          const T* heard, const Layer& t, Scratch& scratch, T* dheard,
+                          const T* attended, const Layer& t, Scratch& scratch, T* dattended,
                           std::span<T> sums) const;
   void forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t, Scratch& scratch,
                    std::vector<T>& out) const;
