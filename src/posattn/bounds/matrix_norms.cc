@@ -40,7 +40,7 @@ MatrixNorms norms_of(const Matrix& matrix) {
           .frobenius = frobenius_norm(matrix)};
 }
 
-Matrix beside(const Matrix& left, const Matrix& right) {
+Matrix with_columns(const Matrix& left, const Matrix& right) {
   Matrix result(left.rows, left.columns + right.columns);
   for (int r = 0; r < left.rows; ++r) {
     std::copy_n(left.row(r), left.columns, result.row(r));

@@ -29,8 +29,8 @@ std::vector<int32_t> classes(const Buffer<T>& operand, int64_t count) {
   return result;
 }
 
-// What a row's struct need not say: one operand of rows and columns, the output as large. Sizes
-// around the vector lengths are the interesting ones.
+// The defaults of a row: one operand of rows and columns, the output as large. Sizes around the
+// vector lengths are the interesting ones.
 struct Rows {
   static Sizes random(RandomStream& random) {
     return {between(random, 1, 40), between(random, 1, 70)};

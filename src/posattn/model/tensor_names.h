@@ -13,7 +13,7 @@ inline constexpr std::string_view encoding = "encoding";           // linear map
 inline constexpr std::string_view decoding = "decoding";           // linear map
 inline constexpr std::string_view last_norm = "norm";              // gain and shift
 
-// Of a layer.
+// Names inside a layer.
 inline constexpr std::string_view query_key = "attn.qk_proj";  // linear map
 inline constexpr std::string_view value = "attn.v_proj";       // linear map
 inline constexpr std::string_view output = "attn.o_proj";      // linear map

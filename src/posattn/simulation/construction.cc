@@ -172,7 +172,7 @@ class Construction {
     LayerWriter layer(width_, {}, {});
     carry(layer, l);
     for (int h = 0; h < heads_; ++h) {
-      // Of one node alone the maximum is the score.
+      // With a single node the maximum is the score.
       const Form below =
           next_.empty() ? layer.own(score(h), 0) : layer.own(score(h)) - layer.own(scratch(h));
       layer.keep(below, score(h));

@@ -29,7 +29,7 @@ Matrix transposed(const Matrix& matrix);
 Matrix some_rows(const Matrix& matrix, int first, int count);
 Matrix some_columns(const Matrix& matrix, int first, int count);
 
-// Of each row.
+// Applies softmax to each row.
 void softmax(Matrix& scores);
 
 std::vector<double> product(const Matrix& left, const std::vector<double>& right);

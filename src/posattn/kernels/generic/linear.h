@@ -8,7 +8,7 @@
 
 namespace posattn::generic {
 
-// Up to this size a weight and its gradient stay in the second-level cache beside the rows, and the
+// Up to this size a weight and its gradient stay in the second-level cache with the rows, and the
 // tile kernel is faster than OpenBLAS, whose panels are copied for every product.
 inline constexpr int64_t most_tile_weight = int64_t{1} << 18;
 

@@ -15,11 +15,11 @@ bool FoldedStage::supports(const ModelSpec& spec) {
 FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer,
                          LayerInput input, Mixes mixes)
     : spec_(spec),
-      enter_(spec, layout, layer, input),
+      input_map_(spec, layout, layer, input),
       value_(LinearMap::find(layout, names::of_layer(layer, names::value))),
       output_(LinearMap::find(layout, names::of_layer(layer, names::output))),
       first_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(0)))),
-      k_(enter_.in()),
+      k_(input_map_.in()),
       mixed_(mixes == Mixes::state ? k_ : spec.head_size()),
       inputs_(k_ + spec.heads * mixed_),
       most_nodes_(spec.nodes()),
@@ -48,7 +48,7 @@ void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes
     positional_->compute(parameters, active, form);
   } else {
     data_->set_active(nodes_, form);
-    scores_->prepare(weights_, enter_.weight(weights_), enter_.bias(weights_));
+    scores_->prepare(weights_, input_map_.weight(weights_), input_map_.bias(weights_));
   }
 }
 
@@ -136,8 +136,8 @@ void FoldedStage::finish(float* gradient, Parameters<float>& out, float* dpositi
     positional_->gradient(attention_sums(gradient), out, dpositions);
   } else {
     float* values = out.values().data();
-    scores_->finish(gradient + gradient_attention(), values, enter_.weight_gradient(values),
-                    enter_.bias_gradient(values));
+    scores_->finish(gradient + gradient_attention(), values, input_map_.weight_gradient(values),
+                    input_map_.bias_gradient(values));
   }
 }
 

@@ -50,7 +50,7 @@ class FoldedStage : public Stage {
   // those of M and c.
   virtual void fold() = 0;
   virtual void unfold(const float* gradient, Parameters<float>& out) = 0;
-  // Of stages that mix values: r from s; then, from dr, the values' own sums and ds +=.
+  // Stages that mix values make r from s; then, from dr, the values' own sums and ds +=.
   virtual void make_values(int64_t /*rows*/, const float* /*s*/, float* /*r*/) const {}
   virtual void values_gradient(int64_t /*rows*/, const float* /*s*/, const float* /*dr*/,
                                float* /*ds*/, bool /*wants_ds*/, float* /*gradient*/) const {}
@@ -67,7 +67,7 @@ class FoldedStage : public Stage {
   int64_t gradient_attention() const { return gradient_c() + stride_m_; }
 
   const ModelSpec spec_;
-  LayerInputMap enter_;               // E
+  LayerInputMap input_map_;           // E
   LinearMap value_, output_, first_;  // Wv, Wo, W1
   int64_t k_;                         // columns of s
   int64_t mixed_;                     // columns that each head mixes

@@ -1,4 +1,4 @@
-// What the attention stages share.
+// Linear maps and mixing that the attention stages share.
 #pragma once
 
 #include "posattn/model/engine/data_attention.h"

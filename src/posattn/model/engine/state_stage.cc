@@ -23,7 +23,7 @@ void transposed_times_vector(int64_t m, int64_t n, float alpha, const float* w, 
 void StateStage::fold() {
   const TileKernels& kernels = tile_kernels();
   const int64_t d = spec_.width, hidden = spec_.mlp_width, dh = spec_.head_size();
-  const float *e_weight = enter_.weight(weights_), *e_bias = enter_.bias(weights_);
+  const float *e_weight = input_map_.weight(weights_), *e_bias = input_map_.bias(weights_);
   const float *wv = weights_ + value_.weight, *bv = weights_ + value_.bias;
   const float *wo = weights_ + output_.weight, *bo = weights_ + output_.bias;
   const float *w1x = weights_ + first_.weight, *w1o = w1x + d, *b1 = weights_ + first_.bias;
@@ -53,12 +53,12 @@ void StateStage::fold() {
 void StateStage::unfold(const float* gradient, Parameters<float>& out) {
   const int64_t d = spec_.width, hidden = spec_.mlp_width, dh = spec_.head_size();
   const int64_t ld1 = 2 * d;
-  const float *e_weight = enter_.weight(weights_), *e_bias = enter_.bias(weights_);
+  const float *e_weight = input_map_.weight(weights_), *e_bias = input_map_.bias(weights_);
   const float *wv = weights_ + value_.weight, *bv = weights_ + value_.bias;
   const float *wo = weights_ + output_.weight, *bo = weights_ + output_.bias;
   const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
   float* values = out.values().data();
-  float *de = enter_.weight_gradient(values), *de_bias = enter_.bias_gradient(values);
+  float *de = input_map_.weight_gradient(values), *de_bias = input_map_.bias_gradient(values);
   float *dwv = values + value_.weight, *dbv = values + value_.bias;
   float *dwo = values + output_.weight, *dbo = values + output_.bias;
   float *dw1x = values + first_.weight, *dw1o = dw1x + d, *db1 = values + first_.bias;

@@ -12,13 +12,13 @@ namespace posattn::engine {
 
 UnfoldedStage::UnfoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
     : spec_(spec),
-      enter_(layer_input_map(spec, layout, layer)),
+      input_map_(layer_input_map(spec, layout, layer)),
       value_(LinearMap::find(layout, names::of_layer(layer, names::value))),
       output_(LinearMap::find(layout, names::of_layer(layer, names::output))),
       first_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(0)))),
       most_nodes_(spec.nodes()),
       nodes_(spec.nodes()),
-      stride_s_(padded(enter_.in())),
+      stride_s_(padded(input_map_.in())),
       stride_x_(padded(2 * spec.width)),
       stride_d_(padded(spec.width)) {
   if (spec.attention == AttentionSource::positions) {
@@ -47,7 +47,7 @@ UnfoldedStage::Tape UnfoldedStage::tape(int samples) const {
 
 UnfoldedStage::Gradient UnfoldedStage::gradient() const {
   Gradient g{};
-  g.value = g.enter + enter_.gradient_size();
+  g.value = g.input_map + input_map_.gradient_size();
   g.output = g.value + value_.gradient_size();
   g.first = g.output + output_.gradient_size();
   g.query_key = g.first + first_.gradient_size();
@@ -72,14 +72,14 @@ void UnfoldedStage::prepare(const Parameters<float>& parameters, const ActiveNod
   weights_ = parameters.values().data();
   nodes_ = active.count();
   active_ = active;
-  for (DenseMap* map : {&enter_, &value_, &output_, &first_}) map->prepare(weights_);
+  for (DenseMap* map : {&input_map_, &value_, &output_, &first_}) map->prepare(weights_);
   if (positional_) {
     positional_->compute(parameters, active, form);
     return;
   }
   query_key_.prepare(weights_);
   data_->set_active(nodes_, form);
-  // What qk_proj adds to a node whatever the data: its bias and, for [x | P], its part of P.
+  // qk_proj adds the same to a node whatever the data: its bias and, for [x | P], its part of P.
   const int64_t total = query_key_layout_.out, p = spec_.encoding_size;
   table_.assign(nodes_ * stride_qk_, 0.0f);
   for (int i = 0; i < nodes_; ++i) {
@@ -117,7 +117,7 @@ void UnfoldedStage::forward(int samples, float* tape_data, float* scratch, float
   const Tape t = tape(samples);
   const int64_t rows = samples * int64_t{nodes_}, d = spec_.width, dh = spec_.head_size();
   float *x = tape_data + t.x, *v = tape_data + t.v, *m = tape_data + t.m;
-  enter_.forward(rows, tape_data, stride_s_, x, stride_x_, Store::bias);
+  input_map_.forward(rows, tape_data, stride_s_, x, stride_x_, Store::bias);
   value_.forward(rows, x, stride_x_, v, stride_d_, Store::bias);
   if (positional_) {
     mix_samples(*positional_, samples, dh, {v, stride_d_, dh}, {m, stride_d_, dh});
@@ -189,17 +189,17 @@ float* UnfoldedStage::backward(int64_t /*first*/, int samples, const float* tape
   value_.sum_bias(rows, dv, stride_d_, sums + g.value);
   value_.input_gradient(rows, dv, stride_d_, dx, stride_x_, Store::add);
 
-  enter_.weight_gradient(rows, tape_data, stride_s_, dx, stride_x_, sums + g.enter);
-  enter_.sum_bias(rows, dx, stride_x_, sums + g.enter);
+  input_map_.weight_gradient(rows, tape_data, stride_s_, dx, stride_x_, sums + g.input_map);
+  input_map_.sum_bias(rows, dx, stride_x_, sums + g.input_map);
   if (!wants_dinput) return nullptr;
-  enter_.input_gradient(rows, dx, stride_x_, ds, stride_s_, Store::assign);
+  input_map_.input_gradient(rows, dx, stride_x_, ds, stride_s_, Store::assign);
   return ds;
 }
 
 void UnfoldedStage::finish(float* sums, Parameters<float>& out, float* dpositions) {
   const Gradient g = gradient();
   float* values = out.values().data();
-  enter_.finish(sums + g.enter, values);
+  input_map_.finish(sums + g.input_map, values);
   value_.finish(sums + g.value, values);
   output_.finish(sums + g.output, values);
   first_.finish(sums + g.first, values);
@@ -244,7 +244,7 @@ StageWork UnfoldedStage::nominal_work() const {
 StageWork UnfoldedStage::actual_work() const {
   const double n = most_nodes_, dk = spec_.key_size();
   double per_node =
-      enter_.work() + value_.work() + output_.work() + first_.work() + n * spec_.width;
+      input_map_.work() + value_.work() + output_.work() + first_.work() + n * spec_.width;
   if (data_) per_node += query_key_.work() + spec_.heads * n * dk;
   return {per_node * n, positional_ ? positional_->work() : 0};
 }

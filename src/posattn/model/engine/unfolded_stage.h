@@ -41,14 +41,14 @@ class UnfoldedStage : public Stage {
   Tape tape(int samples) const;
   // Offsets into the gradient accumulators, one map after another.
   struct Gradient {
-    int64_t enter, value, output, first, query_key, table, attention, end;
+    int64_t input_map, value, output, first, query_key, table, attention, end;
   };
   Gradient gradient() const;
   void query_key_forward(int64_t rows, const float* x, float* qk) const;
 
   const ModelSpec spec_;
   LinearMap query_key_layout_;
-  DenseMap enter_, value_, output_, first_;
+  DenseMap input_map_, value_, output_, first_;
   DenseMap query_key_;  // the part of qk_proj that reads x
   int most_nodes_, nodes_;
   int64_t stride_s_, stride_x_, stride_d_, stride_qk_ = 0;

@@ -10,7 +10,7 @@ namespace posattn::engine {
 void ValueStage::fold() {
   const TileKernels& kernels = tile_kernels();
   const int64_t d = spec_.width, hidden = spec_.mlp_width, ld1 = 2 * d;
-  const float *e = enter_.weight(weights_), *wv = weights_ + value_.weight;
+  const float *e = input_map_.weight(weights_), *wv = weights_ + value_.weight;
   const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
   v_.resize(d * padded(k_));
   v_transposed_.resize(k_ * stride_v_);
@@ -21,7 +21,7 @@ void ValueStage::fold() {
   kernels.transpose(hidden, inputs_, m_.data(), stride_c_, m_transposed_.data(), stride_m_);
   kernels.transpose(d, k_, v_.data(), padded(k_), v_transposed_.data(), stride_v_);
 
-  const float* e_bias = enter_.bias(weights_);
+  const float* e_bias = input_map_.bias(weights_);
   value_bias_.assign(weights_ + value_.bias, weights_ + value_.bias + d);
   gemm(false, false, d, 1, d, 1, wv, d, e_bias, 1, 1, value_bias_.data(), 1);
   std::copy_n(weights_ + first_.bias, hidden, c_.data());
@@ -32,11 +32,11 @@ void ValueStage::fold() {
 
 void ValueStage::unfold(const float* gradient, Parameters<float>& out) {
   const int64_t d = spec_.width, hidden = spec_.mlp_width, ld1 = 2 * d;
-  const float *e = enter_.weight(weights_), *e_bias = enter_.bias(weights_);
+  const float *e = input_map_.weight(weights_), *e_bias = input_map_.bias(weights_);
   const float *wv = weights_ + value_.weight, *wo = weights_ + output_.weight;
   const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
   float* values = out.values().data();
-  float *de = enter_.weight_gradient(values), *de_bias = enter_.bias_gradient(values);
+  float *de = input_map_.weight_gradient(values), *de_bias = input_map_.bias_gradient(values);
   float *dwv = values + value_.weight, *dbv = values + value_.bias;
   float *dw1x = values + first_.weight, *dw1o = dw1x + d;
   const float* dm = gradient;                   // [k, stride_m]: dM_0 transposed

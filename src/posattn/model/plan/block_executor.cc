@@ -1,16 +1,12 @@
-// The block executor on the CPU: a BlockNetwork in float over tiles of samples, on threads. As in
-// the tile engine, gradients are summed per group of samples, and groups in order: the same bits
-// for any number of threads.
+// The block executor on the CPU: a BlockNetwork in float over tiles of samples.
 
 #include <algorithm>
 
-#include "posattn/base/parallel.h"
 #include "posattn/base/pool.h"
 #include "posattn/kernels/cpu/blas.h"
-#include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/engine/network_engine.h"
+#include "posattn/model/engine/tiles.h"
 #include "posattn/model/plan/block_network.h"
-#include "posattn/tensor/buffer.h"
 
 namespace posattn::engine {
 namespace {
@@ -60,9 +56,10 @@ class BlockExecutor : public NetworkEngine {
     const Tapes::Borrowed tapes = tapes_.borrow(threads_);
     const int64_t columns = network_.spec().output_columns, nodes = network_.nodes();
     const int64_t count = batch.real_nodes * columns;
-    parallel_for(tiles(batch), threads_, [&](int64_t t) {
+    const Tiles tiles{batch.samples, tile_};
+    parallel_for(tiles.count(), threads_, [&](int64_t t) {
       BlockTape<float>& tape = (*tapes)[thread_index()];
-      const auto [first, samples] = tile(batch, t);
+      const auto [first, samples] = tiles.at(t);
       network_.forward(batch, first, samples, tape);
       for (int64_t s = 0; s < samples; ++s) {
         std::copy_n(tape.output.data() + s * nodes * columns, count,
@@ -74,27 +71,19 @@ class BlockExecutor : public NetworkEngine {
   double gradient(const Parameters<float>& parameters, const Batch& batch,
                   std::span<const uint8_t> mask, Parameters<float>& gradient) override {
     prepare(parameters, batch.real_nodes);
-    const int64_t size = network_.sums_size(), count = tiles(batch);
-    const int groups = group_count(count, size);
+    const int64_t size = network_.sums_size();
+    const Tiles tiles{batch.samples, tile_};
     const double scale = loss_scale(network_.spec(), batch, mask);
-    sums_.resize(groups * size);
     const Tapes::Borrowed tapes = tapes_.borrow(threads_);
-    std::vector<double> losses(groups, 0.0);
-    parallel_for(groups, threads_, [&](int64_t g) {
-      const std::span<float> sums(&sums_[g * size], size);
-      std::ranges::fill(sums, 0.0f);
-      BlockTape<float>& tape = (*tapes)[thread_index()];
-      for (int64_t t = count * g / groups; t < count * (g + 1) / groups; ++t) {
-        Watch::look();
-        const auto [first, samples] = tile(batch, t);
-        network_.forward(batch, first, samples, tape);
-        losses[g] += network_.backward(batch, first, samples, mask, scale, tape, sums);
-      }
-    });
-    sum_groups(size, groups);
+    const double loss =
+        sum_tiles(tiles, group_count(tiles.count(), size), threads_, size, sums_,
+                  [&](const Tile& tile, float* sums) {
+                    BlockTape<float>& tape = (*tapes)[thread_index()];
+                    network_.forward(batch, tile.first, tile.samples, tape);
+                    return network_.backward(batch, tile.first, tile.samples, mask, scale, tape,
+                                             {sums, static_cast<size_t>(size)});
+                  });
     network_.finish({sums_.data(), static_cast<size_t>(size)}, gradient);
-    double loss = 0;
-    for (const double part : losses) loss += part;
     return loss;
   }
 
@@ -108,23 +97,6 @@ class BlockExecutor : public NetworkEngine {
   Network::Work work() const override { return work_of(network_.spec(), network_.plan()); }
 
  private:
-  // Into the first one, piece by piece on all threads.
-  void sum_groups(int64_t size, int groups) {
-    constexpr int64_t piece = 1 << 14;
-    parallel_for((size + piece - 1) / piece, threads_, [&](int64_t p) {
-      float* first = &sums_[p * piece];
-      tile_kernels().sum_parts(std::min(piece, size - p * piece), groups, size, first, first);
-    });
-  }
-  int64_t tiles(const Batch& batch) const { return (batch.samples + tile_ - 1) / tile_; }
-  struct Tile {
-    int64_t first;
-    int samples;
-  };
-  Tile tile(const Batch& batch, int64_t t) const {
-    const int64_t first = t * tile_;
-    return {first, static_cast<int>(std::min<int64_t>(tile_, batch.samples - first))};
-  }
   // A function of the model and the batch, never of the threads. Sums of many groups leave the
   // cache, so there are 16 only where they are small, and fewer than 8 only where they are huge.
   static int group_count(int64_t tiles, int64_t size) {

@@ -1,6 +1,6 @@
-// Carries out a plan as it is written, layer by layer, forward and backward: in double it is the
-// reference, the oracle of every engine; in float the block executor on the CPU for what the tile
-// engine does not know. Small and slow beside that engine, but right for every spec.
+// Computes a plan block by block as it is written, forward and backward. In double it is the
+// reference, the oracle of every engine. In float it is the block executor on the CPU, for what the
+// tile engine does not know: slower than that engine, but right for every spec.
 //
 //   BlockNetwork<T> network(spec);
 //   network.prepare(parameters, real_nodes);          once a step
@@ -24,7 +24,7 @@ namespace posattn {
 template <class T>
 double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<const uint8_t> mask);
 
-// What forward leaves for backward, of one tile of samples; reused from tile to tile.
+// The numbers of one tile that forward leaves for backward; reused from tile to tile.
 template <class T>
 struct BlockTape {
   struct Layer {
@@ -45,9 +45,9 @@ struct BlockTape {
   std::vector<T> output;                // [rows, output_columns]
   std::vector<int32_t> tokens, labels;  // of all rows; negative where there is none
 
-  // Room that is reused from layer to layer.
+  // Memory that is reused from layer to layer.
   struct Scratch {
-    std::vector<T> o, transposed, hidden;  // attention\'s output; of one head; after an activation
+    std::vector<T> o, transposed, hidden;  // attention's output; of one head; after an activation
     std::vector<T> dx, dy, dmlp, djoined, dattended, dnorm;
     std::vector<T> dmixed, dvalue, dquery_key, dsource, da;
     std::vector<std::vector<T>> dhidden;
