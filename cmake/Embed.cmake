@@ -39,7 +39,8 @@ if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")  # which has neither experiment
   file(GLOB POSATTN_EXPERIMENTS CONFIGURE_DEPENDS experiments/*.toml experiments/published.csv)
   posattn_embed(embedded.cc posattn/experiments/embedded.h EmbeddedFile embedded_files
     ${POSATTN_EXPERIMENTS})
-  file(GLOB POSATTN_PAGE_ASSETS CONFIGURE_DEPENDS src/posattn/report/steps/steps.*)
-  posattn_embed(page_assets.cc posattn/report/steps/embedded_assets.h PageAsset page_assets
+  file(GLOB_RECURSE POSATTN_PAGE_ASSETS CONFIGURE_DEPENDS src/posattn/report/*.css
+    src/posattn/report/*.js src/posattn/report/*.html)
+  posattn_embed(page_assets.cc posattn/report/page_assets.h PageAsset page_assets
     ${POSATTN_PAGE_ASSETS})
 endif()

@@ -8,7 +8,7 @@ endforeach()
 list(APPEND POSATTN_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/src/posattn/results/settings_difference.cc)
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX "(_test|_fuzz)\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
-  "/base/(command|file|memory|shell|toml)\\.cc$|/tensor/buffer\\.cc$|/text/word_pattern\\.cc$")
+  "/base/(command|file|memory|toml)\\.cc$|/tensor/buffer\\.cc$|/text/word_pattern\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
   "/kernels/(operations|cpu/(blas|dispatch|isa_kernels))\\.cc$|/kernels/reference/")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX "/evaluation/(csv|npy|samples_io|table_io)\\.cc$")

@@ -52,7 +52,6 @@ void add_completion(CommandLine& command_line);
 void add_doctor(CommandLine& command_line);
 void add_evaluate(CommandLine& command_line);
 void add_experiments(CommandLine& command_line);
-void add_gap(CommandLine& command_line);
 void add_help(CommandLine& command_line);
 void add_inspect(CommandLine& command_line);
 void add_merge(CommandLine& command_line);

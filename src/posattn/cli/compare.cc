@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
-#include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/compare_output.h"
 #include "posattn/cli/terminal.h"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
-#include "posattn/base/shell.h"
 #include "posattn/benchmark/estimate.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"

@@ -50,7 +50,6 @@ void add_commands(CommandLine& command_line) {
   add_simulate_standard(command_line);
   add_bound(command_line);
   add_certify(command_line);
-  add_gap(command_line);
   add_tasks(command_line);
   add_presets(command_line);
   add_doctor(command_line);

@@ -34,7 +34,7 @@ std::vector<std::string> answers_to(const Model& model, std::string_view text,
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   std::vector<std::string> answers =
-      write_answers(Decoder(model.spec, model.parameters), written, prompts, threads);
+      write_answers(TextGenerator(model.spec, model.parameters), written, prompts, threads);
   // A model may write any bytes.
   std::ranges::transform(answers, answers.begin(),
                          [](const auto& answer) { return printable(answer); });

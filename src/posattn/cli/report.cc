@@ -7,9 +7,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/playground_page.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "posattn/base/shell.h"
+#include "posattn/base/command.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/grid_display.h"

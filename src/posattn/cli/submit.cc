@@ -8,7 +8,6 @@
 
 #include "posattn/base/command.h"
 #include "posattn/base/file.h"
-#include "posattn/base/shell.h"
 #include "posattn/base/text.h"
 #include "posattn/benchmark/peer.h"
 #include "posattn/cli/commands.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "posattn/base/shell.h"
+#include "posattn/base/command.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"

@@ -1,4 +1,5 @@
-// Specs beside a given one: what an engine that does not know all fields of a spec must refuse.
+// Specs that differ from a given one in one field: what an engine that does not know all fields of
+// a spec must refuse.
 #pragma once
 
 #include <set>

@@ -123,7 +123,7 @@ void check_routes(const ModelSpec& spec) {
          "concatenation, ReLU, numbers in and out, all biases: what compiled programs are made of");
 }
 
-// What is said in place of queries and keys.
+// Direct and relative scores replace queries and keys, so both cannot be given.
 void check_scores(const ModelSpec& spec, const char* name) {
   if (spec.attention != AttentionSource::positions) {
     throw impossible(

@@ -1,6 +1,6 @@
-// What a model is: the positional and the standard Transformer of arXiv 2410.01686, every variant
-// between them and models of tokens, as one struct of settings. Nothing here computes: plan_of
-// (plan/plan.h) makes it a list of blocks, which the engines carry out.
+// The description of a model: the positional and the standard Transformer of arXiv 2410.01686,
+// every variant between them and models of tokens, as one struct of settings. Nothing here
+// computes: plan_of (plan/plan.h) makes it a list of blocks, which the engines carry out.
 //
 // One layer of the paper, with x [nodes, width] (section 4):
 //   A_h = softmax(Q_h K_h^T / sqrt(d_k))          Q_h, K_h linear in the attention source
@@ -60,7 +60,7 @@ struct ModelSpec {
   // own. Such a model works at any length.
   bool relative_attention = false;
   int reach = 0;
-  bool causal = false;       // node i hears nodes 0..i only
+  bool causal = false;       // node i attends to nodes 0..i only
   bool split_heads = false;  // queries and keys of size source / heads, as in GPT
   Join join = Join::concatenate;
   Normalisation normalisation = Normalisation::none;
@@ -78,7 +78,7 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 
   int nodes() const { return real_nodes + scratch_nodes; }
-  // Of a sample with so many real nodes: how many outputs count.
+  // How many nodes' outputs count in a sample of `of_real_nodes`.
   int nodes_read(int of_real_nodes) const {
     return read_nodes > 0 && read_nodes < of_real_nodes ? read_nodes : of_real_nodes;
   }

@@ -52,7 +52,7 @@ void visit_fields(Spec& spec, Visitor&& visit) {
 }
 
 // Whether an engine that knows nothing but these fields knows the whole model: every other one has
-// its default. A field that an engine has never heard of makes it refuse.
+// its default. A field that an engine does not know makes it refuse.
 template <class... Member>
 bool knows_only(const ModelSpec& spec, Member... members) {
   ModelSpec known;

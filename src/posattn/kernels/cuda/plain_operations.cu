@@ -7,7 +7,7 @@
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/relative.h"
 #include "posattn/kernels/cuda/tokens.h"
-#include "posattn/kernels/plain/table.h"
+#include "posattn/kernels/operations.h"
 
 namespace posattn::cuda {
 namespace {
@@ -115,11 +115,11 @@ void causal_softmax_gradient(Precision, const Sizes& s, const Operands<float>&,
 }
 
 // ---- scores by distance; sizes real nodes, scratch nodes, reach
-plain::RelativeShape relative_shape(const Sizes& s) {
+generic::RelativeShape relative_shape(const Sizes& s) {
   return {narrow(s[0]), narrow(s[1]), narrow(s[2])};
 }
 void relative(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& output) {
-  const plain::RelativeShape shape = relative_shape(s);
+  const generic::RelativeShape shape = relative_shape(s);
   const auto t = to_device(in[0]), u = to_device(in[1]);
   DeviceBuffer<float> scores(static_cast<int64_t>(output.size()));
   enqueue_relative_scores(1, 1, shape, {t.data(), u.data()}, {scores.data(), 0, shape.nodes()},
@@ -128,7 +128,7 @@ void relative(Precision, const Sizes& s, const Operands<float>& in, Buffer<float
 }
 void relative_gradient(Precision, const Sizes& s, const Operands<float>& in, const Buffer<float>&,
                        const Buffer<float>& doutput, Operands<float>& dinputs) {
-  const plain::RelativeShape shape = relative_shape(s);
+  const generic::RelativeShape shape = relative_shape(s);
   const auto d = to_device(doutput);
   DeviceBuffer<float> dt(static_cast<int64_t>(in[0].size())),
       du(static_cast<int64_t>(in[1].size()));

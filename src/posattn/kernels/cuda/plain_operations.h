@@ -1,4 +1,4 @@
-// The CUDA rows of the operations whose code on the CPU is kernels/plain. No CUDA types.
+// The CUDA rows of the operations whose code on the CPU is kernels/generic. No CUDA types.
 #pragma once
 
 #include <vector>

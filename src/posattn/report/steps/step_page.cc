@@ -9,16 +9,12 @@
 
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/steps/embedded_assets.h"
+#include "posattn/report/page_assets.h"
 
 namespace posattn {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string_view asset(std::string_view name) {
-  return std::ranges::find(page_assets(), name, &PageAsset::name)->text;
-}
 
 // JSON has no word for what is not finite.
 ordered_json number(double x) {
@@ -95,13 +91,13 @@ std::string step_page(const Walk& walk) {
   const std::string head = fmt::format(
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"/>\n<style>{}{}</style>\n",
-      asset("steps.css"), style_colours("stroke", "stroke"));
+      page_asset("steps.css"), style_colours("stroke", "stroke"));
   const std::string body =
       fmt::format("<p class=\"facts\">{}</p>\n{}",
                   escape_markup(fmt::format("{}", fmt::join(walk.facts, " · "))),
-                  asset("steps.html")) +
+                  page_asset("steps.html")) +
       "<script type=\"application/json\" id=\"walk\">" + walk_json(walk) + "</script>\n<script>\n" +
-      std::string(asset("steps.js")) + "</script>\n";
+      std::string(page_asset("steps.js")) + "</script>\n";
   return html_page(walk.title, body, head);
 }
 

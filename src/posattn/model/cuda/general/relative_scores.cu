@@ -6,7 +6,7 @@
 namespace posattn::cuda {
 
 void GeneralStep::share(const RelativeScores& kind, int layer) {
-  const plain::RelativeShape shape{spec_.real_nodes, spec_.scratch_nodes, kind.reach};
+  const generic::RelativeShape shape{spec_.real_nodes, spec_.scratch_nodes, kind.reach};
   const Rows<float> scores = attention_rows(layout_.layers[layer].attention);
   const float* scratch = kind.scratch == no_tensor ? nullptr : parameter(kind.scratch);
   enqueue_relative_scores(shape_.slots, spec_.heads, shape,
@@ -16,7 +16,7 @@ void GeneralStep::share(const RelativeScores& kind, int layer) {
 }
 
 void GeneralStep::share_backward(const RelativeScores& kind, int layer) {
-  const plain::RelativeShape shape{spec_.real_nodes, spec_.scratch_nodes, kind.reach};
+  const generic::RelativeShape shape{spec_.real_nodes, spec_.scratch_nodes, kind.reach};
   const Rows<float> dscores = attention_rows(layout_.dattention);
   float* scratch = kind.scratch == no_tensor ? nullptr : gradient(kind.scratch);
   softmax_backward(layer, 1, dscores);

@@ -39,7 +39,7 @@ class LargePositionalAttention {
   FoldedTensors t_;
   int slots_;
   bool learned_, relative_;
-  plain::RelativeShape relative_shape_;
+  generic::RelativeShape relative_shape_;
   int64_t distances_ = 0, scratch_ = -1;  // offsets of layer 0's tables; -1: no scratch node
   float scale_;                           // 1 / sqrt(d_k)
   int64_t attention_layer_;               // from a layer's A to the next one's
