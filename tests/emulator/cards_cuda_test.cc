@@ -41,10 +41,9 @@ TEST(Cards, EachGetsTheFastestEngineThatFits) {
   EXPECT_EQ(paper_engines(b200), large_memory);
   EXPECT_EQ(paper_engines(rtx_3090), small_memory);
   EXPECT_EQ(paper_engines(rtx_4090), small_memory);
-  const Ranges between = {{"positional", 2, 47, fused_large}, {"positional", 48, 64, general},
-                          {"standard", 2, 4, fused_standard}, {"standard", 5, 7, fused_large},
-                          {"standard", 8, 13, general},       {"standard", 14, 15, fused_large},
-                          {"standard", 16, 64, general}};
+  const Ranges between = {{"positional", 2, 64, general},
+                          {"standard", 2, 4, fused_standard},
+                          {"standard", 5, 64, general}};
   EXPECT_EQ(paper_engines(a100), between);
 }
 
@@ -135,7 +134,7 @@ TEST(Cards, WhatTheyGetAgreesWithTheReference) {
   }
   const PretendedCard card(a100);
   expect_agreement(paper_spec("standard", 2), fused_standard);
-  expect_agreement(paper_spec("positional", 8), fused_large);
+  expect_agreement(paper_spec("positional", 8), general);
 }
 
 }  // namespace

@@ -119,14 +119,6 @@ __device__ inline void copy_async(void* shared, const void* global) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
 }
-// The same `bytes` further on both sides; the offset in shared memory costs no instruction.
-template <int bytes>
-__device__ inline void copy_async_at(void* shared, const void* global) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %2], 16;" ::"r"(address), "l"(global),
-               "n"(bytes)
-               : "memory");
-}
 // Starts a copy of the first `present` bytes of `size` (4 or 16, to which both sides are aligned);
 // the rest becomes zero.
 template <int size>

@@ -273,9 +273,8 @@ __global__ void __launch_bounds__(data_threads, 1)
     const int64_t first_sample = int64_t{slot} * layer.samples + sample;
     const int64_t place = first_sample * nodes * columns;
     const int more = max(0, min(tile_samples, last - sample - tile_samples)) * nodes;
-    load_backward_rows<data_rows>(tile.s, tile.du, tile.s_scale, tile.du_scale, largest,
-                                  layer.rows + place, layer.errors + place, rows, more, dconstant,
-                                  warp, lane);
+    load_backward_rows(tile.s, tile.du, tile.s_scale, tile.du_scale, largest, layer.rows + place,
+                       layer.errors + place, rows, more, dconstant, warp, lane);
     tile.samples = samples;
     tile.attention = layer.kept_attention + kept_place<node_tiles>(first_sample, 0, 0);
     __syncthreads();

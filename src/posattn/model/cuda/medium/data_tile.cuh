@@ -151,21 +151,21 @@ __device__ inline void multiply_data_rows(const Half* rows, int warp, int lane,
 }
 
 // c = X Y^T for sixteen rows at x and 16 node_tiles rows at y, over `depth` columns.
-template <int node_tiles, int depth, int row_stride = stride>
+template <int node_tiles, int depth>
 __device__ inline void dot_rows(float (&c)[2 * node_tiles][4], const Half* x, const Half* y,
                                 int lane) {
   constexpr int steps = depth / 16;
   DataOperand a[steps];
 #pragma unroll
   for (int k = 0; k < steps; ++k) {
-    a[k] = load_halves<false>(x + upright(lane, row_stride) + 16 * k);
+    a[k] = load_halves<false>(x + upright(lane, stride) + 16 * k);
   }
 #pragma unroll
   for (int pair = 0; pair < node_tiles; ++pair) {
     float sums[2][4] = {};
 #pragma unroll
     for (int k = 0; k < steps; ++k) {
-      const Half* place = y + 16 * pair * row_stride + turned(lane, row_stride) + 16 * k;
+      const Half* place = y + 16 * pair * stride + turned(lane, stride) + 16 * k;
       multiply(sums, a[k], load_halves<false>(place));
     }
 #pragma unroll
@@ -198,12 +198,12 @@ __device__ inline DataOperand transpose(const DataOperand& x) {
 }
 
 // c += A Y for sixteen columns `pairs` times, where A is an operand and Y sixteen rows.
-template <int pairs, int row_stride = stride>
+template <int pairs>
 __device__ inline void add_mixed(float (&c)[pairs][2][4], const DataOperand& a, const Half* y,
                                  int lane) {
 #pragma unroll
   for (int pair = 0; pair < pairs; ++pair) {
-    multiply(c[pair], a, load_halves<true>(y + 16 * pair + upright(lane, row_stride)));
+    multiply(c[pair], a, load_halves<true>(y + 16 * pair + upright(lane, stride)));
   }
 }
 // A unit's sums -> shared memory, those of nodes alone.

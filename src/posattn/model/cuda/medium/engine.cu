@@ -5,28 +5,19 @@
 #include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/folding/layout.h"
-#include "posattn/model/cuda/large/decoder.h"
-#include "posattn/model/cuda/large/positional_attention.h"
 #include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/medium/folding.h"
 #include "posattn/model/cuda/medium/layer.h"
+#include "posattn/model/cuda/medium/positional_attention.h"
 #include "posattn/model/cuda/step/position_tables.h"
 #include "posattn/model/spec_fields.h"
 
 namespace posattn::cuda {
 namespace {
 
-// Whether scores from data do not fold into one matrix.
-bool has_sides(const ModelSpec& spec) {
-  return spec.attention == AttentionSource::data_and_positions ||
-         (spec.attention == AttentionSource::data && spec.rope);
-}
-
 // What is formed, and what is folded (medium/layer.h).
 FoldedLayout layout_of(const ModelSpec& spec) {
-  const bool from_data = spec.attention != AttentionSource::positions;
-  const int columns = has_sides(spec) ? medium::side_columns_of(spec.key_size(), spec.nodes()) : 0;
-  return FoldedLayout(spec, from_data || spec.positions_in_input, columns);
+  return FoldedLayout(spec, spec.attention == AttentionSource::data || spec.positions_in_input);
 }
 
 medium::Layer sized_layer(const FleetShape& shape, const FoldedLayout& layout, int l) {
@@ -44,7 +35,6 @@ medium::Layer sized_layer(const FleetShape& shape, const FoldedLayout& layout, i
   layer.score_bias = layout.score_bias(l);
   layer.entry = layout.entry();
   layer.rectified = l > 0;
-  layer.side_columns = layout.side_columns;
   return layer;
 }
 
@@ -76,7 +66,6 @@ class FusedMediumEngine : public StepEngine {
         layout_(layout_of(shape.spec)),
         sizes_(shape),
         positions_(positions_table(shape.spec)),
-        rotation_(has_sides(shape.spec) ? rotation_table(shape.spec) : std::vector<float>()),
         folding_(shape, layout_, positions_.data()),
         folded_(sizes_.folded),
         folded_gradients_(sizes_.folded),
@@ -89,11 +78,11 @@ class FusedMediumEngine : public StepEngine {
 
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
                cudaStream_t stream) override {
-    const FoldingStep folding = {
+    const medium::FoldingStep folding = {
         data.slots, parameters,       folded_.data(), folded_gradients_.data(),
         gradients,  partials_.data(), stream};
     beside(
-        folding, [&](const FoldingStep& step) { attention_->enqueue(step); },
+        folding, [&](const medium::FoldingStep& step) { attention_->enqueue(step); },
         [&] { folding_.enqueue_fold(folding); });
 
     layout_.forms_input ? medium::enqueue_entry_forward(layer(data, 0), x(), stream)
@@ -101,8 +90,8 @@ class FusedMediumEngine : public StepEngine {
     for (int l = layout_.forms_input ? 0 : 1; l < layout_.depth; ++l) {
       enqueue_forward(layer(data, l), stream);
     }
-    // In fp32 whatever the precision: the rows are not rounded.
-    enqueue_large_decoder(decoder(data), Precision::fp32, stream);
+    medium::enqueue_decoder(layer(data, layout_.depth - 1), data, layout_, losses_.data(),
+                            shape_.precision, stream);
     for (int l = layout_.depth - 1; l >= (layout_.forms_input ? 0 : 1); --l) {
       enqueue_backward(layer(data, l), stream);
     }
@@ -114,7 +103,7 @@ class FusedMediumEngine : public StepEngine {
                        {losses_.data(), sizes_.groups, losses});
 
     beside(
-        folding, [&](const FoldingStep& step) { attention_->enqueue_gradient(step); },
+        folding, [&](const medium::FoldingStep& step) { attention_->enqueue_gradient(step); },
         [&] { folding_.enqueue_unfold(folding); });
   }
 
@@ -123,9 +112,9 @@ class FusedMediumEngine : public StepEngine {
  private:
   // Attention from positions and folding know nothing of each other: one beside the other.
   template <class Attention, class Folding>
-  void beside(const FoldingStep& step, Attention attention, Folding folding) {
+  void beside(const medium::FoldingStep& step, Attention attention, Folding folding) {
     if (!attention_) return folding();
-    FoldingStep there = step;
+    medium::FoldingStep there = step;
     there.stream = aside_.get();
     begin_.record(step.stream);
     aside_.wait_for(begin_);
@@ -136,12 +125,10 @@ class FusedMediumEngine : public StepEngine {
   }
 
   void enqueue_forward(const medium::Layer& layer, cudaStream_t stream) {
-    if (layer.side_columns > 0) return medium::enqueue_side_forward(layer, stream);
     if (layer.from_data) return medium::enqueue_data_forward(layer, stream);
     medium::enqueue_forward(layer, shape_.precision, stream);
   }
   void enqueue_backward(const medium::Layer& layer, cudaStream_t stream) {
-    if (layer.side_columns > 0) return medium::enqueue_side_backward(layer, stream);
     if (layer.from_data) return medium::enqueue_data_backward(layer, stream);
     medium::enqueue_backward(layer, shape_.precision, stream);
   }
@@ -159,29 +146,18 @@ class FusedMediumEngine : public StepEngine {
     if (l == 0 && layout_.forms_input) layer.rows = layer.previous_errors = x();
     layer.kept_attention = kept_attention_.data() + l * sizes_.attention;
     layer.folded = folded_.data();
-    layer.rotation = rotation_.data();
     layer.output = rows(l);
     layer.errors = rows(l);
     layer.partials = partials_.data();
     return layer;
   }
 
-  LargeDecoder decoder(const StepData& data) {
-    LargeDecoder decoder = large_decoder(shape_, layout_, data, sizes_.groups);
-    decoder.folded = folded_.data();
-    decoder.rows = rows(layout_.depth - 1);
-    decoder.partials = partials_.data();
-    decoder.losses = losses_.data();
-    return decoder;
-  }
-
   const FleetShape shape_;
   const FoldedLayout layout_;
   const Sizes sizes_;
   DeviceBuffer<float> positions_;  // P by formula
-  DeviceBuffer<float> rotation_;   // of RoPE on data
   medium::Folding folding_;
-  std::optional<LargePositionalAttention> attention_;
+  std::optional<medium::PositionalAttention> attention_;
   Stream aside_{Stream::independent};
   Event begin_, done_;
   DeviceBuffer<float> folded_, folded_gradients_;
@@ -196,16 +172,12 @@ class FusedMediumEngine : public StepEngine {
 bool fused_medium_supports(const ModelSpec& spec, Precision precision) {
   using S = ModelSpec;  // absent biases are zeros
   const bool from_positions = spec.attention == AttentionSource::positions;
-  const bool joint = spec.attention == AttentionSource::data_and_positions;
-  const bool from_data =
-      !from_positions && precision == Precision::tf32 && !(joint && spec.rope) &&
-      (!has_sides(spec) || medium::side_columns_of(spec.key_size(), spec.nodes()) > 0);
-  const bool learned_input =
-      (spec.positions_in_input || joint) && spec.encoding == Encoding::learned;
+  const bool from_data = spec.attention == AttentionSource::data && precision == Precision::tf32;
+  const bool learned_input = spec.positions_in_input && spec.encoding == Encoding::learned;
   return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
-                    &S::encoding, &S::encoding_size, &S::rope, &S::direct_attention,
-                    &S::relative_attention, &S::reach, &S::width, &S::heads, &S::depth,
-                    &S::mlp_width, &S::mlp_depth, &S::biases) &&
+                    &S::encoding, &S::encoding_size, &S::direct_attention, &S::relative_attention,
+                    &S::reach, &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth,
+                    &S::biases) &&
          (from_positions || from_data) && !learned_input && spec.width == medium::columns &&
          spec.mlp_width == medium::columns && spec.heads == medium::heads && spec.mlp_depth == 2 &&
          spec.nodes() >= medium::fewest_nodes && spec.nodes() <= medium::most_nodes;
@@ -216,18 +188,14 @@ std::unique_ptr<StepEngine> make_fused_medium(const FleetShape& shape) {
 }
 
 int64_t fused_medium_shared_bytes(const ModelSpec& spec) {
-  if (has_sides(spec)) {
-    return medium::side_shared_bytes(spec.nodes(),
-                                     medium::side_columns_of(spec.key_size(), spec.nodes()));
-  }
   return spec.attention == AttentionSource::data ? medium::data_shared_bytes(spec.nodes())
                                                  : medium::shared_bytes(spec.nodes());
 }
 
 int64_t fused_medium_bytes(const FleetShape& shape) {
-  const bool from_data = shape.spec.attention != AttentionSource::positions;
+  const bool from_data = shape.spec.attention == AttentionSource::data;
   return Sizes(shape).bytes + medium::Folding::bytes(shape, layout_of(shape.spec)) +
-         (from_data ? 0 : LargePositionalAttention::bytes(shape));
+         (from_data ? 0 : medium::PositionalAttention::bytes(shape));
 }
 
 }  // namespace posattn::cuda

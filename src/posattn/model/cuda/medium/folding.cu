@@ -91,7 +91,7 @@ struct BiasGradients {
     float *direct = rest, *de = direct + size, *scratch = de + size;
     multiply_vector_transposed(direct, scratch, p + run.first.weight, 2 * size, dc);
     multiply_vector_transposed(de, scratch, p + run.value.weight, size, dw, direct);
-    if (run.tensors.folds_scores) {
+    if (run.tensors.from_data) {
       for (int head = 0; head < heads; ++head) {
         multiply_vector_transposed(de, scratch, p + run.queries(head).weight, size,
                                    KeptScores(run.kept, head).dq, de);
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(threads)
   } else if (what == 1) {
     block.add_product(shared, columns_of(w1x, 2 * size), rows_of(dm));
     block.add_product(shared, columns_of(p + run.value.weight), rows_of(dv));
-    if (t.folds_scores) {
+    if (t.from_data) {
       for (int head = 0; head < heads; ++head) {
         const KeptScores scores(run.kept, head);
         block.add_product(shared, columns_of(p + run.queries(head).weight),
@@ -239,13 +239,9 @@ std::vector<float> identity(const FoldedLayout& layout) {
 
 Tensors::Tensors(const ModelSpec& spec, const FoldedLayout& layout, const float* identity)
     : FoldedTensors(spec, layout),
-      kept_stride(kept_floats(from_data && layout.side_columns == 0, layout.forms_input)),
+      kept_stride(kept_floats(from_data, layout.forms_input)),
       entry_place(layout.entry()),
       input_columns(spec.input_size()),
-      folds_scores(from_data && layout.side_columns == 0),
-      side_columns(layout.side_columns),
-      key_size(spec.key_size()),
-      source_size(spec.source_size()),
       unit(identity) {}
 
 Folding::Folding(const FleetShape& shape, const FoldedLayout& layout, const float* positions)
@@ -256,32 +252,25 @@ Folding::Folding(const FleetShape& shape, const FoldedLayout& layout, const floa
       kept_(shape.slots * shape.spec.depth * tensors_.kept_stride) {
   allow_shared_bytes(medium_fold_kernel, folding_bytes);
   allow_shared_bytes(medium_unfold_kernel, folding_bytes);
-  if (tensors_.folds_scores) allow_score_folding();
+  if (tensors_.from_data) allow_score_folding();
 }
 
 int64_t Folding::bytes(const FleetShape& shape, const FoldedLayout& layout) {
-  const bool folds_scores = layout.from_data && layout.side_columns == 0;
-  return shape.slots * shape.spec.depth * kept_floats(folds_scores, layout.forms_input) *
+  return shape.slots * shape.spec.depth * kept_floats(layout.from_data, layout.forms_input) *
          static_cast<int64_t>(sizeof(float));
 }
 
 void Folding::enqueue_fold(const FoldingStep& step) {
   launch(medium_fold_kernel, dim3(fold_blocks, tensors_.depth + 1, slots_), dim3(threads),
          folding_bytes, step.stream, tensors_, step, kept_.data());
-  if (tensors_.folds_scores) enqueue_fold_scores(tensors_, slots_, step, kept_.data());
-  if (tensors_.side_columns > 0) {
-    enqueue_fold_sides(tensors_, slots_, step, kept_.data(), positions_);
-  }
+  if (tensors_.from_data) enqueue_fold_scores(tensors_, slots_, step, kept_.data());
   if (tensors_.unit != nullptr) enqueue_fold_entry(tensors_, slots_, step, positions_);
 }
 
 void Folding::enqueue_unfold(const FoldingStep& step) {
-  if (tensors_.folds_scores) enqueue_unfold_scores(tensors_, slots_, step, kept_.data());
+  if (tensors_.from_data) enqueue_unfold_scores(tensors_, slots_, step, kept_.data());
   launch(medium_unfold_kernel, dim3(unfold_blocks, tensors_.depth + 1, slots_), dim3(threads),
          folding_bytes, step.stream, tensors_, step, kept_.data());
-  if (tensors_.side_columns > 0) {
-    enqueue_unfold_sides(tensors_, slots_, step, kept_.data(), positions_);
-  }
   if (tensors_.unit != nullptr) enqueue_unfold_entry(tensors_, slots_, step, positions_);
 }
 

@@ -36,8 +36,8 @@ struct KeptScores {
 };
 // Of a layer. At its end room for a gradient of E and e that nobody asks for.
 constexpr int unit_floats = size * size + size;
-constexpr int64_t kept_floats(bool folds_scores, bool forms_input) {
-  return kept_vectors * size + (folds_scores ? heads * KeptScores::floats : 0) +
+constexpr int64_t kept_floats(bool from_data, bool forms_input) {
+  return kept_vectors * size + (from_data ? heads * KeptScores::floats : 0) +
          (forms_input ? unit_floats : 0);
 }
 

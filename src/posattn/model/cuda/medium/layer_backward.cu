@@ -195,7 +195,6 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
 // About twenty samples: 1000 samples of ten runs then keep all multiprocessors of a large GPU at
 // work, and partial gradients are few.
 int group_samples(const Layer& layer, Precision precision) {
-  if (layer.side_columns > 0) return side_group_samples(layer.nodes);
   if (layer.from_data) return data_group_samples(layer.nodes);
   const int samples = with_sizes(layer.nodes, precision, [&]<bool exact, int node_tiles>() {
     return Sizes<exact, node_tiles>::rows / layer.nodes;

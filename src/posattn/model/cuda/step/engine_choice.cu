@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <string>
 
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/general/engine.h"
-#include "posattn/model/cuda/large/engine.h"
 #include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_standard/engine.h"
@@ -17,7 +15,6 @@ struct FusedEngine {
   EngineKind kind;
   bool (*supports)(const ModelSpec& spec, Precision precision);
   int64_t (*shared_bytes)(const ModelSpec& spec);
-  bool pads = true;  // narrower MLPs
 };
 
 template <bool (*supports)(const ModelSpec& spec)>
@@ -32,8 +29,6 @@ constexpr FusedEngine fused_engines[] = {
     {EngineKind::fused_standard, in_any_precision<fused_standard_supports>,
      fused_standard_shared_bytes},
     {EngineKind::fused_medium, fused_medium_supports, fused_medium_shared_bytes},
-    {EngineKind::fused_large, in_any_precision<fused_large_supports>, fused_large_shared_bytes,
-     false},
 };
 
 }  // namespace
@@ -46,8 +41,6 @@ const char* engine_name(EngineKind kind) {
       return "fused-standard";
     case EngineKind::fused_medium:
       return "fused-medium";
-    case EngineKind::fused_large:
-      return "fused-large";
     case EngineKind::general:
       break;
   }
@@ -61,9 +54,9 @@ EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
                 "routes are not trained; use the CPU");
   }
   if (path == Path::plain) return EngineKind::general;
+  const ModelSpec computed = padded_spec(spec);
   bool known = false;
   for (const FusedEngine& engine : fused_engines) {
-    const ModelSpec computed = engine.pads ? padded_spec(spec) : spec;
     if (!engine.supports(computed, precision)) continue;
     known = true;
     if (engine.shared_bytes(computed) <= limits.shared_bytes) return engine.kind;
@@ -77,17 +70,14 @@ EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
                 "a smaller model, or a GPU with more", hint);
   }
   throw Error(ExitCode::configuration, "path 'folded' on the GPU for a model of this shape",
-              "attention from positions, or from data (with RoPE in tf32 alone); up to 65 nodes "
-              "(80 at width 64 with two heads), widths up to 128 and 4 heads; two linear maps in "
-              "the MLP, one input and one output number per "
-              "node",
+              "attention from positions, or from data without RoPE (in fp32 up to 8 nodes); up to "
+              "79 nodes, width 64 and two heads; two linear maps in the MLP of up to 64 units, one "
+              "input and one output number per node",
               hint);
 }
 
 bool is_padded(const ModelSpec& spec, EngineKind kind) {
-  return std::ranges::any_of(fused_engines, [&](const FusedEngine& engine) {
-    return engine.kind == kind && engine.pads && padded_spec(spec) != spec;
-  });
+  return kind != EngineKind::general && padded_spec(spec) != spec;
 }
 
 std::vector<EngineRange> paper_engines(const DeviceLimits& limits) {

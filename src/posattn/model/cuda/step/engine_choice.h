@@ -11,7 +11,7 @@
 
 namespace posattn::cuda {
 
-enum class EngineKind { general, fused_positional, fused_standard, fused_medium, fused_large };
+enum class EngineKind { general, fused_positional, fused_standard, fused_medium };
 
 const char* engine_name(EngineKind kind);  // "general", "fused-positional", ...
 

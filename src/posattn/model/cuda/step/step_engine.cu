@@ -1,5 +1,4 @@
 #include "posattn/model/cuda/general/engine.h"
-#include "posattn/model/cuda/large/engine.h"
 #include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_standard/engine.h"
@@ -19,8 +18,6 @@ std::unique_ptr<StepEngine> make_engine(EngineKind kind, const FleetShape& shape
       return make_fused_standard(shape);
     case EngineKind::fused_medium:
       return make_fused_medium(shape);
-    case EngineKind::fused_large:
-      return make_fused_large(shape);
     case EngineKind::general:
       break;
   }
@@ -35,8 +32,6 @@ int64_t engine_bytes(EngineKind kind, const FleetShape& shape) {
       return fused_standard_bytes(shape);
     case EngineKind::fused_medium:
       return fused_medium_bytes(shape);
-    case EngineKind::fused_large:
-      return fused_large_bytes(shape);
     case EngineKind::general:
       break;
   }

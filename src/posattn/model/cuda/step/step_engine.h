@@ -1,5 +1,5 @@
 // One training step's loss and gradient for every run of a fleet at once. Engines: general (every
-// spec that trains), two fused ones for the paper's shapes and one for larger ones. For .cu files.
+// spec that trains) and three fused ones for the paper's sizes. For .cu files.
 //
 // A *slot* is a run's place in the fleet. What a slot computes depends on nothing but its own
 // parameters and data and on the shape's spec, batch and precision: not on the number of slots, and
@@ -59,8 +59,7 @@ class StepEngine {
   virtual void enqueue(const StepData& data, const float* parameters, float* gradients,
                        double* losses, cudaStream_t stream) = 0;
 
-  // "general", "fused-positional", "fused-standard", "fused-medium",
-  // "fused-large"
+  // "general", "fused-positional", "fused-standard", "fused-medium"
   virtual const char* name() const = 0;
 };
 

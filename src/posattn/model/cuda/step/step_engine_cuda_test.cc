@@ -6,7 +6,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/general/engine.h"
-#include "posattn/model/cuda/large/engine.h"
 #include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/small_positional/engine.h"
 #include "posattn/model/cuda/small_standard/engine.h"
@@ -32,7 +31,6 @@ const Engine engines[] = {
     {"fused-medium",
      [](const ModelSpec& spec) { return fused_medium_supports(spec, Precision::tf32); },
      make_fused_medium},
-    {"fused-large", fused_large_supports, make_fused_large},
 };
 
 ModelSpec spec_of(const char* preset, int width, int heads, int real_nodes = 0) {
@@ -99,7 +97,7 @@ TEST(StepEngines, TheFusedOnesAgreeOrRefuse) {
   const std::vector<ModelSpec> bases = {spec_of("positional", 64, 2), spec_of("standard", 64, 2)};
   EXPECT_TRUE(fused_positional_supports(bases[0]));
   EXPECT_TRUE(fused_standard_supports(bases[1]));
-  check_around(bases, {"fused-positional", "fused-standard", "fused-large"});
+  check_around(bases, {"fused-positional", "fused-standard"});
 }
 
 TEST(StepEngines, TheOneForMoreNodesAgreesOrRefuses) {
@@ -117,7 +115,7 @@ TEST(StepEngines, ModelsWithoutBiasesTakeTheFusedOnes) {
   shape.spec = spec_of("standard-no-bias", 64, 2);
   EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-standard");
   shape.spec = spec_of("homogeneous", 32, 2);
-  EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-large");
+  EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "general");
 }
 
 // Where a weight is NaN, no ReLU, rounding or maximum may make a number of it: that a run diverged
