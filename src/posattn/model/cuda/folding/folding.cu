@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <vector>
 
 #include "posattn/model/cuda/folding/attention.cuh"
 #include "posattn/model/cuda/folding/folding.h"
@@ -15,26 +14,20 @@ constexpr int vector_floats = 512;  // behind the matrices
 // Tasks of a layer: M_0 (with c), M_1, ..., then each head's attention or scores. One more layer
 // stands for the decoder. Blocks are (task, layer, slot).
 __global__ void __launch_bounds__(folding_threads, 2)
-    fold_kernel(FoldingPlan plan, const SlotStep* slots, const float* parameters,
-                FoldedWeights out) {
+    fold_kernel(FoldingPlan plan, FoldingStep step, PackedMaps packed) {
   const int task = blockIdx.x, layer = blockIdx.y, slot = blockIdx.z;
-  const SlotStep step = slots[slot];
-  if (step.samples == 0) return;
+  const SlotStep slot_step = step.slots[slot];
+  if (slot_step.samples == 0) return;
   float* shared = reinterpret_cast<float*>(dynamic_shared());
-  const FoldingRun run = {parameters + slot * plan.parameter_stride,
-                          out.natural + slot * plan.folded_size,
-                          nullptr,
-                          nullptr,
-                          slot,
-                          layer};
+  const FoldingRun run(plan, step, slot, layer);
   if (layer == plan.depth) {
     if (task == 0) fold_decoder(plan, run, shared);
   } else if (task <= plan.heads) {
-    fold_map(plan, run, task, out, shared);
+    fold_map(plan, run, task, packed, shared);
   } else if (plan.from_data) {
-    fold_scores(plan, run, task - plan.heads - 1, out, shared);
+    fold_scores(plan, run, task - plan.heads - 1, packed, shared);
   } else {
-    fold_attention(plan, run, task - plan.heads - 1, step.real_nodes, shared);
+    fold_attention(plan, run, task - plan.heads - 1, slot_step.real_nodes, shared);
   }
 }
 
@@ -45,18 +38,12 @@ __device__ inline int attention_tasks(const FoldingPlan& plan) {
 }
 
 __global__ void __launch_bounds__(folding_threads, 2)
-    unfold_kernel(FoldingPlan plan, int first_task, const SlotStep* slots, const float* parameters,
-                  float* natural, const float* folded_gradients, float* gradients) {
+    unfold_kernel(FoldingPlan plan, FoldingStep step, int first_task) {
   const int task = first_task + blockIdx.x, layer = blockIdx.y, slot = blockIdx.z;
-  const SlotStep step = slots[slot];
-  if (step.samples == 0) return;
+  const SlotStep slot_step = step.slots[slot];
+  if (slot_step.samples == 0) return;
   float* shared = reinterpret_cast<float*>(dynamic_shared());
-  const FoldingRun run = {parameters + slot * plan.parameter_stride,
-                          natural + slot * plan.folded_size,
-                          folded_gradients + slot * plan.folded_size,
-                          gradients + slot * plan.parameter_stride,
-                          slot,
-                          layer};
+  const FoldingRun run(plan, step, slot, layer);
   const bool entering = task == 1 + attention_tasks(plan);
   if (layer == plan.depth) {
     if (entering) unfold_decoder(plan, run, shared);
@@ -67,7 +54,7 @@ __global__ void __launch_bounds__(folding_threads, 2)
   } else if (plan.from_data) {
     unfold_scores(plan, run, (task - 1) / 2, (task - 1) % 2, shared);
   } else {
-    unfold_attention(plan, run, task - 1, step.real_nodes, shared);
+    unfold_attention(plan, run, task - 1, slot_step.real_nodes, shared);
   }
 }
 
@@ -158,15 +145,10 @@ static_assert(attention_shared_floats <= 5 * matrix_floats);
 
 }  // namespace
 
-Folding::Folding(const FleetShape& shape)
+Folding::Folding(const FleetShape& shape, const float* positions)
     : slots_(shape.slots),
       kept_(FoldingPlan::kept_size(shape.spec) * shape.spec.depth * shape.slots),
-      plan_(shape.spec, shape.precision == Precision::fp32, nullptr, kept_.data()) {
-  if (shape.spec.uses_positions() && !shape.spec.stores_positions()) {
-    const std::vector<double> positions = formula_positions(shape.spec);
-    positions_ = DeviceBuffer<float>(std::vector<float>(positions.begin(), positions.end()));
-    plan_.positions = positions_.data();
-  }
+      plan_(shape.spec, shape.precision == Precision::fp32, positions, kept_.data()) {
   allow_shared_bytes(fold_kernel, bytes_of(5));
   allow_shared_bytes(unfold_kernel, bytes_of(unfold_matrices(most_heads)));
 }
@@ -195,20 +177,16 @@ int64_t Folding::shared_bytes(const ModelSpec& spec) {
   return static_cast<int64_t>(bytes_of(unfold_matrices(spec.heads)));
 }
 
-void Folding::enqueue_fold(const SlotStep* slots, const float* parameters, const FoldedWeights& out,
-                           cudaStream_t stream) {
+void Folding::enqueue_fold(const FoldingStep& step, const PackedMaps& packed) {
   launch(fold_kernel, dim3(1 + 2 * plan_.heads, plan_.depth + 1, slots_), dim3(folding_threads),
-         bytes_of(5), stream, plan_, slots, parameters, out);
+         bytes_of(5), step.stream, plan_, step, packed);
 }
 
-void Folding::enqueue_unfold(const SlotStep* slots, const float* parameters,
-                             const FoldedWeights& folded, const float* folded_gradients,
-                             float* gradients, cudaStream_t stream) {
+void Folding::enqueue_unfold(const FoldingStep& step) {
   const int tasks = 2 + (plan_.from_data ? 2 : 1) * plan_.heads;
   const auto enqueue = [&](int first_task, int count) {
     launch(unfold_kernel, dim3(count, plan_.depth + 1, slots_), dim3(folding_threads),
-           bytes_of(unfold_matrices(plan_.heads)), stream, plan_, first_task, slots, parameters,
-           folded.natural, folded_gradients, gradients);
+           bytes_of(unfold_matrices(plan_.heads)), step.stream, plan_, step, first_task);
   };
   if (plan_.from_data) {
     enqueue(0, tasks - 1);

@@ -4,7 +4,7 @@
 // and the way back for their gradients. Names as in model/engine/folded_stage.h.
 #pragma once
 
-#include "posattn/model/cuda/folding/plan.h"
+#include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/folding/products.cuh"
 
 namespace posattn::cuda {
@@ -13,6 +13,14 @@ constexpr int most_heads = 8;  // what unfold_values has room for
 
 // One run's pointers.
 struct FoldingRun {
+  __device__ FoldingRun(const FoldingPlan& plan, const FoldingStep& step, int its_slot,
+                        int its_layer)
+      : parameters(step.parameters + its_slot * plan.parameter_stride),
+        natural(step.folded + its_slot * plan.folded_size),
+        folded_gradients(step.folded_gradients + its_slot * plan.folded_size),
+        gradients(step.gradients + its_slot * plan.parameter_stride),
+        slot(its_slot),
+        layer(its_layer) {}
   const float* parameters;
   float* natural;                 // folded weights
   const float* folded_gradients;  // unfold only
@@ -76,7 +84,7 @@ __device__ inline void fold_constant(const FoldingPlan& plan, const FoldingRun& 
 
 // M_part, and c with part 0. shared: five matrices and three vectors.
 __device__ inline void fold_map(const FoldingPlan& plan, const FoldingRun& run, int part,
-                                const FoldedWeights& out, float* shared) {
+                                const PackedMaps& out, float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   float *w1 = shared, *wo = w1 + matrix_floats, *wv = wo + matrix_floats;
   float *enter = wv + matrix_floats, *product = enter + matrix_floats;

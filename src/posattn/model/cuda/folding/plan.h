@@ -11,10 +11,9 @@
 
 namespace posattn::cuda {
 
-// The folded weights of all slots. `packed` maps lie in the order of packed_element (tile.cuh), for
-// layers 1 to depth - 1, rounded to tf32 where that is the precision; natural ones never are.
-struct FoldedWeights {
-  float* natural = nullptr;         // [slots, FoldedLayout::size()]
+// Copies of the folded maps of layers 1 to depth - 1 in the order of packed_element (tile.cuh),
+// rounded to tf32 where that is the precision. Null where an engine does not want them.
+struct PackedMaps {
   float* forward = nullptr;         // [slots, depth - 1, 1 + H, map_floats]: (n, k) is M(n, k)
   float* backward = nullptr;        // the same shape: (n, k) is M(k, n)
   float* score_forward = nullptr;   // [slots, depth - 1, H, map_floats]: (n, k) is G(k, n)

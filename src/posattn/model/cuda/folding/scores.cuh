@@ -19,7 +19,7 @@ __device__ inline FoldingPlan::Map query_map(const FoldingPlan& plan, const Fold
 
 // shared: five matrices and 2 x 64 + 256 numbers.
 __device__ inline void fold_scores(const FoldingPlan& plan, const FoldingRun& run, int head,
-                                   const FoldedWeights& out, float* shared) {
+                                   const PackedMaps& out, float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer);
   const FoldingPlan::Map enter = plan.entering(run.layer), query = query_map(plan, run, head);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
+#include "posattn/model/cuda/step/engines.h"
 
 namespace posattn::cuda {
 namespace {
@@ -42,9 +42,9 @@ double tolerance(Precision precision) { return precision == Precision::fp32 ? 2e
 
 void check_case(const Case& c, Precision precision) {
   const ModelSpec spec = spec_of(c);
-  ASSERT_TRUE(fused_medium_supports(spec, precision));
+  ASSERT_TRUE(fused_medium.supports(spec, precision));
   check_engine({spec, 1, c.samples, precision}, {random_slot(spec, 1, c.samples, c.length)},
-               tolerance(precision), make_fused_medium);
+               tolerance(precision), fused_medium.make);
 }
 
 class FusedMedium : public ::testing::TestWithParam<Case> {};
@@ -126,7 +126,7 @@ TEST_P(FusedMediumPrecision, SlotsDoNotDependOnEachOther) {
   check_engine({spec, 4, 27, GetParam()},
                {random_slot(spec, 6, 27, 17), random_slot(spec, 7, 0, 17),
                 random_slot(spec, 8, 3, 9), random_slot(spec, 9, 14, 3)},
-               tolerance(GetParam()), make_fused_medium);
+               tolerance(GetParam()), fused_medium.make);
 }
 
 TEST(FusedMediumData, SlotsDoNotDependOnEachOther) {
@@ -134,7 +134,7 @@ TEST(FusedMediumData, SlotsDoNotDependOnEachOther) {
   check_engine({spec, 4, 27, tf32},
                {random_slot(spec, 6, 27, 17), random_slot(spec, 7, 0, 17),
                 random_slot(spec, 8, 3, 9), random_slot(spec, 9, 14, 3)},
-               tolerance(tf32), make_fused_medium);
+               tolerance(tf32), fused_medium.make);
 }
 
 // Halves have a short range: weights of other magnitudes must not leave it.
@@ -144,7 +144,7 @@ TEST_P(FusedMediumPrecision, AnyMagnitude) {
     const ModelSpec spec = spec_of({.length = 12});
     auto slot = random_slot(spec, 3, 5, 12);
     for (float& x : slot.parameters.values()) x *= factor;
-    check_engine({spec, 1, 5, GetParam()}, {slot}, tolerance(GetParam()), make_fused_medium);
+    check_engine({spec, 1, 5, GetParam()}, {slot}, tolerance(GetParam()), fused_medium.make);
   }
 }
 
@@ -156,18 +156,18 @@ INSTANTIATE_TEST_SUITE_P(Precisions, FusedMediumPrecision,
 
 TEST(FusedMediumSupport, NamesItsShapes) {
   const auto supports = [](const ModelSpec& spec) {
-    return fused_medium_supports(spec, Precision::fp32);
+    return fused_medium.supports(spec, Precision::fp32);
   };
   EXPECT_TRUE(supports(spec_of({.length = 8})));
   EXPECT_FALSE(supports(spec_of({.length = 7})));
   EXPECT_TRUE(supports(spec_of({.length = 79})));
   EXPECT_FALSE(supports(spec_of({.length = 80})));
   EXPECT_FALSE(supports(spec_of({.preset = "standard"})));
-  EXPECT_TRUE(fused_medium_supports(spec_of({.preset = "standard"}), tf32));
+  EXPECT_TRUE(fused_medium.supports(spec_of({.preset = "standard"}), tf32));
   EXPECT_TRUE(supports(spec_of({.preset = "m1"})));
   EXPECT_FALSE(supports(spec_of({.preset = "m1", .encoding = Encoding::learned})));
-  EXPECT_FALSE(fused_medium_supports(spec_of({.preset = "m3"}), tf32));
-  EXPECT_FALSE(fused_medium_supports(spec_of({.preset = "m4"}), tf32));
+  EXPECT_FALSE(fused_medium.supports(spec_of({.preset = "m3"}), tf32));
+  EXPECT_FALSE(fused_medium.supports(spec_of({.preset = "m4"}), tf32));
   ModelSpec spec = spec_of({});
   spec.rope = true;
   EXPECT_FALSE(supports(resolve(spec)));

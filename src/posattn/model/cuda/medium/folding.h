@@ -5,21 +5,9 @@
 #pragma once
 
 #include "posattn/kernels/cuda/runtime.h"
-#include "posattn/model/cuda/folding/plan.h"
-#include "posattn/model/cuda/step/step_engine.h"
+#include "posattn/model/cuda/folding/folding.h"
 
 namespace posattn::cuda::medium {
-
-// What a step folds, and where to. Slots that rest are not touched.
-struct FoldingStep {
-  const SlotStep* slots = nullptr;
-  const float* parameters = nullptr;        // [slots, parameter_stride]
-  float* folded = nullptr;                  // [slots, folded_size]
-  const float* folded_gradients = nullptr;  // the same shape
-  float* gradients = nullptr;               // the shape of the parameters
-  float* workspace = nullptr;               // [slots, product_workspace]
-  cudaStream_t stream = nullptr;
-};
 
 struct Tensors : FoldedTensors {
   Tensors(const ModelSpec& spec, const FoldedLayout& layout, const float* identity);

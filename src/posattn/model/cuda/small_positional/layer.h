@@ -58,16 +58,18 @@ struct FusedLayer {
   bool descending;  // the order in which a block takes its items
 };
 
+// A kernel for layers of the type L.
+template <class L>
+struct LayerKernel {
+  void (*kernel)(L);
+  int64_t shared_bytes;
+  int blocks_per_processor;
+};
+
 // The kernels for one precision. `first`: layer 1, which makes its rows from the inputs and gives
 // the gradient of layer 0 as well.
 struct FusedKernels {
-  using Kernel = void (*)(FusedLayer);
-  struct Sized {
-    Kernel kernel;
-    size_t shared_bytes;
-    int blocks_per_processor;
-  };
-  Sized forward[2], last[2], backward[2];  // [first]
+  LayerKernel<FusedLayer> forward[2], last[2], backward[2];  // [first]
   int64_t tile_bytes;
   int threads;  // of a block
 };

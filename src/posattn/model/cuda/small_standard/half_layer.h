@@ -12,12 +12,7 @@ struct DataLayer : positional::FusedLayer {
 };
 
 struct DataKernels {
-  struct Sized {
-    void (*kernel)(DataLayer);
-    int64_t shared_bytes;
-    int blocks_per_processor;
-  };
-  Sized forward, last, backward;
+  positional::LayerKernel<DataLayer> forward, last, backward;
   int64_t tile_bytes, attention_bytes;
   int threads;  // of a block
 };

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "posattn/model/cuda/step/step_engine.h"
+#include "posattn/model/cuda/step/folded_engine.h"
 #include "posattn/model/cuda/step/tile.cuh"
 
 namespace posattn::cuda::standard {
@@ -57,6 +57,39 @@ struct Layer {
 };
 
 // A block's place: slot blockIdx.y, tiles first .. end - 1.
+// A step without partial sums, which only some of the engines' kernels leave.
+inline Step make_step(const FleetShape& shape, const FoldedLayout& layout, const StepData& data,
+                      const Positions& positions, const float* folded, int block_tiles) {
+  Step step = {};
+  step.slots = data.slots;
+  step.inputs = data.inputs;
+  step.targets = data.targets;
+  step.counted = data.counted;
+  step.positions = positions.data;
+  step.positions_stride = positions.slot_stride;
+  step.folded = folded;
+  step.folded_size = layout.size();
+  step.decoder = layout.decoder();
+  step.decoder_bias = layout.decoder_bias();
+  step.sample_stride = shape.sample_stride();
+  step.nodes = shape.spec.nodes();
+  step.real_nodes = shape.spec.real_nodes;
+  step.encoding_size = shape.spec.input_size() - 1;  // of P in the input
+  step.tiles = static_cast<int>(shape.sample_stride() / tile_samples);
+  step.block_tiles = block_tiles;
+  step.blocks = static_cast<int>(ceil_div(step.tiles, block_tiles));
+  return step;
+}
+// A layer with the places of its folded weights alone.
+inline Layer layer_places(const FoldedLayout& layout, int index) {
+  Layer layer = {};
+  layer.maps = layout.maps(index);
+  layer.constant = layout.constant(index);
+  layer.scores = layout.scores(index);
+  layer.score_bias = layout.score_bias(index);
+  return layer;
+}
+
 struct Place {
   int slot;
   int64_t part;  // the block's number in the fleet, where it writes its sums

@@ -18,6 +18,10 @@
 
 namespace posattn::cuda {
 
+// Small engines add up the gradients of tiles in groups of this many, then the groups, both in
+// order. The number is part of the result's rounding, so it never depends on the fleet.
+constexpr int tiles_per_group = 3;
+
 // What all runs of a fleet share.
 struct FleetShape {
   ModelSpec spec;  // resolved

@@ -29,10 +29,6 @@ constexpr int map_floats = tile_columns * tile_columns;
 constexpr int tile_warps = 8;  // each owns eight output columns
 constexpr int tile_threads = 32 * tile_warps;
 
-// Gradients of tiles are added up in groups of this many, then the groups, both in order. Part of
-// the result's rounding, so a constant: never a function of the fleet.
-constexpr int tiles_per_group = 3;
-
 template <int N>
 constexpr int tile_floats = N* node_floats;
 
