@@ -12,7 +12,7 @@ namespace posattn::cuda {
 struct AttentionShape {
   int slots = 1;
   int32_t nodes = 0, samples = 0, heads = 0, key_size = 0, head_size = 0;
-  HeardColumns heard;  // causal_nodes: 0, or all nodes
+  AttendedColumns attended;  // causal_nodes: 0, or all nodes
 
   int64_t rows() const { return int64_t{1} * nodes * samples; }
   int32_t columns() const { return heads * (2 * key_size + head_size); }

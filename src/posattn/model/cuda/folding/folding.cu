@@ -44,13 +44,13 @@ __global__ void __launch_bounds__(folding_threads, 2)
   if (slot_step.samples == 0) return;
   float* shared = reinterpret_cast<float*>(dynamic_shared());
   const FoldingRun run(plan, step, slot, layer);
-  const bool entering = task == 1 + attention_tasks(plan);
+  const bool input_map = task == 1 + attention_tasks(plan);
   if (layer == plan.depth) {
-    if (entering) unfold_decoder(plan, run, shared);
+    if (input_map) unfold_decoder(plan, run, shared);
   } else if (task == 0) {
     unfold_values(plan, run, shared);
-  } else if (entering) {
-    unfold_entering(plan, run, shared);
+  } else if (input_map) {
+    unfold_input_map(plan, run, shared);
   } else if (plan.from_data) {
     unfold_scores(plan, run, (task - 1) / 2, (task - 1) % 2, shared);
   } else {
@@ -104,19 +104,19 @@ __global__ void sum_groups_kernel(const SlotStep* slots, const float* partials, 
   store4(out + slot * size + i, sum.x, sum.y, sum.z, sum.w);
 }
 
-// The same for a few slots, with more loads under way: a warp takes a group, the first warp adds
-// the groups.
-constexpr int side_groups = 24;
-__global__ void sum_groups_side_by_side(const SlotStep* slots, const float* partials, float* out,
-                                        int count, int group, int64_t size, TileLosses losses) {
-  __shared__ float4 sums[side_groups][32];
+// The kernel for a few slots, with more loads under way: a warp takes a group, the first warp adds
+// the groups. The bits are the same.
+constexpr int groups_at_once = 24;
+__global__ void sum_groups_at_once(const SlotStep* slots, const float* partials, float* out,
+                                   int count, int group, int64_t size, TileLosses losses) {
+  __shared__ float4 sums[groups_at_once][32];
   const int64_t i = 4 * (int64_t{1} * blockIdx.x * 32 + threadIdx.x);
   const int slot = blockIdx.y;
   const SlotStep step = slots[slot];
   if (step.samples == 0) return;
   const float* from = partials + slot * count * size + i;
   float4 sum = make_float4(0, 0, 0, 0);
-  for (int first = 0; first * group < count; first += side_groups) {
+  for (int first = 0; first * group < count; first += groups_at_once) {
     float4 group_sum = make_float4(0, 0, 0, 0);
     if (i < size) {
       const int begin = (first + static_cast<int>(threadIdx.y)) * group;
@@ -128,7 +128,7 @@ __global__ void sum_groups_side_by_side(const SlotStep* slots, const float* part
     __syncthreads();
     if (threadIdx.y == 0) {
 #pragma unroll
-      for (int k = 0; k < side_groups; ++k) sum = add4(sum, sums[k][threadIdx.x]);
+      for (int k = 0; k < groups_at_once; ++k) sum = add4(sum, sums[k][threadIdx.x]);
     }
     __syncthreads();
   }
@@ -201,7 +201,7 @@ void enqueue_sum_groups(const SlotStep* slots, int slot_count, const float* part
                         const TileLosses& losses) {
   constexpr int threads = 128, few_slots = 4;
   if (slot_count <= few_slots) {
-    launch(sum_groups_side_by_side, dim3(ceil_div(size / 4, 32), slot_count), dim3(32, side_groups),
+    launch(sum_groups_at_once, dim3(ceil_div(size / 4, 32), slot_count), dim3(32, groups_at_once),
            0, stream, slots, partials, out, count, group, size, losses);
   } else {
     launch(sum_groups_kernel, dim3(ceil_div(size / 4, threads), slot_count), dim3(threads), 0,

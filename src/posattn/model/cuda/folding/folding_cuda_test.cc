@@ -342,7 +342,7 @@ TEST_P(FoldingTest, UnfoldsToTheGradient) {
     PlainFold plain(shape_.spec, parameters, real_nodes_[slot]);
     std::vector<double> weights(d.begin() + slot * layout.size(),
                                 d.begin() + (slot + 1) * layout.size());
-    if (!layout.from_data) {  // what an absent node hears does not count
+    if (!layout.from_data) {  // rows of absent nodes do not count
       for (int layer = 0; layer < layout.depth; ++layer) {
         for (int64_t i = 0; i < layout.attention_size(); ++i) {
           if (plain.absent(i / layout.nodes % layout.nodes)) {

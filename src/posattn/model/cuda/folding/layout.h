@@ -55,7 +55,7 @@ struct FoldedLayout {
   static int64_t padded(int64_t count) { return (count + 15) / 16 * 16; }
 
  private:
-  // Of a layer.
+  // How many numbers a layer has.
   int64_t extent(int layer) const {
     return padded(maps_size(layer)) + padded(hidden) + padded(scores_size(layer)) +
            padded(score_bias_size(layer)) + padded(attention_size());

@@ -36,7 +36,7 @@ struct FoldedTensors {
   };
 
   // The map into a layer, E and e: the encoder or the last map of the MLP before.
-  __host__ __device__ Map entering(int layer) const {
+  __host__ __device__ Map input_map(int layer) const {
     return layer == 0 ? encoder : of_layer(second, layer - 1);
   }
   __host__ __device__ Map of_layer(Map first_layer, int layer) const {
@@ -80,17 +80,17 @@ struct FoldingPlan : FoldedTensors {
   }
   __host__ __device__ int64_t kept_values() const { return 0; }
   __host__ __device__ int64_t kept_map(int head) const { return int64_t{1} * (1 + head) * matrix; }
-  // side 0: queries, side 1: keys
-  __host__ __device__ int64_t kept_side(int head, int side) const {
-    return int64_t{1} * (1 + heads + 2 * head + side) * matrix;
+  // which 0: queries, which 1: keys
+  __host__ __device__ int64_t kept_query_key(int head, int which) const {
+    return int64_t{1} * (1 + heads + 2 * head + which) * matrix;
   }
-  __host__ __device__ int64_t kept_entering(int head, int side) const {
-    return int64_t{1} * (1 + 3 * heads + 2 * head + side) * matrix;
+  __host__ __device__ int64_t kept_input(int head, int which) const {
+    return int64_t{1} * (1 + 3 * heads + 2 * head + which) * matrix;
   }
   __host__ __device__ int64_t kept_query_bias(int head) const {
     return int64_t{1} * (1 + 5 * heads) * matrix + head * 64;
   }
-  __host__ __device__ int64_t kept_entering_bias(int head) const {
+  __host__ __device__ int64_t kept_input_bias(int head) const {
     return kept_query_bias(heads + head);
   }
 

@@ -147,9 +147,9 @@ TEST(GeneralEngine, TakesTokenModelsThatHearEverything) {
   check_token_model(spec);
 }
 
-// Deep enough for gradients whose places later layers take again while work aside may read them,
-// and for those of an MLP's inner maps.
-TEST(GeneralEngine, KeepsWhatWorkAsideReads) {
+// Deep enough for gradients whose places later layers take again while concurrent work may read
+// them, and for those of an MLP's inner maps.
+TEST(GeneralEngine, KeepsWhatConcurrentWorkReads) {
   FleetShape shape;
   shape.batch = 5;
   for (const char* preset : {"positional", "standard"}) {

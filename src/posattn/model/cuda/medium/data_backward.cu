@@ -33,7 +33,7 @@ template <int node_tiles>
 struct BackwardTile {
   const Layer& layer;
   const DataMaps& maps;
-  Half *s, *du, *v, *dz, *z, *y, *y_turned;
+  Half *s, *du, *v, *dz, *z, *y, *y_transposed;
   uint4* dscores;      // [samples, sixteens of queries, of keys, 32]
   float* column_sums;  // of dS, by row
   uint32_t* largest;
@@ -42,8 +42,8 @@ struct BackwardTile {
   int samples = 0;
   const uint4* attention = nullptr;  // the tile's, of all heads
   Scale s_scale = {}, du_scale = {};
-  // Of dG (eight warps) and dP's columns of the head (four); of dM (the first eight warps); of dV
-  // (the last eight).
+  // of_head: dG in eight warps, dP's columns of the head in the other four. dM is in the first
+  // eight warps, dV in the last eight.
   GradientPart of_head[heads] = {}, dm = {}, dvalues = {};
   float dbias[heads] = {};  // dg of column threadIdx.x % 64, of some rows
   RowSums ds = {};
@@ -135,7 +135,7 @@ struct BackwardTile {
         }
         add_mixed(mixed, a, s + (row + 16 * k) * stride, here);
       }
-      store_mixed(y_turned, mixed, product_down, at, nodes, here);
+      store_mixed(y_transposed, mixed, product_down, at, nodes, here);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         sum[half] = row_sum(sum[half]);
@@ -163,7 +163,7 @@ struct BackwardTile {
       RowSums products;
       multiply_data_rows(y, computed_here(warp), computed_here(lane),
                          RowProduct<false>{products, maps.g(head)});
-      multiply_data_rows(y_turned, computed_here(warp), computed_here(lane),
+      multiply_data_rows(y_transposed, computed_here(warp), computed_here(lane),
                          RowProduct<true>{products, maps.g(head)});
       ds.add(products, y_down * maps.g_scale[head].down);
     }
@@ -260,7 +260,7 @@ __global__ void __launch_bounds__(data_threads, 1)
       .dz = s + 3 * data_buffer,
       .z = s + 4 * data_buffer,
       .y = s + 5 * data_buffer,
-      .y_turned = s + 6 * data_buffer,
+      .y_transposed = s + 6 * data_buffer,
       .dscores = reinterpret_cast<uint4*>(weights + DataMaps::count * matrix_halves),
       .column_sums = column_sums,
       .largest = largest + 64,

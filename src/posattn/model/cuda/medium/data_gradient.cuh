@@ -55,7 +55,7 @@ struct GradientPart {
   float sum[2][2][4] = {};
 
   __device__ void add(const Half* y, const Half* x, float factor, int part, int lane) {
-    const Half* a = y + part / 2 * 16 + turned(lane, stride);
+    const Half* a = y + part / 2 * 16 + swapped_block_place(lane, stride);
     const Half* b = x + part % 2 * 32;
     float c[2][2][4] = {};
 #pragma unroll 3

@@ -129,8 +129,9 @@ struct RowProduct {
 
   __device__ void add(const DataOperand (&rows)[3], int k, int warp, int lane) const {
     const int column = RowSums::column(warp);
-    const Half* place = weights + (transposed ? k * stride + column + upright(lane, stride)
-                                              : column * stride + k + turned(lane, stride));
+    const Half* place =
+        weights + (transposed ? k * stride + column + block_place(lane, stride)
+                              : column * stride + k + swapped_block_place(lane, stride));
     const DataOperand b = load_halves<transposed>(place);
 #pragma unroll
     for (int r = 0; r < 3; ++r) multiply(sums.c[r], rows[r], b);
@@ -140,7 +141,7 @@ struct RowProduct {
 template <class... Products>
 __device__ inline void multiply_data_rows(const Half* rows, int warp, int lane,
                                           Products... products) {
-  const Half* place = rows + RowSums::row(warp) * stride + upright(lane, stride);
+  const Half* place = rows + RowSums::row(warp) * stride + block_place(lane, stride);
 #pragma unroll
   for (int k = 0; k < columns; k += 16) {
     DataOperand a[3];
@@ -158,14 +159,14 @@ __device__ inline void dot_rows(float (&c)[2 * node_tiles][4], const Half* x, co
   DataOperand a[steps];
 #pragma unroll
   for (int k = 0; k < steps; ++k) {
-    a[k] = load_halves<false>(x + upright(lane, stride) + 16 * k);
+    a[k] = load_halves<false>(x + block_place(lane, stride) + 16 * k);
   }
 #pragma unroll
   for (int pair = 0; pair < node_tiles; ++pair) {
     float sums[2][4] = {};
 #pragma unroll
     for (int k = 0; k < steps; ++k) {
-      const Half* place = y + 16 * pair * stride + turned(lane, stride) + 16 * k;
+      const Half* place = y + 16 * pair * stride + swapped_block_place(lane, stride) + 16 * k;
       multiply(sums, a[k], load_halves<false>(place));
     }
 #pragma unroll
@@ -190,7 +191,7 @@ __device__ inline uint4 as_uint4(const DataOperand& x) {
   return make_uint4(x.high[0], x.high[1], x.high[2], x.high[3]);
 }
 __device__ inline DataOperand as_operand(uint4 x) { return {{x.x, x.y, x.z, x.w}, {}}; }
-// The same with keys as rows.
+// Transposes it, so that keys are rows.
 __device__ inline DataOperand transpose(const DataOperand& x) {
   return {{transpose_matrix(x.high[0]), transpose_matrix(x.high[2]), transpose_matrix(x.high[1]),
            transpose_matrix(x.high[3])},
@@ -203,7 +204,7 @@ __device__ inline void add_mixed(float (&c)[pairs][2][4], const DataOperand& a, 
                                  int lane) {
 #pragma unroll
   for (int pair = 0; pair < pairs; ++pair) {
-    multiply(c[pair], a, load_halves<true>(y + 16 * pair + upright(lane, stride)));
+    multiply(c[pair], a, load_halves<true>(y + 16 * pair + block_place(lane, stride)));
   }
 }
 // A unit's sums -> shared memory, those of nodes alone.

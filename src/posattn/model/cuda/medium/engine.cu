@@ -35,7 +35,7 @@ medium::Layer sized_layer(const FleetShape& shape, const FoldedLayout& layout, i
   return layer;
 }
 
-// How many numbers the engine keeps beside FoldedEngine, of all slots.
+// How many numbers the engine keeps in addition to FoldedEngine's, of all slots.
 struct Sizes {
   explicit Sizes(const FleetShape& shape) {
     const FoldedLayout layout = layout_of(shape.spec);

@@ -20,8 +20,8 @@ enum Kept {
   kept_first_outputs,  // layer 0: t_h = Wo_h V_h, one for each head
   kept_vectors = kept_first_outputs + heads
 };
-// Of each head behind them, with attention from data: Q = Wq E, K = Wk E, q = Wq e + bq and their
-// gradients.
+// With attention from data each head keeps, behind these vectors, Q = Wq E, K = Wk E, q = Wq e + bq
+// and their gradients.
 struct KeptScores {
   static constexpr int floats = 4 * size * size + 2 * size;
   float *q_matrix, *k_matrix, *dq_matrix, *dk_matrix, *q, *dq;
@@ -34,7 +34,7 @@ struct KeptScores {
         q(dk_matrix + size * size),
         dq(q + size) {}
 };
-// Of a layer. At its end room for a gradient of E and e that nobody asks for.
+// What is kept of a layer ends with room for a gradient of E = I and e = 0, which nobody reads.
 constexpr int unit_floats = size * size + size;
 constexpr int64_t kept_floats(bool from_data, bool forms_input) {
   return kept_vectors * size + (from_data ? heads * KeptScores::floats : 0) +
@@ -57,17 +57,17 @@ struct Run {
         first(t.of_layer(t.first, at_layer)),
         places(t.places(at_layer)) {
     if (at_layer == 0 && t.unit != nullptr) {
-      entering = t.unit;
-      entering_bias = entering + size * size;
-      dentering = kept + t.kept_stride - unit_floats;
-      dentering_bias = dentering + size * size;
+      input_map = t.unit;
+      input_bias = input_map + size * size;
+      dinput_map = kept + t.kept_stride - unit_floats;
+      dinput_bias = dinput_map + size * size;
       return;
     }
-    const FoldedTensors::Map map = t.entering(at_layer);
-    entering = parameters + map.weight;
-    entering_bias = parameters + map.bias;
-    dentering = gradients + map.weight;
-    dentering_bias = gradients + map.bias;
+    const FoldedTensors::Map map = t.input_map(at_layer);
+    input_map = parameters + map.weight;
+    input_bias = parameters + map.bias;
+    dinput_map = gradients + map.weight;
+    dinput_bias = gradients + map.bias;
   }
   const Tensors& tensors;
   int layer;
@@ -78,8 +78,8 @@ struct Run {
   const float* dfolded;
   float* kept;
   // E and e, and their gradients.
-  const float *entering, *entering_bias;
-  float *dentering, *dentering_bias;
+  const float *input_map, *input_bias;
+  float *dinput_map, *dinput_bias;
   FoldedTensors::Map value, output, first;
   FoldedTensors::Places places;
 

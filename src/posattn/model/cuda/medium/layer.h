@@ -36,7 +36,8 @@ struct Layer {
   int samples = 0;  // FleetShape::sample_stride()
   int nodes = 0;
   bool from_data = false;
-  int real_nodes = 0;  // from data: of the spec; those from steps[slot].real_nodes on are not heard
+  int real_nodes =
+      0;  // from data: of the spec; those from steps[slot].real_nodes on are not attended
 
   const float* rows = nullptr;    // s; null for a layer 0 of one column
   const float* inputs = nullptr;  // of layer 0: as in StepData, one data column

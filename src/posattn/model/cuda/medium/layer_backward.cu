@@ -12,8 +12,8 @@
 namespace posattn::cuda::medium {
 namespace {
 
-// Of halves: s, du, v, dz and z; or z where v was, where there is no room. dv comes where v was, or
-// dz.
+// The buffers of halves are s, du, v, dz and z; without room for five z takes the place of v. dv
+// takes the place of v, or then of dz.
 template <class Sizes>
 constexpr int buffers = Sizes::shared_bytes(5, 0) <= most_shared_bytes ? 5 : 4;
 // Whether the next tile's rows come to shared memory while one is at work; else they come to the

@@ -4,7 +4,7 @@
 #include "posattn/model/cuda/medium/launch.h"
 #include "posattn/model/cuda/medium/mixing.cuh"
 #include "posattn/model/cuda/medium/rows.cuh"
-#include "posattn/model/cuda/step/multiprocessors.h"
+#include "posattn/model/cuda/step/folded_engine.h"
 
 namespace posattn::cuda::medium {
 namespace {

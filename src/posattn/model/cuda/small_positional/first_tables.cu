@@ -76,11 +76,11 @@ __global__ void finish_first_tables(PositionsInInput input, float* folded_gradie
     const int m = e / (columns * slot.k), out = e / slot.k % columns, q = e % slot.k - 1;
     float sum = q < 0 ? sums[m * columns + out] : 0;
     for (int i = 0; q >= 0 && i < nodes; ++i) {
-      float heard = m == 0 ? slot.position(i, q) : 0;
+      float mixed = m == 0 ? slot.position(i, q) : 0;
       for (int j = 0; m > 0 && j < nodes; ++j) {
-        heard += slot.attention(m - 1, i, j) * slot.position(j, q);
+        mixed += slot.attention(m - 1, i, j) * slot.position(j, q);
       }
-      sum += errors[i * columns + out] * heard;
+      sum += errors[i * columns + out] * mixed;
     }
     gradient[input.maps + e] = sum;
   }

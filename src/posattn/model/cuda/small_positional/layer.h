@@ -11,7 +11,7 @@ namespace posattn::cuda::positional {
 
 constexpr int kernel_nodes = 9;  // smaller models leave the last nodes absent
 // Samples of a kernel. With up to four nodes two samples of the model lie side by side in one,
-// as nodes 0 to 3 and 4 to 7 that do not hear each other.
+// as nodes 0 to 3 and 4 to 7 that do not attend to each other.
 constexpr int tile_samples = 16;
 constexpr int most_paired_nodes = 4;
 

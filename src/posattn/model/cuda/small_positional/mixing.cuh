@@ -30,7 +30,7 @@ struct Mixing {
   }
 };
 
-// Those of both heads in shared memory, once as A_h and once transposed.
+// The operands of both heads in shared memory, once as A_h and once transposed.
 template <bool exact>
 struct alignas(16) Attention {
   static constexpr int planes = exact ? 2 : 1;

@@ -20,7 +20,7 @@ __device__ inline float sum_over_nodes(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-// The same for the numbers of the first eight samples at once: afterwards lane (g, t) has in
+// Sums over columns the numbers of the first eight samples at once: afterwards lane (g, t) has in
 // values[0] those of sample g.
 template <int bit = 4, int samples, int count>
 __device__ inline void sum_samples(float (&values)[samples][count], const Thread& self) {

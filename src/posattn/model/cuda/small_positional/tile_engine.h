@@ -6,7 +6,6 @@
 
 #include "posattn/model/cuda/small_positional/layer.h"
 #include "posattn/model/cuda/step/folded_engine.h"
-#include "posattn/model/cuda/step/multiprocessors.h"
 
 namespace posattn::cuda::positional {
 

@@ -4,7 +4,7 @@
 #include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/small_standard/engines.h"
 #include "posattn/model/cuda/step/engines.h"
-#include "posattn/model/cuda/step/multiprocessors.h"
+#include "posattn/model/cuda/step/folded_engine.h"
 #include "posattn/model/cuda/step/tile.cuh"
 
 namespace posattn::cuda {
@@ -30,7 +30,7 @@ std::unique_ptr<StepEngine> make_engine_with(const FleetShape& shape,
   const int nodes = shape.spec.nodes();
   if (nodes <= 3) return make_engine<3>(shape, block_tiles);
   if (nodes <= 5) return make_engine<5>(shape, block_tiles);
-  if (shape.precision == Precision::tf32) return make_half_engine(shape, block_tiles);
+  if (shape.precision == Precision::tf32) return make_tf32_engine(shape, block_tiles);
   return make_engine<9>(shape, block_tiles);
 }
 
@@ -48,7 +48,7 @@ int64_t shared_bytes(const ModelSpec& spec) {
   const int64_t kernels = nodes <= 3   ? standard::engine_shared_bytes<3>()
                           : nodes <= 5 ? standard::engine_shared_bytes<5>()
                                        : std::max(standard::engine_shared_bytes<9>(),
-                                                  standard::half_engine_shared_bytes());
+                                                  standard::tf32_engine_shared_bytes());
   return std::max(kernels, Folding::shared_bytes(spec));
 }
 
@@ -57,7 +57,7 @@ int64_t bytes(const FleetShape& shape) {
   const standard::BlockTiles block_tiles = standard::choose_block_tiles(shape, multiprocessors());
   if (nodes <= 3) return standard::engine_bytes<3>(shape, block_tiles);
   if (nodes <= 5) return standard::engine_bytes<5>(shape, block_tiles);
-  if (shape.precision == Precision::tf32) return standard::half_engine_bytes(shape, block_tiles);
+  if (shape.precision == Precision::tf32) return standard::tf32_engine_bytes(shape, block_tiles);
   return standard::engine_bytes<9>(shape, block_tiles);
 }
 

@@ -31,9 +31,9 @@ int64_t engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles);
 template <int N>
 int64_t engine_shared_bytes();
 
-std::unique_ptr<StepEngine> make_half_engine(const FleetShape& shape,
+std::unique_ptr<StepEngine> make_tf32_engine(const FleetShape& shape,
                                              const BlockTiles& block_tiles);
-int64_t half_engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles);
-int64_t half_engine_shared_bytes();
+int64_t tf32_engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles);
+int64_t tf32_engine_shared_bytes();
 
 }  // namespace posattn::cuda::standard

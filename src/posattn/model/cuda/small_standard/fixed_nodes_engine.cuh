@@ -13,7 +13,7 @@
 
 namespace posattn::cuda::standard {
 
-// Numbers that the engine keeps beside FoldedEngine.
+// Numbers that the engine keeps in addition to FoldedEngine's.
 template <int N>
 struct Sizes {
   Sizes(const FleetShape& shape, const BlockTiles& block_tiles)
@@ -157,7 +157,7 @@ void Engine<exact, N>::enqueue_layers(const StepData& data, const float* paramet
 
 template <int N>
 std::unique_ptr<StepEngine> make_engine(const FleetShape& shape, const BlockTiles& block_tiles) {
-  if constexpr (N <= 5) {  // for more nodes tf32 has an engine of its own (half_engine.h)
+  if constexpr (N <= 5) {  // for more nodes tf32 has an engine of its own (tf32_engine.cu)
     if (shape.precision == Precision::tf32) {
       return std::make_unique<Engine<false, N>>(shape, block_tiles);
     }

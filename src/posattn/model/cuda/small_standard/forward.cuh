@@ -14,7 +14,7 @@ struct ForwardShared {
   float scores[heads][tile_floats<N>];  // z
   float attention[coefficient_floats<N>];
 };
-// What the last layer needs besides.
+// What the last layer needs in addition.
 template <int N>
 struct OutputShared {
   float products[tile_warps][N * tile_samples];  // parts of w . r
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(tile_threads, 1) forward_layer(Step step, Laye
   const float* folded = step.folded + place.slot * step.folded_size;
   const float* forward = layer.forward + place.slot * layer.maps_stride;
   const float* score_forward = layer.score_forward + place.slot * layer.scores_stride;
-  const uint32_t heard = heard_nodes(step, place.step);
+  const uint32_t attended = attended_nodes(step, place.step);
   const int64_t tiles = int64_t{1} * place.slot * step.tiles;
   OutputSums sums;
 
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(tile_threads, 1) forward_layer(Step step, Laye
     const MapFragments<maps> fragments(forward, 0, warp, lane);
     __syncthreads();
     dot_rows<exact, N>(rows, shared.scores[0], warp, lane, StoreScores<N>{shared.attention, warp});
-    softmax_rows<N>(shared.attention, heard, warp, lane);
+    softmax_rows<N>(shared.attention, attended, warp, lane);
     __syncthreads();
     write_coefficients<N>(layer.attention + (tiles + tile) * coefficient_floats<N>,
                           shared.attention);

@@ -107,8 +107,8 @@ struct Place {
   __device__ bool rests() const { return step.samples == 0; }
 };
 
-// Bit j: node j is heard, that is, takes part in attention.
-__device__ inline uint32_t heard_nodes(const Step& step, const SlotStep& slot) {
+// Bit j: node j is attended, that is, takes part in attention.
+__device__ inline uint32_t attended_nodes(const Step& step, const SlotStep& slot) {
   const uint32_t present = (1u << step.nodes) - 1;
   const uint32_t absent = ((1u << step.real_nodes) - 1) & ~((1u << slot.real_nodes) - 1);
   return present & ~absent;

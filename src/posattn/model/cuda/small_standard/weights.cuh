@@ -109,8 +109,8 @@ __device__ inline void add_weight_products(float (&mixed)[8][4], float (&plain)[
   }
 }
 
-// The same, added to sums over several tiles, those of s_0 in shared memory; `vector_sums` are
-// complete in each of the four lanes of a group.
+// Adds a tile's products to sums over several tiles, those of s_0 in shared memory; `vector_sums`
+// are complete in each of the four lanes of a group.
 template <bool exact, int N, Weights weights>
 __device__ inline void add_weights(float (&mixed_sums)[8][4], float* shared_plain,
                                    float (&vector_sums)[2], const float* left, const float* rows,

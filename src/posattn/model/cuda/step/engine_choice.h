@@ -25,7 +25,8 @@ struct EngineRange {
   std::string engine;
   bool operator==(const EngineRange&) const = default;
 };
-// Those of the positional and the standard model up to the paper's 64 nodes, in tf32, the default.
+// The engines of the positional and the standard model up to the paper's 64 nodes, in tf32, the
+// default.
 std::vector<EngineRange> paper_engines(const DeviceLimits& limits);
 
 }  // namespace posattn::cuda

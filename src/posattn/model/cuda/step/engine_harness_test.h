@@ -167,7 +167,7 @@ inline void expect_matches_reference(const ModelSpec& spec, const EngineSlot& sl
   }
 }
 
-// The same bits, padding and untrained tensors left out.
+// Both have the same bits; padding and untrained tensors are left out.
 inline void expect_same_bits(const EngineResult& one, const EngineResult& other) {
   EXPECT_EQ(std::memcmp(&one.loss, &other.loss, sizeof(double)), 0);
   for (const TensorInfo& tensor : one.gradient.layout().tensors()) {

@@ -16,12 +16,12 @@ struct EngineRow {
   std::unique_ptr<StepEngine> (*make)(const FleetShape& shape);
 };
 
-// Attention from positions, width and hidden width 64, two maps in the MLP, two heads, one number
-// in and out per node, at least two layers, at most eight real and nine nodes.
+// Takes attention from positions, width and hidden width 64, two maps in the MLP, two heads, one
+// number in and out per node, at least two layers, at most eight real and nine nodes.
 extern const EngineRow fused_positional;
-// The same sizes, but attention from data without RoPE.
+// Takes the same sizes, but attention from data without RoPE.
 extern const EngineRow fused_standard;
-// 9 to 80 nodes, width and hidden width 64, two heads, without RoPE; attention from data in tf32
+// Takes 9 to 80 nodes, width and hidden width 64, two heads, no RoPE; attention from data in tf32
 // alone.
 extern const EngineRow fused_medium;
 

@@ -9,7 +9,7 @@
 
 namespace posattn::cuda {
 
-// What the blocks of a slot leave to be added up (enqueue_sum_groups).
+// What the blocks of a slot leave, which enqueue_sum_groups adds up.
 struct PartialSums {
   int64_t parts = 0;   // of gradients, [parts, FoldedLayout::size()]
   int group = 1;       // so many parts are added first
@@ -55,5 +55,12 @@ class FoldedEngine : public StepEngine {
   DeviceBuffer<float> partials_;                   // [slots, parts, FoldedLayout::size()]
   DeviceBuffer<double> losses_;                    // [slots, losses]
 };
+
+// The multiprocessors of the device in use, by which engines cut their work.
+int64_t multiprocessors();
+
+// How many of a slot's `tiles` a block takes, at most 32, so that the last round of blocks leaves
+// few multiprocessors idle; a block's start costs `start` half tiles.
+int tiles_of_block(int64_t tiles, int64_t slots, int64_t processors, int start);
 
 }  // namespace posattn::cuda

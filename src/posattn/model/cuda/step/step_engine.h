@@ -34,8 +34,8 @@ struct FleetShape {
 };
 
 // The batch, node-major, in device memory. Node i is row i of P; scratch nodes come last, at
-// spec.real_nodes, whatever the length. Absent nodes take no part in attention (no node hears
-// them) and not in the loss.
+// spec.real_nodes, whatever the length. Absent nodes take no part in attention (no node
+// attends to them) and not in the loss.
 struct StepData {
   const SlotStep* slots = nullptr;   // [slots]
   const float* inputs = nullptr;     // [slots, nodes, sample_stride, data_columns]; zero for

@@ -3,9 +3,8 @@
 #include "posattn/model/cuda/small_positional/tile_engine.h"
 #include "posattn/model/cuda/small_standard/engines.h"
 #include "posattn/model/cuda/small_standard/first_backward.cuh"
-#include "posattn/model/cuda/small_standard/half_first.cuh"
-#include "posattn/model/cuda/small_standard/half_layer.h"
 #include "posattn/model/cuda/small_standard/tables.cuh"
+#include "posattn/model/cuda/small_standard/tf32_layer.h"
 
 namespace posattn::cuda::standard {
 namespace {
@@ -13,9 +12,9 @@ namespace {
 using positional::LayerKernel;
 using positional::TileEngine;
 using positional::TileSizes;
-using standard_halves::data_kernels;
-using standard_halves::DataKernels;
-using standard_halves::DataLayer;
+using standard_tf32::data_kernels;
+using standard_tf32::DataKernels;
+using standard_tf32::DataLayer;
 
 constexpr int nodes = positional::kernel_nodes;
 
@@ -23,7 +22,7 @@ TileSizes tile_sizes(const FleetShape& shape, const BlockTiles& block_tiles) {
   return TileSizes(shape, data_kernels().tile_bytes, block_tiles.with_sums, 1, shape.spec.depth);
 }
 
-// What the engine keeps beside TileEngine, of all slots.
+// What the engine keeps in addition to TileEngine's buffers, of all slots.
 struct Sizes {
   Sizes(const FleetShape& shape, const TileSizes& tiles) {
     const int64_t all_tiles = shape.slots * tiles.tiles;
@@ -41,9 +40,9 @@ struct Sizes {
   int64_t first_attention, tables, table_gradients;
 };
 
-class HalfEngine final : public TileEngine {
+class Tf32Engine final : public TileEngine {
  public:
-  HalfEngine(const FleetShape& shape, const BlockTiles& block_tiles)
+  Tf32Engine(const FleetShape& shape, const BlockTiles& block_tiles)
       : TileEngine(shape, tile_sizes(shape, block_tiles)),
         block_tiles_(block_tiles),
         sizes_(shape, tiles_),
@@ -70,7 +69,7 @@ class HalfEngine final : public TileEngine {
     const int last = shape_.spec.depth - 1;
     launch(make_tables<nodes>, dim3(table_blocks, slots), block, 0, stream, forward, first_layer(),
            tables_.data());
-    launch(forward_first_halves<nodes>, dim3(static_cast<unsigned>(forward.blocks), slots), block,
+    launch(forward_first_tf32<nodes>, dim3(static_cast<unsigned>(forward.blocks), slots), block,
            sizeof(FirstForwardShared<nodes>), stream, forward, first_layer(), tables_.data(),
            reinterpret_cast<positional::Tile<false>*>(rows(1)));
     descending_ = false;
@@ -100,7 +99,7 @@ class HalfEngine final : public TileEngine {
     return layer;
   }
   void enqueue_kernel(const LayerKernel<DataLayer>& kernel, const StepData& data, int l,
-               int tiles_per_item, cudaStream_t stream) {
+                      int tiles_per_item, cudaStream_t stream) {
     DataLayer layer = {};
     set_layer(layer, data, l);
     if (l == 1) layer.previous_constant = -1;  // layer 0 has its tables
@@ -121,19 +120,19 @@ class HalfEngine final : public TileEngine {
 
 }  // namespace
 
-std::unique_ptr<StepEngine> make_half_engine(const FleetShape& shape,
+std::unique_ptr<StepEngine> make_tf32_engine(const FleetShape& shape,
                                              const BlockTiles& block_tiles) {
-  return std::make_unique<HalfEngine>(shape, block_tiles);
+  return std::make_unique<Tf32Engine>(shape, block_tiles);
 }
 
-int64_t half_engine_shared_bytes() {
+int64_t tf32_engine_shared_bytes() {
   const DataKernels kernels = data_kernels();
   return std::max({kernels.forward.shared_bytes, kernels.last.shared_bytes,
                    kernels.backward.shared_bytes,
                    int64_t{sizeof(FirstBackwardShared<nodes, true>)}});
 }
 
-int64_t half_engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles) {
+int64_t tf32_engine_bytes(const FleetShape& shape, const BlockTiles& block_tiles) {
   const TileSizes tiles = tile_sizes(shape, block_tiles);
   return tiles.bytes(shape) + Sizes(shape, tiles).bytes();
 }

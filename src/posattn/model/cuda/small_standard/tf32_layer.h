@@ -1,9 +1,9 @@
-// What the kernels for tf32 take, beside those of layer 0, and which there are.
+// What the kernels of layers 1 and later take in tf32, and which there are.
 #pragma once
 
 #include "posattn/model/cuda/small_positional/layer.h"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 struct DataLayer : positional::FusedLayer {
   int64_t scores, score_bias;  // offsets into the folded weights
@@ -18,4 +18,4 @@ struct DataKernels {
 };
 DataKernels data_kernels();
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32

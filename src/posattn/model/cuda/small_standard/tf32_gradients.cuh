@@ -1,14 +1,14 @@
 // Gradients of the weights of a layer l >= 1, for tf32, sums over the samples and nodes of tiles:
 //   maps:   dM_m = sum du_i^T s_m,i, s_0 = r, s_h,i = sum_j A_h,ij r_j
 //   scores: dG_h = sum r_i^T t_h,i,  t_h,i = sum_j ds_h,ij r_j;           dg_h = sum_i t_h,i
-// As in small_positional/gradients.cuh: warp w has the sixteen columns of r of its block as rows,
-// and all columns of du (or r) for head w / 4, half of them for map 0.
+// Work is shared as in small_positional/gradients.cuh: warp w has the sixteen columns of r of its
+// block as rows, and all columns of du (or r) for head w / 4, half of them for map 0.
 #pragma once
 
 #include "posattn/model/cuda/small_positional/sums.cuh"
-#include "posattn/model/cuda/small_standard/half_attention.cuh"
+#include "posattn/model/cuda/small_standard/tf32_attention.cuh"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 template <bool with_map>
 struct SampleGradients {
@@ -151,4 +151,4 @@ struct SampleGradients {
   }
 };
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32

@@ -6,10 +6,10 @@
 #pragma once
 
 #include "posattn/model/cuda/small_positional/backward.cuh"
-#include "posattn/model/cuda/small_standard/half_gradients.cuh"
-#include "posattn/model/cuda/small_standard/half_scores.cuh"
+#include "posattn/model/cuda/small_standard/tf32_gradients.cuh"
+#include "posattn/model/cuda/small_standard/tf32_scores.cuh"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 struct alignas(16) DataBackwardShared {
   Tile<false> rows[2], errors[2];
@@ -172,4 +172,4 @@ __global__ void __launch_bounds__(threads, 1) data_backward_layer(DataLayer laye
   }
 }
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32

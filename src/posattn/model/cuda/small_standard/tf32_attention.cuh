@@ -3,14 +3,14 @@
 #pragma once
 
 #include "posattn/model/cuda/small_positional/mixing.cuh"
-#include "posattn/model/cuda/small_standard/half_layer.h"
+#include "posattn/model/cuda/small_standard/tf32_layer.h"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 using namespace positional;
 
-// Bit j: node j is heard, that is, takes part in attention.
-__device__ inline uint32_t heard_nodes(const DataLayer& layer, const SlotStep& step) {
+// Bit j: node j is attended, that is, takes part in attention.
+__device__ inline uint32_t attended_nodes(const DataLayer& layer, const SlotStep& step) {
   const uint32_t present = (1u << layer.nodes) - 1;
   const uint32_t absent = ((1u << layer.real_nodes) - 1) & ~((1u << step.real_nodes) - 1);
   return present & ~absent;
@@ -106,4 +106,4 @@ __device__ inline void multiply_samples(const Tile<false>& tile,
   finish(8, ninth_result);
 }
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32
