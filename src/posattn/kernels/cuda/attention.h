@@ -27,7 +27,7 @@ void enqueue_attention(const AttentionShape& shape, Rows<const float> source, Ro
                        Rows<float> totals, Precision precision, const SlotStep* steps,
                        cudaStream_t stream);
 
-// From dmixed the gradient of the source, every column of it.
+// Makes the gradient of every column of the source from dmixed.
 void enqueue_attention_gradient(const AttentionShape& shape, Rows<const float> source,
                                 Rows<const float> mixed, Rows<const float> totals,
                                 Rows<const float> dmixed, Rows<float> dsource, Precision precision,

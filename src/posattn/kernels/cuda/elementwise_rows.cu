@@ -25,20 +25,8 @@ __global__ void __launch_bounds__(block_threads)
   const int slot = blockIdx.y, lane = threadIdx.x % lanes;
   if (rests(steps, slot)) return;
   const OwnRow<lanes> own(rows);
-  const float* from = own.of(x);
-  float* to = own.of(a);
-  const Attended attended(attended_columns, steps, slot, own.row);
-  float largest = -INFINITY;
-  for (int c = lane; c < columns; c += lanes) {
-    if (attended(c)) largest = fmaxf(largest, from[c]);
-  }
-  largest = largest_of_lanes<lanes>(largest);
-  const auto weight = [&](int c) { return attended(c) ? expf(from[c] - largest) : 0.0f; };
-  float sum = 0;
-  for (int c = lane; c < columns; c += lanes) sum += weight(c);
-  const float scale = 1 / sum_of_lanes<lanes>(sum);
-  if (own.surplus) return;
-  for (int c = lane; c < columns; c += lanes) to[c] = weight(c) * scale;
+  softmax_row<lanes>(own.of(x), own.of(a), columns, lane,
+                     Attended(attended_columns, steps, slot, own.row), !own.surplus);
 }
 
 template <int lanes>
@@ -49,19 +37,8 @@ __global__ void __launch_bounds__(block_threads)
   const int slot = blockIdx.y, lane = threadIdx.x % lanes;
   if (rests(steps, slot)) return;
   const OwnRow<lanes> own(rows);
-  const float* weights = own.of(a);
-  const float* from = own.of(da);
-  float* to = own.of(dx);
-  const Attended attended(attended_columns, steps, slot, own.row);
-  float dot = 0;
-  for (int c = lane; c < columns; c += lanes) {
-    if (attended(c)) dot += weights[c] * from[c];
-  }
-  dot = sum_of_lanes<lanes>(dot);
-  if (own.surplus) return;
-  for (int c = lane; c < columns; c += lanes) {
-    to[c] = attended(c) ? weights[c] * (from[c] - dot) : 0.0f;
-  }
+  softmax_gradient_row<lanes>(own.of(a), own.of(da), own.of(dx), columns, lane,
+                              Attended(attended_columns, steps, slot, own.row), !own.surplus);
 }
 
 constexpr int sum_across = 4, sum_lanes = 64, sum_threads = sum_across * sum_lanes;
@@ -165,7 +142,7 @@ __global__ void __launch_bounds__(block_threads)
   place[1] = first * sine + second * cosine;
 }
 
-// `width` columns at a time.
+// A thread takes `width` columns at a time.
 template <int width>
 __global__ void __launch_bounds__(block_threads)
     spread_kernel(int32_t rows, int32_t group_rows, int32_t across, Rows<const float> x,

@@ -12,7 +12,7 @@
 
 namespace posattn::cuda {
 
-// A matrix per slot: element (slot, r, c) at slot * slot_stride + r * stride + c.
+// Each slot has a matrix: element (slot, r, c) is at slot * slot_stride + r * stride + c.
 template <class T>
 struct Rows {
   T* data = nullptr;

@@ -1,5 +1,5 @@
-// The CUDA side of the table of operations (kernels/operations.h): each row's kernels, from host
-// operands to host results. No CUDA types.
+// The CUDA side of the table of operations (kernels/operations.h) has each row's kernels, which
+// take host operands and give host results. No CUDA types.
 #pragma once
 
 #include <string>

@@ -46,7 +46,7 @@ __device__ inline void mma_tf32(float (&c)[4], float a0, float a1, float a2, flo
         "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
-// Two halves (fp16) in one register, the first in the lower bits; rounded to nearest even.
+// Packs two halves (fp16) in one register, the first in the lower bits, rounded to nearest even.
 __device__ inline uint32_t pack_halves(float first, float second) {
   uint32_t pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
@@ -99,7 +99,6 @@ __device__ inline uint32_t transpose_matrix(uint32_t pair) {
   return out;
 }
 
-// The largest of a warp's numbers.
 __device__ inline uint32_t warp_maximum(uint32_t x) { return __reduce_max_sync(0xffffffffu, x); }
 
 // x, but the compiler does not know: what follows from it is computed here, where it would keep

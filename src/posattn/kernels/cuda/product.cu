@@ -26,7 +26,7 @@ constexpr int64_t most_tiles = std::min<int64_t>(512,
 
 constexpr int part_elements = 32, part_lanes = 8;  // of a block
 
-// The epilogue of one element.
+// Carries out the epilogue of one element.
 __device__ void write_element(const Product& p, int slot, int matrix, int row, int column,
                               float sum) {
   float* place = p.c.data + slot * p.c.slot + matrix / p.inner * p.c.outer +
@@ -103,7 +103,7 @@ void add_parts(const Product& product, int32_t parts, int64_t part_stride, const
          static_cast<int32_t>(part_stride), steps, workspace);
 }
 
-// A block per row of A.
+// Each row of A has a block.
 __global__ void __launch_bounds__(block_threads) row_sums_kernel(Product p, const SlotStep* steps) {
   const int row = blockIdx.x, slot = blockIdx.y;
   if (rests(steps, slot)) return;

@@ -48,7 +48,7 @@ __device__ inline void split(float& x, float& low) {
   x = high;
 }
 
-// A warp's fragments of C.
+// Holds a warp's fragments of C.
 template <class Tile>
 using Fragments = float[Tile::row_fragments][Tile::column_fragments][4];
 
@@ -67,7 +67,7 @@ __device__ inline void write_tile(const ProductPlan& plan, float* to, int slot, 
 #pragma unroll
   for (int i = 0; i < rows; ++i) lines[i] = to + plan.c_row.offset(row + 8 * i);
   const float* const bias = p.bias == nullptr ? nullptr : p.bias + slot * p.bias_slot;
-  // The place of an element in a row-major matrix of the epilogue.
+  // Finds an element of a row-major matrix of the epilogue.
   const auto line_of = [&](const auto& m, int i) {
     return m.data + slot * m.slot_stride + (row + 8 * i) * m.stride + column;
   };
@@ -150,8 +150,8 @@ __device__ inline void write_tile(const ProductPlan& plan, float* to, int slot, 
   }
 }
 
-// Products of many rows with a small matrix (product_rows.cu): linear maps of activations, and
-// their gradients by their input.
+// product_rows.cu multiplies many rows with a small matrix: linear maps of activations, and their
+// gradients by their input.
 bool row_product_fits(const Product& product, Precision precision);
 void launch_row_product(const ProductPlan& plan, Precision precision, cudaStream_t stream);
 

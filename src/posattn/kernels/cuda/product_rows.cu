@@ -62,7 +62,7 @@ __device__ void pack_matrix(const ProductPlan& plan, const float* b, int first_c
   }
 }
 
-// A lane's part of 16 rows and a chunk of the depth.
+// Holds a lane's part of 16 rows and a chunk of the depth.
 struct RowChunk {
   float4 upper[2], lower[2];
 
@@ -78,7 +78,7 @@ struct RowChunk {
   }
 };
 
-// The chunk as operands: [depth of 8][element].
+// Holds the chunk as operands [depth of 8][element].
 template <bool exact>
 struct RowOperand {
   float high[4][4], low[4][4];
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(row_threads<exact>, 1)
   __syncthreads();
 
   const int chunks = (p.depth + chunk_depth - 1) / chunk_depth;
-  // Packed numbers of a lane, in float4: from one chunk of the depth to the next.
+  // How many packed numbers of a lane, in float4, lie between two chunks of the depth.
   const int chunk_step = chunk_depth / (exact ? 8 : 16) * fragments * 32;
   RowOperand<exact> operand;
 #pragma unroll 1

@@ -218,7 +218,7 @@ class DeviceFleet::Implementation {
     begin_epochs(all);
   }
 
-  // The order of these slots' next epochs: the ones after those under way, or the first ones.
+  // Makes the order of these slots' next epochs: the ones after those under way, or the first ones.
   void shuffle(const std::vector<int>& slots) {
     std::vector<cuda::FleetData::Epoch> epochs;
     for (const int slot : slots) {

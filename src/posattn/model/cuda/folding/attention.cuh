@@ -12,7 +12,7 @@ constexpr int most_encoding = 32;
 // Rows of P, W, Q and K in shared memory: an odd stride, so that rows lie in different banks.
 constexpr int encoding_stride = most_encoding + 1;
 
-// A head's operands in shared memory.
+// Where a head's operands lie in shared memory.
 struct AttentionHead {
   float* positions;  // P [nodes]
   float* weights;    // Wq, then Wk [encoding_size]
@@ -66,7 +66,7 @@ __device__ inline void make_queries_and_keys(const FoldingPlan& plan, const Fold
   __syncthreads();
 }
 
-// Over the sixteen threads of a row.
+// Adds up over the sixteen threads of a row.
 __device__ inline float row_sum(float x) {
 #pragma unroll
   for (int mask = 8; mask > 0; mask /= 2) x += __shfl_xor_sync(0xffffffffu, x, mask);

@@ -62,7 +62,7 @@ __device__ inline float4 add4(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-// losses[slot], by the first warp of the slot's first block.
+// The first warp of the slot's first block makes losses[slot].
 __device__ inline void sum_losses(const SlotStep& step, const TileLosses& losses) {
   if (losses.parts == nullptr || blockIdx.x > 0 || threadIdx.x >= 32 || threadIdx.y > 0) return;
   double sum = 0;

@@ -27,13 +27,13 @@ struct FoldingStep {
 
 class Folding {
  public:
-  // `positions`: P by formula [nodes, encoding_size], or null.
+  // `positions` is P by formula [nodes, encoding_size], or null.
   Folding(const FleetShape& shape, const float* positions);
 
-  // Widths of 64, two maps in the MLP, one data and one output column, at most 16 nodes, and
-  // attention from positions or from data; no RoPE, no learned encoding.
+  // True for widths of 64, two maps in the MLP, one data and one output column, at most 16 nodes,
+  // and attention from positions or from data; no RoPE, no learned encoding.
   static bool supports(const ModelSpec& spec);
-  // Device memory of a Folding for this shape.
+  // How much device memory a Folding for this shape takes.
   static int64_t bytes(const FleetShape& shape);
   // Shared memory that a block takes at most.
   static int64_t shared_bytes(const ModelSpec& spec);

@@ -10,6 +10,17 @@
 
 namespace posattn::cuda {
 
+// Where the folded weights of a layer begin; FoldedLayout says what each is.
+struct LayerPlaces {
+  int64_t maps = 0, constant = 0, scores = 0, score_bias = 0, attention = 0;
+};
+
+// P [nodes, encoding_size] of slot 0, and the floats from a slot's P to the next one's.
+struct Positions {
+  const float* data;
+  int64_t slot_stride;
+};
+
 struct FoldedLayout {
   // An engine may form x = value a + b_i, node by node, and have layer 0 work on it as the others
   // do on s, without a map before it (`form_input`; the width is that of the hidden layers then).
@@ -44,6 +55,9 @@ struct FoldedLayout {
   // Attention from positions: A [H][nodes][nodes] (in the gradient: dA).
   int64_t attention(int layer) const { return score_bias(layer) + padded(score_bias_size(layer)); }
   int64_t attention_size() const { return from_data ? 0 : int64_t{1} * heads * nodes * nodes; }
+  LayerPlaces places(int layer) const {
+    return {maps(layer), constant(layer), scores(layer), score_bias(layer), attention(layer)};
+  }
   // The decoder behind the last W2: y = w . r + b, w [hidden], b [1] (one output column).
   int64_t decoder() const { return first_end() + (depth - 1) * later(); }
   int64_t decoder_bias() const { return decoder() + padded(hidden); }

@@ -55,7 +55,7 @@ __device__ inline void store_folded(const FoldingPlan& plan, const float* matrix
   }
 }
 
-// c, by products of matrices and vectors alone. vectors [3][64]: scratch.
+// Makes c by products of matrices and vectors alone. vectors [3][64] are scratch.
 __device__ inline void fold_constant(const FoldingPlan& plan, const FoldingRun& run,
                                      float* vectors) {
   const FoldingPlan::Map value = plan.of_layer(plan.value, run.layer);
@@ -82,7 +82,7 @@ __device__ inline void fold_constant(const FoldingPlan& plan, const FoldingRun& 
   }
 }
 
-// M_part, and c with part 0. shared: five matrices and three vectors.
+// Makes M_part, and c with part 0. `shared` holds five matrices and three vectors.
 __device__ inline void fold_map(const FoldingPlan& plan, const FoldingRun& run, int part,
                                 const PackedMaps& out, float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
@@ -175,7 +175,7 @@ __device__ inline void unfold_values(const FoldingPlan& plan, const FoldingRun& 
                                      float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer), size = plan.head_size;
-  const FoldingPlan::Places places = plan.places(run.layer);
+  const LayerPlaces places = plan.places(run.layer);
   const FoldingPlan::Map enter = plan.input_map(run.layer);
   const FoldingPlan::Map value = plan.of_layer(plan.value, run.layer);
   const FoldingPlan::Map output = plan.of_layer(plan.output, run.layer);
@@ -250,7 +250,7 @@ __device__ inline void unfold_input_map(const FoldingPlan& plan, const FoldingRu
                                         float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer);
-  const FoldingPlan::Places places = plan.places(run.layer);
+  const LayerPlaces places = plan.places(run.layer);
   const FoldingPlan::Map enter = plan.input_map(run.layer);
   const int64_t w1x = plan.of_layer(plan.first, run.layer).weight;
   const float* kept = plan.kept_layer(run.slot, run.layer);

@@ -26,16 +26,11 @@ struct FoldedTensors {
   explicit FoldedTensors(const ModelSpec& spec) : FoldedTensors(spec, FoldedLayout(spec)) {}
   FoldedTensors(const ModelSpec& spec, const FoldedLayout& folded);
 
-  // Offsets of a linear map's weight [out, in] and bias [out].
   struct Map {
     int64_t weight = 0, bias = 0;
   };
-  // Offsets into the folded weights of a layer.
-  struct Places {
-    int64_t maps = 0, constant = 0, scores = 0, score_bias = 0, attention = 0;
-  };
 
-  // The map into a layer, E and e: the encoder or the last map of the MLP before.
+  // The map into a layer, E and e, is the encoder or the last map of the MLP before.
   __host__ __device__ Map input_map(int layer) const {
     return layer == 0 ? encoder : of_layer(second, layer - 1);
   }
@@ -43,7 +38,7 @@ struct FoldedTensors {
     const int64_t further = layer * layer_stride;
     return {first_layer.weight + further, first_layer.bias + further};
   }
-  __host__ __device__ Places places(int layer) const {
+  __host__ __device__ LayerPlaces places(int layer) const {
     if (layer == 0) return first_places;
     const int64_t further = (layer - 1) * places_stride;
     return {later_places.maps + further, later_places.constant + further,
@@ -62,11 +57,11 @@ struct FoldedTensors {
   int64_t direct_scores = 0;
   int64_t stored_positions = -1;  // the offset of each run's own P
 
-  Places first_places, later_places;
+  LayerPlaces first_places, later_places;
   int64_t places_stride, decoder_place, decoder_bias_place, folded_size;
 };
 
-// For the kernels of folding.h.
+// What the kernels of folding.h need in addition.
 struct FoldingPlan : FoldedTensors {
   FoldingPlan(const ModelSpec& spec, bool exact, const float* positions, float* kept);
 
@@ -80,7 +75,7 @@ struct FoldingPlan : FoldedTensors {
   }
   __host__ __device__ int64_t kept_values() const { return 0; }
   __host__ __device__ int64_t kept_map(int head) const { return int64_t{1} * (1 + head) * matrix; }
-  // which 0: queries, which 1: keys
+  // `which` is 0 for queries and 1 for keys.
   __host__ __device__ int64_t kept_query_key(int head, int which) const {
     return int64_t{1} * (1 + heads + 2 * head + which) * matrix;
   }

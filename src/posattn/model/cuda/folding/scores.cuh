@@ -17,13 +17,13 @@ __device__ inline FoldingPlan::Map query_map(const FoldingPlan& plan, const Fold
   return {all.weight + head * 2 * 64 * 64, all.bias + head * 2 * 64};
 }
 
-// shared: five matrices and 2 x 64 + 256 numbers.
+// `shared` holds five matrices and 2 x 64 + 256 numbers.
 __device__ inline void fold_scores(const FoldingPlan& plan, const FoldingRun& run, int head,
                                    const PackedMaps& out, float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer);
   const FoldingPlan::Map enter = plan.input_map(run.layer), query = query_map(plan, run, head);
-  const FoldingPlan::Places places = plan.places(run.layer);
+  const LayerPlaces places = plan.places(run.layer);
   float *enter_weight = shared, *weights = enter_weight + matrix_floats;  // Wq and Wk
   float* query_key = weights + 2 * matrix_floats;                         // Q and K
   float *e = query_key + 2 * matrix_floats, *bias = e + 64, *scratch = bias + 64;
@@ -78,7 +78,7 @@ __device__ inline void unfold_scores(const FoldingPlan& plan, const FoldingRun& 
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer), padded = (columns + 3) / 4 * 4;
   const FoldingPlan::Map enter = plan.input_map(run.layer), query = query_map(plan, run, head);
-  const FoldingPlan::Places places = plan.places(run.layer);
+  const LayerPlaces places = plan.places(run.layer);
   const int64_t weight_offset = query.weight + which * 64 * 64;
   float *enter_weight = shared, *weight = enter_weight + matrix_floats;
   float *other = weight + matrix_floats, *dg = other + matrix_floats, *d = dg + matrix_floats;

@@ -9,7 +9,7 @@ Matrix<float> GeneralStep::attention_matrices(int64_t offset) const {
   return row_major(at(offset), layout_.attention_stride, layout_.floats, spec_.heads * size, size);
 }
 
-// Activations [R, d] as a matrix [nodes, (sample, column of the head)] for each head.
+// Reads activations [R, d] as a matrix [nodes, (sample, column of the head)] for each head.
 Matrix<float> GeneralStep::head_columns(int64_t offset) const {
   const int64_t size = spec_.head_size(), width = spec_.width;
   Matrix<float> m = row_major(at(offset), layout_.samples * width, layout_.floats, 0, size);
@@ -17,14 +17,14 @@ Matrix<float> GeneralStep::head_columns(int64_t offset) const {
   return m;
 }
 
-// Activations [R, d] as a matrix [nodes, column of the head] for each sample and head.
+// Reads activations [R, d] as a matrix [nodes, column of the head] for each sample and head.
 Matrix<float> GeneralStep::head_of_sample(int64_t offset, int64_t first) const {
   const int64_t width = spec_.width;
   return row_major(at(offset) + first * width, layout_.samples * width, layout_.floats, width,
                    spec_.head_size());
 }
 
-// A product for each sample (outer) and head (inner) of a chunk; the caller sets outer.
+// Makes a product for each sample (outer) and head (inner) of a chunk; the caller sets outer.
 Product GeneralStep::mixing(int64_t rows, int64_t columns, int64_t depth) const {
   Product p;
   p.rows = static_cast<int32_t>(rows);
@@ -111,7 +111,7 @@ void GeneralStep::mix_backward(int layer) {
   enqueue(dvalue);
 }
 
-// The gradient of such attention.
+// Makes the gradient of such attention.
 void GeneralStep::shared_gradient(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const int64_t dmixed = layout_.gradients(layer).mixed;

@@ -130,7 +130,7 @@ TEST(GeneralEngine, TakesCausalTokenModels) {
   check_token_model(spec);
 }
 
-TEST(GeneralEngine, TakesTokenModelsThatHearEverything) {
+TEST(GeneralEngine, TakesTokenModelsWithoutACausalMask) {
   ModelSpec spec = token_model(AttentionSource::data, false);
   spec.normalisation = Normalisation::before;
   spec.tied_output = true;

@@ -12,7 +12,7 @@
 
 namespace posattn::cuda {
 
-// A matrix of R rows, `stride` floats from row to row.
+// A View is a matrix of R rows, `stride` floats from row to row.
 struct View {
   int64_t offset = 0, stride = 0;
 };

@@ -139,7 +139,7 @@ class GeneralStep {
   // dx = or += dy W
   void input_gradient(const LinearPart& map, int64_t rows, Matrix<const float> dy, Matrix<float> dx,
                       Product end = {});
-  // The gradients dW and db of all rows, concurrently, and dx.
+  // Makes the gradients dW and db of all rows, concurrently, and dx.
   void linear_gradient(const LinearPart& map, Matrix<const float> x, Rows<float> dy, Rows<float> dx,
                        Product end = {});
   static Product added_to() {  // an epilogue: C +=

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int buffers = 7;  // s, du, v then dv, dz, z, y, y'
 
-// Operands of dS, of one head: sixteen queries by sixteen keys each.
+// How many operands of dS one head has, of sixteen queries by sixteen keys each.
 template <int node_tiles>
 constexpr int score_operands() {
   int most = 0;
@@ -56,7 +56,7 @@ struct BackwardTile {
     return attention + kept_place<node_tiles>(at.sample, head, at.node) + lane;
   }
 
-  // v, dz, the first part of ds, dM.
+  // Makes v, dz, the first part of ds, and dM.
   __device__ void begin() {
     {
       RowSums values;
@@ -153,7 +153,7 @@ struct BackwardTile {
     }
   }
 
-  // The head's part of ds, dG and dg, dP's columns of it.
+  // Makes the head's part of ds, dG, dg, and its columns of dP.
   template <int head>
   __device__ void gather(Scale scale) {
     const int rows = samples * layer.nodes;
@@ -186,12 +186,12 @@ struct BackwardTile {
     }
     dbias[head] += sum * y_down;
   }
-  // dP's part of one of the last four warps.
+  // Which part of dP one of the last four warps has.
   __device__ int value_part(int head) const {
     return 2 * (computed_here(warp) - GradientPart::count) + head;
   }
 
-  // dV, ds whole.
+  // Makes dV and completes ds.
   __device__ void end() {
     const float dv_down = dz_down() * (1 / gathered_down);
     RowSums products;
@@ -224,7 +224,7 @@ struct BackwardTile {
   }
 };
 
-// One block: a group of a slot.
+// A block takes a group of a slot.
 template <int node_tiles>
 __global__ void __launch_bounds__(data_threads, 1)
     medium_data_backward_kernel(Layer layer, int tile_samples, int group) {
@@ -322,7 +322,7 @@ __global__ void __launch_bounds__(data_threads, 1)
 
 }  // namespace
 
-// About twenty samples, as from positions.
+// A group has about twenty samples, as with attention from positions.
 int data_group_samples(int nodes) {
   const int samples = data_samples(nodes);
   return (20 + samples / 2) / samples * samples;

@@ -1,4 +1,4 @@
-// Softmax over the keys of a unit, and its gradient, in registers.
+// Softmax over the keys of a unit, and its gradient, work in registers.
 #pragma once
 
 #include "posattn/model/cuda/medium/data_tile.cuh"

@@ -15,7 +15,7 @@ constexpr int data_rows = 144, data_warps = 12, data_threads = 32 * data_warps;
 constexpr int data_stored_rows = 152;
 constexpr int data_buffer = data_stored_rows * stride;
 
-// Samples of a tile.
+// How many samples a tile has.
 constexpr int data_samples(int nodes) {
   const int read = (nodes + 15) / 16 * 16;
   const int room = (data_stored_rows - read) / nodes + 1, full = data_rows / nodes;
@@ -68,7 +68,7 @@ struct DataMaps {
   __device__ const Half* p() const { return shared + 2 * matrix_halves; }
   __device__ const Half* g(int head) const { return shared + (3 + head) * matrix_halves; }
 };
-// `slots`: 32 for each.
+// `slots` has 32 numbers for each matrix.
 __device__ inline DataMaps load_data_maps(Half* shared, uint32_t* slots, const Layer& layer,
                                           const float* folded, int warp, int lane) {
   const auto load = [&](int index, const float* from) {
@@ -96,7 +96,7 @@ struct RowSums {
   __device__ static int row(int warp) { return warp / 4 * 48; }
   __device__ static int column(int warp) { return warp % 4 * 16; }
 
-  // body(row, column, x, y) for two neighbours.
+  // Calls body(row, column, x, y) for two neighbours.
   template <class Body>
   __device__ void for_pairs(int warp, int lane, Body body) {
 #pragma unroll
@@ -177,7 +177,7 @@ __device__ inline void dot_rows(float (&c)[2 * node_tiles][4], const Half* x, co
   }
 }
 
-// Coefficients of a unit and sixteen keys, times `up`, as an operand; and back.
+// Makes coefficients of a unit and sixteen keys, times `up`, an operand; and back.
 __device__ inline DataOperand as_operand(const float (&first)[4], const float (&second)[4],
                                          float up) {
   DataOperand out;

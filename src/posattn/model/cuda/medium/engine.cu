@@ -25,11 +25,7 @@ medium::Layer sized_layer(const FleetShape& shape, const FoldedLayout& layout, i
   layer.from_data = layout.from_data;
   layer.real_nodes = shape.spec.real_nodes;
   layer.folded_size = layout.size();
-  layer.maps = layout.maps(l);
-  layer.constant = layout.constant(l);
-  layer.attention = layout.attention(l);
-  layer.scores = layout.scores(l);
-  layer.score_bias = layout.score_bias(l);
+  static_cast<LayerPlaces&>(layer) = layout.places(l);
   layer.entry = layout.entry();
   layer.rectified = l > 0;
   return layer;

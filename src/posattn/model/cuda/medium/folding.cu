@@ -5,7 +5,7 @@
 namespace posattn::cuda::medium {
 namespace {
 
-// c, and the maps of layer 0.
+// Makes c, and the maps of layer 0.
 __device__ void fold_vectors(const Run& run, float* shared) {
   const float* p = run.parameters;
   const float *w1x = p + run.first.weight, *w1o = w1x + size, *wo = p + run.output.weight;

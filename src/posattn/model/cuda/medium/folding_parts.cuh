@@ -41,7 +41,7 @@ constexpr int64_t kept_floats(bool from_data, bool forms_input) {
          (forms_input ? unit_floats : 0);
 }
 
-// One slot's arrays, and those of one layer.
+// Where one slot's arrays and those of one layer lie.
 struct Run {
   __device__ Run(const Tensors& t, const FoldingStep& step, float* all_kept, int slot, int at_layer)
       : tensors(t),
@@ -81,9 +81,9 @@ struct Run {
   const float *input_map, *input_bias;
   float *dinput_map, *dinput_bias;
   FoldedTensors::Map value, output, first;
-  FoldedTensors::Places places;
+  LayerPlaces places;
 
-  // A head's Wq and bq, or Wk and bk.
+  // Returns a head's Wq and bq, or Wk and bk.
   __device__ FoldedTensors::Map queries(int head) const { return query_key(2 * head); }
   __device__ FoldedTensors::Map keys(int head) const { return query_key(2 * head + 1); }
 
@@ -94,7 +94,7 @@ struct Run {
   }
 };
 
-// A 64 x 64 matrix somewhere.
+// Where a 64 x 64 matrix lies.
 struct Strided {
   const float* data;
   int row, column;  // strides

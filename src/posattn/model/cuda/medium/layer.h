@@ -30,7 +30,11 @@ namespace posattn::cuda::medium {
 constexpr int columns = 64, heads = 2;
 constexpr int fewest_nodes = 9, most_nodes = 80;
 
-struct Layer {
+// The places in a slot's folded weights are: maps: M, V, P, 64 x 64 one after the other (layer 0:
+// m_0, m_1, m_2); constant: c [64]; attention, from positions: A [heads, nodes, nodes]; scores and
+// score_bias, from data: G [heads, 64, 64] and g [heads, 64]; entry: a and b of x where that is
+// formed (entry.cu). Gradients have the same places.
+struct Layer : LayerPlaces {
   const SlotStep* steps = nullptr;  // [slots]; slots that rest are not touched
   int slots = 1;
   int samples = 0;  // FleetShape::sample_stride()
@@ -44,10 +48,7 @@ struct Layer {
 
   const float* folded = nullptr;  // [slots, folded_size]
   int64_t folded_size = 0;
-  // Places in a slot's folded weights: M, V, P, 64 x 64 one after the other (layer 0: m_0, m_1,
-  // m_2); c [64]; from positions A [heads, nodes, nodes]; from data G [heads, 64, 64] and g
-  // [heads, 64]; a and b of x where that is formed (entry.cu). Gradients have the same places.
-  int64_t maps = 0, constant = 0, attention = 0, scores = 0, score_bias = 0, entry = 0;
+  int64_t entry = 0;
   // From data: forward writes A for backward, as operands (data_tile.cuh).
   uint4* kept_attention = nullptr;  // [slots, samples, kept_operands(nodes)]
 
@@ -56,11 +57,11 @@ struct Layer {
   // Backward: d loss / d s, where s came out of a ReLU zero unless s > 0; may be where `rows` is.
   float* previous_errors = nullptr;
   bool rectified = true;  // s came out of a ReLU
-  // Backward: gradients by group, zeros in groups without a present sample.
+  // Backward writes gradients by group, zeros in groups without a present sample.
   float* partials = nullptr;  // [slots, groups, folded_size]
 };
 
-// Samples of a group, and groups of a slot; the same for all layers of a model.
+// How many samples a group has, and how many groups a slot; the same for all layers of a model.
 int group_samples(const Layer& layer, Precision precision);
 int groups(const Layer& layer, Precision precision);
 
@@ -70,7 +71,7 @@ int64_t forward_shared_bytes(int nodes);
 void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t stream);
 void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stream);
 
-// Attention from data, tf32 alone.
+// Layers with attention from data; tf32 alone.
 int data_group_samples(int nodes);
 int64_t kept_operands(int nodes);
 int64_t data_shared_bytes(int nodes);

@@ -21,7 +21,7 @@ constexpr int buffers = Sizes::shared_bytes(5, 0) <= most_shared_bytes ? 5 : 4;
 template <class Sizes>
 constexpr bool ahead = Sizes::shared_bytes(buffers<Sizes>, 2) <= most_shared_bytes;
 
-// One block: a group of a slot.
+// A block takes a group of a slot.
 template <bool exact, int node_tiles>
 __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
     medium_backward_kernel(Layer layer, int tile_samples, int group) {

@@ -1,4 +1,4 @@
-// Attention from positions applied to a tile.
+// Applies attention from positions to a tile.
 #pragma once
 
 #include "posattn/model/cuda/medium/tile.cuh"

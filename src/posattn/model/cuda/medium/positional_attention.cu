@@ -1,16 +1,16 @@
 #include <cmath>
 
+#include "posattn/kernels/cuda/lanes.cuh"
 #include "posattn/model/cuda/medium/positional_attention.h"
 #include "posattn/model/tensor_names.h"
 
 namespace posattn::cuda::medium {
 namespace {
 
-constexpr unsigned all_lanes = 0xffffffffu;
 constexpr int warps = 8;  // of a block
 constexpr int column_threads = 32, node_threads = 8;
 
-// Matrices [heads * nodes, nodes] of every slot and layer.
+// Every slot and layer has a matrix [heads * nodes, nodes].
 template <class T>
 struct Scores {
   T* data = nullptr;
@@ -21,15 +21,6 @@ struct Scores {
 struct ScoreShape {
   int layers, heads, nodes, absent_end;
 };
-
-__device__ inline float warp_sum(float x) {
-  for (int other = 16; other > 0; other /= 2) x += __shfl_xor_sync(all_lanes, x, other);
-  return x;
-}
-__device__ inline float warp_maximum(float x) {
-  for (int other = 16; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(all_lanes, x, other));
-  return x;
-}
 
 // A warp's row: which one, and what is present in it. Whole warps are surplus, and return.
 struct ScoreRow {
@@ -44,7 +35,8 @@ struct ScoreRow {
   __device__ T* of(const Scores<T>& scores) const {
     return scores.data + slot * scores.slot + layer * scores.layer + offset;
   }
-  __device__ bool present(int column) const {
+  // Whether a column is present.
+  __device__ bool operator()(int column) const {
     return column < first_absent || column >= absent_end;
   }
   int slot, layer, first_absent, absent_end;
@@ -58,18 +50,7 @@ __global__ void softmax_kernel(ScoreShape shape, const SlotStep* steps,
   if (steps[blockIdx.y].samples == 0) return;
   const ScoreRow row(shape, steps);
   if (row.surplus) return;
-  const float* from = row.of(from_scores);
-  float* to = row.of(to_scores);
-  float largest = -INFINITY;
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
-    if (row.present(c)) largest = fmaxf(largest, from[c]);
-  }
-  largest = warp_maximum(largest);
-  const auto weight = [&](int c) { return row.present(c) ? expf(from[c] - largest) : 0.0f; };
-  float sum = 0;
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) sum += weight(c);
-  const float scale = 1 / warp_sum(sum);
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) to[c] = weight(c) * scale;
+  softmax_row<32>(row.of(from_scores), row.of(to_scores), shape.nodes, threadIdx.x, row);
 }
 
 // to = A (dA - <A, dA>) per row.
@@ -79,16 +60,8 @@ __global__ void softmax_gradient_kernel(ScoreShape shape, const SlotStep* steps,
   if (steps[blockIdx.y].samples == 0) return;
   const ScoreRow row(shape, steps);
   if (row.surplus) return;
-  const float *a = row.of(attention), *da = row.of(dattention);
-  float* out = row.of(to);
-  float dot = 0;
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
-    if (row.present(c)) dot += a[c] * da[c];
-  }
-  dot = warp_sum(dot);
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
-    out[c] = row.present(c) ? a[c] * (da[c] - dot) : 0.0f;
-  }
+  softmax_gradient_row<32>(row.of(attention), row.of(dattention), row.of(to), shape.nodes,
+                           threadIdx.x, row);
 }
 
 // Queries and keys are [slots, layers, nodes, columns], their biases [layers, columns].
@@ -97,7 +70,7 @@ struct QueryKeyShape {
   int64_t bias_slot, bias_layer;  // strides
 };
 
-// A thread's column of a layer.
+// Which column of a layer a thread has.
 struct QueryKeyColumn {
   __device__ explicit QueryKeyColumn(const QueryKeyShape& shape)
       : index(blockIdx.x * column_threads + threadIdx.x),

@@ -12,7 +12,7 @@ namespace posattn::cuda::medium {
 
 class PositionalAttention {
  public:
-  // `positions`: P by formula, or null.
+  // `positions` is P by formula, or null.
   PositionalAttention(const FleetShape& shape, const FoldedLayout& layout, const float* positions);
   static int64_t bytes(const FleetShape& shape);
 
@@ -24,12 +24,12 @@ class PositionalAttention {
   int64_t query_key_columns() const { return int64_t{2} * t_.heads * t_.encoding_size; }
   Matrix<float> query_key_heads(float* base, bool keys) const;
   Matrix<const float> positions(const FoldingStep& step) const;
-  // Scores by distance, and their gradient; of layer l the tables of `base`.
+  // Makes scores by distance, and their gradient, from the tables of a layer.
   void relative_scores(const FoldingStep& step);
   void relative_scores_gradient(const FoldingStep& step);
   template <class T>
   RelativeTables<T> relative_tables(T* base, int layer) const;
-  // A product for each layer.
+  // Enqueues a product for each layer.
   void multiply(Product product, const FoldingStep& step) const;
   void learned_positions_gradient(const FoldingStep& step);
 

@@ -64,7 +64,6 @@ struct Sizes {
 };
 constexpr int most_shared_bytes = 226 << 10;  // without the kernels' static arrays
 
-// A power of two and its reciprocal.
 struct Scale {
   float up, down;
 };
@@ -82,7 +81,7 @@ constexpr float product_down = 1.0f / (1 << 22);
 // The factor of A^T y: columns of A add up to the number of nodes at most, which is below 2^7.
 constexpr float gathered_down = 1.0f / 128;
 
-// Two neighbours of a matrix.
+// Stores two neighbours of a matrix.
 template <bool exact, int plane>
 __device__ inline void store_pair(Half* place, float x, float y) {
   const uint32_t high = pack_halves(x, y);

@@ -41,7 +41,7 @@ bool prefers_single_tiles(const FleetShape& shape) {
   return (group_rounds - tile_rounds) * partials_per_tile > more_partials;
 }
 
-// Numbers of a slot's tables of layer 0.
+// How many numbers a slot's tables of layer 0 have.
 int64_t table_floats(const ModelSpec& spec) {
   return spec.positions_in_input ? positional::first_table_size : 0;
 }
@@ -81,7 +81,7 @@ class FusedPositionalEngine final : public TileEngine {
   }
 
   void enqueue_kernel(const LayerKernel<FusedLayer> (&kernels)[2], const StepData& data, int l,
-               int tiles_per_item, cudaStream_t stream) {
+                      int tiles_per_item, cudaStream_t stream) {
     FusedLayer layer = {};
     set_layer(layer, data, l);
     layer.first = first_tables();
@@ -89,19 +89,9 @@ class FusedPositionalEngine final : public TileEngine {
   }
 
   PositionsInInput positions_in_input(const StepData& data, const float* parameters) const {
-    PositionsInInput input = {};
-    input.steps = data.slots;
-    input.folded = folded_.data();
-    input.folded_size = layout_.size();
-    input.maps = layout_.maps(0);
-    input.constant = layout_.constant(0);
-    input.attention = layout_.attention(0);
-    input.positions = positions(parameters).data;
-    input.positions_stride = positions(parameters).slot_stride;
-    input.slots = shape_.slots;
-    input.nodes = shape_.spec.nodes();
-    input.encoding_size = shape_.spec.encoding_size;
-    return input;
+    return {data.slots,          folded_.data(),           layout_.size(),
+            layout_.places(0),   positions(parameters),    shape_.slots,
+            shape_.spec.nodes(), shape_.spec.encoding_size};
   }
 
   FirstTables first_tables() const {

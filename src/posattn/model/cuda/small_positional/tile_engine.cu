@@ -23,9 +23,7 @@ void TileEngine::set_layer(FusedLayer& layer, const StepData& data, int l) {
   layer.counted = data.counted;
   layer.folded = folded_.data();
   layer.folded_size = layout_.size();
-  layer.maps = layout_.maps(l);
-  layer.constant = layout_.constant(l);
-  layer.attention = layout_.attention(l);
+  static_cast<LayerPlaces&>(layer) = layout_.places(l);
   layer.previous_constant = layout_.constant(l - 1);
   layer.first_attention = layout_.attention(0);
   layer.decoder = layout_.decoder();

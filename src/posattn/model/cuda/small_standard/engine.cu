@@ -10,7 +10,7 @@
 namespace posattn::cuda {
 namespace standard {
 
-// The time of the kernels in tiles, one after the other on each multiprocessor.
+// Estimates the time of the kernels in tiles, one after the other on each multiprocessor.
 BlockTiles choose_block_tiles(const FleetShape& shape, int64_t multiprocessors) {
   constexpr double start = 0.2;      // of a block, until its first tile is there
   constexpr double part = 1 / 500.;  // to write and read a block's sums, for the whole device

@@ -20,7 +20,7 @@ struct BlockTiles {
 
 BlockTiles choose_block_tiles(const FleetShape& shape, int64_t multiprocessors);
 
-// The engine with blocks of a given size, 1 or tiles_per_group.
+// Makes the engine with blocks of a given size, 1 or tiles_per_group.
 std::unique_ptr<StepEngine> make_engine_with(const FleetShape& shape,
                                              const BlockTiles& block_tiles);
 

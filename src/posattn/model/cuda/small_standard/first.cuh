@@ -1,4 +1,4 @@
-// Layer 0, forward, from the tables of small_standard/tables.cuh. Nothing here is a product worth a
+// Layer 0, forward, from the tables of small_standard/tables.cuh. No product here is worth a
 // tensor core.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace posattn::cuda::standard {
 
-// The values of a group's tiles, [tile][node][sample].
+// How many values a group's tiles have, [tile][node][sample].
 template <int N>
 constexpr int group_values = tiles_per_group* N* tile_samples;
 template <int N>
@@ -22,7 +22,7 @@ __device__ inline void load_values(float* values, const Step& step, const Place&
   }
 }
 
-// M_m s_j for a lane's samples and columns.
+// Makes M_m s_j for a lane's samples and columns.
 template <int N>
 __device__ inline void map_inputs(float (&to)[N][4], const float* tables, int m,
                                   const float* values, int group, int column) {
@@ -39,7 +39,7 @@ __device__ inline void map_inputs(float (&to)[N][4], const float* tables, int m,
   }
 }
 
-// The attention of the warp's two samples.
+// Makes the attention of the warp's two samples.
 template <int N>
 __device__ inline void attend_inputs(float* attention, const float* tables, const float* values,
                                      uint32_t attended, int warp, int lane) {

@@ -85,7 +85,7 @@ struct ScoreSums {
     }
 #pragma unroll
     for (int h = 0; h < heads; ++h) {
-      // The lane's two samples: du_i . a_h, A and dA.
+      // The lane's two samples have du_i . a_h, A and dA.
       const int source = (lane & ~3) + 1;
       const float of_value[2] = {__shfl_sync(0xffffffffu, products[heads][h], source),
                                  __shfl_sync(0xffffffffu, products[heads][2 + h], source)};

@@ -29,7 +29,7 @@ struct OutputSums {
   double loss = 0;
 };
 
-// From the last r (in `rows`) to du (in `rows`).
+// Goes from the last r (in `rows`) to du (in `rows`).
 template <int N>
 __device__ inline void output_layer(float (&rows)[N][4], const Step& step, const Place& place,
                                     int tile, OutputShared<N>& shared, OutputSums& sums, int warp,
@@ -107,7 +107,7 @@ __device__ inline void output_layer(float (&rows)[N][4], const Step& step, const
   }
 }
 
-// The block's loss, dw and db.
+// Writes the block's loss, dw and db.
 __device__ inline void write_output_sums(const Step& step, const Place& place,
                                          const OutputSums& sums, int warp, int lane) {
   float* partial = step.partials + place.part * step.folded_size;

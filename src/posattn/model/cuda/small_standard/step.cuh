@@ -19,14 +19,8 @@ namespace posattn::cuda::standard {
 constexpr int heads = 2;
 constexpr int maps = 1 + heads;
 
-struct Step {
-  const SlotStep* slots;
-  const float* inputs;     // [slots, nodes, sample_stride]
-  const float* targets;    // [slots, nodes, sample_stride]
-  const uint8_t* counted;  // [slots, nodes]
-  const float* positions;  // P [nodes, encoding_size] of slot 0
-  int64_t positions_stride;
-
+struct Step : StepData {
+  Positions positions;
   const float* folded;  // [slots, folded_size], natural layout
   float* partials;      // [slots, blocks, folded_size]
   double* losses;       // [slots, blocks], before loss_scale; null: not of these kernels
@@ -56,17 +50,12 @@ struct Layer {
   float* input_gradient;  // [slots, tiles, tile]: du of the layer before
 };
 
-// A block's place: slot blockIdx.y, tiles first .. end - 1.
 // A step without partial sums, which only some of the engines' kernels leave.
 inline Step make_step(const FleetShape& shape, const FoldedLayout& layout, const StepData& data,
                       const Positions& positions, const float* folded, int block_tiles) {
   Step step = {};
-  step.slots = data.slots;
-  step.inputs = data.inputs;
-  step.targets = data.targets;
-  step.counted = data.counted;
-  step.positions = positions.data;
-  step.positions_stride = positions.slot_stride;
+  static_cast<StepData&>(step) = data;
+  step.positions = positions;
   step.folded = folded;
   step.folded_size = layout.size();
   step.decoder = layout.decoder();
@@ -80,7 +69,7 @@ inline Step make_step(const FleetShape& shape, const FoldedLayout& layout, const
   step.blocks = static_cast<int>(ceil_div(step.tiles, block_tiles));
   return step;
 }
-// A layer with the places of its folded weights alone.
+// Makes a layer with the places of its folded weights alone.
 inline Layer layer_places(const FoldedLayout& layout, int index) {
   Layer layer = {};
   layer.maps = layout.maps(index);
@@ -90,6 +79,7 @@ inline Layer layer_places(const FoldedLayout& layout, int index) {
   return layer;
 }
 
+// A block's place: slot blockIdx.y, tiles first .. end - 1.
 struct Place {
   int slot;
   int64_t part;  // the block's number in the fleet, where it writes its sums
@@ -128,7 +118,7 @@ __device__ inline float stored(float x) {
   return exact ? x : tf32_part(round_to_tf32(x));
 }
 
-// A lane's accumulators of one node, to and from its chunk of a tile.
+// Copies a lane's accumulators of one node to and from its chunk of a tile.
 template <bool exact>
 __device__ inline void store_node(float* tile, int node, int warp, int lane, const float (&c)[4]) {
   store4(tile + tile_offset(node, lane >> 2, 4 * warp + (lane & 3)), stored<exact>(c[0]),

@@ -44,11 +44,12 @@ struct TableGradients {
 
 __device__ inline float position(const Step& step, int slot, int node, int column) {
   return node < step.nodes
-             ? step.positions[slot * step.positions_stride + node * step.encoding_size + column]
+             ? step.positions
+                   .data[slot * step.positions.slot_stride + node * step.encoding_size + column]
              : 0.0f;
 }
 
-// tables [slots, Tables<N>::size]; table_blocks blocks per slot.
+// Makes tables [slots, Tables<N>::size]. A slot has table_blocks blocks.
 constexpr int table_blocks = 8;
 template <int N>
 __global__ void make_tables(Step step, Layer layer, float* all_tables) {
@@ -122,7 +123,7 @@ __device__ inline Number sum_parts(const Step& step, const Number* parts, int64_
   return sum;
 }
 
-// Gradients of M_m and c from those of the tables, for 16 columns of the output.
+// Makes the gradients of M_m and c from those of the tables, for 16 columns of the output.
 constexpr int finish_columns = 16;
 template <int N>
 __device__ inline void finish_map(const Step& step, const Layer& layer, const float* parts,
@@ -150,7 +151,7 @@ __device__ inline void finish_map(const Step& step, const Layer& layer, const fl
   }
 }
 
-// Gradients of G_h and g_h.
+// Makes the gradients of G_h and g_h.
 template <int N>
 __device__ inline void finish_scores(const Step& step, const Layer& layer, const float* parts,
                                      float* gradient, int slot, int h) {

@@ -16,7 +16,7 @@ __device__ inline uint32_t attended_nodes(const DataLayer& layer, const SlotStep
   return present & ~absent;
 }
 
-// A(i, j) of every sample and head, as operands.
+// Keeps A(i, j) of every sample and head as operands.
 struct alignas(16) SampleAttention {
   uint32_t inner[tile_samples][heads][32];  // by lanes: A(g, 2t), A(g, 2t + 1)
   uint16_t row[tile_samples][heads][8];     // A(8, j)
@@ -35,7 +35,7 @@ struct alignas(16) SampleAttention {
     out.own[0] = 0;
     return out;
   }
-  // From node 8 of the eight samples of a half to the same.
+  // Mixes from node 8 of the eight samples of a half to node 8.
   __device__ uint32_t own_samples(int half, int h, const Thread& self) const {
     const uint32_t value = own[8 * half + self.g][h];
     return self.g >> 1 == self.t ? value << 16 * (self.g & 1) : 0;

@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(threads, 1) data_backward_layer(DataLayer laye
     map_gradients.add_tile(rows, errors, attention, 1,
                            power_of_two(-range.exponent - error_range.exponent), 0, self);
 
-    // dr in the units of du M; dA.
+    // Makes dr in the units of du M, and dA.
     const int before = error_range.exponent + bounds.exponent;
     float dr[9][4];
     ScoreProducts products;

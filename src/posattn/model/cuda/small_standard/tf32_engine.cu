@@ -103,8 +103,6 @@ class Tf32Engine final : public TileEngine {
     DataLayer layer = {};
     set_layer(layer, data, l);
     if (l == 1) layer.previous_constant = -1;  // layer 0 has its tables
-    layer.scores = layout_.scores(l);
-    layer.score_bias = layout_.score_bias(l);
     layer.attention_tiles = attention_.data() + (l - 1) * sizes_.layer_attention;
     layer.real_nodes = shape_.spec.real_nodes;
     enqueue_layer(kernel, layer, tiles_per_item, kernels_.threads, stream);

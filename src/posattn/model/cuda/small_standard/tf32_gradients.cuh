@@ -52,7 +52,7 @@ struct SampleGradients {
     }
   }
 
-  // The gradient [column of left][column of r], of head 0; of map 0 before it.
+  // Writes gradients [column of left][column of r]: of the heads, and of map 0.
   __device__ void store(float* of_heads, float* of_map, const Thread& self) const {
 #pragma unroll
     for (int n = 0; n < 8; ++n) {
@@ -114,7 +114,7 @@ struct SampleGradients {
   __device__ void add_rows(const uint32_t* r, const uint32_t* left,
                            const SampleAttention& attention, float narrow, const Thread& self) {
     const int h = self.half;
-    // Two row tiles, transposed: columns of r by rows.
+    // Reads two row tiles transposed: columns of r by rows.
     const int place =
         word_of((self.lane >> 4) * 8 + (self.lane & 7), 2 * self.block + (self.lane >> 3 & 1));
     Left<false> ninth;

@@ -6,9 +6,8 @@
 namespace posattn::cuda::standard_tf32 {
 
 struct DataLayer : positional::FusedLayer {
-  int64_t scores, score_bias;  // offsets into the folded weights
-  char* attention_tiles;       // SampleAttention [slots, tiles]
-  int real_nodes;              // of the spec
+  char* attention_tiles;  // SampleAttention [slots, tiles]
+  int real_nodes;         // of the spec
 };
 
 struct DataKernels {

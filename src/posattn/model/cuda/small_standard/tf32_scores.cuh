@@ -11,7 +11,7 @@
 
 namespace posattn::cuda::standard_tf32 {
 
-// Products over columns for all samples, by blocks of columns.
+// Keeps products over columns for all samples, by blocks of columns.
 struct alignas(16) ScoreParts {
   static constexpr int from = 0, to = 16, own = 32;  // (i, 8), (8, j), (8, 8) by heads
   float4 inner[4][tile_samples][32];
@@ -76,7 +76,7 @@ __device__ inline float quad_maximum(float x) {
 }
 __device__ inline float half_of(uint16_t bits) { return unpack_halves(bits).x; }
 
-// A sample's matrix of one head, in a lane: rows g and 8, columns 2t, 2t + 1 and 8.
+// A lane holds rows g and 8, columns 2t, 2t + 1 and 8 of a sample's matrix of one head.
 struct SampleMatrix {
   float row[3], ninth[3];
 
@@ -151,7 +151,7 @@ struct SampleMatrix {
   }
 };
 
-// Scores alone: no mixing.
+// Makes scores alone, without mixing.
 template <class Convert>
 __device__ inline void multiply_scores(const Tile<false>& tile,
                                        const MapOperands<false, heads>& weights, ScoreParts& parts,

@@ -14,7 +14,7 @@ const EngineRow general = {
     [](const ModelSpec&) { return int64_t{0}; },  // it takes what the card has
     general_bytes, [](const FleetShape& shape) { return make_general(shape); }};
 
-// The fastest first.
+// The fastest stands first.
 const EngineRow* const fused_engines[] = {&fused_positional, &fused_standard, &fused_medium};
 
 const EngineRow& choose(const ModelSpec& spec, Precision precision, Path path,

@@ -18,15 +18,15 @@ namespace posattn::cuda {
 std::string choose_engine(const ModelSpec& spec, Precision precision, Path path,
                           const DeviceLimits& limits);
 
-// The engine of a preset with the paper's sizes at first to last real nodes.
+// Which engine a preset with the paper's sizes takes at first to last real nodes.
 struct EngineRange {
   std::string preset;
   int first_nodes, last_nodes;
   std::string engine;
   bool operator==(const EngineRange&) const = default;
 };
-// The engines of the positional and the standard model up to the paper's 64 nodes, in tf32, the
-// default.
+// Lists the engines of the positional and the standard model up to the paper's 64 nodes, in tf32,
+// the default.
 std::vector<EngineRange> paper_engines(const DeviceLimits& limits);
 
 }  // namespace posattn::cuda

@@ -160,7 +160,7 @@ inline void expect_matches_reference(const ModelSpec& spec, const EngineSlot& sl
       difference += (ours[i] - theirs[i]) * (ours[i] - theirs[i]);
       norm += theirs[i] * theirs[i];
     }
-    // Written so that a NaN fails.
+    // The comparison is written so that a NaN fails.
     EXPECT_TRUE(std::sqrt(difference) <= tolerance * (std::sqrt(norm) + 0.01 * std::sqrt(whole)))
         << tensor.name << ": difference " << std::sqrt(difference) << ", norm " << std::sqrt(norm)
         << ", whole gradient " << std::sqrt(whole);

@@ -1,4 +1,4 @@
-// The table of fused engines: a row each, which its engine.cu defines. For .cu files.
+// The table of fused engines has a row for each, which its engine.cu defines. For .cu files.
 #pragma once
 
 #include <memory>

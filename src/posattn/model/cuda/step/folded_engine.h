@@ -16,17 +16,11 @@ struct PartialSums {
   int64_t losses = 0;  // of squared errors
 };
 
-// P [nodes, encoding_size] of slot 0, and the floats from a slot's P to the next one's.
-struct Positions {
-  const float* data;
-  int64_t slot_stride;
-};
-
 class FoldedEngine : public StepEngine {
  public:
   void enqueue(const StepData& data, const float* parameters, float* gradients, double* losses,
                cudaStream_t stream) final;
-  // Device memory of its buffers.
+  // How much device memory its buffers take.
   static int64_t buffer_bytes(const FleetShape& shape, const FoldedLayout& layout,
                               const PartialSums& sums, int64_t workspace = 0);
 

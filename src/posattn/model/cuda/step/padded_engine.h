@@ -17,7 +17,7 @@ ModelSpec padded_spec(const ModelSpec& spec);
 // `engine` is for shape, but with the padded spec.
 std::unique_ptr<StepEngine> make_padded(const FleetShape& shape,
                                         std::unique_ptr<StepEngine> engine);
-// Device memory in addition to the engine's, in bytes.
+// How much device memory it takes in addition to the engine's, in bytes.
 int64_t padding_bytes(const FleetShape& shape);
 
 }  // namespace posattn::cuda

@@ -36,7 +36,7 @@ __host__ __device__ constexpr int tile_offset(int node, int group, int chunk) {
   const int swizzle = (((group ^ node) & 1) << 2) | (group & 2);
   return node * node_floats + group * 128 + ((chunk ^ swizzle) << 2);
 }
-// The place of one number.
+// Finds one number.
 __host__ __device__ constexpr int tile_element(int node, int sample, int column) {
   return tile_offset(node, sample & 7, column >> 1) + (sample >> 3) + 2 * (column & 1);
 }
