@@ -66,7 +66,7 @@ std::string cuda_text(const Json& cuda) {
                      cuda["driver"].get<std::string>(), cuda["toolkit"].get<std::string>());
 }
 
-// "positional: fused-positional to 8 nodes, fused-large to 64; standard: ...; others: general"
+// "positional: fused-positional to 8 nodes, fused-medium to 64; standard: ...; others: general"
 std::string engines_text(const Json& cuda) {
   std::string text, model;
   for (const auto& range : cuda["engines"]) {

@@ -145,7 +145,8 @@ void visit_fields(Config& c, Visitor&& v) {
           one_of({"auto", "cpu", "cuda"}));
   v.field(
       "precision", c.precision,
-      "of products on the GPU; auto: tf32, which is faster and rounds more, for models of numbers",
+      "of products on the GPU; tf32 is faster and rounds more, and the fused engines compute it in "
+      "half precision with a power of two per tile; auto: tf32 for models of numbers",
       one_of({"auto", "fp32", "tf32"}));
 }
 

@@ -3,7 +3,7 @@
 #include "posattn/kernels/cuda/host_operands.h"
 #include "posattn/kernels/cuda/losses.h"
 #include "posattn/kernels/cuda/normalisation.h"
-#include "posattn/kernels/cuda/plain_operations.h"
+#include "posattn/kernels/cuda/operations.h"
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/relative.h"
 #include "posattn/kernels/cuda/tokens.h"
@@ -160,7 +160,7 @@ double cross_entropy(const Sizes& s, const Operands<float>& in, DeviceBuffer<flo
   return loss.download()[0];
 }
 
-// Of what a loss divides by, in what the table's row does: that counts labels that are absent.
+// What the loss in the table's row divides by: it counts labels that are absent, too.
 double all_rows(const Sizes&, const Operands<float>&) { return 1; }
 double labelled_rows(const Sizes& s, const Operands<float>& in) {
   const auto absent = std::ranges::count_if(in[1], [&](float x) { return class_of(x, s[1]) < 0; });

@@ -1,5 +1,5 @@
-// A learned score for every distance between nodes. Absent nodes have scores too, which no node
-// hears and whose gradients are zero.
+// A learned score for every distance between nodes. Absent nodes have scores too, which
+// attention ignores and whose gradients are zero.
 #include "posattn/kernels/cuda/relative.h"
 #include "posattn/model/cuda/general/step.h"
 

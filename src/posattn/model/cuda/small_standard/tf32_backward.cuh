@@ -6,10 +6,10 @@
 #pragma once
 
 #include "posattn/model/cuda/small_positional/backward.cuh"
-#include "posattn/model/cuda/small_standard/half_gradients.cuh"
-#include "posattn/model/cuda/small_standard/half_scores.cuh"
+#include "posattn/model/cuda/small_standard/tf32_gradients.cuh"
+#include "posattn/model/cuda/small_standard/tf32_scores.cuh"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 struct alignas(16) DataBackwardShared {
   Tile<false> rows[2], errors[2];
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(threads, 1) data_backward_layer(DataLayer laye
     map_gradients.add_tile(rows, errors, attention, 1,
                            power_of_two(-range.exponent - error_range.exponent), 0, self);
 
-    // dr in the units of du M; dA.
+    // Makes dr in the units of du M, and dA.
     const int before = error_range.exponent + bounds.exponent;
     float dr[9][4];
     ScoreProducts products;
@@ -172,4 +172,4 @@ __global__ void __launch_bounds__(threads, 1) data_backward_layer(DataLayer laye
   }
 }
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32

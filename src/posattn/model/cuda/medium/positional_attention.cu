@@ -1,35 +1,26 @@
 #include <cmath>
 
-#include "posattn/model/cuda/large/positional_attention.h"
-#include "posattn/model/cuda/step/position_tables.h"
+#include "posattn/kernels/cuda/lanes.cuh"
+#include "posattn/model/cuda/medium/positional_attention.h"
 #include "posattn/model/tensor_names.h"
 
-namespace posattn::cuda {
+namespace posattn::cuda::medium {
 namespace {
 
-constexpr unsigned all_lanes = 0xffffffffu;
 constexpr int warps = 8;  // of a block
+constexpr int column_threads = 32, node_threads = 8;
 
-// Matrices [heads * nodes, nodes] of every slot and layer.
+// Every slot and layer has a matrix [heads * nodes, nodes].
 template <class T>
 struct Scores {
   T* data = nullptr;
   int64_t slot = 0, layer = 0;
 };
 
-// Of what absent nodes there are: steps[slot].real_nodes .. end - 1.
+// Nodes steps[slot].real_nodes .. absent_end - 1 are absent.
 struct ScoreShape {
   int layers, heads, nodes, absent_end;
 };
-
-__device__ inline float warp_sum(float x) {
-  for (int other = 16; other > 0; other /= 2) x += __shfl_xor_sync(all_lanes, x, other);
-  return x;
-}
-__device__ inline float warp_maximum(float x) {
-  for (int other = 16; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(all_lanes, x, other));
-  return x;
-}
 
 // A warp's row: which one, and what is present in it. Whole warps are surplus, and return.
 struct ScoreRow {
@@ -44,7 +35,8 @@ struct ScoreRow {
   __device__ T* of(const Scores<T>& scores) const {
     return scores.data + slot * scores.slot + layer * scores.layer + offset;
   }
-  __device__ bool present(int column) const {
+  // Whether a column is present.
+  __device__ bool operator()(int column) const {
     return column < first_absent || column >= absent_end;
   }
   int slot, layer, first_absent, absent_end;
@@ -53,133 +45,76 @@ struct ScoreRow {
 };
 
 // to = softmax over the present columns, zero in absent ones; in place when `to` is `from`.
-__global__ void large_softmax_kernel(ScoreShape shape, const SlotStep* steps,
-                                     Scores<const float> from_scores, Scores<float> to_scores) {
+__global__ void softmax_kernel(ScoreShape shape, const SlotStep* steps,
+                               Scores<const float> from_scores, Scores<float> to_scores) {
   if (steps[blockIdx.y].samples == 0) return;
   const ScoreRow row(shape, steps);
   if (row.surplus) return;
-  const float* from = row.of(from_scores);
-  float* to = row.of(to_scores);
-  float largest = -INFINITY;
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
-    if (row.present(c)) largest = fmaxf(largest, from[c]);
-  }
-  largest = warp_maximum(largest);
-  const auto weight = [&](int c) { return row.present(c) ? expf(from[c] - largest) : 0.0f; };
-  float sum = 0;
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) sum += weight(c);
-  const float scale = 1 / warp_sum(sum);
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) to[c] = weight(c) * scale;
+  softmax_row<32>(row.of(from_scores), row.of(to_scores), shape.nodes, threadIdx.x, row);
 }
 
 // to = A (dA - <A, dA>) per row.
-__global__ void large_softmax_gradient_kernel(ScoreShape shape, const SlotStep* steps,
-                                              Scores<const float> attention,
-                                              Scores<const float> dattention, Scores<float> to) {
+__global__ void softmax_gradient_kernel(ScoreShape shape, const SlotStep* steps,
+                                        Scores<const float> attention,
+                                        Scores<const float> dattention, Scores<float> to) {
   if (steps[blockIdx.y].samples == 0) return;
   const ScoreRow row(shape, steps);
   if (row.surplus) return;
-  const float *a = row.of(attention), *da = row.of(dattention);
-  float* out = row.of(to);
-  float dot = 0;
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
-    if (row.present(c)) dot += a[c] * da[c];
-  }
-  dot = warp_sum(dot);
-  for (int c = threadIdx.x; c < shape.nodes; c += 32) {
-    out[c] = row.present(c) ? a[c] * (da[c] - dot) : 0.0f;
-  }
+  softmax_gradient_row<32>(row.of(attention), row.of(dattention), row.of(to), shape.nodes,
+                           threadIdx.x, row);
 }
 
-// Queries and keys [slots, layers, nodes, vectors, size]; biases [layers (layer_stride apart),
-// vectors, size]; table as in rotation_table, or null.
+// Queries and keys are [slots, layers, nodes, columns], their biases [layers, columns].
 struct QueryKeyShape {
-  int layers, nodes, vectors, size;
-  int64_t bias_slot, bias_layer;
-  const float* table;
-
-  __host__ __device__ int pairs() const { return (size + 1) / 2; }
+  int layers, nodes, columns;
+  int64_t bias_slot, bias_layer;  // strides
 };
 
-// A thread's pair of columns (column, column + 1) of a layer; the last one may be alone.
-struct ColumnPair {
-  __device__ ColumnPair(const QueryKeyShape& shape, int index) {
-    const int pair = index % shape.pairs(), vector = index / shape.pairs() % shape.vectors;
-    layer = index / (shape.pairs() * shape.vectors);
-    in_vector = 2 * pair;
-    column = vector * shape.size + in_vector;
-    alone = in_vector + 1 == shape.size;
-  }
+// Which column of a layer a thread has.
+struct QueryKeyColumn {
+  __device__ explicit QueryKeyColumn(const QueryKeyShape& shape)
+      : index(blockIdx.x * column_threads + threadIdx.x),
+        layer(index / shape.columns),
+        column(index % shape.columns),
+        inside(layer < shape.layers) {}
   __device__ int64_t place(const QueryKeyShape& shape, int node) const {
-    const int64_t columns = int64_t{1} * shape.vectors * shape.size;
-    return ((int64_t{1} * blockIdx.y * shape.layers + layer) * shape.nodes + node) * columns +
+    return ((int64_t{1} * blockIdx.y * shape.layers + layer) * shape.nodes + node) * shape.columns +
            column;
   }
-  // Turns (x, y) by the node's angle, or back.
-  __device__ void rotate(const QueryKeyShape& shape, int node, float sign, float& x,
-                         float& y) const {
-    if (shape.table == nullptr || alone) return;
-    const float* turn = shape.table + node * shape.size + in_vector;
-    const float cosine = turn[0], sine = sign * turn[1], before = x;
-    x = before * cosine - y * sine;
-    y = before * sine + y * cosine;
+  __device__ int64_t bias(const QueryKeyShape& shape) const {
+    return blockIdx.y * shape.bias_slot + layer * shape.bias_layer + column;
   }
-  int layer, in_vector, column;
-  bool alone;
+  int index, layer, column;
+  bool inside;
 };
 
-constexpr int pair_threads = 32, node_threads = 8;
-
-// Adds the biases and rotates. Blocks of (pairs, nodes).
-__global__ void finish_queries_kernel(QueryKeyShape shape, const SlotStep* steps,
-                                      const float* biases, float* query_key) {
+// Adds the biases. The threads of a block are (columns, nodes).
+__global__ void add_query_biases_kernel(QueryKeyShape shape, const SlotStep* steps,
+                                        const float* biases, float* query_key) {
   if (steps[blockIdx.y].samples == 0) return;
-  const int index = blockIdx.x * pair_threads + threadIdx.x;
-  if (index >= shape.layers * shape.vectors * shape.pairs()) return;
-  const ColumnPair pair(shape, index);
-  const float* bias =
-      biases + blockIdx.y * shape.bias_slot + pair.layer * shape.bias_layer + pair.column;
-  const float bias_x = bias[0], bias_y = pair.alone ? 0.0f : bias[1];
+  const QueryKeyColumn at(shape);
+  if (!at.inside) return;
+  const float bias = biases[at.bias(shape)];
   for (int node = threadIdx.y; node < shape.nodes; node += node_threads) {
-    float* place = query_key + pair.place(shape, node);
-    float x = place[0] + bias_x, y = pair.alone ? 0.0f : place[1] + bias_y;
-    pair.rotate(shape, node, 1, x, y);
-    place[0] = x;
-    if (!pair.alone) place[1] = y;
+    query_key[at.place(shape, node)] += bias;
   }
 }
 
-// Rotates the gradient back and adds up its nodes: the gradient of the biases.
-__global__ void finish_queries_gradient_kernel(QueryKeyShape shape, const SlotStep* steps,
-                                               float* dquery_key, float* dbiases) {
-  __shared__ float2 sums[node_threads][pair_threads];
+// The gradient of a bias is the sum over nodes.
+__global__ void sum_query_biases_kernel(QueryKeyShape shape, const SlotStep* steps,
+                                        const float* dquery_key, float* dbiases) {
+  __shared__ float sums[node_threads][column_threads];
   if (steps[blockIdx.y].samples == 0) return;
-  const int index = blockIdx.x * pair_threads + threadIdx.x;
-  const bool inside = index < shape.layers * shape.vectors * shape.pairs();
-  const ColumnPair pair(shape, inside ? index : 0);
-  float2 sum = make_float2(0, 0);
-  for (int node = threadIdx.y; inside && node < shape.nodes; node += node_threads) {
-    float* place = dquery_key + pair.place(shape, node);
-    float x = place[0], y = pair.alone ? 0.0f : place[1];
-    if (shape.table != nullptr && !pair.alone) {
-      pair.rotate(shape, node, -1, x, y);
-      place[0] = x;
-      place[1] = y;
-    }
-    sum.x += x;
-    sum.y += y;
+  const QueryKeyColumn at(shape);
+  float sum = 0;
+  for (int node = threadIdx.y; at.inside && node < shape.nodes; node += node_threads) {
+    sum += dquery_key[at.place(shape, node)];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
-  if (threadIdx.y > 0 || !inside) return;
-  for (int other = 1; other < node_threads; ++other) {
-    sum.x += sums[other][threadIdx.x].x;
-    sum.y += sums[other][threadIdx.x].y;
-  }
-  float* place =
-      dbiases + blockIdx.y * shape.bias_slot + pair.layer * shape.bias_layer + pair.column;
-  place[0] = sum.x;
-  if (!pair.alone) place[1] = sum.y;
+  if (threadIdx.y > 0 || !at.inside) return;
+  for (int other = 1; other < node_threads; ++other) sum += sums[other][threadIdx.x];
+  dbiases[at.bias(shape)] = sum;
 }
 
 ScoreShape score_shape(const FoldedTensors& t) { return {t.depth, t.heads, t.nodes, t.real_nodes}; }
@@ -187,13 +122,12 @@ dim3 row_blocks(const ScoreShape& shape, int slots) {
   const int64_t rows = int64_t{1} * shape.layers * shape.heads * shape.nodes;
   return dim3(static_cast<unsigned>(ceil_div(rows, warps)), slots);
 }
-QueryKeyShape query_key_shape(const FoldedTensors& t, const float* rotation) {
-  return {t.depth,        t.nodes, 2 * t.heads, t.encoding_size, t.parameter_stride,
-          t.layer_stride, rotation};
+QueryKeyShape query_key_shape(const FoldedTensors& t) {
+  return {t.depth, t.nodes, 2 * t.heads * t.encoding_size, t.parameter_stride, t.layer_stride};
 }
-dim3 pair_blocks(const QueryKeyShape& shape, int slots) {
-  const int64_t pairs = int64_t{1} * shape.layers * shape.vectors * shape.pairs();
-  return dim3(static_cast<unsigned>(ceil_div(pairs, pair_threads)), slots);
+dim3 column_blocks(const QueryKeyShape& shape, int slots) {
+  const int64_t columns = int64_t{1} * shape.layers * shape.columns;
+  return dim3(static_cast<unsigned>(ceil_div(columns, column_threads)), slots);
 }
 
 int64_t query_key_floats(const FleetShape& shape) {
@@ -209,9 +143,8 @@ int64_t score_floats(const FleetShape& shape) {
 
 }  // namespace
 
-LargePositionalAttention::LargePositionalAttention(const FleetShape& shape,
-                                                   const FoldedLayout& layout,
-                                                   const float* positions)
+PositionalAttention::PositionalAttention(const FleetShape& shape, const FoldedLayout& layout,
+                                         const float* positions)
     : t_(shape.spec, layout),
       slots_(shape.slots),
       learned_(shape.spec.encoding == Encoding::learned && shape.spec.has_query_key()),
@@ -220,7 +153,6 @@ LargePositionalAttention::LargePositionalAttention(const FleetShape& shape,
       scale_(1 / std::sqrt(static_cast<float>(shape.spec.key_size()))),
       attention_layer_(t_.later_places.attention - t_.first_places.attention),
       positions_(positions),
-      rotation_(rotation_table(shape.spec)),
       query_key_(query_key_floats(shape)),
       dquery_key_(query_key_floats(shape)),
       dscores_(score_floats(shape)) {
@@ -233,29 +165,29 @@ LargePositionalAttention::LargePositionalAttention(const FleetShape& shape,
   if (shape.spec.scratch_nodes > 0) scratch_ = offset(names::scratch_scores);
 }
 
-int64_t LargePositionalAttention::bytes(const FleetShape& shape) {
+int64_t PositionalAttention::bytes(const FleetShape& shape) {
   return (2 * query_key_floats(shape) + score_floats(shape)) * static_cast<int64_t>(sizeof(float));
 }
 
-Matrix<float> LargePositionalAttention::query_key_heads(float* base, bool keys) const {
+Matrix<float> PositionalAttention::query_key_heads(float* base, bool keys) const {
   const int64_t columns = query_key_columns(), size = t_.encoding_size;
   const int64_t layer = t_.nodes * columns;
   return row_major(base + (keys ? size : 0), columns, t_.depth * layer, layer, 2 * size);
 }
 
-Matrix<const float> LargePositionalAttention::positions(const FoldingStep& step) const {
+Matrix<const float> PositionalAttention::positions(const FoldingStep& step) const {
   if (t_.stored_positions < 0) return row_major(positions_, t_.encoding_size);
   return row_major(step.parameters + t_.stored_positions, t_.encoding_size, t_.parameter_stride);
 }
 
 // In fp32 whatever the engine's precision: operands are weights, and it is done once a step.
-void LargePositionalAttention::multiply(Product product, const FoldingStep& step) const {
+void PositionalAttention::multiply(Product product, const FoldingStep& step) const {
   product.slots = slots_;
   product.outer = t_.depth;
   enqueue_product(product, Precision::fp32, step.slots, step.workspace, step.stream);
 }
 
-void LargePositionalAttention::enqueue(const FoldingStep& step) {
+void PositionalAttention::enqueue(const FoldingStep& step) {
   const Scores<float> attention{step.folded + t_.first_places.attention, t_.folded_size,
                                 attention_layer_};
   Scores<const float> scores{attention.data, attention.slot, attention.layer};
@@ -273,9 +205,10 @@ void LargePositionalAttention::enqueue(const FoldingStep& step) {
                                 t_.parameter_stride, t_.layer_stride));
     map.c = query_key_heads(query_key_.data(), false);
     multiply(map, step);
-    const QueryKeyShape shape = query_key_shape(t_, rotation_.data());
-    launch(finish_queries_kernel, pair_blocks(shape, slots_), dim3(pair_threads, node_threads), 0,
-           step.stream, shape, step.slots, step.parameters + t_.query_key.bias, query_key_.data());
+    const QueryKeyShape shape = query_key_shape(t_);
+    launch(add_query_biases_kernel, column_blocks(shape, slots_),
+           dim3(column_threads, node_threads), 0, step.stream, shape, step.slots,
+           step.parameters + t_.query_key.bias, query_key_.data());
     Product product;  // Q K^T / sqrt(d_k)
     product.rows = product.columns = t_.nodes;
     product.depth = t_.encoding_size;
@@ -288,11 +221,11 @@ void LargePositionalAttention::enqueue(const FoldingStep& step) {
     multiply(product, step);
   }
   const ScoreShape shape = score_shape(t_);
-  launch(large_softmax_kernel, row_blocks(shape, slots_), dim3(32, warps), 0, step.stream, shape,
+  launch(softmax_kernel, row_blocks(shape, slots_), dim3(32, warps), 0, step.stream, shape,
          step.slots, scores, attention);
 }
 
-void LargePositionalAttention::enqueue_gradient(const FoldingStep& step) {
+void PositionalAttention::enqueue_gradient(const FoldingStep& step) {
   const int64_t matrix = int64_t{1} * t_.nodes * t_.nodes, layer = t_.heads * matrix;
   const Scores<float> dscores =
       t_.direct_attention
@@ -300,9 +233,8 @@ void LargePositionalAttention::enqueue_gradient(const FoldingStep& step) {
           : Scores<float>{dscores_.data(), t_.depth * layer, layer};
   const ScoreShape shape = score_shape(t_);
   const int64_t place = t_.first_places.attention;
-  launch(large_softmax_gradient_kernel, row_blocks(shape, slots_), dim3(32, warps), 0, step.stream,
-         shape, step.slots,
-         Scores<const float>{step.folded + place, t_.folded_size, attention_layer_},
+  launch(softmax_gradient_kernel, row_blocks(shape, slots_), dim3(32, warps), 0, step.stream, shape,
+         step.slots, Scores<const float>{step.folded + place, t_.folded_size, attention_layer_},
          Scores<const float>{step.folded_gradients + place, t_.folded_size, attention_layer_},
          dscores);
   if (t_.direct_attention) return;
@@ -321,9 +253,9 @@ void LargePositionalAttention::enqueue_gradient(const FoldingStep& step) {
     product.c = query_key_heads(dquery_key_.data(), keys);
     multiply(product, step);
   }
-  const QueryKeyShape query_key = query_key_shape(t_, rotation_.data());
-  launch(finish_queries_gradient_kernel, pair_blocks(query_key, slots_),
-         dim3(pair_threads, node_threads), 0, step.stream, query_key, step.slots,
+  const QueryKeyShape query_key = query_key_shape(t_);
+  launch(sum_query_biases_kernel, column_blocks(query_key, slots_),
+         dim3(column_threads, node_threads), 0, step.stream, query_key, step.slots,
          dquery_key_.data(), step.gradients + t_.query_key.bias);
   Product dweight;  // [dQ | dK]^T P
   dweight.rows = static_cast<int32_t>(query_key_columns());
@@ -338,12 +270,12 @@ void LargePositionalAttention::enqueue_gradient(const FoldingStep& step) {
 }
 
 template <class T>
-RelativeTables<T> LargePositionalAttention::relative_tables(T* base, int layer) const {
+RelativeTables<T> PositionalAttention::relative_tables(T* base, int layer) const {
   T* of_layer = base + layer * t_.layer_stride;
   return {of_layer + distances_, scratch_ < 0 ? nullptr : of_layer + scratch_, t_.parameter_stride};
 }
 
-void LargePositionalAttention::relative_scores(const FoldingStep& step) {
+void PositionalAttention::relative_scores(const FoldingStep& step) {
   for (int l = 0; l < t_.depth; ++l) {
     const Rows<float> scores = {step.folded + t_.first_places.attention + l * attention_layer_,
                                 t_.folded_size, t_.nodes};
@@ -352,7 +284,7 @@ void LargePositionalAttention::relative_scores(const FoldingStep& step) {
   }
 }
 
-void LargePositionalAttention::relative_scores_gradient(const FoldingStep& step) {
+void PositionalAttention::relative_scores_gradient(const FoldingStep& step) {
   const int64_t layer = int64_t{1} * t_.heads * t_.nodes * t_.nodes;
   for (int l = 0; l < t_.depth; ++l) {
     const Rows<float> dscores = {dscores_.data() + l * layer, t_.depth * layer, t_.nodes};
@@ -363,7 +295,7 @@ void LargePositionalAttention::relative_scores_gradient(const FoldingStep& step)
 
 // dP = the sum over layers of [dQ | dK] [Wq; Wk]: one product, whose inner index is (layer,
 // column).
-void LargePositionalAttention::learned_positions_gradient(const FoldingStep& step) {
+void PositionalAttention::learned_positions_gradient(const FoldingStep& step) {
   const int64_t columns = query_key_columns();
   const auto group = static_cast<int32_t>(columns);
   Product product;
@@ -381,4 +313,4 @@ void LargePositionalAttention::learned_positions_gradient(const FoldingStep& ste
   enqueue_product(product, Precision::fp32, step.slots, step.workspace, step.stream);
 }
 
-}  // namespace posattn::cuda
+}  // namespace posattn::cuda::medium

@@ -1,7 +1,7 @@
-#include "posattn/model/cuda/small_standard/half_backward.cuh"
-#include "posattn/model/cuda/small_standard/half_forward.cuh"
+#include "posattn/model/cuda/small_standard/tf32_backward.cuh"
+#include "posattn/model/cuda/small_standard/tf32_forward.cuh"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 DataKernels data_kernels() {
   return {{data_forward_layer<false>, sizeof(DataForwardShared<false>), 2},
@@ -12,4 +12,4 @@ DataKernels data_kernels() {
           threads};
 }
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32

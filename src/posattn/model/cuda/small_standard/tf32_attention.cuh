@@ -3,20 +3,20 @@
 #pragma once
 
 #include "posattn/model/cuda/small_positional/mixing.cuh"
-#include "posattn/model/cuda/small_standard/half_layer.h"
+#include "posattn/model/cuda/small_standard/tf32_layer.h"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 using namespace positional;
 
-// Bit j: node j is heard, that is, takes part in attention.
-__device__ inline uint32_t heard_nodes(const DataLayer& layer, const SlotStep& step) {
+// Bit j: node j is attended, that is, takes part in attention.
+__device__ inline uint32_t attended_nodes(const DataLayer& layer, const SlotStep& step) {
   const uint32_t present = (1u << layer.nodes) - 1;
   const uint32_t absent = ((1u << layer.real_nodes) - 1) & ~((1u << step.real_nodes) - 1);
   return present & ~absent;
 }
 
-// A(i, j) of every sample and head, as operands.
+// Keeps A(i, j) of every sample and head as operands.
 struct alignas(16) SampleAttention {
   uint32_t inner[tile_samples][heads][32];  // by lanes: A(g, 2t), A(g, 2t + 1)
   uint16_t row[tile_samples][heads][8];     // A(8, j)
@@ -35,7 +35,7 @@ struct alignas(16) SampleAttention {
     out.own[0] = 0;
     return out;
   }
-  // From node 8 of the eight samples of a half to the same.
+  // Mixes from node 8 of the eight samples of a half to node 8.
   __device__ uint32_t own_samples(int half, int h, const Thread& self) const {
     const uint32_t value = own[8 * half + self.g][h];
     return self.g >> 1 == self.t ? value << 16 * (self.g & 1) : 0;
@@ -106,4 +106,4 @@ __device__ inline void multiply_samples(const Tile<false>& tile,
   finish(8, ninth_result);
 }
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32

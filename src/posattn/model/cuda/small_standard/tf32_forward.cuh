@@ -5,9 +5,9 @@
 #pragma once
 
 #include "posattn/model/cuda/small_positional/last.cuh"
-#include "posattn/model/cuda/small_standard/half_scores.cuh"
+#include "posattn/model/cuda/small_standard/tf32_scores.cuh"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 // The last layer's sums of columns: dw, dc.
 struct OutputScratch {
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(threads, last ? 1 : 2) data_forward_layer(Data
   const OwnPlaces own(self);
   typename Weights<false>::Bounds bounds = {};
   Weights<false, heads>::Bounds score_bounds = {};
-  uint32_t heard = 0;
+  uint32_t attended = 0;
   float2 constant = make_float2(0, 0);
   float vectors = 0, bias_gradient = 0;
   int slot = -1;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(threads, last ? 1 : 2) data_forward_layer(Data
       score_bounds = shared.score_weights.template load<true, heads>(
           folded + layer.scores, folded + layer.score_bias, self);
       constant = *reinterpret_cast<const float2*>(folded + layer.constant + self.column());
-      heard = heard_nodes(layer, layer.steps[slot]);
+      attended = attended_nodes(layer, layer.steps[slot]);
       if constexpr (last) shared.output.decoder.load(layer, slot);
     }
     wait_copies<0>();
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(threads, last ? 1 : 2) data_forward_layer(Data
     for (int k = 0; k < 2 * heads; ++k) {
       const int sample = 2 * self.warp + (k >> 1), h = k & 1;
       SampleMatrix matrix = SampleMatrix::sum(shared.parts, sample, h, self);
-      matrix.softmax(score_down, heard, self);
+      matrix.softmax(score_down, attended, self);
       matrix.store(shared.attention, sample, h, 1, self);
     }
     __syncthreads();
@@ -133,4 +133,4 @@ __global__ void __launch_bounds__(threads, last ? 1 : 2) data_forward_layer(Data
   }
 }
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32

@@ -1,14 +1,14 @@
 // Gradients of the weights of a layer l >= 1, for tf32, sums over the samples and nodes of tiles:
 //   maps:   dM_m = sum du_i^T s_m,i, s_0 = r, s_h,i = sum_j A_h,ij r_j
 //   scores: dG_h = sum r_i^T t_h,i,  t_h,i = sum_j ds_h,ij r_j;           dg_h = sum_i t_h,i
-// As in small_positional/gradients.cuh: warp w has the sixteen columns of r of its block as rows,
-// and all columns of du (or r) for head w / 4, half of them for map 0.
+// Work is shared as in small_positional/gradients.cuh: warp w has the sixteen columns of r of its
+// block as rows, and all columns of du (or r) for head w / 4, half of them for map 0.
 #pragma once
 
 #include "posattn/model/cuda/small_positional/sums.cuh"
-#include "posattn/model/cuda/small_standard/half_attention.cuh"
+#include "posattn/model/cuda/small_standard/tf32_attention.cuh"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
 template <bool with_map>
 struct SampleGradients {
@@ -52,7 +52,7 @@ struct SampleGradients {
     }
   }
 
-  // The gradient [column of left][column of r], of head 0; of map 0 before it.
+  // Writes gradients [column of left][column of r]: of the heads, and of map 0.
   __device__ void store(float* of_heads, float* of_map, const Thread& self) const {
 #pragma unroll
     for (int n = 0; n < 8; ++n) {
@@ -114,7 +114,7 @@ struct SampleGradients {
   __device__ void add_rows(const uint32_t* r, const uint32_t* left,
                            const SampleAttention& attention, float narrow, const Thread& self) {
     const int h = self.half;
-    // Two row tiles, transposed: columns of r by rows.
+    // Reads two row tiles transposed: columns of r by rows.
     const int place =
         word_of((self.lane >> 4) * 8 + (self.lane & 7), 2 * self.block + (self.lane >> 3 & 1));
     Left<false> ninth;
@@ -151,4 +151,4 @@ struct SampleGradients {
   }
 };
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32

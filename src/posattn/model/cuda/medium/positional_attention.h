@@ -1,22 +1,19 @@
-// Attention from positions of all layers at once, for the large engine: A = softmax(Q K^T /
-// sqrt(d_k)) with queries and keys from P (rotated with RoPE), or softmax of learned scores; and
-// the way from dA back to the parameters. A lies among the folded weights, dA among their
-// gradients (FoldedLayout).
+// Attention from positions of all layers at once: A = softmax(Q K^T / sqrt(d_k)) with queries and
+// keys from P, or softmax of learned scores; and the gradient from dA back to the parameters. A
+// lies among the folded weights, dA among their gradients (FoldedLayout).
 #pragma once
 
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/relative.h"
 #include "posattn/kernels/cuda/runtime.h"
-#include "posattn/model/cuda/folding/plan.h"
-#include "posattn/model/cuda/large/folding.h"
+#include "posattn/model/cuda/medium/folding.h"
 
-namespace posattn::cuda {
+namespace posattn::cuda::medium {
 
-class LargePositionalAttention {
+class PositionalAttention {
  public:
-  // `positions`: P by formula, or null.
-  LargePositionalAttention(const FleetShape& shape, const FoldedLayout& layout,
-                           const float* positions);
+  // `positions` is P by formula, or null.
+  PositionalAttention(const FleetShape& shape, const FoldedLayout& layout, const float* positions);
   static int64_t bytes(const FleetShape& shape);
 
   void enqueue(const FoldingStep& step);
@@ -27,12 +24,12 @@ class LargePositionalAttention {
   int64_t query_key_columns() const { return int64_t{2} * t_.heads * t_.encoding_size; }
   Matrix<float> query_key_heads(float* base, bool keys) const;
   Matrix<const float> positions(const FoldingStep& step) const;
-  // Scores by distance, and their gradient; of layer l the tables of `base`.
+  // Makes scores by distance, and their gradient, from the tables of a layer.
   void relative_scores(const FoldingStep& step);
   void relative_scores_gradient(const FoldingStep& step);
   template <class T>
   RelativeTables<T> relative_tables(T* base, int layer) const;
-  // A product for each layer.
+  // Enqueues a product for each layer.
   void multiply(Product product, const FoldingStep& step) const;
   void learned_positions_gradient(const FoldingStep& step);
 
@@ -44,10 +41,9 @@ class LargePositionalAttention {
   float scale_;                           // 1 / sqrt(d_k)
   int64_t attention_layer_;               // from a layer's A to the next one's
   const float* positions_;
-  DeviceBuffer<float> rotation_;  // RoPE's table [nodes, d_k]
   // [slots, depth, nodes, query_key_columns]: of each head queries, then keys
   DeviceBuffer<float> query_key_, dquery_key_;
   DeviceBuffer<float> dscores_;  // [slots, depth, heads, nodes, nodes]
 };
 
-}  // namespace posattn::cuda
+}  // namespace posattn::cuda::medium

@@ -7,11 +7,11 @@
 #pragma once
 
 #include "posattn/model/cuda/small_positional/sums.cuh"
-#include "posattn/model/cuda/small_standard/half_attention.cuh"
+#include "posattn/model/cuda/small_standard/tf32_attention.cuh"
 
-namespace posattn::cuda::standard_halves {
+namespace posattn::cuda::standard_tf32 {
 
-// Products over columns for all samples, by blocks of columns.
+// Keeps products over columns for all samples, by blocks of columns.
 struct alignas(16) ScoreParts {
   static constexpr int from = 0, to = 16, own = 32;  // (i, 8), (8, j), (8, 8) by heads
   float4 inner[4][tile_samples][32];
@@ -76,7 +76,7 @@ __device__ inline float quad_maximum(float x) {
 }
 __device__ inline float half_of(uint16_t bits) { return unpack_halves(bits).x; }
 
-// A sample's matrix of one head, in a lane: rows g and 8, columns 2t, 2t + 1 and 8.
+// A lane holds rows g and 8, columns 2t, 2t + 1 and 8 of a sample's matrix of one head.
 struct SampleMatrix {
   float row[3], ninth[3];
 
@@ -118,12 +118,12 @@ struct SampleMatrix {
       to.own[sample][h] = static_cast<uint16_t>(pack_halves(ninth[2] * factor, 0));
   }
 
-  __device__ void softmax(float down, uint32_t heard, const Thread& self) {
-    const bool is_heard[3] = {(heard >> 2 * self.t & 1) != 0, (heard >> 2 * self.t & 2) != 0,
-                              (heard >> 8 & 1) != 0};
+  __device__ void softmax(float down, uint32_t attended, const Thread& self) {
+    const bool is_attended[3] = {(attended >> 2 * self.t & 1) != 0,
+                                 (attended >> 2 * self.t & 2) != 0, (attended >> 8 & 1) != 0};
     for_rows([&](float(&x)[3]) {
 #pragma unroll
-      for (int k = 0; k < 3; ++k) x[k] = is_heard[k] ? x[k] * down : -INFINITY;
+      for (int k = 0; k < 3; ++k) x[k] = is_attended[k] ? x[k] * down : -INFINITY;
       const float most = fmaxf(quad_maximum(fmaxf(x[0], x[1])), x[2]);
 #pragma unroll
       for (int k = 0; k < 3; ++k) x[k] = expf(x[k] - most);
@@ -151,7 +151,7 @@ struct SampleMatrix {
   }
 };
 
-// Scores alone: no mixing.
+// Makes scores alone, without mixing.
 template <class Convert>
 __device__ inline void multiply_scores(const Tile<false>& tile,
                                        const MapOperands<false, heads>& weights, ScoreParts& parts,
@@ -196,4 +196,4 @@ struct ScoreNarrowing {
   }
 };
 
-}  // namespace posattn::cuda::standard_halves
+}  // namespace posattn::cuda::standard_tf32
