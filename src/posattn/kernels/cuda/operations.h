@@ -21,7 +21,7 @@ struct CudaOperation {
 };
 
 const std::vector<CudaOperation>& cuda_operations();
-// The rows whose code on the CPU is kernels/plain.
+// The rows whose code on the CPU is kernels/generic.
 std::vector<CudaOperation> plain_cuda_operations();
 
 }  // namespace posattn::cuda

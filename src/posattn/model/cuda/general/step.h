@@ -1,5 +1,5 @@
 // One step of the general engine: the plan carried out for all slots at once. The formulas and
-// their order are those of model/plan/block_network.cc and plan_layer.h.
+// their order are those of model/plan/block_network.cc and block_layer.h.
 #pragma once
 
 #include <utility>
