@@ -13,7 +13,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/compare_output.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/experiments/left_out_precision.h"
+#include "posattn/experiments/experiment.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/results/results_database.h"
 

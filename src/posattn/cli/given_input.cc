@@ -7,7 +7,7 @@
 #include "posattn/base/error.h"
 #include "posattn/cli/carried_program.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/evaluation/table_io.h"
+#include "posattn/evaluation/table.h"
 
 namespace posattn {
 namespace {

@@ -7,8 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/cli/given_input.h"
-#include "posattn/evaluation/csv.h"
-#include "posattn/evaluation/npy.h"
+#include "posattn/evaluation/table.h"
 #include "posattn/report/page/page_parts.h"
 
 namespace posattn {

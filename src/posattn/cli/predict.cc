@@ -18,9 +18,8 @@
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/predict_answers.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/evaluation/csv.h"
-#include "posattn/evaluation/npy.h"
 #include "posattn/evaluation/samples_io.h"
+#include "posattn/evaluation/table.h"
 #include "posattn/report/page/page_parts.h"
 
 namespace posattn {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "posattn/model/model_file.h"
-#include "posattn/tasks/written_answers.h"
+#include "posattn/tasks/task_text.h"
 
 namespace posattn {
 

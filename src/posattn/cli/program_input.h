@@ -7,7 +7,7 @@
 #include "posattn/model/model_file.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/network_plan.h"
-#include "posattn/programs/messages/routing.h"
+#include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
 

@@ -19,7 +19,7 @@
 #include "posattn/report/experiment/results.h"
 #include "posattn/report/page/page.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/page/read_runs.h"
+#include "posattn/report/page/report_input.h"
 
 namespace posattn {
 namespace {

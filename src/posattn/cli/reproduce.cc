@@ -19,7 +19,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
-#include "posattn/experiments/left_out_precision.h"
+#include "posattn/experiments/experiment.h"
 
 namespace posattn {
 namespace {

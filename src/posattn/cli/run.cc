@@ -18,7 +18,6 @@
 #include "posattn/cli/text_table.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
-#include "posattn/programs/lowering/run_network.h"
 #include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {

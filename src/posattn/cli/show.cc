@@ -19,10 +19,7 @@
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/steps/network_walk.h"
-#include "posattn/report/steps/network_words.h"
-#include "posattn/report/steps/program_walk.h"
-#include "posattn/report/steps/step_page.h"
+#include "posattn/report/steps/walk.h"
 #include "posattn/report/svg/program_svg.h"
 
 namespace posattn {

@@ -15,7 +15,7 @@
 #include "posattn/cli/machine.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/experiments/left_out_precision.h"
+#include "posattn/experiments/experiment.h"
 #include "posattn/experiments/runner.h"
 #include "posattn/experiments/slurm_script.h"
 

@@ -1,4 +1,4 @@
-// How well a model answers in writing (tasks/written_answers.h): it continues each prompt, and what
+// How well a model answers in writing (tasks/task_text.h): it continues each prompt, and what
 // it writes is read as a number.
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace posattn {
 namespace {
 
-// Writes the same token for ever.
+// Writes the same token without an end.
 Model model_that_writes(const Task& task, int length, int32_t token) {
   const TaskShape shape = task.shape(length);
   ModelSpec spec;

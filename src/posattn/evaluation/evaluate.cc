@@ -8,7 +8,6 @@
 #include "posattn/evaluation/answer_errors.h"
 #include "posattn/evaluation/baselines.h"
 #include "posattn/evaluation/measure.h"
-#include "posattn/evaluation/test_sums.h"
 #include "posattn/model/inference.h"
 #include "posattn/tasks/dataset.h"
 

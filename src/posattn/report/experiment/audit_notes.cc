@@ -1,14 +1,12 @@
-#include "posattn/report/experiment/audit_notes.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/report/experiment/tables.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/page_assets.h"
 
 namespace posattn {
 namespace {
@@ -43,16 +41,14 @@ std::string measured_growth(const ExperimentResults* results) {
 
 // The medians at c = 1 of both architectures on a task, and whether they differ: "" without both.
 std::string measured_inside(const ExperimentResults& results, const std::string& task) {
-  double positional = NAN, standard = NAN;
-  for (const Curve& curve : results.curves) {
-    if (curve.task != task || curve.split != Split::test) continue;
-    for (const CurvePoint& point : curve.points) {
-      if (point.x != 1) continue;
-      const double median = summarise(results.experiment, curve, point).median;
-      if (curve.line == "positional") positional = median;
-      if (curve.line == "standard") standard = median;
-    }
-  }
+  const auto median = [&](const char* line) {
+    const Curve* curve = test_curve(results.curves, task, line);
+    if (curve == nullptr) return double{NAN};
+    const auto point = std::ranges::find(curve->points, std::optional<double>(1), &CurvePoint::x);
+    return point == curve->points.end() ? NAN
+                                        : summarise(results.experiment, *curve, *point).median;
+  };
+  const double positional = median("positional"), standard = median("standard");
   if (!std::isfinite(positional) || !std::isfinite(standard)) return "";
   std::string test;
   for (const PairedPoint& point : paired_points(results.curves, "positional", "standard")) {

@@ -1,4 +1,4 @@
-#include "posattn/report/page/read_runs.h"
+#include "posattn/report/page/report_input.h"
 
 #include <fmt/format.h>
 

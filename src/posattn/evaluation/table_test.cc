@@ -1,4 +1,4 @@
-#include "posattn/evaluation/table_io.h"
+#include "posattn/evaluation/table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,6 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
-#include "posattn/evaluation/csv.h"
-#include "posattn/evaluation/npy.h"
 
 namespace posattn {
 namespace {
