@@ -49,7 +49,7 @@ struct BoundReport {
 // setting that makes no sense, as m below 1 or a range smaller than the model was trained on.
 BoundReport bound_report(const Model& model, const ReportRequest& request);
 
-// As `posattn bound --json` has it (docs/commands.md); in bound_json.cc.
+// As `posattn bound --json` has it (docs/files.md); in bound_json.cc.
 std::string to_json(const BoundReport& report);
 
 // How many times as large as the measured gap a bound is, as a logarithm. Where the gap is within

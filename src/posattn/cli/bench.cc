@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/command.h"
@@ -231,90 +230,94 @@ std::string bench_text(const Json& result) {
   return text + "\n";
 }
 
-}  // namespace
+ExitCode bench(const BenchFlags& options, const CommandLine& line) {
+  refuse_flags_of_other_device(*line.app.get_subcommand("bench"), options.device);
+  check_ending("--output", options.figure, ".svg");
+  refuse_with_standard_output(options.figure, options.json, "--json");
+  const bool on_device = options.device == "cuda";
+  const Json result = on_device ? measure_device(options) : measure(options);
+  if (!is_standard_output(options.figure)) {
+    write_output(options.json ? json_text(result)
+                 : on_device  ? device_steps_text(result)
+                              : bench_text(result));
+  }
+  if (!options.figure.empty()) write_result(options.figure, long_figure(result["long"]));
+  if (!options.json) say_written("figure", options.figure);
+  return ExitCode::done;
+}
 
-void add_bench(CommandLine& command_line) {
-  auto options = std::make_shared<BenchFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "bench",
-       .description = "Measure this machine's peak and a training step, beside PyTorch if asked",
-       .examples = {"posattn bench", "posattn bench --peer --inference --json",
-                    "posattn bench --task k-hop --peer",
-                    "posattn bench --growth 8,16,32,64,128,256,512,1024",
-                    "posattn bench --operations", "posattn bench --long 256,1024,4096 -o long.svg",
-                    "posattn bench --device cuda --runs 1,100 --precision fp32"},
-       .details = "GFLOP/s are nominal: the flops of the architecture as it is written over the\n"
-                  "time, so that an algorithm that needs fewer can pass the hardware's peak."},
-      [options, &app = command_line.app] {
-        refuse_flags_of_other_device(*app.get_subcommand("bench"), options->device);
-        check_ending("--output", options->figure, ".svg");
-        refuse_with_standard_output(options->figure, options->json, "--json");
-        const bool on_device = options->device == "cuda";
-        const Json result = on_device ? measure_device(*options) : measure(*options);
-        if (!is_standard_output(options->figure)) {
-          write_output(options->json ? result.dump(2) + "\n"
-                       : on_device   ? device_steps_text(result)
-                                     : bench_text(result));
-        }
-        if (!options->figure.empty()) write_result(options->figure, long_figure(result["long"]));
-        if (!options->json) say_written("figure", options->figure);
-        return ExitCode::done;
-      });
-  command.add_option("--task", options->cases.task, "Whose models, at the settings it suggests")
+void add_bench_options(CLI::App& command, BenchFlags& options) {
+  command.add_option("--task", options.cases.task, "Whose models, at the settings it suggests")
       ->capture_default_str();
   command
-      .add_option("--architecture", options->cases.architectures,
+      .add_option("--architecture", options.cases.architectures,
                   "Presets to measure, with a depth if it is to be another: standard:8")
       ->delimiter(',')
       ->option_text("LIST [positional,standard]");
-  command.add_option("--length", options->cases.length, "Length n; 0: the task's own")
+  command.add_option("--length", options.cases.length, "Length n; 0: the task's own")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command.add_option("--batch", options->cases.batch, "Samples of a step; 0: the task's own")
+  command.add_option("--batch", options.cases.batch, "Samples of a step; 0: the task's own")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0: all cores")->capture_default_str();
-  command.add_option("--path", options->cases.path, "auto, plain or folded")
+  add_threads_option(command, options.threads);
+  command.add_option("--path", options.cases.path, "auto, plain or folded")
       ->check(CLI::IsMember({"auto", "plain", "folded"}))
       ->capture_default_str();
-  command.add_option("--tile", options->tile, "Samples of a tile; 0: chosen")
+  command.add_option("--tile", options.tile, "Samples of a tile; 0: chosen")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command.add_option("--repetitions", options->repetitions, "Measurements at least")
+  command.add_option("--repetitions", options.repetitions, "Measurements at least")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command.add_option("--seconds", options->seconds, "Seconds of each measurement at least")
+  command.add_option("--seconds", options.seconds, "Seconds of each measurement at least")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command
-      .add_option("--growth", options->growth,
+      .add_option("--growth", options.growth,
                   "Also a step at each of these lengths, at constant batch x length")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
   CLI::Option* lengths =
       command
-          .add_option("--long", options->long_lengths,
+          .add_option("--long", options.long_lengths,
                       "Also inference of one sample at each of these lengths, where attention does "
                       "not depend on the data")
           ->delimiter(',')
           ->check(CLI::Range(2, 1 << 17));
-  add_output_option(command, options->figure, "A figure of --long", "FILE.svg").needs(lengths);
-  command.add_option("--device", options->device, "cpu or cuda: where the steps are computed")
+  add_output_option(command, options.figure, "A figure of --long", "FILE.svg").needs(lengths);
+  command.add_option("--device", options.device, "cpu or cuda: where the steps are computed")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command.add_option("--runs", options->runs, "How many runs in lockstep, one by one (cuda only)")
+  command.add_option("--runs", options.runs, "How many runs in lockstep, one by one (cuda only)")
       ->delimiter(',')
       ->check(CLI::Range(1, 65535))
       ->option_text("LIST [1,10,50,200]");
-  command.add_option("--precision", options->precisions, "Of the products: fp32, tf32 (cuda only)")
+  command.add_option("--precision", options.precisions, "Of the products: fp32, tf32 (cuda only)")
       ->delimiter(',')
       ->check(CLI::IsMember({"fp32", "tf32"}))
       ->capture_default_str();
-  command.add_flag("--peer", options->peer, "Also PyTorch, in its default and its best setting");
-  command.add_flag("--inference", options->inference, "Also inference, batches of 1000 and 250");
-  command.add_flag("--operations", options->operations, "Also each row of the operations table");
-  add_json_flag(command, options->json);
+  command.add_flag("--peer", options.peer, "Also PyTorch, in its default and its best setting");
+  command.add_flag("--inference", options.inference, "Also inference, batches of 1000 and 250");
+  command.add_flag("--operations", options.operations, "Also each row of the operations table");
+  add_json_flag(command, options.json);
 }
 
+const Command bench_command(
+    {.name = "bench",
+     .group = Group::machine,
+     .summary =
+         "Time training steps and the peak of this machine, compared with PyTorch on request",
+     .examples = {"posattn bench", "posattn bench --peer --inference --json",
+                  "posattn bench --task k-hop --peer",
+                  "posattn bench --growth 8,16,32,64,128,256,512,1024",
+                  "posattn bench --operations", "posattn bench --long 256,1024,4096 -o long.svg",
+                  "posattn bench --device cuda --runs 1,100 --precision fp32"},
+     .details =
+         "GFLOP/s are nominal: they count the operations of the architecture as it is written. An "
+         "algorithm that needs fewer can therefore pass the peak of the hardware. With --device "
+         "cuda the steps are those of many runs trained together on the GPU."},
+    add_bench_options, bench);
+
+}  // namespace
 }  // namespace posattn

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <fstream>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -193,31 +192,16 @@ ExitCode certify_runs(const CertifyFlags& flags) {
     there.push_back(documents[r]);
     text += (text.empty() ? "" : "\n") + certificate_text(runs[r], flags.options, *certificates[r]);
   }
-  write_output(flags.json ? nlohmann::ordered_json{{"certificates", there}}.dump(2) + "\n" : text);
+  write_output(flags.json ? json_text({{"certificates", there}}) : text);
   if (there.size() == runs.size()) return ExitCode::done;  // an interrupt came too late to matter
   flush_output();
   write_notice(fmt::format("interrupted: {} of {} runs are certified", there.size(), runs.size()));
   return ExitCode::interrupted;
 }
 
-}  // namespace
-
-void add_certify(CommandLine& command_line) {
-  auto flags = std::make_shared<CertifyFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "certify",
-       .description = "Prove a bound on the risk of a trained network, from its training set alone",
-       .examples = {"posattn certify runs/cumulative-min/positional-seed0",
-                    "posattn certify runs/cumulative-min --rows certificates.jsonl"},
-       .details =
-           "A PAC-Bayes bound (docs/bounds-certificate.md): with probability 1 - delta over the\n"
-           "training set the clipped loss on new samples is at most what is printed. It holds for\n"
-           "the network with noise on its weights, or for one drawn so, not for the one that was\n"
-           "trained. The prior lies at the run's initial weights."},
-      [flags] { return certify_runs(*flags); });
-  CertifyOptions& options = flags->options;
-  command.add_option("RUN", flags->runs, "Folders of runs, or folders that hold some")
+void add_certify_options(CLI::App& command, CertifyFlags& flags) {
+  CertifyOptions& options = flags.options;
+  command.add_option("RUN", flags.runs, "Folders of runs, or folders that hold some")
       ->required()
       ->type_name("");
   command.add_option("--delta", options.delta, "Chance that the statement is wrong")
@@ -232,11 +216,25 @@ void add_certify(CommandLine& command_line) {
   command.add_option("--draws", options.draws, "Noisy networks that the loss is measured on")
       ->option_text(fmt::format("INT [{}]", options.draws));
   command
-      .add_option("--rows", flags->rows, "Also append one line of JSON for each run to this file")
+      .add_option("--rows", flags.rows, "Also append one line of JSON for each run to this file")
       ->option_text("FILE");
-  command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  add_json_flag(command, flags->json);
+  add_threads_option(command, flags.threads);
+  add_json_flag(command, flags.json);
 }
 
+const Command certify_command(
+    {.name = "certify",
+     .group = Group::theory,
+     .summary = "Prove a bound on the risk of a trained network from its training set",
+     .examples = {"posattn certify runs/cumulative-min/positional-seed0",
+                  "posattn certify runs/cumulative-min --rows certificates.jsonl"},
+     .details =
+         "This is a PAC-Bayes bound (docs/bounds-certificate.md). With probability 1 - delta over "
+         "the training set, the clipped loss on new samples is at most the printed number. The "
+         "bound holds for the network with random noise on its weights, or for one drawn from that "
+         "noise; it does not hold for the trained network itself. The prior is centred at the "
+         "initial weights of the run, so a model file without its run is refused."},
+    add_certify_options, certify_runs);
+
+}  // namespace
 }  // namespace posattn

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 #include "posattn/base/error.h"
@@ -123,7 +122,8 @@ std::string other_precision(CompareFlags options, const Experiment& shown) {
   return posattn_command("compare", options, options.results);
 }
 
-ExitCode compare_experiment(CompareFlags options) {
+ExitCode compare_experiment(const CompareFlags& flags) {
+  CompareFlags options = flags;
   if (options.precision.empty()) {
     options.precision = precision_to_read(asked_experiment(options), options.results);
   }
@@ -152,41 +152,40 @@ ExitCode compare_experiment(CompareFlags options) {
   return compared.comparison.agrees() ? ExitCode::done : ExitCode::verification;
 }
 
-}  // namespace
-
-void add_compare(CommandLine& command_line) {
-  auto options = std::make_shared<CompareFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "compare",
-       .description = "Set the results of an experiment beside the published ones",
-       .examples = {"posattn compare value-range",
-                    "posattn compare value-range --quick --split all",
-                    "posattn compare value-range --results here --with there --json"},
-       .details =
-           "A point agrees when our median lies in [min / 2, 2 max] of the published runs or "
-           "within\n"
-           "a factor of 3 of their median. Where less than 90 % of the test points agree the exit\n"
-           "code is 6. Intervals of medians, of at least six runs, are 95 % bootstrap intervals."},
-      [options] { return compare_experiment(*options); });
-  command.add_option("EXPERIMENT", options->experiment, "Name ('posattn experiments') or file")
+void add_compare_options(CLI::App& command, CompareFlags& options) {
+  command.add_option("EXPERIMENT", options.experiment, "Name ('posattn experiments') or file")
       ->required()
       ->type_name("");
-  command.add_option("--results", options->results, "Results folder")->option_text("DIR [results]");
-  command.add_option("--with", options->with, "Compare with this results folder instead")
+  command.add_option("--results", options.results, "Results folder")->option_text("DIR [results]");
+  command.add_option("--with", options.with, "Compare with this results folder instead")
       ->option_text("DIR");
   command
-      .add_option("--split", options->split, "Losses to show: test, or all with train, validation")
+      .add_option("--split", options.split, "Losses to show: test, or all with train, validation")
       ->check(CLI::IsMember({"test", "all"}))
       ->option_text("test|all [test]");
-  command.add_flag("--quick", options->quick, "Results of reproduce --quick");
-  command.add_option("--epochs", options->epochs, "Results of reproduce --epochs")
+  command.add_flag("--quick", options.quick, "Results of reproduce --quick");
+  command.add_option("--epochs", options.epochs, "Results of reproduce --epochs")
       ->option_text("INT");
-  command.add_option("--weights", options->weights, "Results of reproduce --weights")
+  command.add_option("--weights", options.weights, "Results of reproduce --weights")
       ->option_text("FOLDER");
-  command.add_option("--precision", options->precision, "Results of reproduce --precision")
+  command.add_option("--precision", options.precision, "Results of reproduce --precision")
       ->option_text("TEXT");
-  add_json_flag(command, options->json);
+  add_json_flag(command, options.json);
 }
 
+const Command compare_command(
+    {.name = "compare",
+     .group = Group::paper,
+     .summary = "Compare the results of an experiment with the published ones",
+     .examples = {"posattn compare value-range", "posattn compare value-range --quick --split all",
+                  "posattn compare value-range --results here --with there --json"},
+     .details = "A point agrees when our median is in [min / 2, 2 max] of the published runs or "
+                "within a factor of 3 of their median. The exit code is 6 when less than 90 % of "
+                "the test points agree, and 4 when there are no results. Intervals are 95 % "
+                "bootstrap intervals of medians of at least six runs. Two lines are compared by "
+                "Wilcoxon's signed-rank test, paired by seed. The end of the output lists the "
+                "missing runs and the command that trains them."},
+    add_compare_options, compare_experiment);
+
+}  // namespace
 }  // namespace posattn

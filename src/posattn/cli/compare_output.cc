@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 
 namespace posattn {
@@ -373,8 +374,7 @@ std::string comparison_json(const ComparedExperiment& compared) {
                          {"paired", paired},
                          {"only_ours", comparison.only_ours},
                          {"only_theirs", comparison.only_theirs}};
-  // A path need not be UTF-8; JSON must be.
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 }  // namespace posattn

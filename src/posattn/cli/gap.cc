@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -72,34 +71,32 @@ ExitCode measure_gaps(const GapFlags& flags) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_gap(CommandLine& command_line) {
-  auto flags = std::make_shared<GapFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "gap",
-       .description = "Which numbers of trained models track their generalisation gap",
-       .examples = {"posattn gap runs/cumulative-min", "posattn gap runs/few runs/many --json"},
-       .details =
-           "The gap: clipped loss on fresh samples less that on the run's own training set, as\n"
-           "`bound` measures it. Kendall's tau with 95 % bootstrap intervals, over all pairs of\n"
-           "runs and over pairs that share their architecture, and their number of samples too."},
-      [flags] { return measure_gaps(*flags); });
-  command.add_option("RUN", flags->runs, "Run folders, or folders of runs")
+void add_gap_options(CLI::App& command, GapFlags& flags) {
+  command.add_option("RUN", flags.runs, "Run folders, or folders of runs")
       ->required()
       ->type_name("");
-  command.add_option("--clip", flags->clip, "b: squared errors count up to b^2")
+  command.add_option("--clip", flags.clip, "b: squared errors count up to b^2")
       ->option_text("NUMBER [1]");
-  command.add_option("--fresh-samples", flags->fresh_samples, "For the measured gap")
+  command.add_option("--fresh-samples", flags.fresh_samples, "For the measured gap")
       ->option_text("INT [20000]");
   command
-      .add_option("--certificates", flags->certificates,
+      .add_option("--certificates", flags.certificates,
                   "Lines of `certify --rows`: their bounds as one more number")
       ->option_text("FILE");
-  command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  add_json_flag(command, flags->json);
+  add_threads_option(command, flags.threads);
+  add_json_flag(command, flags.json);
 }
 
+const Command gap_command(
+    {.name = "gap",
+     .group = Group::theory,
+     .summary = "Which numbers of trained models track their generalisation gap",
+     .examples = {"posattn gap runs/cumulative-min", "posattn gap runs/few runs/many --json"},
+     .details =
+         "The gap: clipped loss on fresh samples less that on the run's own training set, as "
+         "`bound` measures it. Kendall's tau with 95 % bootstrap intervals, over all pairs of runs "
+         "and over pairs that share their architecture, and their number of samples too."},
+    add_gap_options, measure_gaps);
+
+}  // namespace
 }  // namespace posattn

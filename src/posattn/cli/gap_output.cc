@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/summary.h"
 #include "posattn/report/page/page_parts.h"
@@ -87,10 +88,7 @@ std::string gap_json(const std::vector<GapRun>& runs, const std::vector<GapMeasu
           {"tau", found.tau}, {"low", found.low}, {"high", found.high}};
     }
   }
-  // A path need not be UTF-8; JSON must be.
-  return Json{{"runs", list}, {"kendall", correlations}}.dump(2, ' ', false,
-                                                              Json::error_handler_t::replace) +
-         "\n";
+  return json_text({{"runs", list}, {"kendall", correlations}});
 }
 
 }  // namespace posattn

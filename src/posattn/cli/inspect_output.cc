@@ -241,7 +241,7 @@ std::string inspection_json(const Inspection& inspection) {
       {"parameter_count", model.parameters.layout().parameter_count()},
       {"tensors", tensors},
       {"attention", inspection.attention ? attention_json(*inspection.attention) : Json(nullptr)}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 }  // namespace posattn

@@ -1,6 +1,5 @@
 // posattn presets
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/cli/commands.h"
@@ -24,7 +23,7 @@ std::string presets_json() {
                     {"rope", spec.rope},
                     {"direct_attention", spec.direct_attention}});
   }
-  return list.dump(2) + "\n";
+  return json_text(list);
 }
 
 std::string presets_text() {
@@ -33,21 +32,18 @@ std::string presets_text() {
   return table.to_string();
 }
 
-}  // namespace
-
-void add_presets(CommandLine& command_line) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App& command =
-      add_command(command_line,
-                  {.name = "presets",
-                   .description = "List the architectures that --architecture knows by name",
-                   .examples = {"posattn presets", "posattn presets --json",
-                                "posattn train --task sort --architecture m1,m3 --seeds 0..4"}},
-                  [json] {
-                    write_output(*json ? presets_json() : presets_text());
-                    return ExitCode::done;
-                  });
-  add_json_flag(command, *json);
+ExitCode list_presets(const JsonFlag& flags) {
+  write_output(flags.json ? presets_json() : presets_text());
+  return ExitCode::done;
 }
 
+const Command presets_command(
+    {.name = "presets",
+     .group = Group::train,
+     .summary = "List the architectures that --architecture accepts",
+     .examples = {"posattn presets", "posattn presets --json",
+                  "posattn train --task sort --architecture m1,m3 --seeds 0..4"}},
+    add_json_flag_alone, list_presets);
+
+}  // namespace
 }  // namespace posattn

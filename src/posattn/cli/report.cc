@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
@@ -132,45 +131,45 @@ ExitCode report(const ReportFlags& options) {
       options.results.empty() ? report_runs(options) : report_experiments(options);
   if (is_standard_output(options.output)) return ExitCode::done;
   if (options.json) {
-    write_output(
-        written.document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-        "\n");
+    write_output(json_text(written.document));
   } else {
     write_output(written.line);
   }
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_report(CommandLine& command_line) {
-  auto options = std::make_shared<ReportFlags>();
-  CLI::App& command =
-      add_command(command_line,
-                  {.name = "report",
-                   .description = "Draw runs or experiments as one HTML page",
-                   .examples = {"posattn report runs/cumulative-sum",
-                                "posattn report runs/a runs/b --output comparison.html",
-                                "posattn report --results results",
-                                "posattn report --results results value-range mine.toml"},
-                   .details = "The page needs no other file. Its figures are drawn by gnuplot."},
-                  [options] { return report(*options); });
+void add_report_options(CLI::App& command, ReportFlags& options) {
   command
-      .add_option("RUNS", options->sources,
+      .add_option("RUNS", options.sources,
                   "Run folders or folders of runs; with --results: experiments, by name or file")
       ->type_name("");
   command
-      .add_option("--results", options->results,
+      .add_option("--results", options.results,
                   "Folder of `posattn reproduce`: draw its experiments")
       ->option_text("DIR");
-  add_output_option(command, options->output, "The page; '-': standard output",
+  add_output_option(command, options.output, "The page; '-': standard output",
                     "FILE [report.html in DIR or the first of RUNS]");
-  command.add_option("--title", options->title, "Its title")
+  command.add_option("--title", options.title, "Its title")
       ->option_text("TEXT [task and length, or Experiments]");
-  command.add_flag("--playground", options->playground,
+  command.add_flag("--playground", options.playground,
                    "Also write the playground with the models of these runs beside the page, and "
                    "link it; without --output that is done wherever it can be");
-  add_json_flag(command, options->json);
+  add_json_flag(command, options.json);
 }
 
+const Command report_command(
+    {.name = "report",
+     .group = Group::train,
+     .summary = "Draw runs or experiments as one HTML page",
+     .examples = {"posattn report runs/cumulative-sum",
+                  "posattn report runs/a runs/b --output comparison.html",
+                  "posattn report --results results",
+                  "posattn report --results results value-range mine.toml"},
+     .details =
+         "The page needs no other file. Its figures are drawn by gnuplot. The runs must share all "
+         "settings but architecture, seeds, device, precision and engine. With --results the page "
+         "shows experiments: figures, medians, and the comparison with the published results."},
+    add_report_options, report);
+
+}  // namespace
 }  // namespace posattn

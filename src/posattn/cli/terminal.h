@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,9 @@ struct ReaderGone {};
 // pipe ReaderGone, at the latest when flushing.
 void write_output(std::string_view text);
 void flush_output();
+
+// A document as --json prints it. Paths need not be UTF-8, so that what is not is replaced.
+std::string json_text(const nlohmann::ordered_json& document);
 
 // The bytes of a file to standard output, as they are.
 void write_output_bytes(std::string_view bytes);

@@ -63,4 +63,12 @@ std::string wrapped(const std::string& text, int columns, int indent) {
   return result;
 }
 
+std::string wrapped_paragraphs(const std::string& text, int columns) {
+  const size_t end = text.find("\n\n");
+  const std::string first = wrapped(text.substr(0, end), columns, 0);
+  return end == std::string::npos
+             ? first
+             : first + "\n\n" + wrapped_paragraphs(text.substr(end + 2), columns);
+}
+
 }  // namespace posattn

@@ -25,4 +25,7 @@ std::string short_number(double value);
 // Text wrapped to `columns`, each line after the first starting with `indent` spaces.
 std::string wrapped(const std::string& text, int columns, int indent);
 
+// Paragraphs, which an empty line separates, each wrapped.
+std::string wrapped_paragraphs(const std::string& text, int columns);
+
 }  // namespace posattn

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/summary.h"
@@ -105,7 +106,7 @@ std::string outcome_json(const std::filesystem::path& out,
     summary.push_back({{"architecture", architecture.name}, {"measures", measures}});
   }
   const Json document = {{"out", out.string()}, {"runs", runs}, {"summary", summary}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 }  // namespace posattn

@@ -42,11 +42,11 @@ void start_from(RunConfig& config, const std::set<std::string>& named) {
 
 }  // namespace
 
-void add_config_flags(CLI::App& command, const std::shared_ptr<TrainSettings>& settings) {
+void add_config_flags(CLI::App& command, TrainSettings& settings) {
   for (const FieldInfo& field : config_fields()) {
     const std::string name = "--" + field.name;
-    const auto keep = [settings, key = field.name](const std::string& value) {
-      settings->flags.emplace_back(key, value);
+    const auto keep = [&settings, key = field.name](const std::string& value) {
+      settings.flags.emplace_back(key, value);
     };
     const std::string help = field.accepts.empty() ? field.help : field.help + "; " + field.accepts;
     CLI::Option* option = nullptr;

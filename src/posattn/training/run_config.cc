@@ -50,8 +50,9 @@ struct Lister {
   template <class T>
   void field(const char* name, const T& value, const char* help, const FieldLimits& limits,
              const Since<T>& = {}) {
-    fields.push_back(
-        {name, current, type_of(value), text_of(value), help, accepts(limits, Detail::help)});
+    fields.push_back({name, current, type_of(value), text_of(value), help,
+                      accepts(limits, Detail::help), limits.choices});
+    std::erase(fields.back().choices, "");
   }
 };
 
@@ -147,7 +148,7 @@ const std::vector<FieldInfo>& config_fields() {
   static const std::vector<FieldInfo> fields = [] {
     const RunConfig defaults;
     Lister lister;
-    visit_fields(defaults, lister);
+    visit_config(defaults, lister);
     return lister.fields;
   }();
   return fields;
@@ -156,7 +157,7 @@ const std::vector<FieldInfo>& config_fields() {
 void set_field(RunConfig& config, std::string_view key, std::string_view value,
                std::string_view where, ExitCode unreadable) {
   Setter setter{key, value, where, unreadable};
-  visit_fields(config, setter);
+  visit_config(config, setter);
   if (!setter.found) {
     throw unknown_name(ExitCode::configuration, "key", key, known_keys(), where);
   }
@@ -164,7 +165,7 @@ void set_field(RunConfig& config, std::string_view key, std::string_view value,
 
 std::string get_field(const RunConfig& config, std::string_view key) {
   Getter getter{key, {}};
-  visit_fields(config, getter);
+  visit_config(config, getter);
   if (!getter.found) throw unknown_name(ExitCode::configuration, "key", key, known_keys());
   return *getter.found;
 }

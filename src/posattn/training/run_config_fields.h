@@ -1,4 +1,5 @@
-// The one list of a run's settings: visit_fields calls
+// The one list of a run's settings; those of the model are in model/spec_fields.h. visit_config
+// calls
 //   visitor.section("data")                        before each group
 //   visitor.field("batch", value, "help", limits)  once per field
 // for a RunConfig or a const RunConfig. A value is std::string, bool, int64_t or double. A field
@@ -6,33 +7,68 @@
 // while at that default (run_config_origin.h).
 #pragma once
 
-#include <limits>
+#include <algorithm>
+#include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
-#include "posattn/base/since.h"
 #include "posattn/base/text.h"
+#include "posattn/model/spec_fields.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {
 
-// What a field accepts by itself; how fields fit together is validate's matter.
-struct FieldLimits {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-  bool above_least = false;          // least itself is refused
-  std::vector<std::string> choices;  // for text; empty: anything
-};
+inline std::string replaced(std::string_view name, char from, char to) {
+  std::string text(name);
+  std::ranges::replace(text, from, to);
+  return text;
+}
 
-inline FieldLimits between(double least, double most) { return {least, most, false, {}}; }
-inline FieldLimits above(double least, double most) { return {least, most, true, {}}; }
-inline FieldLimits one_of(std::vector<std::string> choices) {
-  return {0, 0, false, std::move(choices)};
+// The model's settings as values of the four kinds: enumerations are text here, with hyphens.
+template <class Config, class Visitor>
+void visit_model(Config& config, Visitor& v) {
+  visit_settings(config, [&v](const char* name, auto& field, const auto& origin, Setting setting) {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    std::vector<std::string>& choices = setting.limits.choices;
+    const auto pass = [&](const auto& shown, const auto& stored) {
+      const std::string key = setting.name == nullptr ? replaced(name, '_', '-') : setting.name;
+      auto value = shown(field);
+      if constexpr (requires { origin.came_with; }) {
+        v.field(key.c_str(), value, setting.help, setting.limits,
+                Since{origin.version, shown(origin.came_with)});
+      } else {
+        v.field(key.c_str(), value, setting.help, setting.limits);
+      }
+      if constexpr (!std::is_const_v<Config>) field = stored(value);
+    };
+    if constexpr (std::is_enum_v<Field>) {
+      for (const std::string& choice : names_of<Field>()) {
+        choices.push_back(replaced(choice, '_', '-'));
+      }
+      if (std::is_same_v<Field, Encoding>) choices.insert(choices.begin(), "");
+      pass([](Field value) { return replaced(to_string(value), '_', '-'); },
+           [](const std::string& text) {
+             if constexpr (std::is_same_v<Field, Encoding>) {
+               if (text.empty()) return Encoding::automatic;
+             }
+             return from_name<Field>(replaced(text, '-', '_'));
+           });
+    } else if constexpr (std::is_same_v<Field, int>) {
+      pass([](int value) { return int64_t{value}; },
+           [](int64_t value) { return static_cast<int>(value); });
+    } else if (choices.empty()) {
+      pass(std::identity{}, std::identity{});
+    } else {
+      pass([&](bool value) { return choices[value ? 1 : 0]; },
+           [&](const std::string& text) { return text == choices[1]; });
+    }
+  });
 }
 
 template <class Config, class Visitor>
-void visit_fields(Config& c, Visitor&& v) {
-  constexpr double most_nodes = 65536, most_size = 65536, most_count = 1e9;
+void visit_config(Config& c, Visitor&& v) {
+  constexpr double most_nodes = 65536, most_count = 1e9;
   constexpr double most_seed = largest_seed;
   constexpr double most_value = 1e30;
 
@@ -45,32 +81,7 @@ void visit_fields(Config& c, Visitor&& v) {
   v.field("length", c.length, "numbers per sample, n", between(1, most_nodes));
   v.field("variable-length", c.variable_length, "train on lengths 1..n in equal shares",
           FieldLimits{});
-  v.field("width", c.width, "features per node", between(1, most_size));
-  v.field("heads", c.heads, "attention heads; divides the width", between(1, most_size));
-  v.field("depth", c.depth, "layers; 0: floor(log2 n) + 1", between(0, 1000));
-  v.field("mlp-width", c.mlp_width, "hidden features of the MLP", between(1, most_size));
-  v.field("mlp-depth", c.mlp_depth, "linear maps in the MLP", between(1, 100));
-  v.field("scratch-nodes", c.scratch_nodes, "extra nodes with value 0", between(0, most_nodes));
-  v.field("encoding", c.encoding, "positional encoding; empty: the preset's",
-          one_of({"", "one-hot", "binary", "sinusoidal", "random", "learned"}));
-  v.field("encoding-size", c.encoding_size, "columns of the encoding; 0: its default",
-          between(0, most_size));
-  v.field("causal", c.causal, "a node hears the nodes up to itself only", FieldLimits{},
-          Since{"0.2.0", false});
-  v.field("split-heads", c.split_heads, "queries and keys of size source / heads, as in GPT",
-          FieldLimits{}, Since{"0.2.0", false});
-  v.field("join", c.join, "how attention meets x: MLP([x | o]), or x + o and then + MLP",
-          one_of({"concatenate", "add"}), Since{"0.2.0", std::string("concatenate")});
-  v.field("normalisation", c.normalisation, "LayerNorm before or after each part of a layer",
-          one_of({"none", "before", "after"}), Since{"0.2.0", std::string("none")});
-  v.field("activation", c.activation, "of the MLP", one_of({"relu", "gelu", "gelu-tanh"}),
-          Since{"0.2.0", std::string("relu")});
-  v.field("positions", c.positions, "how the input gets positions, where the architecture has them",
-          one_of({"joined", "added"}), Since{"0.2.0", std::string("joined")});
-  v.field("tied-output", c.tied_output, "the table of tokens is the decoder too", FieldLimits{},
-          Since{"0.2.0", false});
-  v.field("codes", c.codes, "fixed random codes in place of learned tokens; the output is tied",
-          FieldLimits{}, Since{"0.2.0", false});
+  visit_model(c, v);
 
   v.section("data");
   v.field("samples", c.samples, "training samples", between(1, most_count));

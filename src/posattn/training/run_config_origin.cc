@@ -41,7 +41,7 @@ RunConfig settings_of_files() {
       set_field(config, key, value.is_string() ? value.get<std::string>() : value.dump());
     }
     Newcomers newcomers;
-    visit_fields(config, newcomers);
+    visit_config(config, newcomers);
     return config;
   }();
   return settings;

@@ -257,7 +257,7 @@ TEST(RunConfig, ModelSpecFollowsThePresetAndTheOverrides) {
   config.task = "min-sum";
   config.length = 4;
   config.depth = 2;
-  config.encoding = "binary";
+  config.encoding = Encoding::binary;
   spec = model_spec(config);
   EXPECT_EQ(spec.real_nodes, 8);
   EXPECT_EQ(spec.depth, 2);

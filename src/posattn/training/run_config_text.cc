@@ -181,14 +181,14 @@ std::string to_toml(const ConfigFile& file) {
   writer.seeds = file.seeds.value_or("");
   writer.text = fmt::format("# posattn train --config FILE repeats {}\n",
                             file.seeds ? "these runs" : "this run");
-  visit_fields(file.config, writer);
+  visit_config(file.config, writer);
   return writer.text;
 }
 
 std::string to_json(const ConfigFile& file) {
   JsonWriter writer;
   writer.seeds = file.seeds.value_or("");
-  visit_fields(file.config, writer);
+  visit_config(file.config, writer);
   return writer.object.dump();
 }
 
