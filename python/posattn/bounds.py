@@ -1,4 +1,4 @@
-"""What theory promises of a trained model, beside what happened."""
+"""Generalisation bounds of a trained model, and the measured gap."""
 
 import json
 import os

@@ -181,13 +181,12 @@ std::string bench_text(const Json& result) {
                   result["machine"]["cpu"].get<std::string>(), result["threads"].get<int>(),
                   result["threads"] == 1 ? "" : "s", four_digits_text(result["peak_gflops"]),
                   result["machine"]["instruction_set"].get<std::string>());
-  TextTable table({"what", "length", "layers", "batch", "ms", "GFLOP/s", "of peak"});
-  const auto add = [&](const std::string& what, const Json& row) {
-    table.add_row(
-        {what, four_digits_text(row["length"]), four_digits_text(row["layers"]),
-         four_digits_text(row["batch"]), four_digits_text(row["ms_per_step"]),
-         four_digits_text(row["gflops"]),
-         fmt::format("{:.2f}", row["gflops"].get<double>() / result["peak_gflops"].get<double>())});
+  Json rows = Json::array();
+  const auto add = [&](const std::string& what, Json row) {
+    row["what"] = what;
+    row["of_peak"] =
+        fmt::format("{:.2f}", row["gflops"].get<double>() / result["peak_gflops"].get<double>());
+    rows.push_back(std::move(row));
   };
   for (const auto& [part, what] :
        {std::pair{"steps", "training step, "}, {"inference", "inference, "}}) {
@@ -200,29 +199,40 @@ std::string bench_text(const Json& result) {
                     row["architecture"].get<std::string>()),
         row);
   }
-  text += table.to_string();
-  if (result.contains("growth")) {
-    TextTable growth({"architecture", "length", "batch", "ms", "nominal GFLOP", "once a step",
-                      "GFLOP/s", "peak MB"},
-                     3);
-    for (const Json& row : result["growth"]) {
-      growth.add_row({row["architecture"], four_digits_text(row["length"]),
-                      four_digits_text(row["batch"]), four_digits_text(row["ms_per_step"]),
-                      four_digits_text(row["nominal_gflop"]),
-                      four_digits_text(row["nominal_gflop_once_a_step"]),
-                      four_digits_text(row["gflops"]), four_digits_text(row["peak_memory_mb"])});
-    }
-    text += "\n" + growth.to_string();
-  }
-  if (result.contains("long")) text += "\n" + long_text(result["long"]);
-  if (result.contains("operations")) {
-    TextTable rows({"operation", "direction", "us", "GFLOP/s"});
-    for (const Json& row : result["operations"]) {
-      rows.add_row({row["name"], row["direction"], four_digits_text(row["microseconds"]),
-                    four_digits_text(row["gflops"])});
-    }
-    text += "\n" + rows.to_string();
-  }
+  text += json_table(rows, {{"what", "what"},
+                            {"length", "length"},
+                            {"layers", "layers"},
+                            {"batch", "batch"},
+                            {"ms", "ms_per_step"},
+                            {"GFLOP/s", "gflops"},
+                            {"of peak", "of_peak"}});
+  const auto add_table = [&](const char* part, const std::vector<JsonColumn>& columns,
+                             size_t left) {
+    if (result.contains(part)) text += "\n" + json_table(result[part], columns, left);
+  };
+  add_table("growth",
+            {{"architecture", "architecture"},
+             {"length", "length"},
+             {"batch", "batch"},
+             {"ms", "ms_per_step"},
+             {"nominal GFLOP", "nominal_gflop"},
+             {"once a step", "nominal_gflop_once_a_step"},
+             {"GFLOP/s", "gflops"},
+             {"peak MB", "peak_memory_mb"}},
+            3);
+  add_table("long",
+            {{"positions", "positions"},
+             {"form", "form"},
+             {"length", "length"},
+             {"ms a sample", "ms_per_sample"},
+             {"ms once", "ms_once"}},
+            1);
+  add_table("operations",
+            {{"operation", "name"},
+             {"direction", "direction"},
+             {"us", "microseconds"},
+             {"GFLOP/s", "gflops"}},
+            1);
   text += "\nGFLOP/s: nominal flops over the median time.";
   if (!result.contains("growth")) {  // whose rows have their own
     text += fmt::format(" Peak memory {} MB.", four_digits_text(result["peak_memory_mb"]));
@@ -249,11 +259,9 @@ ExitCode bench(const BenchFlags& options, const CommandLine& line) {
 void add_bench_options(CLI::App& command, BenchFlags& options) {
   command.add_option("--task", options.cases.task, "Whose models, at the settings it suggests")
       ->capture_default_str();
-  command
-      .add_option("--architecture", options.cases.architectures,
-                  "Presets to measure, with a depth if it is to be another: standard:8")
-      ->delimiter(',')
-      ->option_text("LIST [positional,standard]");
+  option(command, "--architecture", options.cases.architectures, "LIST [positional,standard]",
+         "Presets to measure, with a depth if it is to be another: standard:8")
+      ->delimiter(',');
   command.add_option("--length", options.cases.length, "Length n; 0: the task's own")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -289,10 +297,10 @@ void add_bench_options(CLI::App& command, BenchFlags& options) {
   command.add_option("--device", options.device, "cpu or cuda: where the steps are computed")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command.add_option("--runs", options.runs, "How many runs in lockstep, one by one (cuda only)")
+  option(command, "--runs", options.runs, "LIST [1,10,50,200]",
+         "How many runs in lockstep, one by one (cuda only)")
       ->delimiter(',')
-      ->check(CLI::Range(1, 65535))
-      ->option_text("LIST [1,10,50,200]");
+      ->check(CLI::Range(1, 65535));
   command.add_option("--precision", options.precisions, "Of the products: fp32, tf32 (cuda only)")
       ->delimiter(',')
       ->check(CLI::IsMember({"fp32", "tf32"}))
@@ -303,7 +311,7 @@ void add_bench_options(CLI::App& command, BenchFlags& options) {
   add_json_flag(command, options.json);
 }
 
-const Command bench_command(
+const Command registered_bench(
     {.name = "bench",
      .group = Group::machine,
      .summary =

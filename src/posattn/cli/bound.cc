@@ -13,7 +13,6 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/named_models.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/report/experiment/bounds_figure.h"
@@ -37,7 +36,7 @@ std::vector<bounds::BoundReport> reports_of(const BoundFlags& flags) {
   std::vector<bounds::BoundReport> reports;
   for (const std::filesystem::path& path : find_named_models(flags.models)) {
     bounds::ReportRequest request = flags.request;
-    request.run = settings_beside(path);
+    request.run = settings_of_run(path);
     request.name = request.run ? path.parent_path().string() : path.string();
     request.threads = thread_count(flags.threads);
     const Model model = read_model(path, flags.hints);
@@ -128,51 +127,34 @@ ExitCode answer_bound(const BoundFlags& flags) {
 
 void add_bound_options(CLI::App& command, BoundFlags& flags) {
   bounds::ReportRequest& request = flags.request;
-  command.add_option("MODEL", flags.models, "Model files, run folders, folders of runs")
-      ->type_name("");
-  command.add_option("--samples", request.samples, "Training samples m; of a run: its own")
-      ->option_text("INT");
-  command
-      .add_option("--samples-for", request.samples_for,
-                  "How many samples the bounds need to promise this gap")
-      ->option_text("NUMBER");
-  command.add_option("--delta", request.delta, "Bounds hold with probability 1 - delta")
-      ->option_text("NUMBER [0.05]");
-  command.add_option("--clip", request.clip, "b: squared errors count up to b^2")
-      ->option_text("NUMBER [1]");
-  command.add_option("--range", request.range, "R: inputs lie in [-R, R]; as trained")
-      ->option_text("NUMBER");
-  command.add_option("--fresh-samples", request.fresh_samples, "For the measured gap")
-      ->option_text("INT [100000]");
-  command
-      .add_option("--query-key-scale", request.query_key_scale,
-                  "Multiply W_Q and W_K by this first, in the bounds")
-      ->option_text("NUMBER [1]");
-  CLI::Option* experiment =
-      command.add_option("--experiment", flags.experiment, "The runs of an experiment instead")
-          ->option_text("NAME");
-  command.add_option("--results", flags.results, "Where they are")
-      ->option_text("DIR [results]")
-      ->needs(experiment);
+  argument(command, "MODEL", flags.models, "Model files, run folders, folders of runs");
+  option(command, "--samples", request.samples, "INT", "Training samples m; of a run: its own");
+  option(command, "--samples-for", request.samples_for, "NUMBER",
+         "How many samples the bounds need to promise this gap");
+  option(command, "--delta", request.delta, "NUMBER [0.05]",
+         "Bounds hold with probability 1 - delta");
+  option(command, "--clip", request.clip, "NUMBER [1]", "b: squared errors count up to b^2");
+  option(command, "--range", request.range, "NUMBER", "R: inputs lie in [-R, R]; as trained");
+  option(command, "--fresh-samples", request.fresh_samples, "INT [100000]", "For the measured gap");
+  option(command, "--query-key-scale", request.query_key_scale, "NUMBER [1]",
+         "Multiply W_Q and W_K by this first, in the bounds");
+  CLI::Option* experiment = option(command, "--experiment", flags.experiment, "NAME",
+                                   "The runs of an experiment instead");
+  option(command, "--results", flags.results, "DIR [results]", "Where they are")->needs(experiment);
   command.add_flag("--quick", flags.changes.quick, "Those of reproduce --quick")->needs(experiment);
-  command.add_option("--epochs", flags.changes.epochs, "Those of reproduce --epochs")
-      ->option_text("INT")
+  option(command, "--epochs", flags.changes.epochs, "INT", "Those of reproduce --epochs")
       ->needs(experiment);
-  command.add_option("--precision", flags.changes.precision, "Those of reproduce --precision")
-      ->option_text("TEXT")
+  option(command, "--precision", flags.changes.precision, "TEXT", "Those of reproduce --precision")
       ->needs(experiment);
   CLI::Option* crossing =
-      command
-          .add_option("--crossing", flags.crossing,
-                      "Where the bounds of positional networks of these depths and of standard "
-                      "ones for k hops cross")
+      option(command, "--crossing", flags.crossing, "LIST",
+             "Where the bounds of positional networks of these depths and of standard "
+             "ones for k hops cross")
           ->delimiter(',')
-          ->allow_extra_args(false)
-          ->option_text("LIST");
-  command.add_option("--hops", flags.hops, "k, for --crossing")
+          ->allow_extra_args(false);
+  option(command, "--hops", flags.hops, "LIST [1,4,16]", "k, for --crossing")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->option_text("LIST [1,4,16]")
       ->needs(crossing);
   add_output_option(command, flags.figure, "The figure of --crossing; '-': standard output", "FILE")
       .needs(crossing);
@@ -182,7 +164,7 @@ void add_bound_options(CLI::App& command, BoundFlags& flags) {
   add_hint_flags(command, flags.hints);
 }
 
-const Command bound_command(
+const Command registered_bound(
     {.name = "bound",
      .group = Group::theory,
      .summary = "Compute generalisation bounds from a model's weights and compare them with the "

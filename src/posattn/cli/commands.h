@@ -3,11 +3,12 @@
 //
 //   struct SortFlags { bool json = false; };
 //   void add_sort_options(CLI::App& command, SortFlags& flags) { add_json_flag(command,
-//   flags.json); } ExitCode sort(const SortFlags& flags) { ... } const Command sort_command({.name
-//   = "sort", .group = Group::algorithms, .summary = "...",
+//   flags.json); } ExitCode sort(const SortFlags& flags) { ... } const Command
+//   registered_sort({.name = "sort", .group = Group::algorithms, .summary = "...",
 //                               .examples = {"posattn sort"}}, add_sort_options, sort);
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,11 +18,6 @@
 #include <vector>
 
 #include "posattn/base/error.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace posattn {
 
@@ -72,6 +68,19 @@ class Command {
  private:
   static void enter(RegisteredCommand command);
 };
+
+// An argument without a flag.
+template <class Value>
+CLI::Option* argument(CLI::App& command, const char* name, Value& value, const std::string& help) {
+  return command.add_option(name, value, help)->type_name("");
+}
+
+// A flag with a value; `kind` is what help shows behind it: "INT [1000]", with the default.
+template <class Value>
+CLI::Option* option(CLI::App& command, const std::string& flag, Value& value,
+                    const std::string& kind, const std::string& help) {
+  return command.add_option(flag, value, help)->option_text(kind);
+}
 
 CLI::Option& add_json_flag(CLI::App& command, bool& json);
 

@@ -153,27 +153,21 @@ ExitCode compare_experiment(const CompareFlags& flags) {
 }
 
 void add_compare_options(CLI::App& command, CompareFlags& options) {
-  command.add_option("EXPERIMENT", options.experiment, "Name ('posattn experiments') or file")
-      ->required()
-      ->type_name("");
-  command.add_option("--results", options.results, "Results folder")->option_text("DIR [results]");
-  command.add_option("--with", options.with, "Compare with this results folder instead")
-      ->option_text("DIR");
-  command
-      .add_option("--split", options.split, "Losses to show: test, or all with train, validation")
-      ->check(CLI::IsMember({"test", "all"}))
-      ->option_text("test|all [test]");
+  argument(command, "EXPERIMENT", options.experiment, "Name ('posattn experiments') or file")
+      ->required();
+  option(command, "--results", options.results, "DIR [results]", "Results folder");
+  option(command, "--with", options.with, "DIR", "Compare with this results folder instead");
+  option(command, "--split", options.split, "test|all [test]",
+         "Losses to show: test, or all with train, validation")
+      ->check(CLI::IsMember({"test", "all"}));
   command.add_flag("--quick", options.quick, "Results of reproduce --quick");
-  command.add_option("--epochs", options.epochs, "Results of reproduce --epochs")
-      ->option_text("INT");
-  command.add_option("--weights", options.weights, "Results of reproduce --weights")
-      ->option_text("FOLDER");
-  command.add_option("--precision", options.precision, "Results of reproduce --precision")
-      ->option_text("TEXT");
+  option(command, "--epochs", options.epochs, "INT", "Results of reproduce --epochs");
+  option(command, "--weights", options.weights, "FOLDER", "Results of reproduce --weights");
+  option(command, "--precision", options.precision, "TEXT", "Results of reproduce --precision");
   add_json_flag(command, options.json);
 }
 
-const Command compare_command(
+const Command registered_compare(
     {.name = "compare",
      .group = Group::paper,
      .summary = "Compare the results of an experiment with the published ones",

@@ -24,7 +24,7 @@ std::string digits(double value, int count) {
   return fmt::format("{:.{}g}", value, count);
 }
 
-// As many digits as a median beside it has, so that it lies inside.
+// As many digits as the median next to it, so that the median is inside.
 std::string range(double low, double high) {
   return fmt::format("[{}, {}]", digits(low, 3), digits(high, 3));
 }
@@ -314,7 +314,7 @@ std::string comparison_text(const ComparedExperiment& compared) {
   std::string text = paragraph(title);
   if (!compared.comparison.curves.empty()) {
     text += paragraph(fmt::format(
-        "{} beside {}. A point agrees when our median lies in [min / 2, 2 max] of their "
+        "{} compared with {}. A point agrees when our median is in [min / 2, 2 max] of their "
         "runs or within a factor of 3 of their median.",
         compared.results, compared.comparison.with));
   }

@@ -137,25 +137,19 @@ ExitCode compile_program(const CompileFlags& options) {
 }
 
 void add_compile_options(CLI::App& command, CompileFlags& options) {
-  command.add_option("PROGRAM", options.program, "A program's name or its .par file")
-      ->required()
-      ->type_name("");
-  command.add_option("--length", options.length, "Numbers per input, n")->option_text("INT [8]");
+  argument(command, "PROGRAM", options.program, "A program's name or its .par file")->required();
+  option(command, "--length", options.length, "INT [8]", "Numbers per input, n");
   add_set_option(command, options.settings);
   add_output_option(command, options.output, "The model file; '-': standard output",
                     "FILE [PROGRAM.safetensors]");
   CLI::Option* dense =
       command.add_flag("--dense", options.dense,
                        "Queries and keys instead of routes, as PyTorch loads them (n up to 128)");
-  command
-      .add_option("--sharpness", options.sharpness,
-                  "Of dense attention; from 104 on it is exactly one-hot in fp32")
-      ->needs(dense)
-      ->option_text("NUMBER [1024]");
-  command
-      .add_option("--pad-to", options.pad_to,
-                  "Embed in an architecture of width,heads,hidden,layers")
-      ->option_text("D,H,M,L");
+  option(command, "--sharpness", options.sharpness, "NUMBER [1024]",
+         "Of dense attention; from 104 on it is exactly one-hot in fp32")
+      ->needs(dense);
+  option(command, "--pad-to", options.pad_to, "D,H,M,L",
+         "Embed in an architecture of width,heads,hidden,layers");
   add_routing_option(command, options.routing);
   CLI::Option* layers =
       command.add_flag("--layers", options.layers, "Say what happens in every layer");
@@ -164,7 +158,7 @@ void add_compile_options(CLI::App& command, CompileFlags& options) {
   add_json_flag(command, options.json).excludes(check)->excludes(layers);
 }
 
-const Command compile_command(
+const Command registered_compile(
     {.name = "compile",
      .group = Group::algorithms,
      .summary = "Turn a parallel program into an exact positional Transformer",

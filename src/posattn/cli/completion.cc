@@ -158,11 +158,11 @@ ExitCode completion(const CompletionFlags& options, const CommandLine& line) {
 }
 
 void add_completion_options(CLI::App& command, CompletionFlags& options) {
-  command.add_option("SHELL", options.shell, "bash, zsh or fish")->required()->type_name("");
+  argument(command, "SHELL", options.shell, "bash, zsh or fish")->required();
   add_json_flag(command, options.json);
 }
 
-const Command completion_command(
+const Command registered_completion(
     {.name = "completion",
      .group = Group::machine,
      .summary = "Print a completion script for bash, zsh or fish",

@@ -126,7 +126,7 @@ ExitCode doctor(const JsonFlag& flags) {
   return found["problems"].empty() ? ExitCode::done : ExitCode::failed;
 }
 
-const Command doctor_command(
+const Command registered_doctor(
     {.name = "doctor",
      .group = Group::machine,
      .summary = "Show the processor, libraries and GPU that the program uses",

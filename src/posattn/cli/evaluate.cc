@@ -8,12 +8,11 @@
 #include <map>
 #include <optional>
 
-#include "posattn/cli/carried_program.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/evaluate_output.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/named_models.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/programs/checking/program_task.h"
 
@@ -166,22 +165,19 @@ ExitCode evaluate_models(const EvaluateFlags& options) {
 }
 
 void add_evaluate_options(CLI::App& command, EvaluateFlags& options) {
-  command.add_option("MODEL", options.models, "Model files, run folders or folders of runs")
-      ->required()
-      ->type_name("");
+  argument(command, "MODEL", options.models, "Model files, run folders or folders of runs")
+      ->required();
   for (const EvaluationAxis* axis : evaluation_axes()) {
     const bool by_default = axis == evaluation_axes().front();
-    command.add_option(axis->flag(), options.values[axis], axis->help)
-        ->option_text(by_default ? fmt::format("LIST [{}]", default_scales) : "LIST");
+    option(command, axis->flag(), options.values[axis],
+           by_default ? fmt::format("LIST [{}]", default_scales) : "LIST", axis->help);
   }
-  command
-      .add_option("--axis", options.axes,
-                  "An axis of the task's own, and values on it, as k=0..3; may be repeated")
-      ->option_text("NAME=LIST")
+  option(command, "--axis", options.axes, "NAME=LIST",
+         "An axis of the task's own, and values on it, as k=0..3; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--samples", options.samples, "Samples per test")->option_text("INT [1000]");
-  command.add_option("--seed", options.seed, "Of the test samples")->option_text("INT [0]");
+  option(command, "--samples", options.samples, "INT [1000]", "Samples per test");
+  option(command, "--seed", options.seed, "INT [0]", "Of the test samples");
   add_threads_option(command, options.threads);
   command.add_flag("--per-node", options.per_node, "Also the error of every node");
   command.add_flag("--baselines", options.baselines,
@@ -190,7 +186,7 @@ void add_evaluate_options(CLI::App& command, EvaluateFlags& options) {
   add_hint_flags(command, options.hints);
 }
 
-const Command evaluate_command(
+const Command registered_evaluate(
     {.name = "evaluate",
      .group = Group::train,
      .summary = "Test models inside and outside their training range",

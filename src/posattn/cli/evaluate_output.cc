@@ -42,7 +42,7 @@ struct ModelGroup {
   std::string differs = {};  // the traits that set it apart from its namesakes, or ""
   std::vector<std::string> paths = {};
   std::vector<const Evaluation*> results = {};             // by model
-  std::vector<const std::vector<Measurement>*> rows = {};  // likewise
+  std::vector<const std::vector<Measurement>*> rows = {};  // by model
 
   bool same_name(const ModelGroup& other) const {
     return task == other.task && architecture == other.architecture && length == other.length;
@@ -54,7 +54,7 @@ struct ModelGroup {
   const std::vector<TestDetails>& tests() const { return results.front()->details; }
   const Metric& loss() const { return loss_among(*rows.front()); }
 
-  // The spread over the models of a metric, and of a number that each tells of test number `test`.
+  // The spread over the models: of a metric, and of a number of test `test`.
   Spread over_models(const EvaluationAxis& axis, double x, const Metric& metric) const {
     return spread_at(rows, {.axis = axis.name, .x = x, .metric = metric.name});
   }
@@ -96,10 +96,10 @@ std::vector<ModelGroup> grouped(const std::vector<EvaluatedModel>& models) {
   }
   for (ModelGroup& group : groups) {
     for (const std::string& trait : group.traits) {
-      const bool tells = std::any_of(groups.begin(), groups.end(), [&](const ModelGroup& other) {
+      const bool differs = std::any_of(groups.begin(), groups.end(), [&](const ModelGroup& other) {
         return other.same_name(group) && !std::ranges::count(other.traits, trait);
       });
-      if (tells) group.differs += ", " + trait;
+      if (differs) group.differs += ", " + trait;
     }
   }
   return groups;
@@ -342,7 +342,7 @@ Json model_json(const EvaluatedModel& model, const EvaluationAxis& axis) {
   return entry;
 }
 
-// Tests along a further axis join those that the entry has, or stand beside them.
+// Tests along a further axis are added to the entry, to those of the same kind if there are any.
 void add_tests(Json& entries, size_t index, Json entry, const std::string& plural) {
   if (index == entries.size()) {
     entries.push_back(std::move(entry));

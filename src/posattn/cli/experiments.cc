@@ -145,21 +145,18 @@ ExitCode list_experiments(const ExperimentsFlags& options) {
 
 void add_experiments_options(CLI::App& command, ExperimentsFlags& options) {
   CLI::Option* files =
-      command.add_option("EXPERIMENTS", options.files, "Names or files; none: the paper's")
-          ->type_name("");
-  CLI::Option* show = command.add_option("--show", options.show, "Print the file of one of them")
-                          ->excludes(files)
-                          ->option_text("NAME");
-  command.add_option("--device", options.device, "Estimate for this device")
-      ->excludes(show)
-      ->option_text("TEXT [auto]");
-  command.add_option("--threads", options.threads, "Threads to use; 0: one per core")
-      ->excludes(show)
-      ->option_text("INT [0]");
+      argument(command, "EXPERIMENTS", options.files, "Names or files; none: the paper's");
+  CLI::Option* show =
+      option(command, "--show", options.show, "NAME", "Print the file of one of them")
+          ->excludes(files);
+  option(command, "--device", options.device, "TEXT [auto]", "Estimate for this device")
+      ->excludes(show);
+  option(command, "--threads", options.threads, "INT [0]", "Threads to use; 0: one per core")
+      ->excludes(show);
   add_json_flag(command, options.json).excludes(show);
 }
 
-const Command experiments_command(
+const Command registered_experiments(
     {.name = "experiments",
      .group = Group::paper,
      .summary = "List the experiments, their size and the time they take on this machine",

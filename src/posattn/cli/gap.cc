@@ -11,7 +11,6 @@
 #include "posattn/cli/gap_output.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/named_models.h"
 #include "posattn/cli/terminal.h"
 
 namespace posattn {
@@ -29,7 +28,7 @@ struct GapFlags {
 };
 
 bounds::GapRun measured_run(const std::filesystem::path& model, const GapFlags& flags) {
-  const std::optional<RunConfig> settings = settings_beside(model);
+  const std::optional<RunConfig> settings = settings_of_run(model);
   if (!settings) {
     throw Error(ExitCode::data, fmt::format("'{}' is a model file alone", model.string()),
                 "runs, as train writes them: a gap needs the samples of training");
@@ -87,7 +86,7 @@ void add_gap_options(CLI::App& command, GapFlags& flags) {
   add_json_flag(command, flags.json);
 }
 
-const Command gap_command(
+const Command registered_gap(
     {.name = "gap",
      .group = Group::theory,
      .summary = "Which numbers of trained models track their generalisation gap",

@@ -129,15 +129,15 @@ ExitCode help(const HelpFlags& flags, const CommandLine& line) {
 }
 
 void add_help_options(CLI::App& command, HelpFlags& flags) {
-  command.add_option("COMMAND", flags.command, "A command; none: the list of all")->type_name("");
+  argument(command, "COMMAND", flags.command, "A command; none: the list of all");
   command.add_flag("--markdown", flags.markdown, "Print docs/commands.md");
 }
 
-const Command help_command({.name = "help",
-                            .group = Group::machine,
-                            .summary = "Show the options of a command and examples to paste",
-                            .examples = {"posattn help", "posattn help train"}},
-                           add_help_options, help);
+const Command registered_help({.name = "help",
+                               .group = Group::machine,
+                               .summary = "Show the options of a command and examples to paste",
+                               .examples = {"posattn help", "posattn help train"}},
+                              add_help_options, help);
 
 }  // namespace
 }  // namespace posattn

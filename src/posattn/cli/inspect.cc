@@ -155,28 +155,21 @@ ExitCode inspect(const InspectFlags& options) {
 }
 
 void add_inspect_options(CLI::App& command, InspectFlags& options) {
-  command.add_option("MODEL", options.model, "A model file or run folder")
-      ->required()
-      ->type_name("");
-  command
-      .add_option("--attention", options.attention,
-                  "Draw the attention matrices; '-': to standard output")
-      ->option_text("FILE.svg");
+  argument(command, "MODEL", options.model, "A model file or run folder")->required();
+  option(command, "--attention", options.attention, "FILE.svg",
+         "Draw the attention matrices; '-': to standard output");
   add_input_option(command, options.input,
                    "Numbers or text, for attention that depends on the input");
   CLI::Option* part =
-      command.add_option("--part", options.part, "Only these nodes of the input, as 40..60")
-          ->option_text("NODES");
-  CLI::Option* node =
-      command
-          .add_option("--node", options.node, "Where this node looks most, in place of the maps")
-          ->option_text("INT")
-          ->excludes(part);
+      option(command, "--part", options.part, "NODES", "Only these nodes of the input, as 40..60");
+  CLI::Option* node = option(command, "--node", options.node, "INT",
+                             "Where this node looks most, in place of the maps")
+                          ->excludes(part);
   add_json_flag(command, options.json).excludes(node);
   add_hint_flags(command, options.hints);
 }
 
-const Command inspect_command(
+const Command registered_inspect(
     {.name = "inspect",
      .group = Group::train,
      .summary = "Show the sizes, parameters and attention of a model",

@@ -57,13 +57,12 @@ ExitCode merge(const MergeFlags& flags) {
 }
 
 void add_merge_options(CLI::App& command, MergeFlags& flags) {
-  command.add_option("DIR", flags.results, "Results folder: --results of reproduce --shard")
-      ->required()
-      ->type_name("");
+  argument(command, "DIR", flags.results, "Results folder: --results of reproduce --shard")
+      ->required();
   add_json_flag(command, flags.json);
 }
 
-const Command merge_command(
+const Command registered_merge(
     {.name = "merge",
      .group = Group::paper,
      .summary = "Combine the shards of an experiment in their results folder",

@@ -73,26 +73,22 @@ ExitCode playground(const PlaygroundFlags& options) {
 }
 
 void add_playground_options(CLI::App& command, PlaygroundFlags& options) {
-  command
-      .add_option("--model", options.models,
-                  "A run folder or model file to show under Train; twice for both places")
-      ->allow_extra_args(false)
-      ->option_text("RUN");
-  command
-      .add_option("--program", options.program,
-                  "A .par file, or a program's name, to show under Algorithms")
-      ->option_text("FILE");
-  command.add_option("--length", options.length, "Numbers per input of the program, n, up to 64")
-      ->option_text("INT [8]");
+  option(command, "--model", options.models, "RUN",
+         "A run folder or model file to show under Train; twice for both places")
+      ->allow_extra_args(false);
+  option(command, "--program", options.program, "FILE",
+         "A .par file, or a program's name, to show under Algorithms");
+  option(command, "--length", options.length, "INT [8]",
+         "Numbers per input of the program, n, up to 64");
   add_set_option(command, options.settings);
-  command.add_option("--page", options.page, "The page to fill, as playground/build.mjs makes it")
-      ->option_text("FILE [that of this build or installation]");
+  option(command, "--page", options.page, "FILE [that of this build or installation]",
+         "The page to fill, as playground/build.mjs makes it");
   add_output_option(command, options.output, "The page; '-': standard output",
                     "FILE [playground.html]");
   add_json_flag(command, options.json);
 }
 
-const Command playground_command(
+const Command registered_playground(
     {.name = "playground",
      .group = Group::algorithms,
      .summary = "Write the playground, one HTML page, with models or a program inside",

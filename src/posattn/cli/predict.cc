@@ -15,12 +15,14 @@
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
-#include "posattn/cli/predict_answers.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/evaluation/answer_errors.h"
 #include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/npy.h"
 #include "posattn/evaluation/samples_io.h"
 #include "posattn/report/page/page_parts.h"
+#include "posattn/tasks/task.h"
+#include "posattn/tasks/written_answers.h"
 
 namespace posattn {
 namespace {
@@ -131,6 +133,39 @@ Answers answer(const Model& model, ReadSamples input, bool scores, int threads) 
   return answers;
 }
 
+// The task of the model, where its answers are written; otherwise null.
+const WrittenAnswers* written_answers_of(const Model& model) {
+  const Task* task = task_of(model.origin);
+  return task == nullptr ? nullptr : task->written_answers();
+}
+
+// One answer for each line of `text`, whose name serves errors.
+std::vector<std::string> answers_to(const Model& model, std::string_view text,
+                                    const std::string& name, int threads) {
+  const WrittenAnswers& written = *written_answers_of(model);
+  std::vector<TokenText> prompts;
+  for (size_t line = 1; !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    try {
+      prompts.push_back(written.tokeniser().encode(std::string(text.substr(0, end)) + '\n'));
+      if (static_cast<int>(prompts.back().size()) > model.spec.real_nodes) {
+        throw Error(ExitCode::data, fmt::format("{} tokens", prompts.back().size()),
+                    fmt::format("at most {}, the model's nodes", model.spec.real_nodes));
+      }
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{}:{}: {}", name, line, error.problem()),
+                  error.expected(), error.hint());
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  std::vector<std::string> answers =
+      write_answers(Decoder(model.spec, model.parameters), written, prompts, threads);
+  // A model may write any bytes.
+  std::ranges::transform(answers, answers.begin(),
+                         [](const auto& answer) { return printable(answer); });
+  return answers;
+}
+
 // A line of text in, a line of text out.
 ExitCode predict_text(const PredictFlags& options, const Model& model) {
   if (!wanted_format(options).empty()) {
@@ -173,23 +208,18 @@ ExitCode predict_file(const PredictFlags& options) {
 }
 
 void add_predict_options(CLI::App& command, PredictFlags& options) {
-  command.add_option("MODEL", options.model, "A model file or run folder")
-      ->required()
-      ->type_name("");
+  argument(command, "MODEL", options.model, "A model file or run folder")->required();
   add_input_option(command, options.input, "Rows or lines")->option_text("INPUT [-]");
   add_output_option(command, options.output, "File to write; '-': standard output", "FILE [-]");
-  CLI::Option* format =
-      command
-          .add_option("--format", options.format,
-                      "csv or npy; by default as the output ends, and text for text")
-          ->option_text("NAME");
+  CLI::Option* format = option(command, "--format", options.format, "NAME",
+                               "csv or npy; by default as the output ends, and text for text");
   add_threads_option(command, options.threads);
   command.add_flag("--scores", options.scores, "The score of every class instead of the class");
   add_json_flag(command, options.json).excludes(format);
   add_hint_flags(command, options.hints);
 }
 
-const Command predict_command(
+const Command registered_predict(
     {.name = "predict",
      .group = Group::train,
      .summary = "Print a model's outputs for rows of numbers or tokens, or lines of text",

@@ -10,7 +10,7 @@
 namespace posattn {
 namespace {
 
-std::string presets_json() {
+nlohmann::ordered_json presets_document() {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Preset& preset : presets()) {
     ModelSpec spec;
@@ -23,21 +23,18 @@ std::string presets_json() {
                     {"rope", spec.rope},
                     {"direct_attention", spec.direct_attention}});
   }
-  return json_text(list);
-}
-
-std::string presets_text() {
-  TextTable table({"architecture", "description"}, 2);
-  for (const Preset& preset : presets()) table.add_row({preset.name, preset.description});
-  return table.to_string();
+  return list;
 }
 
 ExitCode list_presets(const JsonFlag& flags) {
-  write_output(flags.json ? presets_json() : presets_text());
+  const auto list = presets_document();
+  write_output(
+      flags.json ? json_text(list)
+                 : json_table(list, {{"architecture", "name"}, {"description", "description"}}, 2));
   return ExitCode::done;
 }
 
-const Command presets_command(
+const Command registered_presets(
     {.name = "presets",
      .group = Group::train,
      .summary = "List the architectures that --architecture accepts",

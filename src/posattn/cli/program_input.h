@@ -35,7 +35,7 @@ CLI::Option* add_routing_option(CLI::App& command, std::string& name);
 
 // "sort, n = 8: 6 rounds -> 6 layers, 2 heads, 2 words, 4 hidden units, 185 parameters"
 std::string plan_summary(const NetworkPlan& plan, int64_t parameters);
-// Of every layer: its round and lines, whom it hears, what the words become.
+// A row for each layer: its round and lines, what it reads, what the words become.
 std::string plan_listing(const NetworkPlan& plan);
 
 }  // namespace posattn

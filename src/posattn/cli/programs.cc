@@ -157,18 +157,16 @@ ExitCode list_programs(const ProgramsFlags& options) {
 }
 
 void add_programs_options(CLI::App& command, ProgramsFlags& options) {
-  CLI::Option* length =
-      command.add_option("--length", options.length, "Cost for this n")->option_text("INT [8]");
+  CLI::Option* length = option(command, "--length", options.length, "INT [8]", "Cost for this n");
   CLI::Option* set = add_set_option(command, options.settings);
   CLI::Option& json = add_json_flag(command, options.json);
-  command.add_option("--show", options.show, "Print the text of one of them")
+  option(command, "--show", options.show, "NAME", "Print the text of one of them")
       ->excludes(length)
       ->excludes(set)
-      ->excludes(&json)
-      ->option_text("NAME");
+      ->excludes(&json);
 }
 
-const Command programs_command(
+const Command registered_programs(
     {.name = "programs",
      .group = Group::algorithms,
      .summary = "List the parallel programs that can be compiled, and their cost as networks",

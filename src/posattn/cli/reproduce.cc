@@ -75,13 +75,13 @@ void note_unseen_seeds(const Experiment& chosen, const Experiment& whole) {
       fmt::join(unseen, ", ")));
 }
 
-// An error of written answers leaves out those that are no number: how many is said beside it.
+// Errors of written answers leave out answers that are not numbers; a second table counts these.
 std::string unparsable_table(const Experiment& whole, const ResultsDatabase& database) {
   const Metric& unparsable = find_metric("unparsable");
   if (!whole.metric->of_answers || whole.metric == &unparsable) return "";
-  Experiment beside = whole;
-  beside.metric = &unparsable;
-  return median_table(beside, curves_of(beside, database)) + "\n";
+  Experiment counted = whole;
+  counted.metric = &unparsable;
+  return median_table(counted, curves_of(counted, database)) + "\n";
 }
 
 Error failed_runs(const GridSummary& summary) {
@@ -180,15 +180,15 @@ ExitCode reproduce(const ReproduceFlags& flags, const CommandLine& line) {
 
 void add_reproduce_options(CLI::App& command, ReproduceFlags& options) {
   add_grid_options(command, options);
-  command.add_option("--shard", options.shard, "Only part K of M of the runs, from 0/M to (M-1)/M")
-      ->option_text("K/M");
+  option(command, "--shard", options.shard, "K/M",
+         "Only part K of M of the runs, from 0/M to (M-1)/M");
   add_threads_option(command, options.threads);
   command.add_flag("--dry-run", options.dry_run,
                    "Print what is there and what is missing; train nothing");
   add_json_flag(command, options.json);
 }
 
-const Command reproduce_command(
+const Command registered_reproduce(
     {.name = "reproduce",
      .group = Group::paper,
      .summary = "Train the missing runs of an experiment and draw its figure",

@@ -11,7 +11,6 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"
-#include "posattn/cli/input_lists.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
@@ -99,28 +98,22 @@ ExitCode run_program(const RunFlags& options) {
 }
 
 void add_run_options(CLI::App& command, RunFlags& options) {
-  command.add_option("PROGRAM", options.program, "A program's name or its .par file")
-      ->required()
-      ->type_name("");
+  argument(command, "PROGRAM", options.program, "A program's name or its .par file")->required();
   add_input_option(command, options.inputs,
                    "A number for each processor, once for each input of the program")
       ->required();
-  command.add_option("--length", options.length, "n, where it is not the count of numbers")
-      ->option_text("INT");
+  option(command, "--length", options.length, "INT", "n, where it is not the count of numbers");
   add_set_option(command, options.settings);
-  command
-      .add_option(
-          "--level", options.level,
-          "mpc: the program's interpreter; static: as mpc with its messages routed; network: the "
-          "compiled Transformer")
-      ->option_text("TEXT [network]");
+  option(command, "--level", options.level, "TEXT [network]",
+         "mpc: the program's interpreter; static: as mpc with its messages routed; network: the "
+         "compiled Transformer");
   add_routing_option(command, options.routing);
   CLI::Option* trace =
       command.add_flag("--trace", options.trace, "Print every word after every round first");
   add_json_flag(command, options.json).excludes(trace);
 }
 
-const Command run_command(
+const Command registered_run(
     {.name = "run",
      .group = Group::algorithms,
      .summary = "Run a parallel program on one input, at a level of the compiler",

@@ -11,7 +11,6 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/named_models.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/scale_output.h"
 #include "posattn/cli/terminal.h"
@@ -111,20 +110,18 @@ ExitCode scale_models(const ScaleFlags& flags) {
 }
 
 void add_scale_options(CLI::App& command, ScaleFlags& flags) {
-  command.add_option("MODEL", flags.models, "Model files, run folders or folders of runs")
-      ->required()
-      ->type_name("");
-  command.add_option("--scales", flags.scales, "Scales c, as 1..10,1000")
-      ->option_text("LIST [1,2,3,5,...,1000]");
+  argument(command, "MODEL", flags.models, "Model files, run folders or folders of runs")
+      ->required();
+  option(command, "--scales", flags.scales, "LIST [1,2,3,5,...,1000]", "Scales c, as 1..10,1000");
   add_output_option(command, flags.output, "A figure; '-': standard output", "FILE.svg");
-  command.add_option("--samples", flags.samples, "Samples")->option_text("INT [1000]");
-  command.add_option("--seed", flags.seed, "Of the samples")->option_text("INT [0]");
+  option(command, "--samples", flags.samples, "INT [1000]", "Samples");
+  option(command, "--seed", flags.seed, "INT [0]", "Of the samples");
   add_threads_option(command, flags.threads);
   add_json_flag(command, flags.json);
   add_hint_flags(command, flags.hints);
 }
 
-const Command scale_command(
+const Command registered_scale(
     {.name = "scale",
      .group = Group::theory,
      .summary = "Split a model's error outside its training range into parts of weights and biases",

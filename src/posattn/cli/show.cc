@@ -8,7 +8,6 @@
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"
-#include "posattn/cli/input_lists.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
@@ -205,39 +204,28 @@ ExitCode show(const ShowFlags& options) {
 }
 
 void add_show_options(CLI::App& command, ShowFlags& options) {
-  command
-      .add_option("PROGRAM", options.program,
-                  "A program's name or its .par file; with --input also a model file or run folder")
-      ->required()
-      ->type_name("");
+  argument(command, "PROGRAM", options.program,
+           "A program's name or its .par file; with --input also a model file or run folder")
+      ->required();
   add_input_option(command, options.inputs,
                    "Numbers or text to step through, once for each input of a program");
-  command
-      .add_option("--length", options.length,
-                  "Numbers per input, n; with --input the count of numbers")
-      ->option_text("INT [8]");
-  command
-      .add_option("--level", options.level,
-                  "With --input: mpc: messages as the program sends them; network: routed, as the "
-                  "network has them")
-      ->option_text("TEXT [network]");
-  command
-      .add_option("--follow", options.follow,
-                  "With --input, of a program: mark who carries this processor's output, from the "
-                  "start to the end")
-      ->option_text("INT");
-  command
-      .add_option(
-          "--letters", options.letters,
-          "With --input, of a program: characters for 0, 1, ... of its first input, as _abcd")
-      ->option_text("TEXT");
+  option(command, "--length", options.length, "INT [8]",
+         "Numbers per input, n; with --input the count of numbers");
+  option(command, "--level", options.level, "TEXT [network]",
+         "With --input: mpc: messages as the program sends them; network: routed, as the "
+         "network has them");
+  option(command, "--follow", options.follow, "INT",
+         "With --input, of a program: mark who carries this processor's output, from the "
+         "start to the end");
+  option(command, "--letters", options.letters, "TEXT",
+         "With --input, of a program: characters for 0, 1, ... of its first input, as _abcd");
   add_set_option(command, options.settings);
   add_output_option(command, options.output,
                     "The picture or, with --input, the page; '-': standard output",
                     "FILE [PROGRAM.svg]");
 }
 
-const Command show_command(
+const Command registered_show(
     {.name = "show",
      .group = Group::algorithms,
      .summary = "Draw how data moves in a parallel program, or step through a network",

@@ -188,34 +188,26 @@ ExitCode simulate_model(const SimulateFlags& flags) {
 }
 
 void add_simulate_standard_options(CLI::App& command, SimulateFlags& flags) {
-  command.add_option("MODEL", flags.model, "A trained standard model: a file or a run folder")
-      ->required()
-      ->type_name("");
+  argument(command, "MODEL", flags.model, "A trained standard model: a file or a run folder")
+      ->required();
   add_output_option(command, flags.output, "The model file; '-': standard output", "FILE")
       .required();
-  CLI::Option* tolerance =
-      command
-          .add_option("--tolerance", flags.tolerance,
-                      "Root mean square error, in standard deviations of the outputs")
-          ->option_text("NUMBER [0.01]");
-  command.add_option("--table-size", flags.table_size, "Pieces of every table instead")
-      ->option_text("INT")
+  CLI::Option* tolerance = option(command, "--tolerance", flags.tolerance, "NUMBER [0.01]",
+                                  "Root mean square error, in standard deviations of the outputs");
+  option(command, "--table-size", flags.table_size, "INT", "Pieces of every table instead")
       ->excludes(tolerance);
-  command
-      .add_option("--range", flags.range,
-                  "Calibrate on values in [-range c, range c] of the training range, for this c")
-      ->option_text("NUMBER [1]");
-  command.add_option("--scales", flags.scales, "Check on fresh inputs at these c too")
-      ->option_text("LIST");
-  command.add_option("--samples", flags.samples, "For calibration, for choices, for each check")
-      ->option_text("INT [1000]");
-  command.add_option("--seed", flags.seed, "Of these samples")->option_text("INT [0]");
+  option(command, "--range", flags.range, "NUMBER [1]",
+         "Calibrate on values in [-range c, range c] of the training range, for this c");
+  option(command, "--scales", flags.scales, "LIST", "Check on fresh inputs at these c too");
+  option(command, "--samples", flags.samples, "INT [1000]",
+         "For calibration, for choices, for each check");
+  option(command, "--seed", flags.seed, "INT [0]", "Of these samples");
   add_threads_option(command, flags.threads);
   add_json_flag(command, flags.json);
   add_hint_flags(command, flags.hints);
 }
 
-const Command simulate_standard_command(
+const Command registered_simulate_standard(
     {.name = "simulate-standard",
      .group = Group::theory,
      .summary = "Build a positional Transformer that computes what a standard one does",

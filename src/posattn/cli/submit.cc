@@ -145,26 +145,22 @@ ExitCode submit(const SubmitFlags& given, const CommandLine& line) {
 void add_submit_options(CLI::App& command, SubmitFlags& flags) {
   SlurmJob& job = flags.job;
   add_grid_options(command, flags);
-  command.add_option("--partition", job.partition, "Partition; the cluster's default without it")
-      ->option_text("TEXT");
-  command.add_option("--array", job.array, "Shards, each a task of the array")
-      ->option_text("INT [1]");
-  command.add_option("--nodes", flags.nodes, "Tasks at a time; without it as Slurm likes")
-      ->option_text("INT");
-  command.add_option("--gpus", job.gpus, "GPUs of each task: 0 or 1")->option_text("INT [0]");
-  command.add_option("--threads", job.threads, "Cores of each task, and threads on them")
-      ->option_text("INT [4]");
-  command.add_option("--time", job.time, "Time limit of a sitting, as Slurm writes it")
-      ->option_text("TIME [4:00:00]");
-  command.add_option("--sbatch", job.more, "A further option of sbatch; may be repeated")
-      ->option_text("OPTION")
+  option(command, "--partition", job.partition, "TEXT",
+         "Partition; the cluster's default without it");
+  option(command, "--array", job.array, "INT [1]", "Shards, each a task of the array");
+  option(command, "--nodes", flags.nodes, "INT", "Tasks at a time; without it as Slurm likes");
+  option(command, "--gpus", job.gpus, "INT [0]", "GPUs of each task: 0 or 1");
+  option(command, "--threads", job.threads, "INT [4]", "Cores of each task, and threads on them");
+  option(command, "--time", job.time, "TIME [4:00:00]",
+         "Time limit of a session, as Slurm writes it");
+  option(command, "--sbatch", job.more, "OPTION", "A further option of sbatch; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_flag("--dry-run", flags.dry_run, "Print the script; write and submit nothing");
   add_json_flag(command, flags.json);
 }
 
-const Command submit_command(
+const Command registered_submit(
     {.name = "submit",
      .group = Group::paper,
      .summary = "Train an experiment on a Slurm cluster: write a batch script and submit it",

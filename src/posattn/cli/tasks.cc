@@ -67,7 +67,7 @@ std::string output_text(const Task& task, const TaskShape& shape) {
                      shape.output_columns);
 }
 
-// What a task has beside numbers and the value range.
+// What a task has apart from numbers and the value range.
 std::string further_text(const Task& task) {
   std::string text;
   if (task.text() != nullptr) text += fmt::format("  as text: {}\n", task.text()->form());
@@ -96,7 +96,7 @@ ExitCode list_tasks(const JsonFlag& flags) {
   return ExitCode::done;
 }
 
-const Command tasks_command(
+const Command registered_tasks(
     {.name = "tasks",
      .group = Group::train,
      .summary = "List the tasks that models can be trained on",

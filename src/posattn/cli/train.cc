@@ -65,7 +65,7 @@ std::optional<Error> unfinished_error(const std::vector<RunOutcome>& outcomes) {
                "", unfinished_runs(outcomes));
 }
 
-// What samples are like: "k-hop, length 99, tokens of 16". Which numbers stand beside tokens is the
+// What samples are like: "k-hop, length 99, tokens of 16". Which numbers come with tokens is the
 // task's own matter.
 std::string samples_words(const RunConfig& config) {
   const TaskShape shape = find_task(config.task).shape(static_cast<int>(config.length));
@@ -148,12 +148,9 @@ ExitCode train(const TrainSettings& settings, const CommandLine& line) {
 }
 
 void add_train_options(CLI::App& command, TrainSettings& settings) {
-  command.add_option("--seeds", settings.seeds, "Several runs, as 0..9 or 1,5,7..9")
-      ->option_text("LIST");
-  command.add_option("--config", settings.config_file, "Settings from a TOML file")
-      ->option_text("FILE");
-  command.add_option("--set", settings.assignments, "Change one setting; may be repeated")
-      ->option_text("KEY=VALUE")
+  option(command, "--seeds", settings.seeds, "LIST", "Several runs, as 0..9 or 1,5,7..9");
+  option(command, "--config", settings.config_file, "FILE", "Settings from a TOML file");
+  option(command, "--set", settings.assignments, "KEY=VALUE", "Change one setting; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_output_option(command, settings.out, "Folder of the run folders", "DIR [runs/TASK]");
@@ -166,7 +163,7 @@ void add_train_options(CLI::App& command, TrainSettings& settings) {
   add_config_flags(command, settings);
 }
 
-const Command train_command(
+const Command registered_train(
     {.name = "train",
      .group = Group::train,
      .summary = "Train models: every architecture with every seed",

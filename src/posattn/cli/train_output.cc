@@ -35,7 +35,7 @@ void add_value(Architecture& architecture, const std::string& name, double value
 }
 
 // Final numbers by architecture, of the runs that finished; the others are named in the error that
-// ends the program, and the column "runs" says how many stand behind a number.
+// ends the program, and the column "runs" counts the runs of a number.
 std::vector<Architecture> gather(const std::vector<RunOutcome>& outcomes) {
   std::vector<Architecture> architectures;
   for (const RunOutcome& outcome : outcomes) {

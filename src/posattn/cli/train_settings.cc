@@ -101,7 +101,7 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   } else if (!seed_given && base.seeds) {
     seeds = parse_seeds(*base.seeds);
   }
-  // A hash that the configuration file has of its own `from` says nothing of another.
+  // The hash in the configuration file belongs to its own `from`, not to another one.
   if (given.contains("from") && !given.contains("from-hash")) base.config.from_hash.clear();
   base.named.merge(given);
   std::vector<RunConfig> configs;

@@ -200,23 +200,22 @@ ExitCode verify_model(const VerifyFlags& options) {
 }
 
 void add_verify_options(CLI::App& command, VerifyFlags& options) {
-  command.add_option("MODEL", options.model, "A model file that `posattn compile` wrote")
-      ->required()
-      ->type_name("");
-  command.add_option("--samples", options.samples, "Random inputs per scale, and hard ones")
-      ->option_text("INT [10000]");
-  command.add_option("--scales", options.scales, "Real inputs in [-2c, 2c] for these c")
-      ->option_text("LIST [1,10,1000]");
+  argument(command, "MODEL", options.model, "A model file that `posattn compile` wrote")
+      ->required();
+  option(command, "--samples", options.samples, "INT [10000]",
+         "Random inputs per scale, and hard ones");
+  option(command, "--scales", options.scales, "LIST [1,10,1000]",
+         "Real inputs in [-2c, 2c] for these c");
   command.add_flag("--double", options.in_double,
                    "The network in double precision instead of fp32 (routes only)");
   command.add_flag("--any-weights", options.any_weights,
                    "Accept weights that are not the compiler's if no input shows a mistake");
-  command.add_option("--seed", options.seed, "Of the random inputs")->option_text("INT [0]");
+  option(command, "--seed", options.seed, "INT [0]", "Of the random inputs");
   add_threads_option(command, options.threads);
   add_json_flag(command, options.json);
 }
 
-const Command verify_command(
+const Command registered_verify(
     {.name = "verify",
      .group = Group::algorithms,
      .summary = "Check a compiled model against its program and the exact answers of its task",

@@ -24,11 +24,11 @@ ExitCode show_version(const JsonFlag& flags) {
   return ExitCode::done;
 }
 
-const Command version_command({.name = "version",
-                               .group = Group::machine,
-                               .summary = "Print the version, commit and compiler",
-                               .examples = {"posattn version", "posattn version --json"}},
-                              add_json_flag_alone, show_version);
+const Command registered_version({.name = "version",
+                                  .group = Group::machine,
+                                  .summary = "Print the version, commit and compiler",
+                                  .examples = {"posattn version", "posattn version --json"}},
+                                 add_json_flag_alone, show_version);
 
 }  // namespace
 }  // namespace posattn
