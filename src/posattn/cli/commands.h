@@ -49,23 +49,25 @@ const std::vector<RegisteredCommand>& registered_commands();
 class Command {
  public:
   // `run` takes the flags and, if it likes, the command line.
-  template <class Flags, class... Line>
-  Command(CommandText text, void (*add)(CLI::App&, Flags&),
-          ExitCode (*run)(const Flags&, const Line&...)) {
+  template <class Flags, class Run>
+  Command(CommandText text, void (*add)(CLI::App&, Flags&), Run run) {
     enter({std::move(text), [add, run](CLI::App& command, const CommandLine& line) {
              auto flags = std::make_shared<Flags>();
              add(command, *flags);
-             return [run, flags, &line] {
-               if constexpr (sizeof...(Line) == 0) {
-                 return run(*flags);
-               } else {
-                 return run(*flags, line);
-               }
-             };
+             return [run, flags, &line] { return call(run, *flags, line); };
            }});
   }
 
  private:
+  template <class Flags>
+  static ExitCode call(ExitCode (*run)(const Flags&), const Flags& flags, const CommandLine&) {
+    return run(flags);
+  }
+  template <class Flags>
+  static ExitCode call(ExitCode (*run)(const Flags&, const CommandLine&), const Flags& flags,
+                       const CommandLine& line) {
+    return run(flags, line);
+  }
   static void enter(RegisteredCommand command);
 };
 

@@ -11,6 +11,7 @@
 #include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/compare_output.h"
+#include "posattn/cli/grid_choice.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/experiments/left_out_precision.h"
 #include "posattn/experiments/recorded_runs.h"
@@ -19,30 +20,19 @@
 namespace posattn {
 namespace {
 
-struct CompareFlags {
-  std::string experiment;
-  std::string results = "results";
+struct CompareFlags : GridChoice {
   std::string with;
   std::string split = "test";
-  bool quick = false, json = false;
-  std::optional<int64_t> epochs;
-  std::string precision, weights;
+  bool json = false;
 };
 
 // The command about the experiment as it is meant here, to paste.
 std::string posattn_command(const std::string& command, const CompareFlags& options,
                             const std::string& folder) {
   std::vector<std::string> words = {"posattn", command, options.experiment};
-  if (options.quick) words.emplace_back("--quick");
-  if (options.epochs) words.insert(words.end(), {"--epochs", std::to_string(*options.epochs)});
-  if (!options.precision.empty()) words.insert(words.end(), {"--precision", options.precision});
-  if (!options.weights.empty()) words.insert(words.end(), {"--weights", options.weights});
+  for (const std::string& word : whole_words(options)) words.push_back(word);
   if (folder != "results") words.insert(words.end(), {"--results", folder});
   return shell_command(words);
-}
-
-ResultsDatabase read_results(const std::string& folder) {
-  return open_results(folder, write_notice);
 }
 
 // What the folder has of the experiment after another number of epochs, the largest, and the
@@ -53,7 +43,8 @@ std::string other_epochs(CompareFlags options, const std::string& folder) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(begin) || name == begin + std::to_string(options.epochs.value_or(0))) {
+    if (!name.starts_with(begin) ||
+        name == begin + std::to_string(options.changes.epochs.value_or(0))) {
       continue;
     }
     int64_t epochs = 0;
@@ -61,9 +52,9 @@ std::string other_epochs(CompareFlags options, const std::string& folder) {
     if (name == begin + std::to_string(epochs)) most = std::max(most, epochs);
   }
   if (most == 0) return "";
-  options.epochs = most;
-  options.quick = false;
-  options.precision = options.weights = "";
+  options.changes.epochs = most;
+  options.changes.quick = false;
+  options.changes.precision = options.changes.weights = "";
   return fmt::format("there is {}{}: {}", begin, most, posattn_command("compare", options, folder));
 }
 
@@ -98,25 +89,18 @@ std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Comp
                             posattn_command("reproduce", options, options.with)));
   }
   const std::vector<Curve> curves =
-      read_curves(experiment, options.with, read_results(options.with), options);
+      read_curves(experiment, options.with, open_results(options.with, write_notice), options);
   for (PointSummary& point : summarise(experiment, curves)) {
     points.push_back({std::move(point), ""});
   }
   return points;
 }
 
-Experiment asked_experiment(const CompareFlags& options) {
-  return load_experiment(options.experiment, {.quick = options.quick,
-                                              .epochs = options.epochs,
-                                              .precision = options.precision,
-                                              .weights = options.weights});
-}
-
 // Runs in fp32 and in tf32 lie in folders of their own: the command that shows those which are not
 // shown, where there are any.
 std::string other_precision(CompareFlags options, const Experiment& shown) {
-  options.precision = options.precision == "tf32" ? "fp32" : "tf32";
-  const Experiment other = asked_experiment(options);
+  options.changes.precision = options.changes.precision == "tf32" ? "fp32" : "tf32";
+  const Experiment other = whole_experiment(options);
   const std::filesystem::path folder = std::filesystem::path(options.results) / other.output_name;
   if (other.output_name == shown.output_name || !std::filesystem::exists(folder)) return "";
   return posattn_command("compare", options, options.results);
@@ -124,11 +108,11 @@ std::string other_precision(CompareFlags options, const Experiment& shown) {
 
 ExitCode compare_experiment(const CompareFlags& flags) {
   CompareFlags options = flags;
-  if (options.precision.empty()) {
-    options.precision = precision_to_read(asked_experiment(options), options.results);
+  if (options.changes.precision.empty()) {
+    options.changes.precision = precision_to_read(whole_experiment(options), options.results);
   }
-  const Experiment experiment = asked_experiment(options);
-  const ResultsDatabase database = read_results(options.results);
+  const Experiment experiment = whole_experiment(options);
+  const ResultsDatabase database = open_results(options.results, write_notice);
   ComparedExperiment compared{
       .experiment = experiment,
       .whole_epochs = load_experiment(options.experiment).settings.epochs,
@@ -160,10 +144,11 @@ void add_compare_options(CLI::App& command, CompareFlags& options) {
   option(command, "--split", options.split, "test|all [test]",
          "Losses to show: test, or all with train, validation")
       ->check(CLI::IsMember({"test", "all"}));
-  command.add_flag("--quick", options.quick, "Results of reproduce --quick");
-  option(command, "--epochs", options.epochs, "INT", "Results of reproduce --epochs");
-  option(command, "--weights", options.weights, "FOLDER", "Results of reproduce --weights");
-  option(command, "--precision", options.precision, "TEXT", "Results of reproduce --precision");
+  command.add_flag("--quick", options.changes.quick, "Results of reproduce --quick");
+  option(command, "--epochs", options.changes.epochs, "INT", "Results of reproduce --epochs");
+  option(command, "--weights", options.changes.weights, "FOLDER", "Results of reproduce --weights");
+  option(command, "--precision", options.changes.precision, "TEXT",
+         "Results of reproduce --precision");
   add_json_flag(command, options.json);
 }
 

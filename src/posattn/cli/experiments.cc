@@ -112,7 +112,7 @@ std::string as_json(const std::vector<ExperimentRow>& rows, const std::string& d
   return json_text(list);
 }
 
-ExitCode show(const std::string& name) {
+ExitCode show_file(const std::string& name) {
   const auto file = embedded_experiment(name);
   if (!file) throw unknown_name(ExitCode::usage, "experiment", name, experiment_names());
   if (file->name != name) {
@@ -124,7 +124,7 @@ ExitCode show(const std::string& name) {
 
 ExitCode list_experiments(const ExperimentsFlags& options) {
   const int threads = thread_count(options.threads);
-  if (!options.show.empty()) return show(options.show);
+  if (!options.show.empty()) return show_file(options.show);
   RunConfig config;
   set_field(config, "device", options.device, "in --device");
   const std::string device = device_used(config);

@@ -192,7 +192,7 @@ ExitCode show_steps(const ShowFlags& options) {
   return ExitCode::done;
 }
 
-ExitCode show(const ShowFlags& options) {
+ExitCode show_or_step(const ShowFlags& options) {
   if (!options.inputs.empty()) return show_steps(options);
   if (options.follow || !options.letters.empty()) {
     throw Error(ExitCode::usage,
@@ -237,7 +237,7 @@ const Command registered_show(
                 "round. With --input it writes a page that steps through the rounds of a compiled "
                 "program, or the layers of a trained model. The page opens in any browser and "
                 "needs no network; use the arrow keys, Home, End and space, or swipe."},
-    add_show_options, show);
+    add_show_options, show_or_step);
 
 }  // namespace
 }  // namespace posattn

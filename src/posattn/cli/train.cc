@@ -126,7 +126,7 @@ ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>&
   return ExitCode::done;
 }
 
-ExitCode train(const TrainSettings& settings, const CommandLine& line) {
+ExitCode train_models(const TrainSettings& settings, const CommandLine& line) {
   const std::vector<std::string>& arguments = line.arguments;
   Training training = prepare(settings, arguments);
   FleetOptions& options = training.options;
@@ -185,7 +185,7 @@ const Command registered_train(
          "the same weights bit by bit. The result of a run does not depend on the threads or on "
          "other runs. A run whose loss is no longer finite gets the status 'diverged', and the "
          "exit code is 1. With --device cuda all runs of one shape train together on the GPU."},
-    add_train_options, train);
+    add_train_options, train_models);
 
 }  // namespace
 }  // namespace posattn

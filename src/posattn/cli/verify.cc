@@ -187,9 +187,7 @@ ExitCode verify_model(const VerifyFlags& options) {
   request.any_weights = options.any_weights;
   const Verification verification = verify(request);
   if (options.json) {
-    write_output(as_json(verification, program, options.in_double)
-                     .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                 "\n");
+    write_output(json_text(as_json(verification, program, options.in_double)));
   } else {
     write_output(as_text(verification, program, options.in_double));
   }
