@@ -257,7 +257,9 @@ ExitCode bench(const BenchFlags& options, const CommandLine& line) {
 }
 
 void add_bench_options(CLI::App& command, BenchFlags& options) {
-  command.add_option("--task", options.cases.task, "Whose models, at the settings it suggests")
+  command
+      .add_option("--task", options.cases.task,
+                  "Task whose models are timed, at the settings it suggests")
       ->capture_default_str();
   option(command, "--architecture", options.cases.architectures, "LIST [positional,standard]",
          "Presets to measure, with a depth if it is to be another: standard:8")
@@ -301,7 +303,9 @@ void add_bench_options(CLI::App& command, BenchFlags& options) {
          "How many runs in lockstep, one by one (cuda only)")
       ->delimiter(',')
       ->check(CLI::Range(1, 65535));
-  command.add_option("--precision", options.precisions, "Of the products: fp32, tf32 (cuda only)")
+  command
+      .add_option("--precision", options.precisions,
+                  "Precision of products: fp32, tf32 (cuda only)")
       ->delimiter(',')
       ->check(CLI::IsMember({"fp32", "tf32"}))
       ->capture_default_str();

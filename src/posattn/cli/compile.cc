@@ -146,7 +146,7 @@ void add_compile_options(CLI::App& command, CompileFlags& options) {
       command.add_flag("--dense", options.dense,
                        "Queries and keys instead of routes, as PyTorch loads them (n up to 128)");
   option(command, "--sharpness", options.sharpness, "NUMBER [1024]",
-         "Of dense attention; from 104 on it is exactly one-hot in fp32")
+         "Sharpness of dense attention; from 104 on it is exactly one-hot in fp32")
       ->needs(dense);
   option(command, "--pad-to", options.pad_to, "D,H,M,L",
          "Embed in an architecture of width,heads,hidden,layers");

@@ -173,11 +173,11 @@ void add_evaluate_options(CLI::App& command, EvaluateFlags& options) {
            by_default ? fmt::format("LIST [{}]", default_scales) : "LIST", axis->help);
   }
   option(command, "--axis", options.axes, "NAME=LIST",
-         "An axis of the task's own, and values on it, as k=0..3; may be repeated")
+         "An axis of the task and values on it, as k=0..3; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   option(command, "--samples", options.samples, "INT [1000]", "Samples per test");
-  option(command, "--seed", options.seed, "INT [0]", "Of the test samples");
+  option(command, "--seed", options.seed, "INT [0]", "Seed of the test samples");
   add_threads_option(command, options.threads);
   command.add_flag("--per-node", options.per_node, "Also the error of every node");
   command.add_flag("--baselines", options.baselines,

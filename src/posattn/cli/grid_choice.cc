@@ -32,7 +32,8 @@ void add_grid_options(CLI::App& command, GridChoice& choice) {
   option(command, "--values", choice.values, "LIST", "Only these values of the axis, as 1,2,10");
   option(command, "--epochs", changes.epochs, "INT", "Train for this many epochs");
   option(command, "--device", changes.device, "TEXT", "Where to compute: auto, cpu or cuda");
-  option(command, "--precision", changes.precision, "TEXT", "Of products on the GPU: fp32 or tf32");
+  option(command, "--precision", changes.precision, "TEXT",
+         "Precision of products on the GPU: fp32 or tf32");
   option(command, "--weights", changes.weights, "FOLDER",
          "Fine-tune the GPT-2 of this folder (mixed-type-gpt2)");
   command.add_flag("--quick", changes.quick, "A small version, for a first look");

@@ -121,7 +121,8 @@ void check_settings(const fs::path& path, const RunConfig& settings, const Model
 }
 
 void add_hint_flags(CLI::App& command, ModelHints& hints) {
-  option(command, "--architecture", hints.architecture, "NAME", "What the file's shapes leave open")
+  option(command, "--architecture", hints.architecture, "NAME",
+         "The architecture, where the shapes of the tensors leave it open")
       ->group(hint_group);
   option(command, "--task", hints.task, "NAME", "The task it was trained on")->group(hint_group);
   option(command, "--length", hints.length, "INT", "The length it was trained on")

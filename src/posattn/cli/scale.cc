@@ -115,7 +115,7 @@ void add_scale_options(CLI::App& command, ScaleFlags& flags) {
   option(command, "--scales", flags.scales, "LIST [1,2,3,5,...,1000]", "Scales c, as 1..10,1000");
   add_output_option(command, flags.output, "A figure; '-': standard output", "FILE.svg");
   option(command, "--samples", flags.samples, "INT [1000]", "Samples");
-  option(command, "--seed", flags.seed, "INT [0]", "Of the samples");
+  option(command, "--seed", flags.seed, "INT [0]", "Seed of the samples");
   add_threads_option(command, flags.threads);
   add_json_flag(command, flags.json);
   add_hint_flags(command, flags.hints);

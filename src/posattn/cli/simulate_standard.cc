@@ -201,7 +201,7 @@ void add_simulate_standard_options(CLI::App& command, SimulateFlags& flags) {
   option(command, "--scales", flags.scales, "LIST", "Check on fresh inputs at these c too");
   option(command, "--samples", flags.samples, "INT [1000]",
          "For calibration, for choices, for each check");
-  option(command, "--seed", flags.seed, "INT [0]", "Of these samples");
+  option(command, "--seed", flags.seed, "INT [0]", "Seed of these samples");
   add_threads_option(command, flags.threads);
   add_json_flag(command, flags.json);
   add_hint_flags(command, flags.hints);

@@ -208,7 +208,7 @@ void add_verify_options(CLI::App& command, VerifyFlags& options) {
                    "The network in double precision instead of fp32 (routes only)");
   command.add_flag("--any-weights", options.any_weights,
                    "Accept weights that are not the compiler's if no input shows a mistake");
-  option(command, "--seed", options.seed, "INT [0]", "Of the random inputs");
+  option(command, "--seed", options.seed, "INT [0]", "Seed of the random inputs");
   add_threads_option(command, options.threads);
   add_json_flag(command, options.json);
 }

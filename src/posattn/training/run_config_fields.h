@@ -86,7 +86,7 @@ void visit_config(Config& c, Visitor&& visit) {
   };
   field("task", c.task, "what to learn; `posattn tasks` lists them");
   field("architecture", c.architecture, "positional, standard or another preset");
-  field("seed", c.seed, "of data, batches and initial values", between(0, most_seed));
+  field("seed", c.seed, "seed of data, batches and initial values", between(0, most_seed));
 
   section = "model";
   field("length", c.length, "numbers per sample, n", between(1, most_nodes));
@@ -99,16 +99,16 @@ void visit_config(Config& c, Visitor&& visit) {
   field("test-samples", c.test_samples, "test samples per scale", between(1, most_count));
   field("range", c.range, "train on values in [-range, range]", above(0, most_value));
   field("integers", c.integers, "integer values instead of real ones");
-  field("data-seed", c.data_seed, "of data and batches; -1: the run's seed",
+  field("data-seed", c.data_seed, "seed of data and batches; -1: the run's seed",
         between(-1, most_seed));
-  field("weight-seed", c.weight_seed, "of the initial values; -1: the run's seed",
+  field("weight-seed", c.weight_seed, "seed of the initial values; -1: the run's seed",
         between(-1, most_seed));
   field("fresh", c.fresh, "new training samples every epoch", FieldLimits{}, Since{"0.2.0", false});
 
   section = "start";
   field("from", c.from, "start from the weights of this model file, not from random ones",
         FieldLimits{}, Since{"0.2.0", std::string()});
-  field("from-hash", c.from_hash, "of that file; filled in, and another file is refused",
+  field("from-hash", c.from_hash, "hash of that file; filled in, and another file is refused",
         FieldLimits{}, Since{"0.2.0", std::string()});
   field("from-noise", c.from_noise, "Gaussian noise on them, as a share of each tensor's rms",
         between(0, most_value), Since{"0.2.0", 0.0});
@@ -151,8 +151,8 @@ void visit_config(Config& c, Visitor&& visit) {
         "test at these lengths too, as 4,8,16; empty: at the trained one only", FieldLimits{},
         Since{"0.2.0", std::string()});
   field("test-axis", c.test_axis,
-        "test along axes of the task's own too, as share=0.1,0.5 or k=0..3;letters=1",
-        FieldLimits{}, Since{"0.2.0", std::string()});
+        "test along axes of the task too, as share=0.1,0.5 or k=0..3;letters=1", FieldLimits{},
+        Since{"0.2.0", std::string()});
 
   section = "execution";
   field("checkpoint-every", c.checkpoint_every, "seconds between checkpoints; 0: every epoch",
@@ -161,10 +161,10 @@ void visit_config(Config& c, Visitor&& visit) {
         one_of({"auto", "plain", "folded"}));
   field("device", c.device, "where to compute; auto: the GPU if there is a usable one",
         one_of({"auto", "cpu", "cuda"}));
-  field(
-      "precision", c.precision,
-      "of products on the GPU; auto: tf32, which is faster and rounds more, for models of numbers",
-      one_of({"auto", "fp32", "tf32"}));
+  field("precision", c.precision,
+        "precision of products on the GPU; auto: tf32, which is faster and rounds more, for models "
+        "of numbers",
+        one_of({"auto", "fp32", "tf32"}));
 }
 
 }  // namespace posattn
