@@ -86,7 +86,7 @@ CLI::Option* option(CLI::App& command, const std::string& flag, Value& value,
 
 CLI::Option& add_json_flag(CLI::App& command, bool& json);
 
-// Of a command whose only option is --json.
+// The flags of a command whose only option is --json.
 struct JsonFlag {
   bool json = false;
 };

@@ -130,7 +130,7 @@ bool is_baseline(const Experiment& experiment, const std::string& line) {
   });
 }
 
-// Of all runs behind the curve. Where x is that of a test each of them is in every point.
+// The runs of the curve. Where x is a test point, each run has every point.
 std::string missing_note(const Experiment& experiment, const Curve& curve) {
   if (is_baseline(experiment, curve.line)) return "";
   auto all = static_cast<int64_t>(experiment.seeds.size());

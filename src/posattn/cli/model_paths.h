@@ -43,8 +43,8 @@ class NamedPaths {
 // means none.
 std::vector<std::filesystem::path> find_named_models(const std::vector<std::string>& names);
 
-// The model of a file. Where rows may be of several lengths its task, which says which, must be one
-// that is known; Error(data) names the file otherwise.
+// The model of a file. Rows of several lengths need a known task, which states the lengths;
+// otherwise Error(data) names the file.
 Model read_model(const std::filesystem::path& path, const ModelHints& hints);
 
 // The settings in the folder of a run's model; nothing for a model file alone.

@@ -28,7 +28,7 @@ CLI::Option* add_set_option(CLI::App& command, std::string& text);
 // The program that a compiled model carries; throws Error(data) where it has none.
 StaticProgram embedded_program(const Model& model, const std::string& path, bool whole = false);
 
-// How the messages of a compiled model travel; `auto` where it does not say.
+// How the messages of a compiled model travel; `auto` where the file does not state it.
 Routing embedded_routing(const Model& model);
 // --routing; read it with parse_routing.
 CLI::Option* add_routing_option(CLI::App& command, std::string& name);

@@ -117,7 +117,7 @@ void show_whole(const ReproduceFlags& options, const Experiment& whole, const Gr
   }
 }
 
-// Of a shard neither: other shards would write the same files.
+// A shard writes neither: other shards would write the same files.
 void show_shard(const ReproduceFlags& options, const Shard& shard, const Experiment& whole,
                 const GridSummary& summary) {
   write_output(options.json

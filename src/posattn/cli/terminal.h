@@ -24,8 +24,8 @@ int display_width(std::string_view text);
 // with ExitCode::failed, without a word.
 struct ReaderGone {};
 
-// Text or JSON to standard output. What names, files and models hold comes along, so characters
-// that a terminal would act upon are escaped (printable). A full disk is Error(failed), a closed
+// Writes text or JSON to standard output. Names, files and models may contain characters that a
+// terminal acts upon, so these are escaped (printable). A full disk is Error(failed), a closed
 // pipe ReaderGone, at the latest when flushing.
 void write_output(std::string_view text);
 void flush_output();

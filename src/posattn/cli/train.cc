@@ -49,7 +49,7 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
   return text;
 }
 
-// Of the runs that diverged or failed, where there are such.
+// An error that names the runs that diverged or failed, if there are any.
 std::optional<Error> unfinished_error(const std::vector<RunOutcome>& outcomes) {
   const size_t diverged = count_status(outcomes, RunStatus::diverged);
   const size_t failed = count_status(outcomes, RunStatus::failed);
