@@ -29,7 +29,7 @@ struct ScaledGroup {
     for (const ScaledModel* model : models) values.push_back(get(model->split));
     return spread_of(values);
   }
-  // The scale of point number `index`.
+  // The spread of a number of point `index` over the models.
   template <class Get>
   Spread at(size_t index, Get get) const {
     return over([&](const bounds::RangeSplit& split) { return get(split.points[index]); });
