@@ -201,6 +201,9 @@ ModelSpec resolve(ModelSpec spec) {
   if (spec.relative_attention && spec.reach == 0) spec.reach = spec.real_nodes;
   check_size(spec.relative_attention ? "reach" : "reach (without relative attention)", spec.reach,
              spec.relative_attention ? 1 : 0, spec.relative_attention ? node_limit : 0);
+  if (spec.encoding == Encoding::automatic) {
+    spec.encoding = spec.positions_added ? Encoding::learned : Encoding::one_hot;
+  }
   check_routes(spec);
   if (spec.encoding_size == 0) spec.encoding_size = default_encoding_size(spec);
   check_encoding_size(spec);

@@ -73,7 +73,7 @@ void check_certifiable(const CertifiedRun& run, const CertifyOptions& options);
 // Nothing when stopped. A pure function of the run and of delta, clip, steps, draws.
 std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions& options);
 
-// One of the `certificates` of `posattn certify --json` (docs/commands.md), which took so many
+// One of the `certificates` of `posattn certify --json` (docs/files.md), which took so many
 // seconds; certificate_json.cc writes it.
 std::string to_json(const CertifiedRun& run, const CertifyOptions& options,
                     const Certificate& certificate, double seconds);
