@@ -16,6 +16,7 @@
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
@@ -177,9 +178,8 @@ Json measure_device(const BenchFlags& options) {
 
 std::string bench_text(const Json& result) {
   std::string text =
-      fmt::format("{}, {} thread{}, peak {} GFLOP/s ({})\n\n",
-                  result["machine"]["cpu"].get<std::string>(), result["threads"].get<int>(),
-                  result["threads"] == 1 ? "" : "s", four_digits_text(result["peak_gflops"]),
+      fmt::format("{}, {}, peak {} GFLOP/s ({})\n\n", result["machine"]["cpu"].get<std::string>(),
+                  plural(result["threads"], "thread"), four_digits_text(result["peak_gflops"]),
                   result["machine"]["instruction_set"].get<std::string>());
   Json rows = Json::array();
   const auto add = [&](const std::string& what, Json row) {

@@ -5,6 +5,7 @@
 
 #include "posattn/cli/compare_output.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 // "5000 (10 runs)", "1 of 6 runs [1 failed: disk full]"
 std::string missing_text(const MissingRuns& place) {
   const std::string count = place.missing == place.runs
-                                ? fmt::format("{} run{}", place.runs, place.runs == 1 ? "" : "s")
+                                ? plural(place.runs, "run")
                                 : fmt::format("{} of {} runs", place.missing, place.runs);
   std::string text = place.x ? fmt::format("{} ({})", *place.x, count) : count;
   if (place.failed > 0) text += fmt::format(" [{} failed: {}]", place.failed, place.failure);

@@ -8,6 +8,7 @@
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
@@ -38,12 +39,9 @@ std::string merge_json(const std::string& results, const MergeSummary& summary) 
 }
 
 std::string merge_text(const std::string& results, const MergeSummary& summary) {
-  const auto counted = [](int64_t number, const char* word) {
-    return fmt::format("{} {}{}", number, word, number == 1 ? "" : "s");
-  };
   return fmt::format("{} in {}: {} added, {} there before, {} of runs taken\n",
-                     counted(summary.shards, "shard"), results, counted(summary.added, "result"),
-                     summary.there, counted(summary.folders, "folder"));
+                     plural(summary.shards, "shard"), results, plural(summary.added, "result"),
+                     summary.there, plural(summary.folders, "folder"));
 }
 
 ExitCode merge(const MergeFlags& flags) {

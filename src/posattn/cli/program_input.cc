@@ -11,15 +11,12 @@
 #include "posattn/programs/form/describe.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/messages/route_messages.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
 
 constexpr int64_t longest = 1 << 20;
-
-std::string count_of(int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 // "3-7,9"; the first ones and how many more, where it would be long.
 std::string line_ranges(const std::vector<int>& lines) {
@@ -107,10 +104,10 @@ CLI::Option* add_routing_option(CLI::App& command, std::string& name) {
 
 std::string plan_summary(const NetworkPlan& plan, int64_t parameters) {
   return fmt::format("{}, n = {}: {} -> {}, {}, {}, {}, {}", plan.program.name, plan.program.length,
-                     count_of(static_cast<int64_t>(plan.program.rounds.size()), "round"),
-                     count_of(static_cast<int64_t>(plan.layers.size()), "layer"),
-                     count_of(plan.heads, "head"), count_of(plan.width, "word"),
-                     count_of(plan.hidden, "hidden unit"), count_of(parameters, "parameter"));
+                     plural(plan.program.rounds.size(), "round"),
+                     plural(plan.layers.size(), "layer"), plural(plan.heads, "head"),
+                     plural(plan.width, "word"), plural(plan.hidden, "hidden unit"),
+                     plural(parameters, "parameter"));
 }
 
 std::string plan_listing(const NetworkPlan& plan) {

@@ -78,17 +78,6 @@ std::string description_of(const ListedProgram& listed) {
   return listed.problem.empty() ? text : fmt::format("{} ({})", text, listed.problem);
 }
 
-std::vector<std::string> table_row(const ListedProgram& listed) {
-  if (!listed.plan) return {listed.name, "-", "-", "-", "-", "-"};
-  const NetworkPlan& plan = *listed.plan;
-  return {listed.name,
-          std::to_string(listed.rounds),
-          std::to_string(plan.layers.size()),
-          std::to_string(plan.heads),
-          std::to_string(plan.width),
-          std::to_string(plan.hidden)};
-}
-
 nlohmann::ordered_json as_json(const ProgramParameter& parameter) {
   nlohmann::ordered_json document = {{"name", parameter.name}, {"value", parameter.value}};
   if (parameter.low) {
@@ -130,14 +119,12 @@ ExitCode list_programs(const ProgramsFlags& options) {
     write_output(find_program(options.show).text);
     return ExitCode::done;
   }
-  TextTable table({"program", "rounds", "layers", "heads", "words", "hidden"});
   std::vector<std::string> descriptions = {"what it computes"};
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   const Settings settings = parse_settings(options.settings);
   Settings unused = settings;
   for (const LibraryProgram& entry : library_programs()) {
     const ListedProgram listed = planned(entry, options.length, settings, unused);
-    table.add_row(table_row(listed));
     descriptions.push_back(description_of(listed));
     list.push_back(as_json(listed, options.length));
   }
@@ -151,7 +138,14 @@ ExitCode list_programs(const ProgramsFlags& options) {
     write_output(
         fmt::format("n = {}\n{}\nnext:  posattn programs --show sort\n"
                     "       posattn compile sort --length 8 -o sort.safetensors\n",
-                    options.length, with_descriptions(table.to_string(), descriptions)));
+                    options.length,
+                    with_descriptions(json_table(list, {{"program", "name"},
+                                                        {"rounds", "rounds"},
+                                                        {"layers", "layers"},
+                                                        {"heads", "heads"},
+                                                        {"words", "words"},
+                                                        {"hidden", "hidden"}}),
+                                      descriptions)));
   }
   return ExitCode::done;
 }

@@ -8,13 +8,12 @@
 
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string dumped(const Json& document) { return json_text(document); }
 
 // At most four of the axis' places, with the first and the last.
 std::vector<double> shown_places(const std::vector<double>& values) {
@@ -60,8 +59,8 @@ Json path_json(const std::filesystem::path& path) {
 }  // namespace
 
 std::string survey_line(const GridSurvey& found, const std::filesystem::path& results) {
-  std::string text = fmt::format("{} run{} in {}: {} there", found.runs, found.runs == 1 ? "" : "s",
-                                 results.string(), found.done + found.diverged);
+  std::string text = fmt::format("{} in {}: {} there", plural(found.runs, "run"), results.string(),
+                                 found.done + found.diverged);
   if (found.diverged > 0) text += fmt::format(" ({} diverged)", found.diverged);
   text += fmt::format(", {} to train", found.missing());
   std::vector<std::string> details;
@@ -84,9 +83,9 @@ std::string survey_table(const Experiment& chosen, const std::filesystem::path& 
 }
 
 std::string shard_line(const Experiment& whole, const Shard& shard, const GridSummary& summary) {
-  std::string text = fmt::format("shard {} of {}: {} run{}, {} ended", to_string(shard),
-                                 whole.output_name, summary.runs, summary.runs == 1 ? "" : "s",
-                                 summary.there + summary.done + summary.diverged);
+  std::string text =
+      fmt::format("shard {} of {}: {}, {} ended", to_string(shard), whole.output_name,
+                  plural(summary.runs, "run"), summary.there + summary.done + summary.diverged);
   if (summary.there > 0) text += fmt::format(" ({} before)", summary.there);
   return text + "\n";
 }
@@ -105,10 +104,10 @@ std::string survey_json(const Experiment& chosen, const std::filesystem::path& r
     part.update(counts(found));
     parts.push_back(part);
   }
-  return dumped({{"experiment", chosen.output_name},
-                 {"results", results.string()},
-                 {"all", counts(whole_of(surveyed))},
-                 {"parts", parts}});
+  return json_text({{"experiment", chosen.output_name},
+                    {"results", results.string()},
+                    {"all", counts(whole_of(surveyed))},
+                    {"parts", parts}});
 }
 
 std::string median_table(const Experiment& whole, const std::vector<Curve>& curves) {
@@ -164,23 +163,23 @@ std::string reproduce_json(const Experiment& whole, const std::filesystem::path&
                       {"q90", point.q90},
                       {"max", point.maximum}});
   }
-  return dumped({{"experiment", whole.output_name},
-                 {"results", results.string()},
-                 {"runs",
-                  {{"all", summary.runs},
-                   {"there", summary.there},
-                   {"done", summary.done},
-                   {"diverged", summary.diverged},
-                   {"failed", summary.failures.size()},
-                   {"missing", summary.interrupted}}},
-                 {"failures", failures},
-                 {"files",
-                  {{"csv", path_json(files.csv)},
-                   {"svg", path_json(files.svg)},
-                   {"png", path_json(files.png)},
-                   {"runs", path_json(files.runs)},
-                   {"manifest", path_json(files.manifest)}}},
-                 {"points", points}});
+  return json_text({{"experiment", whole.output_name},
+                    {"results", results.string()},
+                    {"runs",
+                     {{"all", summary.runs},
+                      {"there", summary.there},
+                      {"done", summary.done},
+                      {"diverged", summary.diverged},
+                      {"failed", summary.failures.size()},
+                      {"missing", summary.interrupted}}},
+                    {"failures", failures},
+                    {"files",
+                     {{"csv", path_json(files.csv)},
+                      {"svg", path_json(files.svg)},
+                      {"png", path_json(files.png)},
+                      {"runs", path_json(files.runs)},
+                      {"manifest", path_json(files.manifest)}}},
+                    {"points", points}});
 }
 
 }  // namespace posattn

@@ -7,6 +7,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/report/page/page_parts.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -49,8 +50,7 @@ std::string tasks_json() {
 }
 
 std::string count_text(int nodes, int columns, const char* noun) {
-  return columns == 1 ? fmt::format("{} {}{}", nodes, noun, nodes == 1 ? "" : "s")
-                      : fmt::format("{} x {} {}s", nodes, columns, noun);
+  return columns == 1 ? plural(nodes, noun) : fmt::format("{} x {} {}s", nodes, columns, noun);
 }
 
 std::string input_text(const TaskShape& shape) {

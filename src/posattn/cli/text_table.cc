@@ -41,6 +41,20 @@ std::string TextTable::to_string() const {
   return text;
 }
 
+namespace {
+
+std::string json_cell(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float()) return value.dump();
+  const double number = value;
+  constexpr double most = 1e7;  // whole numbers up to here have all their digits
+  const bool is_whole = std::abs(number) <= most && number == std::round(number);
+  return is_whole ? fmt::format("{:.0f}", number) : short_number(number);
+}
+
+}  // namespace
+
 std::string json_table(const nlohmann::ordered_json& rows, const std::vector<JsonColumn>& columns,
                        size_t left_columns) {
   std::vector<std::string> header;
@@ -50,9 +64,7 @@ std::string json_table(const nlohmann::ordered_json& rows, const std::vector<Jso
     std::vector<std::string> cells;
     for (const JsonColumn& column : columns) {
       const auto& value = row[column.key];
-      cells.push_back(value.is_string()         ? value.get<std::string>()
-                      : value.is_number_float() ? short_number(value)
-                                                : value.dump());
+      cells.push_back(json_cell(value));
     }
     table.add_row(cells);
   }

@@ -20,8 +20,8 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;  // the header first
 };
 
-// A table of JSON objects: what each column is called, and the key of its cells. Numbers that are
-// not whole have four digits.
+// A table of JSON objects: the heading of each column, and the key of its cells. Numbers that are
+// not whole have four digits, and null is "-".
 struct JsonColumn {
   const char* heading;
   const char* key;

@@ -15,6 +15,7 @@
 #include "posattn/cli/train_output.h"
 #include "posattn/cli/train_settings.h"
 #include "posattn/cli/usage_errors.h"
+#include "posattn/report/page/page_parts.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/fleet.h"
 
@@ -97,9 +98,8 @@ Training prepare(const TrainSettings& settings, const std::vector<std::string>& 
 
 void print_start(const Training& training, const std::string& machine) {
   write_notice(machine);
-  write_notice(fmt::format("{}: {} run{} in {}", samples_words(training.configs[0]),
-                           training.configs.size(), training.configs.size() == 1 ? "" : "s",
-                           training.options.out.string()));
+  write_notice(fmt::format("{}: {} in {}", samples_words(training.configs[0]),
+                           plural(training.configs.size(), "run"), training.options.out.string()));
 }
 
 // The results, and what to do next; throws where runs did not finish.

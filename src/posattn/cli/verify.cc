@@ -111,31 +111,6 @@ std::string conclusion(const Verification& verification) {
                          : "not the compiler's: it has other " + verification.other_weights);
 }
 
-std::string as_text(const Verification& verification, const StaticProgram& program,
-                    bool in_double) {
-  std::vector<std::string> head = {"inputs", "hard", "mismatches", "largest error",
-                                   "rounding allows"};
-  if (!verification.whole) {
-    head.insert(head.begin(), "c");
-    head.emplace_back("MSE / c^2");
-  }
-  TextTable table(head, 0);
-  for (const ScaleVerification& scale : verification.scales) {
-    std::vector<std::string> row = {
-        std::to_string(scale.samples), std::to_string(scale.hard), std::to_string(scale.mismatches),
-        short_number(scale.largest_error), short_number(scale.largest_bound)};
-    if (!verification.whole) {
-      row.insert(row.begin(), fmt::format("{}", scale.c));
-      row.push_back(short_number(scale.mse / scale.c / scale.c));
-    }
-    table.add_row(row);
-  }
-  return fmt::format("{}, n = {}, in {}: against the program{}\n{}{}", program.name, program.length,
-                     in_double ? "double" : "fp32",
-                     program.task.empty() ? "" : " and the exact answer of task " + program.task,
-                     table.to_string(), verification.holds() ? conclusion(verification) : "");
-}
-
 nlohmann::ordered_json as_json(const Verification& verification, const StaticProgram& program,
                                bool in_double) {
   nlohmann::ordered_json scales = nlohmann::ordered_json::array();
@@ -169,6 +144,24 @@ nlohmann::ordered_json as_json(const Verification& verification, const StaticPro
   return document;
 }
 
+std::string as_text(const Verification& verification, const StaticProgram& program,
+                    const nlohmann::ordered_json& document) {
+  std::vector<JsonColumn> columns = {{"inputs", "samples"},
+                                     {"hard", "hard"},
+                                     {"mismatches", "mismatches"},
+                                     {"largest error", "largest_error"},
+                                     {"rounding allows", "rounding_bound"}};
+  if (!verification.whole) {
+    columns.insert(columns.begin(), {"c", "c"});
+    columns.push_back({"MSE / c^2", "mse_over_c2"});
+  }
+  return fmt::format("{}, n = {}, in {}: against the program{}\n{}{}", program.name, program.length,
+                     document["precision"].get<std::string>(),
+                     program.task.empty() ? "" : " and the exact answer of task " + program.task,
+                     json_table(document["scales"], columns, 0),
+                     verification.holds() ? conclusion(verification) : "");
+}
+
 ExitCode verify_model(const VerifyFlags& options) {
   VerifyRequest request;
   request.scales = parse_scales(options.scales);
@@ -186,11 +179,8 @@ ExitCode verify_model(const VerifyFlags& options) {
   request.in_double = options.in_double;
   request.any_weights = options.any_weights;
   const Verification verification = verify(request);
-  if (options.json) {
-    write_output(json_text(as_json(verification, program, options.in_double)));
-  } else {
-    write_output(as_text(verification, program, options.in_double));
-  }
+  const auto document = as_json(verification, program, options.in_double);
+  write_output(options.json ? json_text(document) : as_text(verification, program, document));
   if (verification.holds()) return ExitCode::done;
   flush_output();
   if (!verification.counter_example) throw undecided(verification, options.model);
