@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "module.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn::python {
 

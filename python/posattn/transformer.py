@@ -5,7 +5,7 @@ scripts/posattn_torch.py:
     model = posattn_torch.load_model("runs/sort/positional-seed0/model.safetensors")
     outputs = model(inputs)                  # [samples, length, data columns] -> [..., output columns]
 
-Every ModelSpec from the formulas of arXiv 2410.01686 and of model/spec.h. It shares no code with the
+Every ModelSpec from the formulas of arXiv 2410.01686 and of model/spec/spec.h. It shares no code with the
 C++ engine and takes no short cut: what it computes is the definition the engine is measured against
 (tests/parity). Parameter names are those of the authors' state dict.
 """

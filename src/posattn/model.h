@@ -6,6 +6,6 @@
 // along, and may change; what they name is meant to stay.
 #pragma once
 
-#include "posattn/model/model_file.h"
-#include "posattn/model/parameters.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/file/model_file.h"
+#include "posattn/model/spec/parameters.h"
+#include "posattn/model/spec/spec.h"

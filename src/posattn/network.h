@@ -9,6 +9,6 @@
 #pragma once
 
 #include "posattn/base/watch.h"
-#include "posattn/model/check_batch.h"
 #include "posattn/model/inference.h"
 #include "posattn/model/network.h"
+#include "posattn/model/spec/check_batch.h"

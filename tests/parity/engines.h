@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "posattn/model/network.h"
-#include "posattn/model/parameters.h"
-#include "posattn/model/reference_network.h"
+#include "posattn/model/spec/parameters.h"
+#include "posattn/model/blocks/reference_network.h"
 
 namespace posattn::parity {
 

@@ -7,8 +7,8 @@
 
 #include "engines.h"
 #include "exchange.h"
-#include "posattn/model/gpt2/gpt2_weights.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/gpt2_weights.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/training/optimiser.h"
 #include "posattn/training/schedule.h"
 

@@ -1,5 +1,5 @@
 // Inference over many nodes where attention does not depend on the data: as the architecture is
-// written, with its matrices, and as the engine chooses (model/engine/mixing.h).
+// written, with its matrices, and as the engine chooses (model/tiles/mixing.h).
 #pragma once
 
 #include <string>

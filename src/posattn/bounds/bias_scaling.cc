@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "posattn/base/error.h"
-#include "posattn/model/plan/plan.h"
-#include "posattn/model/spec_fields.h"
+#include "posattn/model/spec/plan.h"
+#include "posattn/model/spec/spec_fields.h"
 
 namespace posattn::bounds {
 namespace {

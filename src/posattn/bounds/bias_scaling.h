@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "posattn/model/parameters.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/parameters.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn::bounds {
 

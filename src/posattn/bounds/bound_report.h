@@ -12,7 +12,7 @@
 #include "posattn/bounds/norm_bound.h"
 #include "posattn/bounds/samples_needed.h"
 #include "posattn/bounds/weight_norms.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn::bounds {

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/model/reference_network.h"
-#include "posattn/model/spec_fields.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/blocks/reference_network.h"
+#include "posattn/model/spec/spec_fields.h"
+#include "posattn/model/spec/tensor_names.h"
 #include "posattn/simulation/model_maps.h"
 
 namespace posattn::bounds {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/parameters.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/parameters.h"
+#include "posattn/model/spec/spec.h"
 #include "posattn/simulation/matrix.h"
 
 namespace posattn::bounds {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/model/perturbed_specs_test.h"
-#include "posattn/model/random_spec_test.h"
+#include "posattn/model/spec/perturbed_specs_test.h"
+#include "posattn/model/spec/random_spec_test.h"
 
 namespace posattn::bounds {
 namespace {

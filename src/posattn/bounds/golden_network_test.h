@@ -9,7 +9,7 @@
 
 #include "posattn/bounds/collapsed_network.h"
 #include "posattn/bounds/network_norms.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/tensor_names.h"
 
 namespace posattn::bounds::testing {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run_config.h"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/tasks/task.h"
 

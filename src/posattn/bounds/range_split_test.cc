@@ -7,7 +7,7 @@
 #include "posattn/base/error.h"
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/model_for_test.h"
-#include "posattn/model/random_spec_test.h"
+#include "posattn/model/spec/random_spec_test.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"
 

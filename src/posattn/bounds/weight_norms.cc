@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "posattn/bounds/collapsed_network.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/tensor_names.h"
 
 namespace posattn::bounds {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "posattn/bounds/matrix_norms.h"
-#include "posattn/model/parameters.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/parameters.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn::bounds {
 

@@ -11,7 +11,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/experiment.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/report/svg/attention_svg.h"
 
 namespace posattn {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/training/run_config.h"
 
 namespace CLI {

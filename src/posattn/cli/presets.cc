@@ -5,7 +5,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn {
 namespace {

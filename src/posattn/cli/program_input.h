@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/network_plan.h"
 #include "posattn/programs/messages/route_messages.h"

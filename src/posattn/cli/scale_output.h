@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "posattn/bounds/range_split.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 
 namespace posattn {
 

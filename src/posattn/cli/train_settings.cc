@@ -9,7 +9,7 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
-#include "posattn/model/gpt2/gpt2_weights.h"
+#include "posattn/model/file/gpt2_weights.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
 #include "posattn/training/start.h"

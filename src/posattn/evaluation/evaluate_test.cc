@@ -7,7 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/model_for_test.h"
-#include "posattn/model/reference_network.h"
+#include "posattn/model/blocks/reference_network.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {

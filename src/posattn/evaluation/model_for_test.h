@@ -1,8 +1,8 @@
 // For the tests: a small model of a task, its parameters still zero.
 #pragma once
 
-#include "posattn/model/model_file.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/file/model_file.h"
+#include "posattn/model/spec/spec.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "posattn/evaluation/table.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/model/inference.h"
-#include "posattn/model/model_file.h"
 
 namespace posattn {
 

@@ -10,7 +10,7 @@
 #include "posattn/base/random.h"
 #include "posattn/evaluation/model_for_test.h"
 #include "posattn/evaluation/table.h"
-#include "posattn/model/reference_network.h"
+#include "posattn/model/blocks/reference_network.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "posattn/evaluation/table.h"
-#include "posattn/model/batch.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
+#include "posattn/model/spec/batch.h"
 #include "posattn/tasks/task_text.h"
 
 namespace posattn {

@@ -12,7 +12,7 @@
 #include "posattn/experiments/baseline_curve.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/experiment_reader.h"
-#include "posattn/model/gpt2/gpt2_weights.h"
+#include "posattn/model/file/gpt2_weights.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
 #include "posattn/training/start.h"

@@ -9,7 +9,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn {
 namespace {

@@ -1,8 +1,8 @@
 #include "posattn/model/activations.h"
 
-#include "posattn/model/check_batch.h"
-#include "posattn/model/plan/block_network.h"
-#include "posattn/model/routed_network.h"
+#include "posattn/model/blocks/block_network.h"
+#include "posattn/model/routed/routed_network.h"
+#include "posattn/model/spec/check_batch.h"
 
 namespace posattn {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "posattn/model/batch.h"
-#include "posattn/model/parameters.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/batch.h"
+#include "posattn/model/spec/parameters.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/model/random_spec_test.h"
-#include "posattn/model/reference_network.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/blocks/reference_network.h"
+#include "posattn/model/spec/random_spec_test.h"
+#include "posattn/model/spec/tensor_names.h"
 
 namespace posattn {
 namespace {

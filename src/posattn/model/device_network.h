@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "posattn/model/forward_pass.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn {
 

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "posattn/model/batch.h"
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/batch.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn {
 

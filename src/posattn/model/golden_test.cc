@@ -5,7 +5,7 @@
 #include <bit>
 #include <vector>
 
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn {
 namespace {

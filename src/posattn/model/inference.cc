@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "posattn/base/pool.h"
-#include "posattn/model/check_batch.h"
+#include "posattn/model/spec/check_batch.h"
 
 namespace posattn {
 

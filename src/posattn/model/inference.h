@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/model/network.h"
 
 namespace posattn {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "posattn/model/inference.h"
-#include "posattn/model/random_spec_test.h"
+#include "posattn/model/spec/random_spec_test.h"
 
 namespace posattn {
 namespace {

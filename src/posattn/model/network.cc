@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "posattn/base/error.h"
-#include "posattn/model/check_batch.h"
-#include "posattn/model/engine/tile_network.h"
+#include "posattn/model/spec/check_batch.h"
+#include "posattn/model/tiles/tile_network.h"
 
 namespace posattn {
 namespace {

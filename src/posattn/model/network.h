@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "posattn/model/batch.h"
 #include "posattn/model/forward_pass.h"
-#include "posattn/model/parameters.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/batch.h"
+#include "posattn/model/spec/parameters.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn {
 namespace engine {

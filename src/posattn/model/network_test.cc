@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "posattn/model/perturbed_specs_test.h"
-#include "posattn/model/random_spec_test.h"
-#include "posattn/model/reference_network.h"
+#include "posattn/model/blocks/reference_network.h"
+#include "posattn/model/spec/perturbed_specs_test.h"
+#include "posattn/model/spec/random_spec_test.h"
 
 namespace posattn {
 namespace {

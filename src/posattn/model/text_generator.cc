@@ -11,7 +11,7 @@
 #include "posattn/kernels/generic/normalisation.h"
 #include "posattn/kernels/generic/product.h"
 #include "posattn/kernels/generic/rows.h"
-#include "posattn/model/plan/activation.h"
+#include "posattn/model/blocks/activation.h"
 
 namespace posattn {
 namespace {

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "posattn/model/parameters.h"
-#include "posattn/model/plan/linear_maps.h"
-#include "posattn/model/plan/plan.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/blocks/linear_maps.h"
+#include "posattn/model/spec/parameters.h"
+#include "posattn/model/spec/plan.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn {
 

@@ -3,7 +3,7 @@
 
 #include "posattn/base/version.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 #include "posattn/playground/answer.h"
 #include "posattn/playground/playground.h"
 #include "posattn/programs/language/library.h"

@@ -1,7 +1,7 @@
 // A program that a page holds: as it is written, as its network carries it out, and its weights.
 #pragma once
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/playground/answer.h"
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/network_plan.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/tensor_names.h"
 #include "posattn/simulation/layer_writer.h"
 
 namespace posattn::simulation {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/tensor_names.h"
 
 namespace posattn::simulation {
 

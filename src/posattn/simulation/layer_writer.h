@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 #include "posattn/simulation/table.h"
 
 namespace posattn::simulation {

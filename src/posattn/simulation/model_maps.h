@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 #include "posattn/simulation/matrix.h"
 
 namespace posattn::simulation {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/simulation/calibration.h"
 
 namespace posattn::simulation {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "posattn/model/model_file.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/file/model_file.h"
+#include "posattn/model/spec/tensor_names.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn::testing {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/model/spec_fields.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/spec_fields.h"
+#include "posattn/model/spec/tensor_names.h"
 #include "posattn/simulation/model_maps.h"
 
 namespace posattn::simulation {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/simulation/matrix.h"
 
 namespace posattn::simulation {

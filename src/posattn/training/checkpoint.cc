@@ -7,7 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/model/safetensors.h"
+#include "posattn/model/file/safetensors.h"
 #include "posattn/results/settings_difference.h"
 
 namespace posattn {

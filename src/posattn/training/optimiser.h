@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "posattn/kernels/cpu/tile_kernels.h"
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn {
 

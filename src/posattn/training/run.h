@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "posattn/evaluation/measurement.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/training/optimiser.h"
 #include "posattn/training/run_config.h"

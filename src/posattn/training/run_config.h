@@ -1,6 +1,6 @@
 // Every setting of one training run. visit_config (run_config_fields.h) names each field once, and
-// those of the model come from model/spec_fields.h; the defaults, TOML, JSON, the command line, its
-// help and the documentation all come from these lists.
+// those of the model come from model/spec/spec_fields.h; the defaults, TOML, JSON, the command
+// line, its help and the documentation all come from these lists.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/network.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn {
 

@@ -1,5 +1,5 @@
-// The one list of a run's settings; those of the model are in model/spec_fields.h. For a RunConfig
-// or a const RunConfig visit_config calls
+// The one list of a run's settings; those of the model are in model/spec/spec_fields.h. For a
+// RunConfig or a const RunConfig visit_config calls
 //   visit(row, value)           once per field
 //   visit(row, value, since)    for one newer than 0.1.0: it is left out of files and keys while it
 //                               has the default that it came with (run_config_origin.h)
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "posattn/base/text.h"
-#include "posattn/model/spec_fields.h"
+#include "posattn/model/spec/spec_fields.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {

@@ -7,7 +7,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
-#include "posattn/model/gpt2/gpt2_weights.h"
+#include "posattn/model/file/gpt2_weights.h"
 #include "posattn/tasks/written_prompt.h"
 #include "posattn/training/run_config.h"
 #include "posattn/training/run_config_fields.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {

@@ -8,7 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/temporary_folder_test.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/training/fleet.h"
 #include "posattn/training/run.h"
 #include "posattn/training/run_files_test.h"

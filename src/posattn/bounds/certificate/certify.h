@@ -13,7 +13,7 @@
 
 #include "posattn/bounds/certificate/posterior_training.h"
 #include "posattn/bounds/certificate/simple_predictors.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn::bounds {

@@ -9,7 +9,7 @@
 
 #include "posattn/base/random.h"
 #include "posattn/bounds/certificate/coordinates.h"
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn::bounds::testing {
 

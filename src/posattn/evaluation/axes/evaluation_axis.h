@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {

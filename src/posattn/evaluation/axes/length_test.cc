@@ -3,7 +3,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/evaluate.h"
-#include "posattn/model/reference_network.h"
+#include "posattn/model/blocks/reference_network.h"
 
 namespace posattn {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/evaluate.h"
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn {
 namespace {

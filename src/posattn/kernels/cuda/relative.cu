@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(block_threads)
 struct AttendedNodes {
   int first, end;
 };
-__device__ AttendedNodes attended_at_distance(const generic::RelativeShape& shape, int i, int place) {
+__device__ AttendedNodes attended_at_distance(const generic::RelativeShape& shape, int i,
+                                              int place) {
   if (i >= shape.real) return {0, 0};
   const int most = shape.reach - 1, j = i - (place - most);
   const int first = place == shape.distances() - 1 ? 0 : j;  // the farthest stand for those beyond

@@ -5,9 +5,9 @@
 #include "posattn/base/error.h"
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/stream.h"
-#include "posattn/model/check_batch.h"
 #include "posattn/model/cuda/general/engine.h"
 #include "posattn/model/device_network.h"
+#include "posattn/model/spec/check_batch.h"
 
 namespace posattn {
 namespace {

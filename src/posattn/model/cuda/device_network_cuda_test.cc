@@ -7,7 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/device_network.h"
-#include "posattn/model/random_spec_test.h"
+#include "posattn/model/spec/random_spec_test.h"
 
 namespace posattn {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/model/routed_network.h"
+#include "posattn/model/routed/routed_network.h"
 #include "posattn/programs/checking/rounding.h"
 #include "posattn/programs/checking/verify.h"
 #include "posattn/programs/form/builder.h"

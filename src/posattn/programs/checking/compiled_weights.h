@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "posattn/model/network.h"
-#include "posattn/model/routed_network.h"
+#include "posattn/model/routed/routed_network.h"
 #include "posattn/programs/checking/verify.h"
 #include "posattn/programs/form/definition.h"
 #include "posattn/programs/lowering/network_plan.h"

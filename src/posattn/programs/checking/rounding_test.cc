@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "posattn/model/network.h"
-#include "posattn/model/routed_network.h"
+#include "posattn/model/routed/routed_network.h"
 #include "posattn/programs/form/sample_programs_test.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"

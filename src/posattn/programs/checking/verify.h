@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/messages/route_messages.h"
 

@@ -10,7 +10,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/memory.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/tensor_names.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/tasks/task.h"
 

@@ -8,9 +8,9 @@
 #include "posattn/base/error.h"
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/predict.h"
+#include "posattn/model/blocks/reference_network.h"
 #include "posattn/model/network.h"
-#include "posattn/model/reference_network.h"
-#include "posattn/model/routed_network.h"
+#include "posattn/model/routed/routed_network.h"
 #include "posattn/programs/form/sample_programs_test.h"
 #include "posattn/programs/language/library.h"
 

@@ -17,7 +17,7 @@
 #include "posattn/base/text.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/samples_io.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/results/manifest.h"
 #include "posattn/results/settings_difference.h"

@@ -9,7 +9,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
 #include "posattn/results/manifest.h"
 #include "posattn/training/run.h"
 

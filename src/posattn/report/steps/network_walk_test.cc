@@ -3,7 +3,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/network.h"
-#include "posattn/model/random_spec_test.h"
+#include "posattn/model/spec/random_spec_test.h"
 #include "posattn/report/steps/walk.h"
 
 namespace posattn {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "posattn/base/error.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/tensor_names.h"
 #include "posattn/programs/form/sample_programs_test.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "posattn/model/batch.h"
-#include "posattn/model/model_file.h"
+#include "posattn/model/file/model_file.h"
+#include "posattn/model/spec/batch.h"
 #include "posattn/programs/form/static_program.h"
 
 namespace posattn {

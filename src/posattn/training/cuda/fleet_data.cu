@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "posattn/base/random.h"
-#include "posattn/model/check_batch.h"
+#include "posattn/model/spec/check_batch.h"
 #include "posattn/training/cuda/fleet_data.h"
 
 namespace posattn::cuda {

@@ -10,7 +10,7 @@
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/sort.h"
 #include "posattn/kernels/cuda/stream.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/cuda/pinned_buffer.h"
 #include "posattn/training/cuda/step_plan.h"

@@ -4,7 +4,7 @@
 #include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/folding/maps.cuh"
 #include "posattn/model/cuda/folding/scores.cuh"
-#include "posattn/model/spec_fields.h"
+#include "posattn/model/spec/spec_fields.h"
 
 namespace posattn::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // Folding on the device: weights -> folded weights before a step, gradients of the folded weights
-// -> gradients of the weights after it. The algebra is that of model/engine/folded_stage.h; where
+// -> gradients of the weights after it. The algebra is that of model/tiles/folded_stage.h; where
 // the folded weights lie, FoldedLayout says. Attention from positions, which does not depend on the
 // data, is part of the folding: A lies among the folded weights, dA among their gradients.
 #pragma once

@@ -1,12 +1,12 @@
 // Where the folded weights of one run lie, and, in the same places, their gradients. The folding
-// itself is described in model/engine/folded_stage.h: with s the rows after a ReLU (the input rows
+// itself is described in model/tiles/folded_stage.h: with s the rows after a ReLU (the input rows
 // for layer 0), a layer is u = s M_0^T + sum_h (A_h s) M_h^T + c, and scores from data are
 // (s_i G_h + g_h) . s_j (the scale 1 / sqrt(d_k) is inside G and g).
 #pragma once
 
 #include <cstdint>
 
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn::cuda {
 

@@ -1,7 +1,7 @@
 // Folding of the linear maps of a layer and of the decoder, one block per task:
 //   M_0 = W1x E,   P = W1o Wo,   B_h = P_h Wv_h,   M_h = B_h E,
 //   c = W1x e + W1o (Wo (Wv e + bv) + bo) + b1
-// and the way back for their gradients. Names as in model/engine/folded_stage.h.
+// and the way back for their gradients. Names as in model/tiles/folded_stage.h.
 #pragma once
 
 #include "posattn/model/cuda/folding/folding.h"

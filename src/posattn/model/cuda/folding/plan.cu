@@ -1,7 +1,7 @@
 #include <string>
 
 #include "posattn/model/cuda/folding/plan.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/tensor_names.h"
 
 namespace posattn::cuda {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "posattn/model/cuda/folding/layout.h"
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn::cuda {
 

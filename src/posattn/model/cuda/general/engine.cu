@@ -2,7 +2,7 @@
 #include "posattn/model/cuda/general/engine.h"
 #include "posattn/model/cuda/general/step.h"
 #include "posattn/model/cuda/step/position_tables.h"
-#include "posattn/model/spec_fields.h"
+#include "posattn/model/spec/spec_fields.h"
 
 namespace posattn::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // One step of the general engine: the plan carried out for all slots at once. The formulas and
-// their order are those of model/plan/block_network.cc and block_layer.h.
+// their order are those of model/blocks/block_network.cc and block_layer.h.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 #include "posattn/kernels/cuda/shared_attention.h"
 #include "posattn/model/cuda/general/concurrent_streams.h"
 #include "posattn/model/cuda/general/layout.h"
-#include "posattn/model/plan/plan.h"
+#include "posattn/model/spec/plan.h"
 
 namespace posattn::cuda {
 

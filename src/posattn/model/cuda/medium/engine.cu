@@ -7,7 +7,7 @@
 #include "posattn/model/cuda/medium/positional_attention.h"
 #include "posattn/model/cuda/step/engines.h"
 #include "posattn/model/cuda/step/folded_engine.h"
-#include "posattn/model/spec_fields.h"
+#include "posattn/model/spec/spec_fields.h"
 
 namespace posattn::cuda {
 namespace {

@@ -7,7 +7,7 @@
 // nodes differ in more than that (positions in the input) or attention comes from the data, x is
 // formed instead (entry.cu), and layer 0 is like the others with E = I and e = 0. A_h comes from
 // positions and is the same for all samples, or from the data:
-//   A_h = softmax(t_h s^T),   t_h = s G_h + g_h   (G, g: model/engine/folded_stage.h).
+//   A_h = softmax(t_h s^T),   t_h = s G_h + g_h   (G, g: model/tiles/folded_stage.h).
 //
 // Rows are sample-major: [slots, samples, nodes, 64]. A block takes a *tile* of whole samples
 // through a layer in shared memory; a *group* is a fixed number of consecutive samples whose

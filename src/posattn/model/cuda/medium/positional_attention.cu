@@ -2,7 +2,7 @@
 
 #include "posattn/kernels/cuda/lanes.cuh"
 #include "posattn/model/cuda/medium/positional_attention.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/tensor_names.h"
 
 namespace posattn::cuda::medium {
 namespace {

@@ -1,4 +1,4 @@
-// Folding of attention from data, of each head (model/engine/folded_stage.h): with Q = Wq E, K = Wk
+// Folding of attention from data, of each head (model/tiles/folded_stage.h): with Q = Wq E, K = Wk
 // E and q = Wq e + bq
 //   G = Q^T K / sqrt(d_k),   g = K^T q / sqrt(d_k),
 //   dQ = K dG^T / sqrt(d_k),   dK = (Q dG + q dg^T) / sqrt(d_k),   dq = K dg / sqrt(d_k),

@@ -8,7 +8,7 @@
 #include "posattn/kernels/cuda/device_limits.h"
 #include "posattn/kernels/cuda/fleet.h"
 #include "posattn/model/network.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn::cuda {
 

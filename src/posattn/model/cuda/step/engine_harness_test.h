@@ -13,7 +13,7 @@
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/step/step_engine.h"
-#include "posattn/model/random_spec_test.h"
+#include "posattn/model/spec/random_spec_test.h"
 
 namespace posattn::cuda::testing {
 

@@ -3,7 +3,7 @@
 
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/step/padded_engine.h"
-#include "posattn/model/parameters.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn::cuda {
 namespace {

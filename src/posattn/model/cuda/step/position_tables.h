@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn::cuda {
 

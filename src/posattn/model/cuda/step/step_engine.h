@@ -14,7 +14,7 @@
 
 #include "posattn/kernels/cuda/fleet.h"
 #include "posattn/model/network.h"
-#include "posattn/model/spec.h"
+#include "posattn/model/spec/spec.h"
 
 namespace posattn::cuda {
 

@@ -8,8 +8,8 @@
 #include "posattn/model/cuda/general/engine.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
 #include "posattn/model/cuda/step/engines.h"
-#include "posattn/model/perturbed_specs_test.h"
-#include "posattn/model/tensor_names.h"
+#include "posattn/model/spec/perturbed_specs_test.h"
+#include "posattn/model/spec/tensor_names.h"
 
 namespace posattn::cuda {
 namespace {

@@ -1,0 +1,72 @@
+#include "posattn/model/blocks/reference_network.h"
+
+#include "posattn/model/blocks/block_network.h"
+#include "posattn/model/spec/check_batch.h"
+
+namespace posattn {
+namespace {
+
+class Reference {
+ public:
+  Reference(const ModelSpec& spec, const Parameters<double>& parameters,
+            const ReferenceBatch& batch)
+      : network_(spec), batch_(batch) {
+    check_batch(spec, batch);
+    network_.prepare(parameters, batch.real_nodes);
+  }
+
+  const BlockTape<double>& forward(int64_t sample) {
+    network_.forward(batch_, sample, 1, tape_);
+    return tape_;
+  }
+
+  double gradient(std::span<const uint8_t> mask, Parameters<double>& gradient) {
+    check_targets(network_.spec(), batch_);
+    std::vector<double> sums(network_.sums_size());
+    const double scale = loss_scale(network_.spec(), batch_, mask);
+    double loss = 0;
+    for (int64_t s = 0; s < batch_.samples; ++s) {
+      forward(s);
+      loss += network_.backward(batch_, s, 1, mask, scale, tape_, sums);
+    }
+    network_.finish(sums, gradient);
+    return loss;
+  }
+
+  std::vector<double> attention() {
+    forward(0);
+    return network_.attention(tape_);
+  }
+
+ private:
+  BlockNetwork<double> network_;
+  const ReferenceBatch& batch_;
+  BlockTape<double> tape_;
+};
+
+}  // namespace
+
+std::vector<double> reference_forward(const ModelSpec& spec, const Parameters<double>& parameters,
+                                      const ReferenceBatch& batch) {
+  Reference reference(spec, parameters, batch);
+  std::vector<double> outputs;
+  const int64_t count = int64_t{1} * batch.real_nodes * spec.output_columns;
+  for (int64_t s = 0; s < batch.samples; ++s) {
+    const std::vector<double>& all = reference.forward(s).output;
+    outputs.insert(outputs.end(), all.begin(), all.begin() + count);  // scratch nodes come last
+  }
+  return outputs;
+}
+
+double reference_gradient(const ModelSpec& spec, const Parameters<double>& parameters,
+                          const ReferenceBatch& batch, std::span<const uint8_t> mask,
+                          Parameters<double>& gradient) {
+  return Reference(spec, parameters, batch).gradient(mask, gradient);
+}
+
+std::vector<double> reference_attention(const ModelSpec& spec, const Parameters<double>& parameters,
+                                        const ReferenceBatch& one_sample) {
+  return Reference(spec, parameters, one_sample).attention();
+}
+
+}  // namespace posattn

@@ -1,0 +1,258 @@
+#include "posattn/model/spec/spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+
+#include "posattn/base/error.h"
+#include "posattn/model/spec/spec_fields.h"
+
+namespace posattn {
+namespace {
+
+// Limits that keep every product below within int64_t and refuse what no machine could hold.
+constexpr int node_limit = 1 << 20;
+constexpr int width_limit = 1 << 16;
+constexpr int depth_limit = 1 << 12;
+constexpr int mlp_depth_limit = 64;
+// Memory of 32 bits holds fewer, several times over while training.
+constexpr bool narrow = sizeof(size_t) < 8;
+constexpr int64_t element_limit = int64_t{1} << (narrow ? 25 : 33);
+
+Error impossible(std::string what, std::string expected, std::string hint = {}) {
+  return Error(ExitCode::configuration, std::move(what), std::move(expected), std::move(hint));
+}
+
+void check_size(const char* name, int value, int low, int high) {
+  if (value < low || value > high) {
+    throw impossible(fmt::format("{} = {}", name, value), fmt::format("{} to {}", low, high));
+  }
+}
+
+int bits_for(int nodes) {
+  return std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(nodes - 1))));
+}
+
+int default_encoding_size(const ModelSpec& spec) {
+  if (spec.positions_added) return spec.width;
+  switch (spec.encoding) {
+    case Encoding::binary:
+      return bits_for(spec.nodes());
+    case Encoding::sinusoidal:
+      return 2;
+    default:
+      return spec.nodes();
+  }
+}
+
+void check_encoding_size(const ModelSpec& spec) {
+  const int size = spec.encoding_size;
+  switch (spec.encoding) {
+    case Encoding::one_hot:
+      if (size != spec.nodes()) {
+        throw impossible(fmt::format("encoding_size = {} for a one-hot encoding", size),
+                         fmt::format("the number of nodes, {}", spec.nodes()));
+      }
+      return;
+    case Encoding::binary:
+      check_size("encoding_size (binary)", size, bits_for(spec.nodes()), 31);
+      return;
+    case Encoding::sinusoidal:
+      check_size("encoding_size (sinusoidal)", size, 2, node_limit);
+      if (size % 2 != 0) {
+        throw impossible(fmt::format("encoding_size = {} for a sinusoidal encoding", size),
+                         "an even number: pairs of sine and cosine");
+      }
+      return;
+    default:
+      check_size("encoding_size", size, 1, node_limit);
+  }
+}
+
+// Elements of all tensors and of P. Every factor has been checked against its limit, so one layer
+// stays below 2^60 and only the product with the depth needs care.
+void check_total(const ModelSpec& spec) {
+  const int64_t nodes = spec.nodes(), width = spec.width, heads = spec.heads;
+  const int64_t key = spec.key_size(), hidden = spec.mlp_width;
+  const int64_t attention = spec.routed               ? 2 * heads * nodes * spec.route_places
+                            : spec.direct_attention   ? heads * nodes * nodes
+                            : spec.relative_attention ? 2 * heads * spec.reach
+                                                      : 2 * heads * key * (key + 1);
+  const int64_t norms = spec.normalisation == Normalisation::none ? 0 : 4 * width;
+  const int64_t layer = attention + 2 * width * (width + 1) + hidden * (spec.joined_size() + 1) +
+                        (spec.mlp_depth - 2) * hidden * (hidden + 1) + width * (hidden + 1) + norms;
+  const int64_t rest = width * (spec.input_size() + 1) + spec.output_columns * (width + 1) +
+                       width * spec.vocabulary +
+                       (spec.uses_positions() && !spec.routed ? nodes * spec.encoding_size : 0);
+  if (layer > element_limit / spec.depth || layer * spec.depth + rest > element_limit) {
+    throw impossible("the model is too large", fmt::format("at most {} parameters", element_limit),
+                     "reduce nodes, width, heads or depth, or use a smaller position encoding");
+  }
+  if (narrow && !spec.routed && nodes * nodes > element_limit / (spec.depth * heads)) {
+    throw impossible("the attention matrices are too large for 32 bits",
+                     fmt::format("at most {} numbers in all", element_limit), "reduce the nodes");
+  }
+}
+
+void check_routes(const ModelSpec& spec) {
+  if (!spec.routed) {
+    check_size("route_places (without routes)", spec.route_places, 1, 1);
+    return;
+  }
+  check_size("route_places", spec.route_places, 1, node_limit);
+  const auto expect = [](bool holds, std::string_view found, const char* expected) {
+    if (!holds) throw impossible(fmt::format("routes with {}", found), expected);
+  };
+  expect(spec.attention == AttentionSource::positions,
+         fmt::format("attention from {}", to_string(spec.attention)),
+         "attention = positions: fixed places do not depend on the data");
+  expect(!spec.direct_attention, "direct attention", "one of the two");
+  expect(!spec.rope, "RoPE", "no RoPE: there are no queries and keys to rotate");
+  expect(spec.encoding == Encoding::one_hot, fmt::format("{} positions", to_string(spec.encoding)),
+         "one-hot positions");
+  expect(spec.scratch_nodes >= 1, "no scratch node",
+         "at least one: the last is read where there is nothing to read");
+  using S = ModelSpec;
+  expect(knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
+                    &S::positions_in_input, &S::encoding_size, &S::routed, &S::route_places,
+                    &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth),
+         "a layer that is not the paper's",
+         "concatenation, ReLU, numbers in and out, all biases: what compiled programs are made of");
+}
+
+// Direct and relative scores replace queries and keys, so both cannot be given.
+void check_scores(const ModelSpec& spec, const char* name) {
+  if (spec.attention != AttentionSource::positions) {
+    throw impossible(
+        fmt::format("{} attention with attention from {}", name, to_string(spec.attention)),
+        "attention = positions: learned scores do not depend on the data");
+  }
+  if (spec.rope) {
+    throw impossible(fmt::format("{} attention with RoPE", name),
+                     "one of the two: there are no queries and keys to rotate");
+  }
+  if (spec.split_heads) {
+    throw impossible(fmt::format("{} attention with split heads", name),
+                     "one of the two: there are no queries and keys to split");
+  }
+}
+
+void check_heads(const ModelSpec& spec) {
+  if (spec.width % spec.heads != 0) {
+    throw impossible(fmt::format("{} heads do not divide the width {}", spec.heads, spec.width),
+                     "heads that divide the width",
+                     "every head carries width / heads columns of the values");
+  }
+  if (spec.split_heads && spec.source_size() % spec.heads != 0) {
+    throw impossible(
+        fmt::format("split heads: {} heads do not divide the {} columns of queries and keys",
+                    spec.heads, spec.source_size()),
+        "heads that divide both");
+  }
+}
+
+void check_tokens(const ModelSpec& spec) {
+  check_size("vocabulary", spec.vocabulary, 0, node_limit);
+  if (spec.tied_output && (spec.vocabulary == 0 || spec.vocabulary != spec.output_columns)) {
+    throw impossible(fmt::format("a tied output with {} tokens and {} output columns",
+                                 spec.vocabulary, spec.output_columns),
+                     "as many outputs as tokens, at least 1");
+  }
+  if (spec.fixed_tokens && spec.vocabulary == 0) {
+    throw impossible("fixed codes of tokens without tokens", "a vocabulary of at least 1");
+  }
+  if (!spec.positions_added) return;
+  if (spec.positions_in_input) {
+    throw impossible("positions both added to the input and part of it", "one of the two");
+  }
+  if (spec.encoding_size != spec.width) {
+    throw impossible(fmt::format("encoding_size = {} for added positions", spec.encoding_size),
+                     fmt::format("the width, {}", spec.width));
+  }
+}
+
+}  // namespace
+
+int default_depth(int length) {
+  if (length < 1) throw impossible(fmt::format("length {}", length), "at least 1");
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(length)));
+}
+
+ModelSpec resolve(ModelSpec spec) {
+  check_size("real_nodes", spec.real_nodes, 1, node_limit);
+  check_size("scratch_nodes", spec.scratch_nodes, 0, node_limit);
+  check_size("nodes (real and scratch)", spec.nodes(), 1, node_limit + (spec.routed ? 1 : 0));
+  check_size("data_columns", spec.data_columns, spec.vocabulary > 0 ? 0 : 1, node_limit);
+  check_size("output_columns", spec.output_columns, 1, node_limit);
+  check_size("read_nodes", spec.read_nodes, 0, spec.real_nodes);
+  check_size("width", spec.width, 1, width_limit);
+  check_size("heads", spec.heads, 1, width_limit);
+  check_size("depth", spec.depth, 1, depth_limit);
+  check_size("mlp_width", spec.mlp_width, 1, width_limit);
+  check_size("mlp_depth", spec.mlp_depth, 2, mlp_depth_limit);
+  if (spec.direct_attention && spec.relative_attention) {
+    throw impossible("direct and relative attention", "one of the two");
+  }
+  if (spec.direct_attention) check_scores(spec, "direct");
+  if (spec.relative_attention) check_scores(spec, "relative");
+  if (spec.relative_attention && spec.reach == 0) spec.reach = spec.real_nodes;
+  check_size(spec.relative_attention ? "reach" : "reach (without relative attention)", spec.reach,
+             spec.relative_attention ? 1 : 0, spec.relative_attention ? node_limit : 0);
+  if (spec.encoding == Encoding::automatic) {
+    spec.encoding = spec.positions_added ? Encoding::learned : Encoding::one_hot;
+  }
+  check_routes(spec);
+  if (spec.encoding_size == 0) spec.encoding_size = default_encoding_size(spec);
+  check_encoding_size(spec);
+  check_heads(spec);
+  check_tokens(spec);
+  check_total(spec);
+  return spec;
+}
+
+std::optional<ModelSpec> at_length(const ModelSpec& spec, int real_nodes) {
+  if (real_nodes == spec.real_nodes) return spec;
+  const bool tied_to_nodes = spec.stores_positions() || spec.direct_attention || spec.routed ||
+                             (spec.uses_positions() && spec.encoding == Encoding::one_hot);
+  if (tied_to_nodes) return std::nullopt;
+  ModelSpec other = spec;
+  other.real_nodes = real_nodes;
+  if (!spec.uses_positions()) other.encoding_size = 0;  // of no meaning: its default again
+  try {
+    return resolve(other);
+  } catch (const Error&) {  // more nodes than binary positions can tell apart
+    return std::nullopt;
+  }
+}
+
+std::vector<double> formula_positions(const ModelSpec& spec) {
+  const int nodes = spec.nodes(), size = spec.encoding_size;
+  std::vector<double> positions(static_cast<size_t>(nodes) * size);
+  for (int node = 0; node < nodes; ++node) {
+    double* row = positions.data() + static_cast<size_t>(node) * size;
+    for (int column = 0; column < size; ++column) {
+      switch (spec.encoding) {
+        case Encoding::one_hot:
+          row[column] = node == column ? 1 : 0;
+          break;
+        case Encoding::binary:
+          row[column] = (node >> column) & 1 ? 1 : -1;
+          break;
+        case Encoding::sinusoidal: {
+          const int even = column - column % 2;
+          const double angle = node / std::pow(10000.0, static_cast<double>(even) / size);
+          row[column] = column == even ? std::sin(angle) : std::cos(angle);
+          break;
+        }
+        default:
+          throw std::logic_error("this encoding has no formula: its values are stored");
+      }
+    }
+  }
+  return positions;
+}
+
+}  // namespace posattn

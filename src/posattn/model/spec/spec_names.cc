@@ -1,0 +1,109 @@
+// The names of a spec's choices, as files and the command line spell them.
+#include <array>
+#include <utility>
+
+#include "posattn/base/error.h"
+#include "posattn/model/spec/spec.h"
+
+namespace posattn {
+namespace {
+
+template <class Enumeration>
+struct Choices;  // what messages call them, and their names
+
+template <>
+struct Choices<AttentionSource> {
+  static constexpr const char* kind = "attention source";
+  static constexpr std::array names = {
+      std::pair{AttentionSource::positions, "positions"}, std::pair{AttentionSource::data, "data"},
+      std::pair{AttentionSource::data_and_positions, "data_and_positions"}};
+};
+template <>
+struct Choices<Encoding> {
+  static constexpr const char* kind = "encoding";
+  static constexpr std::array names = {
+      std::pair{Encoding::one_hot, "one_hot"}, std::pair{Encoding::binary, "binary"},
+      std::pair{Encoding::sinusoidal, "sinusoidal"}, std::pair{Encoding::random, "random"},
+      std::pair{Encoding::learned, "learned"}};
+};
+template <>
+struct Choices<Biases> {
+  static constexpr const char* kind = "biases";
+  static constexpr std::array names = {std::pair{Biases::all, "all"},
+                                       std::pair{Biases::none, "none"}};
+};
+template <>
+struct Choices<Join> {
+  static constexpr const char* kind = "join";
+  static constexpr std::array names = {std::pair{Join::concatenate, "concatenate"},
+                                       std::pair{Join::add, "add"}};
+};
+template <>
+struct Choices<Normalisation> {
+  static constexpr const char* kind = "normalisation";
+  static constexpr std::array names = {std::pair{Normalisation::none, "none"},
+                                       std::pair{Normalisation::before, "before"},
+                                       std::pair{Normalisation::after, "after"}};
+};
+template <>
+struct Choices<Activation> {
+  static constexpr const char* kind = "activation";
+  static constexpr std::array names = {std::pair{Activation::relu, "relu"},
+                                       std::pair{Activation::gelu, "gelu"},
+                                       std::pair{Activation::gelu_tanh, "gelu_tanh"}};
+};
+template <>
+struct Choices<Loss> {
+  static constexpr const char* kind = "loss";
+  static constexpr std::array names = {std::pair{Loss::squared_error, "squared_error"},
+                                       std::pair{Loss::cross_entropy, "cross_entropy"}};
+};
+
+template <class Enumeration>
+std::string_view name_of(Enumeration value) {
+  for (const auto& [known, name] : Choices<Enumeration>::names) {
+    if (known == value) return name;
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string_view to_string(AttentionSource source) { return name_of(source); }
+std::string_view to_string(Encoding encoding) {
+  return encoding == Encoding::automatic ? "" : name_of(encoding);
+}
+std::string_view to_string(Biases biases) { return name_of(biases); }
+std::string_view to_string(Join join) { return name_of(join); }
+std::string_view to_string(Normalisation normalisation) { return name_of(normalisation); }
+std::string_view to_string(Activation activation) { return name_of(activation); }
+std::string_view to_string(Loss loss) { return name_of(loss); }
+
+template <class Enumeration>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : Choices<Enumeration>::names) names.emplace_back(name);
+  return names;
+}
+
+template <class Enumeration>
+Enumeration from_name(std::string_view name) {
+  for (const auto& [value, its_name] : Choices<Enumeration>::names) {
+    if (its_name == name) return value;
+  }
+  throw unknown_name(ExitCode::usage, Choices<Enumeration>::kind, name, names_of<Enumeration>());
+}
+
+template AttentionSource from_name(std::string_view);
+template Encoding from_name(std::string_view);
+template Biases from_name(std::string_view);
+template Join from_name(std::string_view);
+template Normalisation from_name(std::string_view);
+template Activation from_name(std::string_view);
+template Loss from_name(std::string_view);
+template std::vector<std::string> names_of<Encoding>();
+template std::vector<std::string> names_of<Join>();
+template std::vector<std::string> names_of<Normalisation>();
+template std::vector<std::string> names_of<Activation>();
+
+}  // namespace posattn

@@ -1,0 +1,229 @@
+#include "posattn/model/spec/spec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "posattn/base/error.h"
+
+namespace posattn {
+namespace {
+
+template <class Action>
+std::string message_of(ExitCode code, Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Spec, DefaultDepthIsFloorLog2PlusOne) {
+  for (int length = 1; length <= 1000; ++length) {
+    EXPECT_EQ(default_depth(length), static_cast<int>(std::floor(std::log2(length))) + 1);
+  }
+  EXPECT_NE(message_of(ExitCode::configuration, [] { default_depth(0); }), "");
+}
+
+TEST(Spec, ResolveFillsTheEncodingSize) {
+  const auto size = [](Encoding encoding, int real_nodes) {
+    ModelSpec spec;
+    spec.encoding = encoding;
+    spec.real_nodes = real_nodes;
+    return resolve(spec).encoding_size;
+  };
+  EXPECT_EQ(size(Encoding::one_hot, 8), 9);
+  EXPECT_EQ(size(Encoding::random, 8), 9);
+  EXPECT_EQ(size(Encoding::learned, 8), 9);
+  EXPECT_EQ(size(Encoding::binary, 8), 4);
+  EXPECT_EQ(size(Encoding::binary, 7), 3);
+  EXPECT_EQ(size(Encoding::sinusoidal, 8), 2);
+}
+
+TEST(Spec, ResolveRefusesTheImpossible) {
+  const struct {
+    const char* part;  // of the message
+    std::function<void(ModelSpec&)> change;
+  } rows[] = {
+      {"3 heads do not divide the width 64", [](auto& s) { s.heads = 3; }},
+      {"heads = 0", [](auto& s) { s.heads = 0; }},
+      {"real_nodes = 0", [](auto& s) { s.real_nodes = 0; }},
+      {"real_nodes = -1", [](auto& s) { s.real_nodes = -1; }},
+      {"scratch_nodes = -1", [](auto& s) { s.scratch_nodes = -1; }},
+      {"nodes (real and scratch)", [](auto& s) { s.real_nodes = 1 << 20; }},
+      {"data_columns", [](auto& s) { s.data_columns = 0; }},
+      {"output_columns", [](auto& s) { s.output_columns = 0; }},
+      {"width = 65537", [](auto& s) { s.width = 65537; }},
+      {"depth = 0", [](auto& s) { s.depth = 0; }},
+      {"depth = 2147483647", [](auto& s) { s.depth = 2147483647; }},
+      {"mlp_width", [](auto& s) { s.mlp_width = 0; }},
+      {"mlp_depth = 1", [](auto& s) { s.mlp_depth = 1; }},
+      {"one-hot", [](auto& s) { s.encoding_size = 4; }},
+      {"encoding_size = -1", [](auto& s) { s.encoding_size = -1; }},
+      {"encoding_size (binary) = 3",
+       [](auto& s) { s.encoding = Encoding::binary, s.encoding_size = 3; }},
+      {"sinusoidal", [](auto& s) { s.encoding = Encoding::sinusoidal, s.encoding_size = 3; }},
+      {"direct attention with attention from data",
+       [](auto& s) { s.direct_attention = true, s.attention = AttentionSource::data; }},
+      {"direct attention with RoPE", [](auto& s) { s.direct_attention = s.rope = true; }},
+      {"route_places (without routes)", [](auto& s) { s.route_places = 2; }},
+      {"route_places = 0", [](auto& s) { s.routed = true, s.route_places = 0; }},
+      {"routes with attention from data",
+       [](auto& s) { s.routed = true, s.attention = AttentionSource::data; }},
+      {"routes with direct attention", [](auto& s) { s.routed = s.direct_attention = true; }},
+      {"routes with RoPE", [](auto& s) { s.routed = s.rope = true; }},
+      {"routes with binary positions",
+       [](auto& s) { s.routed = true, s.encoding = Encoding::binary; }},
+      {"routes with no scratch node", [](auto& s) { s.routed = true, s.scratch_nodes = 0; }},
+      {"real_nodes = 1048577", [](auto& s) { s.routed = true, s.real_nodes = (1 << 20) + 1; }},
+      {"too large",
+       [](auto& s) { s.routed = true, s.real_nodes = 1 << 20, s.route_places = 1 << 20; }},
+      {"too large", [](auto& s) { s.real_nodes = 1 << 19; }},
+      {"too large", [](auto& s) { s.width = s.mlp_width = 1 << 16, s.depth = 4096; }},
+      {"too large",
+       [](auto& s) { s.direct_attention = true, s.real_nodes = 1 << 19, s.width = s.heads = 1; }},
+  };
+  for (const auto& row : rows) {
+    ModelSpec spec;
+    row.change(spec);
+    const std::string message = message_of(ExitCode::configuration, [&] { resolve(spec); });
+    EXPECT_NE(message.find(row.part), std::string::npos) << row.part << " in: " << message;
+  }
+}
+
+TEST(Spec, PresetsDecideTheirFieldsAndNothingElse) {
+  for (const Preset& preset : presets()) {
+    ModelSpec spec;
+    spec.attention = AttentionSource::data_and_positions;
+    spec.width = 32;
+    spec.encoding = Encoding::binary;
+    apply_preset(preset.name, spec);
+    EXPECT_NO_THROW(resolve(spec)) << preset.name;
+    EXPECT_EQ(spec.width, 32);
+    EXPECT_EQ(spec.encoding, Encoding::binary);
+    const std::string name = preset.name == "m0"   ? "standard"
+                             : preset.name == "m5" ? "positional"
+                                                   : preset.name;
+    EXPECT_EQ(preset_name(spec), name);
+  }
+  ModelSpec spec;
+  spec.rope = true;
+  EXPECT_EQ(preset_name(spec), "custom");
+  EXPECT_NE(message_of(ExitCode::usage, [&] { apply_preset("positionl", spec); })
+                .find("did you mean 'positional'?"),
+            std::string::npos);
+}
+
+TEST(Spec, StandardModelSizes) {
+  ModelSpec spec;
+  apply_preset("standard", spec);
+  spec = resolve(spec);
+  EXPECT_EQ(spec.input_size(), 10);
+  EXPECT_EQ(spec.key_size(), 64);
+  apply_preset("m3", spec);
+  EXPECT_EQ(spec.input_size(), 1);
+  EXPECT_EQ(spec.key_size(), 73);
+}
+
+TEST(Spec, JsonRoundTrip) {
+  for (const Preset& preset : presets()) {
+    for (const Encoding encoding : {Encoding::one_hot, Encoding::binary, Encoding::learned}) {
+      ModelSpec spec;
+      spec.encoding = encoding;
+      spec.real_nodes = 5;
+      spec.mlp_depth = 3;
+      apply_preset(preset.name, spec);
+      spec = resolve(spec);
+      EXPECT_EQ(spec_from_json(to_json(spec)), spec) << preset.name;
+    }
+  }
+}
+
+// Files of other models stay as they were.
+TEST(Spec, JsonNamesRoutesOnlyWhereThereAreAny) {
+  ModelSpec spec = resolve(ModelSpec{});
+  const std::string plain = to_json(spec);
+  EXPECT_EQ(plain.find("route"), std::string::npos);
+  for (const int places : {1, 3}) {
+    spec = ModelSpec{};
+    spec.real_nodes = 1 << 20;
+    spec.routed = true;
+    spec.route_places = places;
+    spec = resolve(spec);
+    EXPECT_EQ(spec.encoding_size, (1 << 20) + 1);
+    EXPECT_EQ(spec_from_json(to_json(spec)), spec);
+  }
+  const struct {
+    const char *added, *part;
+  } rows[] = {
+      {"\"routed\":true", "'route_places' is missing"},
+      {"\"route_places\":1", "unknown key 'route_places'"},
+      {"\"routed\":false,\"route_places\":1", "routed = false"},
+      {"\"routed\":1,\"route_places\":1", "routed = 1"},
+      {"\"routed\":true,\"route_places\":0", "route_places = 0"},
+  };
+  for (const auto& row : rows) {
+    std::string text = plain;
+    text.insert(text.size() - 1, std::string(",") + row.added);
+    const std::string message = message_of(ExitCode::data, [&] { spec_from_json(text); });
+    EXPECT_NE(message.find(row.part), std::string::npos) << row.part << " in: " << message;
+  }
+}
+
+TEST(Spec, JsonRefusesWhatIsWrong) {
+  const std::string good = to_json(resolve(ModelSpec{}));
+  const struct {
+    const char *from, *to, *part;
+  } rows[] = {
+      {"\"width\":64", "\"width\":64.0", "width = 64.0"},
+      {"\"width\":64", "\"width\":-64", "width = -64"},
+      {"\"width\":64", "\"width\":99999999999", "width = 99999999999"},
+      {"\"width\":64", "\"width\":\"64\"", "width = \"64\""},
+      {"\"width\":64", "\"width\":64,\"width\":64", "appears twice"},
+      {"\"width\":64", "\"widht\":64", "'width' is missing"},
+      {"\"width\":64", "\"width\":64,\"dropout\":0", "unknown key 'dropout'"},
+      {"\"rope\":false", "\"rope\":0", "rope = 0"},
+      {"\"one_hot\"", "\"one_cold\"", "unknown encoding 'one_cold'"},
+      {"\"positions\"", "7", "attention = 7"},
+      {"\"heads\":2", "\"heads\":3", "do not divide"},
+      {"{", "[", "not valid JSON"},
+  };
+  for (const auto& row : rows) {
+    std::string text = good;
+    const size_t at = text.find(row.from);
+    ASSERT_NE(at, std::string::npos) << row.from;
+    text.replace(at, std::string(row.from).size(), row.to);
+    const std::string message = message_of(ExitCode::data, [&] { spec_from_json(text); });
+    EXPECT_NE(message.find(row.part), std::string::npos) << row.to << " gives: " << message;
+  }
+  EXPECT_NE(message_of(ExitCode::data, [] { spec_from_json("3"); }), "");
+}
+
+TEST(Spec, FormulaPositions) {
+  ModelSpec spec;
+  spec.real_nodes = 4;
+  const std::vector<double> one_hot = formula_positions(resolve(spec));
+  for (int i = 0; i < 25; ++i) EXPECT_EQ(one_hot[i], i / 5 == i % 5 ? 1 : 0);
+
+  spec.encoding = Encoding::binary;
+  const std::vector<double> binary = formula_positions(resolve(spec));
+  EXPECT_EQ(std::vector<double>(binary.begin() + 3, binary.begin() + 6),
+            (std::vector<double>{1, -1, -1}));  // node 1, least significant bit first
+  EXPECT_EQ(std::vector<double>(binary.begin() + 12, binary.end()),
+            (std::vector<double>{-1, -1, 1}));  // node 4
+
+  spec.encoding = Encoding::sinusoidal;
+  spec.encoding_size = 4;
+  const std::vector<double> waves = formula_positions(resolve(spec));
+  EXPECT_DOUBLE_EQ(waves[3 * 4 + 0], std::sin(3.0));
+  EXPECT_DOUBLE_EQ(waves[3 * 4 + 1], std::cos(3.0));
+  EXPECT_DOUBLE_EQ(waves[3 * 4 + 2], std::sin(3.0 / 100));
+  EXPECT_DOUBLE_EQ(waves[3 * 4 + 3], std::cos(3.0 / 100));
+}
+
+}  // namespace
+}  // namespace posattn

@@ -1,0 +1,21 @@
+#include "posattn/model/tiles/stage.h"
+
+#include "posattn/model/spec/spec_fields.h"
+#include "posattn/model/spec/tensor_names.h"
+
+namespace posattn::engine {
+
+bool known_to_stages(const ModelSpec& spec) {
+  using S = ModelSpec;
+  return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
+                    &S::attention, &S::positions_in_input, &S::encoding, &S::encoding_size,
+                    &S::rope, &S::direct_attention, &S::width, &S::heads, &S::depth, &S::mlp_width,
+                    &S::mlp_depth, &S::biases, &S::relative_attention, &S::reach);
+}
+
+LinearMap LinearMap::find(const ParameterLayout& layout, std::string_view name) {
+  const TensorInfo& weight = layout.at(names::weight(name));
+  return {weight.offset, layout.at(names::bias(name)).offset, weight.shape[0], weight.shape[1]};
+}
+
+}  // namespace posattn::engine
