@@ -99,10 +99,6 @@ void for_each_element(const Mapping& mapping, const Part& part, Copy&& copy) {
   }
 }
 
-std::string describe(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 // Masks that old versions stored with the weights.
 bool is_mask(std::string_view name) {
   return name.starts_with("h.") &&
@@ -126,12 +122,12 @@ class Loader {
   const TensorView& find(std::string_view name, const std::vector<int64_t>& shape) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {
-      throw bad(fmt::format("tensor '{}' is missing", name), "one of shape " + describe(shape));
+      throw bad(fmt::format("tensor '{}' is missing", name), "one of shape " + shape_text(shape));
     }
     const TensorView& tensor = *found->second;
     if (tensor.shape != shape) {
-      throw bad(fmt::format("tensor '{}' has shape {}", name, describe(tensor.shape)),
-                fmt::format("{}, as config.json says", describe(shape)));
+      throw bad(fmt::format("tensor '{}' has shape {}", name, shape_text(tensor.shape)),
+                fmt::format("{}, as config.json says", shape_text(shape)));
     }
     used_.insert(found->first);
     return tensor;

@@ -197,10 +197,6 @@ void check_hints(const ModelSpec& spec, const ModelOrigin& origin, const ModelHi
   }
 }
 
-std::string describe(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 // The file's tensors in the order of the layout; it must have exactly these. Checked before any
 // memory is taken for the weights.
 std::vector<const TensorView*> match_tensors(const ParameterLayout& layout,
@@ -212,12 +208,12 @@ std::vector<const TensorView*> match_tensors(const ParameterLayout& layout,
     const auto found = present.find(wanted.name);
     if (found == present.end()) {
       throw bad_file(fmt::format("tensor '{}' is missing", wanted.name),
-                     fmt::format("one of shape {}", describe(wanted.shape)));
+                     fmt::format("one of shape {}", shape_text(wanted.shape)));
     }
     const TensorView& tensor = *found->second;
     if (tensor.shape != wanted.shape) {
-      throw bad_file(fmt::format("tensor '{}' has shape {}", wanted.name, describe(tensor.shape)),
-                     describe(wanted.shape));
+      throw bad_file(fmt::format("tensor '{}' has shape {}", wanted.name, shape_text(tensor.shape)),
+                     shape_text(wanted.shape));
     }
     const DataType type = wanted.integers ? DataType::i32 : DataType::f32;
     if (tensor.type != type) {

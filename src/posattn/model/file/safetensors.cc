@@ -193,6 +193,10 @@ class Parser {
 
 }  // namespace
 
+std::string shape_text(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
 std::string_view to_string(DataType type) {
   switch (type) {
     case DataType::f32:

@@ -35,6 +35,9 @@ constexpr DataType data_type_of() {
   return DataType::i32;
 }
 
+// "[64, 10]"
+std::string shape_text(const std::vector<int64_t>& shape);
+
 // A tensor in memory that belongs to someone else: the file's bytes, or what is to be written.
 struct TensorView {
   std::string name;
