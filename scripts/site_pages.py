@@ -75,6 +75,8 @@ class Site:
         if re.match(r"[a-z]+:", target) or not path and source != "docs/commands.md":
             return f"{text}({target})"
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), path)) if path else source
+        if not (ROOT / path).exists():
+            sys.exit(f"error: {source}: a link to {target}, which is not there")
         there = place_of(path)
         if path == "docs/commands.md":
             there, anchor = self.command_anchors.get(anchor, (there, anchor))

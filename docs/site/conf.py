@@ -23,7 +23,9 @@ html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
-html_static_path = ["static", "/usr/share/javascript/katex"]
+# Debian keeps these outside of its packages of Python.
+html_static_path = ["static", "/usr/share/javascript/katex", "/usr/share/javascript/normalize.css/normalize.css"]
+exclude_patterns = ["contrib", "katex.js", "katex.mjs", "katex.css", "**.ttf", "**.woff"]
 html_css_files = ["site.css"]
 html_math_renderer = "katex"
 pygments_style = "default"
