@@ -17,7 +17,7 @@ def graph(found):
     """Mermaid's arrows as a directive of Graphviz."""
     arrows = re.findall(r"^ *(\S+) --> (\S+)$", found[1], re.M)
     lines = "".join(f"  {a} -> {b};\n" for a, b in arrows)
-    return "```{graphviz}\ndigraph {\n  rankdir=LR; bgcolor=transparent; node [shape=box, style=filled, " \
+    return "```{graphviz}\ndigraph {\n  rankdir=LR; node [shape=box, style=filled, " \
         "fillcolor=white];\n" + lines + "}\n```"
 
 

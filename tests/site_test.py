@@ -44,16 +44,28 @@ class Site(unittest.TestCase):
                     if target.fragment and there in pages:
                         self.assertIn(urllib.parse.unquote(target.fragment), pages[there].names)
 
+    def opened(self, address):
+        """The page after its scripts; none of them may have failed."""
+        with tempfile.TemporaryDirectory() as profile:
+            done = subprocess.run(
+                ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+                 "--enable-logging=stderr", f"--user-data-dir={profile}", "--virtual-time-budget=8000", "--dump-dom",
+                 f"{SITE.as_uri()}/{address}"], capture_output=True, text=True, timeout=120, check=True)
+        self.assertNotRegex(done.stderr, "CONSOLE.*Uncaught")
+        return done.stdout
+
     @unittest.skipUnless(shutil.which("chromium"), "chromium was not found")
     def test_search(self):
         for words, page in SEARCHES.items():
-            with self.subTest(words=words), tempfile.TemporaryDirectory() as profile:
-                address = f"{SITE.as_uri()}/search.html?q={urllib.parse.quote_plus(words)}"
-                found = subprocess.run(
-                    ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
-                     f"--user-data-dir={profile}", "--virtual-time-budget=8000", "--dump-dom", address],
-                    capture_output=True, text=True, timeout=120, check=True).stdout
-                self.assertIn(page, [urllib.parse.urlsplit(link).path for link in Page(found).links])
+            with self.subTest(words=words):
+                found = Page(self.opened(f"search.html?q={urllib.parse.quote_plus(words)}"))
+                self.assertIn(page, [urllib.parse.urlsplit(link).path for link in found.links])
+
+    @unittest.skipUnless(shutil.which("chromium"), "chromium was not found")
+    def test_formulas(self):
+        page = self.opened("why-it-holds.html")
+        self.assertGreater(page.count('class="katex"'), 30)
+        self.assertNotIn("katex-error", page)
 
 
 if __name__ == "__main__":
