@@ -21,7 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPOSITORY = os.environ.get("POSATTN_REPOSITORY", "").rstrip("/")
 # What the file or folder of the project is on the site.
 PAGES = {"README.md": "index.md", "docs/commands.md": "commands/index.md", "docs/lab": "lab/index.md",
-         "docs/notebooks": "index.md", "programs": "library.md", "examples/cmake_project": "cpp/examples.md"}
+         "docs/notebooks": "index.md", "docs/site/grammar.ebnf": "grammar.md",
+         "programs": "library.md", "examples/cmake_project": "cpp/examples.md"}
 CODE = re.compile(r"^(```+).*?^\1 *$|`[^`\n]+`", re.M | re.S)
 
 

@@ -3,6 +3,7 @@
     tests/site_test.py FOLDER
 """
 
+import ast
 import html.parser
 import pathlib
 import shutil
@@ -13,6 +14,7 @@ import unittest
 import urllib.parse
 
 SITE = pathlib.Path(sys.argv.pop() if len(sys.argv) > 1 else "build/site").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 SEARCHES = {"threads": "embed.html", "resume": "resume.html", "tf32": "gpu.html", "scratch node": "glossary.html",
             "homogeneous": "why-it-holds.html"}
 
@@ -43,6 +45,13 @@ class Site(unittest.TestCase):
                     self.assertTrue(there.is_file())
                     if target.fragment and there in pages:
                         self.assertIn(urllib.parse.unquote(target.fragment), pages[there].names)
+
+    def test_every_name_of_the_python_package(self):
+        names = ast.parse((ROOT / "python/posattn/__init__.py").read_text())
+        names = next(ast.literal_eval(node.value) for node in names.body
+                     if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
+        described = set().union(*(Page(path.read_text()).names for path in (SITE / "api").glob("*.html")))
+        self.assertEqual([name for name in [*names, "torch.Module"] if f"posattn.{name}" not in described], [])
 
     def opened(self, address):
         """The page after its scripts; none of them may have failed."""
