@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Learned networks beside compiled ones: CSV, SVG and PNG (needs gnuplot).
+"""Learned networks compared with compiled ones: CSV, SVG and PNG (needs gnuplot).
 
   bench/learned.py beside    # error against c: trained (of `posattn reproduce beside-compiled`) and compiled
   bench/learned.py start     # training that starts from compiled weights: kept, repaired or lost?

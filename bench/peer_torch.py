@@ -4,7 +4,7 @@
 Prints one JSON line per measurement. A setting is the environment PyTorch runs in; the script
 starts itself again inside it, since OpenMP, OpenBLAS and malloc read theirs only at start-up:
 
-  default  as installed. Debian's PyTorch then runs OpenMP threads beside OpenBLAS's own, and they
+  default  as installed. Debian's PyTorch then runs OpenMP threads in addition to OpenBLAS's own, and they
            compete for the same cores.
   openmp   OpenBLAS built for OpenMP (Debian's libopenblas0-openmp), and malloc keeps large blocks
            instead of returning them to the system every step.

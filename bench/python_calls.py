@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Time per call of a model from Python, beside the same model in PyTorch (Debian's python3-torch):
+"""Time per call of a model from Python, compared with the same model in PyTorch (Debian's python3-torch):
 
     PYTHONPATH=build/release/python bench/python_calls.py [--seconds 2]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The numbers of docs/scaling.md: what shards cost beside one process, merging, and disk.
+"""The numbers of docs/scaling.md: what shards cost compared with one process, merging, and disk.
 
     bench/scaling.py [--write] [--runs 2000] [build/release/posattn]
 

@@ -2,7 +2,7 @@
 """Standard Transformers inside positional ones (Remark 5.1): errors, sizes, ranges.
 
   bench/simulate_standard.py train --runs runs/simulated      # six originals; half an hour on a core
-  bench/simulate_standard.py tolerance --runs runs/simulated  # copies to 1 %, beside the control
+  bench/simulate_standard.py tolerance --runs runs/simulated  # copies to 1 %, and the control
   bench/simulate_standard.py sizes --figure docs/images/simulated-error  # .svg, .png and .csv
   bench/simulate_standard.py ranges                           # outside the training range
 

@@ -51,7 +51,7 @@ def jax_scan(architecture, precision, seeds, seconds):
 
     name, depth = split_name(architecture)
     positional = name == "positional"
-    heard = jnp.tril(jnp.ones((token.TOKENS, token.TOKENS), bool))
+    visible = jnp.tril(jnp.ones((token.TOKENS, token.TOKENS), bool))
     shape = (-1, token.TOKENS, token.HEADS, token.HEAD_SIZE)
 
     def initial(key):
@@ -90,7 +90,7 @@ def jax_scan(architecture, precision, seeds, seconds):
             source = weights["positions"][None] if positional else x
             query, key = jnp.split(apply(layer["query_key"], source), 2, -1)
             scores = jnp.einsum("bnhd,bmhd->bhnm", query.reshape(shape), key.reshape(shape))
-            scores = jnp.where(heard, scores / math.sqrt(token.HEAD_SIZE), -1e30)
+            scores = jnp.where(visible, scores / math.sqrt(token.HEAD_SIZE), -1e30)
             attention = jax.nn.softmax(scores, -1)
             value = apply(layer["value"], x).reshape(shape)
             if positional:

@@ -1,11 +1,11 @@
 # Embeds the files of experiments/ and programs/, and what pages carry in themselves, into the library
 # as string literals, so that the program finds them wherever it is installed. Run by the build with
-#   -DFILES=a;b -DOUTPUT=x.cc -DHEADER=posattn/x.h -DTYPE=T -DFUNCTION=f
-# it writes const std::vector<T>& f(), where T is {name, text}.
+#   -DFILES=a;b -DOUTPUT=x.cc -DFUNCTION=f
+# it writes the function f() of src/posattn/base/embedded_file.h.
 if(CMAKE_SCRIPT_MODE_FILE)
-  set(text "// Made by cmake/Embed.cmake.\n#include \"${HEADER}\"\n\n")
-  string(APPEND text "namespace posattn {\n\nconst std::vector<${TYPE}>& ${FUNCTION}() {\n")
-  string(APPEND text "  static const std::vector<${TYPE}> files = {\n")
+  set(text "// Made by cmake/Embed.cmake.\n#include \"posattn/base/embedded_file.h\"\n\n")
+  string(APPEND text "namespace posattn {\n\nconst std::vector<EmbeddedFile>& ${FUNCTION}() {\n")
+  string(APPEND text "  static const std::vector<EmbeddedFile> files = {\n")
   foreach(file IN LISTS FILES)
     get_filename_component(name "${file}" NAME)
     # As bytes in hexadecimal: no character of the text can end or change a literal.
@@ -20,11 +20,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 set(POSATTN_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
-function(posattn_embed output header type function)  # and the files
+function(posattn_embed output function)  # and the files
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${output})
   add_custom_command(OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} "-DFILES=${ARGN}" -DOUTPUT=${source} -DHEADER=${header}
-            -DTYPE=${type} -DFUNCTION=${function} -P ${POSATTN_EMBED_SCRIPT}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${ARGN}" -DOUTPUT=${source} -DFUNCTION=${function}
+            -P ${POSATTN_EMBED_SCRIPT}
     DEPENDS ${ARGN} ${POSATTN_EMBED_SCRIPT} VERBATIM
     COMMENT "Embedding ${output}")
   target_sources(posattn_core PRIVATE ${source})
@@ -33,13 +33,11 @@ function(posattn_embed output header type function)  # and the files
 endfunction()
 
 file(GLOB POSATTN_PROGRAMS CONFIGURE_DEPENDS programs/*.par)
-posattn_embed(embedded_programs.cc posattn/programs/language/embedded_programs.h EmbeddedProgram
-  embedded_programs ${POSATTN_PROGRAMS})
+posattn_embed(embedded_programs.cc embedded_programs ${POSATTN_PROGRAMS})
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")  # which has neither experiments nor reports
   file(GLOB POSATTN_EXPERIMENTS CONFIGURE_DEPENDS experiments/*.toml experiments/published.csv)
-  posattn_embed(embedded.cc posattn/experiments/embedded.h EmbeddedFile embedded_files
-    ${POSATTN_EXPERIMENTS})
-  file(GLOB POSATTN_PAGE_ASSETS CONFIGURE_DEPENDS src/posattn/report/steps/steps.*)
-  posattn_embed(page_assets.cc posattn/report/steps/embedded_assets.h PageAsset page_assets
-    ${POSATTN_PAGE_ASSETS})
+  posattn_embed(embedded_experiments.cc embedded_experiments ${POSATTN_EXPERIMENTS})
+  file(GLOB_RECURSE POSATTN_PAGE_ASSETS CONFIGURE_DEPENDS src/posattn/report/*.css
+    src/posattn/report/*.js src/posattn/report/*.html)
+  posattn_embed(embedded_page_assets.cc embedded_page_assets ${POSATTN_PAGE_ASSETS})
 endif()

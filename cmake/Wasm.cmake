@@ -8,12 +8,12 @@ endforeach()
 list(APPEND POSATTN_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/src/posattn/results/settings_difference.cc)
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX "(_test|_fuzz)\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
-  "/base/(command|file|memory|shell|toml)\\.cc$|/tensor/buffer\\.cc$|/text/word_pattern\\.cc$")
+  "/base/(command|file|memory|toml)\\.cc$|/tensor/buffer\\.cc$|/text/word_pattern\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
   "/kernels/(operations|cpu/(blas|dispatch|isa_kernels))\\.cc$|/kernels/reference/")
-list(FILTER POSATTN_SOURCES EXCLUDE REGEX "/evaluation/(csv|npy|samples_io|table_io)\\.cc$")
+list(FILTER POSATTN_SOURCES EXCLUDE REGEX "/evaluation/(csv|npy|samples_io|table)\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
-  "/training/(checkpoint|device_training|fleet|fleet_folders|ordered_workers|recorded_run|recording|run_config_text)\\.cc$|/training/no_cuda/")
+  "/training/(checkpoint|device_training|fleet|fleet_folders|ordered_workers|recording|run_config_text)\\.cc$|/training/no_cuda/")
 
 # Headers alone, so that nothing of the host's C library is found beside them.
 set(POSATTN_WASM_HEADERS ${CMAKE_CURRENT_BINARY_DIR}/headers)

@@ -1,5 +1,5 @@
 // The tab Algorithms: a program is compiled into weights in a worker, its rounds are drawn, and the
-// network's numbers stand beside the program's.
+// network's numbers and the program's are shown together.
 import { EngineWorker } from './client.mjs';
 import { element, make, number, oncePerFrame, say } from './dom.mjs';
 import { makeEditor } from './editor.mjs';

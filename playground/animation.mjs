@@ -101,7 +101,7 @@ const words = (...values) => {
   return bytes;
 };
 
-/** Frames [{png, milliseconds}] of one size, for ever from the start. */
+/** Frames [{png, milliseconds}] of one size, repeated without an end. */
 export function animation(frames) {
   const pictures = frames.map(({ png }) => decoded(png));
   const { width, height } = pictures[0];

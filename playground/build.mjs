@@ -1,5 +1,5 @@
 // Makes the playground one HTML file that needs nothing else:
-//   node playground/build.mjs build/wasm/posattn.wasm [PAGE.html, else playground.html beside the module]
+//   node playground/build.mjs build/wasm/posattn.wasm [PAGE.html, else playground.html next to the module]
 // The module is inside, gzipped, the worker as text; a page opened from a folder may fetch neither.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// The editor of programs: a text area over a copy of its text with colours, line numbers beside it,
+// The editor of programs: a text area over a copy of its text with colours, line numbers next to it,
 // and a message under the line that is wrong.
 import { make } from './dom.mjs';
 

@@ -11,7 +11,7 @@ const fields = ['task', 'first', 'second', 'width', 'depth', 'lr', 'seed'];
 
 /** `onChange()` is called when a setting changed. */
 export function makeTrain(module, catalogue, onChange) {
-  const sides = [
+  const panels = [
     { place: 'first', colour: '--first', dash: [] },
     { place: 'second', colour: '--second', dash: [6, 4] },
   ];
@@ -21,53 +21,53 @@ export function makeTrain(module, catalogue, onChange) {
   let length = 8;
   let target = 0;
 
-  const name = (side) => (side.loaded ? `${side.about.architecture} (${side.loaded})` : element(side.place).value);
+  const name = (panel) => (panel.loaded ? `${panel.about.architecture} (${panel.loaded})` : element(panel.place).value);
   const scale = () => Number(element('c').value);
-  const comparable = () => sides[0].view && sides[1].view && sides[0].view.row.length === sides[1].view.row.length;
-  const views = () => (comparable() ? sides.map((side) => side.view) : [sides[0].view, null]);
+  const comparable = () => panels[0].view && panels[1].view && panels[0].view.row.length === panels[1].view.row.length;
+  const views = () => (comparable() ? panels.map((panel) => panel.view) : [panels[0].view, null]);
 
   const showNodes = makeNodes(element('nodes'), (row, stamp) => {
     typed = true;
-    for (const side of sides) if (side.view?.row.length === row.length) side.worker.send('look', { row, stamp, scale: scale() });
+    for (const panel of panels) if (panel.view?.row.length === row.length) panel.worker.send('look', { row, stamp, scale: scale() });
   });
 
   function summary() {
-    const [first, second] = sides;
-    if (!first.view || !second.view || sides.every((side) => side.points.length === 0 && !side.loaded)) return 'Press Train, then move c.';
+    const [first, second] = panels;
+    if (!first.view || !second.view || panels.every((panel) => panel.points.length === 0 && !panel.loaded)) return 'Press Train, then move c.';
     // Both answer at their own time: until both know of c, what was said before stays.
     if (first.view.scale !== second.view.scale) return element('summary').textContent;
-    const parts = sides.map((side) => `${name(side)}: error ${number(side.view.error)}`
-      + (Number.isNaN(side.view.moved) ? '' : `, attention moved ${Math.round(100 * side.view.moved)} %`));
+    const parts = panels.map((panel) => `${name(panel)}: error ${number(panel.view.error)}`
+      + (Number.isNaN(panel.view.moved) ? '' : `, attention moved ${Math.round(100 * panel.view.moved)} %`));
     return `At c = ${first.view.scale} ${parts.join('; ')}.`;
   }
 
   function draw() {
-    const lines = (points) => sides.map((side) => ({ colour: side.colour, dash: side.dash, ...points(side) }));
-    drawLines(element('losses'), lines((side) => ({ points: side.points })), undefined,
+    const lines = (points) => panels.map((panel) => ({ colour: panel.colour, dash: panel.dash, ...points(panel) }));
+    drawLines(element('losses'), lines((panel) => ({ points: panel.points })), undefined,
       trainable().length > 0 ? 'not trained yet' : 'both models are from files');
-    drawLines(element('errors'), lines((side) => ({ points: side.errors })), scale());
+    drawLines(element('errors'), lines((panel) => ({ points: panel.errors })), scale());
     say(element('summary'), summary());
-    for (const side of sides) {
-      say(side.title, `Attention of ${name(side)}`);
-      say(document.querySelector(`.key.${side.place}`), name(side));
-      if (!side.view) continue;
-      drawMaps(side.maps, side.view.attention, { ...side.about, nodes: side.about.real_nodes + side.about.scratch_nodes });
-      say(side.text, `${side.about.parameters} parameters. Row i shows whom node i reads: the more ink, the more. The last row and column are a scratch node.`);
+    for (const panel of panels) {
+      say(panel.title, `Attention of ${name(panel)}`);
+      say(document.querySelector(`.key.${panel.place}`), name(panel));
+      if (!panel.view) continue;
+      drawMaps(panel.maps, panel.view.attention, { ...panel.about, nodes: panel.about.real_nodes + panel.about.scratch_nodes });
+      say(panel.text, `${panel.about.parameters} parameters. Row i shows which nodes node i attends to; a darker cell means a larger weight. The last row and column are a scratch node.`);
     }
-    if (sides[0].view) {
-      showNodes(sides[0].about, sides.map(name), views());
-      drawPredictions(element('predictions'), views().flatMap((view, i) => (view ? [{ ...sides[i], values: view.outputs }] : [])), sides[0].view.truth);
+    if (panels[0].view) {
+      showNodes(panels[0].about, panels.map(name), views());
+      drawPredictions(element('predictions'), views().flatMap((view, i) => (view ? [{ ...panels[i], values: view.outputs }] : [])), panels[0].view.truth);
     }
   }
   const redraw = oncePerFrame(draw);
 
-  const trainable = () => sides.filter((side) => !side.loaded);
+  const trainable = () => panels.filter((panel) => !panel.loaded);
   // Both train up to the same epoch, so that they have equal steps whenever they rest.
   function trainTo(epoch) {
     target = Math.max(target, epoch);
-    for (const side of trainable()) side.worker.send('pace', { epoch: target });
+    for (const panel of trainable()) panel.worker.send('pace', { epoch: target });
   }
-  const goOn = () => trainTo(Math.min(...trainable().map((side) => side.epoch)) + ahead);
+  const goOn = () => trainTo(Math.min(...trainable().map((panel) => panel.epoch)) + ahead);
 
   function setRunning(value) {
     running = value && trainable().length > 0;
@@ -78,17 +78,17 @@ export function makeTrain(module, catalogue, onChange) {
     if (running) goOn();
   }
 
-  function settings(side) {
+  function settings(panel) {
     const chosen = Object.fromEntries(['task', 'width', 'depth', 'lr', 'seed'].map((id) => [id, element(id).value]));
-    return { ...chosen, length, architecture: element(side.place).value, 'mlp-width': chosen.width, samples: 500, batch: 50,
+    return { ...chosen, length, architecture: element(panel.place).value, 'mlp-width': chosen.width, samples: 500, batch: 50,
       epochs: 100000, fresh: true, schedule: 'constant', 'validation-samples': 10, 'test-samples': 10, 'validate-every': 0, 'test-every': 0 };
   }
 
-  function begin(side) {
+  function begin(panel) {
     // What comes before the answer `trained` is of the model before.
-    Object.assign(side, { epoch: 0, points: [], errors: [], view: null, loaded: '', about: null });
+    Object.assign(panel, { epoch: 0, points: [], errors: [], view: null, loaded: '', about: null });
     target = 0;
-    side.worker.send('train', { settings: settings(side) });
+    panel.worker.send('train', { settings: settings(panel) });
   }
 
   function reset() {
@@ -97,62 +97,62 @@ export function makeTrain(module, catalogue, onChange) {
     typed = false;
     say(element('problem'), '');
     say(element('status'), 'ready');
-    for (const side of sides) begin(side);
+    for (const panel of panels) begin(panel);
     look();
   }
 
   function look() {
     say(element('cValue'), element('c').value);
-    for (const side of sides) {
+    for (const panel of panels) {
       // A typed input keeps its shape and grows with c.
-      const row = typed && side.view ? Array.from(side.view.row, (value) => (value / side.view.scale) * scale()) : null;
-      side.worker.send('look', { scale: scale(), sample, row });
+      const row = typed && panel.view ? Array.from(panel.view.row, (value) => (value / panel.view.scale) * scale()) : null;
+      panel.worker.send('look', { scale: scale(), sample, row });
     }
     redraw();
     onChange();
   }
 
-  const problem = (side, text) => {
-    say(element('problem'), `${name(side)}: ${text}`);
+  const problem = (panel, text) => {
+    say(element('problem'), `${name(panel)}: ${text}`);
     setRunning(false);
   };
 
-  const handlers = (side) => ({
+  const handlers = (panel) => ({
     trained({ about, loaded }) {
-      side.about = about;
+      panel.about = about;
       if (!loaded) return;
-      Object.assign(side, { epoch: Infinity, points: [], errors: [], view: null, loaded, expected: false });
+      Object.assign(panel, { epoch: Infinity, points: [], errors: [], view: null, loaded, expected: false });
       say(element('status'), `${about.architecture} model for ${about.task} loaded`);
       const known = [...element('task').options].some((option) => option.value === about.task);
       if (known) element('task').value = about.task;
-      const other = sides.find((each) => each !== side);
+      const other = panels.find((each) => each !== panel);
       if (known && !other.loaded && !other.expected && (other.about?.task !== about.task || other.about?.length !== about.length)) {
         length = about.length;
         begin(other);
       }
     },
     progress({ epoch, points }) {
-      if (side.loaded || !side.about) return;
-      side.epoch = epoch;
-      side.points.push(...points.map(({ step, loss }) => [step, loss]));
-      if (side.points.length > 2000) side.points = side.points.filter((_, i) => i % 2 === 0);
+      if (panel.loaded || !panel.about) return;
+      panel.epoch = epoch;
+      panel.points.push(...points.map(({ step, loss }) => [step, loss]));
+      if (panel.points.length > 2000) panel.points = panel.points.filter((_, i) => i % 2 === 0);
       say(element('status'), `${Math.min(...trainable().map((each) => each.points.at(-1)?.[0] ?? 0))} steps`);
       if (running) goOn();
     },
     errors({ errors }) {
-      if (side.about) side.errors = errors.map(({ x, loss }) => [x, loss]);
+      if (panel.about) panel.errors = errors.map(({ x, loss }) => [x, loss]);
     },
     view(view) {
-      if (side.about) side.view = view;
+      if (panel.about) panel.view = view;
     },
     saved({ bytes }) {
-      side.files.download(bytes, `${element('task').value}-${side.about.architecture}.safetensors`);
+      panel.files.download(bytes, `${element('task').value}-${panel.about.architecture}.safetensors`);
     },
-    finished: (message) => problem(side, message.problem || 'all epochs are done'),
+    finished: (message) => problem(panel, message.problem || 'all epochs are done'),
     failed({ message, problem: refused }) {
-      problem(side, message);
+      problem(panel, message);
       // What the library refuses has a problem; anything else may have broken the engine.
-      if (refused === undefined) side.worker.stop();
+      if (refused === undefined) panel.worker.stop();
     },
   });
 
@@ -165,29 +165,29 @@ export function makeTrain(module, catalogue, onChange) {
   chosen('first', architectures, 'positional');
   chosen('second', architectures, 'standard');
 
-  for (const side of sides) {
-    side.title = make('h2');
-    side.text = make('p', { className: 'hint' });
-    side.maps = make('canvas', { className: 'maps', role: 'img',
-      'aria-label': `Attention of the ${side.place} model: a row of maps for each layer, one for each head; row i is what node i reads` });
-    side.files = modelFiles(side.place, (bytes, file) => side.worker.send('load', { bytes, name: file }), () => side.worker.send('save'));
-    const section = element(`model-${side.place}`);
-    section.append(side.title, side.text, make('div', {}, side.maps), side.files.element);
-    side.files.dropOn(section);
-    const own = handlers(side);
+  for (const panel of panels) {
+    panel.title = make('h2');
+    panel.text = make('p', { className: 'hint' });
+    panel.maps = make('canvas', { className: 'maps', role: 'img',
+      'aria-label': `Attention of the ${panel.place} model: a row of maps for each layer, one for each head; row i is what node i reads` });
+    panel.files = modelFiles(panel.place, (bytes, file) => panel.worker.send('load', { bytes, name: file }), () => panel.worker.send('save'));
+    const section = element(`model-${panel.place}`);
+    section.append(panel.title, panel.text, make('div', {}, panel.maps), panel.files.element);
+    panel.files.dropOn(section);
+    const own = handlers(panel);
     const redrawn = Object.fromEntries(Object.entries(own).map(([type, body]) => [type, (message) => {
       body(message);
       redraw();
     }]));
-    side.worker = new EngineWorker(module, redrawn);
+    panel.worker = new EngineWorker(module, redrawn);
   }
 
   // Both places are told before either answers: none of them is to train for the other then.
   function loadGiven() {
     setRunning(false);
     givenModels.forEach(({ name: file, bytes }, i) => {
-      sides[i].expected = true;
-      sides[i].worker.send('load', { bytes: bytesOf(bytes), name: file });
+      panels[i].expected = true;
+      panels[i].worker.send('load', { bytes: bytesOf(bytes), name: file });
     });
   }
   element('given-models').hidden = givenModels.length === 0;
@@ -208,7 +208,7 @@ export function makeTrain(module, catalogue, onChange) {
     typed = false;
     look();
   };
-  // A file dropped beside its place must not replace the page.
+  // A file dropped next to its place must not replace the page.
   for (const type of ['dragover', 'drop']) window.addEventListener(type, (event) => event.preventDefault());
   window.addEventListener('resize', redraw);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);

@@ -4,7 +4,7 @@
 The parameter names are the same on both sides, so a converted file loads with
 module.load_state_dict(torch.load(FILE), strict=True); posattn_torch.py has the module, and reads
 posattn's files without a conversion. The metadata (what the model is and what it
-was trained on), which a state dict has no place for, is kept beside it as FILE.json.
+was trained on), which a state dict has no place for, is kept next to it as FILE.json.
 """
 
 import argparse

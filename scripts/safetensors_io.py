@@ -88,7 +88,7 @@ def read_safetensors(path):
 
 
 def write_atomically(path, parts):
-    """Writes the parts to a temporary file beside `path` and renames it: all or nothing."""
+    """Writes the parts to a temporary file next to `path` and renames it: all or nothing."""
     temporary = f"{path}.{os.getpid()}.partial"
     try:
         with open(temporary, "wb") as file:

@@ -14,8 +14,8 @@ std::string shown(const py::object& value) {
   return py::str(py::module_::import("posattn.errors").attr("shown")(value));
 }
 
-// What a local function computes; a number stands for a constant. Words and what is heard are those
-// of one round: after it the value would mean another.
+// What a local function computes; a number stands for a constant. Words and received values are
+// those of one round: after it the value would mean another.
 struct Term {
   Value value = nullptr;
   std::shared_ptr<const ProgramBuilder> program = nullptr;  // none: a constant
@@ -33,7 +33,7 @@ struct Term {
     if (round == now) return;
     throw Error(ExitCode::configuration,
                 "a term of round " + std::to_string(round) + " in round " + std::to_string(now),
-                "terms of one round: to hear a word that has changed ends it",
+                "terms of one round: reading a changed word from another processor ends it",
                 "put the term into a word first: t = program.word('t'), then t.set(term)");
   }
 };
@@ -138,8 +138,8 @@ class Building {
  private:
   // To the builder a second receive of a name is the same word again.
   void check_new(const std::string& name) {
-    if (heard_.insert(name).second) return;
-    throw Error(ExitCode::configuration, "two words '" + name + "' that are heard",
+    if (received_.insert(name).second) return;
+    throw Error(ExitCode::configuration, "two words '" + name + "' that are received",
                 "a name for each, or none");
   }
   static int64_t place_of(const py::function& place, int processor) {
@@ -154,7 +154,7 @@ class Building {
   }
 
   std::shared_ptr<ProgramBuilder> builder_;
-  std::set<std::string> inputs_, heard_;
+  std::set<std::string> inputs_, received_;
 };
 
 }  // namespace

@@ -137,7 +137,7 @@ py::dict results_of(const Question& asked, const std::filesystem::path& folder) 
   return columns;
 }
 
-// Test points beside the published ones or another folder's.
+// Test points compared with the published ones or with another folder's.
 py::dict compared(const Question& asked, const std::filesystem::path& folder,
                   const std::optional<std::filesystem::path>& with) {
   const Experiment experiment = asked.whole();

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t most_attention = int64_t{1} << 30;  // numbers of all matrices that are returned
 
-// OpenMP's waiting threads do not survive a fork, and the child would wait for them for ever. They
-// end before it; the next call that wants several starts new ones.
+// OpenMP's waiting threads do not survive a fork, and the child would never stop waiting for them.
+// They end before it; the next call that wants several starts new ones.
 [[maybe_unused]] const int before_forks =
     pthread_atfork([] { omp_pause_resource_all(omp_pause_hard); }, nullptr, nullptr);
 

@@ -29,7 +29,7 @@ class HeldProgram {
   py::dict verified(const HeldModel& model, const std::vector<double>& scales, int64_t samples,
                     uint64_t seed, const std::string& routing, bool in_double, bool any_weights,
                     int threads) const;
-  // The page that steps through one input, with the compiled network beside the program.
+  // The page that steps through one input, with the program and its compiled network side by side.
   std::string steps(const py::object& x, const std::string& routing) const;
   std::string svg() const;
   py::dict facts() const;

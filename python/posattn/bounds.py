@@ -1,4 +1,4 @@
-"""What theory promises of a trained model, beside what happened."""
+"""Generalisation bounds of a trained model, and the measured gap."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def _folder(run):
 def bound(run, *, samples=None, range=None, clip=1.0, delta=0.05, fresh_samples=100_000, threads=1):
     """Bounds on |risk - training loss| by norms and by the number of parameters, factor by factor,
     and of a run the measured gap: the dict that `posattn bound --json` prints for a model
-    (docs/commands.md). `run` is a run, its folder, or a model with its number of `samples`.
+    (docs/files.md). `run` is a run, its folder, or a model with its number of `samples`.
 
     >>> import posattn
     >>> found = posattn.bound(posattn.new(task="sort", length=4), samples=30000)

@@ -84,7 +84,7 @@ def results(experiment, *, results="results", quick=False, epochs=None, precisio
 
 
 class Comparison:
-    """Test points beside the published ones: `points` of them, `agreeing`, whether that is 90 %
+    """Test points compared with the published ones: `points` of them, `agreeing`, whether that is 90 %
     (`agrees`), and a row for each in `table`."""
 
     def __init__(self, facts):
@@ -97,7 +97,7 @@ class Comparison:
 
 
 def compare(experiment, *, results="results", other=None, quick=False, epochs=None, precision=""):
-    """The results of an experiment beside the published ones, or beside those of `other`, another
+    """The results of an experiment compared with the published ones, or with those of `other`, another
     results folder."""
     return Comparison(_posattn.compare(_question(experiment, quick, epochs, precision), results,
                                        other))

@@ -175,7 +175,7 @@ class Model:
         return Svg(_posattn.attention_svg(weights, self.spec["scratch_nodes"], title))
 
     def steps(self, x=None, *, tokens=None):
-        """A page that steps through the layers for one sample: what every node holds, whom it hears."""
+        """A page that steps through the layers for one sample: what every node holds and which nodes it attends to."""
         from .drawing import Html
 
         return Html(self._compiled.steps(x, tokens))

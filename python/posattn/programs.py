@@ -95,11 +95,11 @@ class Program:
                                      self._options["routing"], in_double, any_weights, threads)
 
     def show(self):
-        """Who hears whom in each round, as a picture that a notebook displays."""
+        """Which processors each processor reads from, by round: a picture for a notebook."""
         return Svg(self._compiled.svg())
 
     def steps(self, x):
-        """A page that steps through the rounds for one input: every word, whom each processor hears,
+        """A page that steps through the rounds for one input: every word, what each processor reads,
         and how close the network is."""
         return Html(self._compiled.steps(x, self._options["routing"]))
 

@@ -232,9 +232,9 @@ class Attention(nn.Module):
             return scores
         own = self.relative_scratch
         of_scratch = own[:, :, :1].transpose(1, 2).expand(-1, real, -1)
-        hears_real = own[:, :, 1:2].expand(-1, -1, real)
+        reads_real = own[:, :, 1:2].expand(-1, -1, real)
         above = torch.cat([scores, of_scratch], 2)
-        below = torch.cat([hears_real, own[:, :, 2:]], 2)
+        below = torch.cat([reads_real, own[:, :, 2:]], 2)
         return torch.cat([above, below], 1)
 
     def scores_of(self, x, positions, active):
@@ -258,13 +258,13 @@ class Attention(nn.Module):
         return query @ key.transpose(-1, -2) / math.sqrt(size)
 
     def routed(self, value):
-        """What nodes hear of value [samples, heads, nodes, d] through routes."""
+        """What nodes read of value [samples, heads, nodes, d] through routes."""
         head = torch.arange(self.spec.heads)[:, None]
         if self.spec.route_places == 1:
             return value[:, head, self.routes.long()]
-        heard = value[:, head[..., None], self.routes.long()]
+        read = value[:, head[..., None], self.routes.long()]
         rest = 1 - self.route_weights.sum(-1)  # of the last node, a scratch node
-        return (heard * self.route_weights[..., None]).sum(-2) + rest[..., None] * value[:, :, -1:]
+        return (read * self.route_weights[..., None]).sum(-2) + rest[..., None] * value[:, :, -1:]
 
     def route_matrices(self):
         """The same as matrices [1, heads, nodes, nodes]."""
@@ -275,8 +275,8 @@ class Attention(nn.Module):
         """A [samples or 1, heads, nodes, nodes], for the active rows of the full model."""
         scores = self.scores_of(x, positions, active)
         if self.spec.causal:
-            heard = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-            scores = scores.masked_fill(~heard, -math.inf)
+            allowed = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+            scores = scores.masked_fill(~allowed, -math.inf)
         return torch.softmax(scores, -1)
 
     def forward(self, x, positions, active):
@@ -326,10 +326,10 @@ class Layer(nn.Module):
     def forward(self, x, positions, active):
         before = self.spec.normalisation == "before"
         after = self.spec.normalisation == "after"
-        heard = self.attn_norm(x) if before else x
-        o = self.attn(heard, positions, active)
+        source = self.attn_norm(x) if before else x
+        o = self.attn(source, positions, active)
         if self.spec.join == "concatenate":
-            x = self.mlp(torch.cat([heard, o], -1))
+            x = self.mlp(torch.cat([source, o], -1))
             return self.attn_norm(x) if after else x
         x = x + o
         x = self.attn_norm(x) if after else x

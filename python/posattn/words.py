@@ -10,8 +10,8 @@ from .errors import Error, shown
 class Term:
     """What a processor computes from its words: +, -, constant factors; of whole numbers also
     comparisons; `abs(word)`, and posattn's `minimum`, `maximum`, `where`, `relu`. It is a term of
-    one round: who hears a word that has changed ends the round, and keeps a term by setting a word
-    to it before."""
+    one round. Reading a changed word from another processor ends the round; set a word to the term
+    before, to keep it."""
 
     __array_ufunc__ = None  # NumPy leaves the operators to us
 
@@ -114,13 +114,13 @@ class Word(Term):
             compiled.set_where(self._index, where, _term(value), _term(rest))
 
     def at(self, place, name=None):
-        """What each processor i hears: this word of processor place(i), zero where there is none.
+        """What each processor i reads: this word of processor place(i), zero where there is none.
         A `name`, for traces, is that of one word."""
         return self._builder._receive(self, place, name)
 
     def send(self, to, permutation=False, name=None):
-        """What each processor hears when all send this word to the processor that the word `to`
-        names; with `permutation` everybody sends and hears."""
+        """What each processor receives when all send this word to the processor that the word `to`
+        names; with `permutation` every processor sends and receives."""
         return self._builder._send(self, to, permutation, name)
 
     def __repr__(self):

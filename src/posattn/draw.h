@@ -1,5 +1,5 @@
-// Drawings, each one <svg> element: lines over several runs (by gnuplot), who hears whom in a
-// program, attention matrices; and pages that step through a network.
+// Drawings, each one <svg> element: lines over several runs (by gnuplot), who reads from whom
+// in a program, attention matrices; and pages that step through a network.
 //   std::string picture = posattn::program_svg(posattn::library_program("sort", 8));
 // Threads: these functions only read what they draw, and keep nothing: several threads may draw.
 // One of the installed headers (docs/architecture.md, "The interface"). What they include comes
@@ -7,9 +7,6 @@
 #pragma once
 
 #include "posattn/report/plot/figure.h"
-#include "posattn/report/steps/network_walk.h"
-#include "posattn/report/steps/network_words.h"
-#include "posattn/report/steps/program_walk.h"
-#include "posattn/report/steps/step_page.h"
+#include "posattn/report/steps/walk.h"
 #include "posattn/report/svg/attention_svg.h"
 #include "posattn/report/svg/program_svg.h"

@@ -12,5 +12,4 @@
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"
-#include "posattn/programs/lowering/run_network.h"
 #include "posattn/programs/messages/route_messages.h"

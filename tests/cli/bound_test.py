@@ -62,13 +62,24 @@ class Bound(CliCase):
         self.assertTrue(math.isclose(alone["by_norms"]["log10"], found["by_norms"]["log10"]))
         self.run_error(2, "bound", "alone.safetensors", message="--samples m")
 
+    def test_a_run_named_twice_counts_once(self):
+        runs = trained_runs()
+        (self.folder / "link").symlink_to(runs)
+        once = runs / "positional-seed0"
+        self.assertEqual(len(self.bound(runs, once, self.folder / "link")), len(self.bound(runs)))
+        for command, key, flags in [("bound", "models", ["--fresh-samples", 200]),
+                                    ("certify", "certificates", ["--steps", 5, "--draws", 50]),
+                                    ("scale", "models", ["--samples", 20])]:
+            with self.subTest(command=command):
+                self.assertEqual(len(self.run_json(command, once, once, *flags)[key]), 1)
+
     def test_a_model_beside_the_settings_of_another_is_refused(self):
         mixed = self.folder / "mixed"
         mixed.mkdir()
         for name, architecture in (("config.toml", "standard"), ("model.safetensors", "positional"),
                                    ("manifest.json", "positional")):
             (mixed / name).write_bytes((self.run_folder(architecture) / name).read_bytes())
-        for command in ("bound", "certify", "gap"):
+        for command in ("bound", "certify"):
             self.run_error(4, command, mixed, message="holds another model than its config.toml says")
 
     def test_text(self):

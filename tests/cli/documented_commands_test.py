@@ -87,7 +87,8 @@ class Commands(CliCase):
             (runs / name).parent.mkdir(exist_ok=True)
             shutil.copytree(runs / "cumulative-min", runs / name)
         for name, run in {"model": "cumulative-sum/positional", "a": "sort/positional",
-                          "b": "sort/standard", "standard": "sort/standard"}.items():
+                          "b": "sort/standard", "standard": "sort/standard",
+                          "positional": "sort/positional", "theirs": "sort/standard"}.items():
             shutil.copy(runs / f"{run}-seed0" / "model.safetensors", self.folder / f"{name}.safetensors")
 
     def make_files(self):

@@ -111,18 +111,18 @@ class ShowSteps(CliCase):
         lines = [line.strip() for line in self.page.evaluate(CURRENT_LINES)]
         self.assertTrue(any(line.startswith("receive y = x from i - d") for line in lines), lines)
         self.assertIn("the network holds the same numbers", self.page.evaluate(STATUS))
-        # Three hear a neighbour, the first hears nothing: curves and a ring.
+        # Three read from a neighbour, the first reads nothing: curves and a ring.
         drawn = self.page.evaluate("document.querySelector('#arrows path').getAttribute('d')")
         self.assertEqual((drawn.count("C"), drawn.count("a3,3")), (3, 2))
         self.page.evaluate("document.querySelectorAll('#rows button')[2].click()")
-        self.assertIn("y: hears 2 (x of 1)", self.page.evaluate(DETAIL))
+        self.assertIn("y: reads 2 (x of 1)", self.page.evaluate(DETAIL))
 
     def test_messages_are_drawn_where_data_sends_them(self):
         self.open("scatter", "--input", "2,0,1", "--input", "5,6,7", "--level", "mpc")
         self.page.press("ArrowRight")
         self.assertEqual(self.page.evaluate(READ_TABLE)["y"], ["6", "7", "5"])
         self.page.evaluate("document.querySelectorAll('#rows button')[0].click()")
-        self.assertIn("y: hears 6 (x of 1)", self.page.evaluate(DETAIL))
+        self.assertIn("y: reads 6 (x of 1)", self.page.evaluate(DETAIL))
         # The network's own rounds: what routes the messages is compared too.
         self.open("scatter", "--input", "2,0,1", "--input", "5,6,7")
         self.page.press("End")

@@ -57,7 +57,7 @@ def call(*arguments, cwd, stdin=b"", stdout=subprocess.PIPE, file_limit=None, en
 
 def command_names(overview):
     """Every command that `posattn --help` names."""
-    return re.findall(r"^  ([\w-]+)  ", overview.split("Subcommands:")[1], re.M)
+    return re.findall(r"^  ([a-z][\w-]*)  ", overview, re.M)
 
 
 def read_tensors(path):

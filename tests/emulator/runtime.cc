@@ -49,7 +49,7 @@ Device& device() {
   return the_device;
 }
 
-// Of the stream that this thread captures; one at a time is enough.
+// The graph that this thread captures, and its stream; one at a time is enough.
 thread_local Work* capture = nullptr;
 thread_local cudaStream_t captured_stream = nullptr;
 

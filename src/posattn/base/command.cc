@@ -81,6 +81,15 @@ std::string wait_for(pid_t process) {
   return code == 0 ? "" : fmt::format("ended with exit code {}", code);
 }
 
+std::string shell_word(const std::string& word) {
+  constexpr const char* harmless =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(harmless) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
 }  // namespace
 
 CommandEnd run_to_end(const std::vector<std::string>& arguments) {
@@ -95,6 +104,14 @@ std::string run_command(const std::vector<std::string>& arguments) {
   if (problem.empty()) return output.text();
   throw Error(ExitCode::failed, fmt::format("'{}' {}", arguments[0], problem), "exit code 0",
               "its own message stands above");
+}
+
+std::string shell_command(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& argument : arguments) {
+    line += (line.empty() ? "" : " ") + shell_word(argument);
+  }
+  return line;
 }
 
 }  // namespace posattn

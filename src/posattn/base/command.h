@@ -22,4 +22,7 @@ CommandEnd run_to_end(const std::vector<std::string>& arguments);
 // cannot be started or fails.
 std::string run_command(const std::vector<std::string>& arguments);
 
+// The arguments as a shell would need them to be typed.
+std::string shell_command(const std::vector<std::string>& arguments);
+
 }  // namespace posattn

@@ -166,7 +166,7 @@ void write_and_rename(const std::filesystem::path& path, std::span<const std::by
   if (!synchronise_folder(folder.empty() ? "." : folder)) throw write_error(path, errno);
 }
 
-// Where the links that `path` names lead, whether or not there is a file.
+// Follows the links that `path` names, whether or not there is a file.
 std::filesystem::path behind_links(std::filesystem::path path) {
   constexpr int most_links = 40;  // as in the system
   std::error_code none;

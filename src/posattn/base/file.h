@@ -16,7 +16,7 @@ namespace posattn {
 std::vector<std::byte> read_file(const std::filesystem::path& path, uint64_t limit);
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
 
-// What a user names as input: also a pipe or a device, of which at most 1 GiB is read, and "-" for
+// Reads what a user names as input: a file, a pipe or device (at most 1 GiB is read), or "-" for
 // standard input.
 std::string read_input_file(const std::filesystem::path& path, uint64_t limit);
 

@@ -17,13 +17,13 @@ constexpr uint64_t hash_of(std::string_view text, uint64_t hash = 0xcbf29ce48422
   return hash;
 }
 
-// With its length first, so that no two lists of texts read the same.
+// Hashes the length first, so that no two lists of texts give the same bytes.
 inline uint64_t hash_of_part(std::string_view text, uint64_t hash) {
   return hash_of(text, hash_of(std::to_string(text.size()) + ':', hash));
 }
 
-// For whole files, several times as quick: the bytes in eight parts, each of every eighth byte,
-// which the processor works on at the same time. Another hash than that of the same text.
+// Hashes whole files several times as fast: eight parts, each of every eighth byte, keep the
+// processor busy. It is another hash than hash_of of the same text.
 constexpr uint64_t hash_of_bytes(std::span<const std::byte> bytes,
                                  uint64_t hash = hash_of(std::string_view())) {
   constexpr size_t count = 8;

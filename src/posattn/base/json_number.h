@@ -14,7 +14,7 @@ inline nlohmann::ordered_json json_number(double value) {
   return value;
 }
 
-// Of nlohmann::json or ordered_json; throws its type_error for what is no number.
+// Reads nlohmann::json or ordered_json; throws its type_error for what is no number.
 template <class Json>
 double number_from_json(const Json& json) {
   if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();

@@ -9,7 +9,7 @@
 
 namespace posattn {
 
-// What stands between the commas; of an empty text one empty part.
+// The parts between the commas. An empty text has one empty part.
 std::vector<std::string_view> split_at_commas(std::string_view text);
 
 int64_t parse_integer(std::string_view text, std::string_view name);

@@ -10,7 +10,7 @@ namespace posattn {
 // broken: cut off, overlong, a surrogate or beyond U+10FFFF.
 size_t utf8_size(std::string_view text);
 
-// Where the first byte is that belongs to no well-formed character; npos where all do.
+// The place of the first byte that belongs to no well-formed character, or npos.
 size_t find_broken_utf8(std::string_view text);
 
 }  // namespace posattn

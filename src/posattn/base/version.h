@@ -1,4 +1,4 @@
-// What this library was built from and with.
+// The source, compiler and flags that this library was built from.
 #pragma once
 
 #include <string>

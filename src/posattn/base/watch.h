@@ -16,7 +16,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // For loops whose turns may add up to seconds. Without a watch it is nothing.
+  // Loops that may run for seconds call this in every iteration. Without a watch it does nothing.
   static void look() {
     if (current_ != nullptr) current_->ask_if_due();
   }

@@ -1,4 +1,4 @@
-// What the GPU can do at most, measured: the limits that a step's time is set against.
+// Measures the GPU's limits, with which a step's time is compared.
 #pragma once
 
 namespace posattn {

@@ -26,7 +26,7 @@ double speed_of(const char* architecture, const std::string& device, const std::
   return measure_training_step(request).gflops() * 1e9;
 }
 
-// Of one step of a whole batch.
+// The work of one step of a whole batch.
 double nominal_flops(const RunConfig& config) {
   const ModelSpec spec = model_spec(config);
   const Network::Work work = Network(spec, {Path::automatic, 1, 0}).work();

@@ -1,4 +1,4 @@
-// What `posattn bench` measures of our own: a training step (forward, backward, optimiser),
+// The measurements of `posattn bench` on the CPU: a training step (forward, backward, optimiser),
 // inference, and the rows of the table of operations. Flops are nominal: the multiply-adds of the
 // architecture as it is written (6 flops each for training, 2 for inference), so a cleverer
 // algorithm may pass the hardware's peak.

@@ -1,6 +1,6 @@
-// What scaling the input does to a network, exactly. With values alone in the input, attention that
-// does not depend on the data, and ReLUs, a network with weights W and biases b (all but those of
-// queries and keys) satisfies
+// How a network's outputs change when its input is scaled, exactly. With values alone in the input,
+// attention that does not depend on the data, and ReLUs, a network with weights W and biases b (all
+// but those of queries and keys) satisfies
 //   f_b(c x) = c f_(b/c)(x)   for every c > 0
 // (docs/bounds-range.md has the proof): outside its training range a network is itself with smaller
 // biases.
@@ -14,7 +14,7 @@
 
 namespace posattn::bounds {
 
-// What in such a model breaks the identity, in words; nothing where it holds.
+// The reason why the identity fails for such a model; empty where it holds.
 std::optional<std::string> scaling_broken_by(const ModelSpec& spec);
 
 // The same weights with b / c; c = infinity: without biases. Throws Error(configuration) where the

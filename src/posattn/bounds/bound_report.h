@@ -1,5 +1,5 @@
-// Everything that the theory says of one trained model beside what happened: norms, factors, bounds
-// and the measured gap.
+// Everything that the theory says of one trained model, and what was measured: norms, factors,
+// bounds and the measured gap.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,7 @@ struct BoundReport {
 // setting that makes no sense, as m below 1 or a range smaller than the model was trained on.
 BoundReport bound_report(const Model& model, const ReportRequest& request);
 
-// As `posattn bound --json` has it (docs/commands.md); in bound_json.cc.
+// One of the `models` of `posattn bound --json` (docs/files.md); bound_json.cc writes it.
 std::string to_json(const BoundReport& report);
 
 // How many times as large as the measured gap a bound is, as a logarithm. Where the gap is within

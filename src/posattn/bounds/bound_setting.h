@@ -1,4 +1,4 @@
-// What a bound is asked for.
+// The sizes and probabilities that a bound is computed for.
 #pragma once
 
 #include <cstdint>

@@ -9,11 +9,13 @@
 #include "posattn/model/reference_network.h"
 #include "posattn/model/spec_fields.h"
 #include "posattn/model/tensor_names.h"
+#include "posattn/simulation/model_maps.h"
 
 namespace posattn::bounds {
 namespace {
 
 using simulation::AffineMap;
+using simulation::map_of;
 
 // Why the linear maps between two ReLUs of this model do not merge into the form above.
 std::string why_not_collapsible(const ModelSpec& spec) {
@@ -40,30 +42,6 @@ std::string why_not_collapsible(const ModelSpec& spec) {
                            &S::positions_in_input, &S::encoding, &S::encoding_size, &S::width,
                            &S::heads, &S::depth, &S::mlp_width, &S::biases, &S::split_heads);
   return known ? "" : "is of architecture " + preset_name(spec);
-}
-
-// A linear map of the model.
-AffineMap map_of(const Parameters<double>& parameters, const std::string& name, int in) {
-  const auto weight = parameters[names::weight(name)], bias = parameters[names::bias(name)];
-  AffineMap map{Matrix(static_cast<int>(bias.size()), in), {bias.begin(), bias.end()}};
-  std::ranges::copy(weight, map.weight.values.begin());
-  return map;
-}
-
-// E and e of a layer's input z = E s + e. Any encoding of positions is linear in one-hot rows.
-AffineMap encoder_of(const ModelSpec& spec, const Parameters<double>& parameters) {
-  AffineMap stored = map_of(parameters, std::string(names::encoding), spec.input_size());
-  if (!spec.positions_in_input) return stored;
-  Matrix positions(spec.nodes(), spec.encoding_size);
-  positions.values = positions_of(spec, parameters);
-  const Matrix places =
-      product(some_columns(stored.weight, 1, spec.encoding_size), transposed(positions));
-  AffineMap encoder{Matrix(spec.width, 1 + spec.nodes()), stored.bias};
-  for (int r = 0; r < spec.width; ++r) {
-    encoder.weight(r, 0) = stored.weight(r, 0);
-    std::copy_n(places.row(r), spec.nodes(), encoder.weight.row(r) + 1);
-  }
-  return encoder;
 }
 
 // M_h = (W_Q E)' (W_K E) / sqrt(d_k) and mu_h = (W_K E)' (W_Q e + b_Q) / sqrt(d_k). What is
@@ -103,11 +81,11 @@ CollapsedLayer layer_of(const ModelSpec& spec, const Parameters<double>& paramet
         product(product(from_attention, some_columns(output.weight, h * head_size, head_size)),
                 some_rows(value.weight, h * head_size, head_size)));
   }
-  std::vector<double> heard = product(output.weight, value.bias);
-  simulation::add(heard, output.bias);
+  std::vector<double> from_values = product(output.weight, value.bias);
+  simulation::add(from_values, output.bias);
   CollapsedLayer layer;
   layer.offset = mlp.bias;
-  simulation::add(layer.offset, product(from_attention, heard));
+  simulation::add(layer.offset, product(from_attention, from_values));
   for (const Matrix& g : maps) {
     simulation::add(layer.offset, product(g, input.bias));
     layer.maps.push_back(product(g, input.weight));
@@ -134,13 +112,6 @@ void add_attention(const ModelSpec& spec, const Parameters<double>& parameters,
   }
 }
 
-void softmax(double* row, int count) {
-  const double greatest = *std::max_element(row, row + count);
-  double sum = 0;
-  for (int j = 0; j < count; ++j) sum += row[j] = std::exp(row[j] - greatest);
-  for (int j = 0; j < count; ++j) row[j] /= sum;
-}
-
 }  // namespace
 
 CollapsedNetwork collapse(const ModelSpec& spec, const Parameters<double>& parameters,
@@ -156,7 +127,7 @@ CollapsedNetwork collapse(const ModelSpec& spec, const Parameters<double>& param
                            .nodes = spec.nodes(),
                            .layers = {},
                            .output = {}};
-  AffineMap input = encoder_of(spec, parameters);
+  AffineMap input = simulation::encoder_of(spec, parameters);
   for (int l = 0; l < spec.depth; ++l) {
     network.layers.push_back(layer_of(spec, parameters, l, input));
     input = map_of(parameters, names::of_layer(l, names::mlp_map(1)), spec.mlp_width);
@@ -183,8 +154,8 @@ Matrix attention_of(const CollapsedLayer& layer, int head, const Matrix& state) 
   const std::vector<double> offsets = product(state, layer.score_offsets[head]);
   for (int i = 0; i < attention.rows; ++i) {
     for (int j = 0; j < attention.columns; ++j) attention(i, j) += offsets[j];
-    softmax(attention.row(i), attention.columns);
   }
+  softmax(attention);
   return attention;
 }
 
@@ -192,8 +163,8 @@ Matrix run_layer(const CollapsedLayer& layer, const Matrix& state) {
   Matrix result(state.rows, layer.out());
   for (int i = 0; i < result.rows; ++i) std::ranges::copy(layer.offset, result.row(i));
   for (int h = 0; h <= layer.heads(); ++h) {
-    const Matrix heard = h == 0 ? state : product(attention_of(layer, h - 1, state), state);
-    simulation::add(result.values, product(heard, transposed(layer.maps[h])).values);
+    const Matrix mixed = h == 0 ? state : product(attention_of(layer, h - 1, state), state);
+    simulation::add(result.values, product(mixed, transposed(layer.maps[h])).values);
   }
   for (double& s : result.values) s = s < 0 ? 0 : s;  // NaN stays
   return result;

@@ -144,7 +144,7 @@ TEST(Covering, CountsByHand) {
   // N = 3, radius 1/2: k = 3, C(5, 2) = 10.
   EXPECT_NEAR(attention_row_entropy(std::log(0.5), 3), std::log(10.0), 1e-12);
   EXPECT_EQ(attention_row_entropy(std::log(2.0), 3), 0);
-  EXPECT_EQ(attention_row_entropy(-5, 1), 0);  // a single node hears itself
+  EXPECT_EQ(attention_row_entropy(-5, 1), 0);  // a single node attends to itself
   // Many nodes: drawing needs fewer steps than rounding.
   const double few = attention_row_entropy(0, 2000, 100), many = attention_row_entropy(0, 2000);
   EXPECT_LT(few, many);

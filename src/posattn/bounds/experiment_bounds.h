@@ -21,10 +21,10 @@ struct ExperimentBounds {
   int64_t missing = 0;          // runs of the grid whose weights are not there
 };
 
-// Of the runs whose folders lie in `results`/runs. `request` says what is asked of each; name and
-// run are filled in. Throws Error(configuration) where the axis is one of tests, along which no
-// bound changes, Error(data) where there are no weights: recorded results (runs.jsonl) have losses
-// alone.
+// Bounds of the runs whose folders lie in `results`/runs. `request` says what is asked of each;
+// name and run are filled in here. Throws Error(configuration) where the axis is one of tests,
+// along which no bound changes, Error(data) where there are no weights: recorded results
+// (runs.jsonl) have losses alone.
 ExperimentBounds experiment_bounds(const Experiment& experiment,
                                    const std::filesystem::path& results,
                                    const ReportRequest& request);

@@ -1,4 +1,4 @@
-// Norms of matrices. Spectral norms come from LAPACK's singular values (dgesdd of OpenBLAS).
+// Norms of matrices.
 #pragma once
 
 #include <vector>
@@ -24,8 +24,8 @@ struct MatrixNorms {
 };
 MatrixNorms norms_of(const Matrix& matrix);
 
-// [left | right], and left on top of a row.
-Matrix beside(const Matrix& left, const Matrix& right);
+// The matrix [left | right], and the matrix with one row more.
+Matrix with_columns(const Matrix& left, const Matrix& right);
 Matrix with_row(const Matrix& matrix, const std::vector<double>& row);
 
 }  // namespace posattn::bounds

@@ -18,7 +18,7 @@ Matrix normal_matrix(int rows, int columns, uint32_t index) {
   return result;
 }
 
-// LAPACK against rotations that know nothing of it.
+// The value alone against the one that comes with its vectors (singular_values_test.cc).
 TEST(MatrixNorms, SpectralNormIsTheLargestSingularValue) {
   uint32_t index = 0;
   for (const auto& [rows, columns] :
@@ -65,7 +65,7 @@ TEST(MatrixNorms, Order) {
 
 TEST(MatrixNorms, Joining) {
   const Matrix left = normal_matrix(2, 3, 1), right = normal_matrix(2, 1, 2);
-  const Matrix both = beside(left, right);
+  const Matrix both = with_columns(left, right);
   EXPECT_EQ(both.columns, 4);
   EXPECT_EQ(both(1, 2), left(1, 2));
   EXPECT_EQ(both(1, 3), right(1, 0));

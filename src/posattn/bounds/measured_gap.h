@@ -1,5 +1,5 @@
-// What happened, on the loss that the bounds speak of: the clipped loss over a run's own training
-// set and over fresh samples of the same distribution.
+// The measured gap: the clipped loss, which the bounds are about, over a run's own training set and
+// over fresh samples of the same distribution.
 #pragma once
 
 #include <cmath>

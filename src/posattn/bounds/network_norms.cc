@@ -14,11 +14,11 @@ LayerNorms norms_of_layer(const CollapsedLayer& layer) {
   Matrix joined(layer.out(), 0);
   for (const Matrix& map : layer.maps) {
     norms.maps.push_back(std::log(spectral_norm(map)));
-    joined = beside(joined, map);
+    joined = with_columns(joined, map);
   }
   Matrix offset(layer.out(), 1);
   offset.values = layer.offset;
-  joined = beside(joined, offset);
+  joined = with_columns(joined, offset);
   norms.offset = std::log(length_of(layer.offset));
   norms.rows = std::log(two_one_norm(joined));
   norms.joined = std::log(spectral_norm(joined));

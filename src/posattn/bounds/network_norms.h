@@ -13,7 +13,7 @@ struct LayerNorms {
   double offset = 0;         // ln ||t||
   double rows = 0;           // ln ||[T_0 .. T_H t]||_{2,1}
   double joined = 0;         // ln ||[T_0 .. T_H t]||
-  // Of each head, standard networks only.
+  // One number per head, of standard networks only.
   std::vector<double> scores;            // ln ||M_h||
   std::vector<double> score_offsets;     // ln ||mu_h||
   std::vector<double> scores_frobenius;  // ln ||[M_h; mu_h']||_F

@@ -91,9 +91,9 @@ double map_error(const CollapsedLayer& exact, const CollapsedLayer& wrong, const
     for (int c = 0; c < sum.columns; ++c) sum(i, c) = exact.offset[c] - wrong.offset[c];
   }
   for (int h = 0; h <= exact.heads(); ++h) {
-    const Matrix heard = h == 0 ? state : product(attention_of(wrong, h - 1, state), state);
+    const Matrix mixed = h == 0 ? state : product(attention_of(wrong, h - 1, state), state);
     const Matrix error = difference(exact.maps[h], wrong.maps[h]);
-    simulation::add(sum.values, product(heard, transposed(error)).values);
+    simulation::add(sum.values, product(mixed, transposed(error)).values);
   }
   return longest_row(sum);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "posattn/model/model_file.h"
+#include "posattn/tasks/dataset.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn::bounds {
@@ -43,5 +44,10 @@ struct RangeSplit {
 // Throws Error(configuration) where the identity does not hold for the model, or the task's answers
 // do not scale.
 RangeSplit split_range(const RangeRequest& request);
+
+// Whether a task's answers scale with its input, y(c x) = c y(x) for c > 0.
+// Every sample of the set is solved again at several powers of two, for
+// which both sides are exact. False for tasks of classes, and of tokens.
+bool answers_scale(const Task& task, const Dataset& set);
 
 }  // namespace posattn::bounds

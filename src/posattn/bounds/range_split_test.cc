@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/scaled_answers.h"
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/model_for_test.h"
 #include "posattn/model/random_spec_test.h"

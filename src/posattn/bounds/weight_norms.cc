@@ -51,7 +51,7 @@ LayerWeightNorms norms_of_weights(const ModelSpec& spec, const Parameters<double
 
 using UnitsOn = std::vector<bool>;
 
-// Which hidden units of each layer are on, for every node of every sample, without repetition.
+// The sets of hidden units that are on at some node of some sample, for each layer.
 std::vector<std::set<UnitsOn>> patterns_met(const CollapsedNetwork& network,
                                             std::span<const double> x) {
   std::vector<std::set<UnitsOn>> met(network.layers.size());

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/command.h"
@@ -182,13 +181,12 @@ std::string bench_text(const Json& result) {
                   result["machine"]["cpu"].get<std::string>(), result["threads"].get<int>(),
                   result["threads"] == 1 ? "" : "s", four_digits_text(result["peak_gflops"]),
                   result["machine"]["instruction_set"].get<std::string>());
-  TextTable table({"what", "length", "layers", "batch", "ms", "GFLOP/s", "of peak"});
-  const auto add = [&](const std::string& what, const Json& row) {
-    table.add_row(
-        {what, four_digits_text(row["length"]), four_digits_text(row["layers"]),
-         four_digits_text(row["batch"]), four_digits_text(row["ms_per_step"]),
-         four_digits_text(row["gflops"]),
-         fmt::format("{:.2f}", row["gflops"].get<double>() / result["peak_gflops"].get<double>())});
+  Json rows = Json::array();
+  const auto add = [&](const std::string& what, Json row) {
+    row["what"] = what;
+    row["of_peak"] =
+        fmt::format("{:.2f}", row["gflops"].get<double>() / result["peak_gflops"].get<double>());
+    rows.push_back(std::move(row));
   };
   for (const auto& [part, what] :
        {std::pair{"steps", "training step, "}, {"inference", "inference, "}}) {
@@ -201,29 +199,40 @@ std::string bench_text(const Json& result) {
                     row["architecture"].get<std::string>()),
         row);
   }
-  text += table.to_string();
-  if (result.contains("growth")) {
-    TextTable growth({"architecture", "length", "batch", "ms", "nominal GFLOP", "once a step",
-                      "GFLOP/s", "peak MB"},
-                     3);
-    for (const Json& row : result["growth"]) {
-      growth.add_row({row["architecture"], four_digits_text(row["length"]),
-                      four_digits_text(row["batch"]), four_digits_text(row["ms_per_step"]),
-                      four_digits_text(row["nominal_gflop"]),
-                      four_digits_text(row["nominal_gflop_once_a_step"]),
-                      four_digits_text(row["gflops"]), four_digits_text(row["peak_memory_mb"])});
-    }
-    text += "\n" + growth.to_string();
-  }
-  if (result.contains("long")) text += "\n" + long_text(result["long"]);
-  if (result.contains("operations")) {
-    TextTable rows({"operation", "direction", "us", "GFLOP/s"});
-    for (const Json& row : result["operations"]) {
-      rows.add_row({row["name"], row["direction"], four_digits_text(row["microseconds"]),
-                    four_digits_text(row["gflops"])});
-    }
-    text += "\n" + rows.to_string();
-  }
+  text += json_table(rows, {{"what", "what"},
+                            {"length", "length"},
+                            {"layers", "layers"},
+                            {"batch", "batch"},
+                            {"ms", "ms_per_step"},
+                            {"GFLOP/s", "gflops"},
+                            {"of peak", "of_peak"}});
+  const auto add_table = [&](const char* part, const std::vector<JsonColumn>& columns,
+                             size_t left) {
+    if (result.contains(part)) text += "\n" + json_table(result[part], columns, left);
+  };
+  add_table("growth",
+            {{"architecture", "architecture"},
+             {"length", "length"},
+             {"batch", "batch"},
+             {"ms", "ms_per_step"},
+             {"nominal GFLOP", "nominal_gflop"},
+             {"once a step", "nominal_gflop_once_a_step"},
+             {"GFLOP/s", "gflops"},
+             {"peak MB", "peak_memory_mb"}},
+            3);
+  add_table("long",
+            {{"positions", "positions"},
+             {"form", "form"},
+             {"length", "length"},
+             {"ms a sample", "ms_per_sample"},
+             {"ms once", "ms_once"}},
+            1);
+  add_table("operations",
+            {{"operation", "name"},
+             {"direction", "direction"},
+             {"us", "microseconds"},
+             {"GFLOP/s", "gflops"}},
+            1);
   text += "\nGFLOP/s: nominal flops over the median time.";
   if (!result.contains("growth")) {  // whose rows have their own
     text += fmt::format(" Peak memory {} MB.", four_digits_text(result["peak_memory_mb"]));
@@ -231,90 +240,96 @@ std::string bench_text(const Json& result) {
   return text + "\n";
 }
 
-}  // namespace
+ExitCode bench(const BenchFlags& options, const CommandLine& line) {
+  refuse_flags_of_other_device(*line.app.get_subcommand("bench"), options.device);
+  check_ending("--output", options.figure, ".svg");
+  refuse_with_standard_output(options.figure, options.json, "--json");
+  const bool on_device = options.device == "cuda";
+  const Json result = on_device ? measure_device(options) : measure(options);
+  if (!is_standard_output(options.figure)) {
+    write_output(options.json ? json_text(result)
+                 : on_device  ? device_steps_text(result)
+                              : bench_text(result));
+  }
+  if (!options.figure.empty()) write_result(options.figure, long_figure(result["long"]));
+  if (!options.json) say_written("figure", options.figure);
+  return ExitCode::done;
+}
 
-void add_bench(CommandLine& command_line) {
-  auto options = std::make_shared<BenchFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "bench",
-       .description = "Measure this machine's peak and a training step, beside PyTorch if asked",
-       .examples = {"posattn bench", "posattn bench --peer --inference --json",
-                    "posattn bench --task k-hop --peer",
-                    "posattn bench --growth 8,16,32,64,128,256,512,1024",
-                    "posattn bench --operations", "posattn bench --long 256,1024,4096 -o long.svg",
-                    "posattn bench --device cuda --runs 1,100 --precision fp32"},
-       .details = "GFLOP/s are nominal: the flops of the architecture as it is written over the\n"
-                  "time, so that an algorithm that needs fewer can pass the hardware's peak."},
-      [options, &app = command_line.app] {
-        refuse_flags_of_other_device(*app.get_subcommand("bench"), options->device);
-        check_ending("--output", options->figure, ".svg");
-        refuse_with_standard_output(options->figure, options->json, "--json");
-        const bool on_device = options->device == "cuda";
-        const Json result = on_device ? measure_device(*options) : measure(*options);
-        if (!is_standard_output(options->figure)) {
-          write_output(options->json ? result.dump(2) + "\n"
-                       : on_device   ? device_steps_text(result)
-                                     : bench_text(result));
-        }
-        if (!options->figure.empty()) write_result(options->figure, long_figure(result["long"]));
-        if (!options->json) say_written("figure", options->figure);
-        return ExitCode::done;
-      });
-  command.add_option("--task", options->cases.task, "Whose models, at the settings it suggests")
-      ->capture_default_str();
+void add_bench_options(CLI::App& command, BenchFlags& options) {
   command
-      .add_option("--architecture", options->cases.architectures,
-                  "Presets to measure, with a depth if it is to be another: standard:8")
-      ->delimiter(',')
-      ->option_text("LIST [positional,standard]");
-  command.add_option("--length", options->cases.length, "Length n; 0: the task's own")
+      .add_option("--task", options.cases.task,
+                  "Task whose models are timed, at the settings it suggests")
+      ->capture_default_str();
+  option(command, "--architecture", options.cases.architectures, "LIST [positional,standard]",
+         "Presets to measure, with a depth if it is to be another: standard:8")
+      ->delimiter(',');
+  command.add_option("--length", options.cases.length, "Length n; 0: the task's own")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command.add_option("--batch", options->cases.batch, "Samples of a step; 0: the task's own")
+  command.add_option("--batch", options.cases.batch, "Samples of a step; 0: the task's own")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0: all cores")->capture_default_str();
-  command.add_option("--path", options->cases.path, "auto, plain or folded")
+  add_threads_option(command, options.threads);
+  command.add_option("--path", options.cases.path, "auto, plain or folded")
       ->check(CLI::IsMember({"auto", "plain", "folded"}))
       ->capture_default_str();
-  command.add_option("--tile", options->tile, "Samples of a tile; 0: chosen")
+  command.add_option("--tile", options.tile, "Samples of a tile; 0: chosen")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command.add_option("--repetitions", options->repetitions, "Measurements at least")
+  command.add_option("--repetitions", options.repetitions, "Measurements at least")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command.add_option("--seconds", options->seconds, "Seconds of each measurement at least")
+  command.add_option("--seconds", options.seconds, "Seconds of each measurement at least")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command
-      .add_option("--growth", options->growth,
+      .add_option("--growth", options.growth,
                   "Also a step at each of these lengths, at constant batch x length")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
   CLI::Option* lengths =
       command
-          .add_option("--long", options->long_lengths,
+          .add_option("--long", options.long_lengths,
                       "Also inference of one sample at each of these lengths, where attention does "
                       "not depend on the data")
           ->delimiter(',')
           ->check(CLI::Range(2, 1 << 17));
-  add_output_option(command, options->figure, "A figure of --long", "FILE.svg").needs(lengths);
-  command.add_option("--device", options->device, "cpu or cuda: where the steps are computed")
+  add_output_option(command, options.figure, "A figure of --long", "FILE.svg").needs(lengths);
+  command.add_option("--device", options.device, "cpu or cuda: where the steps are computed")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command.add_option("--runs", options->runs, "How many runs in lockstep, one by one (cuda only)")
+  option(command, "--runs", options.runs, "LIST [1,10,50,200]",
+         "How many runs in lockstep, one by one (cuda only)")
       ->delimiter(',')
-      ->check(CLI::Range(1, 65535))
-      ->option_text("LIST [1,10,50,200]");
-  command.add_option("--precision", options->precisions, "Of the products: fp32, tf32 (cuda only)")
+      ->check(CLI::Range(1, 65535));
+  command
+      .add_option("--precision", options.precisions,
+                  "Precision of products: fp32, tf32 (cuda only)")
       ->delimiter(',')
       ->check(CLI::IsMember({"fp32", "tf32"}))
       ->capture_default_str();
-  command.add_flag("--peer", options->peer, "Also PyTorch, in its default and its best setting");
-  command.add_flag("--inference", options->inference, "Also inference, batches of 1000 and 250");
-  command.add_flag("--operations", options->operations, "Also each row of the operations table");
-  add_json_flag(command, options->json);
+  command.add_flag("--peer", options.peer, "Also PyTorch, in its default and its best setting");
+  command.add_flag("--inference", options.inference, "Also inference, batches of 1000 and 250");
+  command.add_flag("--operations", options.operations, "Also each row of the operations table");
+  add_json_flag(command, options.json);
 }
 
+const Command registered_bench(
+    {.name = "bench",
+     .group = Group::machine,
+     .summary =
+         "Time training steps and the peak of this machine, compared with PyTorch on request",
+     .examples = {"posattn bench", "posattn bench --peer --inference --json",
+                  "posattn bench --task k-hop --peer",
+                  "posattn bench --growth 8,16,32,64,128,256,512,1024",
+                  "posattn bench --operations", "posattn bench --long 256,1024,4096 -o long.svg",
+                  "posattn bench --device cuda --runs 1,100 --precision fp32"},
+     .details =
+         "GFLOP/s are nominal: they count the operations of the architecture as it is written. An "
+         "algorithm that needs fewer can therefore pass the peak of the hardware. With --device "
+         "cuda the steps are those of many runs trained together on the GPU."},
+    add_bench_options, bench);
+
+}  // namespace
 }  // namespace posattn

@@ -72,17 +72,19 @@ std::string device_steps_text(const Json& result) {
   std::string text = fmt::format(
       "{}, driver for CUDA {}, built with CUDA {}\n\n", device["name"].get<std::string>(),
       device["driver"].get<std::string>(), device["toolkit"].get<std::string>());
-  TextTable table({"training step", "precision", "engine", "length", "layers", "batch", "runs",
-                   "us per step and run", "GFLOP/s"},
-                  3);
-  for (const Json& row : result["device_steps"]) {
-    table.add_row({row["architecture"], row["precision"], row["engine"],
-                   four_digits_text(row["length"]), four_digits_text(row["layers"]),
-                   four_digits_text(row["batch"]), four_digits_text(row["seeds"]),
-                   four_digits_text(row["us_per_step_and_seed"]), four_digits_text(row["gflops"])});
-  }
   const Json& ceilings = result["ceilings"];
-  return text + table.to_string() +
+  return text +
+         json_table(result["device_steps"],
+                    {{"training step", "architecture"},
+                     {"precision", "precision"},
+                     {"engine", "engine"},
+                     {"length", "length"},
+                     {"layers", "layers"},
+                     {"batch", "batch"},
+                     {"runs", "seeds"},
+                     {"us per step and run", "us_per_step_and_seed"},
+                     {"GFLOP/s", "gflops"}},
+                    3) +
          fmt::format(
              "\nGFLOP/s: nominal flops over the median time. Ceilings measured in this run: copy "
              "{} "

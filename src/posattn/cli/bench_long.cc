@@ -6,7 +6,6 @@
 
 #include "posattn/benchmark/long_inference.h"
 #include "posattn/cli/bench_device.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/report/plot/figure.h"
 
 namespace posattn {
@@ -45,15 +44,6 @@ Json measure_long(const std::vector<int>& lengths, int threads, double seconds) 
     }
   }
   return rows;
-}
-
-std::string long_text(const Json& rows) {
-  TextTable table({"positions", "form", "length", "ms a sample", "ms once"});
-  for (const Json& row : rows) {
-    table.add_row({row["positions"], row["form"], std::to_string(row["length"].get<int>()),
-                   four_digits_text(row["ms_per_sample"]), four_digits_text(row["ms_once"])});
-  }
-  return table.to_string();
 }
 
 std::string long_figure(const Json& rows) {

@@ -1,4 +1,4 @@
-// `posattn bench --long`: inference against the length, as JSON, as text and as a figure.
+// `posattn bench --long`: inference against the length, as JSON and as a figure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,6 @@
 namespace posattn {
 
 nlohmann::ordered_json measure_long(const std::vector<int>& lengths, int threads, double seconds);
-std::string long_text(const nlohmann::ordered_json& rows);
 std::string long_figure(const nlohmann::ordered_json& rows);
 
 }  // namespace posattn

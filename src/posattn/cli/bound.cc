@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -14,7 +13,6 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/named_models.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/report/experiment/bounds_figure.h"
@@ -38,7 +36,7 @@ std::vector<bounds::BoundReport> reports_of(const BoundFlags& flags) {
   std::vector<bounds::BoundReport> reports;
   for (const std::filesystem::path& path : find_named_models(flags.models)) {
     bounds::ReportRequest request = flags.request;
-    request.run = settings_beside(path);
+    request.run = settings_of_run(path);
     request.name = request.run ? path.parent_path().string() : path.string();
     request.threads = thread_count(flags.threads);
     const Model model = read_model(path, flags.hints);
@@ -59,7 +57,7 @@ nlohmann::ordered_json reports_json(const std::vector<bounds::BoundReport>& repo
 ExitCode print_bounds(const BoundFlags& flags) {
   const std::vector<bounds::BoundReport> reports = reports_of(flags);
   if (flags.json) {
-    write_output(reports_json(reports).dump(2) + "\n");
+    write_output(json_text(reports_json(reports)));
   } else if (reports.size() == 1 || flags.norms) {
     for (const bounds::BoundReport& report : reports) {
       write_output((&report == reports.data() ? "" : "\n") + bound_text(report, flags.norms));
@@ -90,7 +88,7 @@ ExitCode print_experiment_bounds(const BoundFlags& flags) {
   if (flags.json) {
     std::vector<bounds::BoundReport> reports;
     for (const bounds::RunBounds& run : found.runs) reports.push_back(run.report);
-    write_output(reports_json(reports).dump(2) + "\n");
+    write_output(json_text(reports_json(reports)));
     return ExitCode::done;
   }
   write_output(experiment_bounds_text(experiment, found) + "\n");
@@ -127,82 +125,64 @@ ExitCode answer_bound(const BoundFlags& flags) {
   return flags.crossing.empty() ? print_bounds(flags) : print_crossing(flags);
 }
 
-}  // namespace
-
-void add_bound(CommandLine& command_line) {
-  auto flags = std::make_shared<BoundFlags>();
-  bounds::ReportRequest& request = flags->request;
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "bound",
-       .description = "What theory promises of a trained model's generalisation, beside the fact",
-       .examples = {"posattn bound runs/sort/positional-seed0", "posattn bound runs/sort",
-                    "posattn bound model.safetensors --samples 30000 --norms",
-                    "posattn bound runs/sort --samples-for 0.1",
-                    "posattn bound --experiment sample-count --results results",
-                    "posattn bound --crossing 4,8,16 --hops 1,4,16 -o crossing.svg"},
-       .details =
-           "Bounds on |risk - training loss| from the weights, by norms and by the number of\n"
-           "parameters, factor by factor (docs/bounds.md). Of a run the gap is measured, too:\n"
-           "its own training set against fresh samples. Several models: a line for each.\n"
-           "--experiment: of all runs whose weights lie in DIR/runs; table and figures go to\n"
-           "DIR/EXPERIMENT."},
-      [flags] { return answer_bound(*flags); });
-  command.add_option("MODEL", flags->models, "Model files, run folders, folders of runs")
-      ->type_name("");
-  command.add_option("--samples", request.samples, "Training samples m; of a run: its own")
-      ->option_text("INT");
-  command
-      .add_option("--samples-for", request.samples_for,
-                  "How many samples the bounds need to promise this gap")
-      ->option_text("NUMBER");
-  command.add_option("--delta", request.delta, "Bounds hold with probability 1 - delta")
-      ->option_text("NUMBER [0.05]");
-  command.add_option("--clip", request.clip, "b: squared errors count up to b^2")
-      ->option_text("NUMBER [1]");
-  command.add_option("--range", request.range, "R: inputs lie in [-R, R]; as trained")
-      ->option_text("NUMBER");
-  command.add_option("--fresh-samples", request.fresh_samples, "For the measured gap")
-      ->option_text("INT [100000]");
-  command
-      .add_option("--query-key-scale", request.query_key_scale,
-                  "Multiply W_Q and W_K by this first, in the bounds")
-      ->option_text("NUMBER [1]");
-  CLI::Option* experiment =
-      command.add_option("--experiment", flags->experiment, "The runs of an experiment instead")
-          ->option_text("NAME");
-  command.add_option("--results", flags->results, "Where they are")
-      ->option_text("DIR [results]")
+void add_bound_options(CLI::App& command, BoundFlags& flags) {
+  bounds::ReportRequest& request = flags.request;
+  argument(command, "MODEL", flags.models, "Model files, run folders, folders of runs");
+  option(command, "--samples", request.samples, "INT", "Training samples m; of a run: its own");
+  option(command, "--samples-for", request.samples_for, "NUMBER",
+         "How many samples the bounds need to promise this gap");
+  option(command, "--delta", request.delta, "NUMBER [0.05]",
+         "Bounds hold with probability 1 - delta");
+  option(command, "--clip", request.clip, "NUMBER [1]", "b: squared errors count up to b^2");
+  option(command, "--range", request.range, "NUMBER", "R: inputs lie in [-R, R]; as trained");
+  option(command, "--fresh-samples", request.fresh_samples, "INT [100000]", "For the measured gap");
+  option(command, "--query-key-scale", request.query_key_scale, "NUMBER [1]",
+         "Multiply W_Q and W_K by this first, in the bounds");
+  CLI::Option* experiment = option(command, "--experiment", flags.experiment, "NAME",
+                                   "The runs of an experiment instead");
+  option(command, "--results", flags.results, "DIR [results]", "Where they are")->needs(experiment);
+  command.add_flag("--quick", flags.changes.quick, "Those of reproduce --quick")->needs(experiment);
+  option(command, "--epochs", flags.changes.epochs, "INT", "Those of reproduce --epochs")
       ->needs(experiment);
-  command.add_flag("--quick", flags->changes.quick, "Those of reproduce --quick")
-      ->needs(experiment);
-  command.add_option("--epochs", flags->changes.epochs, "Those of reproduce --epochs")
-      ->option_text("INT")
-      ->needs(experiment);
-  command.add_option("--precision", flags->changes.precision, "Those of reproduce --precision")
-      ->option_text("TEXT")
+  option(command, "--precision", flags.changes.precision, "TEXT", "Those of reproduce --precision")
       ->needs(experiment);
   CLI::Option* crossing =
-      command
-          .add_option("--crossing", flags->crossing,
-                      "Where the bounds of positional networks of these depths and of standard "
-                      "ones for k hops cross")
+      option(command, "--crossing", flags.crossing, "LIST",
+             "Where the bounds of positional networks of these depths and of standard "
+             "ones for k hops cross")
           ->delimiter(',')
-          ->allow_extra_args(false)
-          ->option_text("LIST");
-  command.add_option("--hops", flags->hops, "k, for --crossing")
+          ->allow_extra_args(false);
+  option(command, "--hops", flags.hops, "LIST [1,4,16]", "k, for --crossing")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->option_text("LIST [1,4,16]")
       ->needs(crossing);
-  add_output_option(command, flags->figure, "The figure of --crossing; '-': standard output",
-                    "FILE")
+  add_output_option(command, flags.figure, "The figure of --crossing; '-': standard output", "FILE")
       .needs(crossing);
-  command.add_flag("--norms", flags->norms, "All norms of all matrices, too");
-  command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  add_json_flag(command, flags->json);
-  add_hint_flags(command, flags->hints);
+  command.add_flag("--norms", flags.norms, "All norms of all matrices, too");
+  add_threads_option(command, flags.threads);
+  add_json_flag(command, flags.json);
+  add_hint_flags(command, flags.hints);
 }
 
+const Command registered_bound(
+    {.name = "bound",
+     .group = Group::theory,
+     .summary = "Compute generalisation bounds from a model's weights and compare them with the "
+                "measured gap",
+     .examples = {"posattn bound runs/sort/positional-seed0", "posattn bound runs/sort",
+                  "posattn bound model.safetensors --samples 30000 --norms",
+                  "posattn bound runs/sort --samples-for 0.1",
+                  "posattn bound --experiment sample-count --results results",
+                  "posattn bound --crossing 4,8,16 --hops 1,4,16 -o crossing.svg"},
+     .details = "The bounds on |risk - training loss| follow from the norms of the weights and "
+                "from the number of parameters (docs/bounds.md). For a run the gap is measured "
+                "too, between its own training set and fresh samples. Several models give one line "
+                "each.\n\n--experiment reads all runs whose weights are in DIR/runs, and writes a "
+                "table and figures to DIR/EXPERIMENT. --crossing compares the bounds of positional "
+                "and standard networks of several depths. Models that the bounds do not cover are "
+                "refused with exit code 3 and the reason: tokens, routes, residuals, "
+                "normalisation, RoPE on data, several numbers per node, several lengths."},
+    add_bound_options, answer_bound);
+
+}  // namespace
 }  // namespace posattn

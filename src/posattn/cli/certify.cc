@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <fstream>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,14 +14,13 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/parallel.h"
-#include "posattn/cli/certify_output.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_display.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/named_models.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
 
 namespace posattn {
 namespace {
@@ -30,6 +28,7 @@ namespace {
 using bounds::Certificate;
 using bounds::CertifiedRun;
 using bounds::CertifyOptions;
+using bounds::DrawnNetwork;
 
 struct CertifyFlags {
   std::vector<std::string> runs;
@@ -59,7 +58,7 @@ void check_flags(const CertifyFlags& flags) {
 }
 
 CertifiedRun read_run(const std::filesystem::path& model) {
-  const std::optional<RunConfig> settings = settings_beside(model);
+  const std::optional<RunConfig> settings = settings_of_run(model);
   if (!settings) {
     throw Error(ExitCode::data, fmt::format("'{}' is not of a run", model.string()),
                 "the folder of a run: a certificate needs its training set and initial weights");
@@ -153,6 +152,38 @@ class RowFile {
   std::ofstream stream_;
 };
 
+std::string certificate_text(const CertifiedRun& run, const CertifyOptions& options,
+                             const Certificate& certificate) {
+  const auto number = [](double value) { return fmt::format("{:.4f}", value); };
+  std::string text = fmt::format(
+      "{}\n{}, {}: m = {} training samples, {} numbers in the collapsed network\n"
+      "clipped loss min(error^2, {}), confidence {}\n\n",
+      run.name, run.config.task, run.config.architecture, certificate.samples,
+      certificate.coordinates, short_number(options.clip * options.clip), 1 - options.delta);
+  TextTable table({"network", "risk at most", "training loss", "fresh loss"});
+  table.add_row({"randomised: new noise for each answer", number(certificate.bound),
+                 number(certificate.loss), number(certificate.fresh_loss)});
+  const auto add_drawn = [&](const std::string& name, const DrawnNetwork& network) {
+    table.add_row(
+        {name, number(network.bound), number(network.training_loss), number(network.fresh_loss)});
+  };
+  add_drawn("drawn once from the same noise", certificate.drawn);
+  add_drawn("best of ten drawn", certificate.best_of_ten);
+  table.add_row({"as trained: no certificate of this kind", "",
+                 number(certificate.plain_training_loss), number(certificate.plain_fresh_loss)});
+  text += table.to_string();
+  text += fmt::format(
+      "\nKL {:.0f} nats, and {:.0f} for the choice of the prior's scales. What is certified is the "
+      "noisy network\n(or the drawn one), not the one that was trained.\n",
+      certificate.divergence, certificate.cost);
+  TextTable others({"for comparison, on fresh samples", "loss"});
+  others.add_row({"best constant", number(certificate.simple.constant)});
+  others.add_row({"best linear predictor", number(certificate.simple.linear)});
+  others.add_row(
+      {"as trained, bound from 1,000 held-out samples", number(certificate.hold_out_bound)});
+  return text + "\n" + others.to_string();
+}
+
 ExitCode certify_runs(const CertifyFlags& flags) {
   check_flags(flags);
   const int threads = thread_count(flags.threads);
@@ -193,50 +224,43 @@ ExitCode certify_runs(const CertifyFlags& flags) {
     there.push_back(documents[r]);
     text += (text.empty() ? "" : "\n") + certificate_text(runs[r], flags.options, *certificates[r]);
   }
-  write_output(flags.json ? nlohmann::ordered_json{{"certificates", there}}.dump(2) + "\n" : text);
+  write_output(flags.json ? json_text({{"certificates", there}}) : text);
   if (there.size() == runs.size()) return ExitCode::done;  // an interrupt came too late to matter
   flush_output();
   write_notice(fmt::format("interrupted: {} of {} runs are certified", there.size(), runs.size()));
   return ExitCode::interrupted;
 }
 
-}  // namespace
-
-void add_certify(CommandLine& command_line) {
-  auto flags = std::make_shared<CertifyFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "certify",
-       .description = "Prove a bound on the risk of a trained network, from its training set alone",
-       .examples = {"posattn certify runs/cumulative-min/positional-seed0",
-                    "posattn certify runs/cumulative-min --rows certificates.jsonl"},
-       .details =
-           "A PAC-Bayes bound (docs/bounds-certificate.md): with probability 1 - delta over the\n"
-           "training set the clipped loss on new samples is at most what is printed. It holds for\n"
-           "the network with noise on its weights, or for one drawn so, not for the one that was\n"
-           "trained. The prior lies at the run's initial weights."},
-      [flags] { return certify_runs(*flags); });
-  CertifyOptions& options = flags->options;
-  command.add_option("RUN", flags->runs, "Folders of runs, or folders that hold some")
-      ->required()
-      ->type_name("");
-  command.add_option("--delta", options.delta, "Chance that the statement is wrong")
-      ->option_text("NUMBER [0.05]");
-  command.add_option("--clip", options.clip, "b: an output's loss is min(error^2, b^2)")
-      ->option_text("NUMBER [1]");
-  command
-      .add_option("--samples", options.samples, "m, to be sure: another than the run's is refused")
-      ->option_text("INT");
-  command.add_option("--steps", options.steps, "In which noise and weights are chosen")
-      ->option_text(fmt::format("INT [{}]", options.steps));
-  command.add_option("--draws", options.draws, "Noisy networks that the loss is measured on")
-      ->option_text(fmt::format("INT [{}]", options.draws));
-  command
-      .add_option("--rows", flags->rows, "Also append one line of JSON for each run to this file")
-      ->option_text("FILE");
-  command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  add_json_flag(command, flags->json);
+void add_certify_options(CLI::App& command, CertifyFlags& flags) {
+  CertifyOptions& options = flags.options;
+  argument(command, "RUN", flags.runs, "Folders of runs, or folders that hold some")->required();
+  option(command, "--delta", options.delta, "NUMBER [0.05]", "Chance that the statement is wrong");
+  option(command, "--clip", options.clip, "NUMBER [1]", "b: an output's loss is min(error^2, b^2)");
+  option(command, "--samples", options.samples, "INT",
+         "m, to be sure: another than the run's is refused");
+  option(command, "--steps", options.steps, fmt::format("INT [{}]", options.steps),
+         "In which noise and weights are chosen");
+  option(command, "--draws", options.draws, fmt::format("INT [{}]", options.draws),
+         "Noisy networks that the loss is measured on");
+  option(command, "--rows", flags.rows, "FILE",
+         "Also append one line of JSON for each run to this file");
+  add_threads_option(command, flags.threads);
+  add_json_flag(command, flags.json);
 }
 
+const Command registered_certify(
+    {.name = "certify",
+     .group = Group::theory,
+     .summary = "Prove a bound on the risk of a trained network from its training set",
+     .examples = {"posattn certify runs/cumulative-min/positional-seed0",
+                  "posattn certify runs/cumulative-min --rows certificates.jsonl"},
+     .details =
+         "This is a PAC-Bayes bound (docs/bounds-certificate.md). With probability 1 - delta over "
+         "the training set, the clipped loss on new samples is at most the printed number. The "
+         "bound holds for the network with random noise on its weights, or for one drawn from that "
+         "noise; it does not hold for the trained network itself. The prior is centred at the "
+         "initial weights of the run, so a model file without its run is refused."},
+    add_certify_options, certify_runs);
+
+}  // namespace
 }  // namespace posattn

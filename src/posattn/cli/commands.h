@@ -1,75 +1,100 @@
-// The commands of the program, one file each: parse, call, print.
+// The commands of the program. A command is one file: what it is called and says of itself, its
+// options, and what it does. It registers itself, and help, completion and docs/commands.md follow:
 //
-// A command's file defines add_<name>(CommandLine&), declared here and called in main.cc. It
-// describes the command to CLI11 with add_command and keeps the parsed options in a struct shared
-// with the action that main runs once the whole command line is known to be right:
-//
-//   void add_tasks(CommandLine& command_line) {
-//     auto json = std::make_shared<bool>(false);
-//     CLI::App& command = add_command(
-//         command_line, {.name = "tasks", .description = "List the tasks", .examples = {"posattn
-//         tasks"}}, [json] { return list_tasks(*json); });
-//     add_json_flag(command, *json);
-//   }
+//   struct SortFlags { bool json = false; };
+//   void add_sort_options(CLI::App& command, SortFlags& flags) { add_json_flag(command,
+//   flags.json); } ExitCode sort(const SortFlags& flags) { ... } const Command
+//   registered_sort({.name = "sort", .group = Group::algorithms, .summary = "...",
+//                               .examples = {"posattn sort"}}, add_sort_options, sort);
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "posattn/base/error.h"
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace posattn {
 
-struct CommandLine {
-  CLI::App& app;
-  std::vector<std::string> arguments;  // the command line, the program's name first
-  std::function<ExitCode()> chosen;    // set by parsing; empty when no command was given
-};
+// The order of help; within a group commands stand by name.
+enum class Group { train, paper, algorithms, theory, machine };
+std::string_view to_string(Group group);
 
 struct CommandText {
   std::string name;
-  std::string description;
+  Group group;
+  std::string summary;                // one line
   std::vector<std::string> examples;  // lines that can be pasted
-  std::string details = {};           // further paragraphs after the examples
+  std::string details = {};           // paragraphs, which help wraps
 };
 
-CLI::App& add_command(CommandLine& command_line, const CommandText& text,
-                      std::function<ExitCode()> action);
+struct CommandLine {
+  const CLI::App& app;
+  std::vector<std::string> arguments;  // the program's name first
+};
+
+struct RegisteredCommand {
+  CommandText text;
+  // Adds the options and returns what the command does with them.
+  std::function<std::function<ExitCode()>(CLI::App&, const CommandLine&)> add;
+};
+// In the order of help.
+const std::vector<RegisteredCommand>& registered_commands();
+
+class Command {
+ public:
+  // `run` takes the flags and, if it likes, the command line.
+  template <class Flags, class Run>
+  Command(CommandText text, void (*add)(CLI::App&, Flags&), Run run) {
+    enter({std::move(text), [add, run](CLI::App& command, const CommandLine& line) {
+             auto flags = std::make_shared<Flags>();
+             add(command, *flags);
+             return [run, flags, &line] { return call(run, *flags, line); };
+           }});
+  }
+
+ private:
+  template <class Flags>
+  static ExitCode call(ExitCode (*run)(const Flags&), const Flags& flags, const CommandLine&) {
+    return run(flags);
+  }
+  template <class Flags>
+  static ExitCode call(ExitCode (*run)(const Flags&, const CommandLine&), const Flags& flags,
+                       const CommandLine& line) {
+    return run(flags, line);
+  }
+  static void enter(RegisteredCommand command);
+};
+
+// An argument without a flag.
+template <class Value>
+CLI::Option* argument(CLI::App& command, const char* name, Value& value, const std::string& help) {
+  return command.add_option(name, value, help)->type_name("");
+}
+
+// A flag with a value; `kind` is what help shows behind it: "INT [1000]", with the default.
+template <class Value>
+CLI::Option* option(CLI::App& command, const std::string& flag, Value& value,
+                    const std::string& kind, const std::string& help) {
+  return command.add_option(flag, value, help)->option_text(kind);
+}
+
 CLI::Option& add_json_flag(CLI::App& command, bool& json);
 
-void add_bench(CommandLine& command_line);
-void add_bound(CommandLine& command_line);
-void add_certify(CommandLine& command_line);
-void add_compare(CommandLine& command_line);
-void add_compile(CommandLine& command_line);
-void add_completion(CommandLine& command_line);
-void add_doctor(CommandLine& command_line);
-void add_evaluate(CommandLine& command_line);
-void add_experiments(CommandLine& command_line);
-void add_gap(CommandLine& command_line);
-void add_help(CommandLine& command_line);
-void add_inspect(CommandLine& command_line);
-void add_merge(CommandLine& command_line);
-void add_playground(CommandLine& command_line);
-void add_predict(CommandLine& command_line);
-void add_presets(CommandLine& command_line);
-void add_programs(CommandLine& command_line);
-void add_report(CommandLine& command_line);
-void add_reproduce(CommandLine& command_line);
-void add_run(CommandLine& command_line);
-void add_scale(CommandLine& command_line);
-void add_show(CommandLine& command_line);
-void add_simulate_standard(CommandLine& command_line);
-void add_submit(CommandLine& command_line);
-void add_tasks(CommandLine& command_line);
-void add_train(CommandLine& command_line);
-void add_verify(CommandLine& command_line);
-void add_version(CommandLine& command_line);
+// The flags of a command whose only option is --json.
+struct JsonFlag {
+  bool json = false;
+};
+inline void add_json_flag_alone(CLI::App& command, JsonFlag& flags) {
+  add_json_flag(command, flags.json);
+}
+
+// --threads of commands that compute.
+CLI::Option& add_threads_option(CLI::App& command, int& threads);
 
 }  // namespace posattn

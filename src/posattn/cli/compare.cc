@@ -5,45 +5,34 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <memory>
 #include <optional>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
-#include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/compare_output.h"
+#include "posattn/cli/grid_choice.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/experiments/left_out_precision.h"
+#include "posattn/experiments/experiment.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/results/results_database.h"
 
 namespace posattn {
 namespace {
 
-struct CompareFlags {
-  std::string experiment;
-  std::string results = "results";
+struct CompareFlags : GridChoice {
   std::string with;
   std::string split = "test";
-  bool quick = false, json = false;
-  std::optional<int64_t> epochs;
-  std::string precision, weights;
+  bool json = false;
 };
 
 // The command about the experiment as it is meant here, to paste.
 std::string posattn_command(const std::string& command, const CompareFlags& options,
                             const std::string& folder) {
   std::vector<std::string> words = {"posattn", command, options.experiment};
-  if (options.quick) words.emplace_back("--quick");
-  if (options.epochs) words.insert(words.end(), {"--epochs", std::to_string(*options.epochs)});
-  if (!options.precision.empty()) words.insert(words.end(), {"--precision", options.precision});
-  if (!options.weights.empty()) words.insert(words.end(), {"--weights", options.weights});
+  for (const std::string& word : whole_words(options)) words.push_back(word);
   if (folder != "results") words.insert(words.end(), {"--results", folder});
   return shell_command(words);
-}
-
-ResultsDatabase read_results(const std::string& folder) {
-  return open_results(folder, write_notice);
 }
 
 // What the folder has of the experiment after another number of epochs, the largest, and the
@@ -54,7 +43,8 @@ std::string other_epochs(CompareFlags options, const std::string& folder) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(begin) || name == begin + std::to_string(options.epochs.value_or(0))) {
+    if (!name.starts_with(begin) ||
+        name == begin + std::to_string(options.changes.epochs.value_or(0))) {
       continue;
     }
     int64_t epochs = 0;
@@ -62,9 +52,9 @@ std::string other_epochs(CompareFlags options, const std::string& folder) {
     if (name == begin + std::to_string(epochs)) most = std::max(most, epochs);
   }
   if (most == 0) return "";
-  options.epochs = most;
-  options.quick = false;
-  options.precision = options.weights = "";
+  options.changes.epochs = most;
+  options.changes.quick = false;
+  options.changes.precision = options.changes.weights = "";
   return fmt::format("there is {}{}: {}", begin, most, posattn_command("compare", options, folder));
 }
 
@@ -99,36 +89,30 @@ std::vector<PublishedPoint> read_theirs(const Experiment& experiment, const Comp
                             posattn_command("reproduce", options, options.with)));
   }
   const std::vector<Curve> curves =
-      read_curves(experiment, options.with, read_results(options.with), options);
+      read_curves(experiment, options.with, open_results(options.with, write_notice), options);
   for (PointSummary& point : summarise(experiment, curves)) {
     points.push_back({std::move(point), ""});
   }
   return points;
 }
 
-Experiment asked_experiment(const CompareFlags& options) {
-  return load_experiment(options.experiment, {.quick = options.quick,
-                                              .epochs = options.epochs,
-                                              .precision = options.precision,
-                                              .weights = options.weights});
-}
-
 // Runs in fp32 and in tf32 lie in folders of their own: the command that shows those which are not
 // shown, where there are any.
 std::string other_precision(CompareFlags options, const Experiment& shown) {
-  options.precision = options.precision == "tf32" ? "fp32" : "tf32";
-  const Experiment other = asked_experiment(options);
+  options.changes.precision = options.changes.precision == "tf32" ? "fp32" : "tf32";
+  const Experiment other = whole_experiment(options);
   const std::filesystem::path folder = std::filesystem::path(options.results) / other.output_name;
   if (other.output_name == shown.output_name || !std::filesystem::exists(folder)) return "";
   return posattn_command("compare", options, options.results);
 }
 
-ExitCode compare_experiment(CompareFlags options) {
-  if (options.precision.empty()) {
-    options.precision = precision_to_read(asked_experiment(options), options.results);
+ExitCode compare_experiment(const CompareFlags& flags) {
+  CompareFlags options = flags;
+  if (options.changes.precision.empty()) {
+    options.changes.precision = precision_to_read(whole_experiment(options), options.results);
   }
-  const Experiment experiment = asked_experiment(options);
-  const ResultsDatabase database = read_results(options.results);
+  const Experiment experiment = whole_experiment(options);
+  const ResultsDatabase database = open_results(options.results, write_notice);
   ComparedExperiment compared{
       .experiment = experiment,
       .whole_epochs = load_experiment(options.experiment).settings.epochs,
@@ -152,41 +136,35 @@ ExitCode compare_experiment(CompareFlags options) {
   return compared.comparison.agrees() ? ExitCode::done : ExitCode::verification;
 }
 
-}  // namespace
-
-void add_compare(CommandLine& command_line) {
-  auto options = std::make_shared<CompareFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "compare",
-       .description = "Set the results of an experiment beside the published ones",
-       .examples = {"posattn compare value-range",
-                    "posattn compare value-range --quick --split all",
-                    "posattn compare value-range --results here --with there --json"},
-       .details =
-           "A point agrees when our median lies in [min / 2, 2 max] of the published runs or "
-           "within\n"
-           "a factor of 3 of their median. Where less than 90 % of the test points agree the exit\n"
-           "code is 6. Intervals of medians, of at least six runs, are 95 % bootstrap intervals."},
-      [options] { return compare_experiment(*options); });
-  command.add_option("EXPERIMENT", options->experiment, "Name ('posattn experiments') or file")
-      ->required()
-      ->type_name("");
-  command.add_option("--results", options->results, "Results folder")->option_text("DIR [results]");
-  command.add_option("--with", options->with, "Compare with this results folder instead")
-      ->option_text("DIR");
-  command
-      .add_option("--split", options->split, "Losses to show: test, or all with train, validation")
-      ->check(CLI::IsMember({"test", "all"}))
-      ->option_text("test|all [test]");
-  command.add_flag("--quick", options->quick, "Results of reproduce --quick");
-  command.add_option("--epochs", options->epochs, "Results of reproduce --epochs")
-      ->option_text("INT");
-  command.add_option("--weights", options->weights, "Results of reproduce --weights")
-      ->option_text("FOLDER");
-  command.add_option("--precision", options->precision, "Results of reproduce --precision")
-      ->option_text("TEXT");
-  add_json_flag(command, options->json);
+void add_compare_options(CLI::App& command, CompareFlags& options) {
+  argument(command, "EXPERIMENT", options.experiment, "Name ('posattn experiments') or file")
+      ->required();
+  option(command, "--results", options.results, "DIR [results]", "Results folder");
+  option(command, "--with", options.with, "DIR", "Compare with this results folder instead");
+  option(command, "--split", options.split, "test|all [test]",
+         "Losses to show: test, or all with train, validation")
+      ->check(CLI::IsMember({"test", "all"}));
+  command.add_flag("--quick", options.changes.quick, "Results of reproduce --quick");
+  option(command, "--epochs", options.changes.epochs, "INT", "Results of reproduce --epochs");
+  option(command, "--weights", options.changes.weights, "FOLDER", "Results of reproduce --weights");
+  option(command, "--precision", options.changes.precision, "TEXT",
+         "Results of reproduce --precision");
+  add_json_flag(command, options.json);
 }
 
+const Command registered_compare(
+    {.name = "compare",
+     .group = Group::paper,
+     .summary = "Compare the results of an experiment with the published ones",
+     .examples = {"posattn compare value-range", "posattn compare value-range --quick --split all",
+                  "posattn compare value-range --results here --with there --json"},
+     .details = "A point agrees when our median is in [min / 2, 2 max] of the published runs or "
+                "within a factor of 3 of their median. The exit code is 6 when less than 90 % of "
+                "the test points agree, and 4 when there are no results. Intervals are 95 % "
+                "bootstrap intervals of medians of at least six runs. Two lines are compared by "
+                "Wilcoxon's signed-rank test, paired by seed. The end of the output lists the "
+                "missing runs and the command that trains them."},
+    add_compare_options, compare_experiment);
+
+}  // namespace
 }  // namespace posattn

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 
 namespace posattn {
@@ -23,7 +24,7 @@ std::string digits(double value, int count) {
   return fmt::format("{:.{}g}", value, count);
 }
 
-// As many digits as a median beside it has, so that it lies inside.
+// As many digits as the median next to it, so that the median is inside.
 std::string range(double low, double high) {
   return fmt::format("[{}, {}]", digits(low, 3), digits(high, 3));
 }
@@ -129,7 +130,7 @@ bool is_baseline(const Experiment& experiment, const std::string& line) {
   });
 }
 
-// Of all runs behind the curve. Where x is that of a test each of them is in every point.
+// The runs of the curve. Where x is a test point, each run has every point.
 std::string missing_note(const Experiment& experiment, const Curve& curve) {
   if (is_baseline(experiment, curve.line)) return "";
   auto all = static_cast<int64_t>(experiment.seeds.size());
@@ -313,7 +314,7 @@ std::string comparison_text(const ComparedExperiment& compared) {
   std::string text = paragraph(title);
   if (!compared.comparison.curves.empty()) {
     text += paragraph(fmt::format(
-        "{} beside {}. A point agrees when our median lies in [min / 2, 2 max] of their "
+        "{} compared with {}. A point agrees when our median is in [min / 2, 2 max] of their "
         "runs or within a factor of 3 of their median.",
         compared.results, compared.comparison.with));
   }
@@ -373,8 +374,7 @@ std::string comparison_json(const ComparedExperiment& compared) {
                          {"paired", paired},
                          {"only_ours", comparison.only_ours},
                          {"only_theirs", comparison.only_theirs}};
-  // A path need not be UTF-8; JSON must be.
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 }  // namespace posattn

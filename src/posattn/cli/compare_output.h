@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "posattn/experiments/comparison.h"
-#include "posattn/experiments/missing_runs.h"
+#include "posattn/experiments/curves.h"
 
 namespace posattn {
 

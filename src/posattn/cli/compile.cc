@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
@@ -116,8 +115,7 @@ ExitCode compile_program(const CompileFlags& options) {
                                        {"attention", options.dense ? "dense" : "routes"},
                                        {"largest_integer_sum", plan.largest_integer_sum}};
     if (input.program.sends()) document["messages"] = as_json(messages);
-    write_output(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                 "\n");
+    write_output(json_text(document));
     return ExitCode::done;
   }
   std::string text = plan_summary(plan, parameters) + "\n";
@@ -138,48 +136,41 @@ ExitCode compile_program(const CompileFlags& options) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_compile(CommandLine& command_line) {
-  auto options = std::make_shared<CompileFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "compile",
-       .description = "Turn a parallel program into an exact positional Transformer",
-       .examples = {"posattn compile sort --length 8 -o sort.safetensors",
-                    "posattn compile sort --length 8 --layers",
-                    "posattn compile mine.par --length 16 --precision-check -o mine.safetensors",
-                    "posattn compile sort --length 8 --dense --sharpness 15 --pad-to 64,2,64,6 -o "
-                    "dense.safetensors"},
-       .details =
-           "The program's text goes into the model file, for `posattn verify`. What cannot be\n"
-           "exact is refused with the reason. docs/language.md describes the language."},
-      [options] { return compile_program(*options); });
-  command.add_option("PROGRAM", options->program, "A program's name or its .par file")
-      ->required()
-      ->type_name("");
-  command.add_option("--length", options->length, "Numbers per input, n")->option_text("INT [8]");
-  add_set_option(command, options->settings);
-  add_output_option(command, options->output, "The model file; '-': standard output",
+void add_compile_options(CLI::App& command, CompileFlags& options) {
+  argument(command, "PROGRAM", options.program, "A program's name or its .par file")->required();
+  option(command, "--length", options.length, "INT [8]", "Numbers per input, n");
+  add_set_option(command, options.settings);
+  add_output_option(command, options.output, "The model file; '-': standard output",
                     "FILE [PROGRAM.safetensors]");
   CLI::Option* dense =
-      command.add_flag("--dense", options->dense,
+      command.add_flag("--dense", options.dense,
                        "Queries and keys instead of routes, as PyTorch loads them (n up to 128)");
-  command
-      .add_option("--sharpness", options->sharpness,
-                  "Of dense attention; from 104 on it is exactly one-hot in fp32")
-      ->needs(dense)
-      ->option_text("NUMBER [1024]");
-  command
-      .add_option("--pad-to", options->pad_to,
-                  "Embed in an architecture of width,heads,hidden,layers")
-      ->option_text("D,H,M,L");
-  add_routing_option(command, options->routing);
+  option(command, "--sharpness", options.sharpness, "NUMBER [1024]",
+         "Sharpness of dense attention; from 104 on it is exactly one-hot in fp32")
+      ->needs(dense);
+  option(command, "--pad-to", options.pad_to, "D,H,M,L",
+         "Embed in an architecture of width,heads,hidden,layers");
+  add_routing_option(command, options.routing);
   CLI::Option* layers =
-      command.add_flag("--layers", options->layers, "Say what happens in every layer");
-  CLI::Option* check = command.add_flag("--precision-check", options->precision_check,
+      command.add_flag("--layers", options.layers, "Say what happens in every layer");
+  CLI::Option* check = command.add_flag("--precision-check", options.precision_check,
                                         "Say how exact the network's arithmetic is");
-  add_json_flag(command, options->json).excludes(check)->excludes(layers);
+  add_json_flag(command, options.json).excludes(check)->excludes(layers);
 }
 
+const Command registered_compile(
+    {.name = "compile",
+     .group = Group::algorithms,
+     .summary = "Turn a parallel program into an exact positional Transformer",
+     .examples = {"posattn compile sort --length 8 -o sort.safetensors",
+                  "posattn compile sort --length 8 --layers",
+                  "posattn compile mine.par --length 16 --precision-check -o mine.safetensors",
+                  "posattn compile sort --length 8 --dense --sharpness 15 --pad-to 64,2,64,6 -o "
+                  "dense.safetensors"},
+     .details = "The model file also holds the text of the program, which `posattn verify` reads. "
+                "A program that cannot be exact is refused with the reason. docs/language.md "
+                "describes the language."},
+    add_compile_options, compile_program);
+
+}  // namespace
 }  // namespace posattn

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/version.h"
@@ -66,7 +65,7 @@ std::string cuda_text(const Json& cuda) {
                      cuda["driver"].get<std::string>(), cuda["toolkit"].get<std::string>());
 }
 
-// "positional: fused-positional to 8 nodes, fused-large to 64; standard: ...; others: general"
+// "positional: fused-positional to 8 nodes, fused-medium to 64; standard: ...; others: general"
 std::string engines_text(const Json& cuda) {
   std::string text, model;
   for (const auto& range : cuda["engines"]) {
@@ -121,24 +120,22 @@ std::string doctor_text(const Json& found) {
   return text;
 }
 
-ExitCode doctor(bool json) {
+ExitCode doctor(const JsonFlag& flags) {
   const Json found = findings(find_machine());
-  write_output(json ? found.dump(2) + "\n" : doctor_text(found));
+  write_output(flags.json ? json_text(found) : doctor_text(found));
   return found["problems"].empty() ? ExitCode::done : ExitCode::failed;
 }
 
+const Command registered_doctor(
+    {.name = "doctor",
+     .group = Group::machine,
+     .summary = "Show the processor, libraries and GPU that the program uses",
+     .examples = {"posattn doctor", "posattn doctor --json"},
+     .details =
+         "The exit code is 1 when something found would make results wrong. POSATTN_ISA=x86-64-v2, "
+         "x86-64-v3 or x86-64-v4 chooses a lower instruction set than the best one. "
+         "POSATTN_PRODUCTS=openblas or portable chooses the library of large products."},
+    add_json_flag_alone, doctor);
+
 }  // namespace
-
-void add_doctor(CommandLine& command_line) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App& command =
-      add_command(command_line,
-                  {.name = "doctor",
-                   .description = "Show what the program found on this machine",
-                   .examples = {"posattn doctor", "posattn doctor --json"},
-                   .details = "Exit code 1 when something would make results wrong."},
-                  [json] { return doctor(*json); });
-  add_json_flag(command, *json);
-}
-
 }  // namespace posattn

@@ -6,15 +6,13 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
-#include <memory>
 #include <optional>
 
-#include "posattn/cli/carried_program.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/evaluate_output.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/named_models.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/programs/checking/program_task.h"
 
@@ -166,53 +164,48 @@ ExitCode evaluate_models(const EvaluateFlags& options) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_evaluate(CommandLine& command_line) {
-  auto options = std::make_shared<EvaluateFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "evaluate",
-       .description = "Test models inside and outside their training range",
-       .examples = {"posattn evaluate runs/cumulative-sum --scales 1..10",
-                    "posattn evaluate positional.safetensors standard.safetensors --per-node",
-                    "posattn evaluate runs/sort --scales 1..10,1000 --samples 10000 --json",
-                    "posattn evaluate runs/sort --lengths 8",
-                    "posattn evaluate runs/mixed-min --baselines",
-                    "posattn evaluate runs/k-hop --axis k=0..3 --axis k-unseen=0..3",
-                    "posattn evaluate theirs.safetensors --task sort --architecture standard"},
-       .details =
-           "Without a flag at scales, or as the task suggests ('posattn tasks' names its axes).\n"
-           "A scale c tests on values in [-range c, range c] that leave the training range.\n"
-           "Integers are drawn from [-range c, range c) and may lie in the training range.\n"
-           "A sample is accurate when each output is within 0.1 + 0.1 |target|. Models that\n"
-           "differ in nothing but their weights are summarised by median and spread. A model\n"
-           "compiled from a program of no task is compared with the program it carries. With\n"
-           "--baselines a share of 100 % means an error as large as the first baseline's."},
-      [options] { return evaluate_models(*options); });
-  command.add_option("MODEL", options->models, "Model files, run folders or folders of runs")
-      ->required()
-      ->type_name("");
+void add_evaluate_options(CLI::App& command, EvaluateFlags& options) {
+  argument(command, "MODEL", options.models, "Model files, run folders or folders of runs")
+      ->required();
   for (const EvaluationAxis* axis : evaluation_axes()) {
     const bool by_default = axis == evaluation_axes().front();
-    command.add_option(axis->flag(), options->values[axis], axis->help)
-        ->option_text(by_default ? fmt::format("LIST [{}]", default_scales) : "LIST");
+    option(command, axis->flag(), options.values[axis],
+           by_default ? fmt::format("LIST [{}]", default_scales) : "LIST", axis->help);
   }
-  command
-      .add_option("--axis", options->axes,
-                  "An axis of the task's own, and values on it, as k=0..3; may be repeated")
-      ->option_text("NAME=LIST")
+  option(command, "--axis", options.axes, "NAME=LIST",
+         "An axis of the task and values on it, as k=0..3; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--samples", options->samples, "Samples per test")->option_text("INT [1000]");
-  command.add_option("--seed", options->seed, "Of the test samples")->option_text("INT [0]");
-  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  command.add_flag("--per-node", options->per_node, "Also the error of every node");
-  command.add_flag("--baselines", options->baselines,
+  option(command, "--samples", options.samples, "INT [1000]", "Samples per test");
+  option(command, "--seed", options.seed, "INT [0]", "Seed of the test samples");
+  add_threads_option(command, options.threads);
+  command.add_flag("--per-node", options.per_node, "Also the error of every node");
+  command.add_flag("--baselines", options.baselines,
                    "Also predictors that the task offers, on the same samples");
-  add_json_flag(command, options->json);
-  add_hint_flags(command, options->hints);
+  add_json_flag(command, options.json);
+  add_hint_flags(command, options.hints);
 }
 
+const Command registered_evaluate(
+    {.name = "evaluate",
+     .group = Group::train,
+     .summary = "Test models inside and outside their training range",
+     .examples = {"posattn evaluate runs/cumulative-sum --scales 1..10",
+                  "posattn evaluate positional.safetensors standard.safetensors --per-node",
+                  "posattn evaluate runs/sort --scales 1..10,1000 --samples 10000 --json",
+                  "posattn evaluate runs/sort --lengths 8",
+                  "posattn evaluate runs/mixed-min --baselines",
+                  "posattn evaluate runs/k-hop --axis k=0..3 --axis k-unseen=0..3",
+                  "posattn evaluate theirs.safetensors --task sort --architecture standard"},
+     .details = "A scale c tests on values in [-range c, range c] that leave the training range. "
+                "Integers are drawn from [-range c, range c) and may be in the training range. "
+                "--lengths tests at other lengths, and --axis along an axis that the task defines "
+                "('posattn tasks' names them). Without any of these the task decides, usually for "
+                "scales.\n\nA sample is accurate when each output is within 0.1 + 0.1 |target|. "
+                "Models that differ only in their weights are summarised by median and spread. A "
+                "model compiled from a program without a task is compared with its program. With "
+                "--baselines a share of 100 % means the error of the first baseline."},
+    add_evaluate_options, evaluate_models);
+
+}  // namespace
 }  // namespace posattn

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/summary.h"
@@ -33,7 +34,7 @@ std::vector<std::string> traits_of(const EvaluatedModel& model) {
 }
 
 // Models that differ in nothing but their weights, such as the seeds of a fleet.
-struct Group {
+struct ModelGroup {
   std::string task, architecture;
   int length = 0;
   std::vector<std::string> traits;
@@ -41,9 +42,9 @@ struct Group {
   std::string differs = {};  // the traits that set it apart from its namesakes, or ""
   std::vector<std::string> paths = {};
   std::vector<const Evaluation*> results = {};             // by model
-  std::vector<const std::vector<Measurement>*> rows = {};  // likewise
+  std::vector<const std::vector<Measurement>*> rows = {};  // by model
 
-  bool same_name(const Group& other) const {
+  bool same_name(const ModelGroup& other) const {
     return task == other.task && architecture == other.architecture && length == other.length;
   }
   std::string title() const {
@@ -53,7 +54,7 @@ struct Group {
   const std::vector<TestDetails>& tests() const { return results.front()->details; }
   const Metric& loss() const { return loss_among(*rows.front()); }
 
-  // The spread over the models of a metric, and of a number that each tells of test number `test`.
+  // The spread over the models: of a metric, and of a number of test `test`.
   Spread over_models(const EvaluationAxis& axis, double x, const Metric& metric) const {
     return spread_at(rows, {.axis = axis.name, .x = x, .metric = metric.name});
   }
@@ -79,13 +80,13 @@ std::string cell(const Metric& metric, double value) {
   return metric.percent ? fmt::format("{:.1f} %", 100 * value) : short_number(value);
 }
 
-std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
-  std::vector<Group> groups;
+std::vector<ModelGroup> grouped(const std::vector<EvaluatedModel>& models) {
+  std::vector<ModelGroup> groups;
   for (const EvaluatedModel& model : models) {
     const std::string task = model.program.empty() ? model.origin.task : "program " + model.program;
-    const Group wanted{task, preset_name(model.spec), model.origin.length, traits_of(model),
-                       &model};
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) {
+    const ModelGroup wanted{task, preset_name(model.spec), model.origin.length, traits_of(model),
+                            &model};
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const ModelGroup& known) {
       return known.same_name(wanted) && known.traits == wanted.traits;
     });
     if (group == groups.end()) group = groups.insert(group, wanted);
@@ -93,19 +94,19 @@ std::vector<Group> grouped(const std::vector<EvaluatedModel>& models) {
     group->results.push_back(&model.evaluation);
     group->rows.push_back(&model.evaluation.rows);
   }
-  for (Group& group : groups) {
+  for (ModelGroup& group : groups) {
     for (const std::string& trait : group.traits) {
-      const bool tells = std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
+      const bool differs = std::any_of(groups.begin(), groups.end(), [&](const ModelGroup& other) {
         return other.same_name(group) && !std::ranges::count(other.traits, trait);
       });
-      if (tells) group.differs += ", " + trait;
+      if (differs) group.differs += ", " + trait;
     }
   }
   return groups;
 }
 
 // The same samples, so the same errors, for every model of a group.
-const std::vector<BaselineRows>& baselines_of(const Group& group) {
+const std::vector<BaselineRows>& baselines_of(const ModelGroup& group) {
   return group.results.front()->baselines;
 }
 
@@ -114,13 +115,14 @@ double loss_of(const BaselineRows& baseline, const EvaluationAxis& axis, double 
   return find_value(baseline.rows, {.axis = axis.name, .x = x, .metric = loss.name}).value();
 }
 
-std::vector<std::string> baseline_headings(const Group& group) {
+std::vector<std::string> baseline_headings(const ModelGroup& group) {
   std::vector<std::string> headings;
   for (const BaselineRows& baseline : baselines_of(group)) headings.push_back(baseline.name);
   return headings;
 }
 
-std::vector<std::string> baseline_cells(const Group& group, const EvaluationAxis& axis, double x) {
+std::vector<std::string> baseline_cells(const ModelGroup& group, const EvaluationAxis& axis,
+                                        double x) {
   std::vector<std::string> cells;
   for (const BaselineRows& baseline : baselines_of(group)) {
     cells.push_back(short_number(loss_of(baseline, axis, x, group.loss())));
@@ -129,14 +131,14 @@ std::vector<std::string> baseline_cells(const Group& group, const EvaluationAxis
 }
 
 // The model's error as a share of the first baseline's.
-std::string share_of_baseline(const Group& group, const EvaluationAxis& axis, double x) {
+std::string share_of_baseline(const ModelGroup& group, const EvaluationAxis& axis, double x) {
   const double baseline = loss_of(baselines_of(group).front(), axis, x, group.loss());
   const double model = group.over_models(axis, x, group.loss()).median;
   return baseline > 0 ? fmt::format("{:.3g} %", 100 * model / baseline) : "-";
 }
 
 // The loss with its spread, the medians of the other metrics, then the baselines.
-std::string metric_table(const Group& group, const EvaluationAxis& axis) {
+std::string metric_table(const ModelGroup& group, const EvaluationAxis& axis) {
   const bool several = group.paths.size() > 1;
   const bool has_place = group.first->has_scale || group.tests().size() > 1;
   std::vector<const Metric*> shown = shown_metrics(axis, *group.results.front());
@@ -171,7 +173,7 @@ std::string metric_table(const Group& group, const EvaluationAxis& axis) {
 // Rows of a table with one row per test and one column per node or length (medians over models). A
 // part without a mean in models that have one is a part of which nothing counts: "-".
 template <class Get>
-std::string detail_table(const Group& group, const EvaluationAxis& axis, const char* kind,
+std::string detail_table(const ModelGroup& group, const EvaluationAxis& axis, const char* kind,
                          const std::vector<std::string>& names, Get get) {
   std::vector<std::string> header = {fmt::format("{} \\ {}", axis.name, kind)};
   header.insert(header.end(), names.begin(), names.end());
@@ -191,7 +193,7 @@ std::string detail_table(const Group& group, const EvaluationAxis& axis, const c
   return table.to_string();
 }
 
-std::string per_node_table(const Group& group, const EvaluationAxis& axis) {
+std::string per_node_table(const ModelGroup& group, const EvaluationAxis& axis) {
   // Tests of other lengths have other nodes.
   size_t nodes = 0;
   for (const TestDetails& test : group.tests()) nodes = std::max(nodes, test.mse_per_node.size());
@@ -202,7 +204,7 @@ std::string per_node_table(const Group& group, const EvaluationAxis& axis) {
   });
 }
 
-std::string per_length_table(const Group& group, const EvaluationAxis& axis) {
+std::string per_length_table(const ModelGroup& group, const EvaluationAxis& axis) {
   std::vector<std::string> names;
   for (const LengthPart& part : group.tests()[0].per_length) {
     names.push_back(std::to_string(part.length));
@@ -214,12 +216,12 @@ std::string per_length_table(const Group& group, const EvaluationAxis& axis) {
   });
 }
 
-std::string comparison_table(const std::vector<Group>& groups, const EvaluationAxis& axis) {
+std::string comparison_table(const std::vector<ModelGroup>& groups, const EvaluationAxis& axis) {
   std::vector<std::string> header = {axis.name};
-  const bool one_task = std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
+  const bool one_task = std::all_of(groups.begin(), groups.end(), [&](const ModelGroup& group) {
     return group.task == groups[0].task && group.length == groups[0].length;
   });
-  for (const Group& group : groups) {
+  for (const ModelGroup& group : groups) {
     header.push_back((one_task
                           ? group.architecture
                           : fmt::format("{}/{}/{}", group.task, group.architecture, group.length)) +
@@ -229,7 +231,7 @@ std::string comparison_table(const std::vector<Group>& groups, const EvaluationA
   TextTable table(header, 0);
   for (const TestDetails& test : groups[0].tests()) {
     std::vector<std::string> row = {short_number(test.x)};
-    for (const Group& group : groups) {
+    for (const ModelGroup& group : groups) {
       row.push_back(short_number(group.over_models(axis, test.x, group.loss()).median));
     }
     if (one_task) {
@@ -284,7 +286,7 @@ Json compared_with(const EvaluatedModel& model) {
   return {{"task", nullptr}, {"program", model.program}};
 }
 
-Json summary_json(const Group& group, const EvaluationAxis& axis) {
+Json summary_json(const ModelGroup& group, const EvaluationAxis& axis) {
   Json tests = Json::array();
   for (const TestDetails& test : group.tests()) {
     Json values = {{axis.name, place_json(axis, test.x)}};
@@ -307,9 +309,9 @@ Json summary_json(const Group& group, const EvaluationAxis& axis) {
 
 std::string axis_text(const AxisResults& results, bool per_node) {
   const EvaluationAxis& axis = results.axis;
-  const std::vector<Group> groups = grouped(results.models);
+  const std::vector<ModelGroup> groups = grouped(results.models);
   std::string text;
-  for (const Group& group : groups) {
+  for (const ModelGroup& group : groups) {
     text += (text.empty() ? "" : "\n") + group.title() + "\n" + metric_table(group, axis);
     const std::string median =
         fmt::format("{}{}", group.paths.size() > 1 ? "median " : "", group.loss().heading);
@@ -340,7 +342,7 @@ Json model_json(const EvaluatedModel& model, const EvaluationAxis& axis) {
   return entry;
 }
 
-// Tests along a further axis join those that the entry has, or stand beside them.
+// Tests along a further axis are added to the entry, to those of the same kind if there are any.
 void add_tests(Json& entries, size_t index, Json entry, const std::string& plural) {
   if (index == entries.size()) {
     entries.push_back(std::move(entry));
@@ -369,14 +371,11 @@ std::string evaluation_json(const std::vector<AxisResults>& results,
       add_tests(list, index++, model_json(model, axis), axis.plural);
     }
     index = 0;
-    for (const Group& group : grouped(models)) {
+    for (const ModelGroup& group : grouped(models)) {
       add_tests(summary, index++, summary_json(group, axis), axis.plural);
     }
   }
-  // A path need not be UTF-8; JSON must be.
-  return Json{{"models", list}, {"summary", summary}, {"unfinished", unfinished}}.dump(
-             2, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  return json_text({{"models", list}, {"summary", summary}, {"unfinished", unfinished}});
 }
 
 }  // namespace posattn

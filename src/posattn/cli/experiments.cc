@@ -3,12 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
-#include "posattn/base/shell.h"
 #include "posattn/benchmark/estimate.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
@@ -110,10 +109,10 @@ std::string as_json(const std::vector<ExperimentRow>& rows, const std::string& d
                     {"estimated_seconds", row.seconds},
                     {"estimated_quick_seconds", row.quick_seconds}});
   }
-  return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(list);
 }
 
-ExitCode show(const std::string& name) {
+ExitCode show_file(const std::string& name) {
   const auto file = embedded_experiment(name);
   if (!file) throw unknown_name(ExitCode::usage, "experiment", name, experiment_names());
   if (file->name != name) {
@@ -125,7 +124,7 @@ ExitCode show(const std::string& name) {
 
 ExitCode list_experiments(const ExperimentsFlags& options) {
   const int threads = thread_count(options.threads);
-  if (!options.show.empty()) return show(options.show);
+  if (!options.show.empty()) return show_file(options.show);
   RunConfig config;
   set_field(config, "device", options.device, "in --device");
   const std::string device = device_used(config);
@@ -144,30 +143,29 @@ ExitCode list_experiments(const ExperimentsFlags& options) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_experiments(CommandLine& command_line) {
-  auto options = std::make_shared<ExperimentsFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "experiments",
-       .description = "List the experiments, their size and the time they take on this machine",
-       .examples = {"posattn experiments", "posattn experiments mine.toml",
-                    "posattn experiments --show value-range > mine.toml"}},
-      [options] { return list_experiments(*options); });
+void add_experiments_options(CLI::App& command, ExperimentsFlags& options) {
   CLI::Option* files =
-      command.add_option("EXPERIMENTS", options->files, "Names or files; none: the paper's")
-          ->type_name("");
-  CLI::Option* show = command.add_option("--show", options->show, "Print the file of one of them")
-                          ->excludes(files)
-                          ->option_text("NAME");
-  command.add_option("--device", options->device, "Estimate for this device")
-      ->excludes(show)
-      ->option_text("TEXT [auto]");
-  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
-      ->excludes(show)
-      ->option_text("INT [0]");
-  add_json_flag(command, options->json).excludes(show);
+      argument(command, "EXPERIMENTS", options.files, "Names or files; none: the paper's");
+  CLI::Option* show =
+      option(command, "--show", options.show, "NAME", "Print the file of one of them")
+          ->excludes(files);
+  option(command, "--device", options.device, "TEXT [auto]", "Estimate for this device")
+      ->excludes(show);
+  option(command, "--threads", options.threads, "INT [0]", "Threads to use; 0: one per core")
+      ->excludes(show);
+  add_json_flag(command, options.json).excludes(show);
 }
 
+const Command registered_experiments(
+    {.name = "experiments",
+     .group = Group::paper,
+     .summary = "List the experiments, their size and the time they take on this machine",
+     .examples = {"posattn experiments", "posattn experiments mine.toml",
+                  "posattn experiments --show value-range > mine.toml"},
+     .details =
+         "The time is estimated: the speed of the paper's two models is measured for about a "
+         "second and scaled by the work of each run. docs/files.md describes a file of your own."},
+    add_experiments_options, list_experiments);
+
+}  // namespace
 }  // namespace posattn

@@ -1,15 +1,62 @@
 #include "posattn/cli/given_input.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "posattn/base/error.h"
-#include "posattn/cli/carried_program.h"
+#include "posattn/cli/program_input.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/evaluation/table_io.h"
+#include "posattn/evaluation/table.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
+CarriedProgram carried_program(const Model& model, const std::string& path) {
+  CarriedProgram carried;
+  carried.program = embedded_program(model, path);
+  carried.routed = route_messages(carried.program, embedded_routing(model));
+  return carried;
+}
+
+void check_rows(const CarriedProgram& carried, Table& table, const std::string& name) {
+  const StaticProgram& program = carried.program;
+  const size_t n = program.processors, own = program.inputs.size();
+  const size_t all = carried.routed.program.inputs.size();
+  const auto columns = static_cast<size_t>(table.columns);
+  if (columns != n * own && columns != n * all) return;
+  const size_t given = columns / n;
+  std::vector<float> rows;
+  for (size_t k = 0; k < table.values.size(); ++k) {
+    if (k % given < own) rows.push_back(table.values[k]);
+  }
+  for (int64_t r = 0; r < table.rows; ++r) {
+    const auto first = rows.begin() + r * static_cast<int64_t>(n * own);
+    const std::vector<double> row(first, first + static_cast<int64_t>(n * own));
+    const std::string place = fmt::format("{}, row {}: ", name, r + 1);
+    if (const std::optional<InputFault> fault = input_fault(program, row)) {
+      throw Error(ExitCode::data, place + fault->problem, fault->expected);
+    }
+    try {
+      run_static<double>(program, row, 1);
+    } catch (const Error& error) {
+      throw Error(error.code(), place + error.problem(), error.expected(), error.hint());
+    }
+  }
+  if (own == all) return;
+  std::vector<float> complete = routed_inputs<float>(program, carried.routed, rows, table.rows);
+  if (given == all && complete != table.values) {
+    const auto wrong = std::ranges::mismatch(complete, table.values).in1 - complete.begin();
+    throw Error(ExitCode::data,
+                fmt::format("{}, row {}: switches that do not carry the row's messages", name,
+                            wrong / static_cast<int64_t>(n * all) + 1),
+                "those of this input", "leave them out: the program in the file finds them");
+  }
+  table.values = std::move(complete);
+  table.columns = static_cast<int64_t>(n * all);
+}
+
 namespace {
 
 bool is_list_of_numbers(const std::string& input) {
@@ -48,6 +95,85 @@ ReadSamples given_samples(const std::string& input, const Model& model, const st
   }
   samples_of(model, samples.table, given.name);  // throws where they do not fit
   return samples;
+}
+
+namespace {
+
+struct InputList {
+  std::string name;
+  std::vector<double> numbers;
+};
+
+InputList read_list(const std::string& input) {
+  GivenInput given = given_input(input);
+  if (!looks_like_npy(given.bytes)) {
+    return {given.name, parse_csv_row(given.bytes, given.name)};
+  }
+  const Table table = parse_npy(given.bytes, given.name);
+  check_one_row(table, given.name);
+  return {given.name, {table.values.begin(), table.values.end()}};
+}
+
+std::vector<InputList> read_lists(const std::vector<std::string>& inputs) {
+  if (std::ranges::count(inputs, "-") > 1) {
+    throw Error(ExitCode::usage, "--input - given several times", "once",
+                "standard input can be read once: put the other lists into files");
+  }
+  std::vector<InputList> lists;
+  for (const std::string& input : inputs) lists.push_back(read_list(input));
+  return lists;
+}
+
+std::vector<double> arranged(const std::vector<InputList>& lists, const StaticProgram& program,
+                             const std::string& hint) {
+  const size_t columns = program.inputs.size();
+  if (lists.size() != columns) {
+    std::vector<std::string> names;
+    for (const int word : program.inputs) names.push_back(program.words[word].name);
+    throw Error(ExitCode::usage, "--input given " + plural(lists.size(), "time"),
+                fmt::format("{}, once for each input of '{}': {}", plural(columns, "time"),
+                            program.name, fmt::join(names, ", ")));
+  }
+  std::vector<double> numbers(columns * program.processors);
+  for (size_t c = 0; c < columns; ++c) {
+    const std::vector<double>& list = lists[c].numbers;
+    const bool one_for_all = c > 0 && list.size() == 1;
+    if (!one_for_all && static_cast<int>(list.size()) != program.processors) {
+      throw Error(ExitCode::data,
+                  fmt::format("{} in {}", plural(list.size(), "number"), lists[c].name),
+                  fmt::format("{}, one for each processor of '{}' at length {}", program.processors,
+                              program.name, program.length),
+                  hint);
+    }
+    for (int i = 0; i < program.processors; ++i) {
+      numbers[i * columns + c] = one_for_all ? list[0] : list[i];
+    }
+  }
+  if (const std::optional<InputFault> fault = input_fault(program, numbers)) {
+    throw Error(ExitCode::data, fault->problem + " in --input", fault->expected);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<double> given_numbers(const std::vector<std::string>& inputs,
+                                  const StaticProgram& program, const std::string& hint) {
+  return arranged(read_lists(inputs), program, hint);
+}
+
+GivenProgram given_program(const std::string& name_or_path, const std::vector<std::string>& inputs,
+                           std::optional<int64_t> length, const Settings& settings, bool whole) {
+  const std::vector<InputList> lists = read_lists(inputs);
+  const auto count = static_cast<int64_t>(lists[0].numbers.size());
+  GivenProgram given{.input = read_program(name_or_path, length.value_or(count), settings, whole),
+                     .length = length.value_or(count),
+                     .numbers = {}};
+  const bool one_each = given.input.program.processors == given.length;
+  given.numbers =
+      arranged(lists, given.input.program,
+               length && one_each ? fmt::format("--length {}", count) : "--length says what n is");
+  return given;
 }
 
 }  // namespace posattn

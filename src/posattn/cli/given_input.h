@@ -1,10 +1,18 @@
-// --input of every command: numbers or text as typed, a file, or '-' for standard input.
+// --input of every command: numbers or text as typed, a file, or '-' for standard input; for a
+// model, a compiled one with its program, or for a program.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "posattn/cli/program_input.h"
 #include "posattn/evaluation/samples_io.h"
+#include "posattn/evaluation/table.h"
+#include "posattn/model/model_file.h"
+#include "posattn/programs/form/static_program.h"
+#include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
 
@@ -28,5 +36,37 @@ CLI::Option* add_input_option(CLI::App& command, Target& target, const std::stri
       ->allow_extra_args(false)
       ->option_text("INPUT");
 }
+
+// The program that a compiled model carries.
+struct CarriedProgram {
+  StaticProgram program;
+  RoutedProgram routed;
+};
+
+// Throws Error(data) where the file has none.
+CarriedProgram carried_program(const Model& model, const std::string& path);
+
+// Checks rows [rows, processors x inputs] against the program's types and promises, and that the
+// program has a value on them: where two messages meet at one word, the network's answer would
+// depend on how messages are routed. Switches of Benes networks are added, or checked where the
+// rows have them. Rows of another size are left as they are: no model of the program takes them.
+// Throws Error(data), which names the row.
+void check_rows(const CarriedProgram& carried, Table& table, const std::string& name);
+
+// The numbers [processors, inputs] from one list for each input; a single number of a list behind
+// the first is everybody's. Throws Error(data) where they do not fit the program, with `hint` for a
+// list of another length, and Error(usage) for another count of lists.
+std::vector<double> given_numbers(const std::vector<std::string>& inputs,
+                                  const StaticProgram& program, const std::string& hint);
+
+// A program of the library or a file at the length that is asked for, or that of its input.
+struct GivenProgram {
+  ProgramInput input;
+  int64_t length;
+  std::vector<double> numbers;  // [processors, inputs]
+};
+GivenProgram given_program(const std::string& name_or_path, const std::vector<std::string>& inputs,
+                           std::optional<int64_t> length, const Settings& settings,
+                           bool whole = false);
 
 }  // namespace posattn

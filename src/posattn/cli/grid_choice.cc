@@ -19,33 +19,25 @@ void add_words(std::vector<std::string>& words, const std::string& flag, const s
 
 void add_grid_options(CLI::App& command, GridChoice& choice) {
   ExperimentChanges& changes = choice.changes;
-  command.add_option("EXPERIMENT", choice.experiment, "Name ('posattn experiments') or file")
-      ->required()
-      ->type_name("");
-  command.add_option("--tasks", changes.tasks, "Only these, separated by commas")
+  argument(command, "EXPERIMENT", choice.experiment, "Name ('posattn experiments') or file")
+      ->required();
+  option(command, "--tasks", changes.tasks, "LIST", "Only these, separated by commas")
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->option_text("LIST");
-  command.add_option("--lines", changes.lines, "Only these lines of the figure")
+      ->allow_extra_args(false);
+  option(command, "--lines", changes.lines, "LIST", "Only these lines of the figure")
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->option_text("LIST");
-  command.add_option("--runs", changes.runs, "Only the first N seeds")->option_text("N");
-  command.add_option("--seeds", choice.seeds, "These seeds, as 0..9 or 1,5,7..9")
-      ->option_text("LIST");
-  command.add_option("--values", choice.values, "Only these values of the axis, as 1,2,10")
-      ->option_text("LIST");
-  command.add_option("--epochs", changes.epochs, "Train for this many epochs")->option_text("INT");
-  command.add_option("--device", changes.device, "Where to compute: auto, cpu or cuda")
-      ->option_text("TEXT");
-  command.add_option("--precision", changes.precision, "Of products on the GPU: fp32 or tf32")
-      ->option_text("TEXT");
-  command
-      .add_option("--weights", changes.weights,
-                  "Fine-tune the GPT-2 of this folder (mixed-type-gpt2)")
-      ->option_text("FOLDER");
+      ->allow_extra_args(false);
+  option(command, "--runs", changes.runs, "N", "Only the first N seeds");
+  option(command, "--seeds", choice.seeds, "LIST", "These seeds, as 0..9 or 1,5,7..9");
+  option(command, "--values", choice.values, "LIST", "Only these values of the axis, as 1,2,10");
+  option(command, "--epochs", changes.epochs, "INT", "Train for this many epochs");
+  option(command, "--device", changes.device, "TEXT", "Where to compute: auto, cpu or cuda");
+  option(command, "--precision", changes.precision, "TEXT",
+         "Precision of products on the GPU: fp32 or tf32");
+  option(command, "--weights", changes.weights, "FOLDER",
+         "Fine-tune the GPT-2 of this folder (mixed-type-gpt2)");
   command.add_flag("--quick", changes.quick, "A small version, for a first look");
-  command.add_option("--results", choice.results, "Results folder")->option_text("DIR [results]");
+  option(command, "--results", choice.results, "DIR [results]", "Results folder");
   command.add_flag("--fail-fast", choice.fail_fast, "Stop when a run fails");
 }
 

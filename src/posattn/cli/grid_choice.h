@@ -1,5 +1,5 @@
-// Which runs of which experiment, and the results folder: the options that `reproduce` and `submit`
-// share, what they mean, and how they are typed again.
+// The options that `reproduce`, `submit` and `compare` share: they choose runs of an experiment and
+// the results folder.
 #pragma once
 
 #include <string>

@@ -154,40 +154,32 @@ ExitCode inspect(const InspectFlags& options) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_inspect(CommandLine& command_line) {
-  auto options = std::make_shared<InspectFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "inspect",
-       .description = "Show what a model is: its sizes, parameters and attention",
-       .examples = {"posattn inspect runs/cumulative-sum/positional-seed0",
-                    "posattn inspect model.safetensors --attention attention.svg",
-                    "posattn inspect model.safetensors --input 1,2,3,4,5,6,7,8",
-                    "posattn inspect runs/k-hop/standard-seed0 --input words.txt --node 57",
-                    "posattn inspect runs/k-hop/standard-seed0 --input words.txt --part 40..60",
-                    "posattn inspect theirs.safetensors --architecture standard --length 8"}},
-      [options] { return inspect(*options); });
-  command.add_option("MODEL", options->model, "A model file or run folder")
-      ->required()
-      ->type_name("");
-  command
-      .add_option("--attention", options->attention,
-                  "Draw the attention matrices; '-': to standard output")
-      ->option_text("FILE.svg");
-  add_input_option(command, options->input,
+void add_inspect_options(CLI::App& command, InspectFlags& options) {
+  argument(command, "MODEL", options.model, "A model file or run folder")->required();
+  option(command, "--attention", options.attention, "FILE.svg",
+         "Draw the attention matrices; '-': to standard output");
+  add_input_option(command, options.input,
                    "Numbers or text, for attention that depends on the input");
   CLI::Option* part =
-      command.add_option("--part", options->part, "Only these nodes of the input, as 40..60")
-          ->option_text("NODES");
-  CLI::Option* node =
-      command
-          .add_option("--node", options->node, "Where this node looks most, in place of the maps")
-          ->option_text("INT")
-          ->excludes(part);
-  add_json_flag(command, options->json).excludes(node);
-  add_hint_flags(command, options->hints);
+      option(command, "--part", options.part, "NODES", "Only these nodes of the input, as 40..60");
+  CLI::Option* node = option(command, "--node", options.node, "INT",
+                             "Where this node looks most, in place of the maps")
+                          ->excludes(part);
+  add_json_flag(command, options.json).excludes(node);
+  add_hint_flags(command, options.hints);
 }
 
+const Command registered_inspect(
+    {.name = "inspect",
+     .group = Group::train,
+     .summary = "Show the sizes, parameters and attention of a model",
+     .examples = {"posattn inspect runs/cumulative-sum/positional-seed0",
+                  "posattn inspect model.safetensors --attention attention.svg",
+                  "posattn inspect model.safetensors --input 1,2,3,4,5,6,7,8",
+                  "posattn inspect runs/k-hop/standard-seed0 --input words.txt --node 7",
+                  "posattn inspect runs/k-hop/standard-seed0 --input words.txt --part 0..6",
+                  "posattn inspect theirs.safetensors --architecture standard --length 8"}},
+    add_inspect_options, inspect);
+
+}  // namespace
 }  // namespace posattn

@@ -40,8 +40,8 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text;
 }
 
-// Of a value of several lines, such as a program, each line is set in: none can pass for another
-// part of the output.
+// A value of several lines, such as a program, is indented, so that none of its lines can pass for
+// another part of the output.
 std::string note_text(const std::string& name, const std::string& value) {
   const std::string shown = printable(value, true);
   if (shown.find('\n') == std::string::npos) {
@@ -92,13 +92,13 @@ std::string parameter_table(const Model& model) {
                      model.parameters.layout().parameter_count());
 }
 
-// Of a share of the largest weight.
+// The shade for a share of the largest weight.
 const char* shade(float share) {
   constexpr const char* shades[] = {"··", "░░", "▒▒", "▓▓", "██"};
   return shades[std::clamp(static_cast<int>(share * 5), 0, 4)];
 }
 
-// Beside a row, its number and name; nothing where nodes have none.
+// The number and name next to a row; nothing where nodes have none.
 std::string row_label(const AttentionMaps& maps, int node, int widest) {
   if (maps.names.empty()) return "";
   const std::string name = maps.full_name(node);
@@ -118,7 +118,7 @@ std::string column_names(const AttentionMaps& maps, int widest_label) {
   return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
 }
 
-// The heads of a layer side by side; a row shows where one node looks.
+// The heads of a layer side by side; a row shows what one node attends to.
 std::string heat_maps(const AttentionMaps& maps) {
   std::string text = fmt::format("attention ({})\n", maps.caption);
   if (maps.nodes > widest_text_map) {
@@ -157,7 +157,7 @@ std::string heat_maps(const AttentionMaps& maps) {
   return text;
 }
 
-// The places that a node looks at most, strongest first, for every layer and head.
+// The places that a node attends to most, strongest first, for every layer and head.
 std::string strongest_places(const AttentionMaps& maps, int node) {
   const int shown = std::min(5, maps.nodes);
   TextTable table({"layer", "head", "looks at"}, 3);
@@ -241,7 +241,7 @@ std::string inspection_json(const Inspection& inspection) {
       {"parameter_count", model.parameters.layout().parameter_count()},
       {"tensors", tensors},
       {"attention", inspection.attention ? attention_json(*inspection.attention) : Json(nullptr)}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 }  // namespace posattn

@@ -94,7 +94,7 @@ nlohmann::ordered_json device_json(const DeviceInfo& gpu) {
     for (const auto& range : cuda::paper_engines({gpu.major, gpu.minor, gpu.shared_bytes})) {
       engines.push_back({{"model", range.preset},
                          {"nodes", {range.first_nodes, range.last_nodes}},
-                         {"engine", cuda::engine_name(range.kind)}});
+                         {"engine", range.engine}});
     }
   }
   return {{"built", gpu.built},

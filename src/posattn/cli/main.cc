@@ -13,13 +13,14 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
 #include "posattn/cli/usage_errors.h"
 
 namespace posattn {
 namespace {
 
 constexpr const char* welcome =
-    R"(posattn {} trains, evaluates and analyses positional Transformers beside standard ones.
+    R"(posattn {} trains, evaluates and analyses positional and standard Transformers.
 
 Try:
   posattn train --task cumulative-sum --architecture positional,standard --epochs 200
@@ -29,35 +30,17 @@ Try:
 'posattn help' lists all commands; 'posattn help COMMAND' shows examples of each.
 )";
 
-void add_commands(CommandLine& command_line) {
-  add_train(command_line);
-  add_evaluate(command_line);
-  add_scale(command_line);
-  add_predict(command_line);
-  add_inspect(command_line);
-  add_report(command_line);
-  add_experiments(command_line);
-  add_reproduce(command_line);
-  add_merge(command_line);
-  add_submit(command_line);
-  add_compare(command_line);
-  add_programs(command_line);
-  add_compile(command_line);
-  add_run(command_line);
-  add_verify(command_line);
-  add_show(command_line);
-  add_playground(command_line);
-  add_simulate_standard(command_line);
-  add_bound(command_line);
-  add_certify(command_line);
-  add_gap(command_line);
-  add_tasks(command_line);
-  add_presets(command_line);
-  add_doctor(command_line);
-  add_bench(command_line);
-  add_completion(command_line);
-  add_help(command_line);
-  add_version(command_line);
+void add_commands(CLI::App& app, const CommandLine& line, std::function<ExitCode()>& chosen) {
+  for (const RegisteredCommand& command : registered_commands()) {
+    const CommandText& text = command.text;
+    CLI::App& added = *app.add_subcommand(text.name, text.summary);
+    added.group(std::string(to_string(text.group)));
+    std::string footer = "Examples:";
+    for (const std::string& example : text.examples) footer += "\n  " + example;
+    if (!text.details.empty()) footer += "\n\n" + wrapped_paragraphs(text.details, 90);
+    added.footer(footer);
+    added.callback([&chosen, run = command.add(added, line)] { chosen = run; });
+  }
 }
 
 // Flags that had another name before: it stays accepted, but no help or error speaks of it.
@@ -101,8 +84,9 @@ ExitCode run(int argc, char** argv) {
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("OPTIONS", "options");
   app.footer("'posattn help COMMAND' shows the options of a command and examples to paste.");
-  CommandLine command_line{app, std::vector<std::string>(argv, argv + argc), {}};
-  add_commands(command_line);
+  const CommandLine command_line{app, std::vector<std::string>(argv, argv + argc)};
+  std::function<ExitCode()> chosen;  // set by parsing
+  add_commands(app, command_line, chosen);
   try {
     std::vector<std::string> words = with_new_names(command_line.arguments);
     refuse_missing_values(app, words);
@@ -119,7 +103,7 @@ ExitCode run(int argc, char** argv) {
     throw usage_error(app, error);
   }
   try {
-    if (command_line.chosen) return command_line.chosen();
+    if (chosen) return chosen();
   } catch (const std::bad_alloc&) {
     throw Error(ExitCode::failed, "not enough memory", "", memory_hint(app));
   }

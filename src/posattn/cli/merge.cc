@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/cli/commands.h"
@@ -35,7 +34,7 @@ std::string merge_json(const std::string& results, const MergeSummary& summary) 
                          {"added", summary.added},     {"there", summary.there},
                          {"folders", summary.folders}, {"conflicts", conflicts},
                          {"problems", problems}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 std::string merge_text(const std::string& results, const MergeSummary& summary) {
@@ -57,25 +56,23 @@ ExitCode merge(const MergeFlags& flags) {
   return summary.conflicts.empty() ? ExitCode::done : ExitCode::verification;
 }
 
-}  // namespace
-
-void add_merge(CommandLine& command_line) {
-  auto flags = std::make_shared<MergeFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "merge",
-       .description = "Bring the shards of an experiment together in their results folder",
-       .examples = {"posattn reproduce value-range --shard 0/2 --results DIR",
-                    "posattn reproduce value-range --shard 1/2 --results DIR", "posattn merge DIR"},
-       .details =
-           "Takes what has ended in DIR/shards and changes nothing there; it may be called while\n"
-           "shards train, and again. Of a run with two different results the first is kept, and\n"
-           "the exit code is 6; it is 4 where a shard could not be read. All else is merged."},
-      [flags] { return merge(*flags); });
-  command.add_option("DIR", flags->results, "Results folder: --results of reproduce --shard")
-      ->required()
-      ->type_name("");
-  add_json_flag(command, flags->json);
+void add_merge_options(CLI::App& command, MergeFlags& flags) {
+  argument(command, "DIR", flags.results, "Results folder: --results of reproduce --shard")
+      ->required();
+  add_json_flag(command, flags.json);
 }
 
+const Command registered_merge(
+    {.name = "merge",
+     .group = Group::paper,
+     .summary = "Combine the shards of an experiment in their results folder",
+     .examples = {"posattn reproduce value-range --shard 0/2 --results DIR",
+                  "posattn reproduce value-range --shard 1/2 --results DIR", "posattn merge DIR"},
+     .details = "Results of runs that ended in DIR/shards are copied to DIR. Shards are only read, "
+                "so merging is safe while they train, and can be repeated. Where a run has two "
+                "different results the first is kept and the exit code is 6. A shard that cannot "
+                "be read is left out, and the exit code is 4."},
+    add_merge_options, merge);
+
+}  // namespace
 }  // namespace posattn

@@ -1,4 +1,4 @@
-// How the messages of a program travel in its network, beside what Theorem 5.1 allows.
+// How the messages of a program travel in its network, compared with the bounds of Theorem 5.1.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

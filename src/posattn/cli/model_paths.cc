@@ -82,13 +82,28 @@ fs::path find_model(const std::string& name, bool (*suits)(const fs::path& model
   return found[0];
 }
 
+bool NamedPaths::add(const fs::path& path) {
+  return seen_.insert(fs::weakly_canonical(path)).second;
+}
+
+std::vector<fs::path> find_named_models(const std::vector<std::string>& names) {
+  NamedPaths named;
+  std::vector<fs::path> models;
+  for (const std::string& name : names) {
+    for (const fs::path& model : find_models(name).models) {
+      if (named.add(model)) models.push_back(model);
+    }
+  }
+  return models;
+}
+
 Model read_model(const fs::path& path, const ModelHints& hints) {
   Model model = load_model(path, hints);
   if (model.origin.variable_length) task_of(model.origin, path.string());
   return model;
 }
 
-std::optional<RunConfig> settings_beside(const std::filesystem::path& model) {
+std::optional<RunConfig> settings_of_run(const std::filesystem::path& model) {
   const std::filesystem::path file = model.parent_path() / "config.toml";
   std::error_code ignored;
   if (model.filename() != "model.safetensors" || !std::filesystem::is_regular_file(file, ignored)) {
@@ -106,23 +121,15 @@ void check_settings(const fs::path& path, const RunConfig& settings, const Model
 }
 
 void add_hint_flags(CLI::App& command, ModelHints& hints) {
-  command.add_option("--architecture", hints.architecture, "What the file's shapes leave open")
-      ->option_text("NAME")
+  option(command, "--architecture", hints.architecture, "NAME",
+         "The architecture, where the shapes of the tensors leave it open")
       ->group(hint_group);
-  command.add_option("--task", hints.task, "The task it was trained on")
-      ->option_text("NAME")
+  option(command, "--task", hints.task, "NAME", "The task it was trained on")->group(hint_group);
+  option(command, "--length", hints.length, "INT", "The length it was trained on")
       ->group(hint_group);
-  command.add_option("--length", hints.length, "The length it was trained on")
-      ->option_text("INT")
-      ->group(hint_group);
-  command.add_option("--heads", hints.heads, "Its attention heads")
-      ->option_text("INT")
-      ->group(hint_group);
-  command
-      .add_option(
-          "--vocabulary", hints.vocabulary,
-          "The folder of vocab.json and merges.txt, for a model of GPT-2's tokens from 0.2.0")
-      ->option_text("FOLDER")
+  option(command, "--heads", hints.heads, "INT", "Its attention heads")->group(hint_group);
+  option(command, "--vocabulary", hints.vocabulary, "FOLDER",
+         "The folder of vocab.json and merges.txt, for a model of GPT-2's tokens from 0.2.0")
       ->group(hint_group);
 }
 

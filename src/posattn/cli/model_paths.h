@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,19 +29,33 @@ FoundModels find_models(const std::string& name);
 std::filesystem::path find_model(const std::string& name,
                                  bool (*suits)(const std::filesystem::path& model) = nullptr);
 
-// The model of a file. Where rows may be of several lengths its task, which says which, must be one
-// that is known; Error(data) names the file otherwise.
+// A model or run that is named twice, also by another path, counts once.
+class NamedPaths {
+ public:
+  // Whether this file or folder comes for the first time.
+  bool add(const std::filesystem::path& path);
+
+ private:
+  std::set<std::filesystem::path> seen_;
+};
+
+// Every model file that one of the names means, in their order. Throws Error(data) for a name that
+// means none.
+std::vector<std::filesystem::path> find_named_models(const std::vector<std::string>& names);
+
+// The model of a file. Rows of several lengths need a known task, which states the lengths;
+// otherwise Error(data) names the file.
 Model read_model(const std::filesystem::path& path, const ModelHints& hints);
 
-// The settings that lie beside a run's model; nothing for a model file alone.
-std::optional<RunConfig> settings_beside(const std::filesystem::path& model);
+// The settings in the folder of a run's model; nothing for a model file alone.
+std::optional<RunConfig> settings_of_run(const std::filesystem::path& model);
 
 // Throws Error(data) where they are those of another model.
 void check_settings(const std::filesystem::path& path, const RunConfig& settings,
                     const Model& model);
 
-// --architecture, --task, --length, --heads and --vocabulary: what a file of others, or of an older
-// version, may leave open.
+// --architecture, --task, --length, --heads and --vocabulary: what a file from other tools, or of
+// an older version, may leave open.
 inline constexpr const char* hint_group = "For files from elsewhere";
 void add_hint_flags(CLI::App& command, ModelHints& hints);
 

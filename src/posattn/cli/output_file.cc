@@ -13,7 +13,7 @@ namespace posattn {
 
 CLI::Option& add_output_option(CLI::App& command, std::string& path, const std::string& what,
                                const std::string& text) {
-  return *command.add_option("-o,--out,--output", path, what)->option_text(text);
+  return *option(command, "-o,--out,--output", path, text, what);
 }
 
 void check_ending(std::string_view flag, std::string_view path, std::string_view ending) {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -73,38 +72,34 @@ ExitCode playground(const PlaygroundFlags& options) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_playground(CommandLine& command_line) {
-  auto options = std::make_shared<PlaygroundFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "playground",
-       .description = "Write the playground, one HTML page, with models or a program inside",
-       .examples = {"posattn playground -o page.html",
-                    "posattn playground --model runs/cumulative-sum/positional-seed0 --model "
-                    "runs/cumulative-sum/standard-seed0",
-                    "posattn playground --program mine.par --length 16 -o mine.html"},
-       .details = "The page trains models, compiles programs and needs no other file and no\n"
-                  "network. docs/playground.md says what is in it, and how it is made."},
-      [options] { return playground(*options); });
-  command
-      .add_option("--model", options->models,
-                  "A run folder or model file to show under Train; twice for both places")
-      ->allow_extra_args(false)
-      ->option_text("RUN");
-  command
-      .add_option("--program", options->program,
-                  "A .par file, or a program's name, to show under Algorithms")
-      ->option_text("FILE");
-  command.add_option("--length", options->length, "Numbers per input of the program, n, up to 64")
-      ->option_text("INT [8]");
-  add_set_option(command, options->settings);
-  command.add_option("--page", options->page, "The page to fill, as playground/build.mjs makes it")
-      ->option_text("FILE [that of this build or installation]");
-  add_output_option(command, options->output, "The page; '-': standard output",
+void add_playground_options(CLI::App& command, PlaygroundFlags& options) {
+  option(command, "--model", options.models, "RUN",
+         "A run folder or model file to show under Train; twice for both places")
+      ->allow_extra_args(false);
+  option(command, "--program", options.program, "FILE",
+         "A .par file, or a program's name, to show under Algorithms");
+  option(command, "--length", options.length, "INT [8]",
+         "Numbers per input of the program, n, up to 64");
+  add_set_option(command, options.settings);
+  option(command, "--page", options.page, "FILE [that of this build or installation]",
+         "The page to fill, as playground/build.mjs makes it");
+  add_output_option(command, options.output, "The page; '-': standard output",
                     "FILE [playground.html]");
-  add_json_flag(command, options->json);
+  add_json_flag(command, options.json);
 }
 
+const Command registered_playground(
+    {.name = "playground",
+     .group = Group::algorithms,
+     .summary = "Write the playground, one HTML page, with models or a program inside",
+     .examples = {"posattn playground -o page.html",
+                  "posattn playground --model runs/cumulative-sum/positional-seed0 --model "
+                  "runs/cumulative-sum/standard-seed0",
+                  "posattn playground --program mine.par --length 16 -o mine.html"},
+     .details = "The page trains models and compiles programs in the browser. It needs no other "
+                "file and no network (docs/playground.md). Models must be small: numbers, not "
+                "tokens, at most 64 nodes."},
+    add_playground_options, playground);
+
+}  // namespace
 }  // namespace posattn

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/text.h"
@@ -16,12 +15,13 @@
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
-#include "posattn/cli/predict_answers.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/evaluation/csv.h"
-#include "posattn/evaluation/npy.h"
+#include "posattn/evaluation/answer_errors.h"
 #include "posattn/evaluation/samples_io.h"
+#include "posattn/evaluation/table.h"
 #include "posattn/report/page/page_parts.h"
+#include "posattn/tasks/task.h"
+#include "posattn/tasks/task_text.h"
 
 namespace posattn {
 namespace {
@@ -132,6 +132,39 @@ Answers answer(const Model& model, ReadSamples input, bool scores, int threads) 
   return answers;
 }
 
+// The task of the model, where its answers are written; otherwise null.
+const WrittenAnswers* written_answers_of(const Model& model) {
+  const Task* task = task_of(model.origin);
+  return task == nullptr ? nullptr : task->written_answers();
+}
+
+// One answer for each line of `text`, whose name serves errors.
+std::vector<std::string> answers_to(const Model& model, std::string_view text,
+                                    const std::string& name, int threads) {
+  const WrittenAnswers& written = *written_answers_of(model);
+  std::vector<TokenText> prompts;
+  for (size_t line = 1; !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    try {
+      prompts.push_back(written.tokeniser().encode(std::string(text.substr(0, end)) + '\n'));
+      if (static_cast<int>(prompts.back().size()) > model.spec.real_nodes) {
+        throw Error(ExitCode::data, fmt::format("{} tokens", prompts.back().size()),
+                    fmt::format("at most {}, the model's nodes", model.spec.real_nodes));
+      }
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{}:{}: {}", name, line, error.problem()),
+                  error.expected(), error.hint());
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  std::vector<std::string> answers =
+      write_answers(TextGenerator(model.spec, model.parameters), written, prompts, threads);
+  // A model may write any bytes.
+  std::ranges::transform(answers, answers.begin(),
+                         [](const auto& answer) { return printable(answer); });
+  return answers;
+}
+
 // A line of text in, a line of text out.
 ExitCode predict_text(const PredictFlags& options, const Model& model) {
   if (!wanted_format(options).empty()) {
@@ -173,43 +206,34 @@ ExitCode predict_file(const PredictFlags& options) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_predict(CommandLine& command_line) {
-  auto options = std::make_shared<PredictFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "predict",
-       .description = "A model's outputs for rows of numbers or tokens, or lines of text",
-       .examples = {"echo 1,2,3,4,5,6,7,8 | posattn predict runs/cumulative-sum/positional-seed0",
-                    "posattn predict model.safetensors --input x.csv --output y.csv",
-                    "posattn predict model.safetensors --input x.npy --output y.npy",
-                    "posattn predict runs/k-hop/standard-seed0 --input words.txt"},
-       .details =
-           "One row per sample: the task's own row (n numbers for the sequence tasks, 2n for\n"
-           "min-sum, n x n for path). Input may be CSV or NPY; its content tells which. A model "
-           "of\n"
-           "tokens reads whole numbers, one with numbers too the token (-1: none) before them; a\n"
-           "model of classes answers with the class of each node. For tasks that people write as\n"
-           "text ('posattn tasks') a line of text is a sample, and answers are text: '2 abcab ->\n"
-           "--ab-'. A model that was trained on written prompts reads a prompt in each line and\n"
-           "writes its answer."},
-      [options] { return predict_file(*options); });
-  command.add_option("MODEL", options->model, "A model file or run folder")
-      ->required()
-      ->type_name("");
-  add_input_option(command, options->input, "Rows or lines")->option_text("INPUT [-]");
-  add_output_option(command, options->output, "File to write; '-': standard output", "FILE [-]");
-  CLI::Option* format =
-      command
-          .add_option("--format", options->format,
-                      "csv or npy; by default as the output ends, and text for text")
-          ->option_text("NAME");
-  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  command.add_flag("--scores", options->scores, "The score of every class instead of the class");
-  add_json_flag(command, options->json).excludes(format);
-  add_hint_flags(command, options->hints);
+void add_predict_options(CLI::App& command, PredictFlags& options) {
+  argument(command, "MODEL", options.model, "A model file or run folder")->required();
+  add_input_option(command, options.input, "Rows or lines")->option_text("INPUT [-]");
+  add_output_option(command, options.output, "File to write; '-': standard output", "FILE [-]");
+  CLI::Option* format = option(command, "--format", options.format, "NAME",
+                               "csv or npy; by default as the output ends, and text for text");
+  add_threads_option(command, options.threads);
+  command.add_flag("--scores", options.scores, "The score of every class instead of the class");
+  add_json_flag(command, options.json).excludes(format);
+  add_hint_flags(command, options.hints);
 }
 
+const Command registered_predict(
+    {.name = "predict",
+     .group = Group::train,
+     .summary = "Print a model's outputs for rows of numbers or tokens, or lines of text",
+     .examples = {"echo 1,2,3,4,5,6,7,8 | posattn predict runs/cumulative-sum/positional-seed0",
+                  "posattn predict model.safetensors --input rows.csv --output y.csv",
+                  "posattn predict model.safetensors --input x.npy --output y.npy",
+                  "posattn predict runs/k-hop/standard-seed0 --input words.txt"},
+     .details =
+         "Each row is one sample: n numbers for sequence tasks, 2n for min-sum, n x n for path. "
+         "Input is CSV or NPY, recognised by its content. A model of tokens reads whole numbers; "
+         "if nodes also hold numbers, the token comes first (-1: none). A model of classes answers "
+         "with a class for each node.\n\nFor tasks that people write as text ('posattn tasks') "
+         "each line is a sample, and the answer is text: '2 abcab -> --ab-'. A model trained on "
+         "written prompts reads one prompt per line and writes its answer."},
+    add_predict_options, predict_file);
+
+}  // namespace
 }  // namespace posattn

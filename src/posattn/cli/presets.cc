@@ -1,6 +1,5 @@
 // posattn presets
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/cli/commands.h"
@@ -11,7 +10,7 @@
 namespace posattn {
 namespace {
 
-std::string presets_json() {
+nlohmann::ordered_json presets_document() {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Preset& preset : presets()) {
     ModelSpec spec;
@@ -24,30 +23,24 @@ std::string presets_json() {
                     {"rope", spec.rope},
                     {"direct_attention", spec.direct_attention}});
   }
-  return list.dump(2) + "\n";
+  return list;
 }
 
-std::string presets_text() {
-  TextTable table({"architecture", "description"}, 2);
-  for (const Preset& preset : presets()) table.add_row({preset.name, preset.description});
-  return table.to_string();
+ExitCode list_presets(const JsonFlag& flags) {
+  const auto list = presets_document();
+  write_output(
+      flags.json ? json_text(list)
+                 : json_table(list, {{"architecture", "name"}, {"description", "description"}}, 2));
+  return ExitCode::done;
 }
+
+const Command registered_presets(
+    {.name = "presets",
+     .group = Group::train,
+     .summary = "List the architectures that --architecture accepts",
+     .examples = {"posattn presets", "posattn presets --json",
+                  "posattn train --task sort --architecture m1,m3 --seeds 0..4"}},
+    add_json_flag_alone, list_presets);
 
 }  // namespace
-
-void add_presets(CommandLine& command_line) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App& command =
-      add_command(command_line,
-                  {.name = "presets",
-                   .description = "List the architectures that --architecture knows by name",
-                   .examples = {"posattn presets", "posattn presets --json",
-                                "posattn train --task sort --architecture m1,m3 --seeds 0..4"}},
-                  [json] {
-                    write_output(*json ? presets_json() : presets_text());
-                    return ExitCode::done;
-                  });
-  add_json_flag(command, *json);
-}
-
 }  // namespace posattn

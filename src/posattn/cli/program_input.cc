@@ -55,8 +55,7 @@ ProgramInput read_program(const std::string& name_or_path, int64_t length, const
 }
 
 CLI::Option* add_set_option(CLI::App& command, std::string& text) {
-  return command.add_option("--set", text, "Parameters of the program, as K=16,q=4")
-      ->option_text("LIST");
+  return option(command, "--set", text, "LIST", "Parameters of the program, as K=16,q=4");
 }
 
 StaticProgram embedded_program(const Model& model, const std::string& path, bool whole) {
@@ -101,11 +100,9 @@ Routing embedded_routing(const Model& model) {
 }
 
 CLI::Option* add_routing_option(CLI::App& command, std::string& name) {
-  return command
-      .add_option("--routing", name,
-                  "How messages travel whose destination is data: auto, static, gather, sort or "
-                  "benes")
-      ->option_text("NAME [auto]");
+  return option(command, "--routing", name, "NAME [auto]",
+                "How messages travel whose destination is data: auto, static, gather, sort or "
+                "benes");
 }
 
 std::string plan_summary(const NetworkPlan& plan, int64_t parameters) {

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -147,7 +146,7 @@ ExitCode list_programs(const ProgramsFlags& options) {
                 "parameters that a program of the list has");
   }
   if (options.json) {
-    write_output(list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    write_output(json_text(list));
   } else {
     write_output(
         fmt::format("n = {}\n{}\nnext:  posattn programs --show sort\n"
@@ -157,26 +156,23 @@ ExitCode list_programs(const ProgramsFlags& options) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_programs(CommandLine& command_line) {
-  auto options = std::make_shared<ProgramsFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "programs",
-       .description = "List the parallel programs that can be compiled, with their cost",
-       .examples = {"posattn programs", "posattn programs --length 32",
-                    "posattn programs --show sort > mine.par"}},
-      [options] { return list_programs(*options); });
-  CLI::Option* length =
-      command.add_option("--length", options->length, "Cost for this n")->option_text("INT [8]");
-  CLI::Option* set = add_set_option(command, options->settings);
-  CLI::Option& json = add_json_flag(command, options->json);
-  command.add_option("--show", options->show, "Print the text of one of them")
+void add_programs_options(CLI::App& command, ProgramsFlags& options) {
+  CLI::Option* length = option(command, "--length", options.length, "INT [8]", "Cost for this n");
+  CLI::Option* set = add_set_option(command, options.settings);
+  CLI::Option& json = add_json_flag(command, options.json);
+  option(command, "--show", options.show, "NAME", "Print the text of one of them")
       ->excludes(length)
       ->excludes(set)
-      ->excludes(&json)
-      ->option_text("NAME");
+      ->excludes(&json);
 }
 
+const Command registered_programs(
+    {.name = "programs",
+     .group = Group::algorithms,
+     .summary = "List the parallel programs that can be compiled, and their cost as networks",
+     .examples = {"posattn programs", "posattn programs --length 32",
+                  "posattn programs --show sort > mine.par"}},
+    add_programs_options, list_programs);
+
+}  // namespace
 }  // namespace posattn

@@ -77,7 +77,7 @@ void ProgressDisplay::update(const RunProgress& progress) {
 void ProgressDisplay::finish() { draw(true); }
 
 std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
-  int64_t done = 0, total = 0, given_up = 0, this_sitting = 0, steps_of_run = 0;
+  int64_t done = 0, total = 0, given_up = 0, this_session = 0, steps_of_run = 0;
   size_t ended = 0, diverged = 0, failed = 0;
   double reported_rate = 0;
   std::vector<double> train, validation;
@@ -87,7 +87,7 @@ std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
     const bool running = progress.status == RunStatus::running;
     done += progress.step;
     if (!running) given_up += progress.steps - progress.step;  // will not be done any more
-    this_sitting += progress.step - group.first_step.at(run);
+    this_session += progress.step - group.first_step.at(run);
     if (!running) ++ended;
     if (progress.status == RunStatus::diverged) ++diverged;
     if (progress.status == RunStatus::failed) ++failed;
@@ -99,7 +99,7 @@ std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
   total += steps_of_run * static_cast<int64_t>(group.runs - group.latest.size());
   const double elapsed = seconds_between(group.started, group.ended);
   const double rate =
-      this_sitting > 0 && elapsed > 0 ? static_cast<double>(this_sitting) / elapsed : reported_rate;
+      this_session > 0 && elapsed > 0 ? static_cast<double>(this_session) / elapsed : reported_rate;
   const int64_t left = total - done - given_up;
   std::string text = fmt::format("  {:<{}}  ", group.name, name_width_);
   const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;

@@ -25,7 +25,7 @@ class ProgressDisplay {
     std::string name;
     size_t runs = 0;
     std::map<size_t, RunProgress> latest;  // by run
-    std::map<size_t, int64_t> first_step;  // of this sitting; a resumed run does not start at 0
+    std::map<size_t, int64_t> first_step;  // of this session; a resumed run does not start at 0
     Clock::time_point started, ended;
     bool drawn_finished = false;  // on a pipe, a finished group is written once
   };

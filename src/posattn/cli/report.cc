@@ -4,12 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/base/shell.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/playground_page.h"
@@ -19,7 +18,7 @@
 #include "posattn/report/experiment/results.h"
 #include "posattn/report/page/page.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/page/read_runs.h"
+#include "posattn/report/page/report_input.h"
 
 namespace posattn {
 namespace {
@@ -62,8 +61,8 @@ std::vector<std::filesystem::path> compared_models(const ReportInput& input) {
   return models;
 }
 
-// The playground with the models of a report, written beside it; its path, or "" where nobody asked
-// for it and it cannot be.
+// The playground with the models of a report, written next to it; its path, or "" where nobody
+// asked for it and it cannot be.
 std::string write_playground(const ReportFlags& options, const ReportInput& input,
                              const std::filesystem::path& page) {
   // -o names the one file to write.
@@ -71,10 +70,10 @@ std::string write_playground(const ReportFlags& options, const ReportInput& inpu
   try {
     const PageContent content{.models = page_models(compared_models(input)), .program = {}};
     const std::string filled = filled_playground(find_playground(), content);
-    const std::filesystem::path beside =
+    const std::filesystem::path target =
         page.parent_path() / (page.stem().string() + "-playground.html");
-    write_file(beside, filled);
-    return beside.string();
+    write_file(target, filled);
+    return target.string();
   } catch (const Error&) {
     if (options.playground) throw;
     return "";
@@ -132,45 +131,40 @@ ExitCode report(const ReportFlags& options) {
       options.results.empty() ? report_runs(options) : report_experiments(options);
   if (is_standard_output(options.output)) return ExitCode::done;
   if (options.json) {
-    write_output(
-        written.document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-        "\n");
+    write_output(json_text(written.document));
   } else {
     write_output(written.line);
   }
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_report(CommandLine& command_line) {
-  auto options = std::make_shared<ReportFlags>();
-  CLI::App& command =
-      add_command(command_line,
-                  {.name = "report",
-                   .description = "Draw runs or experiments as one HTML page",
-                   .examples = {"posattn report runs/cumulative-sum",
-                                "posattn report runs/a runs/b --output comparison.html",
-                                "posattn report --results results",
-                                "posattn report --results results value-range mine.toml"},
-                   .details = "The page needs no other file. Its figures are drawn by gnuplot."},
-                  [options] { return report(*options); });
-  command
-      .add_option("RUNS", options->sources,
-                  "Run folders or folders of runs; with --results: experiments, by name or file")
-      ->type_name("");
-  command
-      .add_option("--results", options->results,
-                  "Folder of `posattn reproduce`: draw its experiments")
-      ->option_text("DIR");
-  add_output_option(command, options->output, "The page; '-': standard output",
+void add_report_options(CLI::App& command, ReportFlags& options) {
+  argument(command, "RUNS", options.sources,
+           "Run folders or folders of runs; with --results: experiments, by name or file");
+  option(command, "--results", options.results, "DIR",
+         "Folder of `posattn reproduce`: draw its experiments");
+  add_output_option(command, options.output, "The page; '-': standard output",
                     "FILE [report.html in DIR or the first of RUNS]");
-  command.add_option("--title", options->title, "Its title")
-      ->option_text("TEXT [task and length, or Experiments]");
-  command.add_flag("--playground", options->playground,
-                   "Also write the playground with the models of these runs beside the page, and "
+  option(command, "--title", options.title, "TEXT [task and length, or Experiments]", "Its title");
+  command.add_flag("--playground", options.playground,
+                   "Also write the playground with the models of these runs next to the page, and "
                    "link it; without --output that is done wherever it can be");
-  add_json_flag(command, options->json);
+  add_json_flag(command, options.json);
 }
 
+const Command registered_report(
+    {.name = "report",
+     .group = Group::train,
+     .summary = "Draw runs or experiments as one HTML page",
+     .examples = {"posattn report runs/cumulative-sum",
+                  "posattn report runs/a runs/b --output comparison.html",
+                  "posattn report --results results",
+                  "posattn report --results results value-range mine.toml"},
+     .details =
+         "The page needs no other file. Its figures are drawn by gnuplot. The runs must share all "
+         "settings but architecture, seeds, device, precision and engine. With --results the page "
+         "shows experiments: figures, medians, and the comparison with the published results."},
+    add_report_options, report);
+
+}  // namespace
 }  // namespace posattn

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <memory>
 #include <optional>
 
-#include "posattn/base/shell.h"
+#include "posattn/base/command.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/grid_display.h"
@@ -19,7 +18,7 @@
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
-#include "posattn/experiments/left_out_precision.h"
+#include "posattn/experiments/experiment.h"
 
 namespace posattn {
 namespace {
@@ -76,13 +75,13 @@ void note_unseen_seeds(const Experiment& chosen, const Experiment& whole) {
       fmt::join(unseen, ", ")));
 }
 
-// An error of written answers leaves out those that are no number: how many is said beside it.
+// Errors of written answers leave out answers that are not numbers; a second table counts these.
 std::string unparsable_table(const Experiment& whole, const ResultsDatabase& database) {
   const Metric& unparsable = find_metric("unparsable");
   if (!whole.metric->of_answers || whole.metric == &unparsable) return "";
-  Experiment beside = whole;
-  beside.metric = &unparsable;
-  return median_table(beside, curves_of(beside, database)) + "\n";
+  Experiment counted = whole;
+  counted.metric = &unparsable;
+  return median_table(counted, curves_of(counted, database)) + "\n";
 }
 
 Error failed_runs(const GridSummary& summary) {
@@ -118,7 +117,7 @@ void show_whole(const ReproduceFlags& options, const Experiment& whole, const Gr
   }
 }
 
-// Of a shard neither: other shards would write the same files.
+// A shard writes neither: other shards would write the same files.
 void show_shard(const ReproduceFlags& options, const Shard& shard, const Experiment& whole,
                 const GridSummary& summary) {
   write_output(options.json
@@ -126,7 +125,8 @@ void show_shard(const ReproduceFlags& options, const Shard& shard, const Experim
                    : shard_line(whole, shard, summary));
 }
 
-ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& arguments) {
+ExitCode reproduce(const ReproduceFlags& flags, const CommandLine& line) {
+  ReproduceFlags options = flags;
   std::optional<Shard> shard;
   if (!options.shard.empty()) shard = shard_from(options.shard);
   const int threads = thread_count(options.threads);
@@ -143,7 +143,7 @@ ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& argum
   // The device, before anything is written; where nothing is missing, tables and figures need none.
   const bool complete = whole_of(survey(options.results, runs, shard)).missing() == 0;
   if (!complete) validate(runs.front().config);
-  const std::string command_line = shell_command(arguments);
+  const std::string command_line = shell_command(line.arguments);
   write_notice(fmt::format("{}\n{}: {}{}",
                            machine_line(find_machine(), threads, device_used(runs.front().config)),
                            whole.output_name, whole.title,
@@ -178,37 +178,34 @@ ExitCode reproduce(ReproduceFlags options, const std::vector<std::string>& argum
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_reproduce(CommandLine& command_line) {
-  auto options = std::make_shared<ReproduceFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "reproduce",
-       .description = "Train the runs of an experiment that are missing; draw its figure",
-       .examples = {"posattn reproduce value-range --quick",
-                    "posattn reproduce value-range --tasks sort,cumulative-sum --runs 3",
-                    "posattn reproduce sample-count --device cuda --results big",
-                    "posattn reproduce sample-count --shard 0/16 --results DIR",
-                    "posattn reproduce mine.toml --dry-run"},
-       .details =
-           "Results go to DIR/results.db, runs to DIR/runs, table and figure to DIR/EXPERIMENT.\n"
-           "Ctrl-C saves checkpoints; the same command goes on, also after a kill. What is\n"
-           "trained already, by whichever experiment, is not trained again. Table and figure\n"
-           "show the whole experiment, as far as there are results. A shard, one of M parts of "
-           "the\n"
-           "runs, trains in DIR/shards/K-of-M; 'posattn merge', or this command without --shard,\n"
-           "brings shards together."},
-      [options, &command_line] { return reproduce(*options, command_line.arguments); });
-  add_grid_options(command, *options);
-  command
-      .add_option("--shard", options->shard, "Only part K of M of the runs, from 0/M to (M-1)/M")
-      ->option_text("K/M");
-  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  command.add_flag("--dry-run", options->dry_run,
+void add_reproduce_options(CLI::App& command, ReproduceFlags& options) {
+  add_grid_options(command, options);
+  option(command, "--shard", options.shard, "K/M",
+         "Only part K of M of the runs, from 0/M to (M-1)/M");
+  add_threads_option(command, options.threads);
+  command.add_flag("--dry-run", options.dry_run,
                    "Print what is there and what is missing; train nothing");
-  add_json_flag(command, options->json);
+  add_json_flag(command, options.json);
 }
 
+const Command registered_reproduce(
+    {.name = "reproduce",
+     .group = Group::paper,
+     .summary = "Train the missing runs of an experiment and draw its figure",
+     .examples = {"posattn reproduce value-range --quick",
+                  "posattn reproduce value-range --tasks sort,cumulative-sum --runs 3",
+                  "posattn reproduce sample-count --device cuda --results big",
+                  "posattn reproduce sample-count --shard 0/16 --results DIR",
+                  "posattn reproduce mine.toml --dry-run"},
+     .details =
+         "Results go to DIR/results.db, runs to DIR/runs, table and figure to DIR/EXPERIMENT. "
+         "Ctrl-C saves checkpoints, and the same command goes on, also after a kill. A run that "
+         "was trained for any experiment is not trained again. Table and figure show the whole "
+         "experiment, as far as there are results.\n\n--shard K/M trains one of M parts of the "
+         "runs in DIR/shards/K-of-M. 'posattn merge', or this command without --shard, combines "
+         "the shards. --quick, --epochs, --precision and --weights make experiments of their own, "
+         "as NAME-quick (docs/files.md)."},
+    add_reproduce_options, reproduce);
+
+}  // namespace
 }  // namespace posattn

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 
 namespace posattn {
@@ -13,9 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dumped(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dumped(const Json& document) { return json_text(document); }
 
 // At most four of the axis' places, with the first and the last.
 std::vector<double> shown_places(const std::vector<double>& values) {

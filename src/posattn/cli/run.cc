@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,13 +11,11 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"
-#include "posattn/cli/input_lists.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
-#include "posattn/programs/lowering/run_network.h"
 #include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
@@ -99,37 +96,31 @@ ExitCode run_program(const RunFlags& options) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_run(CommandLine& command_line) {
-  auto options = std::make_shared<RunFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "run",
-       .description = "Run a parallel program on one input, at a level of the compiler",
-       .examples = {"posattn run sort --input 3,1,2",
-                    "posattn run sort --input 3,1,2 --level static",
-                    "posattn run cumulative-sum --input 1,2,3,4 --level static --trace"}},
-      [options] { return run_program(*options); });
-  command.add_option("PROGRAM", options->program, "A program's name or its .par file")
-      ->required()
-      ->type_name("");
-  add_input_option(command, options->inputs,
+void add_run_options(CLI::App& command, RunFlags& options) {
+  argument(command, "PROGRAM", options.program, "A program's name or its .par file")->required();
+  add_input_option(command, options.inputs,
                    "A number for each processor, once for each input of the program")
       ->required();
-  command.add_option("--length", options->length, "n, where it is not the count of numbers")
-      ->option_text("INT");
-  add_set_option(command, options->settings);
-  command
-      .add_option(
-          "--level", options->level,
-          "mpc: the program's interpreter; static: as mpc with its messages routed; network: the "
-          "compiled Transformer")
-      ->option_text("TEXT [network]");
-  add_routing_option(command, options->routing);
+  option(command, "--length", options.length, "INT", "n, where it is not the count of numbers");
+  add_set_option(command, options.settings);
+  option(command, "--level", options.level, "TEXT [network]",
+         "mpc: the program's interpreter; static: as mpc with its messages routed; network: the "
+         "compiled Transformer");
+  add_routing_option(command, options.routing);
   CLI::Option* trace =
-      command.add_flag("--trace", options->trace, "Print every word after every round first");
-  add_json_flag(command, options->json).excludes(trace);
+      command.add_flag("--trace", options.trace, "Print every word after every round first");
+  add_json_flag(command, options.json).excludes(trace);
 }
 
+const Command registered_run(
+    {.name = "run",
+     .group = Group::algorithms,
+     .summary = "Run a parallel program on one input, at a level of the compiler",
+     .examples = {"posattn run sort --input 3,1,2", "posattn run sort --input 3,1,2 --level static",
+                  "posattn run cumulative-sum --input 1,2,3,4 --level static --trace"},
+     .details = "The network computes in fp32. Inputs beyond 3.4e38, and outputs that overflow, "
+                "end with exit code 4."},
+    add_run_options, run_program);
+
+}  // namespace
 }  // namespace posattn

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -12,7 +11,6 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/named_models.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/scale_output.h"
 #include "posattn/cli/terminal.h"
@@ -111,37 +109,32 @@ ExitCode scale_models(const ScaleFlags& flags) {
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_scale(CommandLine& command_line) {
-  auto flags = std::make_shared<ScaleFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "scale",
-       .description = "Split a model's error outside its training range: weights and biases",
-       .examples = {"posattn scale runs/sort/positional-seed0",
-                    "posattn scale runs/sort/positional-seed0 runs/sort/homogeneous-seed0 "
-                    "-o scale.svg",
-                    "posattn scale sort.safetensors --scales 1..10,1000 --samples 10000 --json"},
-       .details =
-           "With attention from positions, values alone in the input and ReLUs a network with\n"
-           "biases b satisfies f_b(c x) = c f_(b/c)(x): far outside it is itself without biases\n"
-           "(docs/bounds-range.md). Unlike `evaluate` this takes the same samples at every c,\n"
-           "those of c = 1 times c, so that nothing but c differs between two rows. Refused (3):\n"
-           "models and tasks that do not scale with their input."},
-      [flags] { return scale_models(*flags); });
-  command.add_option("MODEL", flags->models, "Model files, run folders or folders of runs")
-      ->required()
-      ->type_name("");
-  command.add_option("--scales", flags->scales, "Scales c, as 1..10,1000")
-      ->option_text("LIST [1,2,3,5,...,1000]");
-  add_output_option(command, flags->output, "A figure; '-': standard output", "FILE.svg");
-  command.add_option("--samples", flags->samples, "Samples")->option_text("INT [1000]");
-  command.add_option("--seed", flags->seed, "Of the samples")->option_text("INT [0]");
-  command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  add_json_flag(command, flags->json);
-  add_hint_flags(command, flags->hints);
+void add_scale_options(CLI::App& command, ScaleFlags& flags) {
+  argument(command, "MODEL", flags.models, "Model files, run folders or folders of runs")
+      ->required();
+  option(command, "--scales", flags.scales, "LIST [1,2,3,5,...,1000]", "Scales c, as 1..10,1000");
+  add_output_option(command, flags.output, "A figure; '-': standard output", "FILE.svg");
+  option(command, "--samples", flags.samples, "INT [1000]", "Samples");
+  option(command, "--seed", flags.seed, "INT [0]", "Seed of the samples");
+  add_threads_option(command, flags.threads);
+  add_json_flag(command, flags.json);
+  add_hint_flags(command, flags.hints);
 }
 
+const Command registered_scale(
+    {.name = "scale",
+     .group = Group::theory,
+     .summary = "Split a model's error outside its training range into parts of weights and biases",
+     .examples = {"posattn scale runs/sort/positional-seed0",
+                  "posattn scale runs/sort/positional-seed0 runs/sort/homogeneous-seed0 "
+                  "-o scale.svg",
+                  "posattn scale sort.safetensors --scales 1..10,1000 --samples 10000 --json"},
+     .details = "With attention from positions, values alone in the input and ReLUs, a network "
+                "with biases b satisfies f_b(c x) = c f_(b/c)(x). Far outside its range it behaves "
+                "as if it had no biases (docs/bounds-range.md). `evaluate` draws new samples for "
+                "each c; this command multiplies the same samples by c. Models and tasks that do "
+                "not scale with their input are refused with exit code 3."},
+    add_scale_options, scale_models);
+
+}  // namespace
 }  // namespace posattn

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/summary.h"
 #include "posattn/report/plot/figure.h"
@@ -28,7 +29,7 @@ struct ScaledGroup {
     for (const ScaledModel* model : models) values.push_back(get(model->split));
     return spread_of(values);
   }
-  // Of point number `index`.
+  // The spread of a number of point `index` over the models.
   template <class Get>
   Spread at(size_t index, Get get) const {
     return over([&](const bounds::RangeSplit& split) { return get(split.points[index]); });
@@ -122,10 +123,7 @@ std::string scale_json(const std::vector<ScaledModel>& models, int64_t samples) 
                     {"deviation", model.split.deviation},
                     {"scales", scales}});
   }
-  // A path need not be UTF-8; JSON must be.
-  return nlohmann::ordered_json{{"samples", samples}, {"models", list}}.dump(
-             2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return json_text({{"samples", samples}, {"models", list}});
 }
 
 std::string scale_figure(const std::vector<ScaledModel>& models) {

@@ -4,12 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"
-#include "posattn/cli/input_lists.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
@@ -19,10 +17,7 @@
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/steps/network_walk.h"
-#include "posattn/report/steps/network_words.h"
-#include "posattn/report/steps/program_walk.h"
-#include "posattn/report/steps/step_page.h"
+#include "posattn/report/steps/walk.h"
 #include "posattn/report/svg/program_svg.h"
 
 namespace posattn {
@@ -194,7 +189,7 @@ ExitCode show_steps(const ShowFlags& options) {
   return ExitCode::done;
 }
 
-ExitCode show(const ShowFlags& options) {
+ExitCode show_or_step(const ShowFlags& options) {
   if (!options.inputs.empty()) return show_steps(options);
   if (options.follow || !options.letters.empty()) {
     throw Error(ExitCode::usage,
@@ -205,53 +200,41 @@ ExitCode show(const ShowFlags& options) {
   throw no_input(options.program);
 }
 
-}  // namespace
-
-void add_show(CommandLine& command_line) {
-  auto options = std::make_shared<ShowFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "show",
-       .description = "Draw who hears whom in a parallel program, or step through a network",
-       .examples = {"posattn show sort --length 8 -o sort.svg",
-                    "posattn show sort --input 3,1,2 -o run.html",
-                    "posattn show k-hop --input 1,2,1,3,1,2 --input 2 --letters _abcd --follow 5",
-                    "posattn show runs/cumulative-sum/positional-seed0 --input 1,2,3,4,5,6,7,8"},
-       .details =
-           "With --input: a page that steps through the rounds of a compiled program, or the\n"
-           "layers of a trained model, with this input. It opens in any browser, without a\n"
-           "network: arrow keys, Home, End and space, or buttons and swipes."},
-      [options] { return show(*options); });
-  command
-      .add_option("PROGRAM", options->program,
-                  "A program's name or its .par file; with --input also a model file or run folder")
-      ->required()
-      ->type_name("");
-  add_input_option(command, options->inputs,
+void add_show_options(CLI::App& command, ShowFlags& options) {
+  argument(command, "PROGRAM", options.program,
+           "A program's name or its .par file; with --input also a model file or run folder")
+      ->required();
+  add_input_option(command, options.inputs,
                    "Numbers or text to step through, once for each input of a program");
-  command
-      .add_option("--length", options->length,
-                  "Numbers per input, n; with --input the count of numbers")
-      ->option_text("INT [8]");
-  command
-      .add_option("--level", options->level,
-                  "With --input: mpc: messages as the program sends them; network: routed, as the "
-                  "network has them")
-      ->option_text("TEXT [network]");
-  command
-      .add_option("--follow", options->follow,
-                  "With --input, of a program: mark who carries this processor's output, from the "
-                  "start to the end")
-      ->option_text("INT");
-  command
-      .add_option(
-          "--letters", options->letters,
-          "With --input, of a program: characters for 0, 1, ... of its first input, as _abcd")
-      ->option_text("TEXT");
-  add_set_option(command, options->settings);
-  add_output_option(command, options->output,
+  option(command, "--length", options.length, "INT [8]",
+         "Numbers per input, n; with --input the count of numbers");
+  option(command, "--level", options.level, "TEXT [network]",
+         "With --input: mpc: messages as the program sends them; network: routed, as the "
+         "network has them");
+  option(command, "--follow", options.follow, "INT",
+         "With --input, of a program: mark who carries this processor's output, from the "
+         "start to the end");
+  option(command, "--letters", options.letters, "TEXT",
+         "With --input, of a program: characters for 0, 1, ... of its first input, as _abcd");
+  add_set_option(command, options.settings);
+  add_output_option(command, options.output,
                     "The picture or, with --input, the page; '-': standard output",
                     "FILE [PROGRAM.svg]");
 }
 
+const Command registered_show(
+    {.name = "show",
+     .group = Group::algorithms,
+     .summary = "Draw how data moves in a parallel program, or step through a network",
+     .examples = {"posattn show sort --length 8 -o sort.svg",
+                  "posattn show sort --input 3,1,2 -o run.html",
+                  "posattn show k-hop --input 1,2,1,3,1,2 --input 2 --letters _abcd --follow 5",
+                  "posattn show runs/cumulative-sum/positional-seed0 --input 1,2,3,4,5,6,7,8"},
+     .details = "Without --input it draws which processors each processor reads from, round by "
+                "round. With --input it writes a page that steps through the rounds of a compiled "
+                "program, or the layers of a trained model. The page opens in any browser and "
+                "needs no network; use the arrow keys, Home, End and space, or swipe."},
+    add_show_options, show_or_step);
+
+}  // namespace
 }  // namespace posattn

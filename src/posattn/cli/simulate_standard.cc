@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -172,7 +171,7 @@ ExitCode simulate_model(const SimulateFlags& flags) {
     if (flags.json) {
       nlohmann::ordered_json document = {{"model", flags.output}};
       document.update(simulation_json(result, original, options));
-      write_output(document.dump(2) + "\n");
+      write_output(json_text(document));
     } else {
       write_output(fmt::format("{}\nwritten to {}\nnext:  posattn evaluate {} {}\n",
                                simulation_text(result, original, options), flags.output,
@@ -188,51 +187,40 @@ ExitCode simulate_model(const SimulateFlags& flags) {
               "more --samples, on which table sizes are chosen");
 }
 
-}  // namespace
-
-void add_simulate_standard(CommandLine& command_line) {
-  auto flags = std::make_shared<SimulateFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "simulate-standard",
-       .description = "Build a positional Transformer that does what a standard one does",
-       .examples = {"posattn simulate-standard runs/sort/standard-seed0 -o copy.safetensors",
-                    "posattn simulate-standard standard.safetensors -o copy.safetensors "
-                    "--tolerance 0.001",
-                    "posattn simulate-standard standard.safetensors -o copy.safetensors "
-                    "--table-size 64 --scales 1,2,3,5,10"},
-       .details =
-           "The construction of Remark 5.1: a node for each pair of nodes, attention by tables in\n"
-           "the MLPs (docs/expressivity.md). The copy is as good as its tables where the values\n"
-           "lie that they were fitted to, and may be anything elsewhere. Exit code 6 when fresh\n"
-           "inputs miss the tolerance."},
-      [flags] { return simulate_model(*flags); });
-  command.add_option("MODEL", flags->model, "A trained standard model: a file or a run folder")
-      ->required()
-      ->type_name("");
-  add_output_option(command, flags->output, "The model file; '-': standard output", "FILE")
+void add_simulate_standard_options(CLI::App& command, SimulateFlags& flags) {
+  argument(command, "MODEL", flags.model, "A trained standard model: a file or a run folder")
+      ->required();
+  add_output_option(command, flags.output, "The model file; '-': standard output", "FILE")
       .required();
-  CLI::Option* tolerance =
-      command
-          .add_option("--tolerance", flags->tolerance,
-                      "Root mean square error, in standard deviations of the outputs")
-          ->option_text("NUMBER [0.01]");
-  command.add_option("--table-size", flags->table_size, "Pieces of every table instead")
-      ->option_text("INT")
+  CLI::Option* tolerance = option(command, "--tolerance", flags.tolerance, "NUMBER [0.01]",
+                                  "Root mean square error, in standard deviations of the outputs");
+  option(command, "--table-size", flags.table_size, "INT", "Pieces of every table instead")
       ->excludes(tolerance);
-  command
-      .add_option("--range", flags->range,
-                  "Calibrate on values in [-range c, range c] of the training range, for this c")
-      ->option_text("NUMBER [1]");
-  command.add_option("--scales", flags->scales, "Check on fresh inputs at these c too")
-      ->option_text("LIST");
-  command.add_option("--samples", flags->samples, "For calibration, for choices, for each check")
-      ->option_text("INT [1000]");
-  command.add_option("--seed", flags->seed, "Of these samples")->option_text("INT [0]");
-  command.add_option("--threads", flags->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  add_json_flag(command, flags->json);
-  add_hint_flags(command, flags->hints);
+  option(command, "--range", flags.range, "NUMBER [1]",
+         "Calibrate on values in [-range c, range c] of the training range, for this c");
+  option(command, "--scales", flags.scales, "LIST", "Check on fresh inputs at these c too");
+  option(command, "--samples", flags.samples, "INT [1000]",
+         "For calibration, for choices, for each check");
+  option(command, "--seed", flags.seed, "INT [0]", "Seed of these samples");
+  add_threads_option(command, flags.threads);
+  add_json_flag(command, flags.json);
+  add_hint_flags(command, flags.hints);
 }
 
+const Command registered_simulate_standard(
+    {.name = "simulate-standard",
+     .group = Group::theory,
+     .summary = "Build a positional Transformer that computes what a standard one does",
+     .examples = {"posattn simulate-standard runs/sort/standard-seed0 -o copy.safetensors",
+                  "posattn simulate-standard standard.safetensors -o copy.safetensors "
+                  "--tolerance 0.001",
+                  "posattn simulate-standard standard.safetensors -o copy.safetensors "
+                  "--table-size 64 --scales 1,2,3,5,10"},
+     .details = "This is the construction of Remark 5.1: a node for each pair of nodes, and "
+                "attention by tables in the MLPs (docs/expressivity.md). The tables are fitted to "
+                "values that occur on the model's task; elsewhere the copy may answer anything. "
+                "The exit code is 6 when fresh inputs miss the tolerance."},
+    add_simulate_standard_options, simulate_model);
+
+}  // namespace
 }  // namespace posattn

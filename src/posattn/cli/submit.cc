@@ -2,13 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "posattn/base/command.h"
 #include "posattn/base/file.h"
-#include "posattn/base/shell.h"
 #include "posattn/base/text.h"
 #include "posattn/benchmark/peer.h"
 #include "posattn/cli/commands.h"
@@ -16,7 +14,7 @@
 #include "posattn/cli/machine.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/experiments/left_out_precision.h"
+#include "posattn/experiments/experiment.h"
 #include "posattn/experiments/runner.h"
 #include "posattn/experiments/slurm_script.h"
 
@@ -80,7 +78,7 @@ std::string submit_json(const SlurmJob& job, const fs::path& script, const std::
                                            {"script", script.string()},
                                            {"log", slurm_log(job).string()},
                                            {"job", id}};
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 std::string submit_text(const SlurmJob& job, const fs::path& script, const std::string& id) {
@@ -112,10 +110,11 @@ void settle_device(SubmitFlags& flags) {
   }
 }
 
-ExitCode submit(SubmitFlags flags, const std::vector<std::string>& command_line) {
+ExitCode submit(const SubmitFlags& given, const CommandLine& line) {
+  SubmitFlags flags = given;
   settle_device(flags);
   const Experiment chosen = chosen_part(flags);
-  const SlurmJob job = job_of(flags, chosen, command_line);
+  const SlurmJob job = job_of(flags, chosen, line.arguments);
   const std::string text = slurm_script(job);
   if (flags.dry_run) {
     write_output(text);
@@ -142,42 +141,36 @@ ExitCode submit(SubmitFlags flags, const std::vector<std::string>& command_line)
   return ExitCode::done;
 }
 
-}  // namespace
-
-void add_submit(CommandLine& command_line) {
-  auto flags = std::make_shared<SubmitFlags>();
-  SlurmJob& job = flags->job;
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "submit",
-       .description = "Train an experiment on a Slurm cluster: write a batch script and submit it",
-       .examples = {"posattn submit value-range --partition gpu --array 8 --gpus 1 --time 4:00:00",
-                    "posattn submit value-range --array 16 --threads 8 --time 1-0 --results DIR",
-                    "posattn submit value-range --quick --array 2 --dry-run"},
-       .details = "Each task of an array trains a shard and puts itself back into the queue until "
-                  "nothing\n"
-                  "of it is missing, or until a sitting brings nothing further. Whichever ends "
-                  "last draws\n"
-                  "the figure. Script and logs: DIR/slurm."},
-      [flags, &command_line] { return submit(*flags, command_line.arguments); });
-  add_grid_options(command, *flags);
-  command.add_option("--partition", job.partition, "Partition; the cluster's default without it")
-      ->option_text("TEXT");
-  command.add_option("--array", job.array, "Shards, each a task of the array")
-      ->option_text("INT [1]");
-  command.add_option("--nodes", flags->nodes, "Tasks at a time; without it as Slurm likes")
-      ->option_text("INT");
-  command.add_option("--gpus", job.gpus, "GPUs of each task: 0 or 1")->option_text("INT [0]");
-  command.add_option("--threads", job.threads, "Cores of each task, and threads on them")
-      ->option_text("INT [4]");
-  command.add_option("--time", job.time, "Time limit of a sitting, as Slurm writes it")
-      ->option_text("TIME [4:00:00]");
-  command.add_option("--sbatch", job.more, "A further option of sbatch; may be repeated")
-      ->option_text("OPTION")
+void add_submit_options(CLI::App& command, SubmitFlags& flags) {
+  SlurmJob& job = flags.job;
+  add_grid_options(command, flags);
+  option(command, "--partition", job.partition, "TEXT",
+         "Partition; the cluster's default without it");
+  option(command, "--array", job.array, "INT [1]", "Shards, each a task of the array");
+  option(command, "--nodes", flags.nodes, "INT", "Tasks at a time; without it as Slurm likes");
+  option(command, "--gpus", job.gpus, "INT [0]", "GPUs of each task: 0 or 1");
+  option(command, "--threads", job.threads, "INT [4]", "Cores of each task, and threads on them");
+  option(command, "--time", job.time, "TIME [4:00:00]",
+         "Time limit of a session, as Slurm writes it");
+  option(command, "--sbatch", job.more, "OPTION", "A further option of sbatch; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_flag("--dry-run", flags->dry_run, "Print the script; write and submit nothing");
-  add_json_flag(command, flags->json);
+  command.add_flag("--dry-run", flags.dry_run, "Print the script; write and submit nothing");
+  add_json_flag(command, flags.json);
 }
 
+const Command registered_submit(
+    {.name = "submit",
+     .group = Group::paper,
+     .summary = "Train an experiment on a Slurm cluster: write a batch script and submit it",
+     .examples = {"posattn submit value-range --partition gpu --array 8 --gpus 1 --time 4:00:00",
+                  "posattn submit value-range --array 16 --threads 8 --time 1-0 --results DIR",
+                  "posattn submit value-range --quick --array 2 --dry-run"},
+     .details = "Each task of the job array trains one shard (docs/scaling.md). It returns to the "
+                "queue until its shard is complete, or until a session makes no progress. The last "
+                "task to end draws the figure. Script and logs are in DIR/slurm. Without sbatch on "
+                "this machine the script is written and the exit code is 1."},
+    add_submit_options, submit);
+
+}  // namespace
 }  // namespace posattn

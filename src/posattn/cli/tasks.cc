@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/cli/commands.h"
@@ -46,7 +45,7 @@ std::string tasks_json() {
          {"test_axes", axes},
          {"settings", settings}});
   }
-  return list.dump(2) + "\n";
+  return json_text(list);
 }
 
 std::string count_text(int nodes, int columns, const char* noun) {
@@ -68,7 +67,7 @@ std::string output_text(const Task& task, const TaskShape& shape) {
                      shape.output_columns);
 }
 
-// What a task has beside numbers and the value range.
+// What a task has apart from numbers and the value range.
 std::string further_text(const Task& task) {
   std::string text;
   if (task.text() != nullptr) text += fmt::format("  as text: {}\n", task.text()->form());
@@ -92,22 +91,19 @@ std::string tasks_text() {
   return table.to_string() + further;
 }
 
-}  // namespace
-
-void add_tasks(CommandLine& command_line) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App& command =
-      add_command(command_line,
-                  {.name = "tasks",
-                   .description = "List the tasks a model can be trained on",
-                   .examples = {"posattn tasks", "posattn tasks --json",
-                                "posattn train --task sort --architecture positional"},
-                   .details = "A new task is one file and one line: docs/adding-a-task.md."},
-                  [json] {
-                    write_output(*json ? tasks_json() : tasks_text());
-                    return ExitCode::done;
-                  });
-  add_json_flag(command, *json);
+ExitCode list_tasks(const JsonFlag& flags) {
+  write_output(flags.json ? tasks_json() : tasks_text());
+  return ExitCode::done;
 }
 
+const Command registered_tasks(
+    {.name = "tasks",
+     .group = Group::train,
+     .summary = "List the tasks that models can be trained on",
+     .examples = {"posattn tasks", "posattn tasks --json",
+                  "posattn train --task sort --architecture positional"},
+     .details = "The sizes are those at length 8. docs/adding-a-task.md shows how to add a task."},
+    add_json_flag_alone, list_tasks);
+
+}  // namespace
 }  // namespace posattn

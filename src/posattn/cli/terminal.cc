@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -70,6 +71,10 @@ int display_width(std::string_view text) {
 }
 
 void write_output(std::string_view text) { write_output_bytes(printable(text, true)); }
+
+std::string json_text(const nlohmann::ordered_json& document) {
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
 
 void write_output_bytes(std::string_view bytes) {
   errno = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -23,11 +24,14 @@ int display_width(std::string_view text);
 // with ExitCode::failed, without a word.
 struct ReaderGone {};
 
-// Text or JSON to standard output. What names, files and models hold comes along, so characters
-// that a terminal would act upon are escaped (printable). A full disk is Error(failed), a closed
+// Writes text or JSON to standard output. Names, files and models may contain characters that a
+// terminal acts upon, so these are escaped (printable). A full disk is Error(failed), a closed
 // pipe ReaderGone, at the latest when flushing.
 void write_output(std::string_view text);
 void flush_output();
+
+// A document as --json prints it. Paths need not be UTF-8, so that what is not is replaced.
+std::string json_text(const nlohmann::ordered_json& document);
 
 // The bytes of a file to standard output, as they are.
 void write_output_bytes(std::string_view bytes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
@@ -40,6 +41,24 @@ std::string TextTable::to_string() const {
   return text;
 }
 
+std::string json_table(const nlohmann::ordered_json& rows, const std::vector<JsonColumn>& columns,
+                       size_t left_columns) {
+  std::vector<std::string> header;
+  for (const JsonColumn& column : columns) header.emplace_back(column.heading);
+  TextTable table(header, left_columns);
+  for (const auto& row : rows) {
+    std::vector<std::string> cells;
+    for (const JsonColumn& column : columns) {
+      const auto& value = row[column.key];
+      cells.push_back(value.is_string()         ? value.get<std::string>()
+                      : value.is_number_float() ? short_number(value)
+                                                : value.dump());
+    }
+    table.add_row(cells);
+  }
+  return table.to_string();
+}
+
 std::string short_number(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.4g}", value);  // never "-nan"
 }
@@ -61,6 +80,14 @@ std::string wrapped(const std::string& text, int columns, int indent) {
     used += width;
   }
   return result;
+}
+
+std::string wrapped_paragraphs(const std::string& text, int columns) {
+  const size_t end = text.find("\n\n");
+  const std::string first = wrapped(text.substr(0, end), columns, 0);
+  return end == std::string::npos
+             ? first
+             : first + "\n\n" + wrapped_paragraphs(text.substr(end + 2), columns);
 }
 
 }  // namespace posattn

@@ -1,6 +1,7 @@
 // Plain text tables: the first column to the left, numbers to the right.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,22 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;  // the header first
 };
 
+// A table of JSON objects: what each column is called, and the key of its cells. Numbers that are
+// not whole have four digits.
+struct JsonColumn {
+  const char* heading;
+  const char* key;
+};
+std::string json_table(const nlohmann::ordered_json& rows, const std::vector<JsonColumn>& columns,
+                       size_t left_columns = 1);
+
 // Four significant digits: enough to compare runs, short enough for a table.
 std::string short_number(double value);
 
 // Text wrapped to `columns`, each line after the first starting with `indent` spaces.
 std::string wrapped(const std::string& text, int columns, int indent);
+
+// Paragraphs, which an empty line separates, each wrapped.
+std::string wrapped_paragraphs(const std::string& text, int columns);
 
 }  // namespace posattn

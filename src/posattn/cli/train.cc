@@ -3,10 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <optional>
 
-#include "posattn/base/shell.h"
+#include "posattn/base/command.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
@@ -50,7 +49,7 @@ std::string unfinished_runs(const std::vector<RunOutcome>& outcomes) {
   return text;
 }
 
-// Of the runs that diverged or failed, where there are such.
+// An error that names the runs that diverged or failed, if there are any.
 std::optional<Error> unfinished_error(const std::vector<RunOutcome>& outcomes) {
   const size_t diverged = count_status(outcomes, RunStatus::diverged);
   const size_t failed = count_status(outcomes, RunStatus::failed);
@@ -66,7 +65,7 @@ std::optional<Error> unfinished_error(const std::vector<RunOutcome>& outcomes) {
                "", unfinished_runs(outcomes));
 }
 
-// What samples are like: "k-hop, length 99, tokens of 16". Which numbers stand beside tokens is the
+// What samples are like: "k-hop, length 99, tokens of 16". Which numbers come with tokens is the
 // task's own matter.
 std::string samples_words(const RunConfig& config) {
   const TaskShape shape = find_task(config.task).shape(static_cast<int>(config.length));
@@ -127,7 +126,8 @@ ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>&
   return ExitCode::done;
 }
 
-ExitCode train(const TrainSettings& settings, const std::vector<std::string>& arguments) {
+ExitCode train_models(const TrainSettings& settings, const CommandLine& line) {
+  const std::vector<std::string>& arguments = line.arguments;
   Training training = prepare(settings, arguments);
   FleetOptions& options = training.options;
   if (settings.dry_run) {
@@ -147,47 +147,45 @@ ExitCode train(const TrainSettings& settings, const std::vector<std::string>& ar
   return conclude(settings, arguments, options.out, outcomes);
 }
 
-}  // namespace
-
-void add_train(CommandLine& command_line) {
-  auto settings = std::make_shared<TrainSettings>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "train",
-       .description = "Train models: every architecture with every seed",
-       .examples =
-           {"posattn train --task cumulative-sum --architecture positional,standard --epochs 200",
-            "posattn train --task sort --architecture positional --seeds 0..9 --length 16",
-            "posattn train --task sort --seeds 0..99 --device cuda",
-            "posattn train --config sweep.toml --set lr=0.001 --out runs/sweep",
-            "posattn train --config runs/sort/positional-seed0/config.toml --out again",
-            "posattn train --task sort --epochs 200 --dry-run > sort.toml",
-            "posattn train --from sort.safetensors --from-noise 0.01 --seeds 0..2",
-            "posattn train --task k-hop --architecture positional,standard --depth 4",
-            "posattn train --task k-hop --dry-run"},
-       .details =
-           "Runs go to OUT/ARCHITECTURE-seedSEED (OUT: --out, or runs/TASK). Ctrl-C saves a\n"
-           "checkpoint and prints the command that goes on. A setting comes from --set, else\n"
-           "from its flag, else from --config, else from the task, which may suggest what suits\n"
-           "it (--dry-run shows it), else it has the default shown in brackets."},
-      [settings, &command_line] { return train(*settings, command_line.arguments); });
-  command.add_option("--seeds", settings->seeds, "Several runs, as 0..9 or 1,5,7..9")
-      ->option_text("LIST");
-  command.add_option("--config", settings->config_file, "Settings from a TOML file")
-      ->option_text("FILE");
-  command.add_option("--set", settings->assignments, "Change one setting; may be repeated")
-      ->option_text("KEY=VALUE")
+void add_train_options(CLI::App& command, TrainSettings& settings) {
+  option(command, "--seeds", settings.seeds, "LIST", "Several runs, as 0..9 or 1,5,7..9");
+  option(command, "--config", settings.config_file, "FILE", "Settings from a TOML file");
+  option(command, "--set", settings.assignments, "KEY=VALUE", "Change one setting; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add_output_option(command, settings->out, "Folder of the run folders", "DIR [runs/TASK]");
-  command.add_flag("--resume", settings->resume,
+  add_output_option(command, settings.out, "Folder of the run folders", "DIR [runs/TASK]");
+  command.add_flag("--resume", settings.resume,
                    "Go on with what OUT already holds, also to more epochs");
-  command.add_option("--threads", settings->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  command.add_flag("--dry-run", settings->dry_run,
+  add_threads_option(command, settings.threads);
+  command.add_flag("--dry-run", settings.dry_run,
                    "Print the configuration as TOML (with --json as JSON) and train nothing");
-  add_json_flag(command, settings->json);
+  add_json_flag(command, settings.json);
   add_config_flags(command, settings);
 }
 
+const Command registered_train(
+    {.name = "train",
+     .group = Group::train,
+     .summary = "Train models: every architecture with every seed",
+     .examples =
+         {"posattn train --task cumulative-sum --architecture positional,standard --epochs 200",
+          "posattn train --task sort --architecture positional --seeds 0..9 --length 16",
+          "posattn train --task sort --seeds 0..99 --device cuda",
+          "posattn train --config sweep.toml --set lr=0.001 --out runs/sweep",
+          "posattn train --config runs/sort/positional-seed0/config.toml --out again",
+          "posattn train --task sort --epochs 200 --dry-run > sort.toml",
+          "posattn train --from runs/sort/positional-seed0 --from-noise 0.01 --seeds 0..2",
+          "posattn train --task k-hop --architecture positional,standard --depth 4",
+          "posattn train --task k-hop --dry-run"},
+     .details =
+         "Runs go to OUT/ARCHITECTURE-seedSEED, where OUT is --out or runs/TASK (docs/files.md). A "
+         "setting comes from --set, else from its flag, else from --config, else from the task, "
+         "else it has the default shown in brackets; --dry-run shows them all.\n\nCtrl-C saves a "
+         "checkpoint and prints the command that goes on; --resume also goes on after a kill, to "
+         "the same weights bit by bit. The result of a run does not depend on the threads or on "
+         "other runs. A run whose loss is no longer finite gets the status 'diverged', and the "
+         "exit code is 1. With --device cuda all runs of one shape train together on the GPU."},
+    add_train_options, train_models);
+
+}  // namespace
 }  // namespace posattn

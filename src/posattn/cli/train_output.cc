@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/summary.h"
@@ -34,7 +35,7 @@ void add_value(Architecture& architecture, const std::string& name, double value
 }
 
 // Final numbers by architecture, of the runs that finished; the others are named in the error that
-// ends the program, and the column "runs" says how many stand behind a number.
+// ends the program, and the column "runs" counts the runs of a number.
 std::vector<Architecture> gather(const std::vector<RunOutcome>& outcomes) {
   std::vector<Architecture> architectures;
   for (const RunOutcome& outcome : outcomes) {
@@ -105,7 +106,7 @@ std::string outcome_json(const std::filesystem::path& out,
     summary.push_back({{"architecture", architecture.name}, {"measures", measures}});
   }
   const Json document = {{"out", out.string()}, {"runs", runs}, {"summary", summary}};
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 }  // namespace posattn

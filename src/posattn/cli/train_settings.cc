@@ -42,11 +42,11 @@ void start_from(RunConfig& config, const std::set<std::string>& named) {
 
 }  // namespace
 
-void add_config_flags(CLI::App& command, const std::shared_ptr<TrainSettings>& settings) {
+void add_config_flags(CLI::App& command, TrainSettings& settings) {
   for (const FieldInfo& field : config_fields()) {
     const std::string name = "--" + field.name;
-    const auto keep = [settings, key = field.name](const std::string& value) {
-      settings->flags.emplace_back(key, value);
+    const auto keep = [&settings, key = field.name](const std::string& value) {
+      settings.flags.emplace_back(key, value);
     };
     const std::string help = field.accepts.empty() ? field.help : field.help + "; " + field.accepts;
     CLI::Option* option = nullptr;
@@ -101,7 +101,7 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   } else if (!seed_given && base.seeds) {
     seeds = parse_seeds(*base.seeds);
   }
-  // A hash that the configuration file has of its own `from` says nothing of another.
+  // The hash in the configuration file belongs to its own `from`, not to another one.
   if (given.contains("from") && !given.contains("from-hash")) base.config.from_hash.clear();
   base.named.merge(given);
   std::vector<RunConfig> configs;

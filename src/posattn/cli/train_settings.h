@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +23,8 @@ struct TrainSettings {
 };
 
 // One flag per field of RunConfig, in the groups of its sections; those given land in
-// settings->flags.
-void add_config_flags(CLI::App& command, const std::shared_ptr<TrainSettings>& settings);
+// settings.flags.
+void add_config_flags(CLI::App& command, TrainSettings& settings);
 
 // One configuration per architecture and seed, in that order.
 std::vector<RunConfig> collect_configs(const TrainSettings& settings);

@@ -159,7 +159,7 @@ Error usage_error(const CLI::App& app, const CLI::Error& error) {
 }
 
 void print_error(const Error& error) {
-  // Names from files and flags stand in messages: no escape sequence of theirs reaches the
+  // Messages contain names from files and flags: no escape sequence of theirs reaches the
   // terminal.
   const auto shown = [](const std::string& message) { return printable(message, true); };
   // Long lists of names are wrapped; hints are not, as they may hold commands to paste.

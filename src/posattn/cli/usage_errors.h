@@ -20,7 +20,7 @@ Error usage_error(const CLI::App& app, const CLI::Error& error);
 // program's name first. CLI11 would take the next flag for it, or empty text for none given.
 void refuse_missing_values(const CLI::App& app, const std::vector<std::string>& words);
 
-// Of all commands, in the order of --help.
+// The names of all commands, in the order of --help.
 std::vector<std::string> command_names(const CLI::App& app);
 
 // "error: ..." on standard error, red on a terminal.

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
@@ -188,9 +187,7 @@ ExitCode verify_model(const VerifyFlags& options) {
   request.any_weights = options.any_weights;
   const Verification verification = verify(request);
   if (options.json) {
-    write_output(as_json(verification, program, options.in_double)
-                     .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                 "\n");
+    write_output(json_text(as_json(verification, program, options.in_double)));
   } else {
     write_output(as_text(verification, program, options.in_double));
   }
@@ -200,42 +197,37 @@ ExitCode verify_model(const VerifyFlags& options) {
   throw failure(*verification.counter_example, program, options.model);
 }
 
-}  // namespace
-
-void add_verify(CommandLine& command_line) {
-  auto options = std::make_shared<VerifyFlags>();
-  CLI::App& command = add_command(
-      command_line,
-      {.name = "verify",
-       .description = "Check a compiled model against its program and its task's exact answer",
-       .examples = {"posattn verify sort.safetensors", "posattn verify sort.safetensors --double",
-                    "posattn verify sort.safetensors --samples 100000 --scales 1,1000000"},
-       .details =
-           "Inputs are random ones, and as many hard ones: equal numbers, both ends of each "
-           "range,\n"
-           "sorted orders, constants of the program, special permutations, long paths in graphs.\n"
-           "An output is wrong when it is further from the exact one than rounding can explain;\n"
-           "whole numbers must be equal. Then the weights are compared with those that\n"
-           "`posattn compile` writes. Exit code 6 when an output is wrong, with the simplest "
-           "input\n"
-           "found; when rounding may change an output by more than a hundredth; and when the\n"
-           "weights are not the compiler's, since inputs alone cannot show that they are right."},
-      [options] { return verify_model(*options); });
-  command.add_option("MODEL", options->model, "A model file that `posattn compile` wrote")
-      ->required()
-      ->type_name("");
-  command.add_option("--samples", options->samples, "Random inputs per scale, and hard ones")
-      ->option_text("INT [10000]");
-  command.add_option("--scales", options->scales, "Real inputs in [-2c, 2c] for these c")
-      ->option_text("LIST [1,10,1000]");
-  command.add_flag("--double", options->in_double,
+void add_verify_options(CLI::App& command, VerifyFlags& options) {
+  argument(command, "MODEL", options.model, "A model file that `posattn compile` wrote")
+      ->required();
+  option(command, "--samples", options.samples, "INT [10000]",
+         "Random inputs per scale, and hard ones");
+  option(command, "--scales", options.scales, "LIST [1,10,1000]",
+         "Real inputs in [-2c, 2c] for these c");
+  command.add_flag("--double", options.in_double,
                    "The network in double precision instead of fp32 (routes only)");
-  command.add_flag("--any-weights", options->any_weights,
+  command.add_flag("--any-weights", options.any_weights,
                    "Accept weights that are not the compiler's if no input shows a mistake");
-  command.add_option("--seed", options->seed, "Of the random inputs")->option_text("INT [0]");
-  command.add_option("--threads", options->threads, "Threads to use; 0: one per core")
-      ->option_text("INT [0]");
-  add_json_flag(command, options->json);
+  option(command, "--seed", options.seed, "INT [0]", "Seed of the random inputs");
+  add_threads_option(command, options.threads);
+  add_json_flag(command, options.json);
 }
 
+const Command registered_verify(
+    {.name = "verify",
+     .group = Group::algorithms,
+     .summary = "Check a compiled model against its program and the exact answers of its task",
+     .examples = {"posattn verify sort.safetensors", "posattn verify sort.safetensors --double",
+                  "posattn verify sort.safetensors --samples 100000 --scales 1,1000000"},
+     .details =
+         "The inputs are random ones and as many hard ones: equal numbers, both ends of each "
+         "range, sorted orders, constants of the program, special permutations, long paths in "
+         "graphs. An output is wrong when rounding cannot explain its error; whole numbers must be "
+         "equal. Then the weights are compared with those that `posattn compile` writes. A model "
+         "that passes is well tested, not proved for all inputs.\n\nThe exit code is 6 when an "
+         "output is wrong (the simplest such input is printed), when rounding may change an output "
+         "by more than a hundredth, and when the weights are not the compiler's."},
+    add_verify_options, verify_model);
+
+}  // namespace
 }  // namespace posattn

@@ -4,11 +4,12 @@
 
 namespace posattn {
 
-std::vector<std::string> write_answers(const Decoder& decoder, const WrittenAnswers& written,
+std::vector<std::string> write_answers(const TextGenerator& generator,
+                                       const WrittenAnswers& written,
                                        std::span<const TokenText> prompts, int threads) {
   const Tokeniser& tokeniser = written.tokeniser();
   std::vector<std::string> answers;
-  for (const TokenText& answer : decoder.continue_texts(
+  for (const TokenText& answer : generator.continue_texts(
            prompts,
            {.most_tokens = written.longest_answer(), .end = tokeniser.end(), .threads = threads})) {
     answers.push_back(tokeniser.decode(answer));
@@ -16,7 +17,7 @@ std::vector<std::string> write_answers(const Decoder& decoder, const WrittenAnsw
   return answers;
 }
 
-AnswerErrors answer_errors(const Decoder& decoder, const WrittenAnswers& written,
+AnswerErrors answer_errors(const TextGenerator& generator, const WrittenAnswers& written,
                            const Dataset& set, int threads) {
   const auto sample = [&](int64_t s) {
     return std::span<const int32_t>(set.tokens)
@@ -27,7 +28,7 @@ AnswerErrors answer_errors(const Decoder& decoder, const WrittenAnswers& written
     const std::span<const int32_t> prompt = written.prompt(sample(s));
     prompts.emplace_back(prompt.begin(), prompt.end());
   }
-  const std::vector<std::string> answers = write_answers(decoder, written, prompts, threads);
+  const std::vector<std::string> answers = write_answers(generator, written, prompts, threads);
   AnswerErrors errors;
   for (int64_t s = 0; s < set.samples; ++s) {
     const std::optional<double> answer = written.parse(answers[s]);

@@ -1,4 +1,4 @@
-// How well a model answers in writing (tasks/written_answers.h): it continues each prompt, and what
+// How well a model answers in writing (tasks/task_text.h): it continues each prompt, and what
 // it writes is read as a number.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "posattn/evaluation/metrics/metric.h"
-#include "posattn/model/decoder.h"
+#include "posattn/model/text_generator.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {
@@ -15,11 +15,12 @@ struct AnswerErrors {
   MetricSum squared;     // over the answers that are numbers
   MetricSum unparsable;  // the share of those that are none
 };
-AnswerErrors answer_errors(const Decoder& decoder, const WrittenAnswers& written,
+AnswerErrors answer_errors(const TextGenerator& generator, const WrittenAnswers& written,
                            const Dataset& set, int threads);
 
 // What the model writes behind each prompt, up to its end or the most that an answer can have.
-std::vector<std::string> write_answers(const Decoder& decoder, const WrittenAnswers& written,
+std::vector<std::string> write_answers(const TextGenerator& generator,
+                                       const WrittenAnswers& written,
                                        std::span<const TokenText> prompts, int threads);
 
 }  // namespace posattn

@@ -9,7 +9,7 @@
 namespace posattn {
 namespace {
 
-// Writes the same token for ever.
+// Writes the same token without an end.
 Model model_that_writes(const Task& task, int length, int32_t token) {
   const TaskShape shape = task.shape(length);
   ModelSpec spec;
@@ -39,7 +39,8 @@ TEST(AnswerErrors, OverTheAnswersThatAreNumbers) {
                                     .seed = 1,
                                     .purpose = Purpose::test_data});
   const Model fives = model_that_writes(task, 4, '5');
-  const AnswerErrors errors = answer_errors(Decoder(fives.spec, fives.parameters), written, set, 2);
+  const AnswerErrors errors =
+      answer_errors(TextGenerator(fives.spec, fives.parameters), written, set, 2);
   const double answer = std::stod(std::string(written.longest_answer(), '5'));
   double expected = 0;
   for (int64_t s = 0; s < set.samples; ++s) {
@@ -52,7 +53,8 @@ TEST(AnswerErrors, OverTheAnswersThatAreNumbers) {
 
   for (const int32_t token : {int32_t{'x'}, written.tokeniser().end()}) {
     const Model other = model_that_writes(task, 4, token);
-    const AnswerErrors none = answer_errors(Decoder(other.spec, other.parameters), written, set, 1);
+    const AnswerErrors none =
+        answer_errors(TextGenerator(other.spec, other.parameters), written, set, 1);
     EXPECT_EQ(none.unparsable.mean(), 1);
     EXPECT_EQ(none.squared.count, 0);
   }

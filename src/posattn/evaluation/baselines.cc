@@ -7,7 +7,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/measure.h"
-#include "posattn/evaluation/test_sums.h"
 
 namespace posattn {
 namespace {

@@ -1,4 +1,4 @@
-// A task's baselines (tasks/baseline.h), measured as models are: on the same samples, by the same
+// A task's baselines (tasks/task.h), measured as models are: on the same samples, by the same
 // metrics.
 #pragma once
 
@@ -8,11 +8,12 @@
 
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/measurement.h"
-#include "posattn/tasks/baseline.h"
+#include "posattn/tasks/task.h"
 
 namespace posattn {
 
-// Among those that the task offers and `more`. Throws unknown_name(usage), which names them.
+// The baseline of this name among those that the task offers and `more`. Throws
+// unknown_name(usage), which names them.
 Baseline find_baseline(const Task& task, std::string_view name, std::vector<Baseline> more = {});
 
 // Every metric of the task at x of the axis.

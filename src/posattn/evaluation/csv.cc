@@ -1,5 +1,3 @@
-#include "posattn/evaluation/csv.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +7,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/evaluation/table.h"
 #include "posattn/evaluation/text_lines.h"
-#include "posattn/evaluation/whole_number.h"
 
 namespace posattn {
 namespace {

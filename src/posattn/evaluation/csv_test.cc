@@ -1,5 +1,3 @@
-#include "posattn/evaluation/csv.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
+#include "posattn/evaluation/table.h"
 
 namespace posattn {
 namespace {

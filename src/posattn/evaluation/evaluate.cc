@@ -8,7 +8,6 @@
 #include "posattn/evaluation/answer_errors.h"
 #include "posattn/evaluation/baselines.h"
 #include "posattn/evaluation/measure.h"
-#include "posattn/evaluation/test_sums.h"
 #include "posattn/model/inference.h"
 #include "posattn/tasks/dataset.h"
 
@@ -83,13 +82,13 @@ class Evaluator {
 
 // A task of texts is tested by what the model writes.
 Evaluation evaluate_answers(const EvaluationRequest& request) {
-  const Decoder decoder(request.model->spec, request.model->parameters);
+  const TextGenerator generator(request.model->spec, request.model->parameters);
   Evaluation evaluation;
   for (const double x : request.values) {
     AnswerErrors errors;
     for (const Dataset& set : request.axis->samples(request, x).sets) {
       const AnswerErrors part =
-          answer_errors(decoder, *request.task->written_answers(), set, request.threads);
+          answer_errors(generator, *request.task->written_answers(), set, request.threads);
       errors.squared += part.squared;
       errors.unparsable += part.unparsable;
     }

@@ -19,8 +19,8 @@ struct EvaluationRequest {
   uint64_t seed = 0;
   Purpose purpose = Purpose::evaluation_data;
   int threads = 1;
-  // Of the model's spec, in place of the CPU engine; samples of other lengths than the model's are
-  // that one's.
+  // A network of the model's spec that takes the place of the CPU engine. Samples of other lengths
+  // than the model's still go to the CPU engine.
   ForwardPass* network = nullptr;
   bool baselines = false;  // measure those of the task too
 };
@@ -32,7 +32,7 @@ struct LengthPart {
   std::vector<Measurement> rows;  // at the x of the test
 };
 
-// What a test at one x tells beside its rows.
+// What a test at one x tells besides its rows.
 struct TestDetails {
   double x = 0;
   std::vector<double> mse_per_node;         // NaN for a node of which no output counts

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "posattn/evaluation/measurement.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/model/forward_pass.h"
 #include "posattn/tasks/dataset.h"
@@ -15,8 +17,8 @@ namespace posattn {
 std::vector<float> outputs_of(ForwardPass& network, const Parameters<float>& parameters,
                               const Dataset& set);
 
-// `outputs` beside the set's targets; both must outlive it. mask: as loss_mask makes it; empty: all
-// outputs count.
+// `outputs` together with the set's targets; both must outlive it. The mask is that of loss_mask;
+// where it is empty all outputs count.
 Predictions predictions_of(const Dataset& set, std::span<const float> outputs,
                            std::span<const uint8_t> mask);
 
@@ -33,5 +35,19 @@ struct NodeErrors {
   NodeErrors& operator+=(const NodeErrors& other);
 };
 NodeErrors node_errors(const Predictions& predictions);  // nothing where targets are classes
+
+// Every metric that can be measured of a task, summed over the sets of one test.
+
+class TestSums {
+ public:
+  explicit TestSums(Loss loss);
+  void add(const Predictions& predictions);
+  TestSums& operator+=(const TestSums& other);  // of the same loss
+  std::vector<Measurement> rows(const std::string& axis, double x) const;
+
+ private:
+  std::vector<const Metric*> metrics_;
+  std::vector<MetricSum> sums_;  // of each
+};
 
 }  // namespace posattn

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"
 #include "posattn/evaluation/metrics/metric.h"
 
 namespace posattn {
 namespace {
 
-constexpr std::array<std::pair<Split, std::string_view>, 3> split_names = {
+constexpr EnumNames<Split, 3> split_names = {
     {{Split::train, "train"}, {Split::validation, "validation"}, {Split::test, "test"}}};
 
 auto is_at(const MeasuredPlace& place) {
@@ -26,18 +27,9 @@ void add_new(std::vector<T>& all, const T& one) {
 
 }  // namespace
 
-std::string_view to_string(Split split) {
-  return std::ranges::find(split_names, split, [](const auto& entry) { return entry.first; })
-      ->second;
-}
-
+std::string_view to_string(Split split) { return name_of(split_names, split); }
 Split split_from(std::string_view name) {
-  std::vector<std::string> known;
-  for (const auto& [split, known_name] : split_names) {
-    if (known_name == name) return split;
-    known.emplace_back(known_name);
-  }
-  throw unknown_name(ExitCode::data, "split", name, known);
+  return value_of(split_names, ExitCode::data, "split", name);
 }
 
 std::optional<double> find_value(std::span<const Measurement> rows, const MeasuredPlace& place) {

@@ -1,5 +1,3 @@
-#include "posattn/evaluation/npy.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +13,7 @@
 #include <vector>
 
 #include "posattn/base/error.h"
-#include "posattn/evaluation/whole_number.h"
+#include "posattn/evaluation/table.h"
 
 namespace posattn {
 namespace {

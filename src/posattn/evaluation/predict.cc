@@ -6,7 +6,8 @@
 #include <cassert>
 
 #include "posattn/base/error.h"
-#include "posattn/evaluation/decided_class.h"
+#include "posattn/evaluation/axes/evaluation_axis.h"
+#include "posattn/evaluation/metrics/metric.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -103,6 +104,24 @@ std::vector<int32_t> decided_classes(std::span<const float> scores, int classes)
     decided.push_back(decided_class(scores.subspan(at, classes)));
   }
   return decided;
+}
+
+std::vector<float> exact_answer(const Model& model, const Batch& sample, size_t outputs) {
+  const Task* task = task_of(model.origin);
+  if (task == nullptr || model.spec.vocabulary > 0 || model.spec.loss != Loss::squared_error) {
+    return {};
+  }
+  for (int n = task->shortest_length(); n <= length_of(model); ++n) {
+    const TaskShape shape = task->shape(n);
+    if (shape.input_count() != static_cast<int64_t>(sample.inputs.size()) ||
+        shape.target_count() != static_cast<int64_t>(outputs)) {
+      continue;
+    }
+    std::vector<float> answer(outputs);
+    task->solve(n, sample.inputs, answer);
+    return answer;
+  }
+  return {};
 }
 
 }  // namespace posattn

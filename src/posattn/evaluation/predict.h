@@ -33,10 +33,14 @@ std::vector<float> predict(const Model& model, const Batch& samples, int threads
 std::vector<float> predict_rows(const Model& model, std::span<const float> rows, int64_t count,
                                 int threads = 1);
 
-// Of such outputs those that count, [samples, spec.nodes_read(real_nodes), output_columns].
+// Keeps the outputs that count: [samples, spec.nodes_read(real_nodes), output_columns].
 std::vector<float> read_outputs(const ModelSpec& spec, std::vector<float> outputs, int real_nodes);
 
 // The class of each node from scores [..., classes]; -1 where none is above all others.
 std::vector<int32_t> decided_classes(std::span<const float> scores, int classes);
+
+// The exact answer to one sample, as many numbers as outputs. Nothing where the model's task is not
+// known or has no answer to numbers alone.
+std::vector<float> exact_answer(const Model& model, const Batch& sample, size_t outputs);
 
 }  // namespace posattn

@@ -8,8 +8,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
-#include "posattn/evaluation/csv.h"
 #include "posattn/evaluation/model_for_test.h"
+#include "posattn/evaluation/table.h"
 #include "posattn/model/reference_network.h"
 #include "posattn/tasks/task.h"
 

@@ -7,10 +7,8 @@
 #include "posattn/base/error.h"
 #include "posattn/base/utf8.h"
 #include "posattn/evaluation/axes/evaluation_axis.h"
-#include "posattn/evaluation/csv.h"
-#include "posattn/evaluation/npy.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/evaluation/table_io.h"
+#include "posattn/evaluation/table.h"
 #include "posattn/evaluation/text_lines.h"
 
 namespace posattn {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "posattn/base/error.h"
-#include "posattn/evaluation/npy.h"
 #include "posattn/evaluation/predict.h"
+#include "posattn/evaluation/table.h"
 
 namespace posattn {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// As read from a file; its weights do not matter here.
+// A model as a file gives it; its weights do not matter here.
 Model k_hop_model(int length, bool variable_length = false) {
   ModelSpec spec;
   spec.real_nodes = length;

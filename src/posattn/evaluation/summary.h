@@ -22,10 +22,11 @@ struct Spread {
 
 Spread spread_of(std::span<const double> values);
 
-// Of sorted values without NaN, at least one.
+// Quantile q of sorted values: at least one, and none of them NaN.
 double quantile(std::span<const double> sorted, double q);
 
-// Over runs or models, of the value that each has at one place; those without it are left out.
+// The spread over runs or models of the value that each has at one place. Those without it are left
+// out.
 Spread spread_at(std::span<const std::vector<Measurement>* const> runs, const MeasuredPlace& place);
 
 }  // namespace posattn

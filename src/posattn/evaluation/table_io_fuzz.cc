@@ -4,8 +4,7 @@
 #include <cstdlib>
 
 #include "posattn/base/error.h"
-#include "posattn/evaluation/csv.h"
-#include "posattn/evaluation/npy.h"
+#include "posattn/evaluation/table.h"
 
 namespace {
 

@@ -97,7 +97,7 @@ TEST(BaselineCurve, ChosenLinesKeepTheirBaselines) {
   EXPECT_THAT(names, ElementsAre("standard", "query-blind", "oracle"));
 }
 
-// Beside k-hop and beside numbers: exact, on the samples of the first seed.
+// The compiled network is exact for k-hop and for numbers, on the samples of the first seed.
 TEST(BaselineCurve, CompiledNetworksMakeNoError) {
   const std::string hops = R"toml(
 tasks = ["k-hop"]

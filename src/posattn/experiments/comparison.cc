@@ -72,14 +72,6 @@ std::vector<std::string> not_compared(const std::vector<PointSummary>& points,
   return names;
 }
 
-const Curve* find_curve(const std::vector<Curve>& curves, const std::string& task,
-                        const std::string& line) {
-  const auto at = std::find_if(curves.begin(), curves.end(), [&](const Curve& curve) {
-    return curve.task == task && curve.line == line && curve.split == Split::test;
-  });
-  return at == curves.end() ? nullptr : &*at;
-}
-
 // Values of the seeds that both points have.
 std::pair<std::vector<double>, std::vector<double>> common_runs(const CurvePoint& first,
                                                                 const CurvePoint& second) {
@@ -172,7 +164,7 @@ std::vector<PairedPoint> paired_points(const std::vector<Curve>& curves, const s
   std::vector<PairedPoint> paired;
   for (const Curve& curve : curves) {
     if (curve.line != first || curve.split != Split::test) continue;
-    const Curve* other = find_curve(curves, curve.task, second);
+    const Curve* other = test_curve(curves, curve.task, second);
     if (other == nullptr) continue;
     for (const CurvePoint& point : curve.points) {
       const auto match = std::find_if(other->points.begin(), other->points.end(),

@@ -1,5 +1,5 @@
-// Our results beside others: the published ones, or another results folder; and two lines of one
-// experiment beside each other.
+// Compares our results with others, the published ones or another results folder, and two lines of
+// one experiment with each other.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ struct Comparison {
   std::vector<ComparedCurve> curves;                // those with a point, in our order
   int64_t points = 0, agreeing = 0;                 // test split, like the next
   int64_t within_factor = 0, in_quantiles = 0;      // points
-  int64_t without_ours = 0;                         // of theirs, likewise: we have no run there
+  int64_t without_ours = 0;                         // of theirs, where we have no run
   std::vector<std::string> only_ours, only_theirs;  // "task, line": nothing to compare with
   // At least 90 % of the test points; also where there are none (`points` tells).
   bool agrees() const;

@@ -31,7 +31,7 @@ PublishedPoint published(const PointSummary& summary, const std::string& correct
   return {summary, correction};
 }
 
-// One test point of ours beside one of theirs.
+// Compares one test point of ours with one of theirs.
 ComparedPoint compare_one(double ours, double theirs, double their_spread = 1) {
   const Comparison comparison =
       compare({point("sort", "standard", Split::test, 2, ours)},

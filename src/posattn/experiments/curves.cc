@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "posattn/evaluation/summary.h"
 #include "posattn/experiments/baseline_curve.h"
@@ -106,6 +107,14 @@ std::vector<Curve> curves_of(const Experiment& experiment, const ResultsDatabase
   return curves_of(experiment, [&](const std::string& key) { return results.find(key); });
 }
 
+const Curve* test_curve(const std::vector<Curve>& curves, const std::string& task,
+                        const std::string& line) {
+  const auto at = std::ranges::find_if(curves, [&](const Curve& curve) {
+    return curve.task == task && curve.line == line && curve.split == Split::test;
+  });
+  return at == curves.end() ? nullptr : &*at;
+}
+
 PointSummary summarise(const Experiment& experiment, const Curve& curve, const CurvePoint& point) {
   std::vector<double> values;
   for (const auto& [seed, value] : point.runs) values.push_back(value);
@@ -137,6 +146,24 @@ std::vector<PointSummary> summarise(const Experiment& experiment,
     }
   }
   return summaries;
+}
+
+std::vector<MissingRuns> missing_runs(const Experiment& experiment, const FindResult& find) {
+  std::vector<MissingRuns> places;
+  std::map<std::tuple<std::string, std::string, std::optional<double>>, std::size_t> known;
+  for (const ExperimentRun& run : runs_of(experiment)) {
+    const auto [at, is_new] = known.try_emplace({run.task, run.line, run.x}, places.size());
+    if (is_new) places.push_back({.task = run.task, .line = run.line, .x = run.x, .failure = {}});
+    MissingRuns& place = places[at->second];
+    ++place.runs;
+    const std::optional<RunResult> result = find(run.key);
+    if (result && result->status != RunStatus::failed) continue;
+    ++place.missing;
+    if (!result) continue;
+    if (place.failed++ == 0) place.failure = result->message;
+  }
+  std::erase_if(places, [](const MissingRuns& place) { return place.missing == 0; });
+  return places;
 }
 
 }  // namespace posattn

@@ -28,14 +28,19 @@ struct Curve {
   std::vector<CurvePoint> points;  // by x
 };
 
-// By task, line and split, in the experiment's order; points without a single run are left out.
-// Where the metric is no loss there is only the test split. A run that failed is not finished; one
-// that diverged is, as the worst of all. A baseline is measured for every seed with a finished run.
+// The curves by task, line and split, in the experiment's order; points without a single run are
+// left out. Where the metric is no loss there is only the test split. A run that failed is not
+// finished; one that diverged is, as the worst of all. A baseline is measured for every seed with a
+// finished run.
 std::vector<Curve> curves_of(const Experiment& experiment, const ResultsDatabase& results);
 
-// The same from anywhere: `find` gives the result of a run by its key, if there is one.
+// The curves of runs from anywhere: `find` gives the result of a run by its key, if there is one.
 using FindResult = std::function<std::optional<RunResult>(const std::string& key)>;
 std::vector<Curve> curves_of(const Experiment& experiment, const FindResult& find);
+
+// The test split of a line; null where it has no point.
+const Curve* test_curve(const std::vector<Curve>& curves, const std::string& task,
+                        const std::string& line);
 
 // A summarised point: one line of NAME.csv, with the columns of published.csv. Quantiles are those
 // of spread_of: runs that diverged are at the far end, so that the largest loss is infinite, and
@@ -55,5 +60,18 @@ std::vector<PointSummary> summarise(const Experiment& experiment, const std::vec
 // comments, names with commas are quoted.
 std::string to_csv(const std::vector<PointSummary>& points);
 std::vector<PointSummary> points_from_csv(std::string_view csv, const std::string& name);
+
+// Runs of one task and line, and of one x where the axis is a setting, that have no result.
+struct MissingRuns {
+  std::string task, line;
+  std::optional<double> x;
+  int64_t runs = 0;     // of the grid
+  int64_t missing = 0;  // of these
+  int64_t failed = 0;   // of the missing ones: tried before
+  std::string failure;  // what the first of these said
+};
+
+// What an experiment still lacks, in the order of the grid; places that lack nothing are left out.
+std::vector<MissingRuns> missing_runs(const Experiment& experiment, const FindResult& find);
 
 }  // namespace posattn

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"
 #include "posattn/base/hash.h"
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
-#include "posattn/experiments/embedded.h"
-#include "posattn/experiments/experiment_views.h"
+#include "posattn/experiments/experiment_reader.h"
 
 namespace posattn {
 namespace {
@@ -48,10 +50,10 @@ struct EmbeddedExperiment {
   bool is_view = false;
 };
 
-const std::vector<EmbeddedExperiment>& embedded_experiments() {
+const std::vector<EmbeddedExperiment>& program_experiments() {
   static const std::vector<EmbeddedExperiment> all = [] {
     std::vector<EmbeddedExperiment> found;
-    for (const EmbeddedFile& file : embedded_files()) {
+    for (const EmbeddedFile& file : embedded_experiments()) {
       constexpr std::string_view suffix = ".toml";
       if (!file.name.ends_with(suffix)) continue;
       const std::string where(file.name), name = where.substr(0, where.size() - suffix.size());
@@ -71,8 +73,8 @@ const std::vector<EmbeddedExperiment>& embedded_experiments() {
 }
 
 const EmbeddedExperiment* find_embedded(const std::string& name) {
-  const auto found = std::ranges::find(embedded_experiments(), name, &EmbeddedExperiment::name);
-  return found == embedded_experiments().end() ? nullptr : &*found;
+  const auto found = std::ranges::find(program_experiments(), name, &EmbeddedExperiment::name);
+  return found == program_experiments().end() ? nullptr : &*found;
 }
 
 // The keys of runs that differ in nothing but their seed. A grid may have thousands of those, and
@@ -113,7 +115,7 @@ std::string plain_architecture(const RunConfig& config) {
 // An experiment's name becomes a folder among what a results folder holds.
 void check_folder_name(const std::string& name, const std::filesystem::path& file) {
   constexpr std::string_view taken[] = {"runs", "lock", "report.html", "shards", "slurm"};
-  // A merge works in .merging; beside results.db SQLite keeps results.db-journal and the like.
+  // A merge works in .merging; SQLite keeps results.db-journal and the like in the same folder.
   const bool is_taken = name.starts_with('.') || name.starts_with("results.db") ||
                         std::ranges::find(taken, name) != std::end(taken);
   if (!is_plain_line(name)) {
@@ -174,7 +176,7 @@ void check_size(const Experiment& experiment, std::size_t places) {
 
 std::vector<std::string> experiment_names() {
   std::vector<std::string> names;
-  for (const EmbeddedExperiment& one : embedded_experiments()) names.push_back(one.name);
+  for (const EmbeddedExperiment& one : program_experiments()) names.push_back(one.name);
   return names;
 }
 
@@ -272,6 +274,33 @@ std::vector<ExperimentRun> runs_of(const Experiment& experiment) {
     }
   }
   return runs;
+}
+
+std::string precision_to_train(const Experiment& experiment, const std::filesystem::path& results) {
+  if (experiment.states_precision || exists(results / experiment.output_name)) return "";
+  const std::vector<ExperimentRun> runs = runs_of(experiment);
+  const bool in_tf32 = std::ranges::all_of(runs, [](const ExperimentRun& run) {
+    RunConfig config = run.config;
+    config.precision = "auto";
+    return precision_used(config) == "tf32";
+  });
+  return in_tf32 ? "tf32" : "";
+}
+
+std::string precision_to_read(const Experiment& experiment, const std::filesystem::path& results) {
+  return !exists(results / experiment.output_name) &&
+                 exists(results / (experiment.output_name + "-tf32"))
+             ? "tf32"
+             : "";
+}
+
+std::vector<ExperimentRun> each_once(const std::vector<ExperimentRun>& runs) {
+  std::set<std::string_view> seen;
+  std::vector<ExperimentRun> once;
+  for (const ExperimentRun& run : runs) {
+    if (seen.insert(run.key).second) once.push_back(run);
+  }
+  return once;
 }
 
 }  // namespace posattn

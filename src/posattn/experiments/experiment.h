@@ -65,7 +65,7 @@ namespace posattn {
 struct ExperimentLine {
   std::string name;
   std::vector<std::pair<std::string, std::string>> settings;  // key, value as set_field reads it
-  // A predictor that the tasks offer (tasks/baseline.h): it has no runs.
+  // A predictor that the tasks offer (tasks/task.h): it has no runs.
   bool is_baseline = false;
 };
 
@@ -127,7 +127,7 @@ struct ExperimentRun {
 struct ExperimentChanges {
   bool quick = false;
   std::vector<std::string> tasks = {};  // a part of the file's
-  std::vector<std::string> lines = {};  // likewise
+  std::vector<std::string> lines = {};  // a part of the file's
   std::optional<int64_t> runs = {};     // the first N seeds
   std::vector<uint64_t> seeds = {};
   std::optional<int64_t> epochs = {};
@@ -168,7 +168,20 @@ std::optional<ExperimentChanges> changes_of_output(const std::string& output,
 // Error(configuration) for more than 100,000.
 std::vector<ExperimentRun> runs_of(const Experiment& experiment);
 
-// Of one configuration; see ExperimentRun::key.
+// The runs without those whose key came before.
+std::vector<ExperimentRun> each_once(const std::vector<ExperimentRun>& runs);
+
+// The ExperimentRun::key of one configuration.
 std::string run_key(const RunConfig& config);
+
+// What --precision means where it is left out. Results in fp32 lie in DIR/NAME, those in tf32 in
+// DIR/NAME-tf32: runs of the two are never mixed.
+
+// The precision of runs to train: tf32 where `posattn train` would train each of them in it, unless
+// there are results in fp32 already, which go on in fp32. Empty: as the file says.
+std::string precision_to_train(const Experiment& experiment, const std::filesystem::path& results);
+
+// The precision of results to read: tf32 where there are no others. Empty: as the file says.
+std::string precision_to_read(const Experiment& experiment, const std::filesystem::path& results);
 
 }  // namespace posattn

@@ -26,7 +26,7 @@ class ExperimentReader {
   const toml::node& required(const toml::table& table, const char* key,
                              const std::string& expected) const;
 
-  // One line; several where line breaks are just spaces.
+  // Reads one line of text, or several where line breaks are just spaces.
   std::string text(const toml::table& table, const char* key, const std::string& otherwise,
                    bool several_lines = false) const;
 
@@ -50,5 +50,13 @@ class ExperimentReader {
  private:
   std::string name_;
 };
+
+// The names of the views in an experiment's file. Throws Error(configuration) for two of one name
+// and for names that no results folder can have.
+std::vector<std::string> view_names(const ExperimentReader& reader, const toml::table& file);
+
+// The experiment's file as one that shows what the view shows: without views, and with the view's
+// keys in the place of its own. `view` is one of view_names.
+toml::table view_table(const ExperimentReader& reader, toml::table file, const std::string& view);
 
 }  // namespace posattn

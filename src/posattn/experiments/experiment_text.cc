@@ -9,10 +9,9 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
+#include "posattn/experiments/baseline_curve.h"
 #include "posattn/experiments/experiment.h"
-#include "posattn/experiments/experiment_baselines.h"
 #include "posattn/experiments/experiment_reader.h"
-#include "posattn/experiments/experiment_views.h"
 #include "posattn/model/gpt2/gpt2_weights.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
@@ -169,7 +168,7 @@ std::vector<ExperimentLine> read_lines(const ExperimentReader& reader, const tom
   return lines;
 }
 
-// As lines after the others. Every task must offer each.
+// Adds the baselines as lines after the others. Every task must offer each of them.
 void add_baselines(const ExperimentReader& reader, const toml::table& file,
                    Experiment& experiment) {
   const toml::node* node = file.get("baselines");

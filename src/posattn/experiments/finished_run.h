@@ -8,8 +8,8 @@
 
 namespace posattn {
 
-// Of a run that ended. One that did not end well has no losses and no tests, whatever its last
-// epochs gave. Throws Error(data) where the folder's manifest does not tell.
+// The result of a run that ended. A run that did not end well has no losses and no tests, whatever
+// its last epochs gave. Throws Error(data) where the folder's manifest does not tell.
 RunResult read_result(const std::filesystem::path& run_folder, const std::string& key);
 
 // Reads what the folder's manifest says.

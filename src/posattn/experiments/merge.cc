@@ -11,14 +11,14 @@
 #include "posattn/experiments/finished_run.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/experiments/shards.h"
-#include "posattn/results/run_checksum.h"
+#include "posattn/results/results_database.h"
 
 namespace posattn {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Of what must be the same wherever and whenever the run was trained.
+// The checksum of what must be the same wherever and whenever the run was trained.
 std::string fingerprint(RunResult result) {
   result.configuration.clear();  // the key stands for it; threads and device may differ
   result.message.clear();
@@ -33,13 +33,6 @@ std::string fingerprint(RunResult result) {
 std::string origin(const fs::path& file, const RunResult& result) {
   return fmt::format("'{}' ({}, {})", file.string(), printable(result.device),
                      printable(result.ended));
-}
-
-// Whether the shard has recorded anything: its process makes the file before the tables.
-bool has_begun(const fs::path& database) {
-  std::error_code none;
-  return fs::is_directory(database, none) ||  // which opening it refuses
-         (fs::file_size(database, none) > 0 && !none);
 }
 
 // Those that ended, all of them checked: by the reader of recorded runs, which takes nothing on
@@ -60,7 +53,7 @@ class Reading {
       : database_(results / "results.db"), known_(known), statuses_(known.statuses()) {}
 
   void read(const fs::path& shard) {
-    if (!has_begun(shard / "results.db")) return;
+    if (!has_database(shard)) return;
     try {
       const std::vector<RunResult> ended = ended_runs(shard);
       ++reading_.shards;

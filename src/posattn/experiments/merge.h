@@ -23,7 +23,7 @@
 
 namespace posattn {
 
-// A run that ended, in a shard.
+// A run of a shard that ended.
 struct ShardRun {
   RunResult result;
   std::filesystem::path shard;
@@ -48,7 +48,7 @@ struct ShardReading {
   std::vector<ShardProblem> problems;  // left out
 };
 
-// Beside `known`, the results of DIR without its shards.
+// Reads the shards. `known` are the results of DIR without them.
 ShardReading read_shards(const std::filesystem::path& results, const ResultsDatabase& known);
 
 struct MergeSummary {
@@ -59,11 +59,12 @@ struct MergeSummary {
   std::vector<ShardProblem> problems;
 };
 
-// By a process that holds the lock of DIR and has its database open. A folder of DIR that holds the
-// run unfinished is replaced by the finished one. Throws Error(failed) when DIR cannot be written.
+// For a process that holds the lock of DIR and has its database open. A folder of DIR that holds
+// the run unfinished is replaced by the finished one. Throws Error(failed) when DIR cannot be
+// written.
 MergeSummary merge_shards(const std::filesystem::path& results, ResultsDatabase& database);
-// By any other: takes the lock first. Throws Error(data) when there are no shards, Error(failed)
-// when another process works in DIR itself.
+// For any other process: takes the lock first. Throws Error(data) when there are no shards,
+// Error(failed) when another process works in DIR itself.
 MergeSummary merge_shards(const std::filesystem::path& results);
 
 // A line for each conflict and each problem.

@@ -8,7 +8,7 @@
 #include "posattn/base/temporary_folder_test.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/experiments/runner.h"
-#include "posattn/results/run_checksum.h"
+#include "posattn/results/results_database.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 

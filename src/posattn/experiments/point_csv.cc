@@ -17,8 +17,8 @@ constexpr std::string_view columns =
     "experiment,task,architecture,split,x,runs,min,q10,median,q90,max";
 constexpr size_t number_of_columns = 11;
 
-// As RFC 4180: a field with a comma or a quote stands in quotes, its own quotes doubled. One that a
-// reader could take for a comment likewise.
+// Follows RFC 4180: a field with a comma or a quote stands in quotes, and its own quotes are
+// doubled. A field that a reader could take for a comment stands in quotes too.
 std::string quoted(const std::string& field) {
   if (field.find_first_of(",\"") == std::string::npos && !field.starts_with('#')) return field;
   std::string text = "\"";

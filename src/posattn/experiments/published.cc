@@ -6,8 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"
-#include "posattn/experiments/embedded.h"
 #include "posattn/experiments/point_csv.h"
 
 namespace posattn {
@@ -15,7 +15,7 @@ namespace {
 
 std::vector<PublishedPoint> read_embedded() {
   constexpr std::string_view name = "published.csv";
-  for (const EmbeddedFile& file : embedded_files()) {
+  for (const EmbeddedFile& file : embedded_experiments()) {
     if (file.name == name) return published_from_csv(file.text, std::string(name));
   }
   throw std::logic_error("published.csv is not part of the program");

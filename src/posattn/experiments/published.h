@@ -18,8 +18,8 @@ struct PublishedPoint {
 };
 const std::vector<PublishedPoint>& published_points();
 std::vector<PublishedPoint> published_points(const std::string& experiment);
-// Those to set beside its results. Losses of the paper's experiments are what was published: none
-// for another metric or for an experiment of the user's own.
+// The points to compare its results with. Losses of the paper's experiments are what was published:
+// none for another metric or for an experiment of the user's own.
 std::vector<PublishedPoint> published_points(const Experiment& experiment);
 
 // The columns of to_csv and `correction`; all numbers finite. Throws Error(data) that starts with

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
-#include "posattn/experiments/embedded.h"
 
 namespace posattn {
 namespace {
@@ -119,7 +119,7 @@ TEST(Published, OnlyLossesAreComparedWithLosses) {
 // Only the same text is the same experiment.
 TEST(Published, AreAboutTheExperimentsOfTheProgram) {
   const TemporaryFolder folder;
-  const auto& embedded = embedded_files();
+  const auto& embedded = embedded_experiments();
   const std::string text(
       std::ranges::find(embedded, "value-range.toml", &EmbeddedFile::name)->text);
   for (const char* name : {"value-range.toml", "mine.toml"}) write_file(folder.path() / name, text);

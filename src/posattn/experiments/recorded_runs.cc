@@ -124,13 +124,6 @@ std::vector<std::filesystem::path> recorded_files(const std::filesystem::path& f
   return files;
 }
 
-bool has_database(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "results.db";
-  std::error_code none;
-  return std::filesystem::is_directory(file, none) ||  // which opening it refuses
-         (std::filesystem::file_size(file, none) > 0 && !none);
-}
-
 // Those of the text that `known` does not know to have ended; only these are read whole.
 std::vector<RunResult> unknown_runs(std::string_view text, const std::string& name,
                                     const std::unordered_map<std::string, RunStatus>& known) {
@@ -165,7 +158,7 @@ ResultsDatabase with_results(const ResultsDatabase& stored, const std::vector<Ru
   return all;
 }
 
-// Of folder/*/runs.jsonl; each once.
+// Reads folder/*/runs.jsonl and takes each run once.
 std::vector<RunResult> unknown_runs(const std::filesystem::path& folder,
                                     std::unordered_map<std::string, RunStatus> known) {
   std::vector<RunResult> results;

@@ -1,4 +1,4 @@
-// The results of single runs as text, one JSON object a line (OUTPUT_NAME/runs.jsonl beside an
+// The results of single runs as text, one JSON object a line (OUTPUT_NAME/runs.jsonl next to an
 // experiment's table): small enough to keep with the figures, and enough to make the database
 // again. Each line ends with a checksum of its values.
 #pragma once
@@ -27,9 +27,9 @@ int64_t import_recorded_runs(const std::filesystem::path& folder, ResultsDatabas
 
 // Whether there is a database that holds something, a file to make it from, or a shard.
 bool has_results(const std::filesystem::path& folder);
-// For reading, which never writes to the folder: the database with what recorded runs add to it (as
-// files of others do that come into the folder) and then shards (merge.h), in memory where there is
-// such. `notice` hears of conflicts and of shards that cannot be read.
+// Opens the results for reading, which never writes to the folder: the database with what recorded
+// runs add to it (as files of others do that come into the folder) and then shards (merge.h), in
+// memory where there is such. `notice` is told of conflicts and of shards that cannot be read.
 ResultsDatabase open_results(const std::filesystem::path& folder,
                              const std::function<void(const std::string&)>& notice = {});
 

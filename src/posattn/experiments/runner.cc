@@ -18,10 +18,10 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/version.h"
-#include "posattn/experiments/chunks.h"
 #include "posattn/experiments/finished_run.h"
 #include "posattn/experiments/merge.h"
 #include "posattn/experiments/recorded_runs.h"
+#include "posattn/experiments/shards.h"
 #include "posattn/results/settings_difference.h"
 #include "posattn/training/fleet.h"
 
@@ -32,15 +32,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_together = 256;  // each keeps a file open
 constexpr std::chrono::milliseconds watch_interval{20};
-
-std::vector<ExperimentRun> each_once(const std::vector<ExperimentRun>& wanted) {
-  std::set<std::string> seen;
-  std::vector<ExperimentRun> runs;
-  for (const ExperimentRun& run : wanted) {
-    if (seen.insert(run.key).second) runs.push_back(run);
-  }
-  return runs;
-}
 
 fs::path folder_of(const fs::path& results, const std::string& key) {
   return results / "runs" / key;
@@ -250,7 +241,7 @@ class Runner {
   std::atomic<bool> stop_ = false;
   std::vector<ExperimentRun> to_train_;
   std::vector<RunStatus> statuses_;  // of to_train_; other than running once recorded
-  std::optional<GridSteps> steps_;   // likewise
+  std::optional<GridSteps> steps_;   // of to_train_
   GridSummary summary_;
   std::exception_ptr problem_;
 };

@@ -25,7 +25,7 @@ struct GridSurvey {
   int64_t runs = 0;
   int64_t done = 0, diverged = 0;  // need nothing more: they would give the same again
   int64_t failed = 0;              // of the missing ones: tried before
-  int64_t begun = 0;               // likewise: have a folder to go on from
+  int64_t begun = 0;               // of the missing ones: have a folder to go on from
   // Recorded by the runs so far; all of a run that needs nothing more. Only survey() counts them.
   int64_t epochs = 0;
   int64_t missing() const { return runs - done - diverged; }
@@ -37,7 +37,8 @@ struct PartSurvey {
   std::string task, line;
   GridSurvey found;
 };
-// By task and line, in the order in which these come first; of the shard's runs, if there is one.
+// How the grid stands by task and line, in the order in which these come first. With a shard only
+// its runs count.
 std::vector<PartSurvey> survey(const std::filesystem::path& results,
                                const std::vector<ExperimentRun>& wanted,
                                const std::optional<Shard>& shard = {});

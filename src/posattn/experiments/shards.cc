@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <set>
+#include <string>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
-#include "posattn/experiments/chunks.h"
 #include "posattn/model/parameters.h"
 
 namespace posattn {
@@ -46,6 +45,16 @@ double samples_seen(const RunConfig& config) {
   return static_cast<double>(config.samples) * static_cast<double>(config.epochs);
 }
 
+// What runs that share a fleet have in common (training/device_fleet.h).
+struct Shape {
+  ModelSpec spec;
+  int64_t batch;
+  std::string precision, path;
+  bool operator==(const Shape&) const = default;
+};
+
+using Places = std::vector<std::size_t>;
+
 }  // namespace
 
 Shard shard_from(std::string_view text) {
@@ -80,14 +89,9 @@ double estimated_cost(const RunConfig& config) {
 
 std::vector<ExperimentRun> runs_of_shard(const std::vector<ExperimentRun>& grid,
                                          const Shard& shard) {
-  std::set<std::string_view> seen;
-  std::vector<std::size_t> places;  // in the grid, of each key's first
-  std::vector<RunConfig> configs;   // there
-  for (std::size_t i = 0; i < grid.size(); ++i) {
-    if (!seen.insert(grid[i].key).second) continue;
-    places.push_back(i);
-    configs.push_back(grid[i].config);
-  }
+  const std::vector<ExperimentRun> runs = each_once(grid);
+  std::vector<RunConfig> configs;
+  for (const ExperimentRun& run : runs) configs.push_back(run.config);
   std::vector<double> costs(configs.size());
   double total = 0;
   const std::vector<std::vector<std::size_t>> groups = by_shape(configs);
@@ -107,15 +111,48 @@ std::vector<ExperimentRun> runs_of_shard(const std::vector<ExperimentRun>& grid,
       const double part = (before + costs[run] / 2) * parts / total;
       before += costs[run];
       if (std::min(static_cast<int64_t>(part), shard.of - 1) == shard.number) {
-        chosen.push_back(places[run]);
+        chosen.push_back(run);
       }
     }
   }
   std::ranges::sort(chosen);
-  std::vector<ExperimentRun> runs;
-  runs.reserve(chosen.size());
-  for (const std::size_t place : chosen) runs.push_back(grid[place]);
-  return runs;
+  std::vector<ExperimentRun> of_shard;
+  for (const std::size_t run : chosen) of_shard.push_back(runs[run]);
+  return of_shard;
+}
+
+std::vector<Places> by_shape(const std::vector<RunConfig>& configs) {
+  std::vector<Shape> shapes;
+  std::vector<Places> groups;
+  for (std::size_t run = 0; run < configs.size(); ++run) {
+    const RunConfig& config = configs[run];
+    const Shape shape{model_spec(config), config.batch, config.precision, config.path};
+    const auto group = static_cast<std::size_t>(std::ranges::find(shapes, shape) - shapes.begin());
+    if (group == shapes.size()) {
+      shapes.push_back(shape);
+      groups.emplace_back();
+    }
+    groups[group].push_back(run);
+  }
+  return groups;
+}
+
+std::vector<Places> plan_chunks(const std::vector<RunConfig>& configs, std::size_t most) {
+  std::vector<Places> chunks;
+  const auto length = [&](std::size_t run) { return configs[run].epochs * configs[run].samples; };
+  for (Places& group : by_shape(configs)) {
+    std::ranges::stable_sort(group, std::ranges::greater(), length);
+    const std::size_t parts = (group.size() + most - 1) / most;
+    for (std::size_t part = 0; part < parts; ++part) {
+      const auto at = [&](std::size_t i) {
+        return group.begin() + static_cast<std::ptrdiff_t>(group.size() * i / parts);
+      };
+      const auto size = static_cast<std::size_t>(at(part + 1) - at(part));
+      if (chunks.empty() || chunks.back().size() + size > most) chunks.emplace_back();
+      chunks.back().insert(chunks.back().end(), at(part), at(part + 1));
+    }
+  }
+  return chunks;
 }
 
 }  // namespace posattn

@@ -11,6 +11,7 @@
 // with by that shard alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "posattn/experiments/experiment.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 
@@ -30,7 +32,7 @@ Shard shard_from(std::string_view text);  // "3/16"; throws Error(usage)
 std::string to_string(const Shard& shard);
 
 std::filesystem::path shard_folder(const std::filesystem::path& results, const Shard& shard);
-// Those that have a folder, by `of`, then by `number`.
+// The shards that have a folder, by `of`, then by `number`.
 std::vector<Shard> shards_in(const std::filesystem::path& results);
 
 // The shard's part of `grid`, in its order; a key that comes twice counts once. Every run is in
@@ -40,5 +42,15 @@ std::vector<ExperimentRun> runs_of_shard(const std::vector<ExperimentRun>& grid,
 
 // What training takes, in no particular unit: exact enough to share runs out.
 double estimated_cost(const RunConfig& config);
+
+// Places of `configs` whose models have one shape, which a GPU trains in lockstep; shapes, and
+// places of a shape, in their order.
+std::vector<std::vector<std::size_t>> by_shape(const std::vector<RunConfig>& configs);
+
+// Places of `configs` in chunks of at most `most` runs. Runs of one shape come together and stay in
+// one chunk, or share as few as they can in equal parts, the longest first. Otherwise the order is
+// kept.
+std::vector<std::vector<std::size_t>> plan_chunks(const std::vector<RunConfig>& configs,
+                                                  std::size_t most);
 
 }  // namespace posattn

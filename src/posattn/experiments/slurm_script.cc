@@ -5,8 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
-#include "posattn/base/shell.h"
 
 namespace posattn {
 namespace {

@@ -63,8 +63,9 @@ std::vector<Weighted> odd_medians(const std::vector<double>& sorted) {
   return medians;
 }
 
-// Of an even resample, n = 2m, the middle two count. They are the i-th and the j-th value, i < j,
-// where m draws have the i-th as their largest and the other m the j-th as their smallest:
+// The median of an even resample, n = 2m, is the mean of the middle two draws. They are the i-th
+// and the j-th value, i < j, where m draws have the i-th as their largest and the other m the j-th
+// as their smallest:
 //   C(2m, m) (i^m - (i-1)^m) ((n-j+1)^m - (n-j)^m) / n^n
 // and both the i-th with what the m-th smallest draw being the i-th leaves.
 std::vector<Weighted> even_medians(const std::vector<double>& sorted) {

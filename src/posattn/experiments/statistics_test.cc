@@ -46,7 +46,7 @@ TEST(MedianInterval, IsThatOfAllResamples) {
       }
       const std::vector<double> medians = all_resampled_medians(values);
       for (const double confidence : {0.42, 0.83, 0.95, 0.991}) {
-        // The smallest median with at least this share at or below it; from above likewise.
+        // The smallest median with at least this share at or below it; the same from above.
         const double share = (1 - confidence) / 2 * static_cast<double>(medians.size());
         const auto skipped = static_cast<size_t>(std::ceil(share)) - 1;
         const Interval interval = median_interval(values, confidence);
@@ -78,9 +78,9 @@ TEST(MedianInterval, TurnsWithItsValues) {
       values[i] = std::ldexp(random(), -16);
       negated[n - 1 - i] = -values[i];
     }
-    const Interval interval = median_interval(values), turned = median_interval(negated);
-    EXPECT_EQ(interval.low, -turned.high) << n;
-    EXPECT_EQ(interval.high, -turned.low) << n;
+    const Interval interval = median_interval(values), negated_interval = median_interval(negated);
+    EXPECT_EQ(interval.low, -negated_interval.high) << n;
+    EXPECT_EQ(interval.high, -negated_interval.low) << n;
     EXPECT_LE(interval.low, interval.high);
   }
 }

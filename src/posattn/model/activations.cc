@@ -1,7 +1,7 @@
 #include "posattn/model/activations.h"
 
 #include "posattn/model/check_batch.h"
-#include "posattn/model/plan/plan_network.h"
+#include "posattn/model/plan/block_network.h"
 #include "posattn/model/routed_network.h"
 
 namespace posattn {
@@ -21,9 +21,9 @@ Activations activations_of(const ModelSpec& spec, const Parameters<float>& param
     network.forward(one_sample.inputs.data(), 1, found.outputs.data());
     return found;
   }
-  PlanNetwork<float> network(spec);
+  BlockNetwork<float> network(spec);
   network.prepare(parameters, one_sample.real_nodes);
-  PlanTape<float> tape;
+  BlockTape<float> tape;
   network.forward(one_sample, 0, 1, tape);
   for (const auto& layer : tape.layers) {
     found.states.insert(found.states.end(), layer.x.begin(), layer.x.end());

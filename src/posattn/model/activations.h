@@ -1,5 +1,5 @@
-// What a network holds on its way through one sample, for looking inside. In fp32, as written: slow
-// beside the engines, the same numbers up to rounding.
+// The states of all layers for one sample, for looking inside a network. They are computed in fp32
+// as the architecture is written: slower than the engines, with the same numbers up to rounding.
 #pragma once
 
 #include <cstdint>

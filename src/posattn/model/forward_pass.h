@@ -1,4 +1,5 @@
-// What makes outputs of samples: the CPU engine (network.h) or a GPU (device_network.h).
+// The interface that computes outputs of samples: the CPU engine (network.h) or a GPU
+// (device_network.h).
 #pragma once
 
 #include <span>

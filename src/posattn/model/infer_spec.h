@@ -1,4 +1,4 @@
-// What a model file without our metadata is, told from the names and shapes of its tensors alone:
+// Infers the spec of a model file without our metadata from the names and shapes of its tensors:
 // the authors' released state dicts, converted to safetensors. Encodings are taken to be one-hot,
 // with one scratch node and as many numbers out of a node as in.
 #pragma once

@@ -1,5 +1,5 @@
-// A model that answers many questions: what follows from its weights alone (folded weights,
-// attention from positions, the sparse maps of a compiled program) is prepared once and kept.
+// A model that answers many batches. Whatever follows from its weights alone is prepared once and
+// kept: folded weights, attention from positions, the sparse maps of a compiled program.
 //
 // Any number of threads may use one Inference at the same time; each call still computes on as many
 // threads as the Inference was made for. An answer has the same bits whoever else asks.
@@ -32,7 +32,7 @@ class Inference {
 
   // Attention of one sample, [depth, heads, nodes, nodes].
   std::vector<float> attention(const Batch& one_sample) const;
-  // As Network::gradient, of the model's weights.
+  // Network::gradient at the model's weights.
   double gradient(const Batch& batch, std::span<const uint8_t> mask,
                   Parameters<float>& gradient) const;
 

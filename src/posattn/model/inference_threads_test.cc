@@ -77,7 +77,10 @@ void expect_right_answers(const ModelSpec& spec, int lengths, int rounds) {
 }
 
 ModelSpec small_spec(std::string_view preset) {
-  ModelSpec spec{.real_nodes = 8, .width = 12, .depth = 2, .mlp_width = 10};
+  ModelSpec spec;
+  spec.width = 12;
+  spec.depth = 2;
+  spec.mlp_width = 10;
   apply_preset(preset, spec);
   return resolve(spec);
 }

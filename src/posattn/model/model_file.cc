@@ -105,7 +105,7 @@ bool fits(const ModelSpec& spec, const Task& task, int length) {
          shape.output_columns == spec.output_columns;
 }
 
-// What the file does not say of its task, from the hint.
+// Takes the task from the hint where the file does not name it.
 void settle_task(ModelOrigin& origin, const ModelSpec& spec, const ModelHints& hints) {
   if (!hints.task) return;
   const Task& task = find_task(*hints.task);

@@ -20,7 +20,8 @@ namespace posattn {
 
 class Task;
 
-// What evaluate and predict need to know beyond the spec. Empty task: unknown (a foreign file).
+// Where a model comes from: what evaluate and predict need to know beyond the spec. Empty task:
+// unknown (a foreign file).
 struct ModelOrigin {
   std::string task;
   int length = 0;  // the task's n
@@ -43,7 +44,7 @@ struct Model {
   ModelOrigin origin;
 };
 
-// What the user says about a file that has no metadata of ours; a hint that contradicts the shapes
+// The user's hints about a file that has no metadata of ours; a hint that contradicts the shapes
 // (or the metadata) is refused. `vocabulary` is the folder of vocab.json and merges.txt, for files
 // of posattn 0.2.0, which named it and did not hold its vocabulary.
 struct ModelHints {

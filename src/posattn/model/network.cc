@@ -15,7 +15,7 @@ std::unique_ptr<engine::NetworkEngine> make_engine(const ModelSpec& spec,
   if (engine::TileNetwork::supports(spec)) {
     return std::make_unique<engine::TileNetwork>(spec, options);
   }
-  return engine::make_plan_engine(spec, options);
+  return engine::make_block_executor(spec, options);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 // Design goals: near the machine's arithmetic peak on the paper's small models; the same bits for
 // any number of threads; the paper's models by tiles (engine/tile_network.h), on a folded path that
 // does about half the arithmetic where it pays (docs/performance.md); compiled programs by routes
-// (routed_network.h), without backward; every other model by a plain executor of its plan
-// (plan/plan_network.h). Non-goals: autograd, mixed precision.
+// (routed_network.h), without backward; every other model by a block executor of its plan
+// (plan/block_network.h). Non-goals: autograd, mixed precision.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Specs beside a given one: what an engine that does not know all fields of a spec must refuse.
+// Specs that differ from a given one in one field: what an engine that does not know all fields of
+// a spec must refuse.
 #pragma once
 
 #include <set>
@@ -46,10 +47,10 @@ inline std::vector<PerturbedSpec> perturbed_specs(const ModelSpec& base) {
     }
     if (spec != base) result.push_back({field, spec});
   };
-  visit_fields(base, [&](const char* field, const auto& value, const auto&) {
+  visit_fields(base, [&](const char* field, const auto& value, const auto&...) {
     for (const auto& other : other_values(value)) {
       ModelSpec spec = base;
-      visit_fields(spec, [&](const char* name, auto& place, const auto&) {
+      visit_fields(spec, [&](const char* name, auto& place, const auto&...) {
         if constexpr (std::is_same_v<std::decay_t<decltype(place)>,
                                      std::decay_t<decltype(value)>>) {
           if (std::string_view(name) == field) place = other;
@@ -65,7 +66,7 @@ inline std::vector<PerturbedSpec> perturbed_specs(const ModelSpec& base) {
 inline std::set<std::string> fields_not_perturbed(const std::vector<ModelSpec>& bases) {
   std::set<std::string> fields;
   visit_fields(bases.front(),
-               [&](const char* name, const auto&, const auto&) { fields.insert(name); });
+               [&](const char* name, const auto&, const auto&...) { fields.insert(name); });
   for (const ModelSpec& base : bases) {
     for (const PerturbedSpec& perturbed : perturbed_specs(base)) fields.erase(perturbed.field);
   }

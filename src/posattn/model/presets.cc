@@ -7,7 +7,7 @@
 namespace posattn {
 namespace {
 
-// What scores attention, as a preset says it.
+// The kind of scores that a preset names.
 enum class ScoreKind { query_key, rope, direct, relative };
 
 struct PresetRow {

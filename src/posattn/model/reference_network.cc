@@ -1,7 +1,7 @@
 #include "posattn/model/reference_network.h"
 
 #include "posattn/model/check_batch.h"
-#include "posattn/model/plan/plan_network.h"
+#include "posattn/model/plan/block_network.h"
 
 namespace posattn {
 namespace {
@@ -15,7 +15,7 @@ class Reference {
     network_.prepare(parameters, batch.real_nodes);
   }
 
-  const PlanTape<double>& forward(int64_t sample) {
+  const BlockTape<double>& forward(int64_t sample) {
     network_.forward(batch_, sample, 1, tape_);
     return tape_;
   }
@@ -39,9 +39,9 @@ class Reference {
   }
 
  private:
-  PlanNetwork<double> network_;
+  BlockNetwork<double> network_;
   const ReferenceBatch& batch_;
-  PlanTape<double> tape_;
+  BlockTape<double> tape_;
 };
 
 }  // namespace

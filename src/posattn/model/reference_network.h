@@ -1,4 +1,4 @@
-// The oracle: the plan in plain double loops (plan/plan_network.h), compared with and never used
+// The oracle: the plan in plain double loops (plan/block_network.h), compared with and never used
 // for speed.
 #pragma once
 

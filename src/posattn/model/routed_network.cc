@@ -136,21 +136,22 @@ typename RoutedNetwork<T>::Layer RoutedNetwork<T>::make_layer(const Parameters<f
       for (const auto& [place, by_out] : out[column - width]) by_place[place] += weight * by_out;
     }
     for (int h = 0; h < spec_.heads; ++h) {
-      std::vector<double> heard(width);  // row u of W1o O_h V_h
+      std::vector<double> from_head(width);  // row u of W1o O_h V_h
       for (int place = h * head_size; place < (h + 1) * head_size; ++place) {
         bias += by_place[place] * value_bias[place];
         if (by_place[place] == 0) continue;
-        for (const auto& [column, weight] : value[place]) heard[column] += by_place[place] * weight;
+        for (const auto& [column, weight] : value[place])
+          from_head[column] += by_place[place] * weight;
       }
       for (int column = 0; column < width; ++column) {
-        if (heard[column] == 0) continue;
+        if (from_head[column] == 0) continue;
         if (source_of[h] == 0) {
           layer.heads.push_back(make_head(parameters, index, h));
           source_of[h] = layer.heads.back().source = static_cast<int>(layer.heads.size());
         }
         std::vector<int32_t>& columns = layer.heads[source_of[h] - 1].columns;
         if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
-        units.terms.push_back({source_of[h], column, static_cast<T>(heard[column])});
+        units.terms.push_back({source_of[h], column, static_cast<T>(from_head[column])});
       }
     }
     units.close_row(static_cast<T>(bias));

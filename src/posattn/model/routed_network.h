@@ -32,7 +32,7 @@ struct SparseMap {
   std::vector<T> bias;
 
   int rows() const { return static_cast<int>(bias.size()); }
-  // What was added to `terms` since the last row is a row.
+  // Ends a row: the terms that were added since the last one.
   void close_row(T of_row) {
     begin.push_back(static_cast<int64_t>(terms.size()));
     bias.push_back(of_row);
@@ -51,8 +51,7 @@ class RoutedNetwork {
   // the same.
   void forward(const T* inputs, int64_t samples, T* outputs, int threads = 1) const;
 
-  // What the nodes hold on the way of one sample, [depth + 1, nodes, width]: encoded, then after
-  // each layer.
+  // The states of one sample, [depth + 1, nodes, width]: encoded, then after each layer.
   std::vector<T> states(const T* input) const;
 
  private:
@@ -60,7 +59,7 @@ class RoutedNetwork {
     int32_t node;
     T weight;
   };
-  // What one head of a layer reads.
+  // The places that one head of a layer reads.
   struct Head {
     int source = 0;              // of the terms that use it
     std::vector<int32_t> node;   // of each node, or -1: a weighted sum

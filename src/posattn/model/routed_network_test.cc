@@ -145,7 +145,7 @@ TEST(RoutedNetwork, RefusesWhatItCannotDo) {
               HasSubstr("7 nodes for a routed model"));
   for (const float bad : {-1.0f, 9.0f, NAN}) {
     parameters["transformer_layers.2.attn.routes"][3] = bad;
-    // Only a head that is heard matters, so that something must be.
+    // Only a head with output weights matters, so there must be one.
     for (const char* name : {"attn.v_proj.weight", "attn.o_proj.weight", "mlp.mlp.0.weight"}) {
       std::ranges::fill(parameters["transformer_layers.2." + std::string(name)], 1.0f);
     }

@@ -123,7 +123,7 @@ void check_routes(const ModelSpec& spec) {
          "concatenation, ReLU, numbers in and out, all biases: what compiled programs are made of");
 }
 
-// What is said in place of queries and keys.
+// Direct and relative scores replace queries and keys, so both cannot be given.
 void check_scores(const ModelSpec& spec, const char* name) {
   if (spec.attention != AttentionSource::positions) {
     throw impossible(
@@ -201,6 +201,9 @@ ModelSpec resolve(ModelSpec spec) {
   if (spec.relative_attention && spec.reach == 0) spec.reach = spec.real_nodes;
   check_size(spec.relative_attention ? "reach" : "reach (without relative attention)", spec.reach,
              spec.relative_attention ? 1 : 0, spec.relative_attention ? node_limit : 0);
+  if (spec.encoding == Encoding::automatic) {
+    spec.encoding = spec.positions_added ? Encoding::learned : Encoding::one_hot;
+  }
   check_routes(spec);
   if (spec.encoding_size == 0) spec.encoding_size = default_encoding_size(spec);
   check_encoding_size(spec);

@@ -1,12 +1,13 @@
-// What a model is: the positional and the standard Transformer of arXiv 2410.01686, every variant
-// between them and models of tokens, as one struct of settings. Nothing here computes: plan_of
-// (plan/plan.h) makes it a list of blocks, which the engines carry out.
+// The description of a model: the positional and the standard Transformer of arXiv 2410.01686,
+// every variant between them and models of tokens, as one struct of settings. Nothing here
+// computes: plan_of (plan/plan.h) makes it a list of blocks, which the engines carry out.
 //
 // One layer of the paper, with x [nodes, width] (section 4):
 //   A_h = softmax(Q_h K_h^T / sqrt(d_k))          Q_h, K_h linear in the attention source
 //   x'  = MLP([x | concat_h(A_h V_h) W_O + b_O])  no residual, no normalisation, no mask
 //
-// A field is named once more, in spec_fields.h, with the version it came with.
+// A field is named once more, in spec_fields.h, with the version it came with and, where people may
+// set it, its help.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@
 namespace posattn {
 
 enum class AttentionSource { positions, data, data_and_positions };
-enum class Encoding { one_hot, binary, sinusoidal, random, learned };
+// automatic: learned where positions are added to the input, else one-hot (see resolve).
+enum class Encoding { one_hot, binary, sinusoidal, random, learned, automatic };
 // none: no map has a bias but those of queries and keys, and no normalisation a shift. A positional
 // model is then homogeneous: f(c x) = c f(x) for c > 0.
 enum class Biases { all, none };
@@ -30,28 +32,45 @@ enum class Join { concatenate, add };
 enum class Normalisation { none, before, after };  // LayerNorm before or after each part of a layer
 enum class Activation { relu, gelu, gelu_tanh };
 
-struct ModelSpec {
-  int real_nodes = 8;     // nodes that carry input and count in the loss (n; 2n for min-sum)
-  int scratch_nodes = 1;  // appended with value zero, left out of the loss
-  int data_columns = 1;   // input numbers per node
-  int output_columns = 1;
-
-  AttentionSource attention = AttentionSource::positions;
-  bool positions_in_input = false;  // the encoder sees [data | P] instead of data
-  Encoding encoding = Encoding::one_hot;
-  int encoding_size = 0;          // columns of P; 0: the encoding's default (see resolve)
-  bool rope = false;              // rotate queries and keys by node index (base 10000, over d_k)
-  bool direct_attention = false;  // a learned score matrix per head instead of queries and keys
-  // Attention by a table of the places that each node reads, instead of scores: the limit of a
-  // saturated softmax, without its n^2 numbers. Compiled programs are such models.
-  bool routed = false;
-  int route_places = 1;  // nodes that a node reads through a head; above 1 with weights
-
+// What people choose of a model: flags, TOML, help and the documentation follow from the list in
+// spec_fields.h.
+struct ModelSettings {
   int width = 64;
   int heads = 2;
   int depth = 4;
   int mlp_width = 64;
-  int mlp_depth = 2;  // linear maps in the MLP, an activation between each two
+  int mlp_depth = 2;      // linear maps in the MLP, an activation between each two
+  int scratch_nodes = 1;  // appended with value zero, left out of the loss
+  Encoding encoding = Encoding::one_hot;
+  int encoding_size = 0;  // columns of P; 0: the encoding's default (see resolve)
+
+  // Since 0.2.0
+  bool causal = false;       // node i attends to nodes 0..i only
+  bool split_heads = false;  // queries and keys of size source / heads, as in GPT
+  Join join = Join::concatenate;
+  Normalisation normalisation = Normalisation::none;
+  Activation activation = Activation::relu;
+  bool positions_added = false;  // P is added to the encoded input (encoding_size = width)
+  bool tied_output = false;      // the decoder is the table of tokens
+  bool fixed_tokens = false;     // that table is not trained: random codes
+
+  bool operator==(const ModelSettings&) const = default;
+};
+
+// The settings, and what the task and the architecture decide.
+struct ModelSpec : ModelSettings {
+  int real_nodes = 8;    // nodes that carry input and count in the loss (n; 2n for min-sum)
+  int data_columns = 1;  // input numbers per node
+  int output_columns = 1;
+
+  AttentionSource attention = AttentionSource::positions;
+  bool positions_in_input = false;  // the encoder sees [data | P] instead of data
+  bool rope = false;                // rotate queries and keys by node index (base 10000, over d_k)
+  bool direct_attention = false;    // a learned score matrix per head instead of queries and keys
+  // Attention by a table of the places that each node reads, instead of scores: the limit of a
+  // saturated softmax, without its n^2 numbers. Compiled programs are such models.
+  bool routed = false;
+  int route_places = 1;  // nodes that a node reads through a head; above 1 with weights
 
   // Since 0.2.0
   Biases biases = Biases::all;
@@ -60,17 +79,9 @@ struct ModelSpec {
   // own. Such a model works at any length.
   bool relative_attention = false;
   int reach = 0;
-  bool causal = false;       // node i hears nodes 0..i only
-  bool split_heads = false;  // queries and keys of size source / heads, as in GPT
-  Join join = Join::concatenate;
-  Normalisation normalisation = Normalisation::none;
-  Activation activation = Activation::relu;
   // Tokens that the input may hold, 0: numbers only. With data_columns > 0 a node holds either: its
   // token, or, where that is negative, its numbers. Scratch nodes hold the number 0, or nothing.
   int vocabulary = 0;
-  bool positions_added = false;  // P is added to the encoded input (encoding_size = width)
-  bool tied_output = false;      // the decoder is the table of tokens
-  bool fixed_tokens = false;     // that table is not trained: random codes
   // Real nodes whose outputs count, the first ones; 0: all. The squared error is their mean.
   int read_nodes = 0;
   Loss loss = Loss::squared_error;
@@ -78,7 +89,7 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 
   int nodes() const { return real_nodes + scratch_nodes; }
-  // Of a sample with so many real nodes: how many outputs count.
+  // How many nodes' outputs count in a sample of `of_real_nodes`.
   int nodes_read(int of_real_nodes) const {
     return read_nodes > 0 && read_nodes < of_real_nodes ? read_nodes : of_real_nodes;
   }
@@ -114,11 +125,12 @@ struct ModelSpec {
 // floor(log2 n) + 1, the paper's depth for length n.
 int default_depth(int length);
 
-// Fills in encoding_size (one-hot, random, learned: nodes; binary: ceil(log2 nodes); sinusoidal: 2;
-// the width where positions are added) and reach, and throws Error(configuration) when the spec is
-// impossible (heads that do not divide the width, sizes below 1 or absurdly large, direct attention
-// from data, ...). A routed model has a scratch node (or more, which may compute too: the last is
-// the one without anything), one-hot positions and up to 2^20 real nodes: P is never formed.
+// Fills in the encoding, encoding_size (one-hot, random, learned: nodes; binary: ceil(log2 nodes);
+// sinusoidal: 2; the width where positions are added) and reach, and throws Error(configuration)
+// when the spec is impossible (heads that do not divide the width, sizes below 1 or absurdly large,
+// direct attention from data, ...). A routed model has a scratch node (or more, which may compute
+// too: the last is the one without anything), one-hot positions and up to 2^20 real nodes: P is
+// never formed.
 ModelSpec resolve(ModelSpec spec);
 
 // The same model for another number of real nodes, where its weights mean something there: relative
@@ -142,16 +154,17 @@ void apply_preset(std::string_view name, ModelSpec& spec);
 std::string preset_name(const ModelSpec& spec);
 
 std::string_view to_string(AttentionSource source);
-std::string_view to_string(Encoding encoding);
+std::string_view to_string(Encoding encoding);  // of automatic: ""
 std::string_view to_string(Biases biases);
 std::string_view to_string(Join join);
 std::string_view to_string(Normalisation normalisation);
 std::string_view to_string(Activation activation);
 std::string_view to_string(Loss loss);
+template <class Enumeration>
+std::vector<std::string> names_of();
 // Throws unknown_name(usage) that lists what exists.
 template <class Enumeration>
 Enumeration from_name(std::string_view name);
-inline Encoding encoding_from(std::string_view name) { return from_name<Encoding>(name); }
 
 // The spec as one JSON object and back; parsing refuses unknown keys and impossible values. A field
 // newer than the file has the default that it came with.

@@ -1,10 +1,16 @@
-// Names every field of a spec once: writing, reading and perturbing specs all go through this list.
-//   visit(name, field, origin)
+// Names every field of a spec once: files, settings, help, tests of engines all go through this
+// list.
+//   visit(name, field, origin)            a field that the task or the architecture decides
+//   visit(name, field, origin, setting)   one that people choose
 // An origin says since when files have the field. A field newer than 0.1.0 is left out of files
 // while it has the default that it came with, and a file without it means that default: a new field
 // changes neither the files that exist nor what they mean, even if the struct's default changes
 // later.
 #pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
 
 #include "posattn/base/since.h"
 #include "posattn/model/spec.h"
@@ -13,46 +19,91 @@ namespace posattn {
 
 struct SinceFirst {};   // in every file
 struct SinceRouted {};  // in every file of a routed model, and only there (0.1.0)
+
+// What a setting accepts by itself; how settings fit together is checked elsewhere.
+struct FieldLimits {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool above_least = false;          // least itself is refused
+  std::vector<std::string> choices;  // for text; empty: anything
+};
+
+inline FieldLimits between(double least, double most) { return {least, most, false, {}}; }
+inline FieldLimits above(double least, double most) { return {least, most, true, {}}; }
+inline FieldLimits one_of(std::vector<std::string> choices) {
+  return {0, 0, false, std::move(choices)};
+}
+
+// How people give a field: the flag --mlp-width and the TOML key are its name with hyphens, unless
+// they have another. Choices of an enumeration are its names; those of a flag, if any, are the
+// names of false and true.
+struct Setting {
+  const char* help;
+  FieldLimits limits = {};
+  const char* name = nullptr;
+};
+
+// In the order of help and TOML files.
+template <class Settings, class Visitor>
+void visit_settings(Settings& s, Visitor&& visit) {
+  constexpr SinceFirst first;
+  constexpr double most_size = 65536;
+  visit("width", s.width, first, Setting{"features per node", between(1, most_size)});
+  visit("heads", s.heads, first,
+        Setting{"attention heads; divides the width", between(1, most_size)});
+  visit("depth", s.depth, first, Setting{"layers; 0: floor(log2 n) + 1", between(0, 1000)});
+  visit("mlp_width", s.mlp_width, first,
+        Setting{"hidden features of the MLP", between(1, most_size)});
+  visit("mlp_depth", s.mlp_depth, first, Setting{"linear maps in the MLP", between(1, 100)});
+  visit("scratch_nodes", s.scratch_nodes, first,
+        Setting{"extra nodes with value 0", between(0, most_size)});
+  visit("encoding", s.encoding, first, Setting{"positional encoding; empty: the preset's"});
+  visit("encoding_size", s.encoding_size, first,
+        Setting{"columns of the encoding; 0: its default", between(0, most_size)});
+
+  visit("causal", s.causal, Since{"0.2.0", false},
+        Setting{"a node attends to itself and the nodes before it only"});
+  visit("split_heads", s.split_heads, Since{"0.2.0", false},
+        Setting{"queries and keys of size source / heads, as in GPT"});
+  visit("join", s.join, Since{"0.2.0", Join::concatenate},
+        Setting{"how attention meets x: MLP([x | o]), or x + o and then + MLP"});
+  visit("normalisation", s.normalisation, Since{"0.2.0", Normalisation::none},
+        Setting{"LayerNorm before or after each part of a layer"});
+  visit("activation", s.activation, Since{"0.2.0", Activation::relu},
+        Setting{"activation function of the MLP"});
+  visit("positions_added", s.positions_added, Since{"0.2.0", false},
+        Setting{"how the input gets positions, where the architecture has them",
+                one_of({"joined", "added"}), "positions"});
+  visit("tied_output", s.tied_output, Since{"0.2.0", false},
+        Setting{"the table of tokens is the decoder too"});
+  visit("fixed_tokens", s.fixed_tokens, Since{"0.2.0", false},
+        Setting{"fixed random codes in place of learned tokens; the output is tied", {}, "codes"});
+}
+
 template <class Spec, class Visitor>
 void visit_fields(Spec& spec, Visitor&& visit) {
   constexpr SinceFirst first;
   constexpr SinceRouted with_routes;
   visit("real_nodes", spec.real_nodes, first);
-  visit("scratch_nodes", spec.scratch_nodes, first);
   visit("data_columns", spec.data_columns, first);
   visit("output_columns", spec.output_columns, first);
   visit("attention", spec.attention, first);
   visit("positions_in_input", spec.positions_in_input, first);
-  visit("encoding", spec.encoding, first);
-  visit("encoding_size", spec.encoding_size, first);
   visit("rope", spec.rope, first);
   visit("direct_attention", spec.direct_attention, first);
-  visit("width", spec.width, first);
-  visit("heads", spec.heads, first);
-  visit("depth", spec.depth, first);
-  visit("mlp_width", spec.mlp_width, first);
-  visit("mlp_depth", spec.mlp_depth, first);
   visit("routed", spec.routed, with_routes);
   visit("route_places", spec.route_places, with_routes);
-
+  visit_settings(spec, visit);
   visit("biases", spec.biases, Since{"0.2.0", Biases::all});
   visit("relative_attention", spec.relative_attention, Since{"0.2.0", false});
   visit("reach", spec.reach, Since{"0.2.0", 0});
-  visit("causal", spec.causal, Since{"0.2.0", false});
-  visit("split_heads", spec.split_heads, Since{"0.2.0", false});
-  visit("join", spec.join, Since{"0.2.0", Join::concatenate});
-  visit("normalisation", spec.normalisation, Since{"0.2.0", Normalisation::none});
-  visit("activation", spec.activation, Since{"0.2.0", Activation::relu});
   visit("vocabulary", spec.vocabulary, Since{"0.2.0", 0});
-  visit("positions_added", spec.positions_added, Since{"0.2.0", false});
-  visit("tied_output", spec.tied_output, Since{"0.2.0", false});
-  visit("fixed_tokens", spec.fixed_tokens, Since{"0.2.0", false});
   visit("read_nodes", spec.read_nodes, Since{"0.2.0", 0});
   visit("loss", spec.loss, Since{"0.2.0", Loss::squared_error});
 }
 
 // Whether an engine that knows nothing but these fields knows the whole model: every other one has
-// its default. A field that an engine has never heard of makes it refuse.
+// its default. An engine refuses a field that it was not written for.
 template <class... Member>
 bool knows_only(const ModelSpec& spec, Member... members) {
   ModelSpec known;

@@ -40,10 +40,40 @@ void read_field(const char* name, const nlohmann::json& value, Enumeration& fiel
   field = from_name<Enumeration>(value.get<std::string>());
 }
 
+// The order in which files name the fields of 0.2.0: it is part of a file's bytes, and so of its
+// hash. Later fields follow in the order of the list.
+constexpr const char* order_of_files[] = {"real_nodes",
+                                          "scratch_nodes",
+                                          "data_columns",
+                                          "output_columns",
+                                          "attention",
+                                          "positions_in_input",
+                                          "encoding",
+                                          "encoding_size",
+                                          "rope",
+                                          "direct_attention",
+                                          "width",
+                                          "heads",
+                                          "depth",
+                                          "mlp_width",
+                                          "mlp_depth",
+                                          "routed",
+                                          "route_places",
+                                          "biases",
+                                          "relative_attention",
+                                          "reach",
+                                          "causal",
+                                          "split_heads",
+                                          "join",
+                                          "normalisation",
+                                          "activation",
+                                          "vocabulary"};
+
 }  // namespace
 
 std::string to_json(const ModelSpec& spec) {
   nlohmann::ordered_json object;
+  for (const char* name : order_of_files) object[name] = nullptr;
   const auto write = [&](const char* name, const auto& field) {
     if constexpr (std::is_enum_v<std::decay_t<decltype(field)>>) {
       object[name] = to_string(field);
@@ -51,14 +81,14 @@ std::string to_json(const ModelSpec& spec) {
       object[name] = field;
     }
   };
-  const auto visit = [&](const char* name, const auto& field, auto origin) {
-    using Origin = decltype(origin);
-    if constexpr (std::is_same_v<Origin, SinceFirst>) {
+  const auto visit = [&](const char* name, const auto& field, auto origin, const auto&...) {
+    bool named = true;
+    if constexpr (std::is_same_v<decltype(origin), SinceRouted>) named = spec.routed;
+    if constexpr (requires { origin.came_with; }) named = field != origin.came_with;
+    if (named) {
       write(name, field);
-    } else if constexpr (std::is_same_v<Origin, SinceRouted>) {
-      if (spec.routed) write(name, field);
     } else {
-      if (field != origin.came_with) write(name, field);
+      object.erase(name);
     }
   };
   visit_fields(spec, visit);
@@ -71,7 +101,7 @@ ModelSpec spec_from_json(std::string_view text) try {
   ModelSpec spec;
   std::vector<std::string> known;
   const bool routed = object.contains("routed");
-  const auto visit = [&](const char* name, auto& field, auto origin) {
+  const auto visit = [&](const char* name, auto& field, auto origin, const auto&...) {
     using Origin = decltype(origin);
     if constexpr (std::is_same_v<Origin, SinceRouted>) {
       if (!routed) return;

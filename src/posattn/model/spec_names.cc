@@ -70,7 +70,9 @@ std::string_view name_of(Enumeration value) {
 }  // namespace
 
 std::string_view to_string(AttentionSource source) { return name_of(source); }
-std::string_view to_string(Encoding encoding) { return name_of(encoding); }
+std::string_view to_string(Encoding encoding) {
+  return encoding == Encoding::automatic ? "" : name_of(encoding);
+}
 std::string_view to_string(Biases biases) { return name_of(biases); }
 std::string_view to_string(Join join) { return name_of(join); }
 std::string_view to_string(Normalisation normalisation) { return name_of(normalisation); }
@@ -78,13 +80,18 @@ std::string_view to_string(Activation activation) { return name_of(activation); 
 std::string_view to_string(Loss loss) { return name_of(loss); }
 
 template <class Enumeration>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : Choices<Enumeration>::names) names.emplace_back(name);
+  return names;
+}
+
+template <class Enumeration>
 Enumeration from_name(std::string_view name) {
-  std::vector<std::string> known;
   for (const auto& [value, its_name] : Choices<Enumeration>::names) {
     if (its_name == name) return value;
-    known.emplace_back(its_name);
   }
-  throw unknown_name(ExitCode::usage, Choices<Enumeration>::kind, name, known);
+  throw unknown_name(ExitCode::usage, Choices<Enumeration>::kind, name, names_of<Enumeration>());
 }
 
 template AttentionSource from_name(std::string_view);
@@ -94,5 +101,9 @@ template Join from_name(std::string_view);
 template Normalisation from_name(std::string_view);
 template Activation from_name(std::string_view);
 template Loss from_name(std::string_view);
+template std::vector<std::string> names_of<Encoding>();
+template std::vector<std::string> names_of<Join>();
+template std::vector<std::string> names_of<Normalisation>();
+template std::vector<std::string> names_of<Activation>();
 
 }  // namespace posattn

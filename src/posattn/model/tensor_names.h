@@ -13,15 +13,15 @@ inline constexpr std::string_view encoding = "encoding";           // linear map
 inline constexpr std::string_view decoding = "decoding";           // linear map
 inline constexpr std::string_view last_norm = "norm";              // gain and shift
 
-// Of a layer.
+// Names inside a layer.
 inline constexpr std::string_view query_key = "attn.qk_proj";  // linear map
 inline constexpr std::string_view value = "attn.v_proj";       // linear map
 inline constexpr std::string_view output = "attn.o_proj";      // linear map
 inline constexpr std::string_view scores = "attn.scores";      // [heads, nodes, nodes]
 // [heads, 2 reach - 1]: the score of distance i - j at column i - j + reach - 1.
 inline constexpr std::string_view relative_scores = "attn.relative";
-// [heads, scratch, scratch + 2]: of a real node that hears it, of itself hearing a real node, of
-// itself hearing each scratch node.
+// [heads, scratch, scratch + 2]: of a real node that attends to it, of itself attending to a real
+// node, of itself attending to each scratch node.
 inline constexpr std::string_view scratch_scores = "attn.relative_scratch";
 inline constexpr std::string_view routes = "attn.routes";  // see parameters.h
 inline constexpr std::string_view route_weights = "attn.route_weights";

@@ -177,23 +177,6 @@ Table table_of(const Model& model, const double* row, int32_t count) {
   return table;
 }
 
-// The exact answer to numbers alone, where the task knows one; else NaN.
-std::vector<float> truth_of(const Model& model, const Batch& sample, size_t outputs) {
-  std::vector<float> truth(outputs, std::numeric_limits<float>::quiet_NaN());
-  if (model.origin.task.empty() || model.spec.vocabulary > 0) return truth;
-  const Task& task = task_of(model.origin, "the model");
-  if (task.loss() != Loss::squared_error) return truth;
-  for (int n = task.shortest_length(); n <= length_of(model); ++n) {
-    const TaskShape shape = task.shape(n);
-    if (shape.real_nodes != sample.real_nodes ||
-        shape.target_count() != static_cast<int64_t>(outputs)) {
-      continue;
-    }
-    task.solve(n, sample.inputs, truth);
-  }
-  return truth;
-}
-
 void add_answer(const Model& model, const double* row, int32_t count) {
   const Table table = table_of(model, row, count);
   const Batch sample = samples_of(model, table, "the input");
@@ -205,7 +188,8 @@ void add_answer(const Model& model, const double* row, int32_t count) {
     numbers.resize(2 * classes.size(), std::numeric_limits<double>::quiet_NaN());
     return;
   }
-  const std::vector<float> truth = truth_of(model, sample, outputs.size());
+  std::vector<float> truth = exact_answer(model, sample, outputs.size());
+  truth.resize(outputs.size(), std::numeric_limits<float>::quiet_NaN());
   numbers.assign(outputs.begin(), outputs.end());
   numbers.insert(numbers.end(), truth.begin(), truth.end());
 }

@@ -1,4 +1,4 @@
-/* What a page calls: the library as plain C functions over handles, for JavaScript beside the
+/* What a page calls: the library as plain C functions over handles, for JavaScript next to the
    WebAssembly module (wasm/engine.mjs wraps them). One caller at a time.
 
    A function that returns int32_t gives a handle, a count or 0, and -1 where it failed. What it has
@@ -79,7 +79,7 @@ void play_free_model(int32_t model);
 int32_t play_compile(const char* text, int32_t length, const char* parameters, double sharpness);
 /* numbers: an input [processors, inputs] that keeps the program's promises. */
 int32_t play_draw(int32_t program, double c, int32_t seed);
-/* The network's numbers beside the program's. numbers: [rounds + 1, processors, words, 2], before
+/* The network's numbers and the program's. numbers: [rounds + 1, processors, words, 2], before
    the first round and after each: the program's word, and what the network holds, NaN where it does
    not hold it. */
 int32_t play_words(int32_t program, const double* row, int32_t count);

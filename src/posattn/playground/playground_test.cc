@@ -163,7 +163,7 @@ int32_t compiled(const char* name, int32_t length) {
 }
 
 // Words of one name are several (a loop declares its own, the network has a word of ones): a number
-// of the network stands beside the word that it is.
+// of the network stands next to the word that it is.
 TEST(Playground, HoldsTheWordsOfEveryProgram) {
   ASSERT_EQ(play_catalogue(), 0);
   const nlohmann::json all = play_json();

@@ -9,7 +9,7 @@
 #include "posattn/playground/played_program.h"
 #include "posattn/playground/playground.h"
 #include "posattn/programs/checking/program_task.h"
-#include "posattn/programs/lowering/held_words.h"
+#include "posattn/programs/lowering/network_plan.h"
 
 namespace posattn::playground {
 namespace {

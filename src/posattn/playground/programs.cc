@@ -6,7 +6,7 @@
 #include "posattn/programs/form/describe.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
-#include "posattn/programs/lowering/held_words.h"
+#include "posattn/programs/lowering/network_plan.h"
 
 namespace posattn::playground {
 namespace {

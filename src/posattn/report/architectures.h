@@ -21,7 +21,7 @@ struct ArchitectureSummary {
   int64_t unfinished = 0;              // runs whose status is not "done"
   Loss loss = Loss::squared_error;     // of training
 
-  // Of a metric at each x of an axis, ascending, over the runs that have this x.
+  // The spread of a metric at each x of an axis, ascending, over the runs that have this x.
   std::map<double, Spread> tests(std::string_view axis, const Metric& metric) const;
 };
 

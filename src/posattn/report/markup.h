@@ -11,7 +11,7 @@ namespace posattn {
 // characters become entities; control characters and bytes that are not UTF-8 become U+FFFD.
 std::string escape_markup(std::string_view text);
 
-// The same without the entities: text that XML 1.0 can hold.
+// Text that XML 1.0 can hold, without entities.
 std::string valid_text(std::string_view text);
 
 }  // namespace posattn

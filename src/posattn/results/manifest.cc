@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"
 #include "posattn/base/json_fields.h"
 #include "posattn/base/strict_json.h"
@@ -16,8 +17,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr RunStatus statuses[] = {RunStatus::running, RunStatus::done, RunStatus::diverged,
-                                  RunStatus::interrupted, RunStatus::failed};
+constexpr EnumNames<RunStatus, 5> status_names = {{{RunStatus::running, "running"},
+                                                   {RunStatus::done, "done"},
+                                                   {RunStatus::diverged, "diverged"},
+                                                   {RunStatus::interrupted, "interrupted"},
+                                                   {RunStatus::failed, "failed"}}};
 
 Json parsed_or_null(const std::string& json) { return json.empty() ? Json() : Json::parse(json); }
 
@@ -32,33 +36,13 @@ Json build() {
 
 }  // namespace
 
-std::string_view to_string(RunStatus status) {
-  switch (status) {
-    case RunStatus::running:
-      return "running";
-    case RunStatus::done:
-      return "done";
-    case RunStatus::diverged:
-      return "diverged";
-    case RunStatus::interrupted:
-      return "interrupted";
-    case RunStatus::failed:
-      return "failed";
-  }
-  return "";
+std::string_view to_string(RunStatus status) { return name_of(status_names, status); }
+RunStatus run_status_from(std::string_view name) {
+  return value_of(status_names, ExitCode::data, "status", name);
 }
 
 bool has_ended(RunStatus status) {
   return status == RunStatus::done || status == RunStatus::diverged;
-}
-
-RunStatus run_status_from(std::string_view name) {
-  std::vector<std::string> known;
-  for (const RunStatus status : statuses) {
-    if (to_string(status) == name) return status;
-    known.emplace_back(to_string(status));
-  }
-  throw unknown_name(ExitCode::data, "status", name, known);
 }
 
 std::string to_json(const Manifest& manifest) {

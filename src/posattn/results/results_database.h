@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -45,7 +46,7 @@ class ResultsDatabase {
   ResultsDatabase& operator=(ResultsDatabase&&) noexcept;
 
   void record(const RunResult& result);  // replaces what is there of the key; durable on return
-  void record(const std::vector<RunResult>& results);  // likewise, all or none
+  void record(const std::vector<RunResult>& results);  // all or none
   std::optional<RunResult> find(const std::string& key) const;
   std::vector<RunResult> all() const;                           // by key
   std::unordered_map<std::string, RunStatus> statuses() const;  // of every run, by key
@@ -54,5 +55,18 @@ class ResultsDatabase {
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
+
+// Whether the folder has a database that holds something: a process makes the file before the
+// tables.
+bool has_database(const std::filesystem::path& folder);
+
+// The checksum of everything recorded, which results.db keeps with each run: a value that something
+// changed later is noticed. The order of the measurements does not matter. Lines of runs.jsonl have
+// a checksum of their own (recorded_runs.h).
+std::string checksum_of(const RunResult& result);
+
+// Whether a run that this version of posattn computed may stand there without a checksum: in a
+// database that 0.1.0 began.
+bool may_lack_checksum(std::string_view version);
 
 }  // namespace posattn

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t format_version = 2;
 constexpr int64_t application = 0x706f7361;  // "posa" marks the file as ours
 
-// `revision` is RunResult::commit, which is a word of SQL; `checksum` is run_checksum.h's, empty
+// `revision` is RunResult::commit, which is a word of SQL; `checksum` is checksum_of(run), empty
 // for runs that 0.1.0 recorded.
 constexpr const char* runs_table = R"(
 CREATE TABLE runs (

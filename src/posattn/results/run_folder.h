@@ -45,7 +45,7 @@ class RunFolder {
   void write_config(const std::string& toml) const;
   void write_manifest(const Manifest& manifest) const;
 
-  // One line, written whole or not at all.
+  // Appends one line, whole or not at all.
   void append_metrics(const std::string& json_line) const;
   // Returns when all lines are on the disk, where a power cut does not reach them.
   void sync_metrics() const;

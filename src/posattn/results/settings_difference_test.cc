@@ -24,7 +24,7 @@ TEST(SettingsDifference, NamesWhatDiffers) {
             "a is 1 there, 2 here; b is 1 there, 2 here; c is 1 there, 2 here; 2 more");
 }
 
-// As recorded before there was a choice.
+// What was recorded before there was a choice.
 TEST(SettingsDifference, SettingsWithoutPrecisionAreThoseOfTheCpu) {
   const char* before = R"({"device": "auto", "lr": 1})";
   const auto with = [](const std::string& device, const std::string& precision) {

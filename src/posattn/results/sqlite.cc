@@ -135,14 +135,11 @@ std::string SqliteStatement::text() {
 
 int64_t SqliteStatement::integer() { return sqlite3_column_int64(statement_, column_++); }
 
-std::optional<double> SqliteStatement::optional_number() {
-  const int column = column_++;
-  if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return std::nullopt;
-  return sqlite3_column_double(statement_, column);
-}
-
 double SqliteStatement::number() {
-  return optional_number().value_or(std::numeric_limits<double>::quiet_NaN());
+  const int column = column_++;
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL
+             ? std::numeric_limits<double>::quiet_NaN()
+             : sqlite3_column_double(statement_, column);
 }
 
 SqliteTransaction::SqliteTransaction(const SqliteConnection& connection, bool writing)

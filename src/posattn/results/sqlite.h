@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 struct sqlite3;
@@ -55,7 +54,6 @@ class SqliteStatement {
 
   std::string text();
   int64_t integer();
-  std::optional<double> optional_number();
   double number();  // NULL is NaN
 
  private:

@@ -10,7 +10,7 @@ const float* input_of(const Dataset& inputs, int64_t sample) {
   return inputs.inputs.data() + sample * inputs.shape.input_count();
 }
 
-// Where the table of an exponential may start: from here on down it is less than the error of a
+// The place where the table of an exponential may start: below, it is less than the error of a
 // table of so many pieces up to `high`.
 double start_of_exponential(double least, double high, int pieces) {
   const double negligible = high - 2 * std::log(4.0 * pieces);

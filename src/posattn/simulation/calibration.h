@@ -29,7 +29,7 @@ struct StageUnits {
   int most() const;
 };
 StageUnits units_of(const FoldedLayer& layer, const TableSizes& pieces);
-// As many pieces in every table as fit into so many hidden units, at least `fewest_pieces`.
+// Every table gets as many pieces as fit into so many hidden units, at least `fewest_pieces`.
 inline constexpr int fewest_pieces = 4, most_pieces = 4096;
 TableSizes sizes_for(const FoldedLayer& layer, int hidden_units);
 

@@ -107,21 +107,21 @@ ChosenTables TableChooser::of_size(int pieces) const {
 ChosenTables TableChooser::to(double error, const HeldOut& held_out) const {
   TableSizes fewest;
   fewest.fill(fewest_pieces);
-  int room = 0;
+  int units = 0;
   for (size_t l = 0; l < layers_.size(); ++l) {
-    room = std::max(room, units_of(layers_[l], fewest).most());
+    units = std::max(units, units_of(layers_[l], fewest).most());
   }
   while (true) {
     std::vector<TableSizes> sizes;
     for (size_t l = 0; l < layers_.size(); ++l) {
-      sizes.push_back(sizes_for(layers_[l], room));
+      sizes.push_back(sizes_for(layers_[l], units));
     }
     ChosenTables chosen = with(std::move(sizes));
     const double found = error_of(network_, layers_, &chosen.tables, held_out);
     if (found <= error) return chosen;
-    // Errors fall with the square of the room.
+    // Errors fall with the square of the number of units.
     const double factor = std::isfinite(found) ? std::sqrt(found / error) : 2;
-    room = static_cast<int>(room * std::clamp(factor, 1.05, 2.0)) + 1;
+    units = static_cast<int>(units * std::clamp(factor, 1.05, 2.0)) + 1;
   }
 }
 

@@ -37,8 +37,8 @@ class TableChooser {
                const Calibration& calibration);
 
   ChosenTables of_size(int pieces) const;
-  // All layers of a network are as wide as the widest, so every table takes what its layer has room
-  // for; the room is the least found that gives a relative error of at most `error`.
+  // All layers of a network are as wide as the widest, so every table takes as many
+  // units as fit; the width is the least found that gives a relative error of at most `error`.
   ChosenTables to(double error, const HeldOut& held_out) const;
 
  private:

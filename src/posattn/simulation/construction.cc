@@ -125,7 +125,7 @@ class Construction {
       return sum;
     };
     const auto key = [&](const std::vector<double>& weight, double constant) {
-      return heard(layer, weight, constant);
+      return read_words(layer, weight, constant);
     };
     for (int k = 0; k < words; ++k) layer.keep(mine(k, 1), word(k), is_unsigned(l, k));
     for (int h = 0; h < heads_; ++h) {
@@ -142,8 +142,9 @@ class Construction {
     written_.push_back(std::move(layer));
   }
 
-  // What head 1 hears of node j.
-  Form heard(const LayerWriter& layer, const std::vector<double>& weight, double constant) const {
+  // A linear form of the words that head 1 reads from node j.
+  Form read_words(const LayerWriter& layer, const std::vector<double>& weight,
+                  double constant) const {
     Form sum = layer.own(0, constant);
     for (size_t k = 0; k < weight.size(); ++k) {
       sum = sum + layer.read(1, word(static_cast<int>(k)), weight[k]);
@@ -171,7 +172,7 @@ class Construction {
     LayerWriter layer(width_, {}, {});
     carry(layer, l);
     for (int h = 0; h < heads_; ++h) {
-      // Of one node alone the maximum is the score.
+      // With a single node the maximum is the score.
       const Form below =
           next_.empty() ? layer.own(score(h), 0) : layer.own(score(h)) - layer.own(scratch(h));
       layer.keep(below, score(h));
@@ -192,7 +193,8 @@ class Construction {
       layer.add_table(tables_[l][head.normaliser], layer.read(0, scratch(h), nodes_), score(h), -1);
       for (const ValueChannel& value : head.channels) {
         layer.add_table(tables_[l][value.logarithm],
-                        heard(layer, value.value.weight, value.value.constant), scratch(channel++));
+                        read_words(layer, value.value.weight, value.value.constant),
+                        scratch(channel++));
       }
     }
     written_.push_back(std::move(layer));

@@ -55,7 +55,7 @@ struct Copied {
     copy = construct(network, layers, chosen.tables, original.origin);
   }
 
-  // Of the network in double.
+  // The copy's outputs in double.
   std::vector<double> outputs() const {
     const std::vector<double> in(inputs.inputs.begin(), inputs.inputs.end());
     std::vector<double> out(in.size());

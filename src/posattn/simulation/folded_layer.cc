@@ -107,7 +107,7 @@ class Folding {
     const Matrix query = product(head.query.weight, layer_.start.weight),
                  key = product(head.key.weight, layer_.start.weight);
     Matrix form = product(transposed(query), key);  // s_ij = u_i^T form u_j + ...
-    // Of a query's constant part, with the mean of the words taken into it.
+    // A query's constant part includes the mean of the words.
     std::vector<double> constant = product(head.query.weight, layer_.start.bias);
     add(constant, head.query.bias);
     add(constant, product(query, words_.mean));

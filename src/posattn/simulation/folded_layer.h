@@ -8,7 +8,7 @@
 //   D  p_ijc = exp(t_ij + G_jc), the weight of attention times channel c of the value
 //   E  the MLP of [x_i | sum_j p_ijc], less what makes g_c positive: weights sum to one
 //
-// What is the same for a whole row of scores is left out, as softmax does not see it.
+// Terms that are the same for a whole row of scores are left out: softmax does not see them.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace posattn::simulation {
 
-// What a table is for. Those of one layer share their number of pieces by this.
+// The function that a table computes. Tables of one layer share their number of pieces by this.
 enum class Use { score, exponential, normaliser, value, weighted_value };
 inline constexpr int uses = 5;
 std::string_view letter_of(Use use);
@@ -65,7 +65,7 @@ struct FoldedLayer {
   int channel_count() const;
 };
 
-// What may be left out of scores and of values, as a share of their root mean square.
+// The shares of scores and of values, in root mean square, that may be left out.
 struct LeftOut {
   double scores = 0, values = 0;
 };

@@ -12,7 +12,7 @@ namespace posattn::simulation {
 
 using Form = std::vector<double>;  // over [own words | words of head 0 | words of head 1]
 
-// What a head reads: at every node the mean of some nodes, one place or several.
+// The words that a head reads: at every node the mean over one place or several.
 struct HeadReads {
   const std::vector<std::vector<int>>* places = nullptr;  // by node; null: the scratch node
   std::vector<int> words = {};

@@ -1,6 +1,7 @@
 #include "posattn/simulation/matrix.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace posattn::simulation {
@@ -40,6 +41,16 @@ Matrix some_columns(const Matrix& matrix, int first, int count) {
   Matrix result(matrix.rows, count);
   for (int r = 0; r < matrix.rows; ++r) std::copy_n(matrix.row(r) + first, count, result.row(r));
   return result;
+}
+
+void softmax(Matrix& scores) {
+  for (int i = 0; i < scores.rows; ++i) {
+    double* row = scores.row(i);
+    const double greatest = *std::max_element(row, row + scores.columns);
+    double sum = 0;
+    for (int j = 0; j < scores.columns; ++j) sum += row[j] = std::exp(row[j] - greatest);
+    for (int j = 0; j < scores.columns; ++j) row[j] /= sum;
+  }
 }
 
 std::vector<double> product(const Matrix& left, const std::vector<double>& right) {

@@ -29,6 +29,9 @@ Matrix transposed(const Matrix& matrix);
 Matrix some_rows(const Matrix& matrix, int first, int count);
 Matrix some_columns(const Matrix& matrix, int first, int count);
 
+// Applies softmax to each row.
+void softmax(Matrix& scores);
+
 std::vector<double> product(const Matrix& left, const std::vector<double>& right);
 double dot(const double* left, const double* right, size_t size);
 // to += factor from

@@ -2,19 +2,42 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+
+#include "posattn/base/error.h"
+#include "posattn/kernels/cpu/blas.h"
+
+extern "C" {
+// LAPACK, column-major; the length of `job` comes last, as Fortran passes it.
+void dgesdd_(const char* job, const int* rows, const int* columns, double* matrix,
+             const int* leading, double* values, double* left, const int* left_leading,
+             double* right, const int* right_leading, double* work, const int* work_size,
+             int* integer_work, int* result, size_t job_length);
+}
 
 namespace posattn::simulation {
 namespace {
 
-// Rotates rows a and b of both matrices by the same angle.
-void rotate(Matrix& matrix, int a, int b, double cosine, double sine) {
-  double *x = matrix.row(a), *y = matrix.row(b);
-  for (int k = 0; k < matrix.columns; ++k) {
-    const double old = x[k];
-    x[k] = cosine * old - sine * y[k];
-    y[k] = sine * old + cosine * y[k];
-  }
+// LAPACK's dgesdd. Fortran reads rows as columns, so it sees the
+// transposed matrix. Job 'N': values alone; 'S': also `left` [rows, k] and `right` [k, columns].
+std::vector<double> lapack_values(const char* job, Matrix matrix, Matrix& left, Matrix& right) {
+  blas_info();  // one thread, so that sums have one order
+  const int rows = matrix.columns, columns = matrix.rows, less = std::min(rows, columns);
+  std::vector<double> values(less);
+  if (less == 0) return values;
+  std::vector<int> integer_work(8 * static_cast<size_t>(less));
+  double best_size = 0;
+  const int ask = -1;
+  int result = 0;
+  const auto call = [&](double* work, const int* size) {
+    dgesdd_(job, &rows, &columns, matrix.values.data(), &rows, values.data(), right.values.data(),
+            &rows, left.values.data(), &less, work, size, integer_work.data(), &result, 1);
+  };
+  call(&best_size, &ask);
+  const int size = static_cast<int>(best_size);
+  std::vector<double> work(static_cast<size_t>(size));
+  call(work.data(), &size);
+  if (result != 0) throw Error(ExitCode::failed, "singular values of a matrix did not converge");
+  return values;
 }
 
 // A root of the moments, root root^T = moments, and its inverse from the left, on the directions in
@@ -42,43 +65,15 @@ Root root_of(const Matrix& moments) {
 }  // namespace
 
 SingularValues singular_values(const Matrix& matrix) {
-  constexpr int most_sweeps = 60;
-  constexpr double orthogonal = 1e-15;
-  const int count = matrix.columns;
-  const auto size = static_cast<size_t>(matrix.rows);
-  // Columns lie as rows: they are turned in pairs until all are orthogonal.
-  Matrix turned = transposed(matrix), turns = identity(count);
-  bool changed = true;
-  for (int sweep = 0; changed && sweep < most_sweeps; ++sweep) {
-    changed = false;
-    for (int a = 0; a < count; ++a) {
-      for (int b = a + 1; b < count; ++b) {
-        const double *x = turned.row(a), *y = turned.row(b);
-        const double xx = dot(x, x, size), yy = dot(y, y, size), xy = dot(x, y, size);
-        if (std::abs(xy) <= orthogonal * std::sqrt(xx * yy)) continue;
-        changed = true;
-        const double half = (yy - xx) / (2 * xy);
-        const double tangent = std::copysign(1 / (std::abs(half) + std::hypot(1, half)), half);
-        const double cosine = 1 / std::hypot(1, tangent);
-        rotate(turned, a, b, cosine, cosine * tangent);
-        rotate(turns, a, b, cosine, cosine * tangent);
-      }
-    }
-  }
-  std::vector<double> lengths(count);
-  for (int c = 0; c < count; ++c) lengths[c] = std::sqrt(dot(turned.row(c), turned.row(c), size));
-  std::vector<int> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](int a, int b) { return lengths[a] > lengths[b]; });
-  SingularValues result{Matrix(matrix.rows, count), Matrix(count, count), {}};
-  for (int c = 0; c < count; ++c) {
-    const double length = lengths[order[c]];
-    result.values.push_back(length);
-    for (int r = 0; r < count; ++r) result.right(r, c) = turns(order[c], r);
-    if (length == 0) continue;
-    for (int r = 0; r < matrix.rows; ++r) result.left(r, c) = turned(order[c], r) / length;
-  }
-  return result;
+  const int count = std::min(matrix.rows, matrix.columns);
+  Matrix left(matrix.rows, count), right(count, matrix.columns);
+  std::vector<double> values = lapack_values("S", matrix, left, right);
+  return {std::move(left), transposed(right), std::move(values)};
+}
+
+double largest_singular_value(const Matrix& matrix) {
+  Matrix left, right;
+  return lapack_values("N", matrix, left, right)[0];
 }
 
 Factors whitened_factors(const Matrix& left_moments, const Matrix& matrix,

@@ -1,5 +1,4 @@
-// Singular values by one-sided Jacobi rotations: small matrices, accurate to the last digits, which
-// is what tells a rank.
+// Singular values by LAPACK (dgesdd of OpenBLAS), and what they say of ranks.
 #pragma once
 
 #include <vector>
@@ -9,12 +8,14 @@
 namespace posattn::simulation {
 
 // matrix = left diag(values) right^T, values in falling order; left [rows, k], right [columns, k]
-// with orthonormal columns, k = columns (columns of `left` to a zero value are zero).
+// with orthonormal columns, k = min(rows, columns). Throws Error(failed) where
+// an entry is not finite.
 struct SingularValues {
   Matrix left, right;
   std::vector<double> values;
 };
 SingularValues singular_values(const Matrix& matrix);
+double largest_singular_value(const Matrix& matrix);  // of a matrix with entries
 
 // matrix = sum over r of left_r right_r^T, the columns of `left` and `right`, in such an order and
 // scale that leaving out the last ones leaves the form x^T matrix y with the least mean square

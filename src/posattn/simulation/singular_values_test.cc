@@ -31,13 +31,15 @@ TEST(SingularValues, MakeTheMatrixAgain) {
   for (const auto& [rows, columns] : {std::pair{5, 5}, {7, 3}, {3, 7}, {1, 1}}) {
     const Matrix matrix = random_matrix(rows, columns, static_cast<uint32_t>(10 * rows + columns));
     const SingularValues found = singular_values(matrix);
+    const int count = std::min(rows, columns);
     Matrix scaled = found.left;
     for (int r = 0; r < rows; ++r) {
-      for (int c = 0; c < columns; ++c) scaled(r, c) *= found.values[c];
+      for (int c = 0; c < count; ++c) scaled(r, c) *= found.values[c];
     }
     EXPECT_LT(largest_difference(product(scaled, transposed(found.right)), matrix), 1e-13);
-    EXPECT_LT(largest_difference(product(transposed(found.right), found.right), identity(columns)),
-              1e-13);
+    for (const Matrix& vectors : {found.left, found.right}) {
+      EXPECT_LT(largest_difference(product(transposed(vectors), vectors), identity(count)), 1e-13);
+    }
     EXPECT_TRUE(std::ranges::is_sorted(found.values, std::greater<>()));
   }
 }

@@ -8,6 +8,7 @@
 #include "posattn/base/error.h"
 #include "posattn/model/spec_fields.h"
 #include "posattn/model/tensor_names.h"
+#include "posattn/simulation/model_maps.h"
 
 namespace posattn::simulation {
 namespace {
@@ -36,13 +37,6 @@ void require_standard(const Model& model, const std::string& name) {
   }
 }
 
-AffineMap map_of(const Parameters<float>& parameters, const std::string& name, int in) {
-  const auto weight = parameters[names::weight(name)], bias = parameters[names::bias(name)];
-  AffineMap result{Matrix(static_cast<int>(bias.size()), in), {bias.begin(), bias.end()}};
-  result.weight.values.assign(weight.begin(), weight.end());
-  return result;
-}
-
 AffineMap rows_of(const AffineMap& map, int first, int count, double factor) {
   AffineMap result{some_rows(map.weight, first, count),
                    {map.bias.begin() + first, map.bias.begin() + first + count}};
@@ -51,28 +45,10 @@ AffineMap rows_of(const AffineMap& map, int first, int count, double factor) {
   return result;
 }
 
-// Over [data | place as one-hot row]: any encoding is linear in that.
-AffineMap encoder_of(const Model& model) {
-  const ModelSpec& spec = model.spec;
-  const AffineMap stored =
-      map_of(model.parameters, std::string(names::encoding), spec.input_size());
-  Matrix positions(spec.nodes(), spec.encoding_size);
-  const std::vector<float> values = positions_of(spec, model.parameters);
-  positions.values.assign(values.begin(), values.end());
-  const Matrix places = product(some_columns(stored.weight, spec.data_columns, spec.encoding_size),
-                                transposed(positions));
-  AffineMap result{Matrix(spec.width, spec.data_columns + spec.nodes()), stored.bias};
-  for (int r = 0; r < spec.width; ++r) {
-    std::copy_n(stored.weight.row(r), spec.data_columns, result.weight.row(r));
-    std::copy_n(places.row(r), spec.nodes(), result.weight.row(r) + spec.data_columns);
-  }
-  return result;
-}
-
-StandardLayer layer_of(const Model& model, int index, AffineMap start) {
-  const ModelSpec& spec = model.spec;
+StandardLayer layer_of(const ModelSpec& spec, const Parameters<double>& parameters, int index,
+                       AffineMap start) {
   const auto map = [&](std::string_view name, int in) {
-    return map_of(model.parameters, names::of_layer(index, name), in);
+    return map_of(parameters, names::of_layer(index, name), in);
   };
   const int width = spec.width, key = spec.key_size(), head_size = spec.head_size();
   const AffineMap query_key = map(names::query_key, width), value = map(names::value, width),
@@ -100,13 +76,7 @@ Matrix applied(const AffineMap& map, const Matrix& x) {
 
 Matrix attention_of(const StandardHead& head, const Matrix& x) {
   Matrix scores = product(applied(head.query, x), transposed(applied(head.key, x)));
-  for (int i = 0; i < scores.rows; ++i) {
-    double* row = scores.row(i);
-    const double greatest = *std::max_element(row, row + scores.columns);
-    double sum = 0;
-    for (int j = 0; j < scores.columns; ++j) sum += row[j] = std::exp(row[j] - greatest);
-    for (int j = 0; j < scores.columns; ++j) row[j] /= sum;
-  }
+  softmax(scores);
   return scores;
 }
 
@@ -120,12 +90,13 @@ StandardNetwork read_standard(const Model& model, const std::string& name) {
                           .data_columns = spec.data_columns,
                           .layers = {},
                           .decoder = {}};
-  AffineMap start = encoder_of(model);
+  const Parameters<double> parameters = to_double(model.parameters);
+  AffineMap start = encoder_of(spec, parameters);
   for (int l = 0; l < spec.depth; ++l) {
-    network.layers.push_back(layer_of(model, l, std::move(start)));
-    start = map_of(model.parameters, names::of_layer(l, names::mlp_map(1)), spec.mlp_width);
+    network.layers.push_back(layer_of(spec, parameters, l, std::move(start)));
+    start = map_of(parameters, names::of_layer(l, names::mlp_map(1)), spec.mlp_width);
   }
-  const AffineMap decoder = map_of(model.parameters, std::string(names::decoding), spec.width);
+  const AffineMap decoder = map_of(parameters, std::string(names::decoding), spec.width);
   network.decoder = {product(decoder.weight, start.weight), decoder.bias};
   add(network.decoder.bias, product(decoder.weight, start.bias));
   return network;

@@ -83,7 +83,7 @@ std::vector<double> make_knots(Function function, const Cells& cells, int pieces
 std::vector<double> fit_values(Function function, const Cells& cells,
                                const std::vector<double>& knots) {
   const size_t count = knots.size();
-  std::vector<double> diagonal(count), beside(count), right(count);
+  std::vector<double> diagonal(count), off_diagonal(count), right(count);
   size_t piece = 0;
   for (size_t k = 0; k < cells.middle.size(); ++k) {
     const double z = cells.middle[k];
@@ -93,7 +93,7 @@ std::vector<double> fit_values(Function function, const Cells& cells,
     const double weight = cells.share[k] * of_error * of_error, value = exactly(function, z);
     diagonal[piece] += weight * (1 - part) * (1 - part);
     diagonal[piece + 1] += weight * part * part;
-    beside[piece] += weight * part * (1 - part);
+    off_diagonal[piece] += weight * part * (1 - part);
     right[piece] += weight * (1 - part) * value;
     right[piece + 1] += weight * part * value;
   }
@@ -104,12 +104,12 @@ std::vector<double> fit_values(Function function, const Cells& cells,
     right[k] += least * exactly(function, knots[k]);
   }
   for (size_t k = 1; k < count; ++k) {
-    const double factor = beside[k - 1] / diagonal[k - 1];
-    diagonal[k] -= factor * beside[k - 1];
+    const double factor = off_diagonal[k - 1] / diagonal[k - 1];
+    diagonal[k] -= factor * off_diagonal[k - 1];
     right[k] -= factor * right[k - 1];
   }
   for (size_t k = count; k-- > 0;) {
-    if (k + 1 < count) right[k] -= beside[k] * right[k + 1];
+    if (k + 1 < count) right[k] -= off_diagonal[k] * right[k + 1];
     right[k] /= diagonal[k];
   }
   return right;

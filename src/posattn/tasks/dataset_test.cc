@@ -40,7 +40,7 @@ TEST(Dataset, SamplesDependNeitherOnThreadsNorOnTheSizeOfTheSet) {
 }
 
 TEST(Dataset, EveryPartOfTheKeyChangesTheSamples) {
-  // Of uniform words only: with one value per sample no two keys may agree on the first.
+  // Samples are uniform words here, one value each: no two keys may agree on the first.
   std::set<std::vector<float>> seen;
   int sets = 0;
   for (const uint64_t seed : {0ull, 1ull, 1ull << 32}) {

@@ -32,7 +32,7 @@ struct KHopSetting {
   int undefined() const { return most_hops + 1 + 2 * letters; }
 };
 
-// Of a k-hop task by its name; nullptr: another task.
+// The setting of a k-hop task by its name; nullptr for another task.
 const KHopSetting* k_hop_setting(std::string_view task);
 
 }  // namespace posattn

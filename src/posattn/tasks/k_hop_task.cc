@@ -189,10 +189,10 @@ std::vector<std::pair<std::string, std::string>> decoder_settings(
   return all;
 }
 
-// Of arXiv 2410.01686: hops 0 to 3, 5 letters and 5 others, a vocabulary of 16.
+// The setting of arXiv 2410.01686: hops 0 to 3, 5 letters and 5 others, a vocabulary of 16.
 constexpr KHopSetting paper_setting = {
     .most_hops = 3, .letters = 5, .vocabulary = 16, .ask_always = true};
-// Of arXiv 2402.09268: hops 0 to 16, 4 letters, fresh samples.
+// The setting of arXiv 2402.09268: hops 0 to 16, 4 letters, fresh samples.
 constexpr KHopSetting sanford_setting = {
     .most_hops = 16, .letters = 4, .vocabulary = 26, .ask_always = true};
 
@@ -203,7 +203,6 @@ const KHopSetting* k_hop_setting(std::string_view task) {
   return task == "k-hop-sanford" ? &sanford_setting : nullptr;
 }
 
-const Task& k_hop_task();
 const Task& k_hop_task() {
   static const KHopTask task("k-hop", "the letter k hops back, for k = 0..3 (induction heads)",
                              paper_setting,
@@ -223,7 +222,6 @@ const Task& k_hop_task() {
   return task;
 }
 
-const Task& k_hop_sanford_task();
 const Task& k_hop_sanford_task() {
   static const KHopTask task("k-hop-sanford",
                              "the letter k hops back, for k = 0..16, in Sanford's setting",

@@ -35,12 +35,12 @@ struct Distractor {
 
 struct MixedPrompt {
   std::string symbols = {};        // of the priced categories, in the order of the prompt
-  std::vector<float> prices = {};  // likewise
+  std::vector<float> prices = {};  // of the priced categories
   std::array<Distractor, distractor_count> distractors = {};  // by place
   Question question = Question::minimum;
   std::array<int, asked_categories> asked = {};  // categories, in the order in which it names them
 
-  // To a question about the prices of any four categories; a sum is rounded once.
+  // The answer to a question about the prices of any four categories; a sum is rounded once.
   static float answer_to(Question question, std::span<const float> asked_prices);
   float answer() const;
 };
@@ -66,7 +66,7 @@ void draw_asked(RandomStream& random, MixedPrompt& prompt);
 std::string text_of(const MixedPrompt& prompt);
 int text_length(int categories);
 
-// As people write it, the prices after their names:
+// The prompt as people write it, with the prices after their names:
 // "CatA, 001.20, Cat+D, CatB, 003.41, ..., CatV, 000.77. Find min of categories CatB, ... and
 // CatD."
 std::string written(const MixedPrompt& prompt);
@@ -77,5 +77,11 @@ void round_to_cents(MixedPrompt& prompt);
 // Reads what `written` or `text_of` gives; separators may be left out, and numbers may have any
 // digits. With `prices` the text has none. Throws Error(data) that says at which character.
 MixedPrompt read_prompt(std::string_view text, std::span<const float> prices = {});
+
+// The best answer to a question about four prices when it is not known which four are meant.
+//
+// The mean of the answer over every choice of four prices: of all predictors that see only the
+// prices and the kind of question, the one of least squared error.
+float query_blind_answer(Question question, std::span<const float> prices);
 
 }  // namespace posattn

@@ -7,7 +7,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/tasks/mixed_prompt.h"
-#include "posattn/tasks/query_blind.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -150,21 +149,18 @@ class MixedType final : public Task {
 
 }  // namespace
 
-const Task& mixed_min_task();
 const Task& mixed_min_task() {
   static const MixedType task("mixed-min", "text and numbers: the least of four named prices",
                               {Question::minimum});
   return task;
 }
 
-const Task& mixed_sum_task();
 const Task& mixed_sum_task() {
   static const MixedType task("mixed-sum", "text and numbers: the sum of four named prices",
                               {Question::sum});
   return task;
 }
 
-const Task& mixed_multitask_task();
 const Task& mixed_multitask_task() {
   static const MixedType task("mixed-multitask",
                               "text and numbers: the least or the greatest of four named prices",

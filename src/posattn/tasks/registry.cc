@@ -56,7 +56,7 @@ const Task& find_task(std::string_view name) {
   const Error unknown = unknown_name(ExitCode::usage, "task", name, known);
   if (!unknown.hint().empty()) throw unknown;
   throw Error(unknown.code(), unknown.problem(), unknown.expected(),
-              "a task of one's own is known to the program that makes it; in Python make its "
+              "your own task is known to the program that makes it alone; in Python make its "
               "posattn.Task first");
 }
 

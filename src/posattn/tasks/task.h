@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,10 +13,8 @@
 #include <vector>
 
 #include "posattn/base/random.h"
-#include "posattn/tasks/baseline.h"
 #include "posattn/tasks/loss.h"
 #include "posattn/tasks/task_text.h"
-#include "posattn/tasks/written_answers.h"
 
 namespace posattn {
 
@@ -67,11 +66,26 @@ struct SampleBlock {
   SampleRoom room;  // of all of them, one after the other
 };
 
+struct SampleView {
+  std::span<const float> values;    // [real_nodes, data_columns]
+  std::span<const int32_t> tokens;  // [real_nodes]; empty without a vocabulary
+};
+
+// A baseline is a predictor that is no network, such as the best one that knows only a part of the
+// sample. Models are measured against it where the exact answer alone says too little, on the same
+// test samples.
+struct Baseline {
+  std::string name;         // in flags, files and figures: "query-blind"
+  std::string description;  // what it knows
+  // Fills outputs [real_nodes, output_columns]; those that do not count may stay as they are.
+  std::function<void(int length, const SampleView& sample, std::span<float> outputs)> predict;
+};
+
 // An axis that a task can be tested along.
 struct TestAxis {
   std::string name;         // "c"
   std::string description;  // "values in [-range c, range c]"
-  std::string words = {};   // beside a figure's axis: "number of hops k"; empty: the name
+  std::string words = {};   // along a figure's axis: "number of hops k"; empty: the name
   bool whole = false;       // x is a whole number
 };
 

@@ -9,7 +9,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/tasks/mixed_prompt.h"
-#include "posattn/tasks/written_answers.h"
+#include "posattn/tasks/task_text.h"
 #include "posattn/text/byte_pair_tokeniser.h"
 
 namespace posattn {
@@ -307,11 +307,8 @@ const Task& byte_task(int kind) {
 
 }  // namespace
 
-const Task& mixed_min_written_task();
 const Task& mixed_min_written_task() { return byte_task(0); }
-const Task& mixed_sum_written_task();
 const Task& mixed_sum_written_task() { return byte_task(1); }
-const Task& mixed_multitask_written_task();
 const Task& mixed_multitask_written_task() { return byte_task(2); }
 
 std::shared_ptr<const Task> gpt2_task(std::string_view name,

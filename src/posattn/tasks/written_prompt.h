@@ -24,7 +24,8 @@ std::shared_ptr<const Task> gpt2_task(std::string_view name,
 // throws Error(configuration) where they are there with another. Before other threads ask for
 // tasks.
 void offer_gpt2_tasks(std::shared_ptr<const Tokeniser> tokeniser);
-// With vocab.json and merges.txt of this folder; Error(data) for files that cannot be read.
+// Registers them with vocab.json and merges.txt of this folder; Error(data) for files that cannot
+// be read.
 void offer_gpt2_tasks(const std::filesystem::path& folder);
 
 }  // namespace posattn

@@ -31,7 +31,7 @@ class BytePairTokeniser : public Tokeniser {
   const VocabularyText* vocabulary() const override { return &text_; }
 
  private:
-  // Where tokens and merges come from, for errors.
+  // The sources of tokens and merges, for errors.
   struct Places {
     std::string tokens, merges, hint;
   };

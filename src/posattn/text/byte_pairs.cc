@@ -43,7 +43,7 @@ void BytePairs::merge(std::vector<int32_t>& tokens) const {
   while (!candidates.empty()) {
     const auto [rank, place, result] = candidates.top();
     candidates.pop();
-    // What stood here when it was found may have been merged since.
+    // The pair may have been merged since it was found.
     const int32_t right = behind[place];
     if (tokens[place] == nothing || right == nothing) continue;
     const Merge* merge = find(tokens[place], tokens[right]);

@@ -26,7 +26,7 @@ class Tokeniser {
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   // The bytes that the tokens stand for; those of a whole text are UTF-8 again.
   virtual std::string decode(std::span<const int32_t> tokens) const = 0;
-  // What a model file must hold of it; null where its name says all.
+  // The vocabulary that a model file must hold; null where the tokeniser's name says all.
   virtual const VocabularyText* vocabulary() const { return nullptr; }
 };
 

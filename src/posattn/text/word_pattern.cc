@@ -39,7 +39,7 @@ WordPattern::WordPattern() {
   compiled->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
                                  PCRE2_UTF, &error, &at, nullptr);
   if (compiled->code == nullptr) throw std::logic_error("the pattern of words does not compile");
-  // Where a system forbids machine code made at run time the interpreter serves.
+  // Some systems forbid machine code made at run time; there the interpreter runs the pattern.
   pcre2_jit_compile(compiled->code, PCRE2_JIT_COMPLETE);
   compiled_ = std::move(compiled);
 }

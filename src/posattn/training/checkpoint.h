@@ -22,7 +22,7 @@ void save_checkpoint(const std::filesystem::path& path, const RunConfig& config,
 // number of epochs where a run can be extended).
 RunState load_checkpoint(const std::filesystem::path& path, const RunConfig& config);
 
-// The same as bytes; `path` stands for them in errors.
+// A checkpoint as bytes; `path` stands for them in errors.
 std::vector<std::byte> checkpoint_bytes(const RunConfig& config, const RunState& state);
 RunState state_from_checkpoint(std::span<const std::byte> bytes, const RunConfig& config,
                                const std::filesystem::path& path);

@@ -37,30 +37,13 @@ struct WaveRun {
   Clock::time_point checkpointed;
 };
 
-// `progress` is held while options.progress or options.notice is called.
-RecordingOptions recording_options(const FolderRun& run, const FleetOptions& options,
-                                   std::mutex& progress) {
-  RecordingOptions recording;
-  recording.command_line = options.command_line;
-  recording.engine = {{"path", run.config->path}, {"device", "cuda"}};
-  recording.progress = [&options, &progress, place = run.place](RunProgress state) {
-    state.run = place;
-    const std::lock_guard lock(progress);
-    if (options.progress) options.progress(state);
-  };
-  recording.notice = [&options, &progress](const std::string& line) {
-    const std::lock_guard lock(progress);
-    if (options.notice) options.notice(line);
-  };
-  return recording;
-}
-
 class Wave {
  public:
   Wave(const std::vector<FolderRun>& runs, const FleetOptions& options, std::mutex& progress)
       : options_(options) {
     for (const FolderRun& run : runs) {
-      runs_.push_back(std::make_unique<WaveRun>(run, recording_options(run, options, progress)));
+      runs_.push_back(
+          std::make_unique<WaveRun>(run, recording_options(run, options, "cuda", progress)));
     }
   }
 
@@ -153,7 +136,7 @@ class Wave {
     }
   }
 
-  // What the end of an epoch asks for beside the GPU's work.
+  // Hands out what the end of an epoch asks for besides the GPU's work.
   void hand_out(EpochEnd end, OrderedWorkers& workers) {
     WaveRun& run = *slots_[end.slot];
     if (!end.divergence.empty()) {
@@ -252,7 +235,7 @@ int64_t samples_left(const PlannedRun& run) {
 
 // Each group in parts of runs that end at about the same time, the longest first: in lockstep, runs
 // that have ended leave the GPU to the few that have not. Lengths with few runs share a part, and
-// the last few ride along with longer ones where `fit` says that both have room.
+// the last few join longer ones where `fit` says that both have enough memory.
 template <class Fit>
 std::vector<std::vector<std::size_t>> by_length(std::vector<std::vector<std::size_t>> groups,
                                                 const std::vector<PlannedRun>& planned,
@@ -349,7 +332,8 @@ void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& opt
   std::vector<PlannedRun> planned;
   std::mutex progress;
   for (const FolderRun& run : runs) {
-    Recording recording(*run.config, *run.folder, recording_options(run, options, progress));
+    Recording recording(*run.config, *run.folder,
+                        recording_options(run, options, "cuda", progress));
     try {
       if (!recording.ended_before()) {
         to_train.push_back(run);

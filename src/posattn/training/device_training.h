@@ -6,17 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "posattn/results/run_folder.h"
-#include "posattn/training/fleet.h"
+#include "posattn/training/fleet_folders.h"
 
 namespace posattn {
-
-// A run of a fleet's list, and its place in it.
-struct FolderRun {
-  std::size_t place = 0;
-  const RunConfig* config = nullptr;
-  RunFolder* folder = nullptr;
-};
 
 // Trains the runs and writes outcomes[place]. options.progress is called by one thread at a time.
 // Throws Error(device), before anything is written, where not even one run fits into the memory,
@@ -31,7 +23,7 @@ struct PlannedRun {
 };
 
 // Places of runs that are trained together, one list per wave, in order: runs of one wave may share
-// a fleet, have about as much left to do and fit into `bytes_free`. `notice` hears of those that
+// a fleet, have about as much left to do and fit into `bytes_free`. `notice` is told of those that
 // need several waves for lack of memory.
 std::vector<std::vector<std::size_t>> plan_waves(
     const std::vector<PlannedRun>& planned, int64_t bytes_free,

@@ -9,7 +9,6 @@
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/training/device_training.h"
 #include "posattn/training/fleet_folders.h"
-#include "posattn/training/recorded_run.h"
 
 namespace posattn {
 namespace {
@@ -37,24 +36,35 @@ class CpuFleet {
   void work(std::size_t worker) {
     for (std::size_t next = next_++; next < runs_.size(); next = next_++) {
       const FolderRun& run = runs_[next];
-      RecordedRunOptions run_options;
-      run_options.recording.command_line = options_.command_line;
-      run_options.recording.engine = {{"path", run.config->path}, {"device", "cpu"}};
-      run_options.recording.progress = [this, &run](RunProgress progress) {
-        progress.run = run.place;
-        const std::lock_guard lock(mutex_);
-        if (options_.progress) options_.progress(progress);
-      };
-      run_options.recording.notice = [this](const std::string& line) {
-        const std::lock_guard lock(mutex_);
-        if (options_.notice) options_.notice(line);
-      };
-      run_options.stop = options_.stop;
-      run_options.threads = [this, worker] { return share_of(worker); };
-      outcomes_[run.place] = train_in_folder(*run.config, *run.folder, run_options);
+      Recording recording(*run.config, *run.folder,
+                          recording_options(run, options_, "cpu", mutex_));
+      try {
+        train(*run.config, worker, recording);
+      } catch (const std::exception& error) {
+        recording.fail(error);
+      }
+      outcomes_[run.place] = recording.outcome();
     }
     const std::lock_guard lock(mutex_);
     active_[worker] = false;
+  }
+
+  void train(const RunConfig& config, std::size_t worker, Recording& recording) {
+    if (recording.ended_before()) return;
+    const auto stopped = [&] {
+      return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+    };
+    if (stopped()) return recording.interrupt_before_start();
+    Run run(config, share_of(worker), recording.start());
+    recording.begin(run.state(), run.steps_per_epoch());
+    while (!run.finished() && !stopped()) {
+      run.set_threads(share_of(worker));
+      const std::optional<EpochRecord> record = run.advance_epoch(options_.stop);
+      if (!record) break;
+      recording.record_epoch(*record);
+      if (recording.checkpoint_due()) recording.checkpoint(run.state());
+    }
+    recording.finish(run.state(), run.divergence());
   }
 
   // The threads divided among the active workers, what remains to the first of them.

@@ -1,5 +1,5 @@
 // Several independent runs (seeds x architectures) that share the machine. A run's result does not
-// depend on the fleet: the threads it gets, and on the GPU the runs beside it, change its speed,
+// depend on the fleet: the threads it gets, and on the GPU the other runs, change its speed,
 // never its bits.
 #pragma once
 

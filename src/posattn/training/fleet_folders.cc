@@ -88,6 +88,23 @@ std::filesystem::path folder_of(const RunConfig& config, const FleetOptions& opt
   return options.folder ? options.folder(config) : run_folder_path(options.out, config);
 }
 
+RecordingOptions recording_options(const FolderRun& run, const FleetOptions& options,
+                                   const char* device, std::mutex& calls) {
+  RecordingOptions recording;
+  recording.command_line = options.command_line;
+  recording.engine = {{"path", run.config->path}, {"device", device}};
+  recording.progress = [&options, &calls, place = run.place](RunProgress state) {
+    state.run = place;
+    const std::lock_guard lock(calls);
+    if (options.progress) options.progress(state);
+  };
+  recording.notice = [&options, &calls](const std::string& line) {
+    const std::lock_guard lock(calls);
+    if (options.notice) options.notice(line);
+  };
+  return recording;
+}
+
 FleetFolders::FleetFolders(const std::vector<RunConfig>& configs, const FleetOptions& options) {
   check_configs(configs, options);
   check_open_files(configs.size(), options.threads);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <mutex>
 #include <vector>
 
 #include "posattn/results/run_folder.h"
@@ -28,5 +29,17 @@ class FleetFolders {
 
   std::vector<RunFolder> folders_;
 };
+
+// A run of a fleet's list, and its place in it.
+struct FolderRun {
+  std::size_t place = 0;
+  const RunConfig* config = nullptr;
+  RunFolder* folder = nullptr;
+};
+
+// What the run's recording needs to know of its fleet: the command line, and where progress and
+// notices go. `calls` is held while options.progress or options.notice is called.
+RecordingOptions recording_options(const FolderRun& run, const FleetOptions& options,
+                                   const char* device, std::mutex& calls);
 
 }  // namespace posattn

@@ -249,7 +249,7 @@ TEST_F(LostRecordTest, OfTheLastEpochIsMeasuredAgain) {
   expect_measured_again(whole);
 }
 
-// As versions before this one recorded it.
+// The run as versions before this one recorded it.
 TEST_F(LostRecordTest, OfARunCalledDoneIsMeasuredAgain) {
   const RunOutcome whole = lose_records();
   change_manifest(whole.folder, [&](Manifest& manifest) {

@@ -17,7 +17,7 @@ class OrderedWorkers {
  public:
   using Task = std::function<void()>;  // may not throw
 
-  // At its end it does what is waiting first.
+  // The destructor waits until all tasks are done.
   OrderedWorkers(std::size_t workers, std::size_t lanes, std::size_t most_waiting);
 
   // Waits while the queue is full.

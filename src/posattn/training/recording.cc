@@ -107,8 +107,8 @@ RunState Recording::start() {
   return state;
 }
 
-// Of a run that was to end here: its model, and what was measured because the epoch was the last,
-// are no part of the longer run. The checkpoint is written before the metrics, so that a crash in
+// The run was to end here. Its model, and what was measured because the epoch was the last, are no
+// part of the longer run. The checkpoint is written before the metrics, so that a crash in
 // between leaves what this can do again.
 void Recording::reopen(RunState& state) {
   std::filesystem::remove(folder_.model());

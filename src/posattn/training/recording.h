@@ -51,7 +51,7 @@ struct RunOutcome {
 
 struct RecordingOptions {
   std::string command_line;                          // for the manifest
-  std::map<std::string, std::string> engine;         // likewise: device, path, ...
+  std::map<std::string, std::string> engine;         // for the manifest: device, path, ...
   std::function<void(const RunProgress&)> progress;  // may be empty
   std::function<void(const std::string&)> notice;    // a line for the user; may be empty
 };

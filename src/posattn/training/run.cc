@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "posattn/base/json_fields.h"
+#include "posattn/base/json_number.h"
+#include "posattn/base/strict_json.h"
+#include "posattn/evaluation/measurement_json.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/batches.h"
 #include "posattn/training/run_evaluation.h"
@@ -13,6 +18,7 @@ namespace posattn {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
 
 bool all_finite(std::span<const float> values) {
   return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
@@ -20,116 +26,98 @@ bool all_finite(std::span<const float> values) {
 
 }  // namespace
 
-class Run::Implementation {
- public:
-  Implementation(const RunConfig& config, int threads, RunState state)
-      : config_(config),
-        spec_(model_spec(config)),
-        threads_(std::max(1, threads)),
-        network_(make_network()),
-        train_(training_data(config, state.epoch + 1, threads_)),
-        train_epoch_(state.epoch + 1),
-        steps_per_epoch_(EpochBatches::count(train_, config.batch)),
-        optimiser_(optimiser_options(config)),
-        schedule_(schedule_options(config, steps_per_epoch_)),
-        state_(std::move(state)),
-        gradient_(state_.parameters.shared_layout()),
-        evaluation_(config, threads_) {
-    const Task& task = find_task(config.task);
-    for (const Dataset& set : train_) masks_.push_back(loss_mask(task, set.length));
+std::string to_json(const EpochRecord& record) {
+  Json line = {{"epoch", record.epoch},
+               {"step", record.step},
+               {"train_loss", json_number(record.train_loss)}};
+  if (record.validation_loss) line["validation_loss"] = json_number(*record.validation_loss);
+  const RowsAsJson written = rows_to_json(record.tests, true);
+  if (!written.tests.empty()) line["tests"] = written.tests;
+  if (!written.rows.empty()) line["rows"] = written.rows;
+  line["lr"] = json_number(record.lr);
+  line["seconds"] = record.seconds;
+  return line.dump();
+}
+
+EpochRecord epoch_record_from_json(std::string_view line, const std::string& where) {
+  const nlohmann::json json = parse_strict_json(line, where);
+  const JsonFields fields(json, where);
+  EpochRecord record;
+  record.epoch = fields.integer("epoch");
+  record.step = fields.integer("step");
+  record.train_loss = fields.number("train_loss");
+  record.lr = fields.number("lr");
+  record.seconds = fields.number("seconds");
+  if (fields.has("validation_loss")) record.validation_loss = fields.number("validation_loss");
+  record.tests = rows_from_json(json, where);
+  return record;
+}
+
+struct Run::Implementation {
+  Implementation(const RunConfig& settings, int thread_count, RunState begin)
+      : config(settings),
+        spec(model_spec(settings)),
+        threads(std::max(1, thread_count)),
+        network(spec, {.path = network_path(settings), .threads = threads}),
+        train(training_data(settings, begin.epoch + 1, threads)),
+        train_epoch(begin.epoch + 1),
+        steps_per_epoch(EpochBatches::count(train, settings.batch)),
+        optimiser(optimiser_options(settings)),
+        schedule(schedule_options(settings, steps_per_epoch)),
+        state(std::move(begin)),
+        gradient(state.parameters.shared_layout()),
+        evaluation(settings, threads) {
+    const Task& task = find_task(settings.task);
+    for (const Dataset& set : train) masks.push_back(loss_mask(task, set.length));
   }
 
-  const RunConfig& config() const { return config_; }
-  int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  bool finished() const { return state_.epoch >= config_.epochs || !divergence_.empty(); }
-  const std::string& divergence() const { return divergence_; }
-  const RunState& state() const { return state_; }
-
-  void restore(RunState state) {
-    state_ = std::move(state);
-    divergence_.clear();
-  }
-
-  void set_threads(int threads) {
-    if (threads == threads_) return;
-    threads_ = threads;
-    network_ = make_network();
-  }
-
-  std::optional<EpochRecord> advance_epoch(const std::atomic<bool>* stop) {
-    const Clock::time_point start = Clock::now();
-    const RunState before = state_;
-    EpochRecord record;
-    if (!train_epoch(stop, record)) {
-      state_ = before;
-      return std::nullopt;
+  // The steps of one epoch; false when stopped or diverged (`divergence` then says how).
+  bool run_steps(const std::atomic<bool>* stop, EpochRecord& record) {
+    if (config.fresh && train_epoch != state.epoch + 1) {
+      train_epoch = state.epoch + 1;
+      train = training_data(config, train_epoch, threads);
     }
-    ++state_.epoch;
-    record.epoch = state_.epoch;
-    record.step = state_.optimiser.step;
-    evaluation_.evaluate_when_due(network_, threads_, state_, record);
-    state_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
-    record.seconds = state_.seconds;
-    return record;
-  }
-
-  Model model() const { return trained_model(config_, state_); }
-
- private:
-  Network make_network() const {
-    NetworkOptions options;
-    options.path = network_path(config_);
-    options.threads = threads_;
-    return Network(spec_, options);
-  }
-
-  // The steps of one epoch; false when stopped or diverged (divergence_ then says how).
-  bool train_epoch(const std::atomic<bool>* stop, EpochRecord& record) {
-    if (config_.fresh && train_epoch_ != state_.epoch + 1) {
-      train_epoch_ = state_.epoch + 1;
-      train_ = training_data(config_, train_epoch_, threads_);
-    }
-    EpochBatches batches(train_, config_.batch, config_.data_seed_used(), state_.epoch + 1);
+    EpochBatches batches(train, config.batch, config.data_seed_used(), state.epoch + 1);
     double summed_loss = 0;
     for (int64_t b = 0; b < batches.count(); ++b) {
       if (stop != nullptr && stop->load(std::memory_order_relaxed)) return false;
-      const double loss = network_.gradient(state_.parameters, batches.gather(b),
-                                            masks_[batches.set_of(b)], gradient_);
+      const double loss =
+          network.gradient(state.parameters, batches.gather(b), masks[batches.set_of(b)], gradient);
       if (!std::isfinite(loss)) return diverge(NotFinite::loss, loss);
-      if (config_.clip > 0) clip_gradient(config_.clip, gradient_);
-      record.lr = learning_rate(schedule_, state_.schedule, state_.optimiser.step);
-      optimiser_step(optimiser_, record.lr, gradient_, state_.optimiser, state_.parameters);
+      if (config.clip > 0) clip_gradient(config.clip, gradient);
+      record.lr = learning_rate(schedule, state.schedule, state.optimiser.step);
+      optimiser_step(optimiser, record.lr, gradient, state.optimiser, state.parameters);
       summed_loss += loss;
     }
-    if (!all_finite(state_.parameters.values())) return diverge(NotFinite::weight);
+    if (!all_finite(state.parameters.values())) return diverge(NotFinite::weight);
     // The square of a huge gradient overflows first.
-    if (!all_finite(state_.optimiser.second_moment.values())) {
+    if (!all_finite(state.optimiser.second_moment.values())) {
       return diverge(NotFinite::squared_gradient);
     }
     record.train_loss = summed_loss / static_cast<double>(batches.count());
-    after_epoch(schedule_, summed_loss, state_.schedule);
+    after_epoch(schedule, summed_loss, state.schedule);
     return true;
   }
 
   bool diverge(NotFinite what, double loss = 0) {
-    divergence_ = divergence_message(what, loss, state_.optimiser.step + 1, state_.epoch + 1);
+    divergence = divergence_message(what, loss, state.optimiser.step + 1, state.epoch + 1);
     return false;
   }
 
-  RunConfig config_;
-  ModelSpec spec_;
-  int threads_;
-  Network network_;
-  std::vector<Dataset> train_;               // one set per length
-  int64_t train_epoch_;                      // the epoch it was made for
-  std::vector<std::vector<uint8_t>> masks_;  // of each set
-  int64_t steps_per_epoch_;
-  OptimiserOptions optimiser_;
-  ScheduleOptions schedule_;
-  RunState state_;
-  Parameters<float> gradient_;
-  RunEvaluation evaluation_;
-  std::string divergence_;
+  RunConfig config;
+  ModelSpec spec;
+  int threads;
+  Network network;
+  std::vector<Dataset> train;               // one set per length
+  int64_t train_epoch;                      // the epoch it was made for
+  std::vector<std::vector<uint8_t>> masks;  // of each set
+  int64_t steps_per_epoch;
+  OptimiserOptions optimiser;
+  ScheduleOptions schedule;
+  RunState state;
+  Parameters<float> gradient;
+  RunEvaluation evaluation;
+  std::string divergence;
 };
 
 Run::Run(const RunConfig& config, int threads) : Run(config, threads, initial_state(config)) {}
@@ -138,16 +126,45 @@ Run::Run(const RunConfig& config, int threads, RunState state)
 Run::~Run() = default;
 Run::Run(Run&&) noexcept = default;
 
-const RunConfig& Run::config() const { return implementation_->config(); }
-int64_t Run::steps_per_epoch() const { return implementation_->steps_per_epoch(); }
-bool Run::finished() const { return implementation_->finished(); }
-const std::string& Run::divergence() const { return implementation_->divergence(); }
-std::optional<EpochRecord> Run::advance_epoch(const std::atomic<bool>* stop) {
-  return implementation_->advance_epoch(stop);
+const RunConfig& Run::config() const { return implementation_->config; }
+int64_t Run::steps_per_epoch() const { return implementation_->steps_per_epoch; }
+const std::string& Run::divergence() const { return implementation_->divergence; }
+const RunState& Run::state() const { return implementation_->state; }
+
+bool Run::finished() const {
+  return implementation_->state.epoch >= implementation_->config.epochs ||
+         !implementation_->divergence.empty();
 }
-void Run::set_threads(int threads) { implementation_->set_threads(threads); }
-const RunState& Run::state() const { return implementation_->state(); }
-void Run::restore(RunState state) { implementation_->restore(std::move(state)); }
-Model Run::model() const { return implementation_->model(); }
+
+std::optional<EpochRecord> Run::advance_epoch(const std::atomic<bool>* stop) {
+  Implementation& run = *implementation_;
+  const Clock::time_point start = Clock::now();
+  const RunState before = run.state;
+  EpochRecord record;
+  if (!run.run_steps(stop, record)) {
+    run.state = before;
+    return std::nullopt;
+  }
+  record.epoch = ++run.state.epoch;
+  record.step = run.state.optimiser.step;
+  run.evaluation.evaluate_when_due(run.network, run.threads, run.state, record);
+  run.state.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  record.seconds = run.state.seconds;
+  return record;
+}
+
+void Run::set_threads(int threads) {
+  Implementation& run = *implementation_;
+  if (threads == run.threads) return;
+  run.threads = threads;
+  run.network = Network(run.spec, {.path = network_path(run.config), .threads = threads});
+}
+
+void Run::restore(RunState state) {
+  implementation_->state = std::move(state);
+  implementation_->divergence.clear();
+}
+
+Model Run::model() const { return trained_model(implementation_->config, implementation_->state); }
 
 }  // namespace posattn

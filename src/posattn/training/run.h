@@ -1,5 +1,5 @@
 // One run: one configuration and seed, from its data to its trained weights. It computes only;
-// folders and checkpoint files are recorded_run.h's.
+// folders and checkpoint files are recording.h's.
 //
 // Data, batches and initial values are functions of the seeds alone, so both architectures of a
 // seed see the same batches, and a run restored from a state goes on bit for bit.
@@ -27,7 +27,7 @@ struct EpochRecord {
   int64_t epoch = 0;      // completed epochs, from 1
   int64_t step = 0;       // completed optimiser steps
   double train_loss = 0;  // mean of the batch losses during the epoch; NaN where that was lost
-  double lr = 0;          // rate of the epoch's last step; likewise
+  double lr = 0;          // rate of the epoch's last step; NaN where that was lost
   std::optional<double> validation_loss;
   std::vector<Measurement> tests;  // empty where none is due
   double seconds = 0;              // of training so far, over all sittings
@@ -79,7 +79,7 @@ class Run {
   Model model() const;  // as saved to model.safetensors
 
  private:
-  class Implementation;
+  struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
 

@@ -42,43 +42,13 @@ std::string accepts(const FieldLimits& limits, Detail detail) {
   return fmt::format("{}, at most {}", low, limits.most);
 }
 
-struct Lister {
-  std::vector<FieldInfo> fields;
-  std::string current;
-
-  void section(const char* name) { current = name; }
-  template <class T>
-  void field(const char* name, const T& value, const char* help, const FieldLimits& limits,
-             const Since<T>& = {}) {
-    fields.push_back(
-        {name, current, type_of(value), text_of(value), help, accepts(limits, Detail::help)});
-  }
-};
-
-struct Getter {
-  std::string_view key;
-  std::optional<std::string> found;
-
-  void section(const char*) {}
-  template <class T>
-  void field(const char* name, const T& value, const char*, const FieldLimits&,
-             const Since<T>& = {}) {
-    if (key == name) found = text_of(value);
-  }
-};
-
-// Reads one value from text into the field named `key`.
-struct Setter {
+// Reads and checks the value of one field.
+struct Reader {
   std::string_view key, text, where;
   ExitCode unreadable = ExitCode::configuration;
-  bool found = false;
 
-  void section(const char*) {}
   template <class T>
-  void field(const char* name, T& value, const char*, const FieldLimits& limits,
-             const Since<T>& = {}) {
-    if (key != name) return;
-    found = true;
+  void read(T& value, const FieldLimits& limits) const {
     T parsed{};
     if (!parse(parsed)) refuse(type_name(value), unreadable);
     check(parsed, limits);
@@ -146,27 +116,35 @@ std::vector<std::string> known_keys() {
 const std::vector<FieldInfo>& config_fields() {
   static const std::vector<FieldInfo> fields = [] {
     const RunConfig defaults;
-    Lister lister;
-    visit_fields(defaults, lister);
-    return lister.fields;
+    std::vector<FieldInfo> all;
+    visit_config(defaults, [&](const FieldRow& row, const auto& value, const auto&...) {
+      all.push_back({row.name, row.section, type_of(value), text_of(value), row.help,
+                     accepts(row.limits, Detail::help), row.limits.choices});
+      std::erase(all.back().choices, "");
+    });
+    return all;
   }();
   return fields;
 }
 
 void set_field(RunConfig& config, std::string_view key, std::string_view value,
                std::string_view where, ExitCode unreadable) {
-  Setter setter{key, value, where, unreadable};
-  visit_fields(config, setter);
-  if (!setter.found) {
-    throw unknown_name(ExitCode::configuration, "key", key, known_keys(), where);
-  }
+  bool found = false;
+  visit_config(config, [&](const FieldRow& row, auto& field, const auto&...) {
+    if (row.name != key) return;
+    found = true;
+    Reader{key, value, where, unreadable}.read(field, row.limits);
+  });
+  if (!found) throw unknown_name(ExitCode::configuration, "key", key, known_keys(), where);
 }
 
 std::string get_field(const RunConfig& config, std::string_view key) {
-  Getter getter{key, {}};
-  visit_fields(config, getter);
-  if (!getter.found) throw unknown_name(ExitCode::configuration, "key", key, known_keys());
-  return *getter.found;
+  std::optional<std::string> found;
+  visit_config(config, [&](const FieldRow& row, const auto& value, const auto&...) {
+    if (row.name == key) found = text_of(value);
+  });
+  if (!found) throw unknown_name(ExitCode::configuration, "key", key, known_keys());
+  return *found;
 }
 
 std::vector<std::string> split_architectures(std::string_view list) {

@@ -1,5 +1,6 @@
-// Every setting of one training run. visit_fields (run_config_fields.h) names each field once; the
-// defaults, TOML, JSON, the command line, its help and the documentation all come from that list.
+// Every setting of one training run. visit_config (run_config_fields.h) names each field once, and
+// those of the model come from model/spec_fields.h; the defaults, TOML, JSON, the command line, its
+// help and the documentation all come from these lists.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +17,19 @@
 
 namespace posattn {
 
-struct RunConfig {
+// The settings of the model, with depth 0 for floor(log2 length) + 1, and those of the run.
+struct RunConfig : ModelSettings {
+  RunConfig() {
+    depth = 0;
+    encoding = Encoding::automatic;
+  }
+
   std::string task = "cumulative-sum";
   std::string architecture = "positional";  // a preset; comma lists are the command line's affair
   int64_t seed = 0;
 
-  // Model. Depth 0: floor(log2 length) + 1. Encoding "" and size 0: the preset's own.
   int64_t length = 8;
   bool variable_length = false;
-  int64_t width = 64, heads = 2, depth = 0;
-  int64_t mlp_width = 64, mlp_depth = 2;
-  int64_t scratch_nodes = 1;
-  std::string encoding;
-  int64_t encoding_size = 0;
-  // What a layer is made of, and tokens; the defaults are the paper's numeric models. Since 0.2.0.
-  bool causal = false, split_heads = false;
-  std::string join = "concatenate", normalisation = "none", activation = "relu";
-  std::string positions = "joined";
-  bool tied_output = false, codes = false;
 
   // Data. A seed of -1 is the run's own.
   int64_t samples = 30000, validation_samples = 1000, test_samples = 1000;
@@ -89,6 +85,7 @@ struct FieldInfo {
   std::string default_value;  // as set_field reads it
   std::string help;
   std::string accepts;  // "at least 1", "one of: adam, adamw" or ""
+  std::vector<std::string> choices;
 };
 const std::vector<FieldInfo>& config_fields();
 

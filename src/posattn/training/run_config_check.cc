@@ -135,12 +135,6 @@ void check_start(const RunConfig& config) {
   }
 }
 
-// Typed with a hyphen, stored with an underscore.
-std::string stored_name(std::string name) {
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
 // Asked once: the answer takes a while, and does not change.
 const DeviceInfo& gpu() {
   static const DeviceInfo info = device_info();
@@ -186,37 +180,22 @@ ModelSpec model_spec(const RunConfig& config) {
   const Task& task = find_task(config.task);
   const TaskShape shape = task.shape(length);
   ModelSpec spec;
+  static_cast<ModelSettings&>(spec) = config;
   spec.real_nodes = shape.real_nodes;
   spec.data_columns = shape.data_columns;
   spec.output_columns = shape.output_columns;
   spec.vocabulary = shape.vocabulary;
   spec.read_nodes = shape.read_nodes;
   spec.loss = task.loss();
-  spec.scratch_nodes = static_cast<int>(config.scratch_nodes);
-  spec.width = static_cast<int>(config.width);
-  spec.heads = static_cast<int>(config.heads);
-  spec.depth = config.depth > 0 ? static_cast<int>(config.depth) : default_depth(length);
-  spec.mlp_width = static_cast<int>(config.mlp_width);
-  spec.mlp_depth = static_cast<int>(config.mlp_depth);
-  spec.encoding_size = static_cast<int>(config.encoding_size);
-  spec.causal = config.causal;
-  spec.split_heads = config.split_heads;
-  spec.join = from_name<Join>(config.join);
-  spec.normalisation = from_name<Normalisation>(config.normalisation);
-  spec.activation = from_name<Activation>(stored_name(config.activation));
-  spec.tied_output = config.tied_output || config.codes;
-  spec.fixed_tokens = config.codes;
-  spec.positions_added = config.positions == "added";  // the preset says whether there are any
+  if (spec.depth == 0) spec.depth = default_depth(length);
+  spec.tied_output = spec.tied_output || spec.fixed_tokens;
   apply_preset(config.architecture, spec);
-  if (spec.positions_added) spec.encoding = Encoding::learned;  // unless somebody says another
-  if (!config.encoding.empty()) {
-    spec.encoding = encoding_from(stored_name(config.encoding));
-    if (!spec.uses_positions()) {  // an encoding that changes nothing would look like a result
-      throw Error(ExitCode::configuration,
-                  fmt::format("encoding '{}' for architecture '{}', which has no positions",
-                              config.encoding, config.architecture),
-                  "an architecture that reads positions", "leave --encoding out");
-    }
+  // An encoding that changes nothing would look like a result.
+  if (spec.encoding != Encoding::automatic && !spec.uses_positions()) {
+    throw Error(ExitCode::configuration,
+                fmt::format("encoding '{}' for architecture '{}', which has no positions",
+                            get_field(config, "encoding"), config.architecture),
+                "an architecture that reads positions", "leave --encoding out");
   }
   return resolve(spec);
 }

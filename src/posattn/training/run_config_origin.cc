@@ -5,20 +5,6 @@
 #include "posattn/training/run_config_fields.h"
 
 namespace posattn {
-namespace {
-
-// Sets the fields that are newer than 0.1.0.
-struct Newcomers {
-  void section(const char*) {}
-  template <class T>
-  void field(const char*, T&, const char*, const FieldLimits&) {}
-  template <class T>
-  void field(const char*, T& value, const char*, const FieldLimits&, const Since<T>& since) {
-    value = since.came_with;
-  }
-};
-
-}  // namespace
 
 std::string_view first_settings() {
   return R"({"task":"cumulative-sum","architecture":"positional","seed":0,"length":8,
@@ -40,8 +26,9 @@ RunConfig settings_of_files() {
     for (const auto& [key, value] : first.items()) {
       set_field(config, key, value.is_string() ? value.get<std::string>() : value.dump());
     }
-    Newcomers newcomers;
-    visit_fields(config, newcomers);
+    visit_config(config, [](const FieldRow&, auto& value, const auto&... since) {
+      ((value = since.came_with), ...);
+    });
     return config;
   }();
   return settings;

@@ -106,6 +106,24 @@ TEST(RunConfig, NewerSettingsChangeNoOlderFile) {
   EXPECT_EQ(read_config_text("epochs = 5\n", "mine.toml", other).config.test_lengths, "4,8");
 }
 
+// Keys of runs are hashes of this text.
+TEST(RunConfig, ModelSettingsKeepTheirNamesAndOrder) {
+  RunConfig config;
+  config.depth = 3;
+  config.encoding = Encoding::one_hot;
+  config.causal = config.split_heads = config.positions_added = true;
+  config.tied_output = config.fixed_tokens = true;
+  config.join = Join::add;
+  config.normalisation = Normalisation::before;
+  config.activation = Activation::gelu_tanh;
+  EXPECT_THAT(to_json(config),
+              HasSubstr(R"("length":8,"variable-length":false,"width":64,"heads":2,"depth":3,)"
+                        R"("mlp-width":64,"mlp-depth":2,"scratch-nodes":1,"encoding":"one-hot",)"
+                        R"("encoding-size":0,"causal":true,"split-heads":true,"join":"add",)"
+                        R"("normalisation":"before","activation":"gelu-tanh","positions":"added",)"
+                        R"("tied-output":true,"codes":true,"samples":30000)"));
+}
+
 TEST(RunConfig, FileKeepsDefaultsAndReadsSeeds) {
   RunConfig defaults;
   defaults.batch = 7;
@@ -257,7 +275,7 @@ TEST(RunConfig, ModelSpecFollowsThePresetAndTheOverrides) {
   config.task = "min-sum";
   config.length = 4;
   config.depth = 2;
-  config.encoding = "binary";
+  config.encoding = Encoding::binary;
   spec = model_spec(config);
   EXPECT_EQ(spec.real_nodes, 8);
   EXPECT_EQ(spec.depth, 2);

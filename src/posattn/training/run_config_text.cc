@@ -79,56 +79,25 @@ void check_architectures(const std::string& list) {
   }
 }
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
-
-// Leaves a field out while it has the default that it came with, if that was after 0.1.0.
-template <class Writer>
-struct Newer {
-  template <class T>
-  void field(const char* name, const T& value, const char* help, const FieldLimits& limits,
-             const Since<T>& since) {
-    if (value != since.came_with) static_cast<Writer*>(this)->field(name, value, help, limits);
-  }
-};
-
-struct TomlWriter : Newer<TomlWriter> {
-  std::string seeds;  // stands in the place of `seed` when not empty
-  std::string text;
-
-  using Newer<TomlWriter>::field;
-  void section(const char* name) { text += fmt::format("\n# {}\n", name); }
-  template <class T>
-  void field(const char* name, const T& value, const char*, const FieldLimits&) {
-    if (!seeds.empty() && std::string_view(name) == "seed") {
-      text += fmt::format("seeds = {}\n", literal(seeds));
+// Calls write(row, value, named) for each field. A file names a newer field only where it differs
+// from the default that it came with, and `seeds`, if any, in the place of `seed`.
+template <class Write>
+void write_fields(const ConfigFile& file, const Write& write) {
+  visit_config(file.config, [&](FieldRow row, const auto& value, const auto&... since) {
+    if (file.seeds && row.name == "seed") {
+      row.name = "seeds";
+      write(row, *file.seeds, true);
     } else {
-      text += fmt::format("{} = {}\n", name, literal(value));
+      write(row, value, !(... || (value == since.came_with)));
     }
-  }
+  });
+}
 
- private:
-  // JSON's escapes are a subset of TOML's basic strings.
-  static std::string literal(const std::string& value) { return quoted(value); }
-  static std::string literal(bool value) { return value ? "true" : "false"; }
-  static std::string literal(int64_t value) { return std::to_string(value); }
-  static std::string literal(double value) { return fmt::format("{}", value); }
-};
-
-struct JsonWriter : Newer<JsonWriter> {
-  std::string seeds;  // as in TomlWriter
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
-
-  using Newer<JsonWriter>::field;
-  void section(const char*) {}
-  template <class T>
-  void field(const char* name, const T& value, const char*, const FieldLimits&) {
-    if (!seeds.empty() && std::string_view(name) == "seed") {
-      object["seeds"] = seeds;
-    } else {
-      object[name] = value;
-    }
-  }
-};
+// JSON's escapes are a subset of TOML's basic strings.
+std::string literal(const std::string& value) { return nlohmann::json(value).dump(); }
+std::string literal(bool value) { return value ? "true" : "false"; }
+std::string literal(int64_t value) { return std::to_string(value); }
+std::string literal(double value) { return fmt::format("{}", value); }
 
 // Whether the program wrote the file, rather than a person.
 bool names_all_first_settings(const toml::table& table) {
@@ -177,19 +146,23 @@ ConfigFile read_config_file(const std::filesystem::path& path, const RunConfig& 
 }
 
 std::string to_toml(const ConfigFile& file) {
-  TomlWriter writer;
-  writer.seeds = file.seeds.value_or("");
-  writer.text = fmt::format("# posattn train --config FILE repeats {}\n",
-                            file.seeds ? "these runs" : "this run");
-  visit_fields(file.config, writer);
-  return writer.text;
+  std::string text = fmt::format("# posattn train --config FILE repeats {}\n",
+                                 file.seeds ? "these runs" : "this run");
+  std::string_view section;
+  write_fields(file, [&](const FieldRow& row, const auto& value, bool named) {
+    if (row.section != section) text += fmt::format("\n# {}\n", row.section);
+    section = row.section;
+    if (named) text += fmt::format("{} = {}\n", row.name, literal(value));
+  });
+  return text;
 }
 
 std::string to_json(const ConfigFile& file) {
-  JsonWriter writer;
-  writer.seeds = file.seeds.value_or("");
-  visit_fields(file.config, writer);
-  return writer.object.dump();
+  auto object = nlohmann::ordered_json::object();
+  write_fields(file, [&](const FieldRow& row, const auto& value, bool named) {
+    if (named) object[row.name] = value;
+  });
+  return object.dump();
 }
 
 std::string to_toml(const RunConfig& config) { return to_toml(ConfigFile{config, {}}); }

@@ -14,8 +14,9 @@
 
 namespace posattn {
 
-// One set per length, in the same order for every purpose.
-// Those of epoch `epoch`, from 1: all the same, or where they are fresh the next of an endless set.
+// Data sets, one per length, in the same order for every purpose.
+// The training data of epoch `epoch`, from 1: all the same, or where they are fresh the next of an
+// endless set.
 std::vector<Dataset> training_data(const RunConfig& config, int64_t epoch, int threads);
 std::vector<Dataset> validation_data(const RunConfig& config, int threads);
 
@@ -25,7 +26,7 @@ ScheduleOptions schedule_options(const RunConfig& config, int64_t steps_per_epoc
 // Initial values, and everything else at its start.
 RunState initial_state(const RunConfig& config);
 
-// As saved to model.safetensors.
+// The model as saved to model.safetensors.
 Model trained_model(const RunConfig& config, const RunState& state);
 
 // Why epoch `epoch` could not be completed.

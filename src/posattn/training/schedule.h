@@ -36,7 +36,7 @@ ScheduleState initial_schedule(const ScheduleOptions& options);
 double learning_rate(const ScheduleOptions& options, const ScheduleState& state,
                      int64_t completed_steps);
 
-// To be called after each epoch with the sum of its batch losses.
+// Call this after each epoch with the sum of its batch losses.
 void after_epoch(const ScheduleOptions& options, double summed_loss, ScheduleState& state);
 
 }  // namespace posattn

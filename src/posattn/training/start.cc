@@ -140,26 +140,17 @@ void take_start(RunConfig& config, const std::set<std::string>& named) {
   take("length", origin.length);
   // A model that no preset describes differs from any in a field that check_spec names.
   if (preset_name(spec) != "custom") take("architecture", preset_name(spec));
-  take("scratch-nodes", spec.scratch_nodes);
-  take("width", spec.width);
-  take("heads", spec.heads);
-  take("mlp-width", spec.mlp_width);
-  take("mlp-depth", spec.mlp_depth);
-  const auto take_name = [&](const char* key, auto value) {
-    take(key, with_hyphens(std::string(to_string(value))));
-  };
-  take("causal", spec.causal);
-  take("split-heads", spec.split_heads);
-  take_name("join", spec.join);
-  take_name("normalisation", spec.normalisation);
-  take_name("activation", spec.activation);
-  take("positions", spec.positions_added ? "added" : "joined");
-  take("tied-output", spec.tied_output && !spec.fixed_tokens);
-  take("codes", spec.fixed_tokens);
+  RunConfig filed = config;
+  static_cast<ModelSettings&>(filed) = spec;
+  filed.tied_output = spec.tied_output && !spec.fixed_tokens;
   // Where a default means the same it stays, so that runs of one model have one key.
-  if (spec.depth != default_depth(origin.length)) take("depth", spec.depth);
-  if (spec.uses_positions() && spec.encoding != Encoding::one_hot) {
-    take("encoding", with_hyphens(std::string(to_string(spec.encoding))));
+  if (spec.depth == default_depth(origin.length)) filed.depth = config.depth;
+  if (!spec.uses_positions() || spec.encoding == Encoding::one_hot) {
+    filed.encoding = config.encoding;
+  }
+  filed.encoding_size = config.encoding_size;
+  for (const FieldInfo& field : config_fields()) {
+    if (field.section == "model") take(field.name.c_str(), get_field(filed, field.name));
   }
   if (spec.encoding_size != model_spec(config).encoding_size) {
     take("encoding-size", spec.encoding_size);

@@ -83,7 +83,7 @@ TEST_F(StartTest, ADefaultThatMeansTheSameStays) {
   config.from = file();
   take_start(config, {});
   EXPECT_EQ(config.depth, 0);
-  EXPECT_EQ(config.encoding, "");
+  EXPECT_EQ(config.encoding, Encoding::automatic);
   EXPECT_EQ(config.encoding_size, 0);
 }
 

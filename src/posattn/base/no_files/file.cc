@@ -1,4 +1,4 @@
-// Where there are no files (a browser): reading and writing say so, and nothing exists.
+// Files in a browser, which has none: reading and writing throw, and nothing exists.
 #include "posattn/base/file.h"
 
 #include <fmt/format.h>

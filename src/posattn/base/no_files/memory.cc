@@ -1,4 +1,4 @@
-// Where nobody says how much memory there is (a browser): taking too much fails.
+// Memory in a browser, which does not say how much there is: no limit is known.
 #include "posattn/base/memory.h"
 
 namespace posattn {

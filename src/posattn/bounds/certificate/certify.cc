@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/certificate/noise.h"
+#include "posattn/bounds/certificate/gaussians.h"
 #include "posattn/bounds/certificate/noisy_loss.h"
 #include "posattn/bounds/certificate/statement.h"
 #include "posattn/bounds/collapsed_network.h"
@@ -32,7 +32,7 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// What the steps below share.
+// The data that the steps below share.
 struct Setting {
   const Coordinates& coordinates;
   const GaussianPrior& prior;

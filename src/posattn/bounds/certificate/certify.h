@@ -63,7 +63,7 @@ struct Certificate {
   SimplePredictors simple;    // on fresh samples
 };
 
-// Of a certificate: noisy networks that follow the steps.
+// The number of noisy networks that a certificate draws after its steps.
 int64_t all_draws(const CertifyOptions& options);
 
 // Throws Error(configuration) with the reason where a certificate would not hold: a model that does
@@ -73,8 +73,8 @@ void check_certifiable(const CertifiedRun& run, const CertifyOptions& options);
 // Nothing when stopped. A pure function of the run and of delta, clip, steps, draws.
 std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions& options);
 
-// One of the `certificates` of `posattn certify --json` (docs/commands.md), which took so many
-// seconds; in certificate_json.cc.
+// One of the `certificates` of `posattn certify --json` (docs/files.md), which took so many
+// seconds; certificate_json.cc writes it.
 std::string to_json(const CertifiedRun& run, const CertifyOptions& options,
                     const Certificate& certificate, double seconds);
 

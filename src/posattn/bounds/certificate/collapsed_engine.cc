@@ -41,16 +41,16 @@ CollapsedEngine::CollapsedEngine(const Coordinates& coordinates, int samples)
   const int64_t rows = static_cast<int64_t>(nodes) * samples;
   int64_t widest = 1;
   for (const CoordinateLayer& layer : coordinates.layers()) {
-    LayerRoom room;
+    LayerMemory memory;
     for (int h = 0; h < heads; ++h) {
-      room.mixed.emplace_back(rows * layer.in);
+      memory.mixed.emplace_back(rows * layer.in);
       if (coordinates.positional()) {
-        room.attention.emplace_back(static_cast<int64_t>(nodes) * nodes);
+        memory.attention.emplace_back(static_cast<int64_t>(nodes) * nodes);
       } else {
-        room.from_data.emplace_back(MixingShape{nodes, samples, layer.in});
+        memory.from_data.emplace_back(MixingShape{nodes, samples, layer.in});
       }
     }
-    rooms_.push_back(std::move(room));
+    memory_.push_back(std::move(memory));
     states_.emplace_back(rows * layer.in);
     widest = std::max<int64_t>({widest, layer.in, layer.out});
   }
@@ -85,7 +85,7 @@ double CollapsedEngine::add_gradient(const float* weights, const LabelledBatch& 
   std::fill_n(by_state_.data(), rows * width, 0.0F);
   gemm(false, false, read, width, 1, 1, slopes_.data(), 1, weights + coordinates_.output(), width,
        0, by_state_.data(), width);
-  for (size_t l = rooms_.size(); l-- > 0;) {
+  for (size_t l = memory_.size(); l-- > 0;) {
     back_layer(l, weights, batch.samples, gradient);
     std::swap(by_state_, by_previous_);
   }
@@ -104,7 +104,7 @@ void CollapsedEngine::run_forward(const float* weights, const LabelledBatch& bat
       if (!coordinates_.positional()) state[1 + i] = 1;
     }
   }
-  for (size_t l = 0; l < rooms_.size(); ++l) run_layer(l, weights, samples);
+  for (size_t l = 0; l < memory_.size(); ++l) run_layer(l, weights, samples);
   const int64_t read = static_cast<int64_t>(real_nodes) * samples;
   const int width = coordinates_.layers().back().out;
   std::fill_n(outputs_.data(), read,
@@ -115,7 +115,7 @@ void CollapsedEngine::run_forward(const float* weights, const LabelledBatch& bat
 
 void CollapsedEngine::run_layer(size_t index, const float* weights, int samples) {
   const CoordinateLayer& layer = coordinates_.layers()[index];
-  LayerRoom& room = rooms_[index];
+  LayerMemory& memory = memory_[index];
   const int nodes = coordinates_.nodes();
   const int64_t rows = static_cast<int64_t>(nodes) * samples;
   const int64_t columns = static_cast<int64_t>(samples) * layer.in;
@@ -134,15 +134,15 @@ void CollapsedEngine::run_layer(size_t index, const float* weights, int samples)
   };
   add_map(state, layer.maps[0]);
   for (int h = 0; h < coordinates_.heads(); ++h) {
-    float* mixed = room.mixed[h].data();
+    float* mixed = memory.mixed[h].data();
     if (coordinates_.positional()) {
-      float* attention = room.attention[h].data();
+      float* attention = memory.attention[h].data();
       attention_from_scores(weights + layer.scores[h], nodes, attention);
       gemm(false, false, nodes, columns, nodes, 1, attention, nodes, state, columns, 0, mixed,
            columns);
     } else {
-      room.from_data[h].forward({nodes, samples, layer.in}, state, weights + layer.scores[h],
-                                weights + layer.score_offsets[h], mixed);
+      memory.from_data[h].forward({nodes, samples, layer.in}, state, weights + layer.scores[h],
+                                  weights + layer.score_offsets[h], mixed);
     }
     add_map(mixed, layer.maps[h + 1]);
   }
@@ -152,7 +152,7 @@ void CollapsedEngine::run_layer(size_t index, const float* weights, int samples)
 
 void CollapsedEngine::back_layer(size_t index, const float* weights, int samples, float* gradient) {
   const CoordinateLayer& layer = coordinates_.layers()[index];
-  LayerRoom& room = rooms_[index];
+  LayerMemory& memory = memory_[index];
   const int nodes = coordinates_.nodes();
   const int64_t rows = static_cast<int64_t>(nodes) * samples;
   const int64_t columns = static_cast<int64_t>(samples) * layer.in;
@@ -177,18 +177,18 @@ void CollapsedEngine::back_layer(size_t index, const float* weights, int samples
   std::vector<float> by_attention(static_cast<size_t>(nodes) * nodes);
   for (int h = 0; h < coordinates_.heads(); ++h) {
     float* by_mixed = by_mixed_.data();
-    back_map(room.mixed[h].data(), layer.maps[h + 1], by_mixed);
+    back_map(memory.mixed[h].data(), layer.maps[h + 1], by_mixed);
     if (coordinates_.positional()) {
-      const float* attention = room.attention[h].data();
+      const float* attention = memory.attention[h].data();
       gemm(false, true, nodes, nodes, columns, 1, by_mixed, columns, state, columns, 0,
            by_attention.data(), nodes);
       add_score_gradient(attention, by_attention.data(), nodes, gradient + layer.scores[h]);
       gemm(true, false, nodes, columns, nodes, 1, attention, nodes, by_mixed, columns, 1,
            by_previous, columns);
     } else {
-      room.from_data[h].backward({nodes, samples, layer.in}, state, weights + layer.scores[h],
-                                 weights + layer.score_offsets[h], by_mixed, by_previous,
-                                 gradient + layer.scores[h], gradient + layer.score_offsets[h]);
+      memory.from_data[h].backward({nodes, samples, layer.in}, state, weights + layer.scores[h],
+                                   weights + layer.score_offsets[h], by_mixed, by_previous,
+                                   gradient + layer.scores[h], gradient + layer.score_offsets[h]);
     }
   }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "posattn/bounds/certificate/coordinates.h"
@@ -20,6 +21,12 @@ struct OutputLoss {
   bool smooth = false;  // slopes are those of u^2 / (b^2 + u^2), which has one beyond b too
 };
 
+// Samples with their answers.
+struct LabelledSamples {
+  std::span<const float> inputs, targets;  // [samples, real nodes]
+  int64_t samples = 0;
+};
+
 struct LabelledBatch {
   const float* inputs = nullptr;   // [samples, real nodes]
   const float* targets = nullptr;  // [samples, real nodes]
@@ -28,7 +35,7 @@ struct LabelledBatch {
 
 class CollapsedEngine {
  public:
-  // For batches of up to `samples`. `coordinates` must outlive this.
+  // Takes batches of up to `samples`. `coordinates` must outlive this.
   CollapsedEngine(const Coordinates& coordinates, int samples);
 
   // Mean loss over outputs and samples.
@@ -38,11 +45,11 @@ class CollapsedEngine {
   double add_gradient(const float* weights, const LabelledBatch& batch, const OutputLoss& loss,
                       float* gradient);
 
-  // Of the last batch, [real nodes, samples].
+  // The last batch's outputs, [real nodes, samples].
   const Buffer<float>& outputs() const { return outputs_; }
 
  private:
-  struct LayerRoom {
+  struct LayerMemory {
     std::vector<Buffer<float>> mixed;      // A_h S, h = 1..H [nodes, samples, in]
     std::vector<Buffer<float>> attention;  // A_h [nodes, nodes] of positions
     std::vector<DataMixing> from_data;     // A_h of each sample
@@ -56,7 +63,7 @@ class CollapsedEngine {
   double measure(const LabelledBatch& batch, const OutputLoss& loss, bool slopes);
 
   const Coordinates& coordinates_;
-  std::vector<LayerRoom> rooms_;
+  std::vector<LayerMemory> memory_;
   std::vector<Buffer<float>> states_;  // before each layer, and after the last
   Buffer<float> outputs_, slopes_;
   Buffer<float> by_state_, by_previous_, by_mixed_;

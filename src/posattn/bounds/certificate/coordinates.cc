@@ -8,8 +8,8 @@
 namespace posattn::bounds {
 namespace {
 
-// A weight of e^-12 beside the largest of its row says nothing to any output, but its logarithm may
-// be far from where it started.
+// A weight that is e^-12 of the largest of its row says nothing to any output, but its logarithm
+// may be far from where it started.
 constexpr double least_score = -12;
 
 // ln A with rows of mean 0.

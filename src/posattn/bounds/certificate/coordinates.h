@@ -29,7 +29,7 @@ struct CoordinateLayer {
   std::vector<int64_t> score_offsets;  // mu_h [in]; attention from data only
 };
 
-// What shares one scale of the prior: the maps of all heads of a layer, say.
+// Coordinates that share one scale of the prior, such as the maps of all heads of a layer.
 struct CoordinateGroup {
   std::string name;
   int64_t first = 0, size = 0;

@@ -18,7 +18,7 @@ class DataMixing {
   void forward(const MixingShape& shape, const float* states, const float* scores,
                const float* score_offset, float* mixed);
 
-  // Of the last forward pass. Adds to each of the derivatives by states, M and mu.
+  // Follows forward on the same states. Adds to the derivatives by states, M and mu.
   void backward(const MixingShape& shape, const float* states, const float* scores,
                 const float* score_offset, const float* by_mixed, float* by_states,
                 float* by_scores, float* by_score_offset);

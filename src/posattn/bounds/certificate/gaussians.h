@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "posattn/base/random.h"
 #include "posattn/bounds/certificate/coordinates.h"
 
 namespace posattn::bounds {
@@ -50,5 +51,9 @@ class GaussianPrior {
   std::vector<CoordinateGroup> groups_;
   std::vector<float> centre_;
 };
+
+// Standard normal numbers by Box-Muller as in RandomStream::normal, but both of a pair and in
+// float.
+void fill_normal(RandomStream& random, std::span<float> numbers);
 
 }  // namespace posattn::bounds

@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "posattn/bounds/certificate/noise.h"
-
 namespace posattn::bounds {
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "posattn/base/parallel.h"
 #include "posattn/bounds/certificate/collapsed_engine.h"
-#include "posattn/bounds/certificate/noise.h"
+#include "posattn/bounds/certificate/gaussians.h"
 
 namespace posattn::bounds {
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "posattn/base/random.h"
+#include "posattn/bounds/certificate/collapsed_engine.h"
 #include "posattn/bounds/certificate/coordinates.h"
 #include "posattn/bounds/certificate/gaussians.h"
-#include "posattn/bounds/certificate/labelled_samples.h"
 
 namespace posattn::bounds {
 
-// Of a network with these weights: the mean clipped loss over all samples, in [0, 1].
+// The mean clipped loss over all samples of a network with these weights, in [0, 1].
 double loss_on(const Coordinates& coordinates, const std::vector<float>& weights,
                const LabelledSamples& data, double clip, int threads);
 

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "posattn/base/parallel.h"
-#include "posattn/bounds/certificate/noise.h"
+#include "posattn/bounds/certificate/gaussians.h"
 #include "posattn/bounds/certificate/noisy_loss.h"
 #include "posattn/bounds/certificate/statement.h"
 #include "posattn/bounds/kl_inverse.h"

@@ -13,7 +13,6 @@
 
 #include "posattn/bounds/certificate/collapsed_engine.h"
 #include "posattn/bounds/certificate/gaussians.h"
-#include "posattn/bounds/certificate/labelled_samples.h"
 
 namespace posattn::bounds {
 

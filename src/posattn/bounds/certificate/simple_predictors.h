@@ -1,8 +1,8 @@
-// What a certificate is to be read beside: predictors that need no network. Losses are clipped and
+// Predictors without a network, with which a certificate is to be compared. Losses are clipped and
 // in units of b^2.
 #pragma once
 
-#include "posattn/bounds/certificate/labelled_samples.h"
+#include "posattn/bounds/certificate/collapsed_engine.h"
 
 namespace posattn::bounds {
 

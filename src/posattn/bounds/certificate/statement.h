@@ -1,5 +1,5 @@
-// What a certificate says, with probability 1 - delta over the training set (and the draws). All
-// losses are in units of b^2, so between 0 and 1.
+// The statements of a certificate, with probability 1 - delta over the training set (and the
+// draws). All losses are in units of b^2, so between 0 and 1.
 //
 // The randomised network, which draws its weights anew for each answer:
 //   kl(loss || risk) <= (KL + cost + ln(4 sqrt(m) / delta)) / m            [delta / 2]
@@ -17,8 +17,8 @@ namespace posattn::bounds {
 
 constexpr int64_t fewest_certified_samples = 8;
 
-// What the expectation of independent numbers in [0, 1] with this mean is at most, but for a chance
-// of `delta`.
+// An upper bound on the expectation of independent numbers in [0, 1] with this mean, but for a
+// chance of `delta`.
 double expectation_bound(double mean, int64_t count, double delta);
 
 // `divergence`: with the cost of the scales.

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "posattn/base/random.h"
-#include "posattn/bounds/certificate/noise.h"
+#include "posattn/bounds/certificate/gaussians.h"
 #include "posattn/bounds/certificate/noisy_loss.h"
 #include "posattn/bounds/certificate/small_network_test.h"
 

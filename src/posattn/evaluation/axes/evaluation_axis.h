@@ -22,7 +22,7 @@ struct TestSamples {
 
 struct EvaluationAxis {
   std::string name;          // in rows and tables: "c"
-  std::string words;         // beside a figure's axis
+  std::string words;         // along a figure's axis
   std::string plural;        // flag and list of `evaluate`: "scales"
   std::string help;          // of the flag
   bool logarithmic = false;  // in figures, to base 2
@@ -34,7 +34,7 @@ struct EvaluationAxis {
   TestSamples (*samples)(const EvaluationRequest& request, double x) = nullptr;
 
   std::string flag() const { return "--" + plural; }
-  // Of `train`: the values at which a run is tested.
+  // The setting of `train` for the values at which a run is tested.
   std::string setting() const { return "test-" + plural; }
   std::string singular() const { return plural.substr(0, plural.size() - 1); }
 };

@@ -1,7 +1,7 @@
 // The loss of tasks with classes: the mean of -log p(label) over the nodes that count (as in
 // Network::gradient: label >= 0, and mask != 0 in the node's first column).
 #include "posattn/evaluation/metrics/metric.h"
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/rows.h"
 
 namespace posattn {
 namespace {
@@ -13,8 +13,8 @@ MetricSum measure_cross_entropy(const Predictions& predictions) {
   for (int64_t row = 0; row < predictions.samples * nodes; ++row) {
     const int32_t label = predictions.labels[static_cast<size_t>(row)];
     if (label < 0 || !predictions.counts(row % nodes * classes)) continue;
-    plain::cross_entropy(1, classes, 0.0f, predictions.outputs.data() + row * classes, &label,
-                         unused.data(), sum.sum);
+    generic::cross_entropy(1, classes, 0.0f, predictions.outputs.data() + row * classes, &label,
+                           unused.data(), sum.sum);
     ++sum.count;
   }
   return sum;

@@ -1,5 +1,4 @@
 // The share of wrong classes among the nodes that count.
-#include "posattn/evaluation/decided_class.h"
 #include "posattn/evaluation/metrics/metric.h"
 
 namespace posattn {

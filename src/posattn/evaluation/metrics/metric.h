@@ -3,6 +3,7 @@
 // experiments and figures carry it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -13,12 +14,12 @@
 
 namespace posattn {
 
-// A network's outputs on samples of one length, beside what they should be.
+// A network's outputs on samples of one length, and what they should be.
 struct Predictions {
   TaskShape shape;
   int64_t samples = 0;
   std::span<const float> outputs;        // [samples, real_nodes, output_columns]
-  std::span<const float> targets = {};   // likewise, where they are numbers
+  std::span<const float> targets = {};   // the same shape, where they are numbers
   std::span<const int32_t> labels = {};  // [samples, real_nodes], where they are classes
   std::span<const uint8_t> mask = {};    // [real_nodes, output_columns]; empty: all outputs count
 
@@ -40,7 +41,7 @@ enum class Better { lower, higher };
 struct Metric {
   std::string_view name;     // in files: "mse"
   std::string_view heading;  // over a table's column: "MSE"
-  std::string_view words;    // beside a figure's axis: "mean squared error"
+  std::string_view words;    // along a figure's axis: "mean squared error"
   std::string_view note;     // a sentence that explains it
   Better better = Better::lower;
   // The values: from 0 to `greatest`, shown on a logarithmic axis or (where false) one that has
@@ -52,8 +53,8 @@ struct Metric {
   // It is that loss: only such a metric is known of training samples too.
   bool is_loss = false;
 
-  // Of what a model writes (answer_errors.h), not of its outputs; only tasks with written answers
-  // have it, and tests of them nothing else.
+  // It measures what a model writes (answer_errors.h), not its outputs. Tests of tasks with written
+  // answers have such metrics and no others.
   bool of_answers = false;
 
   // Either it is measured,
@@ -76,5 +77,15 @@ const Metric& find_metric(std::string_view name);   // throws unknown_name(usage
 
 // What models with this loss are trained on. Throws Error(configuration) where no metric is it.
 const Metric& training_loss(Loss loss = Loss::squared_error);
+
+// The class that a node's scores decide on; -1 where no class has a higher score than every other:
+// two are equal, or one is NaN.
+inline int32_t decided_class(std::span<const float> scores) {
+  const auto best = std::ranges::max_element(scores);
+  for (auto other = scores.begin(); other != scores.end(); ++other) {
+    if (other != best && !(*other < *best)) return -1;
+  }
+  return static_cast<int32_t>(best - scores.begin());
+}
 
 }  // namespace posattn

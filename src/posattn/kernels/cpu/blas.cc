@@ -49,6 +49,7 @@ Products products_used() {
 
 const BlasInfo& blas_info() {
   static const BlasInfo info = [] {
+    openblas_set_num_threads(1);
     if (products_used() == Products::portable) {
       return BlasInfo{"none", "tile kernels", "portable", "own"};
     }
@@ -58,7 +59,6 @@ const BlasInfo& blas_info() {
                   "a thread-safe variant (pthread or OpenMP)",
                   "install libopenblas0-pthread and remove libopenblas0-serial");
     }
-    openblas_set_num_threads(1);
     return BlasInfo{openblas_get_config(), openblas_get_corename(),
                     parallel == 1 ? "pthread" : "openmp",
                     products_used() == Products::openblas ? "OpenBLAS" : "own"};

@@ -55,14 +55,14 @@ struct TileKernels {
   // dy becomes zero where y <= 0; dbias += column sums of the result.
   void (*relu_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy, float* dy,
                         int64_t lddy, float* dbias);
-  // y = activation of x; dx = dy times its derivative at x, and y once more (plain/activation.h).
+  // y = activation of x; dx = dy times its derivative at x, and y once more (generic/activation.h).
   // y may be x, dx may be dy.
   void (*gelu)(int64_t count, const float* x, float* y);
   void (*gelu_gradient)(int64_t count, const float* x, const float* dy, float* dx, float* y);
   void (*gelu_tanh)(int64_t count, const float* x, float* y);
   void (*gelu_tanh_gradient)(int64_t count, const float* x, const float* dy, float* dx, float* y);
 
-  // LayerNorm of each row, and its gradient: dx =, dgain +=, dshift += (plain/normalisation.h).
+  // LayerNorm of each row, and its gradient: dx =, dgain +=, dshift += (generic/normalisation.h).
   void (*layer_norm)(int64_t rows, int64_t columns, const float* x, const float* gain,
                      const float* shift, float* y);
   void (*layer_norm_gradient)(int64_t rows, int64_t columns, const float* x, const float* gain,

@@ -1,4 +1,3 @@
-// Adam's step for one weight.
 #pragma once
 
 #include <cuda_runtime.h>

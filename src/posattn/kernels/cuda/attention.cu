@@ -19,9 +19,9 @@ struct AttentionPlace {
         query(2 * head * s.key_size),
         key(query + s.key_size),
         value(2 * s.heads * s.key_size + head * s.head_size),
-        first_absent(s.heard.absent_end == 0 ? 0 : steps[slot].real_nodes),
-        absent_end(s.heard.absent_end),
-        causal(s.heard.causal_nodes != 0),
+        first_absent(s.attended.absent_end == 0 ? 0 : steps[slot].real_nodes),
+        absent_end(s.attended.absent_end),
+        causal(s.attended.causal_nodes != 0),
         nodes(s.nodes),
         scale(rsqrtf(static_cast<float>(s.key_size))) {}
 
@@ -30,7 +30,7 @@ struct AttentionPlace {
   __device__ T* of(Rows<T> rows, int column) const {
     return rows.data + slot * rows.slot_stride + sample * rows.stride + column;
   }
-  __device__ bool hears(int query_node, int key_node) const {
+  __device__ bool attends(int query_node, int key_node) const {
     return key_node < nodes && (!causal || key_node <= query_node) &&
            (key_node < first_absent || key_node >= absent_end);
   }
@@ -65,9 +65,10 @@ __global__ void __launch_bounds__(most_threads, key_fragments > 4 ? 1 : 2)
 
   const int lane = threadIdx.x % 32, first = static_cast<int>(threadIdx.x) / 32 * own_nodes;
   const int node = first + lane / 4;
-  const int end = place.causal ? min(nodes, first + own_nodes) : nodes;  // of what is heard
+  const int end = place.causal ? min(nodes, first + own_nodes) : nodes;  // of what is attended
   const LeftOperand<key_fragments, exact> own(queries, first);
-  // Of the keys so far: the largest score, the sum of exponentials relative to it, their mixture.
+  // What the keys so far give: the largest score, the sum of exponentials relative to it, and the
+  // mixed values.
   float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
   Sums<exact> sums[head_fragments];
 #pragma unroll 1
@@ -77,12 +78,12 @@ __global__ void __launch_bounds__(most_threads, key_fragments > 4 ? 1 : 2)
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int f = i / 4, e = i % 4;
-      const bool heard = place.hears(node + e / 2 * 8, key + 8 * f + lane % 4 * 2 + e % 2);
-      scores[f][e] = heard ? place.scale * scores[f][e] : -INFINITY;
+      const bool attended = place.attends(node + e / 2 * 8, key + 8 * f + lane % 4 * 2 + e % 2);
+      scores[f][e] = attended ? place.scale * scores[f][e] : -INFINITY;
       now[e / 2] = fmaxf(now[e / 2], scores[f][e]);
     }
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {  // node 0 is heard: from the first keys on, finite
+    for (int half = 0; half < 2; ++half) {  // node 0 is attended: from the first keys on, finite
       now[half] = fmaxf(now[half], __shfl_xor_sync(all_lanes, now[half], 1));
       now[half] = fmaxf(now[half], __shfl_xor_sync(all_lanes, now[half], 2));
       const float shrink = __expf(largest[half] - now[half]);
@@ -188,9 +189,9 @@ __global__ void __launch_bounds__(most_threads, key_fragments > 4 ? 1 : 2)
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const int f = i / 4, e = i % 4;
-        const bool heard = place.hears(node + e / 2 * 8, key + 8 * f + lane % 4 * 2 + e % 2);
+        const bool attended = place.attends(node + e / 2 * 8, key + 8 * f + lane % 4 * 2 + e % 2);
         const float weight = __expf(place.scale * scores[f][e] - logarithm[e / 2]);
-        scores[f][e] = heard ? weight * (dattention[f][e] - product[e / 2]) : 0.0f;
+        scores[f][e] = attended ? weight * (dattention[f][e] - product[e / 2]) : 0.0f;
       }
       mix_nodes(dquery, scores, keys, key);
     }
@@ -208,8 +209,8 @@ __global__ void __launch_bounds__(most_threads, key_fragments > 4 ? 1 : 2)
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int f = i / 4, e = i % 4, query_node = query + 8 * f + lane % 4 * 2 + e % 2;
-      const bool heard = query_node < nodes && place.hears(query_node, node + e / 2 * 8);
-      weights[f][e] = heard ? __expf(place.scale * scores[f][e] - logarithms[query_node]) : 0.0f;
+      const bool attended = query_node < nodes && place.attends(query_node, node + e / 2 * 8);
+      weights[f][e] = attended ? __expf(place.scale * scores[f][e] - logarithms[query_node]) : 0.0f;
       scores[f][e] = weights[f][e] * (dattention[f][e] - products[query_node]);
     }
     mix_nodes(dvalue, weights, dmixes, query);

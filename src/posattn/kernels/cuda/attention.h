@@ -12,7 +12,7 @@ namespace posattn::cuda {
 struct AttentionShape {
   int slots = 1;
   int32_t nodes = 0, samples = 0, heads = 0, key_size = 0, head_size = 0;
-  HeardColumns heard;  // causal_nodes: 0, or all nodes
+  AttendedColumns attended;  // causal_nodes: 0, or all nodes
 
   int64_t rows() const { return int64_t{1} * nodes * samples; }
   int32_t columns() const { return heads * (2 * key_size + head_size); }
@@ -27,7 +27,7 @@ void enqueue_attention(const AttentionShape& shape, Rows<const float> source, Ro
                        Rows<float> totals, Precision precision, const SlotStep* steps,
                        cudaStream_t stream);
 
-// From dmixed the gradient of the source, every column of it.
+// Makes the gradient of every column of the source from dmixed.
 void enqueue_attention_gradient(const AttentionShape& shape, Rows<const float> source,
                                 Rows<const float> mixed, Rows<const float> totals,
                                 Rows<const float> dmixed, Rows<float> dsource, Precision precision,

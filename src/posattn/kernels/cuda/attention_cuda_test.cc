@@ -63,16 +63,16 @@ struct HeadReference {
     return (int64_t{1} * node * shape.samples + sample) * shape.heads * shape.head_size +
            head * shape.head_size + c;
   }
-  bool hears(int i, int j) const {
-    return (shape.heard.causal_nodes == 0 || j <= i) &&
-           (j < real_nodes || j >= shape.heard.absent_end);
+  bool attends(int i, int j) const {
+    return (shape.attended.causal_nodes == 0 || j <= i) &&
+           (j < real_nodes || j >= shape.attended.absent_end);
   }
 
   Numbers weights(const std::vector<float>& source, int i) const {
     Numbers result(shape.nodes);
     double sum = 0;
     for (int j = 0; j < shape.nodes; ++j) {
-      if (!hears(i, j)) continue;
+      if (!attends(i, j)) continue;
       double score = 0;
       for (int c = 0; c < shape.key_size; ++c) {
         score += static_cast<double>(source[query(i, c)]) * source[key(j, c)];
@@ -156,7 +156,7 @@ TEST(Attention, AgreesWithPlainLoops) {
     SCOPED_TRACE(::testing::Message() << shape.nodes << " nodes");
     ASSERT_TRUE(attention_fits(shape.nodes, shape.heads, shape.key_size, shape.head_size));
     for (const Precision precision : {Precision::fp32, Precision::tf32}) {
-      check_attention(shape, std::max(1, shape.heard.absent_end - 3), precision);
+      check_attention(shape, std::max(1, shape.attended.absent_end - 3), precision);
     }
   }
   EXPECT_FALSE(attention_fits(129, 1, 8, 8));

@@ -13,7 +13,8 @@ namespace posattn::cuda {
 
 constexpr int most_nodes = 128, own_nodes = 16, most_threads = most_nodes / own_nodes * 32;
 
-// A matrix [nodes, size] in shared memory, with zeros up to a multiple of 16 nodes and 8 columns.
+// Keeps a matrix [nodes, size] in shared memory, with zeros up to a multiple of 16 nodes and 8
+// columns.
 template <int fragments>
 struct SharedMatrix {
   static constexpr int columns = 8 * fragments;
@@ -33,7 +34,7 @@ struct SharedMatrix {
   }
 };
 
-// The left operand of products over the columns of 16 nodes: this lane's part.
+// Holds a lane's part of the left operand of products over the columns of 16 nodes.
 template <int fragments, bool exact>
 struct LeftOperand {
   float high[fragments][4], low[fragments][4];
@@ -107,7 +108,7 @@ __device__ inline void mix_nodes(Sums<exact> (&sums)[fragments], const float (&w
   const float* from = other + (first + lane % 4 * 2) * Shared::pitch + lane / 4;
 #pragma unroll
   for (int f = 0; f < 2; ++f) {
-    // The tensor core's order: (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1)
+    // The tensor core's order is (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1).
     float high[4] = {weights[f][0], weights[f][2], weights[f][1], weights[f][3]}, low[4];
 #pragma unroll
     for (int e = 0; e < 4; ++e) split<exact>(high[e], low[e]);

@@ -21,7 +21,8 @@ struct Gelu {  // x Phi(x)
 struct GeluTanh {  // 0.5 x (1 + tanh(root (x + cubic x^3)))
   static constexpr float root = 0.79788456080286536f, cubic = 0.044715f;
 
-  // tanh(u) = 1 - 2 / (1 + e^2u): its error is a last bit of 1, which is all that counts beside 1.
+  // tanh(u) = 1 - 2 / (1 + e^2u): its error is a last bit of 1, which is below the rounding of the
+  // 1 it is added to.
   __device__ static float bend(float x) {
     const float u = root * x * (1 + cubic * x * x);
     return 1 - __fdividef(2, 1 + __expf(2 * u));

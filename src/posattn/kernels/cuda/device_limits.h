@@ -34,7 +34,7 @@ constexpr bool tried_on_hardware(int major, int minor) {
   return false;
 }
 
-// Of the device in use. Only the CUDA build has it.
+// The limits of the device in use. Only the CUDA build has this function.
 DeviceLimits device_limits();
 
 }  // namespace posattn::cuda

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "posattn/kernels/cuda/adam.h"
 #include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/runtime.h"
 
@@ -83,21 +82,6 @@ TEST(CudaGroupSums, AddUpManyRowsInOneOrder) {
     }
   }
   EXPECT_EQ(sums[0], sums[1]);
-}
-
-TEST(CudaAdam, LeavesRestingSlotsAndUntrainedWeightsAlone) {
-  // Without moments before, a step is step_size in the direction of the gradient.
-  const AdamNumbers<float> numbers{0, 1, 0, 1, 0, 1, 1, 0, 0.5f};
-  const DeviceBuffer<AdamNumbers<float>> device_numbers(std::vector(3, numbers));
-  const DeviceBuffer<SlotStep> device_steps(steps);
-  const DeviceBuffer<uint8_t> trained(std::vector<uint8_t>{1, 0});
-  const DeviceBuffer<float> gradient(std::vector<float>{2, 2, 2, 2, -3, -3});
-  DeviceBuffer<float> first(6), second(6), weights(std::vector<float>(6, 1.0f));
-  enqueue_adam(3, 2, device_numbers.data(), trained.data(), device_steps.data(), gradient.data(),
-               first.data(), second.data(), weights.data(), nullptr);
-  EXPECT_EQ(weights.download(), (std::vector<float>{0.5f, 1, 1, 1, 1.5f, 1}));
-  EXPECT_EQ(first.download(), (std::vector<float>{2, 0, 0, 0, -3, 0}));
-  EXPECT_EQ(second.download(), (std::vector<float>{4, 0, 0, 0, 9, 0}));
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 namespace posattn::cuda {
 namespace {
 
-// What one row hears.
-struct Heard {
-  __device__ Heard(HeardColumns columns, const SlotStep* steps, int slot, int64_t row)
+// The columns that one row attends to.
+struct Attended {
+  __device__ Attended(AttendedColumns columns, const SlotStep* steps, int slot, int64_t row)
       : first_absent(columns.absent_end == 0 ? 0 : steps[slot].real_nodes),
         absent_end(columns.absent_end),
         last(columns.causal_nodes == 0 ? INT32_MAX
@@ -21,47 +21,24 @@ struct Heard {
 template <int lanes>
 __global__ void __launch_bounds__(block_threads)
     softmax_kernel(int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
-                   HeardColumns heard_columns, const SlotStep* steps) {
+                   AttendedColumns attended_columns, const SlotStep* steps) {
   const int slot = blockIdx.y, lane = threadIdx.x % lanes;
   if (rests(steps, slot)) return;
   const OwnRow<lanes> own(rows);
-  const float* from = own.of(x);
-  float* to = own.of(a);
-  const Heard heard(heard_columns, steps, slot, own.row);
-  float largest = -INFINITY;
-  for (int c = lane; c < columns; c += lanes) {
-    if (heard(c)) largest = fmaxf(largest, from[c]);
-  }
-  largest = largest_of_lanes<lanes>(largest);
-  const auto weight = [&](int c) { return heard(c) ? expf(from[c] - largest) : 0.0f; };
-  float sum = 0;
-  for (int c = lane; c < columns; c += lanes) sum += weight(c);
-  const float scale = 1 / sum_of_lanes<lanes>(sum);
-  if (own.surplus) return;
-  for (int c = lane; c < columns; c += lanes) to[c] = weight(c) * scale;
+  softmax_row<lanes>(own.of(x), own.of(a), columns, lane,
+                     Attended(attended_columns, steps, slot, own.row), !own.surplus);
 }
 
 template <int lanes>
 __global__ void __launch_bounds__(block_threads)
     softmax_gradient_kernel(int64_t rows, int32_t columns, Rows<const float> a,
-                            Rows<const float> da, Rows<float> dx, HeardColumns heard_columns,
+                            Rows<const float> da, Rows<float> dx, AttendedColumns attended_columns,
                             const SlotStep* steps) {
   const int slot = blockIdx.y, lane = threadIdx.x % lanes;
   if (rests(steps, slot)) return;
   const OwnRow<lanes> own(rows);
-  const float* weights = own.of(a);
-  const float* from = own.of(da);
-  float* to = own.of(dx);
-  const Heard heard(heard_columns, steps, slot, own.row);
-  float dot = 0;
-  for (int c = lane; c < columns; c += lanes) {
-    if (heard(c)) dot += weights[c] * from[c];
-  }
-  dot = sum_of_lanes<lanes>(dot);
-  if (own.surplus) return;
-  for (int c = lane; c < columns; c += lanes) {
-    to[c] = heard(c) ? weights[c] * (from[c] - dot) : 0.0f;
-  }
+  softmax_gradient_row<lanes>(own.of(a), own.of(da), own.of(dx), columns, lane,
+                              Attended(attended_columns, steps, slot, own.row), !own.surplus);
 }
 
 constexpr int sum_across = 4, sum_lanes = 64, sum_threads = sum_across * sum_lanes;
@@ -165,7 +142,7 @@ __global__ void __launch_bounds__(block_threads)
   place[1] = first * sine + second * cosine;
 }
 
-// `width` columns at a time.
+// A thread takes `width` columns at a time.
 template <int width>
 __global__ void __launch_bounds__(block_threads)
     spread_kernel(int32_t rows, int32_t group_rows, int32_t across, Rows<const float> x,
@@ -188,19 +165,20 @@ __global__ void __launch_bounds__(block_threads)
 }  // namespace
 
 void enqueue_softmax(int slots, int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
-                     HeardColumns heard_columns, const SlotStep* steps, cudaStream_t stream) {
+                     AttendedColumns attended_columns, const SlotStep* steps, cudaStream_t stream) {
   with_lanes(columns, [&](auto lanes, int rows_at_once) {
     launch(softmax_kernel<decltype(lanes)::value>, blocks(rows, rows_at_once, slots),
-           dim3(block_threads), 0, stream, rows, columns, x, a, heard_columns, steps);
+           dim3(block_threads), 0, stream, rows, columns, x, a, attended_columns, steps);
   });
 }
 
 void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<const float> a,
-                              Rows<const float> da, Rows<float> dx, HeardColumns heard_columns,
-                              const SlotStep* steps, cudaStream_t stream) {
+                              Rows<const float> da, Rows<float> dx,
+                              AttendedColumns attended_columns, const SlotStep* steps,
+                              cudaStream_t stream) {
   with_lanes(columns, [&](auto lanes, int rows_at_once) {
     launch(softmax_gradient_kernel<decltype(lanes)::value>, blocks(rows, rows_at_once, slots),
-           dim3(block_threads), 0, stream, rows, columns, a, da, dx, heard_columns, steps);
+           dim3(block_threads), 0, stream, rows, columns, a, da, dx, attended_columns, steps);
   });
 }
 

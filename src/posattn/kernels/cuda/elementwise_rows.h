@@ -12,13 +12,13 @@
 
 namespace posattn::cuda {
 
-// A matrix per slot: element (slot, r, c) at slot * slot_stride + r * stride + c.
+// Each slot has a matrix: element (slot, r, c) is at slot * slot_stride + r * stride + c.
 template <class T>
 struct Rows {
   T* data = nullptr;
   int64_t slot_stride = 0, stride = 0;
 
-  // As T* converts to const T*.
+  // Converts as T* does to const T*.
   template <class U>
   requires(std::is_same_v<U, const T> && !std::is_const_v<T>) operator Rows<U>()
       const {  // NOLINT: implicit
@@ -26,19 +26,19 @@ struct Rows {
   }
 };
 
-// Which columns a row of scores hears. Columns steps[slot].real_nodes .. absent_end - 1 stand for
-// absent nodes (0: all are present). Causal: the rows are those of causal_nodes nodes, again and
-// again, and node i hears columns 0 .. i (0: not causal).
-struct HeardColumns {
+// Which columns a row of scores attends to. Columns steps[slot].real_nodes .. absent_end - 1 stand
+// for absent nodes (0: all are present). Causal: the rows are those of causal_nodes nodes, again
+// and again, and node i attends to columns 0 .. i (0: not causal).
+struct AttendedColumns {
   int32_t absent_end = 0, causal_nodes = 0;
 };
 
-// a = softmax of each row over the columns heard, zero in others; in place when a is x.
+// a = softmax of each row over the columns attended, zero in others; in place when a is x.
 void enqueue_softmax(int slots, int64_t rows, int32_t columns, Rows<const float> x, Rows<float> a,
-                     HeardColumns heard, const SlotStep* steps, cudaStream_t stream);
-// dx = a (da - <a, da>) per row, zero in columns not heard; in place when dx is da.
+                     AttendedColumns attended, const SlotStep* steps, cudaStream_t stream);
+// dx = a (da - <a, da>) per row, zero in columns not attended; in place when dx is da.
 void enqueue_softmax_gradient(int slots, int64_t rows, int32_t columns, Rows<const float> a,
-                              Rows<const float> da, Rows<float> dx, HeardColumns heard,
+                              Rows<const float> da, Rows<float> dx, AttendedColumns attended,
                               const SlotStep* steps, cudaStream_t stream);
 
 // sums [slot][group] = or += sum of each group's rows; groups of `group_rows` rows follow each

@@ -1,4 +1,4 @@
-// A sequence of kernels, recorded once and launched as one. For .cu files.
+// Records a sequence of kernels once and launches it as one. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>

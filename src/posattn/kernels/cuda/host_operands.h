@@ -1,4 +1,4 @@
-// Operands of the table of operations in device memory and back. For .cu files.
+// Copies operands of the table of operations to device memory and back. For .cu files.
 #pragma once
 
 #include "posattn/kernels/cuda/runtime.h"

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -18,7 +19,7 @@ __device__ inline bool rests(const SlotStep* steps, int slot) {
   return steps && steps[slot].samples == 0;
 }
 
-// Over `lanes` neighbouring lanes, a power of two.
+// Adds up over `lanes` neighbouring lanes, a power of two.
 template <int lanes, class T>
 __device__ T sum_of_lanes(T x) {
   for (int other = lanes / 2; other > 0; other /= 2) x += __shfl_xor_sync(all_lanes, x, other);
@@ -30,6 +31,36 @@ __device__ float largest_of_lanes(float x) {
     x = fmaxf(x, __shfl_xor_sync(all_lanes, x, other));
   }
   return x;
+}
+
+// to = softmax of a row over the columns that `attended` names, zero in others, by `lanes` lanes;
+// in place when `to` is `from`. A lane that does not write must still take part.
+template <int lanes, class Attended>
+__device__ void softmax_row(const float* from, float* to, int32_t columns, int lane,
+                            const Attended& attended, bool writes = true) {
+  float largest = -INFINITY;
+  for (int c = lane; c < columns; c += lanes) {
+    if (attended(c)) largest = fmaxf(largest, from[c]);
+  }
+  largest = largest_of_lanes<lanes>(largest);
+  const auto weight = [&](int c) { return attended(c) ? expf(from[c] - largest) : 0.0f; };
+  float sum = 0;
+  for (int c = lane; c < columns; c += lanes) sum += weight(c);
+  const float scale = 1 / sum_of_lanes<lanes>(sum);
+  if (!writes) return;
+  for (int c = lane; c < columns; c += lanes) to[c] = weight(c) * scale;
+}
+// to = a (da - <a, da>) for a row, zero in columns that are not attended; in place when `to` is da.
+template <int lanes, class Attended>
+__device__ void softmax_gradient_row(const float* a, const float* da, float* to, int32_t columns,
+                                     int lane, const Attended& attended, bool writes = true) {
+  float dot = 0;
+  for (int c = lane; c < columns; c += lanes) {
+    if (attended(c)) dot += a[c] * da[c];
+  }
+  dot = sum_of_lanes<lanes>(dot);
+  if (!writes) return;
+  for (int c = lane; c < columns; c += lanes) to[c] = attended(c) ? a[c] * (da[c] - dot) : 0.0f;
 }
 
 // The sum of every thread's value, to thread 0, in an order that depends on their number alone.

@@ -4,7 +4,7 @@
 namespace posattn::cuda {
 namespace {
 
-// One block per (node, slot).
+// Each (node, slot) has a block.
 __global__ void __launch_bounds__(block_threads)
     squared_error_kernel(ErrorShape shape, const float* targets, const uint8_t* counted,
                          const SlotStep* steps, float* outputs, int64_t output_slot_stride,

@@ -6,7 +6,6 @@
 
 namespace posattn::cuda {
 
-// A vector per slot.
 struct SlotVector {
   const float* data = nullptr;
   int64_t slot_stride = 0;

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "posattn/kernels/cuda/adam.h"
+#include "posattn/kernels/cuda/adam.cuh"
 #include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/host_operands.h"
 #include "posattn/kernels/cuda/operations.h"
-#include "posattn/kernels/cuda/plain_operations.h"
 #include "posattn/kernels/cuda/product.h"
 
 namespace posattn::cuda {
@@ -33,7 +32,7 @@ void linear(Precision precision, const Sizes& s, const Operands<float>& in, bool
   multiply(p, precision);
   to_host(y, output);
 }
-// dx = dy W; dW = dy^T x and beside it db = column sums of dy, which is zero where a ReLU was: that
+// dx = dy W; dW = dy^T x and with it db = column sums of dy, which is zero where a ReLU was: that
 // is the end of the product that makes dy.
 void linear_gradient(Precision precision, const Sizes& s, const Operands<float>& in,
                      const Buffer<float>* relu_output, const Buffer<float>& doutput,
@@ -134,15 +133,21 @@ void sum_parts(Precision, const Sizes& s, const Operands<float>& in, Buffer<floa
 }
 
 // ---- one Adam step, with the numbers and the squared second moment of the table's row
+__global__ void adam_kernel(int64_t size, AdamNumbers<float> numbers, const float* gradient,
+                            float* first, float* second, float* weights) {
+  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < size) step_adam(numbers, gradient[i], first[i], second[i], weights[i]);
+}
 void adam(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& output) {
   Buffer<float> squared(s[0]);
   std::transform(in[2].begin(), in[2].end(), squared.begin(), [](float x) { return x * x; });
-  const DeviceBuffer<AdamNumbers<float>> numbers(
-      {{0.01f, 0.999f, 0.9f, 0.1f, 0.999f, 0.001f, 0.5f, 1e-8f, 0.002f}});
+  const AdamNumbers<float> numbers = {0.01f,  0.999f, 0.9f,  0.1f,  0.999f,
+                                      0.001f, 0.5f,   1e-8f, 0.002f};
   const auto gradient = to_device(in[0]);
   auto first = to_device(in[1]), second = to_device(squared), weights = to_device(in[3]);
-  enqueue_adam(1, s[0], numbers.data(), nullptr, nullptr, gradient.data(), first.data(),
-               second.data(), weights.data(), nullptr);
+  constexpr int threads = 256;
+  launch(adam_kernel, dim3(static_cast<unsigned>(ceil_div(s[0], threads))), dim3(threads), 0,
+         nullptr, s[0], numbers, gradient.data(), first.data(), second.data(), weights.data());
   first.download(output.data(), s[0]);
   second.download(output.data() + s[0], s[0]);
   weights.download(output.data() + 2 * s[0], s[0]);

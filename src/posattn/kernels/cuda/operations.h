@@ -1,5 +1,5 @@
-// The CUDA side of the table of operations (kernels/operations.h): each row's kernels, from host
-// operands to host results. No CUDA types.
+// The CUDA side of the table of operations (kernels/operations.h) has each row's kernels, which
+// take host operands and give host results. No CUDA types.
 #pragma once
 
 #include <string>
@@ -21,5 +21,7 @@ struct CudaOperation {
 };
 
 const std::vector<CudaOperation>& cuda_operations();
+// The rows whose code on the CPU is kernels/generic.
+std::vector<CudaOperation> plain_cuda_operations();
 
 }  // namespace posattn::cuda

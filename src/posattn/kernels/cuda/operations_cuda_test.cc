@@ -23,7 +23,7 @@ void expect_close(const Buffer<float>& ours, const Buffer<double>& reference, do
 
 class CudaOperations : public ::testing::TestWithParam<Operation> {
  protected:
-  // The CUDA row of this operation, or null.
+  // Finds the CUDA row of this operation, or null.
   const CudaOperation* find() const {
     for (const CudaOperation& row : cuda_operations()) {
       if (row.name == GetParam().name) return &row;

@@ -46,7 +46,7 @@ __device__ inline void mma_tf32(float (&c)[4], float a0, float a1, float a2, flo
         "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
-// Two halves (fp16) in one register, the first in the lower bits; rounded to nearest even.
+// Packs two halves (fp16) in one register, the first in the lower bits, rounded to nearest even.
 __device__ inline uint32_t pack_halves(float first, float second) {
   uint32_t pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
@@ -99,7 +99,6 @@ __device__ inline uint32_t transpose_matrix(uint32_t pair) {
   return out;
 }
 
-// The largest of a warp's numbers.
 __device__ inline uint32_t warp_maximum(uint32_t x) { return __reduce_max_sync(0xffffffffu, x); }
 
 // x, but the compiler does not know: what follows from it is computed here, where it would keep
@@ -118,14 +117,6 @@ __device__ inline void prefetch(const void* global) {
 __device__ inline void copy_async(void* shared, const void* global) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
-}
-// The same `bytes` further on both sides; the offset in shared memory costs no instruction.
-template <int bytes>
-__device__ inline void copy_async_at(void* shared, const void* global) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %2], 16;" ::"r"(address), "l"(global),
-               "n"(bytes)
-               : "memory");
 }
 // Starts a copy of the first `present` bytes of `size` (4 or 16, to which both sides are aligned);
 // the rest becomes zero.

@@ -2,9 +2,8 @@
 
 #include "posattn/kernels/cuda/lanes.cuh"
 #include "posattn/kernels/cuda/product.h"
-#include "posattn/kernels/cuda/product_deep.h"
 #include "posattn/kernels/cuda/product_kernel.cuh"
-#include "posattn/kernels/cuda/product_rows.h"
+#include "posattn/kernels/cuda/product_plan.cuh"
 #include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {
@@ -27,12 +26,12 @@ constexpr int64_t most_tiles = std::min<int64_t>(512,
 
 constexpr int part_elements = 32, part_lanes = 8;  // of a block
 
-// The epilogue of one element.
+// Carries out the epilogue of one element.
 __device__ void write_element(const Product& p, int slot, int matrix, int row, int column,
                               float sum) {
   float* place = p.c.data + slot * p.c.slot + matrix / p.inner * p.c.outer +
                  matrix % p.inner * p.c.inner + p.c.row.offset(row) + p.c.column.offset(column);
-  const auto beside = [&](const auto& m) {
+  const auto same_place = [&](const auto& m) {
     return m.data + slot * m.slot_stride + row * m.stride + column;
   };
   float value = p.alpha * sum;
@@ -41,9 +40,9 @@ __device__ void write_element(const Product& p, int slot, int matrix, int row, i
     const int bias_row = p.bias_rows == 0 ? 0 : row / p.bias_rows;
     value += p.bias[slot * p.bias_slot + bias_row * p.bias_stride + p.bias_column.offset(column)];
   }
-  if (p.added.data) value += *beside(p.added);
-  if (p.before.data) *beside(p.before) = value;
-  *place = p.slope_at.data ? value * curve_slope(p.curve, *beside(p.slope_at))
+  if (p.added.data) value += *same_place(p.added);
+  if (p.before.data) *same_place(p.before) = value;
+  *place = p.slope_at.data ? value * curve_slope(p.curve, *same_place(p.slope_at))
                            : curve_value(p.curve, value);
 }
 
@@ -104,7 +103,7 @@ void add_parts(const Product& product, int32_t parts, int64_t part_stride, const
          static_cast<int32_t>(part_stride), steps, workspace);
 }
 
-// A block per row of A.
+// Each row of A has a block.
 __global__ void __launch_bounds__(block_threads) row_sums_kernel(Product p, const SlotStep* steps) {
   const int row = blockIdx.x, slot = blockIdx.y;
   if (rests(steps, slot)) return;

@@ -35,7 +35,7 @@ struct Matrix {
   Axis row, column;
   int64_t slot = 0, outer = 0, inner = 0;
 
-  // As T* converts to const T*.
+  // Converts as T* does to const T*.
   template <class U>
   requires(std::is_same_v<U, const T> && !std::is_const_v<T>) operator Matrix<U>()
       const {  // NOLINT: implicit
@@ -77,7 +77,7 @@ struct Product {
   Curve curve = Curve::none;   // apply it; or, with
   Rows<const float> slope_at;  // multiply by its slope there
 
-  // Beside C: row_sums[slot * row_sums_slot + row_sums_row.offset(row)] = the sum of a row of A. Of
+  // With C: row_sums[slot * row_sums_slot + row_sums_row.offset(row)] = the sum of a row of A. Of
   // a product whose C is a weight's gradient these are the bias's.
   float* row_sums = nullptr;
   int64_t row_sums_slot = 0;

@@ -102,7 +102,7 @@ struct Case {
     fill(random);
   }
 
-  // Matrices beside C, a curve and sums of rows.
+  // Matrices of the epilogue, a curve and sums of rows.
   void set_neighbours(RandomStream& random) {
     Product& p = product;
     p.outer = p.inner = 1;
@@ -204,10 +204,10 @@ struct Case {
           if (!bias.empty()) {
             sum += bias[slot * p.bias_slot + bias_row * p.bias_stride + p.bias_column.offset(j)];
           }
-          const int64_t beside = (slot * p.rows + i) * p.columns + j;
-          if (!added.empty()) sum += added[beside];
-          if (keeps_before) result.before[beside] = sum;
-          to = slope_at.empty() ? value(sum) : sum * slope(slope_at[beside]);
+          const int64_t element = (slot * p.rows + i) * p.columns + j;
+          if (!added.empty()) sum += added[element];
+          if (keeps_before) result.before[element] = sum;
+          to = slope_at.empty() ? value(sum) : sum * slope(slope_at[element]);
         }
       }
     }
@@ -323,11 +323,11 @@ TEST(Product, OfEveryLayoutAgreesWithPlainLoops) {
   for (const auto& [rows, columns, depth] : sizes) {
     for (const Layout& layout : layouts) {
       for (int way = 0; way < 4; ++way) {
-        Layout turned = layout;
-        turned.transposed = way / 2 != 0;
+        Layout flipped = layout;
+        flipped.transposed = way / 2 != 0;
         const Layout other{.transposed = way % 2 != 0};
-        check_product(Case(rows, columns, depth, turned, other), Precision::fp32);
-        check_product(Case(rows, columns, depth, other, turned), Precision::fp32);
+        check_product(Case(rows, columns, depth, flipped, other), Precision::fp32);
+        check_product(Case(rows, columns, depth, other, flipped), Precision::fp32);
       }
     }
   }

@@ -1,6 +1,9 @@
+// A block takes a run of the depth through all of C, or a large tile of it, so that operands are
+// read once. Both lie in shared memory as they do in global memory, and a lane reads four
+// neighbours at a time: the kernel may choose which rows and columns of C a fragment holds.
 #include <algorithm>
 
-#include "posattn/kernels/cuda/product_deep.h"
+#include "posattn/kernels/cuda/product_plan.cuh"
 #include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {

@@ -1,4 +1,4 @@
-// The kernel of a product: tiles of C from tiles of A and B.
+// The kernel of a product makes tiles of C from tiles of A and B.
 #pragma once
 
 #include <type_traits>

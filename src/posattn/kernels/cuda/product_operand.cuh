@@ -43,7 +43,7 @@ struct OperandPart {
   int first, count, begin, end;
 };
 
-// Of a tile each of `team` threads copies `chunks` times four elements: every `lines`-th line at
+// Each of `team` threads copies `chunks` times four elements of a tile: every `lines`-th line at
 // one place.
 template <class Tile, int team>
 struct OperandShare {

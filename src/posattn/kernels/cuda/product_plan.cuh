@@ -48,7 +48,7 @@ __device__ inline void split(float& x, float& low) {
   x = high;
 }
 
-// A warp's fragments of C.
+// Holds a warp's fragments of C.
 template <class Tile>
 using Fragments = float[Tile::row_fragments][Tile::column_fragments][4];
 
@@ -67,7 +67,7 @@ __device__ inline void write_tile(const ProductPlan& plan, float* to, int slot, 
 #pragma unroll
   for (int i = 0; i < rows; ++i) lines[i] = to + plan.c_row.offset(row + 8 * i);
   const float* const bias = p.bias == nullptr ? nullptr : p.bias + slot * p.bias_slot;
-  // Of a row-major matrix beside C.
+  // Finds an element of a row-major matrix of the epilogue.
   const auto line_of = [&](const auto& m, int i) {
     return m.data + slot * m.slot_stride + (row + 8 * i) * m.stride + column;
   };
@@ -149,5 +149,21 @@ __device__ inline void write_tile(const ProductPlan& plan, float* to, int slot, 
     }
   }
 }
+
+// product_rows.cu multiplies many rows with a small matrix: linear maps of activations, and their
+// gradients by their input.
+bool row_product_fits(const Product& product, Precision precision);
+void launch_row_product(const ProductPlan& plan, Precision precision, cudaStream_t stream);
+
+// Deep products of few elements (product_deep.cu): the gradients of weights, sums over all rows of
+// outer products.
+bool deep_product_fits(const Product& product);
+
+// The depth of a part: each is summed from zero, and parts are added in order by the caller. Part i
+// goes to workspace [rows, columns], then [rows] sums of A's rows, part_floats() apart.
+int32_t deep_part_depth(const Product& product);
+int64_t deep_part_floats(const Product& product);
+void launch_deep_product(const ProductPlan& plan, Precision precision, float* workspace,
+                         cudaStream_t stream);
 
 }  // namespace posattn::cuda

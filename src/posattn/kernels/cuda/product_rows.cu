@@ -1,7 +1,10 @@
+// B lies in shared memory as the tensor core wants it, split beforehand, and a block takes many
+// rows through it. A goes from global memory into registers without a detour: every element of it
+// is wanted by one lane of one warp. So A is read once, C written once, and nothing waits.
 #include <algorithm>
 
 #include "posattn/kernels/cuda/curve.cuh"
-#include "posattn/kernels/cuda/product_rows.h"
+#include "posattn/kernels/cuda/product_plan.cuh"
 #include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {
@@ -59,7 +62,7 @@ __device__ void pack_matrix(const ProductPlan& plan, const float* b, int first_c
   }
 }
 
-// A lane's part of 16 rows and a chunk of the depth.
+// Holds a lane's part of 16 rows and a chunk of the depth.
 struct RowChunk {
   float4 upper[2], lower[2];
 
@@ -75,7 +78,7 @@ struct RowChunk {
   }
 };
 
-// The same as operands: [depth of 8][element].
+// Holds the chunk as operands [depth of 8][element].
 template <bool exact>
 struct RowOperand {
   float high[4][4], low[4][4];
@@ -133,25 +136,26 @@ __device__ void multiply_chunk(float (*c)[4], const RowOperand<exact>& a, const 
 // How C is made of the sums.
 enum class RowEnd { plain, curve, slope };
 
-// What the end reads beside C: what is added, or where slopes are taken. Row r of it is r / rows.
-struct RowBeside {
+// The matrix that the epilogue reads: what is added, or where slopes are taken. Row r of C reads
+// its row r / rows.
+struct RowEpilogue {
   const float* data;
   int64_t slot, stride;
   Division rows;
 };
 
-// This lane's part of the matrix beside, of 16 rows and 64 columns; read ahead, since all lanes
+// A lane's part of the epilogue's matrix, of 16 rows and 64 columns; read ahead, since all lanes
 // wait for it otherwise.
 struct RowNeighbours {
   float2 values[RowTile::column_fragments][2];
 
-  __device__ void load(const RowBeside& beside, int slot, int rows, int row, int column,
+  __device__ void load(const RowEpilogue& epilogue, int slot, int rows, int row, int column,
                        int end_column) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int own = row + 8 * half;
-      const float* line =
-          beside.data + slot * beside.slot + beside.rows.quotient(own) * beside.stride + column;
+      const float* line = epilogue.data + slot * epilogue.slot +
+                          epilogue.rows.quotient(own) * epilogue.stride + column;
 #pragma unroll
       for (int n = 0; n < RowTile::column_fragments; ++n) {
         if (own < rows && column + 8 * n < end_column) {
@@ -164,7 +168,7 @@ struct RowNeighbours {
 
 template <RowEnd end, class Shape>
 __device__ void write_rows(const Product& p, int slot, int row, int column, int end_column,
-                           const float* bias, bool has_beside, const RowNeighbours& beside,
+                           const float* bias, bool has_epilogue, const RowNeighbours& epilogue,
                            const Fragments<RowTile>& sums) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -178,9 +182,9 @@ __device__ void write_rows(const Product& p, int slot, int row, int column, int 
       if (column + 8 * n >= end_column) break;
       const float2 b = *reinterpret_cast<const float2*>(bias + 8 * n);
       float2 value = make_float2(sums[0][n][2 * half] + b.x, sums[0][n][2 * half + 1] + b.y);
-      const float2 other = beside.values[n][half];
+      const float2 other = epilogue.values[n][half];
       if constexpr (end == RowEnd::plain) {
-        if (has_beside) value = make_float2(value.x + other.x, value.y + other.y);
+        if (has_epilogue) value = make_float2(value.x + other.x, value.y + other.y);
       } else if constexpr (end == RowEnd::curve) {
         if (p.before.data) *reinterpret_cast<float2*>(before + 8 * n) = value;
         value = make_float2(Shape::value(value.x), Shape::value(value.y));
@@ -194,7 +198,7 @@ __device__ void write_rows(const Product& p, int slot, int row, int column, int 
 
 template <bool exact, RowEnd end, class Shape>
 __global__ void __launch_bounds__(row_threads<exact>, 1)
-    row_product_kernel(ProductPlan plan, RowGrid grid, RowBeside beside) {
+    row_product_kernel(ProductPlan plan, RowGrid grid, RowEpilogue epilogue) {
   const Product& p = plan.product;
   const int slot = blockIdx.y;
   if (plan.steps && plan.steps[slot].samples == 0) return;
@@ -221,7 +225,7 @@ __global__ void __launch_bounds__(row_threads<exact>, 1)
   __syncthreads();
 
   const int chunks = (p.depth + chunk_depth - 1) / chunk_depth;
-  // Packed numbers of a lane, in float4: from one chunk of the depth to the next.
+  // How many packed numbers of a lane, in float4, lie between two chunks of the depth.
   const int chunk_step = chunk_depth / (exact ? 8 : 16) * fragments * 32;
   RowOperand<exact> operand;
 #pragma unroll 1
@@ -230,8 +234,8 @@ __global__ void __launch_bounds__(row_threads<exact>, 1)
     for (int first = 0; first < fragments; first += RowTile::column_fragments) {
       const int row = tile * tile_rows + g, column = first_column + 8 * first + 2 * t;
       RowNeighbours neighbours;
-      if (beside.data) {
-        neighbours.load(beside, slot, p.rows, row, column, first_column + columns);
+      if (epilogue.data) {
+        neighbours.load(epilogue, slot, p.rows, row, column, first_column + columns);
       }
       Fragments<RowTile> sums = {};
 #pragma unroll 1
@@ -261,12 +265,12 @@ __global__ void __launch_bounds__(row_threads<exact>, 1)
         }
       }
       write_rows<end, Shape>(p, slot, row, column, first_column + columns, bias + 8 * first + 2 * t,
-                             beside.data != nullptr, neighbours, sums);
+                             epilogue.data != nullptr, neighbours, sums);
     }
   }
 }
 
-// Of B in shared memory.
+// How many bytes of B a block keeps in shared memory.
 int64_t most_bytes() {
   return std::min<int64_t>(200 * 1024, device_limits().shared_bytes - bias_bytes);
 }
@@ -303,10 +307,10 @@ RowGrid choose_grid(const Product& p, Precision precision) {
   return best;
 }
 
-RowBeside beside_of(const Product& p) {
+RowEpilogue epilogue_of(const Product& p) {
   const Division one(1);
   const auto of = [&](const auto& rows) {
-    return RowBeside{rows.data, rows.slot_stride, rows.stride, one};
+    return RowEpilogue{rows.data, rows.slot_stride, rows.stride, one};
   };
   if (p.slope_at.data) return of(p.slope_at);
   if (p.added.data) return of(p.added);
@@ -327,7 +331,7 @@ void launch_end(const ProductPlan& plan, const RowGrid& grid, cudaStream_t strea
   const size_t bytes = columns * column_bytes(p, exact ? Precision::fp32 : Precision::tf32) +
                        grid.block_columns * sizeof(float);
   launch(kernel, dim3(static_cast<unsigned>(grid.row_blocks * grid.column_blocks), p.slots),
-         dim3(row_threads<exact>), bytes, stream, plan, grid, beside_of(p));
+         dim3(row_threads<exact>), bytes, stream, plan, grid, epilogue_of(p));
 }
 
 template <bool exact>
@@ -357,10 +361,10 @@ bool in_pairs(const Product& p, const Rows<T>& rows) {
 // What a kernel here can end with.
 bool end_fits(const Product& p) {
   const bool node_bias = p.bias && p.bias_rows != 0;
-  const int beside = (p.slope_at.data ? 1 : 0) + (p.added.data ? 1 : 0) + (p.accumulate ? 1 : 0) +
-                     (node_bias ? 1 : 0);
+  const int epilogues = (p.slope_at.data ? 1 : 0) + (p.added.data ? 1 : 0) +
+                        (p.accumulate ? 1 : 0) + (node_bias ? 1 : 0);
   const bool curved = p.curve != Curve::none;
-  return p.alpha == 1 && beside <= 1 && (!curved || p.slope_at.data || beside == 0) &&
+  return p.alpha == 1 && epilogues <= 1 && (!curved || p.slope_at.data || epilogues == 0) &&
          (curved || (!p.slope_at.data && !p.before.data)) && (!p.slope_at.data || !p.before.data) &&
          in_pairs(p, p.added) && in_pairs(p, p.slope_at) && in_pairs(p, p.before) &&
          (!node_bias || (p.bias_column.stride == 1 && p.bias_column.group == 0 &&

@@ -5,7 +5,7 @@ namespace posattn::cuda {
 namespace {
 
 __global__ void __launch_bounds__(block_threads)
-    relative_kernel(int heads, plain::RelativeShape shape, RelativeTables<const float> tables,
+    relative_kernel(int heads, generic::RelativeShape shape, RelativeTables<const float> tables,
                     Rows<float> scores, const SlotStep* steps) {
   const int slot = blockIdx.y, n = shape.nodes();
   const int64_t place = static_cast<int64_t>(blockIdx.x) * block_threads + threadIdx.x;
@@ -20,21 +20,22 @@ __global__ void __launch_bounds__(block_threads)
           : tables.scratch[own + head * shape.scratch_size() + shape.scratch_place(i, j)];
 }
 
-// Nodes j that node i hears through one number of the tables: first .. end - 1.
-struct HeardNodes {
+// Nodes j that node i attends to through one number of the tables: first .. end - 1.
+struct AttendedNodes {
   int first, end;
 };
-__device__ HeardNodes heard_at_distance(const plain::RelativeShape& shape, int i, int place) {
+__device__ AttendedNodes attended_at_distance(const generic::RelativeShape& shape, int i, int place) {
   if (i >= shape.real) return {0, 0};
   const int most = shape.reach - 1, j = i - (place - most);
   const int first = place == shape.distances() - 1 ? 0 : j;  // the farthest stand for those beyond
   const int end = place == 0 ? shape.real : j + 1;
   return {max(first, 0), min(end, shape.real)};
 }
-__device__ HeardNodes heard_with_scratch(const plain::RelativeShape& shape, int i, int place) {
+__device__ AttendedNodes attended_with_scratch(const generic::RelativeShape& shape, int i,
+                                               int place) {
   const int node = shape.real + place / shape.scratch_columns();
   const int column = place % shape.scratch_columns();
-  if (column == 0) return i < shape.real ? HeardNodes{node, node + 1} : HeardNodes{0, 0};
+  if (column == 0) return i < shape.real ? AttendedNodes{node, node + 1} : AttendedNodes{0, 0};
   if (i != node) return {0, 0};
   if (column == 1) return {0, shape.real};
   return {shape.real + column - 2, shape.real + column - 1};
@@ -43,7 +44,7 @@ __device__ HeardNodes heard_with_scratch(const plain::RelativeShape& shape, int 
 // A warp sums up what one number of the tables was read by: lanes take nodes i in turn, each its j
 // in order, then the lanes in pairs.
 __global__ void __launch_bounds__(block_threads)
-    relative_gradient_kernel(int heads, plain::RelativeShape shape, Rows<const float> dscores,
+    relative_gradient_kernel(int heads, generic::RelativeShape shape, Rows<const float> dscores,
                              RelativeTables<float> dtables, const SlotStep* steps) {
   const int slot = blockIdx.y, n = shape.nodes(), lane = threadIdx.x % 32;
   const int distances = shape.distances(), numbers = distances + shape.scratch_size();
@@ -54,9 +55,10 @@ __global__ void __launch_bounds__(block_threads)
       dscores.data + slot * dscores.slot_stride + static_cast<int64_t>(head) * n * dscores.stride;
   float sum = 0;
   for (int i = lane; i < n; i += 32) {
-    const HeardNodes heard = number < distances ? heard_at_distance(shape, i, number)
-                                                : heard_with_scratch(shape, i, number - distances);
-    for (int j = heard.first; j < heard.end; ++j) sum += from[i * dscores.stride + j];
+    const AttendedNodes attended = number < distances
+                                       ? attended_at_distance(shape, i, number)
+                                       : attended_with_scratch(shape, i, number - distances);
+    for (int j = attended.first; j < attended.end; ++j) sum += from[i * dscores.stride + j];
   }
   sum = sum_of_lanes<32>(sum);
   if (lane != 0) return;
@@ -68,7 +70,7 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-void enqueue_relative_scores(int slots, int heads, const plain::RelativeShape& shape,
+void enqueue_relative_scores(int slots, int heads, const generic::RelativeShape& shape,
                              RelativeTables<const float> tables, Rows<float> scores,
                              const SlotStep* steps, cudaStream_t stream) {
   const int64_t count = int64_t{heads} * shape.nodes() * shape.nodes();
@@ -76,7 +78,7 @@ void enqueue_relative_scores(int slots, int heads, const plain::RelativeShape& s
          heads, shape, tables, scores, steps);
 }
 
-void enqueue_relative_scores_gradient(int slots, int heads, const plain::RelativeShape& shape,
+void enqueue_relative_scores_gradient(int slots, int heads, const generic::RelativeShape& shape,
                                       Rows<const float> dscores, RelativeTables<float> dtables,
                                       const SlotStep* steps, cudaStream_t stream) {
   const int64_t count = int64_t{heads} * (shape.distances() + shape.scratch_size());

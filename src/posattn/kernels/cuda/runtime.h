@@ -16,7 +16,7 @@ namespace posattn::cuda {
 // Throws Error(device) naming the call ("cudaMalloc") and what the runtime said.
 void check(cudaError_t status, const char* what);
 
-// Device memory, zeroed. Move only.
+// Owns device memory, which starts as zeros. Move only.
 template <class T>
 class DeviceBuffer {
  public:
@@ -63,7 +63,7 @@ class DeviceBuffer {
   int64_t count_ = 0;
 };
 
-// kernel<<<grid, block, shared_bytes, stream>>>(arguments...), with the error checked.
+// Calls kernel<<<grid, block, shared_bytes, stream>>>(arguments...) and checks the error.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes,
             cudaStream_t stream, Arguments&&... arguments) {

@@ -210,7 +210,7 @@ void enqueue_attention_weights_gradient(const MixingShape& shape, Rows<const flo
   const int64_t fitting = std::clamp<int64_t>(product_workspace / count, 1, most_parts);
   const int64_t part_samples = std::max<int64_t>(least_samples, ceil_div(shape.samples, fitting));
   const int64_t parts = ceil_div(shape.samples, part_samples);
-  // A single part needs no room beside.
+  // A single part needs no workspace.
   const Rows<float> to =
       parts == 1 ? dattention : Rows<float>{workspace, product_workspace, dattention.stride};
   with_fragments(shape.head_size, precision, [&](auto fragments, auto exact) {

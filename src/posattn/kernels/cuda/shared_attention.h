@@ -22,8 +22,8 @@ void enqueue_mixing(const MixingShape& shape, Rows<const float> attention, bool 
                     Rows<const float> x, Rows<float> y, Precision precision, const SlotStep* steps,
                     cudaStream_t stream);
 
-// dattention = the sum over samples of dy x^T, rows [head][node] as the attention's; where no node
-// hears it may be anything. workspace [slots, product_workspace].
+// dattention = the sum over samples of dy x^T, rows [head][node] as the attention's; where A is
+// zero for absent nodes it may be anything. workspace [slots, product_workspace].
 void enqueue_attention_weights_gradient(const MixingShape& shape, Rows<const float> x,
                                         Rows<const float> dy, Rows<float> dattention,
                                         Precision precision, const SlotStep* steps,

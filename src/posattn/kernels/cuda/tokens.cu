@@ -28,8 +28,9 @@ __global__ void __launch_bounds__(block_threads)
   *reinterpret_cast<Columns*>(y.data + slot * y.slot_stride + row * y.stride + column) = values;
 }
 
-// Of a small table: a block sums up 64 columns of a run of rows, thread (part, column) every fourth
-// row in a table of its own; then the tables in order. Parts [part][vocabulary][columns].
+// The gradient of a small table: a block sums up 64 columns of a run of rows, thread (part, column)
+// every fourth row in a table of its own; then it adds the tables in order. Parts are
+// [part][vocabulary][columns].
 constexpr int64_t most_table_bytes = 96 * 1024, most_row_blocks = 32;
 constexpr int table_columns = 64, table_parts = block_threads / table_columns;
 
@@ -105,8 +106,8 @@ __global__ void __launch_bounds__(block_threads)
   *to = accumulate ? *to + sum : sum;
 }
 
-// Of a table with more tokens than there are rows: a block sums 256 columns of one token's rows, in
-// order, and begins at the first of them; blocks of later ones have nothing to do.
+// The gradient of a table with more tokens than rows: a block sums 256 columns of one token's rows,
+// in order, and begins at the first of them; blocks of later ones have nothing to do.
 __global__ void __launch_bounds__(block_threads)
     rare_token_gradient_kernel(int32_t rows, int32_t columns, const int32_t* tokens,
                                Rows<const float> dy, Rows<float> dtable, const SlotStep* steps) {

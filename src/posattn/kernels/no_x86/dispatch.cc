@@ -1,4 +1,4 @@
-// Where there is one instruction set, chosen by the build.
+// Kernels for a machine with one instruction set, which the build chose.
 #include "posattn/kernels/cpu/tile_kernels.h"
 
 namespace posattn {

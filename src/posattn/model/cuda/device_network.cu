@@ -18,7 +18,7 @@ using cuda::DeviceBuffer;
 // What the engine may take: a test of the paper's models fits in as a whole.
 constexpr int64_t most_bytes = int64_t{1} << 29;
 
-// As many of `samples` as fit at once.
+// A batch of as many of `samples` as fit at once.
 cuda::FleetShape shape_of(const ModelSpec& spec, int64_t samples) {
   cuda::FleetShape shape;
   shape.spec = resolve(spec);

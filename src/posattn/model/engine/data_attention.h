@@ -1,6 +1,6 @@
 // Attention computed from the data, sample by sample:
 //   A_h = softmax(Q_h K_h^T),  Y_h = A_h V_h        (any 1/sqrt(d_k) is already in Q)
-// The plain stage gives it queries, keys and values; the folded stage gives Q = s G_h + g and the
+// UnfoldedStage gives it queries, keys and values; FoldedStage gives Q = s G_h + g and the
 // activations s as keys and values of every head.
 #pragma once
 

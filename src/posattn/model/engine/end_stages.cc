@@ -48,7 +48,7 @@ void MiddleStage::finish(float* gradient, Parameters<float>& out, float* /*dposi
 }
 
 DecoderStage::DecoderStage(const ModelSpec& spec, const ParameterLayout& layout)
-    : last_(entering_map(spec, layout, spec.depth)),
+    : last_(layer_input_map(spec, layout, spec.depth)),
       decoder_(LinearMap::find(layout, names::decoding)),
       hidden_(last_.in),
       width_(last_.out),

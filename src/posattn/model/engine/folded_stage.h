@@ -1,10 +1,10 @@
-// An attention layer with everything linear folded together. With x = s E^T + e and rows of A_h
+// An attention layer with its linear maps folded together. With x = s E^T + e and rows of A_h
 // summing to one, the next pre-activation of
 //   u = [x | concat_h(A_h (x Wv_h^T + bv_h)) Wo^T + bo] W1^T + b1,   W1 = [W1x | W1o]
 // is
-//   u = s M_0^T + sum_h (A_h s) M_h^T + c,      M_0 = W1x E,   B_h = W1o Wo_h Wv_h,   M_h = B_h E,
-//   c = W1x e + sum_h B_h e + W1o (Wo bv + bo) + b1:
-// x, v and o are never formed. Scores from data fold the same way (folded_scores.h).
+//   u = [s | A_1 r_1 | A_2 r_2 | ...] M^T + c
+// where every head mixes s itself (state_stage.h) or r_h, its values (value_stage.h). x and o are
+// never formed. Scores from data fold the same way (folded_scores.h).
 // The gradients of the original factors follow from those of M and c by products of weights only,
 // once a step, so the optimiser still steps the original weights.
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "posattn/model/engine/data_attention.h"
 #include "posattn/model/engine/folded_scores.h"
+#include "posattn/model/engine/layer_maps.h"
 #include "posattn/model/engine/positional_attention.h"
 #include "posattn/model/engine/stage.h"
 #include "posattn/tensor/buffer.h"
@@ -21,8 +22,6 @@ namespace posattn::engine {
 
 class FoldedStage : public Stage {
  public:
-  FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer);
-
   // Attention from [data | positions] and RoPE do not fold.
   static bool supports(const ModelSpec& spec);
 
@@ -42,35 +41,62 @@ class FoldedStage : public Stage {
   StageWork nominal_work() const override;
   StageWork actual_work() const override;
 
- private:
-  bool from_data() const { return !positional_; }
-  int64_t queries_stride() const { return scores_ ? scores_->stride() : 0; }
-  void allocate();
-  void fold_maps();
-  void unfold_maps(const float* gradient, Parameters<float>& out);
-  // Offsets into the tape and into the gradient accumulators.
-  int64_t tape_queries(int samples) const { return samples * int64_t{most_nodes_} * stride_c_; }
-  int64_t tape_kept(int samples) const {
-    return tape_queries(samples) + samples * int64_t{most_nodes_} * queries_stride();
-  }
-  int64_t gradient_c() const { return inputs_ * stride_m_; }
+ protected:
+  enum class Mixes { state, values };
+  FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer, LayerInput input,
+              Mixes mixes);
+
+  // Products of weights, once a step: M and c from the factors, and the factors' gradients from
+  // those of M and c.
+  virtual void fold() = 0;
+  virtual void unfold(const float* gradient, Parameters<float>& out) = 0;
+  // Stages that mix values make r from s; then, from dr, the values' own sums and ds +=.
+  virtual void make_values(int64_t /*rows*/, const float* /*s*/, float* /*r*/) const {}
+  virtual void values_gradient(int64_t /*rows*/, const float* /*s*/, const float* /*dr*/,
+                               float* /*ds*/, bool /*wants_ds*/, float* /*gradient*/) const {}
+  // Attention from positions: dA of a tile added to `sums`, and the sums of all tiles.
+  virtual void add_attention_gradient(int64_t first, int samples, Headed<const float> dmixed,
+                                      Headed<const float> values, float* sums,
+                                      float* scratch) const;
+  virtual float* attention_sums(float* gradient) { return gradient + gradient_attention(); }
+
+  bool mixes_values() const { return stride_v_ > 0; }
+  // Accumulators: dM transposed, those of the values, dc, dA or those of the scores.
+  int64_t gradient_v() const { return inputs_ * stride_m_; }
+  int64_t gradient_c() const { return gradient_v() + k_ * stride_v_; }
   int64_t gradient_attention() const { return gradient_c() + stride_m_; }
 
   const ModelSpec spec_;
-  LinearMap enter_, value_, output_, first_;  // E, Wv, Wo, W1
-  int64_t k_;                                 // columns of s
-  int64_t inputs_;                            // (1 + H) k: columns of [s | A_1 s | ...]
-  int heads_, most_nodes_, nodes_;
-  int64_t stride_c_, stride_m_;
+  LayerInputMap input_map_;           // E
+  LinearMap value_, output_, first_;  // Wv, Wo, W1
+  int64_t k_;                         // columns of s
+  int64_t mixed_;                     // columns that each head mixes
+  int64_t inputs_;                    // columns of [s | A_1 r_1 | ...]
+  int most_nodes_, nodes_;
+  int64_t stride_c_, stride_m_, stride_v_;  // of rows of the inputs, of M^T, of r (0 without)
   std::unique_ptr<PositionalAttention> positional_;
+  const float* weights_ = nullptr;
+  Buffer<float> m_;             // M [mlp_width, stride_c]
+  Buffer<float> m_transposed_;  // [inputs, stride_m]
+  Buffer<float> c_;             // [stride_m]
+
+ private:
+  int64_t queries_stride() const { return scores_ ? scores_->stride() : 0; }
+  // The tape: inputs, r and, of attention from data, queries and what is kept of attention.
+  int64_t tape_values(int samples) const { return samples * int64_t{most_nodes_} * stride_c_; }
+  int64_t tape_queries(int samples) const {
+    return tape_values(samples) + samples * int64_t{most_nodes_} * stride_v_;
+  }
+  int64_t tape_kept(int samples) const {
+    return tape_queries(samples) + samples * int64_t{most_nodes_} * queries_stride();
+  }
+  template <class T>
+  Headed<T> operands(T* s, T* r) const {  // of mixing
+    return mixes_values() ? Headed<T>{r, stride_v_, mixed_} : Headed<T>{s, stride_c_, 0};
+  }
+
   std::unique_ptr<FoldedScores> scores_;  // and
   std::unique_ptr<DataAttention> data_;   // of attention from data
-  const float* weights_ = nullptr;
-
-  Buffer<float> m_transposed_;  // [(1 + H) k, stride_m]: the M^T below each other
-  Buffer<float> m_;             // [mlp_width, stride_c]
-  Buffer<float> c_;             // [stride_m]
-  Buffer<float> p_, b_;         // W1o Wo [mlp_width, d] and the B_h [H, mlp_width, d]
 };
 
 }  // namespace posattn::engine

@@ -10,7 +10,7 @@ namespace posattn::engine {
 
 InputStage::InputStage(const ModelSpec& spec, const ParameterLayout& layout)
     : spec_(spec),
-      map_(entering_map(spec, layout, 0)),
+      map_(layer_input_map(spec, layout, 0)),
       data_(map_, spec.data_columns),
       stride_(padded(spec.width)),
       nodes_(spec.nodes()) {}

@@ -7,45 +7,52 @@
 
 namespace posattn::engine {
 
-LinearMap entering_map(const ModelSpec& spec, const ParameterLayout& layout, int layer) {
+LinearMap layer_input_map(const ModelSpec& spec, const ParameterLayout& layout, int layer) {
   if (layer == 0) return LinearMap::find(layout, "encoding");
   return LinearMap::find(layout, names::of_layer(layer - 1, names::mlp_map(spec.mlp_depth - 1)));
 }
 
-void mix_samples(const PositionalAttention& attention, int samples, int64_t width, const float* x,
-                 int64_t x_stride, int64_t x_offset, float* y, int64_t y_stride, int64_t y_offset) {
+LayerInputMap::LayerInputMap(const ModelSpec& spec, const ParameterLayout& layout, int layer,
+                             LayerInput input)
+    : map_(layer_input_map(spec, layout, layer)), is_identity_(input == LayerInput::x) {
+  if (!is_identity_) return;
+  map_ = {0, map_.out * map_.out, map_.out, map_.out};
+  identity_.assign(map_.bias + map_.out, 0.0f);
+  for (int64_t i = 0; i < map_.out; ++i) identity_[i * map_.out + i] = 1;
+  unread_.resize(identity_.size());
+}
+
+void mix_samples(const PositionalAttention& attention, int samples, int64_t width,
+                 Headed<const float> x, Headed<float> y) {
   const int64_t n = attention.nodes();
   for (int64_t s = 0; s < samples; ++s) {
     for (int h = 0; h < attention.heads(); ++h) {
-      const float* from = x + s * n * x_stride + h * x_offset;
-      float* to = y + s * n * y_stride + h * y_offset;
+      const float* from = x.at(s * n, h);
+      float* to = y.at(s * n, h);
       if (const Mixing* mixing = attention.mixing(h)) {
-        mixing->mix(width, from, x_stride, to, y_stride);
+        mixing->mix(width, from, x.stride, to, y.stride);
         continue;
       }
       tile_kernels().product(n, width, n, attention.matrix(h), attention.stride(), 1, from,
-                             x_stride, to, y_stride, Store::assign, nullptr);
+                             x.stride, to, y.stride, Store::assign, nullptr);
     }
   }
 }
 
 void mix_samples_transposed(const PositionalAttention& attention, int samples, int64_t width,
-                            const float* dy, int64_t dy_stride, int64_t dy_offset, float* dx,
-                            int64_t dx_stride, int64_t dx_offset) {
+                            Headed<const float> dy, Headed<float> dx) {
   const int64_t n = attention.nodes();
   for (int64_t s = 0; s < samples; ++s) {
     for (int h = 0; h < attention.heads(); ++h) {
       tile_kernels().product(n, width, n, attention.matrix(h), 1, attention.stride(),
-                             dy + s * n * dy_stride + h * dy_offset, dy_stride,
-                             dx + s * n * dx_stride + h * dx_offset, dx_stride, Store::add,
+                             dy.at(s * n, h), dy.stride, dx.at(s * n, h), dx.stride, Store::add,
                              nullptr);
     }
   }
 }
 
 void attention_gradient(const PositionalAttention& attention, int samples, int64_t width,
-                        const float* dy, int64_t dy_stride, int64_t dy_offset, const float* x,
-                        int64_t x_stride, int64_t x_offset, float* da, float* scratch) {
+                        Headed<const float> dy, Headed<const float> x, float* da, float* scratch) {
   const TileKernels& kernels = tile_kernels();
   const int64_t n = attention.nodes(), ld = attention.stride();
   // Few nodes: dot products kept in registers over all samples. Many: a product with x transposed.
@@ -53,14 +60,14 @@ void attention_gradient(const PositionalAttention& attention, int samples, int64
   for (int h = 0; h < attention.heads(); ++h) {
     float* out = da + h * attention.head_stride();
     if (n <= few) {
-      kernels.node_products(samples, n, width, dy + h * dy_offset, dy_stride, x + h * x_offset,
-                            x_stride, out, ld);
+      kernels.node_products(samples, n, width, dy.at(0, h), dy.stride, x.at(0, h), x.stride, out,
+                            ld);
       continue;
     }
     for (int64_t s = 0; s < samples; ++s) {
-      kernels.transpose(n, width, x + s * n * x_stride + h * x_offset, x_stride, scratch, ld);
-      kernels.product(n, n, width, dy + s * n * dy_stride + h * dy_offset, dy_stride, 1, scratch,
-                      ld, out, ld, Store::add, nullptr);
+      kernels.transpose(n, width, x.at(s * n, h), x.stride, scratch, ld);
+      kernels.product(n, n, width, dy.at(s * n, h), dy.stride, 1, scratch, ld, out, ld, Store::add,
+                      nullptr);
     }
   }
 }

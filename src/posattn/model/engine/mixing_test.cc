@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "posattn/base/random.h"
-#include "posattn/kernels/plain/relative.h"
+#include "posattn/kernels/generic/relative.h"
 #include "posattn/kernels/reference/operations.h"
 #include "posattn/model/engine/factored_mixing.h"
 #include "posattn/model/engine/relative_mixing.h"
@@ -47,21 +47,21 @@ std::vector<float> random_scores(int64_t count, float size, uint32_t variant) {
   return scores;
 }
 
-std::vector<double> relative_matrix(const plain::RelativeShape& shape, const std::vector<float>& t,
-                                    const std::vector<float>& u) {
+std::vector<double> relative_matrix(const generic::RelativeShape& shape,
+                                    const std::vector<float>& t, const std::vector<float>& u) {
   const std::vector<double> wide_t(t.begin(), t.end()), wide_u(u.begin(), u.end());
   std::vector<double> a(int64_t{1} * shape.nodes() * shape.nodes());
-  plain::relative_scores(shape, wide_t.data(), wide_u.data(), a.data(), shape.nodes());
+  generic::relative_scores(shape, wide_t.data(), wide_u.data(), a.data(), shape.nodes());
   reference::softmax_rows(shape.nodes(), shape.nodes(), a.data());
   return a;
 }
 
 TEST(RelativeMixing, IsTheMatrixWithinItsBound) {
-  for (const plain::RelativeShape shape : {plain::RelativeShape{1, 0, 1},
-                                           {2, 1, 2},
-                                           {65, 0, 65},
-                                           {100, 2, 7},  // farther distances share a score
-                                           {128, 1, 128}}) {
+  for (const generic::RelativeShape shape : {generic::RelativeShape{1, 0, 1},
+                                             {2, 1, 2},
+                                             {65, 0, 65},
+                                             {100, 2, 7},  // farther distances share a score
+                                             {128, 1, 128}}) {
     SCOPED_TRACE(shape.real);
     const std::vector<float> t = random_scores(shape.distances(), 4, 1);
     const std::vector<float> u = random_scores(shape.scratch_size(), 4, 2);
@@ -72,10 +72,10 @@ TEST(RelativeMixing, IsTheMatrixWithinItsBound) {
 }
 
 TEST(RelativeMixing, IsRefusedWhereItsErrorCouldShow) {
-  const plain::RelativeShape shape{64, 0, 64};
+  const generic::RelativeShape shape{64, 0, 64};
   std::vector<float> t(shape.distances(), 0.0f);
   EXPECT_TRUE(RelativeMixing::make(shape, t.data(), nullptr));
-  t.front() = 40;  // heard by one node; beside it the sums of the others are 1e-16
+  t.front() = 40;  // one node attends to it alone; the sums of the others are 1e-16
   EXPECT_FALSE(RelativeMixing::make(shape, t.data(), nullptr));
   t.front() = NAN;
   EXPECT_FALSE(RelativeMixing::make(shape, t.data(), nullptr));

@@ -1,5 +1,6 @@
-// What carries out a model on the CPU: the tile engine for the paper's models, routes for compiled
-// programs, the plain executor for everything else. Batches are checked before they come here.
+// The interface that computes a model on the CPU: the tile engine for the paper's models, routes
+// for compiled programs, the block executor for everything else. Batches are checked before they
+// come here.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,8 @@ class NetworkEngine {
  public:
   virtual ~NetworkEngine() = default;
 
-  // What follows from the weights alone; run then answers batches of this length, for several
-  // callers at once: each borrows the memory that a call needs.
+  // Computes what follows from the weights alone. Then run answers batches of this length, for
+  // several callers at once: each borrows the memory that a call needs.
   virtual void prepare(const Parameters<float>& parameters, int real_nodes) = 0;
   virtual void run(const Batch& batch, std::span<float> outputs) const = 0;
 
@@ -27,9 +28,9 @@ class NetworkEngine {
   virtual Network::Work work() const { return {}; }
 };
 
-// The plain executor (plan/plan_engine.cc) and the one of routes (routed_engine.cc).
-std::unique_ptr<NetworkEngine> make_plan_engine(const ModelSpec& spec,
-                                                const NetworkOptions& options);
+// The block executor (plan/block_executor.cc) and the one of routes (routed_engine.cc).
+std::unique_ptr<NetworkEngine> make_block_executor(const ModelSpec& spec,
+                                                   const NetworkOptions& options);
 std::unique_ptr<NetworkEngine> make_routed_engine(const ModelSpec& spec,
                                                   const NetworkOptions& options);
 

@@ -73,7 +73,7 @@ bool PositionalAttention::make_mixings() {
   constexpr int few_nodes = 512;  // below, factors save nothing
   for (int h = 0; h < spec_.heads; ++h) {
     std::unique_ptr<Mixing> mixing;
-    const plain::RelativeShape shape = relative_shape();
+    const generic::RelativeShape shape = relative_shape();
     if (spec_.relative_attention && RelativeMixing::pays(shape, spec_.head_size())) {
       mixing = RelativeMixing::make(shape, relative_table(h), scratch_table(h));
     }
@@ -103,8 +103,8 @@ void PositionalAttention::attention_rows(int head, int64_t first, int64_t step, 
     }
   } else if (spec_.relative_attention) {
     for (int64_t r = 0; r < count; ++r) {
-      plain::relative_scores_row(relative_shape(), relative_table(head), scratch_table(head),
-                                 static_cast<int32_t>(first + r * step), out + r * ld);
+      generic::relative_scores_row(relative_shape(), relative_table(head), scratch_table(head),
+                                   static_cast<int32_t>(first + r * step), out + r * ld);
     }
   } else {
     const int64_t total = query_key_.out;
@@ -163,13 +163,13 @@ void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpo
     return;
   }
   if (spec_.relative_attention) {
-    const plain::RelativeShape shape = relative_shape();
+    const generic::RelativeShape shape = relative_shape();
     std::fill_n(values + scores_, spec_.heads * shape.distances(), 0.0f);
     std::fill_n(values + scratch_scores_, spec_.heads * shape.scratch_size(), 0.0f);
     for (int h = 0; h < spec_.heads; ++h) {
-      plain::relative_scores_gradient(shape, da + h * head_stride(), ld,
-                                      values + scores_ + h * shape.distances(),
-                                      values + scratch_scores_ + h * shape.scratch_size());
+      generic::relative_scores_gradient(shape, da + h * head_stride(), ld,
+                                        values + scores_ + h * shape.distances(),
+                                        values + scratch_scores_ + h * shape.scratch_size());
     }
     return;
   }

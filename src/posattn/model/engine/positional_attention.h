@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "posattn/kernels/plain/relative.h"
+#include "posattn/kernels/generic/relative.h"
 #include "posattn/model/engine/mixing.h"
 #include "posattn/model/engine/stage.h"
 #include "posattn/tensor/buffer.h"
@@ -25,9 +25,9 @@ class PositionalAttention {
   int64_t stride() const { return padded(nodes_); }  // between rows of a matrix
   int64_t head_stride() const { return nodes_ * stride(); }
   const float* matrix(int head) const { return attention_.data() + head * head_stride(); }
-  // What applies the head's matrix where that was not formed, else null.
+  // Applies the head's matrix where that was not formed, else null.
   const Mixing* mixing(int head) const { return mixings_.empty() ? nullptr : mixings_[head].get(); }
-  // Room for dA of all heads when all nodes are active.
+  // The size of dA of all heads when all nodes are active.
   int64_t gradient_size() const {
     return int64_t{1} * spec_.heads * spec_.nodes() * padded(spec_.nodes());
   }
@@ -39,10 +39,10 @@ class PositionalAttention {
 
  private:
   void make_queries_and_keys(const Parameters<float>& parameters);
-  // Of one head: rows first, first + step, ... of the matrix, `count` of them, stride() apart.
+  // Computes `count` rows of one head's matrix: first, first + step, ..., stride() apart.
   void attention_rows(int head, int64_t first, int64_t step, int64_t count, float* out) const;
   bool make_mixings();
-  plain::RelativeShape relative_shape() const {
+  generic::RelativeShape relative_shape() const {
     return {nodes_ - spec_.scratch_nodes, spec_.scratch_nodes, spec_.reach};
   }
   const float* relative_table(int head) const {

@@ -5,7 +5,7 @@
 
 namespace posattn::engine {
 
-bool RelativeMixing::pays(const plain::RelativeShape& shape, int64_t width) {
+bool RelativeMixing::pays(const generic::RelativeShape& shape, int64_t width) {
   constexpr double flop_cost = 3;  // of a transform, in flops of the tile kernel (measured)
   const auto n = static_cast<double>(shape.nodes());
   const int64_t parts = (width + ToeplitzProduct::most_columns - 1) / ToeplitzProduct::most_columns;
@@ -13,10 +13,10 @@ bool RelativeMixing::pays(const plain::RelativeShape& shape, int64_t width) {
          2 * n * n * static_cast<double>(width);
 }
 
-RelativeMixing::RelativeMixing(const plain::RelativeShape& shape, const std::vector<double>& e)
+RelativeMixing::RelativeMixing(const generic::RelativeShape& shape, const std::vector<double>& e)
     : shape_(shape), toeplitz_(shape.real, e.data()) {}
 
-std::unique_ptr<RelativeMixing> RelativeMixing::make(const plain::RelativeShape& shape,
+std::unique_ptr<RelativeMixing> RelativeMixing::make(const generic::RelativeShape& shape,
                                                      const float* t, const float* u) {
   const int64_t n = shape.real, scratch = shape.scratch, middle = n - 1;
   // The largest score of a real node's row becomes exp(0).
@@ -26,21 +26,21 @@ std::unique_ptr<RelativeMixing> RelativeMixing::make(const plain::RelativeShape&
     e[middle - i] = t[shape.distance_place(0, static_cast<int32_t>(i))];
   }
   double largest = *std::ranges::max_element(e);
-  std::vector<double> heard(scratch);
+  std::vector<double> scratch_weights(scratch);
   for (int64_t s = 0; s < scratch; ++s) {
-    heard[s] = u[s * shape.scratch_columns()];
-    largest = std::max(largest, heard[s]);
+    scratch_weights[s] = u[s * shape.scratch_columns()];
+    largest = std::max(largest, scratch_weights[s]);
   }
-  double heard_sum = 0;
+  double scratch_sum = 0;
   for (double& value : e) value = std::exp(value - largest);
-  for (double& value : heard) heard_sum += value = std::exp(value - largest);
+  for (double& value : scratch_weights) scratch_sum += value = std::exp(value - largest);
 
   std::unique_ptr<RelativeMixing> mixing(new RelativeMixing(shape, e));
-  mixing->scratch_heard_ = std::move(heard);
-  // Row i hears distances i - (n - 1) .. i: two running sums, which only add.
+  mixing->scratch_weights_ = std::move(scratch_weights);
+  // Row i attends to distances i - (n - 1) .. i: two running sums, which only add.
   std::vector<double> later(n, 0.0);  // distances -(n - 1 - i) .. -1
   for (int64_t i = n - 2; i >= 0; --i) later[i] = later[i + 1] + e[middle - (n - 1 - i)];
-  double earlier = heard_sum, smallest = INFINITY;
+  double earlier = scratch_sum, smallest = INFINITY;
   for (int64_t i = 0; i < n; ++i) {
     earlier += e[middle + i];
     const double sum = earlier + later[i];
@@ -77,18 +77,19 @@ void RelativeMixing::mix_columns(int64_t width, const float* x, int64_t x_stride
                                  int64_t y_stride, double* work) const {
   const int64_t n = shape_.real, scratch = shape_.scratch;
   toeplitz_.apply(width, x, x_stride, work);
-  double sums[ToeplitzProduct::most_columns] = {}, heard[ToeplitzProduct::most_columns] = {};
+  double sums[ToeplitzProduct::most_columns] = {}, from_scratch[ToeplitzProduct::most_columns] = {};
   const auto scratch_value = [&](int64_t s, int64_t c) {
     return static_cast<double>(x[(n + s) * x_stride + c]);
   };
   for (int64_t s = 0; s < scratch; ++s) {
-    for (int64_t c = 0; c < width; ++c) heard[c] += scratch_heard_[s] * scratch_value(s, c);
+    for (int64_t c = 0; c < width; ++c)
+      from_scratch[c] += scratch_weights_[s] * scratch_value(s, c);
   }
   for (int64_t i = 0; i < n; ++i) {
     const double* convolved = work + i * ToeplitzProduct::most_columns;
     for (int64_t c = 0; c < width; ++c) {
       sums[c] += static_cast<double>(x[i * x_stride + c]);
-      y[i * y_stride + c] = static_cast<float>((convolved[c] + heard[c]) * inverse_sums_[i]);
+      y[i * y_stride + c] = static_cast<float>((convolved[c] + from_scratch[c]) * inverse_sums_[i]);
     }
   }
   for (int64_t s = 0; s < scratch; ++s) {

@@ -31,8 +31,8 @@ struct StageWork {
   double per_sample = 0, per_step = 0;
 };
 
-// What becomes of attention: its matrix, which gradients and pictures need, or whatever applies it
-// with the least arithmetic (mixing.h) and memory.
+// The form in which attention is prepared: its matrix, which gradients and pictures need, or
+// whatever applies it with the least arithmetic (mixing.h) and memory.
 enum class AttentionForm { matrix, cheapest };
 
 class Stage {

@@ -1,16 +1,14 @@
 #include "posattn/model/engine/tile_network.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "posattn/base/parallel.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/rows.h"
 #include "posattn/model/engine/end_stages.h"
-#include "posattn/model/engine/folded_stage.h"
 #include "posattn/model/engine/input_stage.h"
-#include "posattn/model/engine/plain_stage.h"
+#include "posattn/model/engine/state_stage.h"
+#include "posattn/model/engine/unfolded_stage.h"
 #include "posattn/model/engine/value_stage.h"
 #include "posattn/model/tensor_names.h"
 
@@ -19,9 +17,9 @@ namespace {
 
 std::unique_ptr<Stage> attention_stage(const ModelSpec& spec, const ParameterLayout& layout,
                                        int layer, Path path) {
-  std::unique_ptr<Stage> best = std::make_unique<PlainStage>(spec, layout, layer);
+  std::unique_ptr<Stage> best = std::make_unique<UnfoldedStage>(spec, layout, layer);
   if (path == Path::plain || !FoldedStage::supports(spec)) return best;
-  std::unique_ptr<Stage> folded = std::make_unique<FoldedStage>(spec, layout, layer);
+  std::unique_ptr<Stage> folded = std::make_unique<StateStage>(spec, layout, layer);
   if (path == Path::folded) return folded;
   const auto take_less = [&](std::unique_ptr<Stage> other) {
     if (other->actual_work().per_sample < best->actual_work().per_sample) best = std::move(other);
@@ -39,7 +37,7 @@ bool TileNetwork::supports(const ModelSpec& spec) { return known_to_stages(spec)
 
 TileNetwork::TileNetwork(const ModelSpec& spec, const NetworkOptions& options)
     : spec_(spec), options_(options), layout_(spec_) {
-  // What may be refused is refused here, before any thread needs it.
+  // Both may refuse this machine, which must happen before any thread needs them.
   blas_info();
   tile_kernels();
   encodes_apart_ =
@@ -149,12 +147,12 @@ TileNetwork::Workspace& TileNetwork::lay_out(Workspace& work) const {
   return work;
 }
 
-void TileNetwork::load_inputs(const Batch& batch, int64_t first, int samples, float* tape) const {
+void TileNetwork::load_inputs(const Batch& batch, const Tile& tile, float* tape) const {
   const int64_t stride = stages_[0]->input_stride(), columns = spec_.data_columns;
   const int64_t p = has_input_positions() ? spec_.encoding_size : 0;
-  const float* data = batch.inputs.data() + first * batch.real_nodes * columns;
+  const float* data = batch.inputs.data() + tile.first * batch.real_nodes * columns;
   const int nodes = active_.count();
-  for (int s = 0; s < samples; ++s) {
+  for (int s = 0; s < tile.samples; ++s) {
     for (int i = 0; i < nodes; ++i, tape += stride) {
       if (i < batch.real_nodes) {
         std::copy_n(data, columns, tape);
@@ -167,20 +165,20 @@ void TileNetwork::load_inputs(const Batch& batch, int64_t first, int samples, fl
   }
 }
 
-void TileNetwork::run_forward(const Batch& batch, int64_t first, int samples,
-                              Workspace& work) const {
-  load_inputs(batch, first, samples, work.tapes[0]);
+void TileNetwork::run_forward(const Batch& batch, const Tile& tile, Workspace& work) const {
+  load_inputs(batch, tile, work.tapes[0]);
   for (size_t i = 0; i < stages_.size(); ++i) {
     const bool last = i + 1 == stages_.size();
-    stages_[i]->forward(samples, work.tapes[i], work.scratch[0],
+    stages_[i]->forward(tile.samples, work.tapes[i], work.scratch[0],
                         last ? work.output : work.tapes[i + 1],
                         last ? padded(spec_.output_columns) : stages_[i + 1]->input_stride());
   }
 }
 
-double TileNetwork::run_tile(const Batch& batch, int64_t first, int samples,
-                             std::span<const uint8_t> mask, Workspace& work, float* sums) const {
-  run_forward(batch, first, samples, work);
+double TileNetwork::run_tile(const Batch& batch, const Tile& tile, std::span<const uint8_t> mask,
+                             Workspace& work, float* sums) const {
+  const auto [first, samples] = tile;
+  run_forward(batch, tile, work);
   const int64_t columns = spec_.output_columns, stride = padded(columns);
   const int nodes = active_.count();
   const int64_t per_sample = batch.real_nodes * columns;
@@ -192,8 +190,8 @@ double TileNetwork::run_tile(const Batch& batch, int64_t first, int samples,
       const float* y = work.output + (s * nodes + i) * stride;
       float* dy = work.doutput + (s * nodes + i) * stride;
       if (i < batch.real_nodes) {
-        plain::squared_error(columns, scale, y, targets + i * columns,
-                             mask.empty() ? nullptr : mask.data() + i * columns, dy, loss);
+        generic::squared_error(columns, scale, y, targets + i * columns,
+                               mask.empty() ? nullptr : mask.data() + i * columns, dy, loss);
       } else {
         std::fill_n(dy, columns, 0.0f);
       }
@@ -223,13 +221,12 @@ double TileNetwork::run_tile(const Batch& batch, int64_t first, int samples,
 
 void TileNetwork::run(const Batch& batch, std::span<float> outputs) const {
   const Workspaces::Borrowed ours = workspaces();
-  const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
+  const Tiles tiles{batch.samples, tile_};
   const int64_t columns = spec_.output_columns, stride = padded(columns);
-  parallel_for(tiles, options_.threads, [&](int64_t t) {
+  parallel_for(tiles.count(), options_.threads, [&](int64_t t) {
     Workspace& work = lay_out((*ours)[thread_index()]);
-    const int64_t first = t * tile_;
-    const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
-    run_forward(batch, first, samples, work);
+    const auto [first, samples] = tiles.at(t);
+    run_forward(batch, {first, samples}, work);
     float* out = outputs.data() + first * batch.real_nodes * columns;
     for (int s = 0; s < samples; ++s) {
       for (int i = 0; i < batch.real_nodes; ++i, out += columns) {
@@ -243,32 +240,14 @@ double TileNetwork::gradient(const Parameters<float>& parameters, const Batch& b
                              std::span<const uint8_t> mask, Parameters<float>& gradient) {
   prepare_stages(parameters, batch.real_nodes, AttentionForm::matrix);
   place_gradients(batch.samples);
-  const int64_t tiles = (batch.samples + tile_ - 1) / tile_;
-  const int groups = group_count(tiles);
-  group_sums_.resize(groups * gradient_size_);
+  const Tiles tiles{batch.samples, tile_};
   const Workspaces::Borrowed ours = workspaces();
-  std::vector<double> losses(groups, 0.0);
-  constexpr int64_t block = 16384;
-  const int64_t blocks = (gradient_size_ + block - 1) / block;
-  parallel_for(groups, options_.threads, [&](int64_t g) {
-    float* sums = &group_sums_[g * gradient_size_];
-    std::memset(sums, 0, gradient_size_ * sizeof(float));
-    Workspace& work = lay_out((*ours)[thread_index()]);
-    for (int64_t t = tiles * g / groups; t < tiles * (g + 1) / groups; ++t) {
-      Watch::look();
-      const int64_t first = t * tile_;
-      const int samples = static_cast<int>(std::min<int64_t>(tile_, batch.samples - first));
-      losses[g] += run_tile(batch, first, samples, mask, work, sums);
-    }
-  });
-  parallel_for(blocks, options_.threads, [&](int64_t b) {
-    const int64_t count = std::min(block, gradient_size_ - b * block);
-    tile_kernels().sum_parts(count, groups, gradient_size_, &group_sums_[b * block],
-                             &group_sums_[b * block]);
-  });
+  const double loss = sum_tiles(tiles, group_count(tiles.count()), options_.threads, gradient_size_,
+                                group_sums_, [&](const Tile& tile, float* sums) {
+                                  Workspace& work = lay_out((*ours)[thread_index()]);
+                                  return run_tile(batch, tile, mask, work, sums);
+                                });
   finish(gradient);
-  double loss = 0;
-  for (double part : losses) loss += part;
   return loss / static_cast<double>(batch.samples * batch.real_nodes * spec_.output_columns);
 }
 
@@ -295,7 +274,7 @@ std::vector<float> TileNetwork::attention(const Parameters<float>& parameters, c
   prepare_stages(parameters, batch.real_nodes, AttentionForm::matrix);
   const Workspaces::Borrowed ours = workspaces();
   Workspace& work = lay_out(ours->front());
-  run_forward(batch, 0, 1, work);
+  run_forward(batch, {0, 1}, work);
   const int64_t size = int64_t{1} * spec_.heads * active_.count() * active_.count();
   std::vector<float> all(spec_.depth * size);
   float* next = all.data();

@@ -1,7 +1,5 @@
 // The engine of the numeric models (arXiv 2410.01686): a *tile* of a few samples goes through the
-// whole network, forward and backward, before the next, so its activations stay in cache. Gradients
-// are summed over a fixed number of groups of tiles, each in order, so the sum does not depend on
-// which thread did which group.
+// whole network, forward and backward, before the next, so its activations stay in cache.
 #pragma once
 
 #include <memory>
@@ -10,6 +8,7 @@
 #include "posattn/base/pool.h"
 #include "posattn/model/engine/network_engine.h"
 #include "posattn/model/engine/stage.h"
+#include "posattn/model/engine/tiles.h"
 #include "posattn/tensor/buffer.h"
 
 namespace posattn::engine {
@@ -52,9 +51,9 @@ class TileNetwork : public NetworkEngine {
   int group_count(int64_t tiles) const;
   Workspaces::Borrowed workspaces() const;
   Workspace& lay_out(Workspace& work) const;
-  void load_inputs(const Batch& batch, int64_t first, int samples, float* tape) const;
-  void run_forward(const Batch& batch, int64_t first, int samples, Workspace& work) const;
-  double run_tile(const Batch& batch, int64_t first, int samples, std::span<const uint8_t> mask,
+  void load_inputs(const Batch& batch, const Tile& tile, float* tape) const;
+  void run_forward(const Batch& batch, const Tile& tile, Workspace& work) const;
+  double run_tile(const Batch& batch, const Tile& tile, std::span<const uint8_t> mask,
                   Workspace& work, float* sums) const;
   void finish(Parameters<float>& gradient);
 

@@ -4,189 +4,126 @@
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
-#include "posattn/model/engine/layer_maps.h"
-#include "posattn/model/tensor_names.h"
 
 namespace posattn::engine {
 
-bool ValueStage::supports(const ModelSpec& spec) {
-  return known_to_stages(spec) && spec.nodes() >= fewest_nodes &&
-         (spec.attention == AttentionSource::positions || FoldedScores::supports(spec));
+void ValueStage::fold() {
+  const TileKernels& kernels = tile_kernels();
+  const int64_t d = spec_.width, hidden = spec_.mlp_width, ld1 = 2 * d;
+  const float *e = input_map_.weight(weights_), *wv = weights_ + value_.weight;
+  const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
+  v_.resize(d * padded(k_));
+  v_transposed_.resize(k_ * stride_v_);
+  gemm(false, false, hidden, k_, d, 1, w1x, ld1, e, k_, 0, m_.data(), stride_c_);
+  gemm(false, false, hidden, d, d, 1, w1o, ld1, weights_ + output_.weight, d, 0, &m_[k_],
+       stride_c_);
+  gemm(false, false, d, k_, d, 1, wv, d, e, k_, 0, v_.data(), padded(k_));
+  kernels.transpose(hidden, inputs_, m_.data(), stride_c_, m_transposed_.data(), stride_m_);
+  kernels.transpose(d, k_, v_.data(), padded(k_), v_transposed_.data(), stride_v_);
+
+  const float* e_bias = input_map_.bias(weights_);
+  value_bias_.assign(weights_ + value_.bias, weights_ + value_.bias + d);
+  gemm(false, false, d, 1, d, 1, wv, d, e_bias, 1, 1, value_bias_.data(), 1);
+  std::copy_n(weights_ + first_.bias, hidden, c_.data());
+  gemm(false, false, hidden, 1, d, 1, w1x, ld1, e_bias, 1, 1, c_.data(), 1);
+  gemm(false, false, hidden, 1, d, 1, &m_[k_], stride_c_, value_bias_.data(), 1, 1, c_.data(), 1);
+  gemm(false, false, hidden, 1, d, 1, w1o, ld1, weights_ + output_.bias, 1, 1, c_.data(), 1);
 }
 
-ValueStage::ValueStage(const ModelSpec& spec, const ParameterLayout& layout, int layer,
-                       LayerInput input)
-    : spec_(spec),
-      enter_(spec, layout, layer, input),
-      value_(LinearMap::find(layout, names::of_layer(layer, names::value))),
-      output_(LinearMap::find(layout, names::of_layer(layer, names::output))),
-      first_(LinearMap::find(layout, names::of_layer(layer, names::mlp_map(0)))),
-      k_(enter_.in()),
-      most_nodes_(spec.nodes()),
-      nodes_(spec.nodes()),
-      stride_c_(padded(enter_.in() + spec.width)),
-      stride_d_(padded(spec.width)),
-      stride_m_(padded(spec.mlp_width)) {
-  if (spec.attention == AttentionSource::positions) {
-    positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
-    return;
-  }
-  scores_ = std::make_unique<FoldedScores>(spec, layout, layer, k_);
-  data_ = std::make_unique<DataAttention>(most_nodes_, spec.heads, k_, spec.head_size());
+void ValueStage::unfold(const float* gradient, Parameters<float>& out) {
+  const int64_t d = spec_.width, hidden = spec_.mlp_width, ld1 = 2 * d;
+  const float *e = input_map_.weight(weights_), *e_bias = input_map_.bias(weights_);
+  const float *wv = weights_ + value_.weight, *wo = weights_ + output_.weight;
+  const float *w1x = weights_ + first_.weight, *w1o = w1x + d;
+  float* values = out.values().data();
+  float *de = input_map_.weight_gradient(values), *de_bias = input_map_.bias_gradient(values);
+  float *dwv = values + value_.weight, *dbv = values + value_.bias;
+  float *dw1x = values + first_.weight, *dw1o = dw1x + d;
+  const float* dm = gradient;                   // [k, stride_m]: dM_0 transposed
+  const float* dp = gradient + k_ * stride_m_;  // [d, stride_m]: dP transposed
+  const float* dv = gradient + gradient_v();    // [k, stride_d]: dV transposed
+  const float* dc = gradient + gradient_c();
+
+  // M_0 = W1x E, and the constant's W1x e.
+  gemm(true, true, hidden, d, k_, 1, dm, stride_m_, e, k_, 0, dw1x, ld1);
+  gemm(false, false, hidden, d, 1, 1, dc, 1, e_bias, d, 1, dw1x, ld1);
+  gemm(true, true, d, k_, hidden, 1, w1x, ld1, dm, stride_m_, 0, de, k_);
+  gemm(true, false, d, 1, hidden, 1, w1x, ld1, dc, 1, 0, de_bias, 1);
+  // The constant's P w with w = Wv e + bv: dw = P^T dc, dP += dc w^T.
+  gemm(true, false, d, 1, hidden, 1, &m_[k_], stride_c_, dc, 1, 0, dbv, 1);
+  Buffer<float> dp_all(hidden * d);
+  tile_kernels().transpose(d, hidden, dp, stride_m_, dp_all.data(), d);
+  gemm(false, false, hidden, d, 1, 1, dc, 1, value_bias_.data(), d, 1, dp_all.data(), d);
+  // V = Wv E, and w.
+  gemm(true, true, d, d, k_, 1, dv, stride_v_, e, k_, 0, dwv, d);
+  gemm(false, false, d, d, 1, 1, dbv, 1, e_bias, d, 1, dwv, d);
+  gemm(true, true, d, k_, d, 1, wv, d, dv, stride_v_, 1, de, k_);
+  gemm(true, false, d, 1, d, 1, wv, d, dbv, 1, 1, de_bias, 1);
+  // P = W1o Wo, and the constant's W1o bo.
+  gemm(false, true, hidden, d, d, 1, dp_all.data(), d, wo, d, 0, dw1o, ld1);
+  gemm(false, false, hidden, d, 1, 1, dc, 1, weights_ + output_.bias, d, 1, dw1o, ld1);
+  gemm(true, false, d, d, hidden, 1, w1o, ld1, dp_all.data(), d, 0, values + output_.weight, d);
+  gemm(true, false, d, 1, hidden, 1, w1o, ld1, dc, 1, 0, values + output_.bias, 1);
+  std::copy_n(dc, hidden, values + first_.bias);
 }
 
-void ValueStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
-                         AttentionForm form) {
-  weights_ = parameters.values().data();
-  nodes_ = active.count();
-  fold();
-  if (positional_) {
-    positional_->compute(parameters, active, form);
-  } else {
-    data_->set_active(nodes_, form);
-    scores_->prepare(weights_, enter_.weight(weights_), enter_.bias(weights_));
-  }
+void ValueStage::make_values(int64_t rows, const float* s, float* r) const {
+  tile_kernels().product(rows, spec_.width, k_, s, stride_c_, 1, v_transposed_.data(), stride_v_, r,
+                         stride_v_, Store::assign, nullptr);
 }
 
-int64_t ValueStage::tape_size(int samples) const {
-  return tape_kept(samples) + (data_ ? data_->kept_size(samples) : 0);
+void ValueStage::values_gradient(int64_t rows, const float* s, const float* dr, float* ds,
+                                 bool wants_ds, float* gradient) const {
+  const TileKernels& kernels = tile_kernels();
+  kernels.product(k_, spec_.width, rows, s, 1, stride_c_, dr, stride_v_, gradient + gradient_v(),
+                  stride_v_, Store::add, nullptr);
+  if (!wants_ds) return;
+  kernels.product(rows, k_, spec_.width, dr, stride_v_, 1, v_.data(), padded(k_), ds, stride_c_,
+                  Store::add, nullptr);
 }
-int64_t ValueStage::scratch_size(int samples) const {
-  // d[s | t], dr, those of the queries, and attention's own or a head's values transposed.
-  return samples * int64_t{most_nodes_} * (stride_c_ + stride_d_ + queries_stride()) +
-         (data_ ? data_->scratch_size() : spec_.head_size() * padded(most_nodes_));
-}
+
 int64_t ValueStage::gradient_size() const {
-  if (data_) return gradient_attention() + scores_->gradient_size();
-  return gradient_attention() + (kept_samples_ > 0 ? 0 : positional_->gradient_size());
+  return kept_samples_ > 0 ? gradient_attention() : FoldedStage::gradient_size();
 }
 
 void ValueStage::begin_gradient(int64_t samples) {
-  if (data_) return;
+  if (!positional_) return;
   constexpr int64_t groups = 8;  // of tiles, at least
   const int64_t factors = 2 * samples * spec_.width * positional_->stride();
   const bool keeps = factors <= groups * spec_.heads * positional_->head_stride();
   kept_samples_ = keeps ? samples : 0;
-  kept_dt_.resize(keeps ? factors / 2 : 0);
-  kept_r_.resize(kept_dt_.size());
+  kept_dmixed_.resize(keeps ? factors / 2 : 0);
+  kept_values_.resize(kept_dmixed_.size());
   da_.resize(keeps ? spec_.heads * positional_->head_stride() : 0);
 }
 
-void ValueStage::keep_factors(int64_t first, int samples, const float* dt, const float* r) const {
+void ValueStage::add_attention_gradient(int64_t first, int samples, Headed<const float> dmixed,
+                                        Headed<const float> values, float* sums,
+                                        float* scratch) const {
+  if (kept_samples_ == 0) {
+    return FoldedStage::add_attention_gradient(first, samples, dmixed, values, sums, scratch);
+  }
   const TileKernels& kernels = tile_kernels();
-  const int64_t dh = spec_.head_size(), ld = positional_->stride();
+  const int64_t ld = positional_->stride();
   for (int h = 0; h < spec_.heads; ++h) {
     for (int64_t s = 0; s < samples; ++s) {
-      const int64_t to = (h * kept_samples_ + first + s) * dh * ld;
-      kernels.transpose(nodes_, dh, dt + s * nodes_ * stride_c_ + h * dh, stride_c_, &kept_dt_[to],
+      const int64_t to = (h * kept_samples_ + first + s) * mixed_ * ld;
+      kernels.transpose(nodes_, mixed_, dmixed.at(s * nodes_, h), dmixed.stride, &kept_dmixed_[to],
                         ld);
-      kernels.transpose(nodes_, dh, r + s * nodes_ * stride_d_ + h * dh, stride_d_, &kept_r_[to],
+      kernels.transpose(nodes_, mixed_, values.at(s * nodes_, h), values.stride, &kept_values_[to],
                         ld);
     }
   }
 }
 
-void ValueStage::multiply_factors() {
-  const int64_t inner = kept_samples_ * spec_.head_size(), ld = positional_->stride();
+float* ValueStage::attention_sums(float* gradient) {
+  if (kept_samples_ == 0) return FoldedStage::attention_sums(gradient);
+  const int64_t inner = kept_samples_ * mixed_, ld = positional_->stride();
   for (int h = 0; h < spec_.heads; ++h) {
-    gemm(true, false, nodes_, nodes_, inner, 1, &kept_dt_[h * inner * ld], ld,
-         &kept_r_[h * inner * ld], ld, 0, &da_[h * positional_->head_stride()], ld);
+    gemm(true, false, nodes_, nodes_, inner, 1, &kept_dmixed_[h * inner * ld], ld,
+         &kept_values_[h * inner * ld], ld, 0, &da_[h * positional_->head_stride()], ld);
   }
-}
-
-void ValueStage::forward(int samples, float* tape, float* scratch, float* output,
-                         int64_t output_stride) const {
-  const TileKernels& kernels = tile_kernels();
-  const int64_t rows = samples * int64_t{nodes_}, d = spec_.width, dh = spec_.head_size();
-  float* r = tape + tape_values(samples);
-  kernels.product(rows, d, k_, tape, stride_c_, 1, v_transposed_.data(), stride_d_, r, stride_d_,
-                  Store::assign, nullptr);
-  if (positional_) {
-    mix_samples(*positional_, samples, dh, r, stride_d_, dh, tape + k_, stride_c_, dh);
-  } else {
-    float* t = tape + tape_queries(samples);
-    scores_->queries(rows, tape, stride_c_, t);
-    data_->forward(samples, {t, queries_stride(), k_}, {tape, stride_c_, 0}, {r, stride_d_, dh},
-                   {tape + k_, stride_c_, dh}, tape + tape_kept(samples), scratch);
-  }
-  kernels.product(rows, spec_.mlp_width, k_ + d, tape, stride_c_, 1, m_transposed_.data(),
-                  stride_m_, output, output_stride, Store::bias_relu, c_.data());
-}
-
-float* ValueStage::backward(int64_t first, int samples, const float* tape, const float* output,
-                            int64_t output_stride, float* doutput, int64_t doutput_stride,
-                            bool wants_dinput, float* scratch, float* gradient) const {
-  const TileKernels& kernels = tile_kernels();
-  const int64_t rows = samples * int64_t{nodes_}, d = spec_.width, dh = spec_.head_size();
-  const int64_t hidden = spec_.mlp_width;
-  const float* r = tape + tape_values(samples);
-  float* dc = scratch;  // [rows, k + d]: ds, then d(A_h r_h)
-  float* dr = dc + rows * stride_c_;
-  float* rest = dr + rows * stride_d_;
-  kernels.relu_gradient(rows, hidden, output, output_stride, doutput, doutput_stride,
-                        gradient + gradient_c());
-  kernels.product(k_ + d, hidden, rows, tape, 1, stride_c_, doutput, doutput_stride, gradient,
-                  stride_m_, Store::add, nullptr);
-  kernels.product(rows, k_ + d, hidden, doutput, doutput_stride, 1, m_.data(), stride_c_, dc,
-                  stride_c_, Store::assign, nullptr);
-  std::fill_n(dr, rows * stride_d_, 0.0f);
-  if (data_) {
-    const float* t = tape + tape_queries(samples);
-    float* dt = rest;
-    data_->backward(samples, {t, queries_stride(), k_}, {tape, stride_c_, 0}, {r, stride_d_, dh},
-                    {tape + k_, stride_c_, dh}, {dc + k_, stride_c_, dh},
-                    {dt, queries_stride(), k_}, {dc, stride_c_, 0}, {dr, stride_d_, dh},
-                    tape + tape_kept(samples), dt + rows * queries_stride());
-    scores_->gradient(rows, tape, stride_c_, dt, gradient + gradient_attention());
-    if (wants_dinput) scores_->input_gradient(rows, dt, dc, stride_c_);
-  } else {
-    if (kept_samples_ > 0) {
-      keep_factors(first, samples, dc + k_, r);
-    } else {
-      attention_gradient(*positional_, samples, dh, dc + k_, stride_c_, dh, r, stride_d_, dh,
-                         gradient + gradient_attention(), rest);
-    }
-    mix_samples_transposed(*positional_, samples, dh, dc + k_, stride_c_, dh, dr, stride_d_, dh);
-  }
-  kernels.product(k_, d, rows, tape, 1, stride_c_, dr, stride_d_, gradient + gradient_v(),
-                  stride_d_, Store::add, nullptr);
-  if (!wants_dinput) return nullptr;
-  kernels.product(rows, k_, d, dr, stride_d_, 1, v_.data(), padded(k_), dc, stride_c_, Store::add,
-                  nullptr);
-  return dc;
-}
-
-void ValueStage::finish(float* gradient, Parameters<float>& out, float* dpositions) {
-  unfold(gradient, out);
-  if (data_) {
-    float* values = out.values().data();
-    return scores_->finish(gradient + gradient_attention(), values, enter_.weight_gradient(values),
-                           enter_.bias_gradient(values));
-  }
-  if (kept_samples_ > 0) multiply_factors();
-  positional_->gradient(kept_samples_ > 0 ? da_.data() : gradient + gradient_attention(), out,
-                        dpositions);
-}
-
-bool ValueStage::attention(const float* tape, float* scratch, float* out) const {
-  if (positional_) {
-    copy_attention(*positional_, out);
-  } else {
-    data_->matrices({tape + tape_queries(1), queries_stride(), k_}, {tape, stride_c_, 0}, scratch,
-                    out);
-  }
-  return true;
-}
-
-StageWork ValueStage::nominal_work() const {
-  return attention_layer_work(spec_, positional_.get());
-}
-
-StageWork ValueStage::actual_work() const {
-  const double k = static_cast<double>(k_), n = most_nodes_, d = spec_.width;
-  double per_node = k * d + (k + d) * spec_.mlp_width + n * d;
-  if (data_) per_node += scores_->work() + spec_.heads * n * k;
-  return {per_node * n, positional_ ? positional_->work() : 0};
+  return da_.data();
 }
 
 }  // namespace posattn::engine

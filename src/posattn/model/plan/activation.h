@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "posattn/kernels/plain/activation.h"
+#include "posattn/kernels/generic/activation.h"
 #include "posattn/model/spec.h"
 
 namespace posattn {
@@ -14,11 +14,11 @@ void activate(Activation activation, const std::vector<T>& x, std::vector<T>& y)
   y.resize(x.size());
   switch (activation) {
     case Activation::relu:
-      return plain::relu(count, x.data(), y.data());
+      return generic::relu(count, x.data(), y.data());
     case Activation::gelu:
-      return plain::gelu(count, x.data(), y.data());
+      return generic::gelu(count, x.data(), y.data());
     case Activation::gelu_tanh:
-      return plain::gelu_tanh(count, x.data(), y.data());
+      return generic::gelu_tanh(count, x.data(), y.data());
   }
 }
 
@@ -30,11 +30,11 @@ void activate_gradient(Activation activation, const std::vector<T>& x, std::vect
   y.resize(x.size());
   switch (activation) {
     case Activation::relu:
-      return plain::relu_gradient(count, x.data(), dy.data(), dy.data(), y.data());
+      return generic::relu_gradient(count, x.data(), dy.data(), dy.data(), y.data());
     case Activation::gelu:
-      return plain::gelu_gradient(count, x.data(), dy.data(), dy.data(), y.data());
+      return generic::gelu_gradient(count, x.data(), dy.data(), dy.data(), y.data());
     case Activation::gelu_tanh:
-      return plain::gelu_tanh_gradient(count, x.data(), dy.data(), dy.data(), y.data());
+      return generic::gelu_tanh_gradient(count, x.data(), dy.data(), dy.data(), y.data());
   }
 }
 

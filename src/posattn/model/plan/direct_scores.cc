@@ -6,7 +6,7 @@ namespace {
 
 // Calls pair(place among the scores of the active nodes, place in the tensor).
 template <class T, class Pair>
-void visit_pairs(const AttentionBlock& block, const PlanNodes<T>& nodes, const Pair& pair) {
+void visit_pairs(const AttentionBlock& block, const NodeContext<T>& nodes, const Pair& pair) {
   const int64_t n = nodes.count(), all = nodes.spec.nodes();
   for (int h = 0; h < block.heads; ++h) {
     for (int64_t i = 0; i < n; ++i) {
@@ -20,7 +20,7 @@ void visit_pairs(const AttentionBlock& block, const PlanNodes<T>& nodes, const P
 }  // namespace
 
 template <class T>
-void scores(const DirectScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+void scores(const DirectScores& kind, const AttentionBlock& block, const NodeContext<T>& nodes,
             T* out) {
   const T* table = nodes.tensor(kind.scores);
   visit_pairs(block, nodes, [&](int64_t active, int64_t stored) { out[active] = table[stored]; });
@@ -28,17 +28,17 @@ void scores(const DirectScores& kind, const AttentionBlock& block, const PlanNod
 
 template <class T>
 void scores_gradient(const DirectScores& kind, const AttentionBlock& block,
-                     const PlanNodes<T>& nodes, const T* dscores,
-                     const PlanGradients<T>& gradients) {
+                     const NodeContext<T>& nodes, const T* dscores,
+                     const ScoreGradients<T>& gradients) {
   T* dtable = gradients.tensor(kind.scores);
   visit_pairs(block, nodes,
               [&](int64_t active, int64_t stored) { dtable[stored] += dscores[active]; });
 }
 
-#define POSATTN_INSTANTIATE(T)                                                                   \
-  template void scores(const DirectScores&, const AttentionBlock&, const PlanNodes<T>&, T*);     \
-  template void scores_gradient(const DirectScores&, const AttentionBlock&, const PlanNodes<T>&, \
-                                const T*, const PlanGradients<T>&);
+#define POSATTN_INSTANTIATE(T)                                                                     \
+  template void scores(const DirectScores&, const AttentionBlock&, const NodeContext<T>&, T*);     \
+  template void scores_gradient(const DirectScores&, const AttentionBlock&, const NodeContext<T>&, \
+                                const T*, const ScoreGradients<T>&);
 POSATTN_INSTANTIATE(float)
 POSATTN_INSTANTIATE(double)
 #undef POSATTN_INSTANTIATE

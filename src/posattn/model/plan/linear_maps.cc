@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "posattn/kernels/plain/linear.h"
+#include "posattn/kernels/generic/linear.h"
 
 namespace posattn {
 
@@ -27,7 +27,7 @@ void LinearMaps<T>::prepare(const Parameters<T>& parameters) {
   parameters_ = &parameters;
   if constexpr (std::is_same_v<T, float>) {
     for (const LinearBlock& map : maps_) {
-      if (int64_t{1} * map.in * map.out > plain::most_tile_weight) continue;
+      if (int64_t{1} * map.in * map.out > generic::most_tile_weight) continue;
       std::vector<float>& transposed = transposed_[map.weight];
       transposed.resize(int64_t{1} * map.in * map.out);
       tile_kernels().transpose(map.out, map.in, tensor(map.weight), map.in, transposed.data(),
@@ -38,22 +38,23 @@ void LinearMaps<T>::prepare(const Parameters<T>& parameters) {
 
 template <class T>
 void LinearMaps<T>::forward(const LinearBlock& map, int64_t rows, const T* x, T* y) const {
-  plain::linear(rows, map.in, map.out, x, tensor(map.weight), transposed_[map.weight].data(),
-                map.bias == no_tensor ? nullptr : tensor(map.bias), y);
+  generic::linear(rows, map.in, map.out, x, tensor(map.weight), transposed_[map.weight].data(),
+                  map.bias == no_tensor ? nullptr : tensor(map.bias), y);
 }
 
 template <class T>
 void LinearMaps<T>::input_gradient(const LinearBlock& map, int64_t rows, const T* dy,
                                    bool accumulate, T* dx) const {
-  plain::linear_input_gradient(rows, map.in, map.out, tensor(map.weight), dy, accumulate, dx);
+  generic::linear_input_gradient(rows, map.in, map.out, tensor(map.weight), dy, accumulate, dx);
 }
 
 template <class T>
 void LinearMaps<T>::weight_gradient(const LinearBlock& map, int64_t rows, const T* x, const T* dy,
                                     T* sums) const {
   const std::vector<TensorInfo>& tensors = parameters_->layout().tensors();
-  plain::linear_weight_gradient(rows, map.in, map.out, x, dy, sums + tensors[map.weight].offset,
-                                map.bias == no_tensor ? nullptr : sums + tensors[map.bias].offset);
+  generic::linear_weight_gradient(
+      rows, map.in, map.out, x, dy, sums + tensors[map.weight].offset,
+      map.bias == no_tensor ? nullptr : sums + tensors[map.bias].offset);
 }
 
 template class LinearMaps<float>;

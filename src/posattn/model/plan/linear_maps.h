@@ -1,4 +1,4 @@
-// y = x W^T + b of the plain executor and the reference, for the linear blocks of a plan.
+// y = x W^T + b of the block executor and the reference, for the linear blocks of a plan.
 #pragma once
 
 #include <span>

@@ -8,9 +8,9 @@ namespace {
 constexpr int64_t alignment = 16;
 
 // The order of tensors is that of model files, and decides the random numbers of initial values.
-class Planner {
+class PlanBuilder {
  public:
-  explicit Planner(const ModelSpec& spec) : spec_(spec) {}
+  explicit PlanBuilder(const ModelSpec& spec) : spec_(spec) {}
 
   Plan plan() {
     if (spec_.stores_positions()) {
@@ -176,6 +176,6 @@ int TensorList::add(TensorInfo tensor) {
   return static_cast<int>(tensors_.size()) - 1;
 }
 
-Plan plan_of(const ModelSpec& spec) { return Planner(spec).plan(); }
+Plan plan_of(const ModelSpec& spec) { return PlanBuilder(spec).plan(); }
 
 }  // namespace posattn

@@ -1,10 +1,10 @@
-// What a spec means: its tensors and a short list of blocks. Parameters, the double reference, the
-// plain executor on the CPU and the general CUDA engine read this list; the folded and fused
-// engines match the specs that they can do.
+// A plan says what a spec means: its tensors and a short list of blocks. Parameters, the double
+// reference, the block executor on the CPU and the general CUDA engine read this list; the folded
+// and fused engines match the specs that they can do.
 //
 //   input -> [attention, MLP] x depth -> head -> loss
 //
-// A new kind of score is a struct here, a line in plan.cc, and one file beside (scores.h).
+// A new kind of score is a struct here, a line in plan.cc, and one file in this folder (scores.h).
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ struct InputBlock {
   bool positions_added = false;
 };
 
-// What scores attention. The first four do not depend on the data: one matrix per head for all
+// How attention is scored. The first four do not depend on the data: one matrix per head for all
 // samples.
 struct PositionScores {  // queries and keys from P
   LinearBlock query_key;

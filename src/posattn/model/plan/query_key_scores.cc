@@ -1,8 +1,8 @@
 // Scores from queries and keys that are made of P.
 #include <cmath>
 
-#include "posattn/kernels/plain/product.h"
-#include "posattn/kernels/plain/rows.h"
+#include "posattn/kernels/generic/product.h"
+#include "posattn/kernels/generic/rows.h"
 #include "posattn/model/plan/scores.h"
 
 namespace posattn {
@@ -16,8 +16,8 @@ void query_key_scores(int heads, int key_size, int nodes, const T* query_key, T*
   const T scale = 1 / std::sqrt(T(key_size));
   for (int h = 0; h < heads; ++h) {
     const T* query = query_key + h * 2 * key_size;
-    plain::product(false, true, nodes, nodes, key_size, scale, query, stride, query + key_size,
-                   stride, false, out + int64_t{1} * h * nodes * nodes, nodes);
+    generic::product(false, true, nodes, nodes, key_size, scale, query, stride, query + key_size,
+                     stride, false, out + int64_t{1} * h * nodes * nodes, nodes);
   }
 }
 
@@ -31,21 +31,21 @@ void query_key_scores_gradient(int heads, int key_size, int nodes, const T* quer
     const T *query = query_key + h * 2 * key_size, *key = query + key_size;
     T *dquery = dquery_key + h * 2 * key_size, *dkey = dquery + key_size;
     const T* ds = dscores + int64_t{1} * h * nodes * nodes;
-    plain::product(false, false, nodes, key_size, nodes, scale, ds, nodes, key, stride, false,
-                   dquery, stride);
-    plain::product(true, false, nodes, key_size, nodes, scale, ds, nodes, query, stride, false,
-                   dkey, stride);
+    generic::product(false, false, nodes, key_size, nodes, scale, ds, nodes, key, stride, false,
+                     dquery, stride);
+    generic::product(true, false, nodes, key_size, nodes, scale, ds, nodes, query, stride, false,
+                     dkey, stride);
   }
 }
 
 template <class T>
 std::vector<T> query_key_of_positions(const PositionScores& kind, const AttentionBlock& block,
-                                      const PlanNodes<T>& nodes) {
+                                      const NodeContext<T>& nodes) {
   std::vector<T> query_key(int64_t{1} * nodes.count() * kind.query_key.out);
   nodes.maps.forward(kind.query_key, nodes.count(), nodes.positions.data(), query_key.data());
   if (kind.rope) {
-    plain::rotate<T>(nodes.count(), 2 * block.heads, block.key_size, nodes.index, 1,
-                     query_key.data());
+    generic::rotate<T>(nodes.count(), 2 * block.heads, block.key_size, nodes.index, 1,
+                       query_key.data());
   }
   return query_key;
 }
@@ -53,7 +53,7 @@ std::vector<T> query_key_of_positions(const PositionScores& kind, const Attentio
 }  // namespace
 
 template <class T>
-void scores(const PositionScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+void scores(const PositionScores& kind, const AttentionBlock& block, const NodeContext<T>& nodes,
             T* out) {
   const std::vector<T> query_key = query_key_of_positions(kind, block, nodes);
   query_key_scores(block.heads, block.key_size, nodes.count(), query_key.data(), out);
@@ -61,24 +61,24 @@ void scores(const PositionScores& kind, const AttentionBlock& block, const PlanN
 
 template <class T>
 void scores_gradient(const PositionScores& kind, const AttentionBlock& block,
-                     const PlanNodes<T>& nodes, const T* dscores,
-                     const PlanGradients<T>& gradients) {
+                     const NodeContext<T>& nodes, const T* dscores,
+                     const ScoreGradients<T>& gradients) {
   const std::vector<T> query_key = query_key_of_positions(kind, block, nodes);
   std::vector<T> dquery_key(query_key.size());
   query_key_scores_gradient(block.heads, block.key_size, nodes.count(), query_key.data(), dscores,
                             dquery_key.data());
   if (kind.rope) {
-    plain::rotate<T>(nodes.count(), 2 * block.heads, block.key_size, nodes.index, -1,
-                     dquery_key.data());
+    generic::rotate<T>(nodes.count(), 2 * block.heads, block.key_size, nodes.index, -1,
+                       dquery_key.data());
   }
   nodes.maps.backward(kind.query_key, nodes.count(), nodes.positions.data(), dquery_key.data(),
                       gradients.parameters.values().data(), true, gradients.positions);
 }
 
-#define POSATTN_INSTANTIATE(T)                                                                     \
-  template void scores(const PositionScores&, const AttentionBlock&, const PlanNodes<T>&, T*);     \
-  template void scores_gradient(const PositionScores&, const AttentionBlock&, const PlanNodes<T>&, \
-                                const T*, const PlanGradients<T>&);
+#define POSATTN_INSTANTIATE(T)                                                                   \
+  template void scores(const PositionScores&, const AttentionBlock&, const NodeContext<T>&, T*); \
+  template void scores_gradient(const PositionScores&, const AttentionBlock&,                    \
+                                const NodeContext<T>&, const T*, const ScoreGradients<T>&);
 POSATTN_INSTANTIATE(float)
 POSATTN_INSTANTIATE(double)
 #undef POSATTN_INSTANTIATE

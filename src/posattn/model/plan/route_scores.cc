@@ -8,7 +8,7 @@ namespace posattn {
 
 template <class T>
 void routed_attention_matrix(const RouteScores& kind, const AttentionBlock& block,
-                             const PlanNodes<T>& nodes, T* out) {
+                             const NodeContext<T>& nodes, T* out) {
   const int places = nodes.spec.route_places, n = nodes.count();
   const T* routes = nodes.tensor(kind.routes);
   const T* weights = kind.weights == no_tensor ? nullptr : nodes.tensor(kind.weights);
@@ -27,8 +27,8 @@ void routed_attention_matrix(const RouteScores& kind, const AttentionBlock& bloc
 }
 
 template void routed_attention_matrix(const RouteScores&, const AttentionBlock&,
-                                      const PlanNodes<float>&, float*);
+                                      const NodeContext<float>&, float*);
 template void routed_attention_matrix(const RouteScores&, const AttentionBlock&,
-                                      const PlanNodes<double>&, double*);
+                                      const NodeContext<double>&, double*);
 
 }  // namespace posattn

@@ -1,4 +1,4 @@
-// Scores of attention for the reference (double) and the plain executor (float), one file for each
+// Scores of attention for the reference (double) and the block executor (float), one file for each
 // kind. scores(kind, ...) fills [heads, nodes, nodes]; scores_gradient(kind, ...) adds to the
 // gradients of the kind's tensors, and to dpositions [nodes, encoding_size] where it reads P.
 #pragma once
@@ -14,9 +14,9 @@ namespace posattn {
 
 // The nodes that take part, and what the model knows of them whatever the data.
 template <class T>
-struct PlanNodes {
-  PlanNodes(const ModelSpec& spec, const Parameters<T>& parameters, const LinearMaps<T>& maps,
-            int real_nodes);
+struct NodeContext {
+  NodeContext(const ModelSpec& spec, const Parameters<T>& parameters, const LinearMaps<T>& maps,
+              int real_nodes);
 
   int count() const { return static_cast<int>(index.size()); }
   const T* tensor(TensorId id) const {
@@ -33,7 +33,7 @@ struct PlanNodes {
 
 // Gradients that do not depend on single samples.
 template <class T>
-struct PlanGradients {
+struct ScoreGradients {
   T* tensor(TensorId id) const {
     return parameters.slice(parameters.layout().tensors()[id]).data();
   }
@@ -42,32 +42,32 @@ struct PlanGradients {
 };
 
 template <class T>
-void scores(const PositionScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+void scores(const PositionScores& kind, const AttentionBlock& block, const NodeContext<T>& nodes,
             T* out);
 template <class T>
 void scores_gradient(const PositionScores& kind, const AttentionBlock& block,
-                     const PlanNodes<T>& nodes, const T* dscores,
-                     const PlanGradients<T>& gradients);
+                     const NodeContext<T>& nodes, const T* dscores,
+                     const ScoreGradients<T>& gradients);
 
 template <class T>
-void scores(const DirectScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+void scores(const DirectScores& kind, const AttentionBlock& block, const NodeContext<T>& nodes,
             T* out);
 template <class T>
 void scores_gradient(const DirectScores& kind, const AttentionBlock& block,
-                     const PlanNodes<T>& nodes, const T* dscores,
-                     const PlanGradients<T>& gradients);
+                     const NodeContext<T>& nodes, const T* dscores,
+                     const ScoreGradients<T>& gradients);
 
 template <class T>
-void scores(const RelativeScores& kind, const AttentionBlock& block, const PlanNodes<T>& nodes,
+void scores(const RelativeScores& kind, const AttentionBlock& block, const NodeContext<T>& nodes,
             T* out);
 template <class T>
 void scores_gradient(const RelativeScores& kind, const AttentionBlock& block,
-                     const PlanNodes<T>& nodes, const T* dscores,
-                     const PlanGradients<T>& gradients);
+                     const NodeContext<T>& nodes, const T* dscores,
+                     const ScoreGradients<T>& gradients);
 
 // Routes are attention itself, without a softmax and without a gradient.
 template <class T>
 void routed_attention_matrix(const RouteScores& kind, const AttentionBlock& block,
-                             const PlanNodes<T>& nodes, T* out);
+                             const NodeContext<T>& nodes, T* out);
 
 }  // namespace posattn

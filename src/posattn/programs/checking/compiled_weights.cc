@@ -12,7 +12,7 @@
 namespace posattn {
 namespace {
 
-// As `compile` notes it in the file: "dense sharpness 1024".
+// The sharpness that `compile` notes in the file: "dense sharpness 1024".
 double noted_sharpness(const Model& model) {
   constexpr std::string_view before = "dense sharpness ";
   const auto note = model.origin.notes.find("compiled");

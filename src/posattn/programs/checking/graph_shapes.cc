@@ -1,5 +1,3 @@
-#include "posattn/programs/checking/graph_shapes.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <string_view>
 
-#include "posattn/programs/checking/graph_shapes.h"
 #include "posattn/programs/checking/number_patterns.h"
 
 namespace posattn {
@@ -71,11 +70,11 @@ std::vector<int> special_order(int64_t kind, int n, RandomStream& random) {
     case 4:  // even places first
       std::stable_partition(order.begin(), order.end(), [](int i) { return i % 2 == 0; });
       break;
-    case 5:  // binary digits turned round, as far as there are whole powers of two
+    case 5:  // binary digits in reverse order, up to the largest power of two
       for (int i = 0; i < 1 << digits; ++i) {
-        int turned = 0;
-        for (int b = 0; b < digits; ++b) turned |= ((i >> b) & 1) << (digits - 1 - b);
-        order[i] = turned;
+        int reversed = 0;
+        for (int b = 0; b < digits; ++b) reversed |= ((i >> b) & 1) << (digits - 1 - b);
+        order[i] = reversed;
       }
       break;
     case 6: {  // partners at one distance change places

@@ -56,7 +56,7 @@ class JudgedNetwork {
  private:
   bool has_answer() const { return task_ != nullptr || definition_ != nullptr; }
   std::vector<float> answer(const float* input) const;
-  // How far each output may be off: whole numbers not at all.
+  // Fills in how far each output may be off; whole numbers may not be off at all.
   void allow_errors(const std::vector<double>& input, Judgement& judgement) const;
 
   const VerifyRequest& request_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "posattn/base/random.h"
@@ -32,5 +33,16 @@ int number_pattern_count();
 // `count` numbers of the pattern `pattern` mod number_pattern_count().
 std::vector<double> patterned(int64_t pattern, int count, const NumberRange& range,
                               RandomStream& random);
+
+// Graphs of the shapes that random draws practically never have: long paths, rings, stars, trees,
+// graphs that fall apart. A network that stops some rounds early is wrong on a long path alone.
+using Edges = std::vector<std::pair<int, int>>;
+
+// How many shapes there are.
+int graph_shape_count();
+
+// A graph of n nodes of the shape `shape` mod graph_shape_count(). Nodes have their names in order,
+// in reverse, or at random; a path starts at node 0 more often than elsewhere.
+Edges drawn_graph(int shape, int n, RandomStream& random);
 
 }  // namespace posattn

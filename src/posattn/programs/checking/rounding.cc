@@ -169,7 +169,7 @@ class Run {
     const int place = term - plan_.width, head = place / plan_.head_size();
     const PlannedHead& from = layer.heads[head];
     const int column = from.columns[place % plan_.head_size()];
-    if (i + 1 == nodes_) return;  // the scratch processor hears itself: zero
+    if (i + 1 == nodes_) return;  // the scratch processor reads itself: zero
     if (!from.route.is_weighted()) return dot.add(factor, at(from.route.sources[i], column));
     const auto& row = from.route.weighted[i];
     for (const auto& [j, weight] : row) {
@@ -204,7 +204,7 @@ class Run {
                   const std::vector<Known>& results) const {
     if (instruction.kind == Operator::Kind::word) return known_[i * words_ + instruction.index];
     if (instruction.kind == Operator::Kind::received) {
-      return heard(round.receives[instruction.index], i);
+      return received(round.receives[instruction.index], i);
     }
     double values[most_operands], errors[most_operands], slack[most_operands], size = 0;
     for (size_t k = 0; k < instruction.operands.size(); ++k) {
@@ -225,7 +225,7 @@ class Run {
     return {value, row.error(instruction, values, errors), std::max(0.0, passed) + own};
   }
 
-  Known heard(const Receive& receive, int i) const {
+  Known received(const Receive& receive, int i) const {
     const auto known = [&](int32_t j) { return known_[j * words_ + receive.word]; };
     if (!receive.route.is_weighted()) return known(receive.route.sources[i]);
     Known sum;

@@ -27,9 +27,9 @@ struct BoundedOutputs {
   std::vector<double> slack;   // |computed - interpreted| is at most this more
 };
 
-// One input [processors], the network's arithmetic having this unit roundoff. A network with the
-// plan's weights stays within the bounds, whatever its order of summation. `dense`: attention is a
-// softmax of scores, not routes.
+// Bounds the outputs for one input [processors] in arithmetic of this unit roundoff. A network with
+// the plan's weights stays within the bounds, whatever its order of summation. `dense`: attention
+// is a softmax of scores, not routes.
 BoundedOutputs bounded_run(const NetworkPlan& plan, const double* input, double roundoff,
                            bool dense = false);
 

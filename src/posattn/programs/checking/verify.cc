@@ -129,7 +129,7 @@ class Verifier {
     Findings all;
     all.expected.resize(network_.output_count());
     all.bounds.resize(network_.output_count());
-    // As many inputs at a time as memory holds easily.
+    // Memory holds so many inputs at a time easily.
     const int64_t chunk = std::max<int64_t>(
         1, most_numbers / std::max(network_.input_count(), network_.output_count()));
     for (int64_t first = 0; first < count; first += chunk) {

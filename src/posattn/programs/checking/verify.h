@@ -12,7 +12,7 @@
 
 #include "posattn/model/model_file.h"
 #include "posattn/programs/form/static_program.h"
-#include "posattn/programs/messages/routing.h"
+#include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
 

@@ -26,7 +26,7 @@ bool fits(const WordType& value, const WordType& word) {
 }
 
 bool is_own(const Value& value) { return value->kind == Kind::word; }
-bool is_heard(const Value& value) { return value->kind == Kind::received; }
+bool is_received(const Value& value) { return value->kind == Kind::received; }
 
 }  // namespace
 
@@ -120,7 +120,7 @@ Value ProgramBuilder::received(int index) const {
 }
 
 // Whole multiples of whole numbers have whole sums.
-WordType ProgramBuilder::heard_type(int word, const Route& route) const {
+WordType ProgramBuilder::received_type(int word, const Route& route) const {
   const WordType& type = types_[word];
   if (!route.is_weighted()) {
     const bool misses = route.is_sent() || std::ranges::find(route.sources, program_.processors) !=
@@ -147,8 +147,8 @@ WordType ProgramBuilder::heard_type(int word, const Route& route) const {
 }
 
 int ProgramBuilder::add_receive(int word, Route route, const std::string& name) {
-  const WordType type = heard_type(word, route);
-  for (size_t r = 0; r < round_.receives.size(); ++r) {  // heard already
+  const WordType type = received_type(word, route);
+  for (size_t r = 0; r < round_.receives.size(); ++r) {  // received already
     if (round_.receives[r].word == word && round_.receives[r].route == route) {
       return static_cast<int>(r);
     }
@@ -186,10 +186,10 @@ Variable ProgramBuilder::receive(const std::string& name, Variable from, const P
 }
 
 void ProgramBuilder::receive(Variable into, Variable from, const Place& place, int line) {
-  set(into, hear(program_.words[into.word].name, from, route_to(place), line));
+  set(into, receive_value(program_.words[into.word].name, from, route_to(place), line));
 }
 
-Value ProgramBuilder::hear(const std::string& name, Variable from, Route route, int line) {
+Value ProgramBuilder::receive_value(const std::string& name, Variable from, Route route, int line) {
   // A round's receives come before its local function: what has changed is only there to be read
   // in the next round. A word that holds another's old value is read there.
   if (!is_own(current_[from.word]) || (route.is_sent() && !is_own(current_[route.destination]))) {
@@ -201,13 +201,13 @@ Value ProgramBuilder::hear(const std::string& name, Variable from, Route route, 
 }
 
 Variable ProgramBuilder::receive(const std::string& name, Variable from, Route route, int line) {
-  return keep(name, hear(name, from, std::move(route), line));
+  return keep(name, receive_value(name, from, std::move(route), line));
 }
 
-Variable ProgramBuilder::keep(const std::string& name, const Value& heard) {
+Variable ProgramBuilder::keep(const std::string& name, const Value& received) {
   const auto [place, added] = received_words_.try_emplace(name, 0);
   if (added) place->second = inferred_word(name, false).word;
-  current_[place->second] = heard;
+  current_[place->second] = received;
   return {place->second};
 }
 
@@ -267,7 +267,7 @@ Value ProgramBuilder::by_position(std::vector<Piece> pieces) {
   WordType type = pieces[0].value->type;
   for (const Piece& piece : pieces) type = hull(type, piece.value->type);
   if (std::ranges::all_of(pieces, [&](const Piece& p) {
-        return is_zero_at_zero(*p.value) && !hears_messages(p.value);
+        return is_zero_at_zero(*p.value) && !reads_messages(p.value);
       })) {
     Value sum = constant_value(0);
     for (const Piece& piece : pieces) {
@@ -285,27 +285,27 @@ Value ProgramBuilder::by_position(std::vector<Piece> pieces) {
 }
 
 // Whom messages reach cannot be changed by position: there is no place to leave out.
-bool ProgramBuilder::hears_messages(const Value& value) const {
+bool ProgramBuilder::reads_messages(const Value& value) const {
   std::set<const Expression*> seen;
-  const auto hears = [&](const auto& self, const Value& v) -> bool {
+  const auto reads = [&](const auto& self, const Value& v) -> bool {
     if (!seen.insert(v.get()).second) return false;
-    if (is_heard(v) && round_.receives[v->index].route.is_sent()) return true;
+    if (is_received(v) && round_.receives[v->index].route.is_sent()) return true;
     return std::ranges::any_of(v->operands,
                                [&](const Value& operand) { return self(self, operand); });
   };
-  return hears(hears, value);
+  return reads(reads, value);
 }
 
 // Whether the second is the own word of somebody else.
-bool ProgramBuilder::is_partner(const Value& own, const Value& heard) const {
-  if (!is_own(own) || !is_heard(heard)) return false;
-  const Receive& receive = round_.receives[heard->index];
+bool ProgramBuilder::is_partner(const Value& own, const Value& received) const {
+  if (!is_own(own) || !is_received(received)) return false;
+  const Receive& receive = round_.receives[received->index];
   return receive.word == own->index && !receive.route.is_weighted() && !receive.route.is_sent();
 }
 
-// What is heard `where`, the processor's own elsewhere.
-Value ProgramBuilder::redirected(const Value& heard, const std::vector<bool>& where) {
-  const Receive& receive = round_.receives[heard->index];
+// What is received `where`, the processor's own elsewhere.
+Value ProgramBuilder::redirected(const Value& other, const std::vector<bool>& where) {
+  const Receive& receive = round_.receives[other->index];
   Route route = receive.route;
   for (int i = 0; i < program_.processors; ++i) {
     if (!where[i]) route.sources[i] = i;
@@ -332,7 +332,7 @@ Value ProgramBuilder::exchanged(const std::vector<bool>& where, const Value& val
   if (!is_own(x)) std::swap(x, p);
   if (!is_partner(x, p)) return nullptr;
   const auto same = [](const Value& u, const Value& v) {
-    return u->kind == v->kind && u->index == v->index && (is_own(u) || is_heard(u));
+    return u->kind == v->kind && u->index == v->index && (is_own(u) || is_received(u));
   };
   const WordType type = hull(a->type, b->type);
   if (same(b, x)) {
@@ -349,13 +349,14 @@ Value ProgramBuilder::exchanged(const std::vector<bool>& where, const Value& val
   return with_type(exchange(x, p, q), type);
 }
 
-// The value with all that it reads replaced by what is heard only `where`: zero elsewhere.
+// The value with all that it reads replaced by what is received, and that only `where`: zero
+// elsewhere.
 Value ProgramBuilder::gated(const Value& value, const std::vector<bool>& where,
                             std::map<const Expression*, Value>& done) {
   const auto [place, added] = done.try_emplace(value.get(), nullptr);
   if (!added) return place->second;
   Value result;
-  if (is_own(value) || is_heard(value)) {
+  if (is_own(value) || is_received(value)) {
     const int n = program_.processors;
     Route route;
     int word = value->index;

@@ -42,13 +42,13 @@ class ProgramBuilder {
   void set_task(std::string task) { program_.task = std::move(task); }
 
   Variable input(const std::string& name, const WordType& type = {});
-  // That the last `count` inputs keep a promise together. Throws Error(configuration) where their
-  // number or type does not fit it.
+  // Notes that the last `count` inputs keep a promise together. Throws Error(configuration) where
+  // their number or type does not fit it.
   void promise(Promise promise, int count = 1);
   void keep_promises(std::vector<PromisedInputs> promises) {
     program_.promises = std::move(promises);
   }
-  // A word with these values by processor; none: zero.
+  // A word that starts with these values by processor, or with zero where there are none.
   Variable word(const std::string& name, const WordType& type, std::vector<double> initial = {});
 
   // A word whose type follows from what it is set to, round by round: loops are unrolled, so an
@@ -56,51 +56,51 @@ class ProgramBuilder {
   Variable inferred_word(const std::string& name, bool whole, std::vector<double> initial = {});
 
   int word_count() const { return static_cast<int>(program_.words.size()); }
-  // As declared, or what it has become.
+  // The declared type, or for an inferred word the type of what it holds now.
   const WordType& type_of(Variable variable) const {
     return typing_[variable.word] == Typing::declared ? program_.words[variable.word].type
                                                       : current_[variable.word]->type;
   }
   Value operator[](Variable variable) const { return current_[variable.word]; }
 
-  // A word of that name, made at its first receive, gets what each processor hears: the source's
+  // A word of that name, made at its first receive, gets what each processor reads: the source's
   // word, or zero where the place is outside 0 .. processors - 1. Its type follows from that.
   using Place = std::function<int64_t(int processor)>;
   Variable receive(const std::string& name, Variable from, const Place& place, int line = 0);
   Variable receive(const std::string& name, Variable from, Route route, int line = 0);
-  // A word that exists gets it, and keeps its type.
+  // Receives into a word that exists, which keeps its type.
   void receive(Variable into, Variable from, const Place& place, int line = 0);
-  // What each processor hears, for words to be set to in this round.
-  Value hear(const std::string& name, Variable from, Route route, int line = 0);
-  // The word of receive(name, ...) gets it.
-  Variable keep(const std::string& name, const Value& heard);
-  // The same for messages: each processor sends its word to the one whose index its word `to`
+  // What each processor receives, for words to be set to in this round.
+  Value receive_value(const std::string& name, Variable from, Route route, int line = 0);
+  // Puts a received value into the word of receive(name, ...).
+  Variable keep(const std::string& name, const Value& received);
+  // Sends messages: each processor sends its word to the one whose index its word `to`
   // holds, an integer; outside 0 .. processors - 1 nothing is sent. `permutation`: everybody sends
-  // and hears, which routes in fewer layers. Messages by the same word share their way.
+  // and receives, which routes in fewer layers. Messages by the same word share their way.
   Variable send(const std::string& name, Variable from, Variable to, bool permutation = false,
                 int line = 0);
 
   // Throws Error(configuration) where the value does not fit the word's type.
   void check_fits(Variable variable, const Value& value) const;
-  // All processors.
+  // Sets the word on all processors.
   void set(Variable variable, const Value& value, int line = 0);
-  // By position: `value` where `where` says so, `otherwise` elsewhere. Becomes routing: what a
-  // processor must not see, it does not hear.
+  // Sets it by position: to `value` where `where` says so, to `otherwise` elsewhere. This becomes
+  // routing: what a processor must not see, it does not read.
   void set(Variable variable, const std::vector<bool>& where, const Value& value,
            const Value& otherwise, int line = 0);
-  // The same with several cases, which cover every processor once.
+  // Sets it by position to one of several cases, which cover every processor once.
   void set(Variable variable, std::vector<Piece> pieces, int line = 0);
 
-  // That a line of the program's text belongs to the round being built.
+  // Notes that a line of the program's text belongs to the round being built.
   void note_line(int line);
   // Rounds from now on belong to this round of the program that is being lowered.
   void begin_origin(int round) { origin_ = round; }
 
   // A value means what it says in the round it was made in, no longer after this has grown.
   int rounds_ended() const { return static_cast<int>(program_.rounds.size()); }
-  // What is set from now on is another round's.
+  // Ends the round: what is set from now on belongs to the next one.
   void end_round() { close_round(); }
-  // The same if one of these words has changed, so that all can be heard in one round.
+  // Ends the round if one of these words has changed, so that all can be read in one round.
   void end_round_if_changed(const std::vector<Variable>& words);
 
   // Removes what the outputs do not need.
@@ -111,15 +111,15 @@ class ProgramBuilder {
  private:
   enum class Typing { declared, whole, free };
   Variable add_word(Word word, Typing typing);
-  WordType heard_type(int word, const Route& route) const;
+  WordType received_type(int word, const Route& route) const;
   Route route_to(const Place& place) const;
   int add_receive(int word, Route route, const std::string& name);
   Value received(int index) const;
-  bool hears_messages(const Value& value) const;
+  bool reads_messages(const Value& value) const;
   void close_round();
   Value by_position(std::vector<Piece> pieces);
-  bool is_partner(const Value& own, const Value& heard) const;
-  Value redirected(const Value& heard, const std::vector<bool>& where);
+  bool is_partner(const Value& own, const Value& received) const;
+  Value redirected(const Value& other, const std::vector<bool>& where);
   Value exchanged(const std::vector<bool>& where, const Value& value, const Value& otherwise);
   Value gated(const Value& value, const std::vector<bool>& where,
               std::map<const Expression*, Value>& done);

@@ -75,7 +75,7 @@ TEST(ProgramBuilder, AssignmentsFollowEachOther) {
   EXPECT_THAT(run(program.finish(x), {1, -2}), ElementsAre(2, -3));
 }
 
-// Comparators by position take two reads; other functions are gated by what is heard.
+// Comparators by position take two reads; other functions are gated by what is received.
 TEST(ProgramBuilder, PositionsDecideByRouting) {
   ProgramBuilder program("exchange", 4);
   const Variable x = program.input("x");
@@ -184,7 +184,7 @@ TEST(ProgramBuilder, RefusesWhatCannotBeExact) {
   expect_refused([&] { program.send("y", k, x); }, "messages to 'x', a real", "an integer");
 }
 
-// A word that exists keeps its type: what it hears is of a smaller one.
+// A word that exists keeps its type: what it receives is of a smaller one.
 TEST(ProgramBuilder, ReceivingIntoAWord) {
   ProgramBuilder program("into", 3);
   const Variable x = program.input("x", WordType::integer(0, 3));

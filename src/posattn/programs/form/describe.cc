@@ -36,7 +36,7 @@ class Describer {
  private:
   Phrase describe(const Instruction& instruction) const {
     if (instruction.kind == Operator::Kind::word) return {program_.words[instruction.index].name};
-    if (instruction.kind == Operator::Kind::received) return {heard(instruction.index)};
+    if (instruction.kind == Operator::Kind::received) return {receive_name(instruction.index)};
     std::vector<Phrase> operands;
     for (const int operand : instruction.operands) operands.push_back(phrases_[operand]);
     const Operation& row = operation(instruction.kind);
@@ -49,7 +49,7 @@ class Describer {
   }
 
   // Receives of one name that differ in their routes are told apart by a prime.
-  std::string heard(int index) const {
+  std::string receive_name(int index) const {
     std::string name = round_.receives[index].name;
     for (int other = 0; other < index; ++other) {
       if (round_.receives[other].name == round_.receives[index].name) name += "'";

@@ -33,7 +33,7 @@ struct WordType {
 std::string to_string(const WordType& type);  // "real", "int[0..9]", "bit"
 // The smallest type that holds both.
 WordType hull(const WordType& a, const WordType& b);
-// The type with zero, which words are heard as where nobody is.
+// The type with zero, which a processor receives where it reads from nobody.
 WordType with_zero(const WordType& type);
 
 // What is computed, its operands left out. What each kind means is one row of operation.cc.
@@ -71,7 +71,7 @@ struct Expression : Operator {
 };
 using Value = std::shared_ptr<const Expression>;
 
-// Throw Error(configuration), with the reason, where the result cannot be exact.
+// These functions throw Error(configuration), with the reason, where the result cannot be exact.
 // Any operation that does not read; constants are computed, and what amounts to less becomes less.
 Value applied(const Operator& what, std::vector<Value> operands);
 Value word_value(int index, const WordType& type);
@@ -90,7 +90,7 @@ Value negation(const Value& bit);
 // The same value, known to be of this narrower type.
 Value with_type(const Value& a, const WordType& type);
 Value select(const Value& condition, const Value& a, const Value& b);
-// The same where 1 - condition is at hand as a word: then reals are selected one layer earlier.
+// Selects where 1 - condition is at hand as a word: then reals are selected one layer earlier.
 Value select(const Value& condition, const Value& a, const Value& b, const Value& complement);
 Value exchange(const Value& x, const Value& p, const Value& q);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/programs/form/operation.h"
+#include "posattn/programs/form/local_step.h"
 
 namespace posattn {
 namespace {
@@ -16,9 +16,9 @@ class Look {
   Look(const StaticProgram& program, const Round& round, std::span<const double> before,
        int processor)
       : program_(program), round_(round), before_(before), processor_(processor) {
-    for (const Instruction& instruction : round.instructions) {
-      results_.push_back(result(instruction));
-    }
+    std::vector<double> received, after(program.words.size());
+    for (const Receive& receive : round.receives) received.push_back(received_from(receive));
+    local_.run(round, &before[processor * program.words.size()], received.data(), after.data());
   }
 
   std::optional<CarriedBy> origin(int word) const {
@@ -28,7 +28,7 @@ class Look {
     while (!round_.instructions[at].reads()) {
       const Instruction& instruction = round_.instructions[at];
       if (instruction.operands.empty()) return std::nullopt;  // a constant
-      at = instruction.operands[decisive(instruction, results_[at])];
+      at = instruction.operands[decisive(instruction, local_.results()[at])];
     }
     const Instruction& read = round_.instructions[at];
     if (read.kind == Kind::word) return CarriedBy{processor_, read.index};
@@ -43,7 +43,7 @@ class Look {
     return before_[processor * program_.words.size() + word];
   }
 
-  // Of a weighted sum the largest part.
+  // Who the received value came from. For a weighted sum that is the sender of its largest part.
   int sender(const Receive& receive) const {
     const int nobody = program_.processors;
     if (receive.route.is_sent()) {
@@ -64,7 +64,7 @@ class Look {
     return found;
   }
 
-  double heard(const Receive& receive) const {
+  double received_from(const Receive& receive) const {
     if (receive.route.is_weighted()) {
       double sum = 0;
       for (const auto& [j, weight] : receive.route.weighted[processor_]) {
@@ -76,19 +76,9 @@ class Look {
     return from == program_.processors ? 0 : word_of(from, receive.word);
   }
 
-  double result(const Instruction& instruction) const {
-    if (instruction.kind == Kind::word) return word_of(processor_, instruction.index);
-    if (instruction.kind == Kind::received) return heard(round_.receives[instruction.index]);
-    double operands[most_operands] = {};
-    for (size_t k = 0; k < instruction.operands.size(); ++k) {
-      operands[k] = results_[instruction.operands[k]];
-    }
-    return operation(instruction.kind).value(instruction, operands);
-  }
-
   // Which operand the result is, or is most of.
   size_t decisive(const Instruction& instruction, double value) const {
-    const auto operand = [&](size_t k) { return results_[instruction.operands[k]]; };
+    const auto operand = [&](size_t k) { return local_.results()[instruction.operands[k]]; };
     if (instruction.kind == Kind::select) return operand(0) == 1 ? 1 : 2;
     const bool one_of = instruction.kind == Kind::minimum || instruction.kind == Kind::maximum ||
                         instruction.kind == Kind::exchange;
@@ -104,7 +94,7 @@ class Look {
   const Round& round_;
   std::span<const double> before_;
   int processor_;
-  std::vector<double> results_;
+  LocalStep<double> local_;
 };
 
 }  // namespace

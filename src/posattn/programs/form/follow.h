@@ -15,9 +15,9 @@ struct CarriedBy {
 };
 
 // For one input: who carried output `output` of a processor before the first round, after it, and
-// so on to the end. Of a minimum it is the smaller one, of a choice what was chosen, of a sum the
-// larger part. Nobody before the round in which the value was made of nothing that was heard or
-// held.
+// so on to the end. Through a minimum that is the smaller operand, through a choice the chosen one,
+// through a sum the larger part. Nobody before the round in which the value was made of nothing
+// that was received or held.
 std::vector<std::optional<CarriedBy>> follow(const StaticProgram& program,
                                              std::span<const double> input, int processor,
                                              int output = 0);

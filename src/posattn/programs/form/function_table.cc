@@ -81,7 +81,8 @@ FunctionTable smallest_table(const CurvedFunction& f, double low, double high, d
   double distance = 2 * tolerance;
   std::vector<double> knots = break_points(f, low, high, distance);
   if (knots.empty()) throw too_fine();
-  // As many pieces can be closer than asked for: the last one need not be shorter than the others.
+  // The same number of pieces can come closer than asked for, as the last piece need not be shorter
+  // than the others.
   double from = 0;
   for (int step = 0; step < 20; ++step) {
     const double middle = (from + distance) / 2;

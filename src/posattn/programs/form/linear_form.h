@@ -13,7 +13,7 @@
 
 namespace posattn {
 
-// From the index of a value to its factor; factors are not zero.
+// Maps the index of a value to its factor; factors are not zero.
 using LinearForm = std::map<int, double>;
 
 inline void add_term(LinearForm& form, int value, double factor) {

@@ -18,6 +18,9 @@ class LocalStep {
   // where a choice left out what the network could not shut out.
   void check(const StaticProgram& program, int round, int processor) const;
 
+  // What each instruction gave in the last run.
+  const std::vector<T>& results() const { return results_; }
+
  private:
   void check_left_out(const StaticProgram& program, int round, int processor) const;
 

@@ -6,14 +6,25 @@
 #include <vector>
 
 #include "posattn/programs/form/expression.h"
-#include "posattn/programs/form/phrase.h"
 
 namespace posattn {
 
 constexpr int most_operands = 4;
 
-// A choice is exact between numbers below this: what shuts the other one out.
+// A choice is exact between numbers below this, which is what shuts the other number out.
 constexpr double choice_limit = 0x1p60;
+
+// A piece of a formula in words.
+struct Phrase {
+  // How tightly the outermost operation binds.
+  enum Binding { sum = 1, product = 2, closed = 3 };
+
+  std::string text;
+  Binding binding = closed;
+
+  // The text as an operand of something that binds this tightly.
+  std::string inside(Binding least) const { return binding < least ? "(" + text + ")" : text; }
+};
 
 // Why an operation has no value here.
 struct Refusal {

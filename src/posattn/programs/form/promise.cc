@@ -8,12 +8,13 @@
 #include <numeric>
 #include <utility>
 
+#include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"
 
 namespace posattn {
 namespace {
 
-constexpr std::array<std::pair<Promise, std::string_view>, 4> names = {{
+constexpr EnumNames<Promise, 4> promise_names = {{
     {Promise::same, "same"},
     {Promise::permutation, "permutation"},
     {Promise::list, "list"},
@@ -23,7 +24,7 @@ constexpr std::array<std::pair<Promise, std::string_view>, 4> names = {{
 std::string not_same(std::span<const double> column) {
   const auto other = std::ranges::find_if(column, [&](double x) { return x != column[0]; });
   if (other == column.end()) return "";
-  return fmt::format("{} beside {}, where all must be the same", *other, column[0]);
+  return fmt::format("{} and {}, where all must be the same", *other, column[0]);
 }
 
 std::string no_permutation(std::span<const double> column) {
@@ -88,15 +89,9 @@ std::vector<int> random_order(int count, RandomStream& random) {
   return order;
 }
 
-std::string_view to_string(Promise promise) { return names[static_cast<size_t>(promise)].second; }
-
+std::string_view to_string(Promise promise) { return name_of(promise_names, promise); }
 Promise parse_promise(const std::string& name) {
-  std::vector<std::string> known;
-  for (const auto& [promise, of_promise] : names) {
-    if (of_promise == name) return promise;
-    known.emplace_back(of_promise);
-  }
-  throw unknown_name(ExitCode::configuration, "promise", name, known);
+  return value_of(promise_names, ExitCode::configuration, "promise", name);
 }
 
 std::string broken(Promise promise, std::span<const double> columns, int processors) {
@@ -131,7 +126,7 @@ std::vector<double> drawn(Promise promise, const WordType& type, int processors,
       break;
     }
     case Promise::symmetric: {
-      // Of graphs some have few edges and fall apart, others are dense.
+      // Some graphs have few edges and fall apart, others are dense.
       const double share = random.uniform() * random.uniform();
       for (int i = 0; i < processors; ++i) {
         for (int j = 0; j < i; ++j) {

@@ -31,7 +31,8 @@ TEST(Promise, WhatIsDrawnKeepsIt) {
 }
 
 TEST(Promise, WhatBreaksItIsNamed) {
-  EXPECT_THAT(broken(Promise::same, Values{1, 1, 2}, 3), HasSubstr("2 beside 1"));
+  EXPECT_THAT(broken(Promise::same, Values{1, 1, 2}, 3),
+              HasSubstr("2 and 1, where all must be the same"));
   EXPECT_THAT(broken(Promise::permutation, Values{0, 2, 2}, 3), HasSubstr("2 twice"));
   EXPECT_THAT(broken(Promise::permutation, Values{0, 3, 2}, 3), HasSubstr("3, where"));
   EXPECT_THAT(broken(Promise::list, Values{1, 0, -1}, 3), HasSubstr("reach 1 of 3"));

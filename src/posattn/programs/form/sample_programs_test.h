@@ -79,11 +79,11 @@ inline StaticProgram max_subarray_program(int n) {
     for (int k = 0; k < 4; ++k) {
       left[k] = program.receive(names[k], words[k], [d](int i) { return i - d; });
     }
-    Value old[4], heard[4];
-    for (int k = 0; k < 4; ++k) old[k] = program[words[k]], heard[k] = program[left[k]];
-    const Value next[] = {add(heard[0], old[0]), maximum(old[1], add(heard[1], old[0])),
-                          maximum(heard[2], add(heard[0], old[2])),
-                          maximum(maximum(heard[3], old[3]), add(heard[1], old[2]))};
+    Value old[4], received[4];
+    for (int k = 0; k < 4; ++k) old[k] = program[words[k]], received[k] = program[left[k]];
+    const Value next[] = {add(received[0], old[0]), maximum(old[1], add(received[1], old[0])),
+                          maximum(received[2], add(received[0], old[2])),
+                          maximum(maximum(received[3], old[3]), add(received[1], old[2]))};
     const std::vector<bool> has_left = where(n, [d](int i) { return i >= d; });
     for (int k = 0; k < 4; ++k) program.set(words[k], has_left, next[k], old[k]);
   }

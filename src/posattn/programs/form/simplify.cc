@@ -73,15 +73,15 @@ std::vector<int> keep(std::vector<T>& list, const std::vector<bool>& needed) {
 
 void reduce(Round& round, const std::vector<bool>& live) {
   const std::vector<bool> needed = needed_instructions(round, live);
-  std::vector<bool> heard(round.receives.size());
+  std::vector<bool> received(round.receives.size());
   for (size_t k = 0; k < needed.size(); ++k) {
     const Instruction& instruction = round.instructions[k];
     if (needed[k] && instruction.kind == Expression::Kind::received)
-      heard[instruction.index] = true;
+      received[instruction.index] = true;
   }
   std::erase_if(round.updates, [&](const Update& update) { return !live[update.word]; });
   const std::vector<int> places = keep(round.instructions, needed);
-  const std::vector<int> receives = keep(round.receives, heard);
+  const std::vector<int> receives = keep(round.receives, received);
   for (Instruction& instruction : round.instructions) {
     for (int& operand : instruction.operands) operand = places[operand];
     if (instruction.kind == Expression::Kind::received) {

@@ -45,7 +45,8 @@ class Machine {
       if (receive.route.is_sent()) find_senders(receive);
     }
     for (int i = 0; i < program_.processors; ++i) {
-      for (size_t r = 0; r < round.receives.size(); ++r) received_[r] = heard(round.receives[r], i);
+      for (size_t r = 0; r < round.receives.size(); ++r)
+        received_[r] = received(round.receives[r], i);
       local_.run(round, &state_[i * words_], received_.data(), &next_[i * words_]);
       local_.check(program_, round_, i);
     }
@@ -56,7 +57,7 @@ class Machine {
   const std::vector<T>& state() const { return state_; }
 
  private:
-  T heard(const Receive& receive, int i) const {
+  T received(const Receive& receive, int i) const {
     const auto word_of = [&](int32_t j) { return state_[j * words_ + receive.word]; };
     if (receive.route.is_sent()) {
       const int32_t j = senders_.at(receive.route.destination)[i];

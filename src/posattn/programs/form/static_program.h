@@ -1,7 +1,7 @@
-// A parallel program in which who hears whom is fixed (the paper's PCOC, parallel computation with
-// oracle communication): n processors and a scratch processor that holds zeros, each with the same
-// words. In a round every processor receives words from places that its index alone decides, then
-// all apply the same local function.
+// A parallel program in which who reads from whom is fixed (the paper's PCOC, parallel computation
+// with oracle communication): n processors and a scratch processor that holds zeros, each with the
+// same words. In a round every processor receives words from places that its index alone decides,
+// then all apply the same local function.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,13 @@ namespace posattn {
 struct Route {
   // sources[i] of processor i; `processors` (the scratch processor): nothing, a zero
   std::vector<int32_t> sources;
-  // Not empty: processor i receives sum_k weight x word of processor; nothing else is read.
+  // Where this is not empty, processor i receives sum_k weight x word of processor and reads
+  // nothing else.
   std::vector<std::vector<std::pair<int32_t, double>>> weighted;
 
-  // Not negative: a message. Processor i receives from the one whose word `destination` holds i
-  // when the round begins, and zero where nobody's does; a destination outside 0 .. processors - 1
-  // sends nothing.
+  // Where this is not negative the route is a message: processor i receives from the one whose word
+  // `destination` holds i when the round begins, and zero where nobody's does; a destination
+  // outside 0 .. processors - 1 sends nothing.
   int destination = -1;
   bool permutation = false;  // of messages: everybody sends, to places that are all different
 
@@ -81,15 +82,15 @@ struct StaticProgram {
   // (programs/messages).
   bool sends() const;
 
-  // Whether all words are zero for ever where the input is: such programs need no constants.
+  // Whether all words stay zero where the input is zero: such programs need no constants.
   bool zero_stays_zero() const;
 };
 
 // "round 3 (line 12)"
 std::string place_of(const StaticProgram& program, int round);
 
-// Error(data): `count` messages for a word of `machine`, where it holds one, or a permutation
-// leaves it without.
+// The Error(data) for `count` messages to a word of `machine`, which holds one, or for a
+// permutation that sends it none.
 Error wrong_messages(const StaticProgram& program, int round, const Receive& receive, int machine,
                      int count);
 

@@ -155,7 +155,7 @@ Number Arithmetic::of_name(const Term& term, const Scope& scope, const Point& po
   if (std::holds_alternative<WordGroup>(means)) {
     throw source_.error(term.position, fmt::format("the word '{}'", term.name.substr(0, 60)),
                         "numbers, n, i, loop variables: what is known before the program runs",
-                        "who hears whom cannot depend on data");
+                        "who reads from whom cannot depend on data");
   }
   throw source_.error(term.position, fmt::format("the table '{}'", term.name.substr(0, 60)),
                       "an element of it, " + term.name.substr(0, 60) + "[...]");

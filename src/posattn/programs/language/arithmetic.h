@@ -2,7 +2,10 @@
 // tables, without words.
 #pragma once
 
+#include <vector>
+
 #include "posattn/programs/language/scope.h"
+#include "posattn/programs/language/settings.h"
 #include "posattn/programs/language/syntax.h"
 
 namespace posattn::language {
@@ -27,7 +30,7 @@ class Arithmetic {
   void spend(int64_t work, Position position);
 
   Number evaluate(const Term& term, const Scope& scope, const Point& point);
-  // Of a size: the same for all processors, and whole.
+  // The value of a size, which is whole and the same for all processors.
   int64_t size(const Term& term, const Scope& scope);
   bool truth(const Term& term, const Scope& scope, const Point& point);
 
@@ -50,5 +53,29 @@ class Arithmetic {
   int length_;
   int64_t work_ = 0;
 };
+
+// The program's parameters in the order of the text, with their defaults or what the user sets. A
+// default may use n and the parameters above it. Throws
+// Error(usage) for a setting that the program does not have or that its range forbids.
+std::vector<ProgramParameter> parameters_of(const SyntaxTree& tree, const Settings& settings,
+                                            Arithmetic& arithmetic);
+
+// The parameters as names of the program.
+Scope parameter_scope(const std::vector<ProgramParameter>& parameters);
+
+// A table of numbers, or of edges between processors: table NAME = [[a, b], [c, d]] and
+// edges NAME = (u, v, weight), ...
+NumberTable make_table(const TableStatement& statement, Position position, int processors,
+                       const Scope& scope, Arithmetic& arithmetic);
+
+// Who reads from whom, as a statement says it.
+Route route_of(const ReceiveStatement& statement, int processors, const Scope& scope,
+               Arithmetic& arithmetic);
+Route route_of(const SumStatement& statement, int processors, Position position, const Scope& scope,
+               Arithmetic& arithmetic);
+
+// A route for each place that a weighted one reads, weights left out: as many as its longest row
+// has. A processor with fewer reads its last again, one without any reads nothing.
+std::vector<Route> one_by_one(const Route& route, int processors);
 
 }  // namespace posattn::language

@@ -1,4 +1,4 @@
-// A copy costs nothing: others read the word that it copies. What they hear is still what the copy
+// A copy costs nothing: others read the word that it copies. What they read is still what the copy
 // holds, whatever has become of that word.
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace posattn {
 namespace {
 
-// Of a program with several inputs, given by column; outputs by column, too.
+// Runs a program with several inputs, given by column; outputs are by column, too.
 std::vector<Values> run_columns(const std::string& text, const std::vector<Values>& columns) {
   const size_t n = columns[0].size();
   Values input;
@@ -61,7 +61,7 @@ TEST(Copies, APermutationOfCopies) {
   EXPECT_EQ(found[1], (Values{1, 2, 3, 4}));
 }
 
-// The copied word hears something new in the same round.
+// The copied word receives something new in the same round.
 TEST(Copies, OfAWordThatIsReceivedAgain) {
   EXPECT_EQ(run(input + "receive y = x from i - 1\n"
                         "x = x + y\n"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "posattn/programs/form/definition.h"
-#include "posattn/programs/language/parameters.h"
+#include "posattn/programs/language/arithmetic.h"
 #include "posattn/programs/language/series.h"
 #include "posattn/tasks/task.h"
 
@@ -49,7 +49,7 @@ StaticProgram Elaborator::run(bool whole) {
   if (outputs_.empty()) {
     throw source_.error({}, "a program without output", "a line: output WORD");
   }
-  StaticProgram program = located({}, [&] {
+  StaticProgram program = source_.located({}, [&] {
     state_.flush();
     return builder_.finish(outputs_, whole);
   });
@@ -106,7 +106,7 @@ void Elaborator::run(const Block& block, Scope& scope) {
   }
 }
 
-// In branches by position or data all processors do the same, so that nobody can hear less.
+// In branches by position or data all processors do the same, so that nobody can receive less.
 void Elaborator::only_outside_branches(const char* what, Position position,
                                        const char* hint) const {
   if (branches_ == 0) return;
@@ -154,7 +154,8 @@ void Elaborator::execute(const OutputStatement& statement, Position position, Sc
   }
   Cases value = terms_.evaluate(term, scope, active_, false);
   const std::string name = fmt::format("output{}", outputs_.size());
-  outputs_.push_back(located(position, [&] { return builder_.inferred_word(name, false); }));
+  outputs_.push_back(
+      source_.located(position, [&] { return builder_.inferred_word(name, false); }));
   assign(outputs_.back(), std::move(value), position);
 }
 

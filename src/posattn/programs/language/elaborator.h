@@ -21,20 +21,10 @@ class Elaborator {
              const Limits& limits, const Settings& settings);
 
   StaticProgram run(bool whole);  // see ProgramBuilder::finish
-  // What is allowed and odd: loops that never run.
+  // Lines about what is allowed and odd: loops that never run.
   std::vector<std::string> warnings() const;
 
  private:
-  // Runs what the builder may refuse.
-  template <class F>
-  auto located(Position position, const F& f) {
-    try {
-      return f();
-    } catch (const Error& error) {
-      throw source_.error(position, error);
-    }
-  }
-
   int processors(int length);
   void check_task(int length);
   void check_columns(const StaticProgram& program) const;
@@ -76,11 +66,11 @@ class Elaborator {
   void need_whole(const Cases& destination, Position position) const;
   Variable destination(const SendStatement& statement, Position position, const Scope& scope);
   using Fold = Value (*)(const Value&, const Value&);
-  // Over several routes what `fold` makes of all that is heard.
+  // Receives along one route, or along several and joins what arrives by `fold`.
   void receive(const std::string& target, const WordGroup& source, const std::vector<Route>& routes,
                Fold fold, Position position, Scope& scope);
-  WordGroup hear(const std::string& name, const std::string& suffix, const WordGroup& source,
-                 Route route, Position position);
+  WordGroup receive_group(const std::string& name, const std::string& suffix,
+                          const WordGroup& source, Route route, Position position);
 
   // Procedures.
   void execute(const CallStatement& call, Position position, Scope& scope);

@@ -79,7 +79,7 @@ void Elaborator::run_by_data(const IfStatement& statement, Position position, Sc
   const LocalState::Changes then = branch(statement.then, scope, active_);
   const LocalState::Changes otherwise = branch(statement.otherwise, scope, active_);
   join_branches(then, otherwise, [&](const Cases& a, const Cases& b) {
-    return limited(located(position, [&] { return selected(bit, a, b); }), position);
+    return limited(source_.located(position, [&] { return selected(bit, a, b); }), position);
   });
 }
 

@@ -1,10 +1,10 @@
-// Who hears what: receives and sums over processors.
+// Receives and sums over processors.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "posattn/programs/language/arithmetic.h"
 #include "posattn/programs/language/elaborator.h"
-#include "posattn/programs/language/routes.h"
 #include "posattn/programs/language/tree.h"
 
 namespace posattn::language {
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t round_work = 500;  // in terms
 
-// As a destination: -1, where nobody is.
+// `nothing` as a destination is -1, where nobody is.
 Term without_nothing(Term term) {
   if (term.kind == Term::Kind::nothing) {
     term.kind = Term::Kind::number;
@@ -39,25 +39,26 @@ void Elaborator::receive(const std::string& target, const WordGroup& source,
                         std::to_string(existing->words.size()));
   }
   // The target last: it may be what is read.
-  std::vector<WordGroup> heard;
+  std::vector<WordGroup> received;
   for (size_t r = routes.size(); r-- > 1;) {
-    heard.push_back(hear(target, fmt::format(" ({})", r), source, routes[r], position));
+    received.push_back(receive_group(target, fmt::format(" ({})", r), source, routes[r], position));
   }
-  heard.push_back(hear(target, declared ? " (received)" : "", source, routes[0], position));
-  const WordGroup targets = declared ? *existing : heard.back();
+  received.push_back(
+      receive_group(target, declared ? " (received)" : "", source, routes[0], position));
+  const WordGroup targets = declared ? *existing : received.back();
   if (!declared) scope.insert_or_assign(target, targets);
-  if (!declared && heard.size() == 1) return;
+  if (!declared && received.size() == 1) return;
   for (size_t k = 0; k < targets.words.size(); ++k) {
     std::vector<Value> values;
-    for (const WordGroup& group : heard) values.push_back(builder_[group.words[k]]);
+    for (const WordGroup& group : received) values.push_back(builder_[group.words[k]]);
     assign(targets.words[k], everywhere(joined_as_tree(std::move(values), fold)), position);
   }
 }
 
 // A word that changed in this round ends it: others read what it was when a round began. All that
 // is read, the destination too, is read in one round, before any target changes.
-WordGroup Elaborator::hear(const std::string& name, const std::string& suffix,
-                           const WordGroup& source, Route route, Position position) {
+WordGroup Elaborator::receive_group(const std::string& name, const std::string& suffix,
+                                    const WordGroup& source, Route route, Position position) {
   const size_t count = source.words.size();
   // A receive may begin a round, with all that a round holds.
   arithmetic_.spend(
@@ -67,22 +68,23 @@ WordGroup Elaborator::hear(const std::string& name, const std::string& suffix,
   if (route.is_sent()) read.push_back({route.destination});
   const auto changed = [&](Variable variable) { return !state_.unchanged(variable); };
   if (std::ranges::any_of(read, changed)) {
-    located(position, [&] { state_.flush(); });
+    source_.located(position, [&] { state_.flush(); });
     builder_.end_round_if_changed(read);
   } else {
     for (Variable& variable : read) variable = *state_.unchanged(variable);
   }
   if (route.is_sent()) route.destination = read.back().word;
   std::vector<std::string> names;
-  std::vector<Value> heard;
+  std::vector<Value> received;
   for (size_t k = 0; k < count; ++k) {
     names.push_back(prefix_ + (source.is_array ? fmt::format("{}[{}]", name, k) : name) + suffix);
-    heard.push_back(
-        located(position, [&] { return builder_.hear(names[k], read[k], route, position.line); }));
+    received.push_back(source_.located(
+        position, [&] { return builder_.receive_value(names[k], read[k], route, position.line); }));
   }
   WordGroup group{{}, source.is_array, {0, 0}};
   for (size_t k = 0; k < count; ++k) {
-    group.words.push_back(located(position, [&] { return builder_.keep(names[k], heard[k]); }));
+    group.words.push_back(
+        source_.located(position, [&] { return builder_.keep(names[k], received[k]); }));
     state_.forget(group.words[k]);
   }
   return group;
@@ -134,7 +136,7 @@ Variable Elaborator::destination(const SendStatement& statement, Position positi
   const auto [place, added] = destinations_.try_emplace(&statement, Variable{});
   if (added) {
     const std::string name = fmt::format("{}destination of {}", prefix_, statement.target);
-    place->second = located(position, [&] { return builder_.inferred_word(name, true); });
+    place->second = source_.located(position, [&] { return builder_.inferred_word(name, true); });
   }
   assign(place->second, std::move(cases), position);
   return place->second;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "posattn/programs/language/arithmetic.h"
 #include "posattn/programs/language/elaborator.h"
-#include "posattn/programs/language/tables.h"
 
 namespace posattn::language {
 
@@ -42,8 +42,8 @@ void Elaborator::execute(const WordStatement& word, Position position, Scope& sc
     group.words.push_back(declare(word, name, type, position, scope));
   }
   if (!word.promise.empty()) {
-    located(position,
-            [&] { builder_.promise(parse_promise(word.promise), static_cast<int>(size)); });
+    source_.located(position,
+                    [&] { builder_.promise(parse_promise(word.promise), static_cast<int>(size)); });
   }
   declared_.emplace(key, group);
   scope.insert_or_assign(word.name, std::move(group));
@@ -74,14 +74,14 @@ Variable Elaborator::declare(const WordStatement& word, const std::string& name,
       throw source_.error(position, "an input of type int", "its range, as int[0..9]",
                           "what is computed follows from the ranges of the inputs");
     }
-    return located(position, [&] { return builder_.input(name, type); });
+    return source_.located(position, [&] { return builder_.input(name, type); });
   }
   const auto make = [&](std::vector<double> initial) {
     return inferred ? builder_.inferred_word(name, true, std::move(initial))
                     : builder_.word(name, type, std::move(initial));
   };
   if (!word.initial || arithmetic_.reads_words(*word.initial, scope)) {
-    const Variable variable = located(position, [&] { return make({}); });
+    const Variable variable = source_.located(position, [&] { return make({}); });
     if (word.initial) assign(variable, value(*word.initial, type, scope), position);
     return variable;
   }
@@ -91,7 +91,7 @@ Variable Elaborator::declare(const WordStatement& word, const std::string& name,
   }
   const bool zeros = std::ranges::all_of(initial, [](double x) { return x == 0; });
   if (zeros) initial.clear();
-  return located(word.initial->position, [&] { return make(std::move(initial)); });
+  return source_.located(word.initial->position, [&] { return make(std::move(initial)); });
 }
 
 Cases Elaborator::value(const Term& term, const WordType& type, const Scope& scope) {
@@ -99,7 +99,7 @@ Cases Elaborator::value(const Term& term, const WordType& type, const Scope& sco
 }
 
 void Elaborator::assign(Variable variable, Cases cases, Position position) {
-  located(position, [&] {
+  source_.located(position, [&] {
     for (const Piece& piece : cases) builder_.check_fits(variable, piece.value);
   });
   builder_.note_line(position.line);

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
+#include "posattn/programs/language/arithmetic.h"
 #include "posattn/programs/language/elaborator.h"
-#include "posattn/programs/language/parameters.h"
-#include "posattn/programs/language/parser.h"
+#include "posattn/programs/language/syntax.h"
 
 namespace posattn {
 namespace {

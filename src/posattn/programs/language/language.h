@@ -22,7 +22,8 @@ namespace posattn {
 struct TextOptions {
   Settings settings = {};  // of the text's parameters, in place of their defaults
   language::Limits limits = {};
-  // Not nullptr: gets lines about what is allowed and odd, "scan.par:3:1: the loop ...".
+  // Where this is not nullptr it gets lines about what is allowed and odd, "scan.par:3:1: the loop
+  // ...".
   std::vector<std::string>* warnings = nullptr;
   bool whole = false;     // also what the output does not need
   std::string name = {};  // of a program whose text says none; empty: as its file
@@ -36,7 +37,7 @@ StaticProgram compile_text(std::string_view text, const std::string& name, int l
 // The name in a text's `program` line; empty where it has none.
 std::string text_name(std::string_view text, const std::string& file);
 
-// The parameters of a text, with these settings.
+// The parameters of a text with these settings.
 std::vector<ProgramParameter> text_parameters(std::string_view text, const std::string& name,
                                               int length, const TextOptions& options = {});
 

@@ -164,7 +164,7 @@ TEST(Language, WholeNumbersAreDividedAndJoined) {
   for (int x = 0; x < 10; ++x) EXPECT_EQ(joined[x], 100 * (x ^ 5) + (x ^ (x % 4)));
   EXPECT_THAT(run(whole_input + "word b : bit = x > 4\noutput b xor x % 2 == 1\n", {3, 4, 5, 6}),
               ElementsAre(1, 0, 0, 1));
-  // Of reals, and where a real is wanted, quotients stay real.
+  // Quotients of reals stay real, and so do quotients where a real is wanted.
   EXPECT_THAT(run(whole_input + "word r : real = x / 2\noutput r\n", {3, 4}), ElementsAre(1.5, 2));
 }
 

@@ -82,7 +82,7 @@ class Lexer {
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;
   }
 
-  // Of a line's start; false for a line that says nothing.
+  // Reads a line's indentation; false for a line that says nothing.
   bool indentation() {
     while (peek() == ' ') ++at_;
     if (peek() == '#') skip_comment();

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/programs/language/embedded_programs.h"
 #include "posattn/programs/language/language.h"
 
 namespace posattn {
@@ -24,7 +24,7 @@ std::string description_of(std::string_view text) {
 const std::vector<LibraryProgram>& library_programs() {
   static const std::vector<LibraryProgram> programs = [] {
     std::vector<LibraryProgram> list;
-    for (const EmbeddedProgram& file : embedded_programs()) {
+    for (const EmbeddedFile& file : embedded_programs()) {
       list.push_back({std::string(file.name.substr(0, file.name.size() - suffix.size())),
                       description_of(file.text), std::string(file.name), std::string(file.text)});
     }

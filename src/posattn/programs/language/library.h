@@ -24,7 +24,7 @@ const std::vector<LibraryProgram>& library_programs();
 // Throws unknown_name(usage), Error(data).
 LibraryProgram find_program(const std::string& name_or_path);
 
-// Of length n. Throws Error(configuration) for a text that is wrong.
+// The program for length n. Throws Error(configuration) for a text that is wrong.
 StaticProgram library_program(const std::string& name_or_path, int length,
                               const Settings& settings = {});
 

@@ -19,7 +19,7 @@ bool are_bits(const Cases& cases) {
 
 }  // namespace
 
-// What stands beside a word: a number that is the same for all processors.
+// The factor of a word: a number that is the same for all processors.
 Number LocalTerms::factor(const Term& term, const Context& context) {
   if (arithmetic_.depends_on_position(term, context.scope)) {
     throw arithmetic_.source().error(term.position, "a factor that depends on the processor",
@@ -49,8 +49,8 @@ Cases LocalTerms::of_product(const Term& term, const Context& context) {
   return mapped(value, [&](const Value& x) { return scale(by, x); });
 }
 
-// Of integers by a whole number rounded down, as of indices; where a real is wanted, the real
-// quotient.
+// An integer divided by a whole number is rounded down, as for indices. Where a real is wanted the
+// quotient is real.
 Cases LocalTerms::of_quotient(const Term& term, const Context& context) {
   const Number divisor = static_divisor(term, context);
   const bool rounds = divisor.kind == Number::Kind::whole && !context.wants_real;

@@ -1,5 +1,5 @@
 // What the words hold while a round's local statements are elaborated: for each word that has
-// changed a value, or several by position. The builder hears of it when the round ends, so that
+// changed a value, or several by position. The builder is told when the round ends, so that
 // statements by position, however many, become one choice between values.
 #pragma once
 
@@ -38,7 +38,7 @@ class LocalState {
   std::optional<Variable> unchanged(Variable variable) const;
   void flush();
 
-  // For branches: what has changed, by word.
+  // What has changed, by word; branches begin and end with it.
   using Changes = std::map<int, Cases>;
   const Changes& changes() const { return changed_; }
   Changes exchange(Changes changes) { return std::exchange(changed_, std::move(changes)); }

@@ -10,7 +10,7 @@ class LocalTerms {
  public:
   LocalTerms(Arithmetic& arithmetic, LocalState& state) : arithmetic_(arithmetic), state_(state) {}
 
-  // On the processors of `active`; elsewhere the value is of no matter. `wants_real`: see Point.
+  // The value on the processors of `active`; elsewhere it does not matter. `wants_real`: see Point.
   Cases evaluate(const Term& term, const Scope& scope, const std::vector<bool>& active,
                  bool wants_real);
 
@@ -53,11 +53,7 @@ class LocalTerms {
   // Runs what may be refused as not exact.
   template <class F>
   Cases located(const Term& term, const F& f) const {
-    try {
-      return f();
-    } catch (const Error& error) {
-      throw arithmetic_.source().error(term.position, error);
-    }
+    return arithmetic_.source().located(term.position, f);
   }
 
   Arithmetic& arithmetic_;

@@ -1,11 +1,10 @@
-#include "posattn/programs/language/parameters.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "posattn/base/limits.h"
+#include "posattn/programs/language/arithmetic.h"
 
 namespace posattn::language {
 namespace {

@@ -1,10 +1,9 @@
-#include "posattn/programs/language/parser.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "posattn/programs/language/syntax.h"
 #include "posattn/programs/language/term_parser.h"
 
 namespace posattn::language {

@@ -1,7 +1,7 @@
-#include "posattn/programs/language/parser.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "posattn/programs/language/syntax.h"
 
 namespace posattn::language {
 namespace {

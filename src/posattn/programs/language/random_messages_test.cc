@@ -14,7 +14,6 @@
 #include "posattn/base/random.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
-#include "posattn/programs/lowering/run_network.h"
 #include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
@@ -112,12 +111,12 @@ class MessageProgram {
   void receive(const std::string& a, const std::string& b) {
     const int distance = below(5) - 2, n = n_;
     add(fmt::format("receive {} = {} from i + ({})", a, b, distance), [=](Words& words) {
-      Values heard(n);
+      Values received(n);
       for (int i = 0; i < n; ++i) {
         const int from = i + distance;
-        if (from >= 0 && from < n) heard[i] = words[b][from];
+        if (from >= 0 && from < n) received[i] = words[b][from];
       }
-      words[a] = heard;
+      words[a] = received;
     });
   }
 

@@ -241,15 +241,15 @@ class Generator {
     return {fmt::format("receive {} = {} from {}{}\n", target, source, first.text,
                         two ? " else " + second.text : ""),
             [=](Machine& m, int d) {
-              Values heard(m.n);
+              Values received(m.n);
               for (int i = 0; i < m.n; ++i) {
                 auto from = static_cast<int>(first.value(m, i, d));
                 if (two && (from < 0 || from >= m.n)) {
                   from = static_cast<int>(second.value(m, i, d));
                 }
-                heard[i] = from < 0 || from >= m.n ? 0 : m.words[source][from];
+                received[i] = from < 0 || from >= m.n ? 0 : m.words[source][from];
               }
-              m.words[target] = heard;
+              m.words[target] = received;
             }};
   }
 
@@ -260,19 +260,19 @@ class Generator {
                                                    "max of k"};
     return {"receive kp = " + forms[kind] + " over j where (i + j) % 3 != 1\n",
             [=](Machine& m, int) {
-              Values heard(m.n);
+              Values received(m.n);
               for (int i = 0; i < m.n; ++i) {
                 bool any = false;
                 for (int j = 0; j < m.n; ++j) {
                   const double k = m.words["k"][j];
                   if ((i + j) % 3 == 1) continue;
-                  if (kind == 0) heard[i] += j % 2 == 0 ? k : -k;
-                  if (kind == 1) heard[i] = any ? std::min(heard[i], k) : k;
-                  if (kind == 2) heard[i] = any ? std::max(heard[i], k) : k;
+                  if (kind == 0) received[i] += j % 2 == 0 ? k : -k;
+                  if (kind == 1) received[i] = any ? std::min(received[i], k) : k;
+                  if (kind == 2) received[i] = any ? std::max(received[i], k) : k;
                   any = true;
                 }
               }
-              m.words["kp"] = heard;
+              m.words["kp"] = received;
             }};
   }
 

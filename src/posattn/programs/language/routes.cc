@@ -1,6 +1,6 @@
-#include "posattn/programs/language/routes.h"
-
 #include <fmt/format.h>
+
+#include "posattn/programs/language/arithmetic.h"
 
 namespace posattn::language {
 namespace {

@@ -23,7 +23,7 @@ struct Number {
   static Number truth(bool value) { return {Kind::truth, value ? 1.0 : 0.0}; }
 };
 
-// By processor.
+// A number for each processor.
 using Numbers = std::vector<Number>;
 
 // One word, or an array of them.

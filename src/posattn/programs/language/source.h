@@ -32,13 +32,22 @@ class Source {
   Error error(Position position, const Error& inner) const {
     return error(position, inner.problem(), inner.expected(), inner.hint());
   }
+  // Calls `f`, which may throw such errors.
+  template <class F>
+  auto located(Position position, const F& f) const {
+    try {
+      return f();
+    } catch (const Error& inner) {
+      throw error(position, inner);
+    }
+  }
   const std::string& name() const { return name_; }
 
  private:
   std::string name_;
 };
 
-// Against text that would take for ever: a program that reaches one of these is refused.
+// Limits against text that would take too long: a program that reaches one of them is refused.
 struct Limits {
   int64_t text_bytes = 1 << 20;
   int64_t processors = 1 << 20;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -100,7 +101,7 @@ struct SumStatement {
   std::string variable;
   std::optional<Term> condition;
 };
-// send TARGET = SOURCE to DESTINATION, or with `permute`, where everybody sends and hears
+// send TARGET = SOURCE to DESTINATION, or with `permute`, where everybody sends and receives
 struct SendStatement {
   std::string target;
   Term source;
@@ -154,5 +155,9 @@ struct SyntaxTree {
   std::vector<Procedure> procedures;
   Block statements;
 };
+
+// Tokens to a tree.
+
+SyntaxTree parse(std::string_view text, const Source& source, const Limits& limits);
 
 }  // namespace posattn::language

@@ -1,9 +1,9 @@
-#include "posattn/programs/language/tables.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "posattn/programs/language/arithmetic.h"
 
 namespace posattn::language {
 

@@ -19,6 +19,14 @@ constexpr std::array<std::string_view, 14> functions = {
     "min",   "max",  "abs", "relu", "choose", "floor_log2", "ceil_log2",
     "power", "sqrt", "sin", "cos",  "exp",    "rows",       "sum"};
 
+// The terms, moved: an initialiser list would copy them.
+template <class... Terms>
+std::vector<Term> list_of(Terms... terms) {
+  std::vector<Term> list;
+  (list.push_back(std::move(terms)), ...);
+  return list;
+}
+
 bool contains(const auto& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
 }
@@ -103,54 +111,38 @@ Term TermParser::term() {
   Term condition = disjunction();
   expect("else", "and what holds otherwise");
   Term otherwise = term();
-  std::vector<Term> operands;
-  operands.push_back(std::move(condition));
-  operands.push_back(std::move(then));
-  operands.push_back(std::move(otherwise));
-  return node(Kind::conditional, position, std::move(operands));
+  return node(Kind::conditional, position,
+              list_of(std::move(condition), std::move(then), std::move(otherwise)));
 }
-
-namespace {
-std::vector<Term> pair(Term a, Term b) {
-  std::vector<Term> operands;
-  operands.push_back(std::move(a));
-  operands.push_back(std::move(b));
-  return operands;
-}
-std::vector<Term> single(Term a) {
-  std::vector<Term> operands;
-  operands.push_back(std::move(a));
-  return operands;
-}
-}  // namespace
 
 Term TermParser::joined(Kind kind, Position position, Term a, Term b) {
-  return node(kind, position, pair(std::move(a), std::move(b)));
+  return node(kind, position, list_of(std::move(a), std::move(b)));
+}
+
+Term TermParser::chain(Term (TermParser::*operand)(), Operators operators) {
+  Term left = (this->*operand)();
+  for (;;) {
+    const auto found =
+        std::ranges::find_if(operators, [&](const auto& each) { return peek().is(each.first); });
+    if (found == operators.end()) return left;
+    const Position position = take().position;
+    left = joined(found->second, position, std::move(left), (this->*operand)());
+  }
 }
 
 Term TermParser::disjunction() {
-  Term left = conjunction();
-  while (peek().is("or")) {
-    const Position position = take().position;
-    left = joined(Kind::logical_or, position, std::move(left), conjunction());
-  }
-  return left;
+  return chain(&TermParser::conjunction, {{"or", Kind::logical_or}});
 }
 
 Term TermParser::conjunction() {
-  Term left = negation();
-  while (peek().is("and")) {
-    const Position position = take().position;
-    left = joined(Kind::logical_and, position, std::move(left), negation());
-  }
-  return left;
+  return chain(&TermParser::negation, {{"and", Kind::logical_and}});
 }
 
 Term TermParser::negation() {
   if (!peek().is("not")) return comparison();
   const Nesting nesting(*this);
   const Position position = take().position;
-  return node(Kind::logical_not, position, single(negation()));
+  return node(Kind::logical_not, position, list_of(negation()));
 }
 
 Term TermParser::comparison() {
@@ -178,40 +170,22 @@ Term TermParser::comparison() {
   return left;
 }
 
-Term TermParser::exclusive_or() {
-  Term left = sum();
-  while (peek().is("xor")) {
-    const Position position = take().position;
-    left = joined(Kind::exclusive_or, position, std::move(left), sum());
-  }
-  return left;
-}
+Term TermParser::exclusive_or() { return chain(&TermParser::sum, {{"xor", Kind::exclusive_or}}); }
 
 Term TermParser::sum() {
-  Term left = product();
-  while (peek().is("+") || peek().is("-")) {
-    const Token sign = take();
-    left = joined(sign.is("+") ? Kind::add : Kind::subtract, sign.position, std::move(left),
-                  product());
-  }
-  return left;
+  return chain(&TermParser::product, {{"+", Kind::add}, {"-", Kind::subtract}});
 }
 
 Term TermParser::product() {
-  Term left = factor();
-  while (peek().is("*") || peek().is("/") || peek().is("%")) {
-    const Token sign = take();
-    const Kind kind = sign.is("*") ? Kind::multiply : sign.is("/") ? Kind::divide : Kind::modulo;
-    left = joined(kind, sign.position, std::move(left), factor());
-  }
-  return left;
+  return chain(&TermParser::factor,
+               {{"*", Kind::multiply}, {"/", Kind::divide}, {"%", Kind::modulo}});
 }
 
 Term TermParser::factor() {
   if (!peek().is("-")) return primary();
   const Nesting nesting(*this);
   const Position position = take().position;
-  return node(Kind::negate, position, single(factor()));
+  return node(Kind::negate, position, list_of(factor()));
 }
 
 std::vector<Term> TermParser::terms_until(std::string_view close) {

@@ -2,8 +2,10 @@
 //   A if C else B, or, and, not, comparison, xor, + -, * / %, unary -
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "posattn/programs/language/lexer.h"
@@ -51,6 +53,10 @@ class TermParser {
   };
 
  private:
+  // Operands joined from left to right by any of the operators.
+  using Operators = std::initializer_list<std::pair<std::string_view, Term::Kind>>;
+  Term chain(Term (TermParser::*operand)(), Operators operators);
+
   Term disjunction();
   Term conjunction();
   Term negation();

@@ -7,7 +7,7 @@
 
 namespace posattn::language {
 
-// Of one value or more.
+// `values` has at least one.
 template <class T, class F>
 T joined_as_tree(std::vector<T> values, const F& join) {
   while (values.size() > 1) {

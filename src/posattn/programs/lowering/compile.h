@@ -2,11 +2,15 @@
 // starts at zero and reads itself, stays exactly zero.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "posattn/model/model_file.h"
+#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/network_plan.h"
-#include "posattn/programs/messages/routing.h"
+#include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
 
@@ -14,7 +18,7 @@ struct CompileOptions {
   // Routes (ModelSpec::routed), or queries and keys as PyTorch loads them: 2 H (n + 1)^2 numbers a
   // layer, for n up to 128.
   bool dense = false;
-  // Of dense attention: by how much the score of the place to read is above the others. From 104 on
+  // By how much the score of the place to read is above the others in dense attention. From 104 on
   // the softmax is exactly one-hot in fp32; below, an error remains that grows with depth.
   double sharpness = 1024;
   PlanSizes sizes = {};
@@ -27,5 +31,13 @@ struct CompileOptions {
 Model compile(const NetworkPlan& plan, const CompileOptions& options = {});
 // Routes its messages and plans it with options.sizes first.
 Model compile(const StaticProgram& program, const CompileOptions& options = {});
+
+// A program's network, in fp32, on whatever numbers are given.
+
+// Outputs [samples, processors, outputs] of the model that the routed program was compiled to, for
+// inputs of that program (routed_inputs). Throws Error(data) where an input, or what the network
+// makes of it, is beyond fp32.
+std::vector<double> run_network(const Model& model, const StaticProgram& routed,
+                                std::span<const double> inputs, int64_t samples);
 
 }  // namespace posattn

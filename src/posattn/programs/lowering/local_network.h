@@ -31,8 +31,8 @@ struct LocalNetwork {
   std::vector<int> words;          // what the last layer's outputs are
 };
 
-// Of the words that are live after the round. `one`: the word that holds 1 on every processor, or
-// -1 where there is none (no constant is needed).
+// The layers that compute the words which are live after the round. `one`: the word that holds 1 on
+// every processor, or -1 where there is none (no constant is needed).
 LocalNetwork lower_local(const StaticProgram& program, const Round& round,
                          const std::vector<bool>& live_after, int one);
 

@@ -157,7 +157,7 @@ TEST(LocalNetwork, ExchangeTakesFourUnits) {
   const LocalNetwork network = lower_local(finished, round, {true}, -1);
   ASSERT_EQ(network.layers.size(), 1U);
   EXPECT_EQ(network.layers[0].units.size(), 4U);
-  const auto heard = [&](int processor, const Values& words) {
+  const auto received = [&](int processor, const Values& words) {
     Values values = {words[processor]};
     for (const Receive& receive : round.receives) {
       values.push_back(words[receive.route.sources[processor]]);
@@ -165,8 +165,8 @@ TEST(LocalNetwork, ExchangeTakesFourUnits) {
     return values;
   };
   for (const Values& words : {Values{1, 2}, {2, 1}, {-1, -1}, {-5, 3}}) {
-    EXPECT_EQ(run_layers(network, 0, heard(0, words)), std::min(words[0], words[1]));
-    EXPECT_EQ(run_layers(network, 0, heard(1, words)), std::max(words[0], words[1]));
+    EXPECT_EQ(run_layers(network, 0, received(0, words)), std::min(words[0], words[1]));
+    EXPECT_EQ(run_layers(network, 0, received(1, words)), std::max(words[0], words[1]));
   }
 }
 

@@ -21,8 +21,8 @@ bool needs_one(const Round& round) {
   });
 }
 
-// How one round hears: heads, and where each receive arrives.
-struct Hearing {
+// The heads of one round, and where each receive arrives.
+struct RoundHeads {
   struct Arrival {
     int head, place;
     double factor;
@@ -32,7 +32,7 @@ struct Hearing {
   std::vector<std::vector<Arrival>> arrivals;  // of each receive
   int most_words = 0;
 
-  explicit Hearing(const Round& round) {
+  explicit RoundHeads(const Round& round) {
     for (const Receive& receive : round.receives) {
       arrivals.emplace_back();
       if (receive.route.is_sent()) throw std::logic_error("messages that nobody has routed");
@@ -96,7 +96,7 @@ class Planner {
     std::vector<std::vector<bool>> live = live_words(program);
     for (int r = 0; one_ >= 0 && r <= last_with_one_; ++r) live[r][one_] = true;
     for (size_t r = 0; r < program.rounds.size(); ++r) {
-      hearings_.emplace_back(program.rounds[r]);
+      round_heads_.emplace_back(program.rounds[r]);
       locals_.push_back(lower_local(program, program.rounds[r], live[r + 1], one_));
     }
     choose_sizes(live[0]);
@@ -122,9 +122,9 @@ class Planner {
   void choose_sizes(const std::vector<bool>& live) {
     int columns = static_cast<int>(std::ranges::count(live, true));
     int heads = 1, places = 1, hidden = 2 * static_cast<int>(plan_.program.outputs.size());
-    for (const Hearing& hearing : hearings_) {
-      heads = std::max(heads, static_cast<int>(hearing.routes.size()));
-      places = std::max(places, hearing.most_words);
+    for (const RoundHeads& of_round : round_heads_) {
+      heads = std::max(heads, static_cast<int>(of_round.routes.size()));
+      places = std::max(places, of_round.most_words);
     }
     for (const LocalNetwork& local : locals_) {
       for (const LocalLayer& layer : local.layers) {
@@ -167,20 +167,21 @@ class Planner {
   }
 
   void add_round(int round) {
-    const Hearing& hearing = hearings_[round];
+    const RoundHeads& of_round = round_heads_[round];
     const LocalNetwork& local = locals_[round];
-    for (const Receive& receive : plan_.program.rounds[round].receives) check_heard(receive, round);
+    for (const Receive& receive : plan_.program.rounds[round].receives)
+      check_received(receive, round);
     const auto words = static_cast<int>(plan_.program.words.size());
     std::vector<int> columns = column_of_;  // of the layer's inputs
     for (size_t k = 0; k < local.layers.size(); ++k) {
       const LocalLayer& from = local.layers[k];
       PlannedLayer layer;
       layer.round = round;
-      layer.silent = k > 0 || hearing.routes.empty();
+      layer.silent = k > 0 || of_round.routes.empty();
       if (k == 0) {
-        for (size_t h = 0; h < hearing.routes.size(); ++h) {
-          PlannedHead head{hearing.routes[h], {}};
-          for (const int word : hearing.words[h]) head.columns.push_back(column_of_[word]);
+        for (size_t h = 0; h < of_round.routes.size(); ++h) {
+          PlannedHead head{of_round.routes[h], {}};
+          for (const int word : of_round.words[h]) head.columns.push_back(column_of_[word]);
           layer.heads.push_back(std::move(head));
         }
       }
@@ -192,7 +193,7 @@ class Planner {
             add_term(terms, columns[input], factor);
             continue;
           }
-          for (const Hearing::Arrival& arrival : hearing.arrivals[input - words]) {
+          for (const RoundHeads::Arrival& arrival : of_round.arrivals[input - words]) {
             add_term(terms, plan_.width + arrival.head * plan_.head_size() + arrival.place,
                      factor * arrival.factor);
           }
@@ -270,8 +271,8 @@ class Planner {
     return factor == -choice_limit && bounds.low >= 0 && bounds.high <= 1;
   }
 
-  // What is heard as a sum of whole numbers.
-  void check_heard(const Receive& receive, int round) {
+  // A sum of whole numbers that is received must be exact.
+  void check_received(const Receive& receive, int round) {
     if (!receive.route.is_weighted() || receive.type.is_real()) return;
     const WordType& type = plan_.program.words[receive.word].type;
     const auto magnitude = static_cast<double>(std::max(std::abs(type.low), std::abs(type.high)));
@@ -315,7 +316,7 @@ class Planner {
   PlanSizes sizes_;
   int one_ = -1;
   int last_with_one_ = -1;  // round
-  std::vector<Hearing> hearings_;
+  std::vector<RoundHeads> round_heads_;
   std::vector<LocalNetwork> locals_;
   std::vector<int> column_of_;  // of each word between rounds, or -1
 };
@@ -327,6 +328,25 @@ NetworkPlan plan_network(StaticProgram program, const PlanSizes& sizes) {
   plan.program = std::move(program);
   Planner(plan, sizes).run();
   return plan;
+}
+
+HeldWords held_words(const NetworkPlan& plan, int round) {
+  HeldWords held;
+  if (round < 0) {
+    held.columns = plan.start;
+    return held;
+  }
+  held.columns.assign(plan.program.words.size(), -1);
+  for (size_t k = 0; k < plan.layers.size(); ++k) {
+    if (plan.layers[k].round == round) held.layers.push_back(static_cast<int>(k));
+  }
+  if (held.layers.empty()) return held;
+  held.depth = held.layers.back() + 1;
+  const std::vector<int>& words = plan.layers[held.layers.back()].words;
+  for (size_t column = 0; column < words.size(); ++column) {
+    if (words[column] >= 0) held.columns[words[column]] = static_cast<int>(column);
+  }
+  return held;
 }
 
 }  // namespace posattn

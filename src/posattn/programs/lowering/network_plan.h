@@ -1,5 +1,5 @@
 // A static program as a positional Transformer, layer by layer, before it becomes weights: which
-// column holds which value, who reads whom through which head, and the sparse MLP.
+// column holds which value, who reads from whom through which head, and the sparse MLP.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct NetworkPlan {
   std::vector<PlannedLayer> layers;
   std::vector<int> outputs;  // columns of the results
 
-  // Of all integers at the start and all dot products of integers, the largest sum of
-  // |weight x value|; 0 where there is none.
+  // The largest sum of |weight x value| over all integers at the start and all dot products of
+  // integers; 0 where there is none.
   double largest_integer_sum = 0;
   std::string largest_integer_place;  // "round 3 (line 12)", "word 'x'"
 };
@@ -51,5 +51,16 @@ struct PlanSizes {
 
 // Throws Error(configuration) where the sizes are too small.
 NetworkPlan plan_network(StaticProgram program, const PlanSizes& sizes = {});
+
+// Where a planned network holds the words of its program between rounds.
+
+struct HeldWords {
+  std::vector<int> layers;   // that carry the round out; none where the output does not need it
+  int depth = 0;             // layers that are done when the round ends
+  std::vector<int> columns;  // of each word of plan.program then; -1: not held
+};
+
+// Round -1: before the first.
+HeldWords held_words(const NetworkPlan& plan, int round);
 
 }  // namespace posattn

@@ -21,4 +21,11 @@ std::vector<std::vector<int32_t>> benes_partners(int ports);
 // permutation[i]: [stages][ports]. By looping; throws std::logic_error for what is no permutation.
 std::vector<std::vector<bool>> benes_switches(std::span<const int32_t> permutation);
 
+// Batcher's bitonic sorting network is normalised here: the first step of a merge is mirrored and
+// the minimum always goes to the lower place, so that for any number of places a comparator whose
+// partner is missing is left out. With k = ceil(log2 places) it has k (k + 1) / 2 stages.
+
+// Whom each place meets in each stage, itself where it meets nobody: [stages][places].
+std::vector<std::vector<int32_t>> sorting_partners(int places);
+
 }  // namespace posattn

@@ -38,7 +38,8 @@ void SwitchStream::next() {
 
 namespace {
 
-// Words that start with what is sent; who sends nothing carries zero to somebody who hears nothing.
+// Words that start with what is sent; who sends nothing carries zero to somebody who receives
+// nothing.
 std::vector<Variable> loaded(ProgramBuilder& builder, const MessageGroup& group) {
   std::vector<Variable> carried;
   for (size_t k = 0; k < group.payloads.size(); ++k) {

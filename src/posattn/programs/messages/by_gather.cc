@@ -1,4 +1,4 @@
-// Everybody hears everybody's message and picks the one that is meant for it: a head for every
+// Everybody reads everybody's message and picks the one that is meant for it: a head for every
 // sender, and the same few layers whatever N is, where memory and heads for N messages are at hand.
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@ std::vector<Variable> deliver_by_gather(ProgramBuilder& builder, const MessageGr
                                         Variable index) {
   const int n = builder.processors();
   const size_t count = group.payloads.size();
-  std::vector<Variable> heard = group.payloads;
-  heard.push_back(group.destination);
-  builder.end_round_if_changed(heard);
+  std::vector<Variable> read = group.payloads;
+  read.push_back(group.destination);
+  builder.end_round_if_changed(read);
   std::vector<Value> sums(count, constant_value(0));
   for (int j = 0; j < n; ++j) {
     const auto of_sender = [j](int) { return j; };

@@ -1,4 +1,4 @@
-// Destinations that are known before the program runs: who hears whom is fixed.
+// Destinations that are known before the program runs: who reads from whom is fixed.
 #include <fmt/format.h>
 
 #include "posattn/base/error.h"
@@ -27,7 +27,7 @@ std::vector<Variable> deliver_by_position(ProgramBuilder& builder, const Message
   for (size_t k = 0; k < group.payloads.size(); ++k) {
     // A word of its own: the round may have another message of that name.
     arrived.push_back(builder.inferred_word(group.names[k], false));
-    builder.set(arrived.back(), builder.hear(group.names[k], group.payloads[k], route));
+    builder.set(arrived.back(), builder.receive_value(group.names[k], group.payloads[k], route));
   }
   return arrived;
 }

@@ -15,8 +15,8 @@
 #include <bit>
 #include <cmath>
 
+#include "posattn/programs/messages/benes_network.h"
 #include "posattn/programs/messages/message_group.h"
-#include "posattn/programs/messages/sorting_network.h"
 
 namespace posattn {
 namespace {
@@ -53,7 +53,7 @@ class Sorter {
     for (int i = 0; i < n_; ++i) lower[i] = i < partners[i];
     for (const Key& key : keys_) {
       const Value own = builder_[key.word];
-      const Value other = builder_[hear(key.word, partners)];
+      const Value other = builder_[receive(key.word, partners)];
       if (key.payload == none) {
         // Keys are different, and equal to their own where there is no partner.
         builder_.set(moved_, lower, above(own, other), above(other, own));
@@ -66,7 +66,7 @@ class Sorter {
   // What is not in a key goes where its key went one stage before.
   void follow(const std::vector<int32_t>& partners) {
     for (const size_t k : apart_) {
-      const Variable other = hear(arrived_[k], partners);
+      const Variable other = receive(arrived_[k], partners);
       builder_.set(arrived_[k], select(builder_[moved_], builder_[other], builder_[arrived_[k]],
                                        builder_[stayed_]));
     }
@@ -98,7 +98,7 @@ class Sorter {
       // What is left is less than twice the stride.
       const WordType left = WordType::integer(0, std::min(2 * stride, n_) * key.places - 1);
       const Value own = with_type(builder_[key.word], left);
-      const Value other = with_type(builder_[hear(key.word, before)], left);
+      const Value other = with_type(builder_[receive(key.word, before)], left);
       if (key.payload == none) move_apart(own, other, far, before);
       // With 1 added to what rides, a message that moves on is never 0.
       const Value stays = select(at_least(own, whole(far)), whole(0), own);
@@ -174,7 +174,7 @@ class Sorter {
 
   static Value above(const Value& a, const Value& b) { return at_least(a, add(b, whole(1))); }
 
-  Variable hear(Variable word, const std::vector<int32_t>& partners) {
+  Variable receive(Variable word, const std::vector<int32_t>& partners) {
     Route route;
     route.sources = partners;
     return builder_.receive("other", word, std::move(route));
@@ -184,7 +184,7 @@ class Sorter {
                   const std::vector<int32_t>& before) {
     const Value goes = at_least(own, whole(far)), comes = at_least(other, whole(far));
     for (const size_t k : apart_) {
-      const Value message = builder_[hear(arrived_[k], before)];
+      const Value message = builder_[receive(arrived_[k], before)];
       builder_.set(arrived_[k], with_type(add(select(comes, message, whole(0)),
                                               select(goes, whole(0), builder_[arrived_[k]])),
                                           builder_.type_of(arrived_[k])));

@@ -25,7 +25,7 @@ struct MessageGroup {
 // Switches of a Benes network: words whose bits are taken one after the other, the highest first.
 class SwitchStream {
  public:
-  // As many words as `bits` need become inputs of the program.
+  // Adds as many words to the inputs of the program as `bits` need.
   SwitchStream(ProgramBuilder& builder, int bits);
 
   // Makes the next bit the one that `open` holds, with its complement in `shut`: two rails, so that

@@ -3,16 +3,86 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
+#include <utility>
 
+#include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"
+#include "posattn/programs/form/operation.h"
 #include "posattn/programs/messages/benes_network.h"
-#include "posattn/programs/messages/known_words.h"
 #include "posattn/programs/messages/message_group.h"
 
 namespace posattn {
 namespace {
+
+using Numbers = std::vector<double>;  // by processor; empty: not known
+
+class Knowledge {
+ public:
+  explicit Knowledge(const StaticProgram& program) : program_(program) {
+    for (const Word& word : program.words) {
+      words_.push_back(word.initial.empty() ? Numbers(program.processors) : word.initial);
+    }
+    for (const int input : program.inputs) words_[input].clear();
+  }
+
+  const std::vector<Numbers>& words() const { return words_; }
+
+  void step(const Round& round) {
+    std::vector<Numbers> results;
+    for (const Instruction& instruction : round.instructions) {
+      results.push_back(result(instruction, round, results));
+    }
+    for (const Update& update : round.updates) words_[update.word] = results[update.instruction];
+  }
+
+ private:
+  Numbers received(const Receive& receive) const {
+    const Numbers& word = words_[receive.word];
+    if (word.empty() || receive.route.is_sent() || receive.route.is_weighted()) return {};
+    Numbers numbers;
+    for (const int32_t j : receive.route.sources) {
+      numbers.push_back(j == program_.processors ? 0 : word[j]);
+    }
+    return numbers;
+  }
+
+  Numbers result(const Instruction& instruction, const Round& round,
+                 const std::vector<Numbers>& results) const {
+    if (instruction.kind == Operator::Kind::word) return words_[instruction.index];
+    if (instruction.kind == Operator::Kind::received)
+      return received(round.receives[instruction.index]);
+    for (const int operand : instruction.operands) {
+      if (results[operand].empty()) return {};
+    }
+    Numbers numbers;
+    std::vector<double> operands(instruction.operands.size());
+    for (int i = 0; i < program_.processors; ++i) {
+      std::ranges::transform(instruction.operands, operands.begin(),
+                             [&](int operand) { return results[operand][i]; });
+      numbers.push_back(operation(instruction.kind).value(instruction, operands.data()));
+    }
+    return numbers;
+  }
+
+  const StaticProgram& program_;
+  std::vector<Numbers> words_;
+};
+
+// Which words hold numbers that no input can change: places known before the program runs. When
+// each round begins, the numbers by processor of each word, empty where they depend on the input:
+// [rounds][words][processors].
+std::vector<std::vector<Numbers>> known_words(const StaticProgram& program) {
+  Knowledge knowledge(program);
+  std::vector<std::vector<Numbers>> known;
+  for (const Round& round : program.rounds) {
+    known.push_back(knowledge.words());
+    knowledge.step(round);
+  }
+  return known;
+}
 
 // Gathering needs a head for every machine, and N times the words.
 constexpr int most_gathered = 64;
@@ -122,10 +192,10 @@ class Router {
 
   void replay(int number) {
     const Round& round = program_.rounds[number];
-    std::vector<Variable> heard(round.receives.size());
+    std::vector<Variable> received(round.receives.size());
     for (const Routing by :
          {Routing::by_position, Routing::gather, Routing::sort, Routing::benes}) {
-      deliver(number, by, heard);
+      deliver(number, by, received);
     }
     std::vector<Variable> read;
     for (const Receive& receive : round.receives) {
@@ -135,27 +205,27 @@ class Router {
     for (size_t r = 0; r < round.receives.size(); ++r) {
       const Receive& receive = round.receives[r];
       if (receive.route.is_sent()) continue;
-      // A name of its own: the round may hear the same word along two routes.
-      heard[r] = builder_.receive(fmt::format("{} {}", receive.name, r), words_[receive.word],
-                                  receive.route);
+      // A name of its own: the round may read the same word along two routes.
+      received[r] = builder_.receive(fmt::format("{} {}", receive.name, r), words_[receive.word],
+                                     receive.route);
     }
     for (const int line : round.lines) builder_.note_line(line);
     std::vector<Value> results;
     for (const Instruction& instruction : round.instructions) {
-      results.push_back(result(instruction, heard, results));
+      results.push_back(result(instruction, received, results));
     }
     for (const Update& update : round.updates) {
       builder_.set(words_[update.word], results[update.instruction]);
     }
   }
 
-  Value result(const Instruction& instruction, const std::vector<Variable>& heard,
+  Value result(const Instruction& instruction, const std::vector<Variable>& received,
                const std::vector<Value>& results) const {
     Value value;
     if (instruction.kind == Operator::Kind::word) {
       value = builder_[words_[instruction.index]];
     } else if (instruction.kind == Operator::Kind::received) {
-      value = builder_[heard[instruction.index]];
+      value = builder_[received[instruction.index]];
     } else {
       std::vector<Value> operands;
       for (const int operand : instruction.operands) operands.push_back(results[operand]);
@@ -166,7 +236,7 @@ class Router {
   }
 
   // All messages of a round that travel alike.
-  void deliver(int number, Routing by, std::vector<Variable>& heard) {
+  void deliver(int number, Routing by, std::vector<Variable>& received) {
     const std::vector<Receive>& receives = program_.rounds[number].receives;
     std::vector<const MessageWay*> ways;
     std::vector<MessageGroup> groups;
@@ -192,7 +262,7 @@ class Router {
     if (groups.empty()) return;
     const Arrivals arrived = delivered(by, ways, groups);
     for (size_t g = 0; g < groups.size(); ++g) {
-      for (size_t k = 0; k < members[g].size(); ++k) heard[members[g][k]] = arrived[g][k];
+      for (size_t k = 0; k < members[g].size(); ++k) received[members[g][k]] = arrived[g][k];
     }
   }
 
@@ -207,7 +277,8 @@ class Router {
                             : deliver_by_position(builder_, groups[g],
                                                   known_[ways[g]->round][ways[g]->destination]));
     }
-    // As words of their own, not as sums of N terms that may each be as large.
+    // The round ends, so that what arrived is a word of its own, not a sum of N terms that may each
+    // be as large.
     if (by == Routing::gather) builder_.end_round();
     return arrived;
   }
@@ -225,7 +296,7 @@ class Router {
 
   const StaticProgram& program_;
   Routing routing_;
-  std::vector<std::vector<std::vector<double>>> known_;
+  std::vector<std::vector<Numbers>> known_;
   ProgramBuilder builder_;
   std::vector<Variable> words_;  // of the program, in the builder
   std::optional<Variable> index_;
@@ -233,11 +304,24 @@ class Router {
   RoutedProgram routed_;
 };
 
+constexpr EnumNames<Routing, 5> routing_names = {{
+    {Routing::automatic, "auto"},
+    {Routing::by_position, "static"},
+    {Routing::gather, "gather"},
+    {Routing::sort, "sort"},
+    {Routing::benes, "benes"},
+}};
+
 }  // namespace
 
 RoutedProgram route_messages(const StaticProgram& program, Routing routing) {
   if (!program.sends()) return {program, {}, {}};
   return Router(program, routing).run();
+}
+
+std::string_view to_string(Routing routing) { return name_of(routing_names, routing); }
+Routing parse_routing(const std::string& name) {
+  return value_of(routing_names, ExitCode::usage, "routing", name);
 }
 
 }  // namespace posattn

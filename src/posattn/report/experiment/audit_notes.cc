@@ -1,11 +1,10 @@
-#include "posattn/report/experiment/audit_notes.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/report/experiment/tables.h"
 #include "posattn/report/page/page_parts.h"
 
@@ -42,16 +41,14 @@ std::string measured_growth(const ExperimentResults* results) {
 
 // The medians at c = 1 of both architectures on a task, and whether they differ: "" without both.
 std::string measured_inside(const ExperimentResults& results, const std::string& task) {
-  double positional = NAN, standard = NAN;
-  for (const Curve& curve : results.curves) {
-    if (curve.task != task || curve.split != Split::test) continue;
-    for (const CurvePoint& point : curve.points) {
-      if (point.x != 1) continue;
-      const double median = summarise(results.experiment, curve, point).median;
-      if (curve.line == "positional") positional = median;
-      if (curve.line == "standard") standard = median;
-    }
-  }
+  const auto median = [&](const char* line) {
+    const Curve* curve = test_curve(results.curves, task, line);
+    if (curve == nullptr) return double{NAN};
+    const auto point = std::ranges::find(curve->points, std::optional<double>(1), &CurvePoint::x);
+    return point == curve->points.end() ? NAN
+                                        : summarise(results.experiment, *curve, *point).median;
+  };
+  const double positional = median("positional"), standard = median("standard");
   if (!std::isfinite(positional) || !std::isfinite(standard)) return "";
   std::string test;
   for (const PairedPoint& point : paired_points(results.curves, "positional", "standard")) {
@@ -74,34 +71,13 @@ std::string measured_inside(const ExperimentResults* results) {
   return fmt::format(" Measured here at c = 1, medians: {}.", fmt::join(parts, "; "));
 }
 
-std::string note(std::string_view title, const std::string& text) {
-  return fmt::format("<li><b>{}</b> {}</li>\n", title, text);
-}
-
 }  // namespace
 
 std::string audit_notes(const std::vector<ExperimentResults>& all) {
   const ExperimentResults* value_range = find_whole(all, "value-range");
-  return heading("What to know about the published results") + "<ul class=\"notes\">\n" +
-         note("\u201cStable\u201d is relative.",
-              "Outside the training range the positional Transformer loses far less than the "
-              "standard one, but its loss is not constant: in the published results it grows about "
-              "like c<sup>2.6</sup> to c<sup>3.3</sup> between c = 2 and c = 10. The loss of a "
-              "model that scales with its input would grow like c\u00b2." +
-                  measured_growth(value_range)) +
-         note("Inside the training range, standard wins on cumulative-min.",
-              "There the published standard Transformer has the lower loss; the advantage of "
-              "positional attention begins outside." +
-                  measured_inside(value_range)) +
-         note("The released RoPE baseline does nothing.",
-              "It turns the queries and the keys of a head by the same angle, whatever their "
-              "position, so their products and the attention stay what they were: its results are "
-              "those of the standard Transformer. The experiment <code>variants</code> turns by "
-              "position, as RoPE is meant to.") +
-         note("Published losses for variable lengths are 8 times too large.",
-              "The test loss was summed over 8 batches instead of averaged. Here the published "
-              "values are divided by 8.") +
-         "</ul>\n";
+  return fmt::format(fmt::runtime(page_asset("audit_notes.html")),
+                     fmt::arg("measured_growth", measured_growth(value_range)),
+                     fmt::arg("measured_inside", measured_inside(value_range)));
 }
 
 }  // namespace posattn

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "posattn/evaluation/summary.h"
 #include "posattn/report/plot/figure.h"
 
 namespace posattn {
@@ -25,13 +26,10 @@ FigureLine curve_over_runs(const bounds::ExperimentBounds& found, const std::str
     if (run.run.task == task && run.run.line == line) by_x[*run.run.x].push_back(value(run.report));
   }
   FigureLine result;
-  for (auto& [x, values] : by_x) {
-    std::ranges::sort(values);
-    const size_t middle = values.size() / 2;
-    const double median =
-        values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  for (const auto& [x, values] : by_x) {
+    const Spread spread = spread_of(values);
     result.points.push_back(
-        {.x = x, .median = median, .low = values.front(), .high = values.back()});
+        {.x = x, .median = spread.median, .low = spread.minimum, .high = spread.maximum});
   }
   return result;
 }

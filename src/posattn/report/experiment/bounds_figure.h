@@ -10,8 +10,8 @@
 
 namespace posattn {
 
-// One task of the experiment; medians over seeds with the smallest and largest. A bound that double
-// cannot hold is left out.
+// Draws one task of the experiment: medians over seeds with the smallest and largest. A bound that
+// double cannot hold is left out.
 std::string draw_bounds(const Experiment& experiment, const bounds::ExperimentBounds& found,
                         const std::string& task);
 

@@ -181,7 +181,8 @@ struct LegendEntry {
   std::string label, line, marker;
 };
 
-// Of the lines that have something to show in a panel, and the published results if any of them do.
+// An entry for each line that has something to show in a panel, and one for the published results
+// if there are any.
 std::vector<LegendEntry> legend_of(const Experiment& experiment, const std::vector<Panel>& panels) {
   const auto any = [&](size_t line, auto member) {
     return std::ranges::any_of(panels, [&](const Panel& panel) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <system_error>
 
 #include "posattn/base/error.h"
@@ -41,13 +40,9 @@ Json axis_of(const ExperimentAxis& axis) {
 // The single runs behind the table.
 std::string recorded_runs(const Experiment& experiment, const FindResult& find) {
   std::string text;
-  std::set<std::string> keys;
-  for (const ExperimentRun& run : runs_of(experiment)) {
-    if (!keys.insert(run.key).second) continue;
+  for (const ExperimentRun& run : each_once(runs_of(experiment))) {
     const std::optional<RunResult> result = find(run.key);
-    const bool ended =
-        result && (result->status == RunStatus::done || result->status == RunStatus::diverged);
-    if (ended) text += to_json_line(*result) + "\n";
+    if (result && has_ended(result->status)) text += to_json_line(*result) + "\n";
   }
   return text;
 }
@@ -133,7 +128,7 @@ ExperimentFiles write_experiment_files(const std::filesystem::path& results,
     drawings = draw(whole, curves);
   } catch (const Error& error) {
     files.problem = error.problem() + (error.hint().empty() ? "" : "; " + error.hint());
-    // A figure of earlier results beside this table would mislead.
+    // A figure of earlier results next to this table would mislead.
     std::error_code ignored;
     std::filesystem::remove(files.svg, ignored);
     std::filesystem::remove(files.png, ignored);

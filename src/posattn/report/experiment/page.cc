@@ -8,7 +8,6 @@
 #include <set>
 
 #include "posattn/base/error.h"
-#include "posattn/report/experiment/audit_notes.h"
 #include "posattn/report/experiment/figure.h"
 #include "posattn/report/experiment/tables.h"
 #include "posattn/report/markup.h"
@@ -64,7 +63,8 @@ std::string overview(const std::vector<Section>& sections) {
          paragraph(
              "A point agrees when our median lies between half the smallest and twice the largest "
              "published run, or within a factor of 3 of the published median; a curve, or an "
-             "experiment, when nine of ten of its points do. Beside it: how many lie within that "
+             "experiment, when nine of ten of its points do. The other two columns: how many lie "
+             "within that "
              "factor of 3, and how many between the 10 % and 90 % quantiles of the published runs. "
              "Training: the wall-clock time in which these runs were trained.");
 }
@@ -112,12 +112,6 @@ std::string figure(const Section& section) {
                      drawing_in_two_shapes(svg, draw(FigureFormat::narrow_svg)));
 }
 
-std::string capitalised(std::string_view words) {
-  std::string text(words);
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
-}
-
 std::string medians(const ExperimentResults& results) {
   const Experiment& experiment = results.experiment;
   return fmt::format("<h3>{} on the test samples{}</h3>\n", capitalised(experiment.metric->words),
@@ -132,10 +126,10 @@ std::string medians(const ExperimentResults& results) {
          median_table(results);
 }
 
-std::string beside_published(const ExperimentResults& results, const Comparison& comparison) {
+std::string published_comparison(const ExperimentResults& results, const Comparison& comparison) {
   const std::string table = curve_table(results, comparison);
   if (table.empty()) return "";
-  std::string text = comparison.points > 0 ? "<h3>Beside the published results</h3>\n"
+  std::string text = comparison.points > 0 ? "<h3>Compared with the published results</h3>\n"
                                            : "<h3>Growth with c</h3>\n";
   if (comparison.points > 0) {
     text += paragraph(fmt::format(
@@ -197,7 +191,7 @@ std::string section_text(const Section& section) {
   std::string text = fmt::format("<h2 id=\"experiment{}\">{}</h2>\n", section.number,
                                  full_title(results.experiment)) +
                      introduction(results.experiment) + warnings(results) + figure(section) +
-                     medians(results) + beside_published(results, section.comparison) +
+                     medians(results) + published_comparison(results, section.comparison) +
                      settings(results.experiment);
   if (!results.manifest.empty()) {
     text += details_element("Manifest", "<pre>" + escape_markup(results.manifest) + "</pre>");

@@ -1,5 +1,5 @@
 // The results of experiments as one HTML page that needs nothing else: figures, medians, how they
-// lie beside the published results, how to make them again.
+// compare with the published results, how to make them again.
 #pragma once
 
 #include <string>

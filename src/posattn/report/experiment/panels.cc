@@ -20,13 +20,12 @@ std::vector<BandPoint> our_points(const Experiment& experiment, const std::vecto
                                   const std::string& task, const std::string& line) {
   std::vector<BandPoint> points;
   for (const double x : experiment.axis.values) points.push_back({x, none, none, none});
-  for (const Curve& curve : curves) {
-    if (curve.task != task || curve.line != line || curve.split != Split::test) continue;
-    for (const CurvePoint& point : curve.points) {
-      const auto place = std::ranges::find_if(
-          points, [&](const BandPoint& other) { return point.x && other.x == *point.x; });
-      if (place != points.end()) *place = band(experiment, summarise(experiment, curve, point));
-    }
+  const Curve* curve = test_curve(curves, task, line);
+  if (curve == nullptr) return points;
+  for (const CurvePoint& point : curve->points) {
+    const auto place = std::ranges::find_if(
+        points, [&](const BandPoint& other) { return point.x && other.x == *point.x; });
+    if (place != points.end()) *place = band(experiment, summarise(experiment, *curve, point));
   }
   return points;
 }

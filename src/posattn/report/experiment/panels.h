@@ -22,9 +22,9 @@ struct Panel {
   std::vector<PanelLine> lines;  // as experiment.lines
 };
 
-// One per task of the experiment, of the test split. Points of a single run stand alone where each
-// is of another run: a line would show the differences between seeds as if they followed the axis.
-// Along the scale c a line is one network's, and stays.
+// A panel per task of the experiment, with its test split. Points of a single run stand alone where
+// each is of another run: a line would show the differences between seeds as if they followed the
+// axis. Along the scale c a line is one network's, and stays.
 std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Curve>& curves,
                              const std::vector<PublishedPoint>& published);
 

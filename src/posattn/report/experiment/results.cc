@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <system_error>
 
+#include "posattn/base/command.h"
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/base/shell.h"
 #include "posattn/experiments/recorded_runs.h"
 
 namespace posattn {

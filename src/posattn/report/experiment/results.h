@@ -20,7 +20,7 @@ struct ExperimentResults {
   std::string manifest;  // manifest.json, or "" where there is none
 };
 
-// Those of `experiments` (names or files; none: all that are part of the program) that have a
+// Reads those of `experiments` (names or files; none: all that are part of the program) that have a
 // finished run in `folder`, each whole and with what --quick and --epochs made of it. Throws
 // Error(data) when there is none, or none of one that is named.
 std::vector<ExperimentResults> read_results(const std::filesystem::path& folder,

@@ -6,7 +6,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 namespace posattn {
 namespace {
@@ -52,29 +51,17 @@ double wall_clock_seconds(const std::vector<TrainingTime>& runs) {
 
 RunTally tally_runs(const Experiment& experiment, const FindResult& find) {
   RunTally tally;
-  std::set<std::string> keys;
   std::vector<TrainingTime> times;
-  for (const ExperimentRun& run : runs_of(experiment)) {
-    if (!keys.insert(run.key).second) continue;
+  for (const ExperimentRun& run : each_once(runs_of(experiment))) {
     ++tally.runs;
     const std::optional<RunResult> result = find(run.key);
     if (!result) {
       ++tally.missing;
       continue;
     }
-    switch (result->status) {
-      case RunStatus::done:
-        ++tally.done;
-        break;
-      case RunStatus::diverged:
-        ++tally.diverged;
-        break;
-      case RunStatus::running:
-      case RunStatus::interrupted:
-      case RunStatus::failed:
-        ++tally.failed;
-        break;
-    }
+    ++(result->status == RunStatus::done       ? tally.done
+       : result->status == RunStatus::diverged ? tally.diverged
+                                               : tally.failed);
     times.push_back({result->ended, result->seconds});
     ++tally.execution[{result->device, precision_of(*result)}];
     ++tally.builds[{result->version, result->commit}];

@@ -11,7 +11,7 @@
 
 namespace posattn {
 
-// Over the distinct runs of the experiment: done + diverged + failed + missing = runs.
+// Counts the distinct runs of the experiment: done + diverged + failed + missing = runs.
 struct RunTally {
   int64_t runs = 0;
   int64_t done = 0, diverged = 0, failed = 0, missing = 0;

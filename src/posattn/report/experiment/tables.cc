@@ -34,14 +34,6 @@ std::string growth_cell(const Growth& growth) {
   return fmt::format("<td>{:.2f}<small>\u00b1 {:.2f}</small></td>", growth.exponent, growth.error);
 }
 
-const Curve* test_curve(const ExperimentResults& results, const std::string& task,
-                        const std::string& line) {
-  for (const Curve& curve : results.curves) {
-    if (curve.task == task && curve.line == line && curve.split == Split::test) return &curve;
-  }
-  return nullptr;
-}
-
 // A heading above the rows of each task, so that the names take one column only; `columns` in all.
 std::string task_row(const Experiment& experiment, size_t task, size_t columns) {
   return fmt::format("<tr class=\"group\"><th colspan=\"{}\"><span>{}</span></th></tr>\n", columns,
@@ -91,7 +83,7 @@ std::string verdict_text(bool agrees, const Experiment& experiment) {
 Growth our_growth(const ExperimentResults& results, const std::string& task,
                   const std::string& line) {
   std::vector<PointSummary> points;
-  if (const Curve* curve = test_curve(results, task, line)) {
+  if (const Curve* curve = test_curve(results.curves, task, line)) {
     points = summarise(results.experiment, {*curve});
   }
   return growth_in_scale(points, task, line);
@@ -105,7 +97,8 @@ std::string median_table(const ExperimentResults& results) {
   for (size_t task = 0; task < experiment.tasks.size(); ++task) {
     bool first = true;
     for (size_t line = 0; line < experiment.lines.size(); ++line) {
-      const Curve* curve = test_curve(results, experiment.tasks[task], experiment.lines[line].name);
+      const Curve* curve =
+          test_curve(results.curves, experiment.tasks[task], experiment.lines[line].name);
       if (!curve) continue;
       if (first) rows += task_row(experiment, task, 2 + experiment.axis.values.size());
       first = false;
@@ -145,7 +138,7 @@ std::string curve_table(const ExperimentResults& results, const Comparison& comp
     for (size_t line = 0; line < experiment.lines.size(); ++line) {
       const std::string &of = experiment.tasks[task], &name = experiment.lines[line].name;
       const ComparedCurve* compared = compared_curve(comparison, of, name);
-      if (!compared && (!grows || !test_curve(results, of, name))) continue;
+      if (!compared && (!grows || !test_curve(results.curves, of, name))) continue;
       if (first) rows += task_row(experiment, task, columns);
       first = false;
       rows += "<tr>" + name_cell(experiment, line);

@@ -1,4 +1,4 @@
-// The tables of an experiment's results, as HTML.
+// The tables of an experiment's results and the notes on the published ones, as HTML.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace posattn {
 
-// Median over the runs of the test split: by task a row per line that has runs, a column per x.
+// The medians over the runs in the test split: for each task a row per line that has runs, and a
+// column per x.
 std::string median_table(const ExperimentResults& results);
 
-// By task a row per line that has something to show: how the loss grows with c, and how the curve
-// lies beside the published one. "" where there is neither.
+// For each task a row per line that has something to show: how the loss grows with c, and how the
+// curve compares with the published one. "" where there is neither.
 std::string curve_table(const ExperimentResults& results, const Comparison& comparison);
 
 // The points of the test split that do not agree; "" for none.
@@ -25,5 +26,8 @@ std::string verdict_text(bool agrees, const Experiment& experiment);
 // growth_in_scale of one of our curves.
 Growth our_growth(const ExperimentResults& results, const std::string& task,
                   const std::string& line);
+
+// What a reader of the published results should know, with our own numbers where there are some.
+std::string audit_notes(const std::vector<ExperimentResults>& all);
 
 }  // namespace posattn

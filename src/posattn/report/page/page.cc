@@ -151,12 +151,6 @@ std::vector<EvaluationAxis> shown_axes(const ReportInput& input) {
   return axes;
 }
 
-std::string capitalised(std::string_view words) {
-  std::string text(words);
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
-}
-
 std::string tests(const ReportInput& input, const std::vector<ArchitectureSummary>& architectures) {
   const std::vector<EvaluationAxis> axes = shown_axes(input);
   const Metric& loss = loss_of(architectures);
@@ -165,7 +159,7 @@ std::string tests(const ReportInput& input, const std::vector<ArchitectureSummar
   if (axes.empty()) return text + paragraph("These runs have no test results.");
   text += paragraph(capitalised(loss.words) + " on fresh samples" +
                     (several_runs(architectures)
-                         ? ": the median over the runs, beside it the smallest and largest."
+                         ? ": the median over the runs, followed by the smallest and the largest."
                          : ", one run each."));
   for (const EvaluationAxis& axis : axes) {
     text += test_table(input, architectures, axis, loss);
@@ -180,7 +174,7 @@ std::string tests(const ReportInput& input, const std::vector<ArchitectureSummar
   return text;
 }
 
-// Of classes the share of wrong ones, which needs no explanation.
+// For classes the figure shows the share of wrong ones, which needs no explanation.
 const Metric& drawn_metric(Loss loss) {
   return loss == Loss::cross_entropy ? find_metric("label_error") : training_loss(loss);
 }
@@ -279,8 +273,8 @@ std::string details(const ReportInput& input,
   return text;
 }
 
-// A file beside the page, whatever its name.
-std::string address_beside(std::string_view name) {
+// The address of a file next to the page, whatever its name.
+std::string address_next_to(std::string_view name) {
   std::string address = "./";
   for (const char letter : name) {
     const auto byte = static_cast<unsigned char>(letter);
@@ -295,7 +289,7 @@ std::string playground_link(const ReportInput& input) {
   return paragraph(fmt::format(
       "<a href=\"{}\">Try these models in the playground</a>: other inputs, other ranges, and what "
       "their attention does then.",
-      address_beside(input.playground)));
+      address_next_to(input.playground)));
 }
 
 // A failed run must not vanish behind a median.

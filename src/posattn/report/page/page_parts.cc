@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 
 #include "posattn/report/markup.h"
@@ -107,6 +108,12 @@ std::string style_dot(int style) {
 
 std::string plural(size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string capitalised(std::string_view words) {
+  std::string text(words);
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
 }
 
 std::string html_page(std::string_view title, std::string_view body, std::string_view head) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,7 +42,16 @@ struct ReportInput {
   std::vector<RunReport> runs;
   std::vector<std::string> commands;       // that make this again
   std::vector<std::string> left_out = {};  // runs that cannot be read, and why, a line for each
-  std::string playground = {};  // the name of a page beside this one with its models, or ""
+  std::string playground = {};  // the name of a page next to this one with its models, or ""
 };
+
+// Reads the folders of finished or stopped runs. Each path is a run's folder or a folder that holds
+// such folders, at any depth. Runs are ordered by architecture and seed. The first run of each
+// architecture that has a model shows its attention: on one input of the training range and, where
+// attention depends on the data, on the same input times the largest test scale. A run whose
+// manifest or metrics cannot be read is left out, with a line that says why. Throws Error(data)
+// when no run is left, a model is broken, or settings other than architecture, seeds and how it was
+// computed (device, precision, path) differ: such runs do not compare.
+ReportInput read_runs(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace posattn

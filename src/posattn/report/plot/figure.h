@@ -20,7 +20,7 @@ struct BandPoint {
 struct FigureLine {
   std::string label;
   int style = 0;           // colour, dash and marker; lines of one architecture share it
-  bool secondary = false;  // thin and dotted, without a band: the validation loss beside training
+  bool secondary = false;  // thin and dotted, without a band: the validation loss next to training
   std::vector<BandPoint> points;
 };
 

@@ -33,7 +33,7 @@ struct FigureLayout {
   std::vector<PlacedText> texts;   // title, reduction, note
   std::vector<PlacedText> legend;  // one per label
 
-  // As shares of the canvas, y from below.
+  // Places as shares of the canvas, y from below.
   double x(double pixels) const { return pixels / width; }
   double y(double pixels) const { return 1 - pixels / height; }
   bool lowest_of_column(size_t panel) const { return panel + columns >= panels.size(); }
@@ -43,7 +43,7 @@ struct FigureLayout {
 FigureLayout lay_out(const Experiment& experiment, const std::string& note,
                      const std::vector<std::string>& labels, FigureShape shape = FigureShape::wide);
 
-// Logarithmic where the values are spaced so; labels at as many values as have room in `width`.
+// Logarithmic where the values are spaced so; labels at as many values as fit into `width`.
 struct HorizontalAxis {
   bool logarithmic = false;
   double first = 0, last = 0;

@@ -88,9 +88,9 @@ TEST(FigureLayout, LegendTakesAFreeCell) {
   const FigureLayout below = lay_out(experiment, "", {experiment.lines[0].name, "published"});
   ASSERT_EQ(below.legend.size(), 2u);
   EXPECT_GT(below.legend[0].y, below.panels[4].bottom);  // the name is too long for the cell
-  const FigureLayout beside = lay_out(experiment, "", {"positional", "published"});
-  EXPECT_GT(beside.legend[0].y, beside.panels[4].top);
-  EXPECT_LT(beside.legend[1].y, beside.panels[4].bottom);
+  const FigureLayout free_cell = lay_out(experiment, "", {"positional", "published"});
+  EXPECT_GT(free_cell.legend[0].y, free_cell.panels[4].top);
+  EXPECT_LT(free_cell.legend[1].y, free_cell.panels[4].bottom);
 }
 
 TEST(FigureLayout, AxisIsLogarithmicForGeometricValues) {

@@ -1,5 +1,3 @@
-#include "posattn/report/steps/network_walk.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include "posattn/evaluation/predict.h"
 #include "posattn/model/activations.h"
 #include "posattn/model/network.h"
+#include "posattn/report/steps/walk.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -29,25 +28,6 @@ std::vector<std::pair<int, double>> strongest(std::span<const float> row) {
   return reads;
 }
 
-// The exact answer, where the model's task is known and has one to numbers alone.
-std::vector<float> answer_of(const Model& model, const Batch& sample, size_t outputs) {
-  const Task* task = task_of(model.origin);
-  if (task == nullptr || model.spec.vocabulary > 0 || model.spec.loss != Loss::squared_error) {
-    return {};
-  }
-  for (int n = task->shortest_length(); n <= model.origin.length; ++n) {
-    const TaskShape shape = task->shape(n);
-    if (shape.input_count() != static_cast<int64_t>(sample.inputs.size()) ||
-        shape.target_count() != static_cast<int64_t>(outputs)) {
-      continue;
-    }
-    std::vector<float> answer(outputs);
-    task->solve(n, sample.inputs, answer);
-    return answer;
-  }
-  return {};
-}
-
 class NetworkWalk {
  public:
   NetworkWalk(const Model& model, const Batch& sample)
@@ -57,7 +37,7 @@ class NetworkWalk {
     check_walk_size(nodes_, nodes_ * ((spec_.depth + 1) * columns + reads));
     found_ = activations_of(spec_, model.parameters, sample);
     attention_ = Network(spec_).attention(model.parameters, sample);
-    answer_ = answer_of(model, sample, found_.outputs.size());
+    answer_ = exact_answer(model, sample, found_.outputs.size());
     if (spec_.loss == Loss::cross_entropy) {
       classes_ = decided_classes(found_.outputs, spec_.output_columns);
     }
@@ -76,7 +56,7 @@ class NetworkWalk {
         step.notes = {fmt::format("the encoder makes {} numbers of a node's input", spec_.width)};
       } else {
         step.notes = {"attention mixes the nodes, the MLP makes each node's new numbers"};
-        for (int h = 0; h < spec_.heads; ++h) step.hears.push_back(head(l - 1, h));
+        for (int h = 0; h < spec_.heads; ++h) step.readings.push_back(head(l - 1, h));
       }
       for (int i = 0; i < nodes_; ++i) add_values(l, i, step.values);
       walk.steps.push_back(std::move(step));
@@ -129,14 +109,15 @@ class NetworkWalk {
     for (int c = 0; c < spec_.width; ++c) values.push_back(found_.state(layers, node, c));
   }
 
-  WalkHearing head(int layer, int head) const {
-    WalkHearing hearing{{fmt::format("head {}", head)}, {}, {}};
+  WalkReading head(int layer, int head) const {
+    const std::string name = fmt::format("head {}", head);
+    WalkReading reading{name, {name}, {}, {}};
     const int64_t size = int64_t{1} * nodes_ * nodes_;
     const float* matrix = attention_.data() + (int64_t{1} * layer * spec_.heads + head) * size;
     for (int64_t i = 0; i < nodes_; ++i) {
-      hearing.reads.push_back(strongest({matrix + i * nodes_, static_cast<size_t>(nodes_)}));
+      reading.reads.push_back(strongest({matrix + i * nodes_, static_cast<size_t>(nodes_)}));
     }
-    return hearing;
+    return reading;
   }
 
   const ModelSpec& spec_;

@@ -1,11 +1,10 @@
-#include "posattn/report/steps/network_walk.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "posattn/base/error.h"
 #include "posattn/model/network.h"
 #include "posattn/model/random_spec_test.h"
+#include "posattn/report/steps/walk.h"
 
 namespace posattn {
 namespace {
@@ -36,11 +35,11 @@ TEST(NetworkWalk, AttentionRowsComeStrongestFirst) {
     ASSERT_EQ(walk.steps.size(), 3u);
     const int n = walk.nodes;
     for (int l = 0; l < 2; ++l) {
-      ASSERT_EQ(walk.steps[l + 1].hears.size(), 2u);
+      ASSERT_EQ(walk.steps[l + 1].readings.size(), 2u);
       for (int h = 0; h < 2; ++h) {
         for (int i = 0; i < n; ++i) {
           double last = 1, sum = 0;
-          for (const auto& [j, weight] : walk.steps[l + 1].hears[h].reads[i]) {
+          for (const auto& [j, weight] : walk.steps[l + 1].readings[h].reads[i]) {
             EXPECT_FLOAT_EQ(weight, attention[((l * 2 + h) * n + i) * n + j]);
             EXPECT_LE(weight, last);
             last = weight;

@@ -1,12 +1,11 @@
-#include "posattn/report/steps/network_words.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "posattn/base/error.h"
 #include "posattn/model/activations.h"
-#include "posattn/programs/lowering/held_words.h"
+#include "posattn/programs/lowering/network_plan.h"
+#include "posattn/report/steps/walk.h"
 
 namespace posattn {
 namespace {
@@ -40,7 +39,7 @@ class NetworkWords {
     double largest = 0;
   };
 
-  // As `compile` planned it: the file says the sizes.
+  // The plan that `compile` made: the file says the sizes.
   static NetworkPlan plan_for(const Model& model, const StaticProgram& program) {
     const ModelSpec& spec = model.spec;
     const Error other(ExitCode::data,

@@ -1,12 +1,12 @@
-#include "posattn/report/steps/program_walk.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "posattn/evaluation/text_lines.h"
 #include "posattn/programs/form/describe.h"
 #include "posattn/report/route_bundles.h"
+#include "posattn/report/steps/walk.h"
 
 namespace posattn {
 namespace {
@@ -23,28 +23,21 @@ int64_t numbers_in(const StaticProgram& program) {
   return count;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  size_t start = 0;
-  while (start < text.size()) {
-    const size_t end = std::min(text.find('\n', start), text.size());
-    lines.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return lines;
-}
-
-// Who is heard; of a message the senders, as the words [processors, words] before the round say.
-WalkHearing hearing_of(const StaticProgram& program, const RouteBundle& bundle,
+// Who is read from; of a message the senders, as the words [processors, words] before the round
+// say.
+WalkReading reading_of(const StaticProgram& program, const RouteBundle& bundle,
                        std::span<const double> before) {
-  WalkHearing hearing{bundle.names, bundle.words, {}};
-  hearing.reads.resize(program.processors);
+  WalkReading reading{reads_text(bundle.names), bundle.names, bundle.words, {}};
+  for (std::string& name : reading.names) {
+    if (name.ends_with(" again")) name = "second head";
+  }
+  reading.reads.resize(program.processors);
   const Route& route = *bundle.route;
   for (int i = 0; i < program.processors; ++i) {
-    auto& reads = hearing.reads[i];
+    auto& reads = reading.reads[i];
     if (route.is_sent()) {
       const double to = before[i * program.words.size() + route.destination];
-      if (to >= 0 && to < program.processors) hearing.reads[static_cast<int>(to)] = {{i, 1.0}};
+      if (to >= 0 && to < program.processors) reading.reads[static_cast<int>(to)] = {{i, 1.0}};
     } else if (route.is_weighted()) {
       reads = route.weighted[i];
       std::ranges::stable_sort(reads, [](const auto& a, const auto& b) {
@@ -54,7 +47,7 @@ WalkHearing hearing_of(const StaticProgram& program, const RouteBundle& bundle,
       reads = {{route.sources[i], 1.0}};
     }
   }
-  return hearing;
+  return reading;
 }
 
 // Whether what the word holds is of the first input's alphabet.
@@ -87,7 +80,7 @@ Walk program_walk(const StaticProgram& program, const std::string& text,
   walk.title = program.name + ", round by round";
   walk.node_noun = "processor";
   walk.nodes = program.processors;
-  walk.source = lines_of(text);
+  for (const std::string_view line : lines_of(text)) walk.source.emplace_back(line);
   for (const Word& word : program.words) walk.columns.push_back({word.name, to_string(word.type)});
   for (size_t w = 0; w < walk.columns.size(); ++w) {
     if (!holds_letters(program, static_cast<int>(w))) continue;
@@ -106,7 +99,7 @@ Walk program_walk(const StaticProgram& program, const std::string& text,
       step.notes = describe_updates(program, round, 120);
       step.lines = round.lines;
       for (const RouteBundle& bundle : route_bundles(round)) {
-        step.hears.push_back(hearing_of(program, bundle, walk.steps.back().values));
+        step.readings.push_back(reading_of(program, bundle, walk.steps.back().values));
       }
     }
     walk.steps.push_back(std::move(step));

@@ -1,5 +1,3 @@
-#include "posattn/report/steps/program_walk.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +6,7 @@
 #include "posattn/programs/form/sample_programs_test.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"
-#include "posattn/report/steps/network_words.h"
+#include "posattn/report/steps/walk.h"
 
 namespace posattn {
 namespace {
@@ -84,16 +82,16 @@ TEST(ProgramWalk, LinesAndReadsAreTheRounds) {
   EXPECT_EQ(walk.source.size(), 5u);
   ASSERT_EQ(walk.steps.size(), 2u);
   EXPECT_EQ(walk.steps[1].lines, program.rounds[0].lines);
-  ASSERT_EQ(walk.steps[1].hears.size(), 1u);
-  EXPECT_THAT(walk.steps[1].hears[0].names, ElementsAre("y"));
-  EXPECT_TRUE(walk.steps[1].hears[0].reads[0].empty());
-  EXPECT_THAT(walk.steps[1].hears[0].reads[1], ElementsAre(Pair(0, 1.0)));
+  ASSERT_EQ(walk.steps[1].readings.size(), 1u);
+  EXPECT_THAT(walk.steps[1].readings[0].names, ElementsAre("y"));
+  EXPECT_TRUE(walk.steps[1].readings[0].reads[0].empty());
+  EXPECT_THAT(walk.steps[1].readings[0].reads[1], ElementsAre(Pair(0, 1.0)));
 }
 
 TEST(ProgramWalk, WeightsComeStrongestFirst) {
   const StaticProgram program = library_program("matrix-vector", 6);
   const Walk walk = program_walk(program, "", whole_input(program));
-  for (const auto& reads : walk.steps[1].hears[0].reads) {
+  for (const auto& reads : walk.steps[1].readings[0].reads) {
     for (size_t k = 1; k < reads.size(); ++k) {
       EXPECT_GE(std::abs(reads[k - 1].second), std::abs(reads[k].second));
     }
@@ -109,8 +107,8 @@ TEST(ProgramWalk, MessagesAreThoseOfThisInput) {
   const std::vector<double> input = {5, 2, 6, 9, 7, 0};  // (x, d) of each processor
   const Walk walk = program_walk(program, "", input);
   ASSERT_EQ(walk.steps.size(), 2u);
-  ASSERT_EQ(walk.steps[1].hears.size(), 1u);
-  const auto& reads = walk.steps[1].hears[0].reads;
+  ASSERT_EQ(walk.steps[1].readings.size(), 1u);
+  const auto& reads = walk.steps[1].readings[0].reads;
   EXPECT_THAT(reads[0], ElementsAre(Pair(2, 1.0)));
   EXPECT_TRUE(reads[1].empty());
   EXPECT_THAT(reads[2], ElementsAre(Pair(0, 1.0)));

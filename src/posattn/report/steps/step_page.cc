@@ -1,5 +1,3 @@
-#include "posattn/report/steps/step_page.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,18 +5,15 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
-#include "posattn/report/steps/embedded_assets.h"
+#include "posattn/report/steps/walk.h"
 
 namespace posattn {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string_view asset(std::string_view name) {
-  return std::ranges::find(page_assets(), name, &PageAsset::name)->text;
-}
 
 // JSON has no word for what is not finite.
 ordered_json number(double x) {
@@ -44,9 +39,9 @@ ordered_json column_json(const WalkColumn& column) {
 }
 
 // Reads of a node lie flat: node, weight, node, weight.
-ordered_json hearing_json(const WalkHearing& hearing) {
+ordered_json reading_json(const WalkReading& reading) {
   ordered_json reads = ordered_json::array();
-  for (const auto& of_node : hearing.reads) {
+  for (const auto& of_node : reading.reads) {
     ordered_json flat = ordered_json::array();
     for (const auto& [node, weight] : of_node) {
       flat.push_back(node);
@@ -54,16 +49,19 @@ ordered_json hearing_json(const WalkHearing& hearing) {
     }
     reads.push_back(std::move(flat));
   }
-  return {{"names", hearing.names}, {"columns", hearing.columns}, {"reads", std::move(reads)}};
+  return {{"label", reading.label},
+          {"names", reading.names},
+          {"columns", reading.columns},
+          {"reads", std::move(reads)}};
 }
 
 ordered_json step_json(const WalkStep& step) {
-  ordered_json hears = ordered_json::array();
-  for (const WalkHearing& hearing : step.hears) hears.push_back(hearing_json(hearing));
+  ordered_json readings = ordered_json::array();
+  for (const WalkReading& reading : step.readings) readings.push_back(reading_json(reading));
   ordered_json json = {{"title", step.title},
                        {"notes", step.notes},
                        {"lines", step.lines},
-                       {"hears", std::move(hears)},
+                       {"hears", std::move(readings)},
                        {"values", numbers(step.values)}};
   if (step.followed_node >= 0) json["followed"] = {step.followed_node, step.followed_column};
   return json;
@@ -95,13 +93,13 @@ std::string step_page(const Walk& walk) {
   const std::string head = fmt::format(
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"/>\n<style>{}{}</style>\n",
-      asset("steps.css"), style_colours("stroke", "stroke"));
+      page_asset("steps.css"), style_colours("stroke", "stroke"));
   const std::string body =
       fmt::format("<p class=\"facts\">{}</p>\n{}",
                   escape_markup(fmt::format("{}", fmt::join(walk.facts, " · "))),
-                  asset("steps.html")) +
+                  page_asset("steps.html")) +
       "<script type=\"application/json\" id=\"walk\">" + walk_json(walk) + "</script>\n<script>\n" +
-      std::string(asset("steps.js")) + "</script>\n";
+      std::string(page_asset("steps.js")) + "</script>\n";
   return html_page(walk.title, body, head);
 }
 

@@ -1,5 +1,3 @@
-#include "posattn/report/steps/step_page.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/report/steps/walk.h"
 #include "posattn/report/well_formed_test.h"
 
 namespace posattn {
@@ -29,7 +28,7 @@ Walk small_walk() {
                 {"after round 0",
                  {"x = y"},
                  {2},
-                 {{{"y"}, {0}, {{}, {{0, 1.0}, {1, -0.25}}}}},
+                 {{"reads y", {"y"}, {0}, {{}, {{0, 1.0}, {1, -0.25}}}}},
                  {1, 0, std::numeric_limits<double>::quiet_NaN(), 1}}};
   return walk;
 }

@@ -10,7 +10,7 @@
   const lastStep = walk.steps.length - 1;
   const rowHeight = 32; // pixels: the arrows must meet their rows
   const mostArrows = 32; // of one node and bundle, the strongest
-  const heardWords = walk.steps.some((step) => step.hears.some((hearing) => hearing.columns.length));
+  const readsWords = walk.steps.some((step) => step.hears.some((reading) => reading.columns.length));
 
   let now = 0;
   let selected = -1;
@@ -18,7 +18,7 @@
   let visible = { first: 0, end: 0 };
   let timer = 0;
 
-  // As C prints %.4g, so that the page and `posattn run --trace` show the same.
+  // Numbers look as C prints %.4g, so that the page and `posattn run --trace` show the same.
   function shortNumber(x) {
     if (typeof x === "string") return x; // "nan", "inf"
     if (x === 0) return "0";
@@ -51,15 +51,15 @@
   }
 
   // [[node, weight], ...] from the flat list of a node.
-  function readsOf(hearing, i) {
+  function readsOf(reading, i) {
     const reads = [];
-    const flat = hearing.reads[i];
+    const flat = reading.reads[i];
     for (let k = 0; k < flat.length; k += 2) reads.push([flat[k], flat[k + 1]]);
     return reads;
   }
 
   function beforeColumn() {
-    const first = walk.steps[now].hears.find((hearing) => hearing.columns.length);
+    const first = walk.steps[now].hears.find((reading) => reading.columns.length);
     return first ? first.columns[0] : -1;
   }
 
@@ -91,20 +91,20 @@
   function showLegend() {
     const legend = element("legend");
     legend.replaceChildren();
-    const hears = walk.steps[now].hears;
-    hears.slice(0, 8).forEach((hearing, k) => {
+    const readings = walk.steps[now].hears;
+    readings.slice(0, 8).forEach((reading, k) => {
       const entry = create(legend, "span");
       create(entry, "span", "", `dot style${k % 8}`).style.marginRight = ".4em";
-      entry.append(hearing.columns.length ? `is heard as ${hearing.names.join(", ")}` : hearing.names[0]);
+      entry.append(reading.label);
     });
-    if (hears.length > 8) create(legend, "span", `and ${hears.length - 8} more`);
+    if (readings.length > 8) create(legend, "span", `and ${readings.length - 8} more`);
   }
 
   function layHead() {
     const head = element("head");
     head.replaceChildren();
     create(head, "th", walk.noun);
-    if (heardWords) create(head, "th").id = "before";
+    if (readsWords) create(head, "th").id = "before";
     create(head, "th", "", "wire").id = "wire";
     for (const c of shown) {
       const column = walk.columns[c];
@@ -131,7 +131,7 @@
       const name = create(row, "th");
       name.scope = "row";
       create(name, "button", nodeName(i)).type = "button";
-      if (heardWords) create(row, "td", "", "before");
+      if (readsWords) create(row, "td", "", "before");
       create(row, "td", "", "wire");
       for (const c of shown) create(row, "td").dataset.column = c;
     }
@@ -141,7 +141,7 @@
 
   function fillRows() {
     const before = beforeColumn();
-    if (heardWords) {
+    if (readsWords) {
       element("before").textContent = before < 0 ? "before" : `${walk.columns[before].name} before`;
     }
     for (const row of element("rows").querySelectorAll("tr[data-node]")) {
@@ -177,10 +177,10 @@
     const paths = new Map();
     const draw = (key, d) => paths.set(key, (paths.get(key) || "") + d);
     const isSeen = (i) => i >= visible.first && i < visible.end;
-    walk.steps[now].hears.forEach((hearing, k) => {
+    walk.steps[now].hears.forEach((reading, k) => {
       const y = (i) => i * rowHeight + rowHeight / 2 + 3 * k;
       for (let i = 0; i < walk.nodes; ++i) {
-        const reads = readsOf(hearing, i).slice(0, mostArrows);
+        const reads = readsOf(reading, i).slice(0, mostArrows);
         const chosen = selected < 0 || i === selected;
         if (reads.length === 0 && isSeen(i)) {
           draw(`${k} 4 ${chosen}`, `M${span - 8},${y(i)}a3,3 0 1,0 6,0a3,3 0 1,0 -6,0`);
@@ -207,25 +207,25 @@
     }
   }
 
-  function heardText(hearing, i) {
-    const reads = readsOf(hearing, i);
+  function readsText(reading, i) {
+    const reads = readsOf(reading, i);
     const few = reads.slice(0, 8);
-    if (hearing.columns.length === 0) {
+    if (reading.columns.length === 0) {
       const rest = 1 - few.reduce((sum, [, weight]) => sum + weight, 0);
       const parts = few.map(([j, weight]) => `${nodeName(j)} (${Math.round(100 * weight)} %)`);
       if (rest > 0.005) parts.push(`others (${Math.round(100 * rest)} %)`);
-      return [`${hearing.names[0]} hears ${parts.join(", ")}`];
+      return [`${reading.names[0]} attends to ${parts.join(", ")}`];
     }
-    return hearing.names.map((name, k) => {
-      const c = hearing.columns[k];
+    return reading.names.map((name, k) => {
+      const c = reading.columns[k];
       const column = walk.columns[c];
-      if (reads.length === 0) return `${name}: hears nothing, a zero`;
+      if (reads.length === 0) return `${name}: reads nothing, a zero`;
       const parts = few.map(([j, weight]) => {
         const factor = weight === 1 ? "" : `${shortNumber(weight)} x `;
         return `${factor}${display(column, value(now - 1, j, c))} (${column.name} of ${nodeName(j)})`;
       });
       const more = reads.length > few.length ? ` + ${reads.length - few.length} more` : "";
-      return `${name}: hears ${parts.join(" + ")}${more}`;
+      return `${name}: reads ${parts.join(" + ")}${more}`;
     });
   }
 
@@ -233,13 +233,13 @@
     const detail = element("detail");
     detail.replaceChildren();
     if (selected < 0) {
-      create(detail, "span", `Choose a ${walk.noun} to see what it hears.`);
+      create(detail, "span", `Choose a ${walk.noun} to see what it reads.`);
       return;
     }
-    const hears = walk.steps[now].hears;
+    const readings = walk.steps[now].hears;
     create(detail, "strong", `${walk.noun} ${nodeName(selected)}, ${walk.steps[now].title}`);
-    if (hears.length === 0) create(detail, "span", "hears nobody in this step");
-    const texts = hears.flatMap((hearing) => heardText(hearing, selected));
+    if (readings.length === 0) create(detail, "span", "reads from nobody in this step");
+    const texts = readings.flatMap((reading) => readsText(reading, selected));
     for (const text of texts.slice(0, 24)) create(detail, "span", text);
     if (texts.length > 24) create(detail, "span", `and ${texts.length - 24} more`);
   }

@@ -1,5 +1,5 @@
 // A network's way through one input, step by step: what every node holds after each round of a
-// compiled program or each layer of a trained model, and whom it heard. step_page.h shows it.
+// compiled program or each layer of a trained model, and which nodes it read from.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "posattn/model/batch.h"
+#include "posattn/model/model_file.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 
@@ -20,8 +24,9 @@ struct WalkColumn {
 };
 
 // One bundle of arrows: what every node reads of which others.
-struct WalkHearing {
-  std::vector<std::string> names;  // of what is heard
+struct WalkReading {
+  std::string label;               // in the legend: "reads p", "head 0"
+  std::vector<std::string> names;  // of what is read
   std::vector<int> columns;        // one for each name: what is read; empty: the whole state
   std::vector<std::vector<std::pair<int, double>>> reads;  // by node: (node, weight)
 };
@@ -30,7 +35,7 @@ struct WalkStep {
   std::string title;               // "after round 3"
   std::vector<std::string> notes;  // what happens, in words
   std::vector<int> lines;          // of the program's text, from 1
-  std::vector<WalkHearing> hears;
+  std::vector<WalkReading> readings;
   std::vector<double> values;                    // [nodes, columns] after the step
   int followed_node = -1, followed_column = -1;  // who carries the value that is followed, or -1
 };
@@ -53,5 +58,26 @@ void check_walk_size(int64_t nodes, int64_t numbers);
 // "3, 1, 2", cut after a few; letters[0], letters[1], ... in place of 0, 1, ... as far as they go.
 std::string short_list(std::span<const double> values,
                        const std::vector<std::string>& letters = {});
+
+// The way of one input through a trained model: the numbers of every node after each layer, and the
+// attention that led there. Throws Error(usage) for a walk that is too large, else as check_batch
+// does.
+Walk network_walk(const Model& model, const Batch& one_sample);
+
+// The way of one input through a parallel program: its words after every round, by the interpreter.
+// `text` is the program's own, `input` [processors, inputs]. The characters of `letters` stand for
+// 0, 1, ... in the first input, and in words with the same largest number that are no inputs.
+// Throws Error(usage) for a walk that is too large.
+Walk program_walk(const StaticProgram& program, const std::string& text,
+                  std::span<const double> input, const std::string& letters = {});
+
+// Notes at each step of the program's walk which layers of its compiled network carried it out, and
+// the largest difference between their numbers and the program's words. Throws Error(data) for a
+// network that cannot be the program's.
+void compare_with_network(const Model& model, const StaticProgram& program,
+                          std::span<const double> input, Walk& walk);
+
+// A walk as one page of HTML that needs nothing else: no network, no other file.
+std::string step_page(const Walk& walk);
 
 }  // namespace posattn

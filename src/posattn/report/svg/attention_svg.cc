@@ -23,8 +23,8 @@ constexpr int text_height = 18;
 constexpr int gap = 10;
 constexpr int least_width = 320;  // for title and legend
 
-// Of one map. Two heads, as the paper's models have, fit into the width of a phone, unless every
-// node has its name beside it.
+// The sizes of one map. Two heads, as the paper's models have, fit into the width of a phone,
+// unless every node shows its name.
 struct MapLayout {
   int side = 134, label_space = 28, heading_space = 42;
   bool every_name = false;  // at every cell

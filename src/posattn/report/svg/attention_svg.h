@@ -18,7 +18,7 @@ struct AttentionMaps {
 
   std::string number(int node) const;  // "12", or "s" for a scratch node
   std::string name(int node) const;    // what it holds, or its number
-  // With its number too: "12 a".
+  // The name with the number: "12 a".
   std::string full_name(int node) const;
 };
 

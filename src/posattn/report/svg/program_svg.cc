@@ -36,7 +36,7 @@ class ProgramDrawing {
     int y = 26;
     text(12, y, title, "font-weight=\"bold\"");
     y += 22;
-    text(12, y, "An arrow leads from the processor that is heard to the one that hears it.");
+    text(12, y, "An arrow leads from the processor that is read to the one that reads it.");
     y += 8;
     std::vector<Column> columns = measure();
     size_t first = 0;
@@ -57,8 +57,9 @@ class ProgramDrawing {
     return fmt::format(
                R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
                R"(font-family="Helvetica, Arial, sans-serif" font-size="{2}" role="img">)"
-               "\n<title>{3}</title>\n<desc>Who hears whom in every round: a line per processor, a "
-               "column per round, an arrow from the processor that is heard to the one that hears "
+               "\n<title>{3}</title>\n<desc>Who reads from whom in every round: a line per "
+               "processor, a "
+               "column per round, an arrow from the processor that is read to the one that reads "
                "it.</desc>\n",
                width, height, drawing_text_size, escape_markup(title)) +
            dark_mode_style(paper + svg_ + " fill=\"#222222\"") + "<g fill=\"#222222\">\n" + paper +
@@ -96,7 +97,7 @@ class ProgramDrawing {
                         attributes.empty() ? "" : " ", attributes, escape_markup(content));
   }
 
-  // Some rounds beside each other, from `start` down; returns where they end.
+  // Draws some rounds side by side, from `start` down; returns where they end.
   int draw_row(std::span<const Column> columns, size_t first, int start) {
     top_ = start + head_space;
     int x_end = left;
@@ -135,7 +136,7 @@ class ProgramDrawing {
                         x + column.width, top_, bottom);
     const std::vector<RouteBundle> bundles = route_bundles(round);
     for (size_t k = 0; k < bundles.size(); ++k) {
-      for (const std::string& name : bundles[k].names) heard_as(k).insert(name);
+      for (const std::string& name : bundles[k].names) reads(k).insert(name);
       draw_route(*bundles[k].route, from, to, static_cast<int>(k),
                  static_cast<int>(bundles.size()));
     }
@@ -152,24 +153,24 @@ class ProgramDrawing {
   }
 
   void draw_route(const Route& route, int from, int to, int number, int of) {
-    const int aside = 2 * number;  // so that arrows between the same two processors stay apart
+    const int shift = 2 * number;  // so that arrows between the same two processors stay apart
     for (int i = 0; i < program_.processors; ++i) {
-      std::vector<std::pair<int32_t, double>> heard;
+      std::vector<std::pair<int32_t, double>> read;
       if (route.is_weighted()) {
-        heard = route.weighted[i];
+        read = route.weighted[i];
         weighted_ = true;
       } else if (route.sources[i] < program_.processors) {
-        heard = {{route.sources[i], 1.0}};
+        read = {{route.sources[i], 1.0}};
       }
-      if (heard.empty()) ring(to - 6 - 8 * (of - 1 - number), y(i), number);
-      for (const auto& [j, weight] : heard) {
-        if (j == i && !route.is_weighted()) {  // it hears itself: the line goes on
-          hears_itself_ = true;
+      if (read.empty()) ring(to - 6 - 8 * (of - 1 - number), y(i), number);
+      for (const auto& [j, weight] : read) {
+        if (j == i && !route.is_weighted()) {  // it reads itself: the line goes on
+          reads_itself_ = true;
           continue;
         }
         const int middle = from + (to - from) / 2;
-        arrow(fmt::format("M{0},{1} C{2},{1} {2},{3} {4},{3}", from, y(j) + aside, middle,
-                          y(i) + aside, to),
+        arrow(fmt::format("M{0},{1} C{2},{1} {2},{3} {4},{3}", from, y(j) + shift, middle,
+                          y(i) + shift, to),
               number, route.is_weighted() ? std::min(1.6, 0.4 + std::abs(weight)) : 1.4,
               weight < 0);
       }
@@ -221,42 +222,41 @@ class ProgramDrawing {
     const auto sample = [&](int y_of_sign, int number, double width, bool negative) {
       arrow(fmt::format("M12,{0} L{1},{0}", y_of_sign, sample_end), number, width, negative);
     };
-    for (size_t k = 0; k < heard_as_.size(); ++k) {
-      std::vector<std::string> names(heard_as_[k].begin(), heard_as_[k].end());
+    for (size_t k = 0; k < reads_.size(); ++k) {
+      std::vector<std::string> names(reads_[k].begin(), reads_[k].end());
       if (names.size() > 4) {
         names.resize(4);
         names.emplace_back("…");
       }
-      sample(row(fmt::format("is heard as {}", fmt::join(names, ", "))), static_cast<int>(k), 1.4,
-             false);
+      sample(row(reads_text(names)), static_cast<int>(k), 1.4, false);
     }
     if (weighted_) {
-      sample(row("a sum is heard; thicker: a larger weight"), 0, 1.6, false);
+      sample(row("reads a sum; thicker: a larger weight"), 0, 1.6, false);
       if (std::ranges::any_of(heads_, [](const auto& head) { return head.second; })) {
         sample(row("open head: a negative weight"), 0, 1.6, true);
       }
     }
-    if (has_ring_) ring(32, row("nothing is heard: a zero"), 0);
-    if (hears_itself_) {
-      const int y_of_sign = row("no arrow: it hears itself");
+    if (has_ring_) ring(32, row("reads nothing: a zero"), 0);
+    if (reads_itself_) {
+      const int y_of_sign = row("no arrow: it reads itself");
       svg_ += fmt::format("<line x1=\"12\" y1=\"{0}\" x2=\"{1}\" y2=\"{0}\" stroke=\"#cccccc\"/>\n",
                           y_of_sign, sample_end);
     }
     return at_y;
   }
 
-  std::set<std::string>& heard_as(size_t number) {
-    if (heard_as_.size() <= number) heard_as_.resize(number + 1);
-    return heard_as_[number];
+  std::set<std::string>& reads(size_t number) {
+    if (reads_.size() <= number) reads_.resize(number + 1);
+    return reads_[number];
   }
 
   const StaticProgram& program_;
   int pitch_, top_ = 0, width_ = 560;  // of the first lines
   std::string svg_;
   // What the legend has to explain.
-  std::vector<std::set<std::string>> heard_as_;  // names by the number of a bundle in its round
-  std::set<std::pair<int, bool>> heads_;         // style, open
-  bool weighted_ = false, has_ring_ = false, hears_itself_ = false;
+  std::vector<std::set<std::string>> reads_;  // names by the number of a bundle in its round
+  std::set<std::pair<int, bool>> heads_;      // style, open
+  bool weighted_ = false, has_ring_ = false, reads_itself_ = false;
 };
 
 }  // namespace
@@ -265,7 +265,7 @@ std::string program_svg(const StaticProgram& program) {
   if (program.sends()) {
     throw Error(ExitCode::usage,
                 fmt::format("a picture of '{}', whose messages go where data says", program.name),
-                "a program in which who hears whom is fixed", "route its messages first");
+                "a program in which who reads from whom is fixed", "route its messages first");
   }
   if (program.processors > most_processors || program.rounds.size() > most_rounds) {
     throw Error(ExitCode::usage,

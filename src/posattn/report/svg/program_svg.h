@@ -1,5 +1,5 @@
-// Who hears whom in a static program: a line per processor, a column per round, an arrow from the
-// processor that is read to the one that reads it.
+// Who reads from whom in a static program: a line per processor, a column per round, an arrow from
+// the processor that is read to the one that reads it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace posattn {
 
-// One <svg> element. Throws Error(usage) for more than 128 processors or 200 rounds, which nobody
-// could read, and for messages that go where data says.
+// Draws one <svg> element. Throws Error(usage) for more than 128 processors or 200 rounds, which
+// nobody could read, and for messages that go where data says.
 std::string program_svg(const StaticProgram& program);
 
 }  // namespace posattn

@@ -40,18 +40,18 @@ TEST(ProgramSvg, AnArrowForEveryRead) {
 
 TEST(ProgramSvg, LegendExplainsTheSignsThatOccur) {
   const std::string sum = program_svg(library_program("cumulative-sum", 8));
-  EXPECT_THAT(sum, HasSubstr(">is heard as y<"));
-  EXPECT_THAT(sum, HasSubstr(">nothing is heard: a zero<"));
-  EXPECT_THAT(sum, Not(HasSubstr("it hears itself")));
+  EXPECT_THAT(sum, HasSubstr(">reads y<"));
+  EXPECT_THAT(sum, HasSubstr(">reads nothing: a zero<"));
+  EXPECT_THAT(sum, Not(HasSubstr("it reads itself")));
   EXPECT_THAT(sum, Not(HasSubstr("weight<")));
   const std::string minimum = program_svg(library_program("cumulative-min", 8));
-  EXPECT_THAT(minimum, HasSubstr(">no arrow: it hears itself<"));
+  EXPECT_THAT(minimum, HasSubstr(">no arrow: it reads itself<"));
   EXPECT_THAT(minimum, Not(HasSubstr("a zero")));
   const std::string median = program_svg(library_program("cumulative-median", 8));
-  EXPECT_GE(count(median, ">is heard as "), 2);  // a row for each colour
+  EXPECT_GE(count(median, ">reads "), 2);  // a row for each colour
   const std::string sort = program_svg(library_program("sort", 8));
-  EXPECT_THAT(sort, HasSubstr(">is heard as p<"));
-  EXPECT_THAT(sort, HasSubstr(">is heard as p again: the minimum stays<"));
+  EXPECT_THAT(sort, HasSubstr(">reads p<"));
+  EXPECT_THAT(sort, HasSubstr(">second head: reads p again<"));
 }
 
 // The weights of matrix-vector are cosines: about half of them negative.
@@ -76,7 +76,7 @@ TEST(ProgramSvg, FollowsDarkPagesAndSaysWhatItShows) {
   EXPECT_THAT(svg, HasSubstr("[fill=\"#ffffff\"]{fill:#15181c}"));
   EXPECT_THAT(svg, HasSubstr("[stroke=\"#0072b2\"]{stroke:"));
   EXPECT_THAT(svg, HasSubstr("<title>sort, 8 processors, 6 rounds</title>"));
-  EXPECT_THAT(svg, HasSubstr("<desc>Who hears whom"));
+  EXPECT_THAT(svg, HasSubstr("<desc>Who reads from whom"));
 }
 
 TEST(ProgramSvg, NamesAreEscaped) {

@@ -1,4 +1,4 @@
-// Where memory has no pages to wish for.
+// Memory without huge pages.
 #include "posattn/tensor/buffer.h"
 
 #include <cstdlib>

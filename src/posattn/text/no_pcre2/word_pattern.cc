@@ -1,4 +1,4 @@
-// Where there is no library of regular expressions: GPT-2's text needs Unicode's classes of
+// A build without a library of regular expressions: GPT-2's text needs Unicode's classes of
 // letters.
 #include "posattn/text/word_pattern.h"
 

@@ -218,7 +218,7 @@ class DeviceFleet::Implementation {
     begin_epochs(all);
   }
 
-  // The order of these slots' next epochs: the ones after those under way, or the first ones.
+  // Makes the order of these slots' next epochs: the ones after those under way, or the first ones.
   void shuffle(const std::vector<int>& slots) {
     std::vector<cuda::FleetData::Epoch> epochs;
     for (const int slot : slots) {
@@ -276,7 +276,7 @@ class DeviceFleet::Implementation {
     for (int i = 0; i < most_ahead && launched_ < segment_; ++i) launch_some();
   }
 
-  // A few steps at a time, and never many ahead of the GPU, so that a wish to stop is heard.
+  // A few steps at a time, and never many ahead of the GPU, so that a wish to stop is seen soon.
   void launch_some() {
     cuda::Event& event = chunk_done_[chunk_++ % most_ahead];
     event.wait();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int threads = 128;
 
-// The first number of RandomStream(seed, Purpose::shuffle, epoch, index).
+// Returns the first number of RandomStream(seed, Purpose::shuffle, epoch, index).
 __device__ inline uint32_t shuffle_key(uint64_t seed, uint32_t epoch, uint32_t index) {
   const r123::Philox4x32::ctr_type counter{
       {0, index, epoch, static_cast<uint32_t>(Purpose::shuffle)}};
@@ -49,7 +49,7 @@ int target_columns(const ModelSpec& spec) {
   return spec.loss == Loss::squared_error ? spec.output_columns : 0;
 }
 
-// One thread per (sample, slot, node).
+// Each (sample, slot, node) has a thread.
 __global__ void __launch_bounds__(threads)
     gather_kernel(const StepPlan* current, const uint32_t* order,
                   DataColumns<const float, const int32_t> from, DataColumns<float, int32_t> to,

@@ -19,7 +19,7 @@ int64_t DeviceFleet::bytes_needed(const std::vector<RunConfig>& configs) {
     const int64_t sets = config.variable_length ? config.length : 1;
     steps += std::min(config.samples, config.samples / config.batch + sets);
   }
-  // Weights, moments, their backup, the gradient.
+  // A run has weights, moments, their backup, and the gradient.
   constexpr int64_t copies = 2 * cuda::state_parts + 1;
   const int64_t parameters = ParameterLayout(shape.spec).buffer_size() * shape.slots;
   return cuda::step_engine_bytes(shape, network_path(configs.front())) +

@@ -27,13 +27,13 @@ class FleetSlot {
   // Whether the epoch after the last completed one ends with a validation.
   bool validates_next() const;
 
-  // The steps of the next epoch, to plans[0 .. steps_per_epoch() - 1].
+  // Writes the steps of the next epoch to plans[0 .. steps_per_epoch() - 1].
   void plan_epoch(const ModelSpec& spec, StepPlan* plans) const;
 
   // Takes over what the epoch gave; `seconds` since the fleet began.
   EpochEnd close_epoch(const SlotCursor& cursor, double seconds);
 
-  // Counters and schedule after the last completed epoch.
+  // Writes counters and schedule as they are after the last completed epoch.
   void describe(RunState& state) const;
 
  private:
@@ -44,7 +44,7 @@ class FleetSlot {
   ScheduleOptions schedule_;
   bool active_;
 
-  // After the last completed epoch
+  // What holds after the last completed epoch.
   int64_t epoch_, step_;
   double seconds_, first_seconds_;
   ScheduleState schedule_state_;

@@ -31,7 +31,7 @@ class FleetStepsTest : public testing::Test {
   }
   static RunConfig config() {
     RunConfig config = small_run();
-    config.encoding = "random";
+    config.encoding = Encoding::random;
     return config;
   }
   std::vector<uint8_t> mask() const {

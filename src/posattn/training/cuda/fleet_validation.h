@@ -26,7 +26,7 @@ class FleetValidation {
   FleetValidation(const FleetShape& shape, const std::vector<DeviceRun>& runs, StepEngine& engine,
                   const float* parameters, float* gradients, int threads, cudaStream_t stream);
 
-  // Device memory, in bytes.
+  // How much device memory it takes, in bytes.
   static int64_t bytes_needed(const FleetShape& shape, const std::vector<RunConfig>& configs);
 
   // Enqueues the losses of all slots with the weights they have by then.

@@ -22,7 +22,7 @@ struct SlotCursor {
   int64_t plan = 0;   // where the slot's plans begin
   int32_t steps = 0;  // of an epoch
 
-  // Of the present epoch
+  // Where the present epoch stands.
   int32_t position = 0;      // steps taken
   double summed_loss = 0;    // of its steps
   double bad_loss = 0;       // the first that was not finite ...

@@ -12,7 +12,7 @@ constexpr int most_encoding = 32;
 // Rows of P, W, Q and K in shared memory: an odd stride, so that rows lie in different banks.
 constexpr int encoding_stride = most_encoding + 1;
 
-// A head's operands in shared memory.
+// Where a head's operands lie in shared memory.
 struct AttentionHead {
   float* positions;  // P [nodes]
   float* weights;    // Wq, then Wk [encoding_size]
@@ -66,7 +66,7 @@ __device__ inline void make_queries_and_keys(const FoldingPlan& plan, const Fold
   __syncthreads();
 }
 
-// Over the sixteen threads of a row.
+// Adds up over the sixteen threads of a row.
 __device__ inline float row_sum(float x) {
 #pragma unroll
   for (int mask = 8; mask > 0; mask /= 2) x += __shfl_xor_sync(0xffffffffu, x, mask);
@@ -78,8 +78,8 @@ __device__ inline float row_maximum(float x) {
   return x;
 }
 
-// shared: attention_shared_floats. Nobody hears an absent node: its column is zero. (Its row is
-// that of a node which is there.)
+// shared: attention_shared_floats. No node attends to an absent node: its column is zero. (Its row
+// is that of a node which is there.)
 __device__ inline void fold_attention(const FoldingPlan& plan, const FoldingRun& run, int head,
                                       int real_nodes, float* shared) {
   const int i = threadIdx.x >> 4, j = threadIdx.x & 15, n = plan.nodes, p = plan.encoding_size;
@@ -100,9 +100,9 @@ __device__ inline void fold_attention(const FoldingPlan& plan, const FoldingRun&
       score /= sqrtf(static_cast<float>(p));
     }
   }
-  const bool heard = inside && !is_absent(plan, real_nodes, j);
-  const float largest = row_maximum(heard ? score : -3.0e38f);
-  const float weight = heard ? expf(score - largest) : 0.0f;
+  const bool attended = inside && !is_absent(plan, real_nodes, j);
+  const float largest = row_maximum(attended ? score : -3.0e38f);
+  const float weight = attended ? expf(score - largest) : 0.0f;
   const float total = row_sum(weight);
   if (inside) {
     run.natural[plan.places(run.layer).attention + (head * n + i) * n + j] = weight / total;

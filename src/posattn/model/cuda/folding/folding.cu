@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <vector>
 
 #include "posattn/model/cuda/folding/attention.cuh"
 #include "posattn/model/cuda/folding/folding.h"
@@ -15,26 +14,20 @@ constexpr int vector_floats = 512;  // behind the matrices
 // Tasks of a layer: M_0 (with c), M_1, ..., then each head's attention or scores. One more layer
 // stands for the decoder. Blocks are (task, layer, slot).
 __global__ void __launch_bounds__(folding_threads, 2)
-    fold_kernel(FoldingPlan plan, const SlotStep* slots, const float* parameters,
-                FoldedWeights out) {
+    fold_kernel(FoldingPlan plan, FoldingStep step, PackedMaps packed) {
   const int task = blockIdx.x, layer = blockIdx.y, slot = blockIdx.z;
-  const SlotStep step = slots[slot];
-  if (step.samples == 0) return;
+  const SlotStep slot_step = step.slots[slot];
+  if (slot_step.samples == 0) return;
   float* shared = reinterpret_cast<float*>(dynamic_shared());
-  const FoldingRun run = {parameters + slot * plan.parameter_stride,
-                          out.natural + slot * plan.folded_size,
-                          nullptr,
-                          nullptr,
-                          slot,
-                          layer};
+  const FoldingRun run(plan, step, slot, layer);
   if (layer == plan.depth) {
     if (task == 0) fold_decoder(plan, run, shared);
   } else if (task <= plan.heads) {
-    fold_map(plan, run, task, out, shared);
+    fold_map(plan, run, task, packed, shared);
   } else if (plan.from_data) {
-    fold_scores(plan, run, task - plan.heads - 1, out, shared);
+    fold_scores(plan, run, task - plan.heads - 1, packed, shared);
   } else {
-    fold_attention(plan, run, task - plan.heads - 1, step.real_nodes, shared);
+    fold_attention(plan, run, task - plan.heads - 1, slot_step.real_nodes, shared);
   }
 }
 
@@ -45,29 +38,23 @@ __device__ inline int attention_tasks(const FoldingPlan& plan) {
 }
 
 __global__ void __launch_bounds__(folding_threads, 2)
-    unfold_kernel(FoldingPlan plan, int first_task, const SlotStep* slots, const float* parameters,
-                  float* natural, const float* folded_gradients, float* gradients) {
+    unfold_kernel(FoldingPlan plan, FoldingStep step, int first_task) {
   const int task = first_task + blockIdx.x, layer = blockIdx.y, slot = blockIdx.z;
-  const SlotStep step = slots[slot];
-  if (step.samples == 0) return;
+  const SlotStep slot_step = step.slots[slot];
+  if (slot_step.samples == 0) return;
   float* shared = reinterpret_cast<float*>(dynamic_shared());
-  const FoldingRun run = {parameters + slot * plan.parameter_stride,
-                          natural + slot * plan.folded_size,
-                          folded_gradients + slot * plan.folded_size,
-                          gradients + slot * plan.parameter_stride,
-                          slot,
-                          layer};
-  const bool entering = task == 1 + attention_tasks(plan);
+  const FoldingRun run(plan, step, slot, layer);
+  const bool input_map = task == 1 + attention_tasks(plan);
   if (layer == plan.depth) {
-    if (entering) unfold_decoder(plan, run, shared);
+    if (input_map) unfold_decoder(plan, run, shared);
   } else if (task == 0) {
     unfold_values(plan, run, shared);
-  } else if (entering) {
-    unfold_entering(plan, run, shared);
+  } else if (input_map) {
+    unfold_input_map(plan, run, shared);
   } else if (plan.from_data) {
     unfold_scores(plan, run, (task - 1) / 2, (task - 1) % 2, shared);
   } else {
-    unfold_attention(plan, run, task - 1, step.real_nodes, shared);
+    unfold_attention(plan, run, task - 1, slot_step.real_nodes, shared);
   }
 }
 
@@ -75,7 +62,7 @@ __device__ inline float4 add4(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-// losses[slot], by the first warp of the slot's first block.
+// The first warp of the slot's first block makes losses[slot].
 __device__ inline void sum_losses(const SlotStep& step, const TileLosses& losses) {
   if (losses.parts == nullptr || blockIdx.x > 0 || threadIdx.x >= 32 || threadIdx.y > 0) return;
   double sum = 0;
@@ -117,19 +104,19 @@ __global__ void sum_groups_kernel(const SlotStep* slots, const float* partials, 
   store4(out + slot * size + i, sum.x, sum.y, sum.z, sum.w);
 }
 
-// The same for a few slots, with more loads under way: a warp takes a group, the first warp adds
-// the groups.
-constexpr int side_groups = 24;
-__global__ void sum_groups_side_by_side(const SlotStep* slots, const float* partials, float* out,
-                                        int count, int group, int64_t size, TileLosses losses) {
-  __shared__ float4 sums[side_groups][32];
+// The kernel for a few slots, with more loads under way: a warp takes a group, the first warp adds
+// the groups. The bits are the same.
+constexpr int groups_at_once = 24;
+__global__ void sum_groups_at_once(const SlotStep* slots, const float* partials, float* out,
+                                   int count, int group, int64_t size, TileLosses losses) {
+  __shared__ float4 sums[groups_at_once][32];
   const int64_t i = 4 * (int64_t{1} * blockIdx.x * 32 + threadIdx.x);
   const int slot = blockIdx.y;
   const SlotStep step = slots[slot];
   if (step.samples == 0) return;
   const float* from = partials + slot * count * size + i;
   float4 sum = make_float4(0, 0, 0, 0);
-  for (int first = 0; first * group < count; first += side_groups) {
+  for (int first = 0; first * group < count; first += groups_at_once) {
     float4 group_sum = make_float4(0, 0, 0, 0);
     if (i < size) {
       const int begin = (first + static_cast<int>(threadIdx.y)) * group;
@@ -141,7 +128,7 @@ __global__ void sum_groups_side_by_side(const SlotStep* slots, const float* part
     __syncthreads();
     if (threadIdx.y == 0) {
 #pragma unroll
-      for (int k = 0; k < side_groups; ++k) sum = add4(sum, sums[k][threadIdx.x]);
+      for (int k = 0; k < groups_at_once; ++k) sum = add4(sum, sums[k][threadIdx.x]);
     }
     __syncthreads();
   }
@@ -158,15 +145,10 @@ static_assert(attention_shared_floats <= 5 * matrix_floats);
 
 }  // namespace
 
-Folding::Folding(const FleetShape& shape)
+Folding::Folding(const FleetShape& shape, const float* positions)
     : slots_(shape.slots),
       kept_(FoldingPlan::kept_size(shape.spec) * shape.spec.depth * shape.slots),
-      plan_(shape.spec, shape.precision == Precision::fp32, nullptr, kept_.data()) {
-  if (shape.spec.uses_positions() && !shape.spec.stores_positions()) {
-    const std::vector<double> positions = formula_positions(shape.spec);
-    positions_ = DeviceBuffer<float>(std::vector<float>(positions.begin(), positions.end()));
-    plan_.positions = positions_.data();
-  }
+      plan_(shape.spec, shape.precision == Precision::fp32, positions, kept_.data()) {
   allow_shared_bytes(fold_kernel, bytes_of(5));
   allow_shared_bytes(unfold_kernel, bytes_of(unfold_matrices(most_heads)));
 }
@@ -195,20 +177,16 @@ int64_t Folding::shared_bytes(const ModelSpec& spec) {
   return static_cast<int64_t>(bytes_of(unfold_matrices(spec.heads)));
 }
 
-void Folding::enqueue_fold(const SlotStep* slots, const float* parameters, const FoldedWeights& out,
-                           cudaStream_t stream) {
+void Folding::enqueue_fold(const FoldingStep& step, const PackedMaps& packed) {
   launch(fold_kernel, dim3(1 + 2 * plan_.heads, plan_.depth + 1, slots_), dim3(folding_threads),
-         bytes_of(5), stream, plan_, slots, parameters, out);
+         bytes_of(5), step.stream, plan_, step, packed);
 }
 
-void Folding::enqueue_unfold(const SlotStep* slots, const float* parameters,
-                             const FoldedWeights& folded, const float* folded_gradients,
-                             float* gradients, cudaStream_t stream) {
+void Folding::enqueue_unfold(const FoldingStep& step) {
   const int tasks = 2 + (plan_.from_data ? 2 : 1) * plan_.heads;
   const auto enqueue = [&](int first_task, int count) {
     launch(unfold_kernel, dim3(count, plan_.depth + 1, slots_), dim3(folding_threads),
-           bytes_of(unfold_matrices(plan_.heads)), stream, plan_, first_task, slots, parameters,
-           folded.natural, folded_gradients, gradients);
+           bytes_of(unfold_matrices(plan_.heads)), step.stream, plan_, step, first_task);
   };
   if (plan_.from_data) {
     enqueue(0, tasks - 1);
@@ -223,7 +201,7 @@ void enqueue_sum_groups(const SlotStep* slots, int slot_count, const float* part
                         const TileLosses& losses) {
   constexpr int threads = 128, few_slots = 4;
   if (slot_count <= few_slots) {
-    launch(sum_groups_side_by_side, dim3(ceil_div(size / 4, 32), slot_count), dim3(32, side_groups),
+    launch(sum_groups_at_once, dim3(ceil_div(size / 4, 32), slot_count), dim3(32, groups_at_once),
            0, stream, slots, partials, out, count, group, size, losses);
   } else {
     launch(sum_groups_kernel, dim3(ceil_div(size / 4, threads), slot_count), dim3(threads), 0,

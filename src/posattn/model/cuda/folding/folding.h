@@ -14,30 +14,38 @@
 
 namespace posattn::cuda {
 
+// What a step folds, and where to. Slots that rest are not touched.
+struct FoldingStep {
+  const SlotStep* slots = nullptr;
+  const float* parameters = nullptr;        // [slots, ParameterLayout(spec).buffer_size()]
+  float* folded = nullptr;                  // [slots, FoldedLayout::size()]
+  const float* folded_gradients = nullptr;  // the same shape, summed over groups
+  float* gradients = nullptr;               // the shape of the parameters
+  float* workspace = nullptr;               // [slots, product_workspace], for the medium engine
+  cudaStream_t stream = nullptr;
+};
+
 class Folding {
  public:
-  explicit Folding(const FleetShape& shape);
+  // `positions` is P by formula [nodes, encoding_size], or null.
+  Folding(const FleetShape& shape, const float* positions);
 
-  // Widths of 64, two maps in the MLP, one data and one output column, at most 16 nodes, and
-  // attention from positions or from data; no RoPE, no learned encoding.
+  // True for widths of 64, two maps in the MLP, one data and one output column, at most 16 nodes,
+  // and attention from positions or from data; no RoPE, no learned encoding.
   static bool supports(const ModelSpec& spec);
-  // Device memory of a Folding for this shape.
+  // How much device memory a Folding for this shape takes.
   static int64_t bytes(const FleetShape& shape);
   // Shared memory that a block takes at most.
   static int64_t shared_bytes(const ModelSpec& spec);
 
-  // Slots that rest are not touched. parameters and gradients are [slots, buffer_size()].
-  void enqueue_fold(const SlotStep* slots, const float* parameters, const FoldedWeights& out,
-                    cudaStream_t stream);
-  // folded_gradients [slots, FoldedLayout::size()], summed over groups. Overwrites the gradient of
-  // every trained tensor. Reads what the last fold kept: it must have seen the same parameters.
-  void enqueue_unfold(const SlotStep* slots, const float* parameters, const FoldedWeights& folded,
-                      const float* folded_gradients, float* gradients, cudaStream_t stream);
+  void enqueue_fold(const FoldingStep& step, const PackedMaps& packed = {});
+  // Overwrites the gradient of every trained tensor. Reads what the last fold kept: it must have
+  // seen the same parameters.
+  void enqueue_unfold(const FoldingStep& step);
 
  private:
   int slots_;
-  DeviceBuffer<float> positions_;  // P [nodes, encoding_size], where it is a formula
-  DeviceBuffer<float> kept_;       // products of weights that the unfold needs again
+  DeviceBuffer<float> kept_;  // products of weights that the unfold needs again
   FoldingPlan plan_;
 };
 

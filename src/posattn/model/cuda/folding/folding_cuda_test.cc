@@ -8,6 +8,7 @@
 
 #include "posattn/base/random.h"
 #include "posattn/model/cuda/folding/folding.h"
+#include "posattn/model/cuda/step/position_tables.h"
 
 namespace posattn::cuda {
 namespace {
@@ -225,11 +226,18 @@ class FoldingTest : public testing::TestWithParam<Case> {
     backward_ = fresh(maps * (1 + layout.heads));
     score_forward_ = fresh(layout.from_data ? maps * layout.heads : 0);
     score_backward_ = fresh(layout.from_data ? maps * layout.heads : 0);
-    weights_ = {natural_.data(), forward_.data(), backward_.data(), score_forward_.data(),
-                score_backward_.data()};
+    packed_ = {forward_.data(), backward_.data(), score_forward_.data(), score_backward_.data()};
+    positions_ = DeviceBuffer<float>(positions_table(shape_.spec));
+    step_.slots = steps_.data();
+    step_.parameters = device_parameters_.data();
+    step_.folded = natural_.data();
+    folded_gradients_ = fresh(slots * layout.size());
+    gradients_ = fresh(static_cast<int64_t>(all.size()));
+    step_.folded_gradients = folded_gradients_.data();
+    step_.gradients = gradients_.data();
   }
   void fold(Folding& folding) {
-    folding.enqueue_fold(steps_.data(), device_parameters_.data(), weights_, nullptr);
+    folding.enqueue_fold(step_, packed_);
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
@@ -238,8 +246,9 @@ class FoldingTest : public testing::TestWithParam<Case> {
   std::vector<int> real_nodes_;
   DeviceBuffer<SlotStep> steps_;
   DeviceBuffer<float> device_parameters_, natural_, forward_, backward_, score_forward_,
-      score_backward_;
-  FoldedWeights weights_;
+      score_backward_, positions_, folded_gradients_, gradients_;
+  PackedMaps packed_;
+  FoldingStep step_;
 };
 
 // Packed against natural: [slots, depth - 1, count] maps; X(n, k) or, transposed, X(k, n).
@@ -270,7 +279,7 @@ void expect_packed(const std::vector<float>& packed, const std::vector<float>& n
 
 TEST_P(FoldingTest, FoldsAsThePlainFormulasDo) {
   make(Precision::fp32);
-  Folding folding(shape_);
+  Folding folding(shape_, positions_.data());
   fold(folding);
   const FoldedLayout layout(shape_.spec);
   const std::vector<float> natural = natural_.download();
@@ -299,7 +308,7 @@ TEST_P(FoldingTest, FoldsAsThePlainFormulasDo) {
 TEST_P(FoldingTest, PacksForTheTensorCore) {
   for (const Precision precision : {Precision::fp32, Precision::tf32}) {
     make(precision);
-    Folding folding(shape_);
+    Folding folding(shape_, positions_.data());
     fold(folding);
     const FoldedLayout layout(shape_.spec);
     const bool exact = precision == Precision::fp32;
@@ -317,25 +326,23 @@ TEST_P(FoldingTest, PacksForTheTensorCore) {
 // f(parameters) = <D, fold(parameters)>: checked tensor by tensor along a random direction.
 TEST_P(FoldingTest, UnfoldsToTheGradient) {
   make(Precision::fp32);
-  Folding folding(shape_);
+  Folding folding(shape_, positions_.data());
   fold(folding);
   const FoldedLayout layout(shape_.spec);
   const int64_t size = parameters_[0].values().size();
   std::vector<float> d(slots * layout.size());
   RandomStream random(8, Purpose::initial_values, 2, 0);
   for (float& x : d) x = random.uniform(-1, 1);
-  DeviceBuffer<float> device_d(d);
-  DeviceBuffer<float> gradients(std::vector<float>(slots * size, untouched));
-  folding.enqueue_unfold(steps_.data(), device_parameters_.data(), weights_, device_d.data(),
-                         gradients.data(), nullptr);
-  const std::vector<float> got = gradients.download();
+  folded_gradients_.upload(d.data(), folded_gradients_.size());
+  folding.enqueue_unfold(step_);
+  const std::vector<float> got = gradients_.download();
 
   for (int slot = 0; slot < 2; ++slot) {
     Parameters<double>& parameters = parameters_[slot];
     PlainFold plain(shape_.spec, parameters, real_nodes_[slot]);
     std::vector<double> weights(d.begin() + slot * layout.size(),
                                 d.begin() + (slot + 1) * layout.size());
-    if (!layout.from_data) {  // what an absent node hears does not count
+    if (!layout.from_data) {  // rows of absent nodes do not count
       for (int layer = 0; layer < layout.depth; ++layer) {
         for (int64_t i = 0; i < layout.attention_size(); ++i) {
           if (plain.absent(i / layout.nodes % layout.nodes)) {

@@ -10,23 +10,31 @@
 
 namespace posattn::cuda {
 
+// Where the folded weights of a layer begin; FoldedLayout says what each is.
+struct LayerPlaces {
+  int64_t maps = 0, constant = 0, scores = 0, score_bias = 0, attention = 0;
+};
+
+// P [nodes, encoding_size] of slot 0, and the floats from a slot's P to the next one's.
+struct Positions {
+  const float* data;
+  int64_t slot_stride;
+};
+
 struct FoldedLayout {
   // An engine may form x = value a + b_i, node by node, and have layer 0 work on it as the others
   // do on s, without a map before it (`form_input`; the width is that of the hidden layers then).
-  // Where scores do not fold into G, it may keep `side_columns` of queries and keys instead.
-  explicit FoldedLayout(const ModelSpec& spec, bool form_input = false, int columns_of_sides = 0)
+  explicit FoldedLayout(const ModelSpec& spec, bool form_input = false)
       : depth(spec.depth),
         heads(spec.heads),
         hidden(spec.mlp_width),
         nodes(spec.nodes()),
         input(form_input ? spec.width : spec.input_size()),
-        side_columns(columns_of_sides),
-        from_data(spec.attention == AttentionSource::data || side_columns > 0),
+        from_data(spec.attention == AttentionSource::data),
         forms_input(form_input) {}
 
   int depth, heads, hidden, nodes;
   int input;  // columns of s in layer 0
-  int side_columns;
   bool from_data, forms_input;
 
   // Columns of s in a layer.
@@ -38,21 +46,18 @@ struct FoldedLayout {
   // c [hidden]
   int64_t constant(int layer) const { return maps(layer) + padded(maps_size(layer)); }
   // Attention from data: G [H][columns][columns], G(i's column, j's column); then g [H][columns].
-  // Or of each head queries and keys, Q and K [2 H][side_columns][columns]; then a bias for each
-  // node, [2 H][nodes][side_columns].
   int64_t scores(int layer) const { return constant(layer) + padded(hidden); }
   int64_t scores_size(int layer) const {
-    if (side_columns > 0) return int64_t{2} * heads * side_columns * columns(layer);
     return from_data ? int64_t{1} * heads * columns(layer) * columns(layer) : 0;
   }
   int64_t score_bias(int layer) const { return scores(layer) + padded(scores_size(layer)); }
-  int64_t score_bias_size(int layer) const {
-    if (side_columns > 0) return int64_t{2} * heads * nodes * side_columns;
-    return from_data ? heads * columns(layer) : 0;
-  }
+  int64_t score_bias_size(int layer) const { return from_data ? heads * columns(layer) : 0; }
   // Attention from positions: A [H][nodes][nodes] (in the gradient: dA).
   int64_t attention(int layer) const { return score_bias(layer) + padded(score_bias_size(layer)); }
   int64_t attention_size() const { return from_data ? 0 : int64_t{1} * heads * nodes * nodes; }
+  LayerPlaces places(int layer) const {
+    return {maps(layer), constant(layer), scores(layer), score_bias(layer), attention(layer)};
+  }
   // The decoder behind the last W2: y = w . r + b, w [hidden], b [1] (one output column).
   int64_t decoder() const { return first_end() + (depth - 1) * later(); }
   int64_t decoder_bias() const { return decoder() + padded(hidden); }
@@ -64,7 +69,7 @@ struct FoldedLayout {
   static int64_t padded(int64_t count) { return (count + 15) / 16 * 16; }
 
  private:
-  // Of a layer.
+  // How many numbers a layer has.
   int64_t extent(int layer) const {
     return padded(maps_size(layer)) + padded(hidden) + padded(scores_size(layer)) +
            padded(score_bias_size(layer)) + padded(attention_size());

@@ -4,7 +4,7 @@
 // and the way back for their gradients. Names as in model/engine/folded_stage.h.
 #pragma once
 
-#include "posattn/model/cuda/folding/plan.h"
+#include "posattn/model/cuda/folding/folding.h"
 #include "posattn/model/cuda/folding/products.cuh"
 
 namespace posattn::cuda {
@@ -13,6 +13,14 @@ constexpr int most_heads = 8;  // what unfold_values has room for
 
 // One run's pointers.
 struct FoldingRun {
+  __device__ FoldingRun(const FoldingPlan& plan, const FoldingStep& step, int its_slot,
+                        int its_layer)
+      : parameters(step.parameters + its_slot * plan.parameter_stride),
+        natural(step.folded + its_slot * plan.folded_size),
+        folded_gradients(step.folded_gradients + its_slot * plan.folded_size),
+        gradients(step.gradients + its_slot * plan.parameter_stride),
+        slot(its_slot),
+        layer(its_layer) {}
   const float* parameters;
   float* natural;                 // folded weights
   const float* folded_gradients;  // unfold only
@@ -47,7 +55,7 @@ __device__ inline void store_folded(const FoldingPlan& plan, const float* matrix
   }
 }
 
-// c, by products of matrices and vectors alone. vectors [3][64]: scratch.
+// Makes c by products of matrices and vectors alone. vectors [3][64] are scratch.
 __device__ inline void fold_constant(const FoldingPlan& plan, const FoldingRun& run,
                                      float* vectors) {
   const FoldingPlan::Map value = plan.of_layer(plan.value, run.layer);
@@ -60,7 +68,7 @@ __device__ inline void fold_constant(const FoldingPlan& plan, const FoldingRun& 
   const int row = threadIdx.x >> 2;
   const bool writes = (threadIdx.x & 3) == 0;
   float *e = vectors, *mixed = vectors + 64, *attended = vectors + 128;
-  load_vector(e, run.parameters + plan.entering(run.layer).bias);
+  load_vector(e, run.parameters + plan.input_map(run.layer).bias);
   __syncthreads();
   float sum = row_dot(wv, e);
   if (writes) mixed[row] = sum + run.parameters[value.bias + row];
@@ -74,9 +82,9 @@ __device__ inline void fold_constant(const FoldingPlan& plan, const FoldingRun& 
   }
 }
 
-// M_part, and c with part 0. shared: five matrices and three vectors.
+// Makes M_part, and c with part 0. `shared` holds five matrices and three vectors.
 __device__ inline void fold_map(const FoldingPlan& plan, const FoldingRun& run, int part,
-                                const FoldedWeights& out, float* shared) {
+                                const PackedMaps& out, float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   float *w1 = shared, *wo = w1 + matrix_floats, *wv = wo + matrix_floats;
   float *enter = wv + matrix_floats, *product = enter + matrix_floats;
@@ -88,7 +96,7 @@ __device__ inline void fold_map(const FoldingPlan& plan, const FoldingRun& run, 
     load_matrix(wv, run.parameters + plan.of_layer(plan.value, run.layer).weight + head * size * 64,
                 64, size, 64);
   }
-  load_matrix(enter, run.parameters + plan.entering(run.layer).weight, columns, 64, columns);
+  load_matrix(enter, run.parameters + plan.input_map(run.layer).weight, columns, 64, columns);
   if (part == 0) fold_constant(plan, run, product + matrix_floats);
   finish_loads();
 
@@ -122,7 +130,7 @@ __device__ inline void fold_map(const FoldingPlan& plan, const FoldingRun& run, 
 
 // The decoder behind the last W2: w = Wd W2, b = Wd b2 + bd. shared: one matrix, 128 + 256 numbers.
 __device__ inline void fold_decoder(const FoldingPlan& plan, const FoldingRun& run, float* shared) {
-  const FoldingPlan::Map last = plan.entering(plan.depth);
+  const FoldingPlan::Map last = plan.input_map(plan.depth);
   float *matrix = shared, *decoder = shared + matrix_floats, *bias = decoder + 64;
   load_matrix(matrix, run.parameters + last.weight, 64, 64, 64);
   load_vector(decoder, run.parameters + plan.decoder.weight);
@@ -140,7 +148,7 @@ __device__ inline void fold_decoder(const FoldingPlan& plan, const FoldingRun& r
 // dWd = W2 dw + db b2, dbd = db, dW2 = Wd^T dw^T, db2 = Wd db. shared: two vectors.
 __device__ inline void unfold_decoder(const FoldingPlan& plan, const FoldingRun& run,
                                       float* shared) {
-  const FoldingPlan::Map last = plan.entering(plan.depth);
+  const FoldingPlan::Map last = plan.input_map(plan.depth);
   float *dw = shared, *decoder = shared + 64;
   load_vector(dw, run.folded_gradients + plan.decoder_place);
   load_vector(decoder, run.parameters + plan.decoder.weight);
@@ -167,8 +175,8 @@ __device__ inline void unfold_values(const FoldingPlan& plan, const FoldingRun& 
                                      float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer), size = plan.head_size;
-  const FoldingPlan::Places places = plan.places(run.layer);
-  const FoldingPlan::Map enter = plan.entering(run.layer);
+  const LayerPlaces places = plan.places(run.layer);
+  const FoldingPlan::Map enter = plan.input_map(run.layer);
   const FoldingPlan::Map value = plan.of_layer(plan.value, run.layer);
   const FoldingPlan::Map output = plan.of_layer(plan.output, run.layer);
   const FoldingPlan::Map first = plan.of_layer(plan.first, run.layer);
@@ -238,12 +246,12 @@ __device__ inline void unfold_values(const FoldingPlan& plan, const FoldingRun& 
 //   dW1x = dM_0 E^T + dc e^T     dE = W1x^T dM_0 + sum_h B_h^T dM_h     de = (W1x + sum_h B_h)^T dc
 // and, with attention from data, the terms of dE and de that the scores have left.
 // shared: five matrices and 2 x 64 + 256 numbers.
-__device__ inline void unfold_entering(const FoldingPlan& plan, const FoldingRun& run,
-                                       float* shared) {
+__device__ inline void unfold_input_map(const FoldingPlan& plan, const FoldingRun& run,
+                                        float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer);
-  const FoldingPlan::Places places = plan.places(run.layer);
-  const FoldingPlan::Map enter = plan.entering(run.layer);
+  const LayerPlaces places = plan.places(run.layer);
+  const FoldingPlan::Map enter = plan.input_map(run.layer);
   const int64_t w1x = plan.of_layer(plan.first, run.layer).weight;
   const float* kept = plan.kept_layer(run.slot, run.layer);
   const float* dm = run.folded_gradients + places.maps;
@@ -280,8 +288,8 @@ __device__ inline void unfold_entering(const FoldingPlan& plan, const FoldingRun
   float de = column_total(de_term, scratch);
   if (plan.from_data) {
     for (int h = 0; h < plan.heads; ++h) {
-      for (int side = 0; side < 2; ++side) {
-        const float* term = kept + plan.kept_entering(h, side) + product_column();
+      for (int which = 0; which < 2; ++which) {
+        const float* term = kept + plan.kept_input(h, which) + product_column();
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
           float four[4];
@@ -290,7 +298,7 @@ __device__ inline void unfold_entering(const FoldingPlan& plan, const FoldingRun
           for (int j = 0; j < 4; ++j) de_weight.value[r][j] += four[j];
         }
       }
-      de += kept[plan.kept_entering_bias(h) + (threadIdx.x & 63)];
+      de += kept[plan.kept_input_bias(h) + (threadIdx.x & 63)];
     }
   }
   store_product<outer>(de_weight, run.gradients + enter.weight, columns, 64, columns);

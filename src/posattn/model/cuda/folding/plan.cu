@@ -42,12 +42,8 @@ FoldedTensors::FoldedTensors(const ModelSpec& spec, const FoldedLayout& folded)
   }
   if (spec.stores_positions()) stored_positions = layout.at(names::positions).offset;
 
-  const auto places_of = [&](int layer) {
-    return Places{folded.maps(layer), folded.constant(layer), folded.scores(layer),
-                  folded.score_bias(layer), folded.attention(layer)};
-  };
-  first_places = places_of(0);
-  later_places = places_of(1);
+  first_places = folded.places(0);
+  later_places = folded.places(1);
   places_stride = folded.maps(2) - folded.maps(1);
   decoder_place = folded.decoder();
   decoder_bias_place = folded.decoder_bias();

@@ -11,10 +11,9 @@
 
 namespace posattn::cuda {
 
-// The folded weights of all slots. `packed` maps lie in the order of packed_element (tile.cuh), for
-// layers 1 to depth - 1, rounded to tf32 where that is the precision; natural ones never are.
-struct FoldedWeights {
-  float* natural = nullptr;         // [slots, FoldedLayout::size()]
+// Copies of the folded maps of layers 1 to depth - 1 in the order of packed_element (tile.cuh),
+// rounded to tf32 where that is the precision. Null where an engine does not want them.
+struct PackedMaps {
   float* forward = nullptr;         // [slots, depth - 1, 1 + H, map_floats]: (n, k) is M(n, k)
   float* backward = nullptr;        // the same shape: (n, k) is M(k, n)
   float* score_forward = nullptr;   // [slots, depth - 1, H, map_floats]: (n, k) is G(k, n)
@@ -27,24 +26,19 @@ struct FoldedTensors {
   explicit FoldedTensors(const ModelSpec& spec) : FoldedTensors(spec, FoldedLayout(spec)) {}
   FoldedTensors(const ModelSpec& spec, const FoldedLayout& folded);
 
-  // Offsets of a linear map's weight [out, in] and bias [out].
   struct Map {
     int64_t weight = 0, bias = 0;
   };
-  // Offsets into the folded weights of a layer.
-  struct Places {
-    int64_t maps = 0, constant = 0, scores = 0, score_bias = 0, attention = 0;
-  };
 
-  // The map into a layer, E and e: the encoder or the last map of the MLP before.
-  __host__ __device__ Map entering(int layer) const {
+  // The map into a layer, E and e, is the encoder or the last map of the MLP before.
+  __host__ __device__ Map input_map(int layer) const {
     return layer == 0 ? encoder : of_layer(second, layer - 1);
   }
   __host__ __device__ Map of_layer(Map first_layer, int layer) const {
     const int64_t further = layer * layer_stride;
     return {first_layer.weight + further, first_layer.bias + further};
   }
-  __host__ __device__ Places places(int layer) const {
+  __host__ __device__ LayerPlaces places(int layer) const {
     if (layer == 0) return first_places;
     const int64_t further = (layer - 1) * places_stride;
     return {later_places.maps + further, later_places.constant + further,
@@ -63,11 +57,11 @@ struct FoldedTensors {
   int64_t direct_scores = 0;
   int64_t stored_positions = -1;  // the offset of each run's own P
 
-  Places first_places, later_places;
+  LayerPlaces first_places, later_places;
   int64_t places_stride, decoder_place, decoder_bias_place, folded_size;
 };
 
-// For the kernels of folding.h.
+// What the kernels of folding.h need in addition.
 struct FoldingPlan : FoldedTensors {
   FoldingPlan(const ModelSpec& spec, bool exact, const float* positions, float* kept);
 
@@ -81,17 +75,17 @@ struct FoldingPlan : FoldedTensors {
   }
   __host__ __device__ int64_t kept_values() const { return 0; }
   __host__ __device__ int64_t kept_map(int head) const { return int64_t{1} * (1 + head) * matrix; }
-  // side 0: queries, side 1: keys
-  __host__ __device__ int64_t kept_side(int head, int side) const {
-    return int64_t{1} * (1 + heads + 2 * head + side) * matrix;
+  // `which` is 0 for queries and 1 for keys.
+  __host__ __device__ int64_t kept_query_key(int head, int which) const {
+    return int64_t{1} * (1 + heads + 2 * head + which) * matrix;
   }
-  __host__ __device__ int64_t kept_entering(int head, int side) const {
-    return int64_t{1} * (1 + 3 * heads + 2 * head + side) * matrix;
+  __host__ __device__ int64_t kept_input(int head, int which) const {
+    return int64_t{1} * (1 + 3 * heads + 2 * head + which) * matrix;
   }
   __host__ __device__ int64_t kept_query_bias(int head) const {
     return int64_t{1} * (1 + 5 * heads) * matrix + head * 64;
   }
-  __host__ __device__ int64_t kept_entering_bias(int head) const {
+  __host__ __device__ int64_t kept_input_bias(int head) const {
     return kept_query_bias(heads + head);
   }
 

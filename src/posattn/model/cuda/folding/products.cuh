@@ -26,7 +26,7 @@ __device__ inline int product_row(int r) {
   const int thread = (threadIdx.x & 31) >> 1;
   return left == Along::inner ? thread + 16 * r : 4 * thread + r;
 }
-// The first of a thread's four columns.
+// Returns the first of a thread's four columns.
 __device__ inline int product_column() { return 8 * (threadIdx.x >> 5) + 4 * (threadIdx.x & 1); }
 
 __device__ inline void load_four(float (&out)[4], const float* p) {

@@ -17,16 +17,16 @@ __device__ inline FoldingPlan::Map query_map(const FoldingPlan& plan, const Fold
   return {all.weight + head * 2 * 64 * 64, all.bias + head * 2 * 64};
 }
 
-// shared: five matrices and 2 x 64 + 256 numbers.
+// `shared` holds five matrices and 2 x 64 + 256 numbers.
 __device__ inline void fold_scores(const FoldingPlan& plan, const FoldingRun& run, int head,
-                                   const FoldedWeights& out, float* shared) {
+                                   const PackedMaps& out, float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer);
-  const FoldingPlan::Map enter = plan.entering(run.layer), query = query_map(plan, run, head);
-  const FoldingPlan::Places places = plan.places(run.layer);
+  const FoldingPlan::Map enter = plan.input_map(run.layer), query = query_map(plan, run, head);
+  const LayerPlaces places = plan.places(run.layer);
   float *enter_weight = shared, *weights = enter_weight + matrix_floats;  // Wq and Wk
-  float* sides = weights + 2 * matrix_floats;                             // Q and K
-  float *e = sides + 2 * matrix_floats, *bias = e + 64, *scratch = bias + 64;
+  float* query_key = weights + 2 * matrix_floats;                         // Q and K
+  float *e = query_key + 2 * matrix_floats, *bias = e + 64, *scratch = bias + 64;
   load_matrix(enter_weight, run.parameters + enter.weight, columns, 64, columns);
   load_matrix(weights, run.parameters + query.weight, 64, 64, 64);
   load_matrix(weights + matrix_floats, run.parameters + query.weight + 64 * 64, 64, 64, 64);
@@ -40,20 +40,20 @@ __device__ inline void fold_scores(const FoldingPlan& plan, const FoldingRun& ru
     bias[row] = sum + run.parameters[query.bias + row];
     kept[plan.kept_query_bias(head) + row] = bias[row];
   }
-  for (int side = 0; side < 2; ++side) {
+  for (int which = 0; which < 2; ++which) {
     Accumulators c;
-    add_product<inner, outer>(c, weights + side * matrix_floats, enter_weight, 64, columns);
-    keep_product<inner>(c, sides + side * matrix_floats);
-    store_product<inner>(c, kept + plan.kept_side(head, side), 64, 64, 64);
+    add_product<inner, outer>(c, weights + which * matrix_floats, enter_weight, 64, columns);
+    keep_product<inner>(c, query_key + which * matrix_floats);
+    store_product<inner>(c, kept + plan.kept_query_key(head, which), 64, 64, 64);
   }
-  const float* key = sides + matrix_floats;
+  const float* key = query_key + matrix_floats;
   __syncthreads();
   const float g = column_total(column_term(key, bias), scratch);
   if (static_cast<int>(threadIdx.x) < columns) {
     run.natural[places.score_bias + head * columns + threadIdx.x] = score_scale * g;
   }
   Accumulators c;
-  add_product<outer, outer>(c, sides, key, 64, columns);
+  add_product<outer, outer>(c, query_key, key, 64, columns);
 #pragma unroll
   for (auto& row : c.value) {
     for (float& value : row) value *= score_scale;
@@ -68,18 +68,18 @@ __device__ inline void fold_scores(const FoldingPlan& plan, const FoldingRun& ru
                out.score_forward == nullptr ? nullptr : out.score_forward + packed);
 }
 
-// Queries (side 0) or keys (side 1):
+// Queries (which 0) or keys (which 1):
 //   dQ = K dG^T / sqrt(d_k)                 dq = K dg / sqrt(d_k)
 //   dWq = dQ E^T + dq e^T     dbq = dq      terms of dE and de: Wq^T dQ and Wq^T dq
 //   dK = (Q dG + q dg^T) / sqrt(d_k)        dWk = dK E^T, term of dE: Wk^T dK
 // shared: five matrices and 4 x 64 + 256 numbers.
 __device__ inline void unfold_scores(const FoldingPlan& plan, const FoldingRun& run, int head,
-                                     int side, float* shared) {
+                                     int which, float* shared) {
   constexpr Along inner = Along::inner, outer = Along::outer;
   const int columns = plan.columns(run.layer), padded = (columns + 3) / 4 * 4;
-  const FoldingPlan::Map enter = plan.entering(run.layer), query = query_map(plan, run, head);
-  const FoldingPlan::Places places = plan.places(run.layer);
-  const int64_t weight_offset = query.weight + side * 64 * 64;
+  const FoldingPlan::Map enter = plan.input_map(run.layer), query = query_map(plan, run, head);
+  const LayerPlaces places = plan.places(run.layer);
+  const int64_t weight_offset = query.weight + which * 64 * 64;
   float *enter_weight = shared, *weight = enter_weight + matrix_floats;
   float *other = weight + matrix_floats, *dg = other + matrix_floats, *d = dg + matrix_floats;
   float *e = d + matrix_floats, *dg_bias = e + 64, *bias = dg_bias + 64, *dbias = bias + 64;
@@ -88,7 +88,7 @@ __device__ inline void unfold_scores(const FoldingPlan& plan, const FoldingRun& 
   const float* gradients = run.folded_gradients;
   load_matrix(enter_weight, run.parameters + enter.weight, columns, 64, columns);
   load_matrix(weight, run.parameters + weight_offset, 64, 64, 64);
-  load_matrix(other, kept + plan.kept_side(head, 1 - side), 64, 64, 64);
+  load_matrix(other, kept + plan.kept_query_key(head, 1 - which), 64, 64, 64);
   load_matrix(dg, gradients + places.scores + head * columns * columns, columns, columns, columns);
   load_vector(e, run.parameters + enter.bias);
   load_vector(dg_bias, gradients + places.score_bias + head * columns, columns);
@@ -97,7 +97,7 @@ __device__ inline void unfold_scores(const FoldingPlan& plan, const FoldingRun& 
 
   {
     Accumulators c;
-    if (side == 0) {
+    if (which == 0) {
       add_product<inner, inner>(c, other, dg, padded, columns);
     } else {
       add_product<inner, outer>(c, other, dg, padded, columns);
@@ -110,7 +110,7 @@ __device__ inline void unfold_scores(const FoldingPlan& plan, const FoldingRun& 
     keep_product<inner>(c, d);
   }
   const float sum = row_dot(row_quarter(other, matrix_stride), dg_bias);
-  if ((threadIdx.x & 3) == 0) dbias[threadIdx.x >> 2] = side == 0 ? score_scale * sum : 0.0f;
+  if ((threadIdx.x & 3) == 0) dbias[threadIdx.x >> 2] = which == 0 ? score_scale * sum : 0.0f;
   __syncthreads();
   {
     Accumulators c;
@@ -121,14 +121,14 @@ __device__ inline void unfold_scores(const FoldingPlan& plan, const FoldingRun& 
   {
     Accumulators c;
     add_product<outer, outer>(c, weight, d, 64, columns);
-    store_product<outer>(c, kept + plan.kept_entering(head, side), 64, 64, 64);
+    store_product<outer>(c, kept + plan.kept_input(head, which), 64, 64, 64);
   }
   if (threadIdx.x < 64) {
-    run.gradients[query.bias + side * 64 + threadIdx.x] = dbias[threadIdx.x];
+    run.gradients[query.bias + which * 64 + threadIdx.x] = dbias[threadIdx.x];
   }
-  if (side == 0) {
+  if (which == 0) {
     const float de = column_total(column_term(weight, dbias), scratch);
-    if (threadIdx.x < 64) kept[plan.kept_entering_bias(head) + threadIdx.x] = de;
+    if (threadIdx.x < 64) kept[plan.kept_input_bias(head) + threadIdx.x] = de;
   }
 }
 

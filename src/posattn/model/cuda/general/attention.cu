@@ -9,7 +9,7 @@ Matrix<float> GeneralStep::attention_matrices(int64_t offset) const {
   return row_major(at(offset), layout_.attention_stride, layout_.floats, spec_.heads * size, size);
 }
 
-// Activations [R, d] as a matrix [nodes, (sample, column of the head)] for each head.
+// Reads activations [R, d] as a matrix [nodes, (sample, column of the head)] for each head.
 Matrix<float> GeneralStep::head_columns(int64_t offset) const {
   const int64_t size = spec_.head_size(), width = spec_.width;
   Matrix<float> m = row_major(at(offset), layout_.samples * width, layout_.floats, 0, size);
@@ -17,14 +17,14 @@ Matrix<float> GeneralStep::head_columns(int64_t offset) const {
   return m;
 }
 
-// Activations [R, d] as a matrix [nodes, column of the head] for each sample and head.
+// Reads activations [R, d] as a matrix [nodes, column of the head] for each sample and head.
 Matrix<float> GeneralStep::head_of_sample(int64_t offset, int64_t first) const {
   const int64_t width = spec_.width;
   return row_major(at(offset) + first * width, layout_.samples * width, layout_.floats, width,
                    spec_.head_size());
 }
 
-// A product for each sample (outer) and head (inner) of a chunk; the caller sets outer.
+// Makes a product for each sample (outer) and head (inner) of a chunk; the caller sets outer.
 Product GeneralStep::mixing(int64_t rows, int64_t columns, int64_t depth) const {
   Product p;
   p.rows = static_cast<int32_t>(rows);
@@ -52,7 +52,7 @@ void GeneralStep::softmax_backward(int layer, int64_t count, Rows<float> dscores
 
 void GeneralStep::share_all() {
   if (attention(0).from_data()) return;
-  do_aside(asides_.scores, [&] {
+  run_concurrently(concurrent_.scores, [&] {
     for (int layer = 0; layer < spec_.depth; ++layer) {
       std::visit(
           [&](const auto& kind) {
@@ -60,7 +60,7 @@ void GeneralStep::share_all() {
             if constexpr (!std::is_same_v<Kind, DataScores>) share(kind, layer);
           },
           attention(layer).scores);
-      asides_.shared[layer].record(lane_.stream);
+      concurrent_.shared[layer].record(lane_.stream);
     }
   });
 }
@@ -68,7 +68,7 @@ void GeneralStep::share_all() {
 void GeneralStep::attend(int layer) {
   const Scores& scores = attention(layer).scores;
   if (const auto* kind = std::get_if<DataScores>(&scores)) return attend_from_data(*kind, layer);
-  wait_for(asides_.shared[layer]);
+  wait_for(concurrent_.shared[layer]);
   const GeneralLayout::Layer& l = layout_.layers[layer];
   if (mixes_at_once()) {
     return enqueue_mixing(mixing_shape(layer), attention_rows(l.attention), false, rows_of(l.value),
@@ -95,7 +95,7 @@ MixingShape GeneralStep::mixing_shape(int layer) const {
           attention(layer).causal};
 }
 
-// Of attention that all samples share: the gradient of values from dmixed.
+// The gradient of values from dmixed, for attention that all samples share.
 void GeneralStep::mix_backward(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
@@ -111,7 +111,7 @@ void GeneralStep::mix_backward(int layer) {
   enqueue(dvalue);
 }
 
-// And that of the attention.
+// Makes the gradient of such attention.
 void GeneralStep::shared_gradient(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const int64_t dmixed = layout_.gradients(layer).mixed;
@@ -128,13 +128,13 @@ void GeneralStep::shared_gradient(int layer) {
   enqueue(dattention);
 }
 
-Product GeneralStep::attend_backward(int layer, Rows<float> dheard, Product end) {
+Product GeneralStep::attend_backward(int layer, Rows<float> dinput, Product end) {
   const Scores& scores = attention(layer).scores;
   if (const auto* kind = std::get_if<DataScores>(&scores)) {
-    attend_from_data_backward(*kind, layer, dheard, end);
+    attend_from_data_backward(*kind, layer, dinput, end);
     return added_to();
   }
-  do_aside(asides_.scores, [&] {
+  run_concurrently(concurrent_.scores, [&] {
     shared_gradient(layer);
     std::visit(
         [&](const auto& kind) {
@@ -142,7 +142,7 @@ Product GeneralStep::attend_backward(int layer, Rows<float> dheard, Product end)
           if constexpr (!std::is_same_v<Kind, DataScores>) share_backward(kind, layer);
         },
         scores);
-    asides_.scores.layer[layer].record(lane_.stream);
+    concurrent_.scores.layer[layer].record(lane_.stream);
   });
   mix_backward(layer);
   return end;

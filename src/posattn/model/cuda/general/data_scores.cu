@@ -1,4 +1,4 @@
-// Attention from data: queries and keys from what is heard, or from that and P, in chunks of
+// Attention from data: queries and keys from x, or from x and P, in chunks of
 // samples (general/layout.h).
 #include <algorithm>
 
@@ -6,22 +6,23 @@
 
 namespace posattn::cuda {
 
-// What samples first .. first + count - 1 hear, as rows (node, sample).
-Matrix<const float> GeneralStep::heard_by(int layer, int64_t first, int64_t count) const {
-  const auto [offset, stride] = layout_.layers[layer].heard;
+// What attention reads of samples first .. first + count - 1, as rows (node, sample).
+Matrix<const float> GeneralStep::attention_rows(int layer, int64_t first, int64_t count) const {
+  const auto [offset, stride] = layout_.layers[layer].attention_input;
   Matrix<float> m = matrix_at(offset + first * stride, stride);
   m.row = {stride, static_cast<int32_t>(count), layout_.samples * stride};
   return m;
 }
 
 void GeneralStep::attend_chunk(const DataScores& kind, int layer, int64_t first, int64_t count) {
-  linear(part(kind.query_key, 0, spec_.width), layout_.nodes * count, heard_by(layer, first, count),
+  linear(part(kind.query_key, 0, spec_.width), layout_.nodes * count,
+         attention_rows(layer, first, count),
          matrix_at(layout_.layers[layer].query_key, layout_.query_key_columns),
          kind.positions_joined ? Bias::node_table : Bias::parameter);
   scores(layer, count, kind.rope);
 }
 
-void GeneralStep::attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dheard,
+void GeneralStep::attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dinput,
                                         const Product& end, int64_t first, int64_t count) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
@@ -40,12 +41,12 @@ void GeneralStep::attend_chunk_backward(const DataScores& kind, int layer, Rows<
   scores_backward(layer, count, kind.rope);
   const LinearPart map = part(kind.query_key, 0, spec_.width);
   const Rows<float> dquery_key = rows_at(gradients.query_key, map.out);
-  enqueue(weight_gradient(map, layout_.nodes * count, heard_by(layer, first, count),
+  enqueue(weight_gradient(map, layout_.nodes * count, attention_rows(layer, first, count),
                           matrix(dquery_key), first > 0));
-  Matrix<float> dinput =
-      matrix({dheard.data + first * dheard.stride, dheard.slot_stride, dheard.stride});
-  dinput.row = {dheard.stride, static_cast<int32_t>(count), layout_.samples * dheard.stride};
-  input_gradient(map, layout_.nodes * count, matrix(dquery_key), dinput, end);
+  Matrix<float> dchunk =
+      matrix({dinput.data + first * dinput.stride, dinput.slot_stride, dinput.stride});
+  dchunk.row = {dinput.stride, static_cast<int32_t>(count), layout_.samples * dinput.stride};
+  input_gradient(map, layout_.nodes * count, matrix(dquery_key), dchunk, end);
   sum_samples(dquery_key, map.out, count, first > 0);
 }
 
@@ -67,12 +68,12 @@ void GeneralStep::attend_from_data(const DataScores& kind, int layer) {
   }
 }
 
-void GeneralStep::attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dheard,
+void GeneralStep::attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dinput,
                                             const Product& end) {
-  if (layout_.fused) return attend_fused_backward(kind, layer, dheard, end);
+  if (layout_.fused) return attend_fused_backward(kind, layer, dinput, end);
   Product chunk_end = end;
   if (end.added.data) {  // a chunk's rows are not evenly spaced, as an epilogue would need
-    enqueue_spread(shape_.slots, layout_.rows, 1, spec_.width, end.added, dheard, false,
+    enqueue_spread(shape_.slots, layout_.rows, 1, spec_.width, end.added, dinput, false,
                    data_.slots, lane_.stream);
     chunk_end = added_to();
   }
@@ -81,7 +82,7 @@ void GeneralStep::attend_from_data_backward(const DataScores& kind, int layer, R
   for (int64_t first = 0; first < layout_.samples; first += layout_.chunk) {
     const int64_t count = std::min(layout_.chunk, layout_.samples - first);
     if (!layout_.kept) attend_chunk(kind, layer, first, count);
-    attend_chunk_backward(kind, layer, dheard, chunk_end, first, count);
+    attend_chunk_backward(kind, layer, dinput, chunk_end, first, count);
   }
   if (kind.positions_joined) {
     map_positions_gradient(of_positions);

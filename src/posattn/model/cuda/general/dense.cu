@@ -83,7 +83,7 @@ void GeneralStep::linear_gradient(const LinearPart& map, Matrix<const float> x, 
     p.row_sums_slot = parameter_stride();
     p.row_sums_row = map.bias_rows;
   }
-  do_aside(asides_.weights, [&] { enqueue(p); });
+  run_concurrently(concurrent_.weights, [&] { enqueue(p); });
   input_gradient(map, layout_.rows, matrix(dy), matrix(dx), std::move(end));
 }
 

@@ -16,7 +16,7 @@ class Workplace {
         layout_(shape, plan_, attention_budget, passes),
         activations_(shape.slots * layout_.floats),
         workspace_(shape.slots * product_workspace),
-        asides_(shape.spec.depth, shape.slots * product_workspace),
+        concurrent_(shape.spec.depth, shape.slots * product_workspace),
         errors_(shape.slots * layout_.nodes),
         label_counts_(shape.slots * layout_.nodes),
         positions_(positions_table(shape.spec)),
@@ -26,7 +26,7 @@ class Workplace {
 
   GeneralStep step(const StepData& data, const float* parameters, float* gradients,
                    cudaStream_t stream) {
-    return {shape_, plan_, layout_, memory_, asides_, data, parameters, gradients, stream};
+    return {shape_, plan_, layout_, memory_, concurrent_, data, parameters, gradients, stream};
   }
   const float* outputs(int slot) const {
     return activations_.data() + slot * layout_.floats + layout_.output;
@@ -37,7 +37,7 @@ class Workplace {
   Plan plan_;
   GeneralLayout layout_;
   DeviceBuffer<float> activations_, workspace_;
-  Asides asides_;
+  ConcurrentStreams concurrent_;
   DeviceBuffer<double> errors_;
   DeviceBuffer<int32_t> label_counts_;
   DeviceBuffer<float> positions_, rotation_;

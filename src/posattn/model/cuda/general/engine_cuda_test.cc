@@ -130,7 +130,7 @@ TEST(GeneralEngine, TakesCausalTokenModels) {
   check_token_model(spec);
 }
 
-TEST(GeneralEngine, TakesTokenModelsThatHearEverything) {
+TEST(GeneralEngine, TakesTokenModelsWithoutACausalMask) {
   ModelSpec spec = token_model(AttentionSource::data, false);
   spec.normalisation = Normalisation::before;
   spec.tied_output = true;
@@ -147,9 +147,9 @@ TEST(GeneralEngine, TakesTokenModelsThatHearEverything) {
   check_token_model(spec);
 }
 
-// Deep enough for gradients whose places later layers take again while work aside may read them,
-// and for those of an MLP's inner maps.
-TEST(GeneralEngine, KeepsWhatWorkAsideReads) {
+// Deep enough for gradients whose places later layers take again while concurrent work may read
+// them, and for those of an MLP's inner maps.
+TEST(GeneralEngine, KeepsWhatConcurrentWorkReads) {
   FleetShape shape;
   shape.batch = 5;
   for (const char* preset : {"positional", "standard"}) {

@@ -80,9 +80,10 @@ void GeneralStep::forward_layer(int layer) {
   const LayerBlock& block = plan_.layers[layer];
   const bool before = block.when == Normalisation::before,
              after = block.when == Normalisation::after, added = block.join == Join::add;
-  if (before) normalise(*block.attention_norm, layout_.x[layer], l.heard);
+  if (before) normalise(*block.attention_norm, layout_.x[layer], l.attention_input);
   if (!layout_.fused) {
-    linear(whole(block.attention.value), layout_.rows, matrix_of(l.heard), matrix_of(l.value));
+    linear(whole(block.attention.value), layout_.rows, matrix_of(l.attention_input),
+           matrix_of(l.value));
   }
   attend(layer);
   Product end;
@@ -110,8 +111,8 @@ void GeneralStep::backward_layer(int layer) {
   const bool straight = added && !before;  // the gradient past a block is added where it arises
   backward_mlp(layer, dout, dmlp, straight ? plus(dout) : Product());
   Rows<float> dattended = dmlp;
-  const Rows<float> dheard = rows_of(layout_.dx(layer));
-  if (added) {  // dout goes past the MLP and past attention: dmlp, then dheard, are with it
+  const Rows<float> dinput = rows_of(layout_.dx(layer));
+  if (added) {  // dout goes past the MLP and past attention: dmlp, then dinput, are with it
     if (before) {
       normalise_backward(*block.mlp_norm, l.joined, dmlp);
       add(dout, dmlp);
@@ -123,16 +124,16 @@ void GeneralStep::backward_layer(int layer) {
   const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
   linear_gradient(whole(block.attention.output), matrix_at(l.mixed, spec_.width), dattended,
                   rows_at(gradients.mixed, spec_.width));
-  const Product end = attend_backward(layer, dheard,
+  const Product end = attend_backward(layer, dinput,
                                       straight ? plus(dmlp)
                                       : added  ? Product()
                                                : added_to());
   if (!layout_.fused) {
-    linear_gradient(whole(block.attention.value), matrix_of(l.heard), rows_of(gradients.value),
-                    dheard, end);
+    linear_gradient(whole(block.attention.value), matrix_of(l.attention_input),
+                    rows_of(gradients.value), dinput, end);
   }
-  if (before) normalise_backward(*block.attention_norm, layout_.x[layer], dheard);
-  if (added && before) add(dmlp, dheard);
+  if (before) normalise_backward(*block.attention_norm, layout_.x[layer], dinput);
+  if (added && before) add(dmlp, dinput);
 }
 
 }  // namespace posattn::cuda

@@ -78,10 +78,10 @@ void GeneralLayout::place_layers(const ModelSpec& spec, const Plan& plan) {
     layer.joined = take_rows(joined_columns);
     if (added) {
       x.push_back(take_rows(width));
-      layer.heard = before ? take_rows(width) : x.back();
+      layer.attention_input = before ? take_rows(width) : x.back();
     } else {
-      layer.heard = layer.joined;
-      x.push_back(before ? take_rows(width) : layer.heard);
+      layer.attention_input = layer.joined;
+      x.push_back(before ? take_rows(width) : layer.attention_input);
     }
   }
   x.push_back(take_rows(width));

@@ -12,7 +12,7 @@
 
 namespace posattn::cuda {
 
-// A matrix of R rows, `stride` floats from row to row.
+// A View is a matrix of R rows, `stride` floats from row to row.
 struct View {
   int64_t offset = 0, stride = 0;
 };
@@ -43,8 +43,8 @@ struct GeneralLayout {
   int64_t attention_stride;   // of a row of scores
 
   struct Layer {
-    View heard;                   // [R, d]: what attention reads, x or x normalised
-    View attended;                // [R, d]: o behind what was heard, in joined; or x + o
+    View attention_input;         // [R, d]: what attention reads, x or x normalised
+    View attended;                // [R, d]: o behind attention_input, in joined; or x + o
     View joined;                  // [x | o]; or x + o, normalised after
     View mlp_input;               // joined, or normalised before
     View output;                  // [R, d]: the next layer's x, or what it is normalised from
@@ -61,8 +61,8 @@ struct GeneralLayout {
   View head_input;
   int64_t output;  // [R, output_columns], then its gradient
 
-  // Gradients. Work aside (general/aside.h) may read those of a layer while the next one is under
-  // way, so each has its place until two layers later: dx is read by two layers.
+  // Gradients. Concurrent work (general/concurrent_streams.h) may read those of a layer while the
+  // next one is under way, so each has its place until two layers later: dx is read by two layers.
   int64_t djoined[3];
   int64_t joined_columns;
   bool added;
@@ -81,7 +81,8 @@ struct GeneralLayout {
   int64_t dattention;    // of one chunk
   int64_t norm_terms;    // [R, d], of a normalisation's gradient
   int64_t node_table;    // [nodes, any columns]: what a linear map makes of P
-  int64_t node_sums[2];  // [nodes, any columns]: sums of a gradient over samples; the second aside
+  int64_t node_sums[2];  // [nodes, any columns]: sums of a gradient over samples; the second for
+                         // concurrent work
 
   int64_t floats;  // of one slot
 

@@ -4,14 +4,15 @@
 namespace posattn::cuda {
 
 GeneralStep::GeneralStep(const FleetShape& shape, const Plan& plan, const GeneralLayout& layout,
-                         const GeneralMemory& memory, Asides& asides, const StepData& data,
-                         const float* parameters, float* gradients, cudaStream_t stream)
+                         const GeneralMemory& memory, ConcurrentStreams& concurrent,
+                         const StepData& data, const float* parameters, float* gradients,
+                         cudaStream_t stream)
     : shape_(shape),
       spec_(shape.spec),
       plan_(plan),
       layout_(layout),
       memory_(memory),
-      asides_(asides),
+      concurrent_(concurrent),
       data_(data),
       parameters_(parameters),
       gradients_(gradients),
@@ -21,9 +22,9 @@ void GeneralStep::wait_for(const Event& event) {
   check(cudaStreamWaitEvent(lane_.stream, event.get(), 0), "cudaStreamWaitEvent");
 }
 
-void GeneralStep::wait_for_asides(int layer) {
-  wait_for(asides_.weights.layer[layer]);
-  if (!attention(layer).from_data()) wait_for(asides_.scores.layer[layer]);
+void GeneralStep::wait_for_concurrent(int layer) {
+  wait_for(concurrent_.weights.layer[layer]);
+  if (!attention(layer).from_data()) wait_for(concurrent_.scores.layer[layer]);
 }
 
 void GeneralStep::run(double* losses) {
@@ -64,11 +65,11 @@ void GeneralStep::backward() {
                   rows_at(layout_.output, head.map.out), dx);
   if (head.norm) normalise_backward(*head.norm, layout_.x.back(), dx);
   for (int layer = spec_.depth - 1; layer >= 0; --layer) {
-    if (layer + 2 < spec_.depth) wait_for_asides(layer + 2);
+    if (layer + 2 < spec_.depth) wait_for_concurrent(layer + 2);
     backward_layer(layer);
-    asides_.weights.layer[layer].record(asides_.weights.stream.get());
+    concurrent_.weights.layer[layer].record(concurrent_.weights.stream.get());
   }
-  wait_for_asides(0);
+  wait_for_concurrent(0);
   encode_backward(rows_of(layout_.dx(0)));
 }
 

@@ -1,5 +1,5 @@
 // One step of the general engine: the plan carried out for all slots at once. The formulas and
-// their order are those of model/plan/plan_network.cc and plan_layer.h.
+// their order are those of model/plan/block_network.cc and block_layer.h.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 #include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/shared_attention.h"
-#include "posattn/model/cuda/general/aside.h"
+#include "posattn/model/cuda/general/concurrent_streams.h"
 #include "posattn/model/cuda/general/layout.h"
 #include "posattn/model/plan/plan.h"
 
@@ -36,7 +36,7 @@ struct LinearPart {
 class GeneralStep {
  public:
   GeneralStep(const FleetShape& shape, const Plan& plan, const GeneralLayout& layout,
-              const GeneralMemory& memory, Asides& asides, const StepData& data,
+              const GeneralMemory& memory, ConcurrentStreams& concurrent, const StepData& data,
               const float* parameters, float* gradients, cudaStream_t stream);
 
   void run(double* losses);
@@ -52,9 +52,10 @@ class GeneralStep {
     int64_t node_sums;  // weights need none
   };
   template <class Work>
-  void do_aside(Aside& aside, const Work& work);  // what work() enqueues goes there
+  void run_concurrently(ConcurrentStream& other,
+                        const Work& work);  // what work() enqueues goes there
   void wait_for(const Event& event);
-  void wait_for_asides(int layer);  // for their work of a layer
+  void wait_for_concurrent(int layer);  // for their work of a layer
   void loss(double* losses);
   void backward();
 
@@ -74,11 +75,11 @@ class GeneralStep {
   void add(Rows<const float> x, Rows<float> y);  // y += x, [R, d]
 
   // general/attention.cu: mixed = concat_h A_h V_h of a layer; and from dmixed the gradients of
-  // values, of the attention's parameters, and of what was heard: `end` is the epilogue of the
-  // first product that writes dheard. That of the next one.
+  // values, of the attention's parameters, and of what attention read: `end` is the epilogue of the
+  // first product that writes dinput. That of the next one.
   void attend(int layer);
-  void share_all();  // attention of all layers that does not depend on the data, aside
-  Product attend_backward(int layer, Rows<float> dheard, Product end);
+  void share_all();  // attention of all layers that does not depend on the data, concurrently
+  Product attend_backward(int layer, Rows<float> dinput, Product end);
   void softmax(int layer, int64_t count, Rows<const float> scores);
   void softmax_backward(int layer, int64_t count, Rows<float> dscores);
   void mix_backward(int layer);
@@ -106,18 +107,18 @@ class GeneralStep {
 
   // general/data_scores.cu
   void attend_from_data(const DataScores& kind, int layer);
-  void attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dheard,
+  void attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dinput,
                                  const Product& end);
   void attend_chunk(const DataScores& kind, int layer, int64_t first, int64_t count);
-  void attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dheard,
+  void attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dinput,
                              const Product& end, int64_t first, int64_t count);
-  Matrix<const float> heard_by(int layer, int64_t first, int64_t count) const;
+  Matrix<const float> attention_rows(int layer, int64_t first, int64_t count) const;
 
   // general/fused_attention.cu
   AttentionShape fused_shape(int layer) const;
   LinearPart source_map(const DataScores& kind, int layer) const;
   void attend_fused(const DataScores& kind, int layer);
-  void attend_fused_backward(const DataScores& kind, int layer, Rows<float> dheard,
+  void attend_fused_backward(const DataScores& kind, int layer, Rows<float> dinput,
                              const Product& end);
 
   // general/query_key_scores.cu
@@ -138,7 +139,7 @@ class GeneralStep {
   // dx = or += dy W
   void input_gradient(const LinearPart& map, int64_t rows, Matrix<const float> dy, Matrix<float> dx,
                       Product end = {});
-  // Of all rows: dW and db, aside, and dx.
+  // Makes the gradients dW and db of all rows, concurrently, and dx.
   void linear_gradient(const LinearPart& map, Matrix<const float> x, Rows<float> dy, Rows<float> dx,
                        Product end = {});
   static Product added_to() {  // an epilogue: C +=
@@ -185,7 +186,7 @@ class GeneralStep {
   const Plan& plan_;
   const GeneralLayout& layout_;
   const GeneralMemory& memory_;
-  Asides& asides_;
+  ConcurrentStreams& concurrent_;
   const StepData& data_;
   const float* parameters_;
   float* gradients_;
@@ -194,11 +195,11 @@ class GeneralStep {
 };
 
 template <class Work>
-void GeneralStep::do_aside(Aside& aside, const Work& work) {
-  aside.begin.record(lane_.stream);
+void GeneralStep::run_concurrently(ConcurrentStream& other, const Work& work) {
+  other.begin.record(lane_.stream);
   const Lane before =
-      std::exchange(lane_, {aside.stream.get(), aside.workspace.data(), layout_.node_sums[1]});
-  wait_for(aside.begin);
+      std::exchange(lane_, {other.stream.get(), other.workspace.data(), layout_.node_sums[1]});
+  wait_for(other.begin);
   work();
   lane_ = before;
 }

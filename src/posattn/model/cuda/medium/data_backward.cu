@@ -15,7 +15,7 @@ namespace {
 
 constexpr int buffers = 7;  // s, du, v then dv, dz, z, y, y'
 
-// Operands of dS, of one head: sixteen queries by sixteen keys each.
+// How many operands of dS one head has, of sixteen queries by sixteen keys each.
 template <int node_tiles>
 constexpr int score_operands() {
   int most = 0;
@@ -33,7 +33,7 @@ template <int node_tiles>
 struct BackwardTile {
   const Layer& layer;
   const DataMaps& maps;
-  Half *s, *du, *v, *dz, *z, *y, *y_turned;
+  Half *s, *du, *v, *dz, *z, *y, *y_transposed;
   uint4* dscores;      // [samples, sixteens of queries, of keys, 32]
   float* column_sums;  // of dS, by row
   uint32_t* largest;
@@ -42,8 +42,8 @@ struct BackwardTile {
   int samples = 0;
   const uint4* attention = nullptr;  // the tile's, of all heads
   Scale s_scale = {}, du_scale = {};
-  // Of dG (eight warps) and dP's columns of the head (four); of dM (the first eight warps); of dV
-  // (the last eight).
+  // of_head: dG in eight warps, dP's columns of the head in the other four. dM is in the first
+  // eight warps, dV in the last eight.
   GradientPart of_head[heads] = {}, dm = {}, dvalues = {};
   float dbias[heads] = {};  // dg of column threadIdx.x % 64, of some rows
   RowSums ds = {};
@@ -56,7 +56,7 @@ struct BackwardTile {
     return attention + kept_place<node_tiles>(at.sample, head, at.node) + lane;
   }
 
-  // v, dz, the first part of ds, dM.
+  // Makes v, dz, the first part of ds, and dM.
   __device__ void begin() {
     {
       RowSums values;
@@ -135,7 +135,7 @@ struct BackwardTile {
         }
         add_mixed(mixed, a, s + (row + 16 * k) * stride, here);
       }
-      store_mixed(y_turned, mixed, product_down, at, nodes, here);
+      store_mixed(y_transposed, mixed, product_down, at, nodes, here);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         sum[half] = row_sum(sum[half]);
@@ -153,7 +153,7 @@ struct BackwardTile {
     }
   }
 
-  // The head's part of ds, dG and dg, dP's columns of it.
+  // Makes the head's part of ds, dG, dg, and its columns of dP.
   template <int head>
   __device__ void gather(Scale scale) {
     const int rows = samples * layer.nodes;
@@ -163,7 +163,7 @@ struct BackwardTile {
       RowSums products;
       multiply_data_rows(y, computed_here(warp), computed_here(lane),
                          RowProduct<false>{products, maps.g(head)});
-      multiply_data_rows(y_turned, computed_here(warp), computed_here(lane),
+      multiply_data_rows(y_transposed, computed_here(warp), computed_here(lane),
                          RowProduct<true>{products, maps.g(head)});
       ds.add(products, y_down * maps.g_scale[head].down);
     }
@@ -186,12 +186,12 @@ struct BackwardTile {
     }
     dbias[head] += sum * y_down;
   }
-  // dP's part of one of the last four warps.
+  // Which part of dP one of the last four warps has.
   __device__ int value_part(int head) const {
     return 2 * (computed_here(warp) - GradientPart::count) + head;
   }
 
-  // dV, ds whole.
+  // Makes dV and completes ds.
   __device__ void end() {
     const float dv_down = dz_down() * (1 / gathered_down);
     RowSums products;
@@ -224,7 +224,7 @@ struct BackwardTile {
   }
 };
 
-// One block: a group of a slot.
+// A block takes a group of a slot.
 template <int node_tiles>
 __global__ void __launch_bounds__(data_threads, 1)
     medium_data_backward_kernel(Layer layer, int tile_samples, int group) {
@@ -260,7 +260,7 @@ __global__ void __launch_bounds__(data_threads, 1)
       .dz = s + 3 * data_buffer,
       .z = s + 4 * data_buffer,
       .y = s + 5 * data_buffer,
-      .y_turned = s + 6 * data_buffer,
+      .y_transposed = s + 6 * data_buffer,
       .dscores = reinterpret_cast<uint4*>(weights + DataMaps::count * matrix_halves),
       .column_sums = column_sums,
       .largest = largest + 64,
@@ -273,9 +273,8 @@ __global__ void __launch_bounds__(data_threads, 1)
     const int64_t first_sample = int64_t{slot} * layer.samples + sample;
     const int64_t place = first_sample * nodes * columns;
     const int more = max(0, min(tile_samples, last - sample - tile_samples)) * nodes;
-    load_backward_rows<data_rows>(tile.s, tile.du, tile.s_scale, tile.du_scale, largest,
-                                  layer.rows + place, layer.errors + place, rows, more, dconstant,
-                                  warp, lane);
+    load_backward_rows(tile.s, tile.du, tile.s_scale, tile.du_scale, largest, layer.rows + place,
+                       layer.errors + place, rows, more, dconstant, warp, lane);
     tile.samples = samples;
     tile.attention = layer.kept_attention + kept_place<node_tiles>(first_sample, 0, 0);
     __syncthreads();
@@ -323,7 +322,7 @@ __global__ void __launch_bounds__(data_threads, 1)
 
 }  // namespace
 
-// About twenty samples, as from positions.
+// A group has about twenty samples, as with attention from positions.
 int data_group_samples(int nodes) {
   const int samples = data_samples(nodes);
   return (20 + samples / 2) / samples * samples;

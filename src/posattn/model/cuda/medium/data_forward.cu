@@ -1,19 +1,18 @@
-// Forward through a layer with attention from data.
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/model/cuda/medium/data_softmax.cuh"
 #include "posattn/model/cuda/medium/launch.h"
-#include "posattn/model/cuda/step/multiprocessors.h"
+#include "posattn/model/cuda/step/folded_engine.h"
 
 namespace posattn::cuda::medium {
 namespace {
 
 constexpr int buffers = 3 + heads;  // s, v, z and a t for each head
-// And the next tile's rows as they come.
+// The buffers, the weights, and the next tile's rows as they come.
 constexpr int forward_bytes =
     2 * (buffers * data_buffer + DataMaps::count * matrix_halves) + 4 * data_rows * columns;
 static_assert(forward_bytes <= most_shared_bytes);
 
-// One block: `tiles` tiles of a slot.
+// A block takes `tiles` tiles of a slot.
 template <int node_tiles>
 __global__ void __launch_bounds__(data_threads, 1)
     medium_data_forward_kernel(Layer layer, int tile_samples, int tiles) {

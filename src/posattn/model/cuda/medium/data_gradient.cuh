@@ -11,12 +11,11 @@ namespace posattn::cuda::medium {
 // more; another must follow.
 // `largest`: 64 of them. `next`: rows that are wanted after these; they come to the second-level
 // cache.
-template <int rows>
 __device__ inline void load_backward_rows(Half* s, Half* du, Scale& s_scale, Scale& du_scale,
                                           uint32_t* largest, const float* s_from,
                                           const float* du_from, int present, int next,
                                           float4& column_sums, int warp, int lane) {
-  using Tile = Rows<data_threads, rows>;
+  using Tile = Rows<data_threads, data_rows>;
   float4 s_rows[Tile::count], du_rows[Tile::count];
   uint32_t s_most = 0, du_most = 0;
 #pragma unroll
@@ -55,14 +54,13 @@ struct GradientPart {
   static constexpr int count = 8;
   float sum[2][2][4] = {};
 
-  template <int rows = data_rows, int y_stride = stride>
   __device__ void add(const Half* y, const Half* x, float factor, int part, int lane) {
-    const Half* a = y + part / 2 * 16 + turned(lane, y_stride);
+    const Half* a = y + part / 2 * 16 + swapped_block_place(lane, stride);
     const Half* b = x + part % 2 * 32;
     float c[2][2][4] = {};
 #pragma unroll 3
-    for (int k = 0; k < rows; k += 16) {
-      add_mixed(c, load_halves<true>(a + k * y_stride), b + k * stride, lane);
+    for (int k = 0; k < data_rows; k += 16) {
+      add_mixed(c, load_halves<true>(a + k * stride), b + k * stride, lane);
     }
 #pragma unroll
     for (int pair = 0; pair < 2; ++pair) add_scaled(sum[pair], c[pair], factor);

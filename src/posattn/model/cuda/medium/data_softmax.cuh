@@ -1,4 +1,4 @@
-// Softmax over the keys of a unit, and its gradient, in registers.
+// Softmax over the keys of a unit, and its gradient, work in registers.
 #pragma once
 
 #include "posattn/model/cuda/medium/data_tile.cuh"
@@ -16,8 +16,8 @@ __device__ inline void softmax(float (&c)[2 * node_tiles][4], float down, const 
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int key = 8 * n + 2 * (lane & 3) + (e & 1);
-      const bool heard = key < nodes && (key < present_nodes || key >= layer.real_nodes);
-      c[n][e] = heard ? c[n][e] * down : -INFINITY;
+      const bool attended = key < nodes && (key < present_nodes || key >= layer.real_nodes);
+      c[n][e] = attended ? c[n][e] * down : -INFINITY;
       most[e >> 1] = fmaxf(most[e >> 1], c[n][e]);
     }
   }

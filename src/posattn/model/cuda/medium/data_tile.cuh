@@ -15,7 +15,7 @@ constexpr int data_rows = 144, data_warps = 12, data_threads = 32 * data_warps;
 constexpr int data_stored_rows = 152;
 constexpr int data_buffer = data_stored_rows * stride;
 
-// Samples of a tile.
+// How many samples a tile has.
 constexpr int data_samples(int nodes) {
   const int read = (nodes + 15) / 16 * 16;
   const int room = (data_stored_rows - read) / nodes + 1, full = data_rows / nodes;
@@ -68,7 +68,7 @@ struct DataMaps {
   __device__ const Half* p() const { return shared + 2 * matrix_halves; }
   __device__ const Half* g(int head) const { return shared + (3 + head) * matrix_halves; }
 };
-// `slots`: 32 for each.
+// `slots` has 32 numbers for each matrix.
 __device__ inline DataMaps load_data_maps(Half* shared, uint32_t* slots, const Layer& layer,
                                           const float* folded, int warp, int lane) {
   const auto load = [&](int index, const float* from) {
@@ -96,7 +96,7 @@ struct RowSums {
   __device__ static int row(int warp) { return warp / 4 * 48; }
   __device__ static int column(int warp) { return warp % 4 * 16; }
 
-  // body(row, column, x, y) for two neighbours.
+  // Calls body(row, column, x, y) for two neighbours.
   template <class Body>
   __device__ void for_pairs(int warp, int lane, Body body) {
 #pragma unroll
@@ -129,8 +129,9 @@ struct RowProduct {
 
   __device__ void add(const DataOperand (&rows)[3], int k, int warp, int lane) const {
     const int column = RowSums::column(warp);
-    const Half* place = weights + (transposed ? k * stride + column + upright(lane, stride)
-                                              : column * stride + k + turned(lane, stride));
+    const Half* place =
+        weights + (transposed ? k * stride + column + block_place(lane, stride)
+                              : column * stride + k + swapped_block_place(lane, stride));
     const DataOperand b = load_halves<transposed>(place);
 #pragma unroll
     for (int r = 0; r < 3; ++r) multiply(sums.c[r], rows[r], b);
@@ -140,7 +141,7 @@ struct RowProduct {
 template <class... Products>
 __device__ inline void multiply_data_rows(const Half* rows, int warp, int lane,
                                           Products... products) {
-  const Half* place = rows + RowSums::row(warp) * stride + upright(lane, stride);
+  const Half* place = rows + RowSums::row(warp) * stride + block_place(lane, stride);
 #pragma unroll
   for (int k = 0; k < columns; k += 16) {
     DataOperand a[3];
@@ -151,21 +152,21 @@ __device__ inline void multiply_data_rows(const Half* rows, int warp, int lane,
 }
 
 // c = X Y^T for sixteen rows at x and 16 node_tiles rows at y, over `depth` columns.
-template <int node_tiles, int depth, int row_stride = stride>
+template <int node_tiles, int depth>
 __device__ inline void dot_rows(float (&c)[2 * node_tiles][4], const Half* x, const Half* y,
                                 int lane) {
   constexpr int steps = depth / 16;
   DataOperand a[steps];
 #pragma unroll
   for (int k = 0; k < steps; ++k) {
-    a[k] = load_halves<false>(x + upright(lane, row_stride) + 16 * k);
+    a[k] = load_halves<false>(x + block_place(lane, stride) + 16 * k);
   }
 #pragma unroll
   for (int pair = 0; pair < node_tiles; ++pair) {
     float sums[2][4] = {};
 #pragma unroll
     for (int k = 0; k < steps; ++k) {
-      const Half* place = y + 16 * pair * row_stride + turned(lane, row_stride) + 16 * k;
+      const Half* place = y + 16 * pair * stride + swapped_block_place(lane, stride) + 16 * k;
       multiply(sums, a[k], load_halves<false>(place));
     }
 #pragma unroll
@@ -176,7 +177,7 @@ __device__ inline void dot_rows(float (&c)[2 * node_tiles][4], const Half* x, co
   }
 }
 
-// Coefficients of a unit and sixteen keys, times `up`, as an operand; and back.
+// Makes coefficients of a unit and sixteen keys, times `up`, an operand; and back.
 __device__ inline DataOperand as_operand(const float (&first)[4], const float (&second)[4],
                                          float up) {
   DataOperand out;
@@ -190,7 +191,7 @@ __device__ inline uint4 as_uint4(const DataOperand& x) {
   return make_uint4(x.high[0], x.high[1], x.high[2], x.high[3]);
 }
 __device__ inline DataOperand as_operand(uint4 x) { return {{x.x, x.y, x.z, x.w}, {}}; }
-// The same with keys as rows.
+// Transposes it, so that keys are rows.
 __device__ inline DataOperand transpose(const DataOperand& x) {
   return {{transpose_matrix(x.high[0]), transpose_matrix(x.high[2]), transpose_matrix(x.high[1]),
            transpose_matrix(x.high[3])},
@@ -198,12 +199,12 @@ __device__ inline DataOperand transpose(const DataOperand& x) {
 }
 
 // c += A Y for sixteen columns `pairs` times, where A is an operand and Y sixteen rows.
-template <int pairs, int row_stride = stride>
+template <int pairs>
 __device__ inline void add_mixed(float (&c)[pairs][2][4], const DataOperand& a, const Half* y,
                                  int lane) {
 #pragma unroll
   for (int pair = 0; pair < pairs; ++pair) {
-    multiply(c[pair], a, load_halves<true>(y + 16 * pair + upright(lane, row_stride)));
+    multiply(c[pair], a, load_halves<true>(y + 16 * pair + block_place(lane, stride)));
   }
 }
 // A unit's sums -> shared memory, those of nodes alone.

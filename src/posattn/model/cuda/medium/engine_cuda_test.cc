@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/cuda/medium/engine.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
+#include "posattn/model/cuda/step/engines.h"
 
 namespace posattn::cuda {
 namespace {
@@ -20,7 +20,6 @@ struct Case {
   int64_t samples = 5;
   std::string preset = "positional";
   Encoding encoding = Encoding::one_hot;
-  bool rope = false;
   int scratch_nodes = 1;
   Precision precision = Precision::fp32;
 };
@@ -34,7 +33,6 @@ ModelSpec spec_of(const Case& c) {
   spec.width = spec.mlp_width = 64;
   spec.heads = 2;
   spec.encoding = c.encoding;
-  spec.rope |= c.rope;
   spec.scratch_nodes = c.scratch_nodes;
   return resolve(spec);
 }
@@ -44,9 +42,9 @@ double tolerance(Precision precision) { return precision == Precision::fp32 ? 2e
 
 void check_case(const Case& c, Precision precision) {
   const ModelSpec spec = spec_of(c);
-  ASSERT_TRUE(fused_medium_supports(spec, precision));
+  ASSERT_TRUE(fused_medium.supports(spec, precision));
   check_engine({spec, 1, c.samples, precision}, {random_slot(spec, 1, c.samples, c.length)},
-               tolerance(precision), make_fused_medium);
+               tolerance(precision), fused_medium.make);
 }
 
 class FusedMedium : public ::testing::TestWithParam<Case> {};
@@ -73,7 +71,6 @@ const std::vector<Case> cases = {
     {.name = "no_biases", .length = 12, .preset = "homogeneous", .precision = tf32},
     {.name = "learned", .length = 20, .encoding = Encoding::learned, .precision = tf32},
     {.name = "direct", .length = 12, .preset = "positional-direct", .precision = tf32},
-    {.name = "rope", .rope = true, .precision = tf32},
     {.name = "two_scratch", .length = 9, .scratch_nodes = 2, .precision = tf32},
     {.name = "relative", .length = 12, .preset = "relative"},
     {.name = "positions_in_input", .length = 20, .depth = 3, .preset = "m1"},
@@ -110,17 +107,6 @@ const std::vector<Case> cases = {
     {.name = "data_65", .length = 64, .samples = 3, .preset = "standard", .precision = tf32},
     {.name = "data_72", .length = 71, .samples = 2, .preset = "standard", .precision = tf32},
     {.name = "data_80", .length = 79, .samples = 1, .preset = "standard", .precision = tf32},
-    // Scores that do not fold.
-    {.name = "rope_9", .length = 8, .depth = 3, .samples = 23, .preset = "m4", .precision = tf32},
-    {.name = "rope_17", .length = 16, .samples = 6, .preset = "standard-rope", .precision = tf32},
-    {.name = "rope_33", .length = 32, .samples = 3, .preset = "m4", .precision = tf32},
-    {.name = "rope_65", .length = 64, .samples = 1, .preset = "standard-rope", .precision = tf32},
-    {.name = "joint_9", .length = 8, .depth = 3, .samples = 23, .preset = "m3", .precision = tf32},
-    {.name = "joint_random",
-     .length = 12,
-     .preset = "m3",
-     .encoding = Encoding::random,
-     .precision = tf32},
     {.name = "data_one_layer", .length = 12, .depth = 1, .preset = "standard", .precision = tf32},
     {.name = "data_no_biases", .length = 12, .preset = "standard-no-bias", .precision = tf32},
     {.name = "data_two_scratch",
@@ -140,18 +126,15 @@ TEST_P(FusedMediumPrecision, SlotsDoNotDependOnEachOther) {
   check_engine({spec, 4, 27, GetParam()},
                {random_slot(spec, 6, 27, 17), random_slot(spec, 7, 0, 17),
                 random_slot(spec, 8, 3, 9), random_slot(spec, 9, 14, 3)},
-               tolerance(GetParam()), make_fused_medium);
+               tolerance(GetParam()), fused_medium.make);
 }
 
 TEST(FusedMediumData, SlotsDoNotDependOnEachOther) {
-  for (const char* const preset : {"standard", "m4"}) {
-    SCOPED_TRACE(preset);
-    const ModelSpec spec = spec_of({.length = 17, .preset = preset});
-    check_engine({spec, 4, 27, tf32},
-                 {random_slot(spec, 6, 27, 17), random_slot(spec, 7, 0, 17),
-                  random_slot(spec, 8, 3, 9), random_slot(spec, 9, 14, 3)},
-                 tolerance(tf32), make_fused_medium);
-  }
+  const ModelSpec spec = spec_of({.length = 17, .preset = "standard"});
+  check_engine({spec, 4, 27, tf32},
+               {random_slot(spec, 6, 27, 17), random_slot(spec, 7, 0, 17),
+                random_slot(spec, 8, 3, 9), random_slot(spec, 9, 14, 3)},
+               tolerance(tf32), fused_medium.make);
 }
 
 // Halves have a short range: weights of other magnitudes must not leave it.
@@ -161,7 +144,7 @@ TEST_P(FusedMediumPrecision, AnyMagnitude) {
     const ModelSpec spec = spec_of({.length = 12});
     auto slot = random_slot(spec, 3, 5, 12);
     for (float& x : slot.parameters.values()) x *= factor;
-    check_engine({spec, 1, 5, GetParam()}, {slot}, tolerance(GetParam()), make_fused_medium);
+    check_engine({spec, 1, 5, GetParam()}, {slot}, tolerance(GetParam()), fused_medium.make);
   }
 }
 
@@ -173,21 +156,22 @@ INSTANTIATE_TEST_SUITE_P(Precisions, FusedMediumPrecision,
 
 TEST(FusedMediumSupport, NamesItsShapes) {
   const auto supports = [](const ModelSpec& spec) {
-    return fused_medium_supports(spec, Precision::fp32);
+    return fused_medium.supports(spec, Precision::fp32);
   };
   EXPECT_TRUE(supports(spec_of({.length = 8})));
   EXPECT_FALSE(supports(spec_of({.length = 7})));
   EXPECT_TRUE(supports(spec_of({.length = 79})));
   EXPECT_FALSE(supports(spec_of({.length = 80})));
   EXPECT_FALSE(supports(spec_of({.preset = "standard"})));
-  EXPECT_TRUE(fused_medium_supports(spec_of({.preset = "standard"}), tf32));
+  EXPECT_TRUE(fused_medium.supports(spec_of({.preset = "standard"}), tf32));
   EXPECT_TRUE(supports(spec_of({.preset = "m1"})));
   EXPECT_FALSE(supports(spec_of({.preset = "m1", .encoding = Encoding::learned})));
-  EXPECT_FALSE(supports(spec_of({.preset = "m4"})));
-  EXPECT_TRUE(fused_medium_supports(spec_of({.preset = "m4"}), tf32));
-  EXPECT_TRUE(fused_medium_supports(spec_of({.length = 15, .preset = "m3"}), tf32));
-  EXPECT_FALSE(fused_medium_supports(spec_of({.length = 16, .preset = "m3"}), tf32));
+  EXPECT_FALSE(fused_medium.supports(spec_of({.preset = "m3"}), tf32));
+  EXPECT_FALSE(fused_medium.supports(spec_of({.preset = "m4"}), tf32));
   ModelSpec spec = spec_of({});
+  spec.rope = true;
+  EXPECT_FALSE(supports(resolve(spec)));
+  spec.rope = false;
   spec.heads = 4;
   EXPECT_FALSE(supports(resolve(spec)));
 }

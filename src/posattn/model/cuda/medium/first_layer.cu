@@ -13,7 +13,7 @@ constexpr int chunk = 16;               // samples that shared memory holds
 constexpr int node_stride = chunk + 1;  // floats of a node
 constexpr int row_batch = 4;            // rows that a warp works on at once
 
-// A chunk of samples: x, and A_h x, [1 + heads][nodes][node_stride].
+// Keeps a chunk of samples: x, and A_h x, [1 + heads][nodes][node_stride].
 struct Chunk {
   float* mixed;
   int nodes;
@@ -41,7 +41,7 @@ struct Chunk {
   }
 };
 
-// The weights' columns of a lane.
+// Holds a lane's columns of the weights.
 struct LaneMaps {
   float2 m[1 + heads], constant;
 

@@ -5,12 +5,12 @@
 namespace posattn::cuda::medium {
 namespace {
 
-// c, and the maps of layer 0.
+// Makes c, and the maps of layer 0.
 __device__ void fold_vectors(const Run& run, float* shared) {
   const float* p = run.parameters;
   const float *w1x = p + run.first.weight, *w1o = w1x + size, *wo = p + run.output.weight;
   float *x = shared, *w = x + size, *t = w + size, *direct = t + size, *sum = direct + size;
-  copy_vector(x, run.entering_bias);
+  copy_vector(x, run.input_bias);
   multiply_vector(w, p + run.value.weight, size, x, p + run.value.bias);
   multiply_vector(t, wo, size, w, p + run.output.bias);
   multiply_vector(direct, w1x, 2 * size, x, p + run.first.bias);
@@ -19,7 +19,7 @@ __device__ void fold_vectors(const Run& run, float* shared) {
   copy_vector(run.kept + kept_values * size, w);
   copy_vector(run.kept + kept_outputs * size, t);
   if (!run.one_column) return;
-  copy_vector(x, run.entering);
+  copy_vector(x, run.input_map);
   multiply_vector(sum, w1x, 2 * size, x, nullptr);
   copy_vector(run.folded + run.places.maps, sum);
   multiply_vector(w, p + run.value.weight, size, x, nullptr);
@@ -38,11 +38,11 @@ __device__ void fold_decoder(const Run& run, float* shared) {
   const float* decoder = run.parameters + t.decoder.weight;
   float *x = shared, *sum = x + size;
   copy_vector(x, decoder);
-  multiply_vector_transposed(sum, sum + size, run.entering, size, x);
+  multiply_vector_transposed(sum, sum + size, run.input_map, size, x);
   copy_vector(run.folded + t.decoder_place, sum);
   if (threadIdx.x > 0) return;
   float bias = run.parameters[t.decoder.bias];
-  for (int k = 0; k < size; ++k) bias += decoder[k] * run.entering_bias[k];
+  for (int k = 0; k < size; ++k) bias += decoder[k] * run.input_bias[k];
   run.folded[t.decoder_bias_place] = bias;
 }
 
@@ -60,12 +60,12 @@ __global__ void __launch_bounds__(threads)
   }
   if (run.one_column || layer == t.depth) return;
   const float* p = run.parameters;
-  const Strided entering = rows_of(run.entering);
+  const Strided input_map = rows_of(run.input_map);
   Block block;
   if (what == 1) {
-    block.add_product(shared, rows_of(p + run.first.weight, 2 * size), entering);
+    block.add_product(shared, rows_of(p + run.first.weight, 2 * size), input_map);
   } else if (what == 2) {
-    block.add_product(shared, rows_of(p + run.value.weight), entering);
+    block.add_product(shared, rows_of(p + run.value.weight), input_map);
   } else {
     block.add_product(shared, rows_of(p + run.first.weight + size, 2 * size),
                       rows_of(p + run.output.weight));
@@ -91,7 +91,7 @@ struct BiasGradients {
     float *direct = rest, *de = direct + size, *scratch = de + size;
     multiply_vector_transposed(direct, scratch, p + run.first.weight, 2 * size, dc);
     multiply_vector_transposed(de, scratch, p + run.value.weight, size, dw, direct);
-    if (run.tensors.folds_scores) {
+    if (run.tensors.from_data) {
       for (int head = 0; head < heads; ++head) {
         multiply_vector_transposed(de, scratch, p + run.queries(head).weight, size,
                                    KeptScores(run.kept, head).dq, de);
@@ -100,7 +100,7 @@ struct BiasGradients {
     copy_vector(run.gradients + run.first.bias, dc);
     copy_vector(run.gradients + run.output.bias, g);
     copy_vector(run.gradients + run.value.bias, dw);
-    copy_vector(run.dentering_bias, de);
+    copy_vector(run.dinput_bias, de);
   }
 };
 
@@ -127,13 +127,13 @@ __device__ void unfold_first(const Run& run, float* shared) {
   }
   multiply_vector_transposed(direct, scratch, w1x, 2 * size, dm);
   multiply_vector_transposed(de, scratch, p + run.value.weight, size, dv, direct);
-  copy_vector(run.dentering, de);
+  copy_vector(run.dinput_map, de);
 
-  const float *entering = run.entering, *bias = run.entering_bias;
+  const float *input_map = run.input_map, *bias = run.input_bias;
   const float* w = run.kept + kept_values * size;
   const float* v = run.kept + kept_first_values * size;
   Block direct_map;
-  direct_map.add_outer(dm, entering);
+  direct_map.add_outer(dm, input_map);
   direct_map.add_outer(biases.dc, bias);
   direct_map.store(run.gradients + run.first.weight, 2 * size);
   Block attended;
@@ -143,7 +143,7 @@ __device__ void unfold_first(const Run& run, float* shared) {
   attended.add_outer(biases.dc, run.kept + kept_outputs * size);
   attended.store(run.gradients + run.first.weight + size, 2 * size);
   Block values;
-  values.add_outer(dv, entering);
+  values.add_outer(dv, input_map);
   values.add_outer(biases.dw, bias);
   values.store(run.gradients + run.value.weight);
   for (int at = i; at < size * size; at += threads) {
@@ -160,14 +160,14 @@ __device__ void unfold_decoder(const Run& run, float* shared) {
   float *dw = shared, *sum = dw + size;
   const float db = run.dfolded[t.decoder_bias_place];
   copy_vector(dw, run.dfolded + t.decoder_place);
-  multiply_vector(sum, run.entering, size, dw, nullptr);
+  multiply_vector(sum, run.input_map, size, dw, nullptr);
   Block block;
   block.add_outer(decoder, dw);
-  block.store(run.dentering);
+  block.store(run.dinput_map);
   const int i = static_cast<int>(threadIdx.x);
   if (i >= size) return;
-  run.gradients[t.decoder.weight + i] = sum[i] + db * run.entering_bias[i];
-  run.dentering_bias[i] = db * decoder[i];
+  run.gradients[t.decoder.weight + i] = sum[i] + db * run.input_bias[i];
+  run.dinput_bias[i] = db * decoder[i];
   if (i == 0) run.gradients[t.decoder.bias] = db;
 }
 
@@ -190,17 +190,17 @@ __global__ void __launch_bounds__(threads)
     run.one_column ? unfold_first(run, shared) : unfold_decoder(run, shared);
     return;
   }
-  const float *p = run.parameters, *w1x = p + run.first.weight, *e = run.entering_bias;
+  const float *p = run.parameters, *w1x = p + run.first.weight, *e = run.input_bias;
   const float *dm = run.dfolded + run.places.maps, *dv = dm + size * size, *dp = dv + size * size;
   Block block;
   if (what == 0) {
-    block.add_product(shared, rows_of(dm), columns_of(run.entering));
+    block.add_product(shared, rows_of(dm), columns_of(run.input_map));
     block.add_outer(run.dfolded + run.places.constant, e);
     block.store(run.gradients + run.first.weight, 2 * size);
   } else if (what == 1) {
     block.add_product(shared, columns_of(w1x, 2 * size), rows_of(dm));
     block.add_product(shared, columns_of(p + run.value.weight), rows_of(dv));
-    if (t.folds_scores) {
+    if (t.from_data) {
       for (int head = 0; head < heads; ++head) {
         const KeptScores scores(run.kept, head);
         block.add_product(shared, columns_of(p + run.queries(head).weight),
@@ -208,10 +208,10 @@ __global__ void __launch_bounds__(threads)
         block.add_product(shared, columns_of(p + run.keys(head).weight), rows_of(scores.dk_matrix));
       }
     }
-    block.store(run.dentering);
+    block.store(run.dinput_map);
   } else if (what == 2) {
     const BiasGradients biases(run, vectors);
-    block.add_product(shared, rows_of(dv), columns_of(run.entering));
+    block.add_product(shared, rows_of(dv), columns_of(run.input_map));
     block.add_outer(biases.dw, e);
     block.store(run.gradients + run.value.weight);
   } else if (what == 3) {
@@ -239,13 +239,9 @@ std::vector<float> identity(const FoldedLayout& layout) {
 
 Tensors::Tensors(const ModelSpec& spec, const FoldedLayout& layout, const float* identity)
     : FoldedTensors(spec, layout),
-      kept_stride(kept_floats(from_data && layout.side_columns == 0, layout.forms_input)),
+      kept_stride(kept_floats(from_data, layout.forms_input)),
       entry_place(layout.entry()),
       input_columns(spec.input_size()),
-      folds_scores(from_data && layout.side_columns == 0),
-      side_columns(layout.side_columns),
-      key_size(spec.key_size()),
-      source_size(spec.source_size()),
       unit(identity) {}
 
 Folding::Folding(const FleetShape& shape, const FoldedLayout& layout, const float* positions)
@@ -256,32 +252,25 @@ Folding::Folding(const FleetShape& shape, const FoldedLayout& layout, const floa
       kept_(shape.slots * shape.spec.depth * tensors_.kept_stride) {
   allow_shared_bytes(medium_fold_kernel, folding_bytes);
   allow_shared_bytes(medium_unfold_kernel, folding_bytes);
-  if (tensors_.folds_scores) allow_score_folding();
+  if (tensors_.from_data) allow_score_folding();
 }
 
 int64_t Folding::bytes(const FleetShape& shape, const FoldedLayout& layout) {
-  const bool folds_scores = layout.from_data && layout.side_columns == 0;
-  return shape.slots * shape.spec.depth * kept_floats(folds_scores, layout.forms_input) *
+  return shape.slots * shape.spec.depth * kept_floats(layout.from_data, layout.forms_input) *
          static_cast<int64_t>(sizeof(float));
 }
 
 void Folding::enqueue_fold(const FoldingStep& step) {
   launch(medium_fold_kernel, dim3(fold_blocks, tensors_.depth + 1, slots_), dim3(threads),
          folding_bytes, step.stream, tensors_, step, kept_.data());
-  if (tensors_.folds_scores) enqueue_fold_scores(tensors_, slots_, step, kept_.data());
-  if (tensors_.side_columns > 0) {
-    enqueue_fold_sides(tensors_, slots_, step, kept_.data(), positions_);
-  }
+  if (tensors_.from_data) enqueue_fold_scores(tensors_, slots_, step, kept_.data());
   if (tensors_.unit != nullptr) enqueue_fold_entry(tensors_, slots_, step, positions_);
 }
 
 void Folding::enqueue_unfold(const FoldingStep& step) {
-  if (tensors_.folds_scores) enqueue_unfold_scores(tensors_, slots_, step, kept_.data());
+  if (tensors_.from_data) enqueue_unfold_scores(tensors_, slots_, step, kept_.data());
   launch(medium_unfold_kernel, dim3(unfold_blocks, tensors_.depth + 1, slots_), dim3(threads),
          folding_bytes, step.stream, tensors_, step, kept_.data());
-  if (tensors_.side_columns > 0) {
-    enqueue_unfold_sides(tensors_, slots_, step, kept_.data(), positions_);
-  }
   if (tensors_.unit != nullptr) enqueue_unfold_entry(tensors_, slots_, step, positions_);
 }
 

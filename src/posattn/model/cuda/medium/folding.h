@@ -1,11 +1,11 @@
 // Folding for the engine of layer.h, which says what is folded: weights -> folded weights before a
 // step, gradients of the folded weights -> gradients of the weights after it, one launch each, in
 // fp32. Places are FoldedLayout's, whose maps of a later layer are M, V and P here. Attention from
-// positions is LargePositionalAttention's.
+// positions is PositionalAttention's (positional_attention.h).
 #pragma once
 
 #include "posattn/kernels/cuda/runtime.h"
-#include "posattn/model/cuda/large/folding.h"
+#include "posattn/model/cuda/folding/folding.h"
 
 namespace posattn::cuda::medium {
 
@@ -15,9 +15,6 @@ struct Tensors : FoldedTensors {
   int64_t kept_stride;  // of a layer
   int64_t entry_place;
   int input_columns;  // of the encoder
-  bool folds_scores;  // of attention from data: into G
-  // Otherwise sides (side_tile.cuh): columns, those of the model, and of what they are made of.
-  int side_columns, key_size, source_size;
   // Where x is formed, layer 0 has E = I and e = 0, which lie here; null otherwise.
   const float* unit;
 };
@@ -44,12 +41,6 @@ class Folding {
 void allow_score_folding();
 void enqueue_fold_scores(const Tensors& tensors, int slots, const FoldingStep& step, float* kept);
 void enqueue_unfold_scores(const Tensors& tensors, int slots, const FoldingStep& step, float* kept);
-
-// Scores that do not fold (side_folding.cu). After the rest is unfolded, since E has more to come.
-void enqueue_fold_sides(const Tensors& tensors, int slots, const FoldingStep& step, float* kept,
-                        const float* positions);
-void enqueue_unfold_sides(const Tensors& tensors, int slots, const FoldingStep& step, float* kept,
-                          const float* positions);
 
 // a and b of x = value a + b_i where it is formed, with P (null: each slot's own, or none), and the
 // encoder's gradient (entry.cu).

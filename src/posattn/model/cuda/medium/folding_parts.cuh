@@ -20,8 +20,8 @@ enum Kept {
   kept_first_outputs,  // layer 0: t_h = Wo_h V_h, one for each head
   kept_vectors = kept_first_outputs + heads
 };
-// Of each head behind them, with attention from data: Q = Wq E, K = Wk E, q = Wq e + bq and their
-// gradients.
+// With attention from data each head keeps, behind these vectors, Q = Wq E, K = Wk E, q = Wq e + bq
+// and their gradients.
 struct KeptScores {
   static constexpr int floats = 4 * size * size + 2 * size;
   float *q_matrix, *k_matrix, *dq_matrix, *dk_matrix, *q, *dq;
@@ -34,14 +34,14 @@ struct KeptScores {
         q(dk_matrix + size * size),
         dq(q + size) {}
 };
-// Of a layer. At its end room for a gradient of E and e that nobody asks for.
+// What is kept of a layer ends with room for a gradient of E = I and e = 0, which nobody reads.
 constexpr int unit_floats = size * size + size;
-constexpr int64_t kept_floats(bool folds_scores, bool forms_input) {
-  return kept_vectors * size + (folds_scores ? heads * KeptScores::floats : 0) +
+constexpr int64_t kept_floats(bool from_data, bool forms_input) {
+  return kept_vectors * size + (from_data ? heads * KeptScores::floats : 0) +
          (forms_input ? unit_floats : 0);
 }
 
-// One slot's arrays, and those of one layer.
+// Where one slot's arrays and those of one layer lie.
 struct Run {
   __device__ Run(const Tensors& t, const FoldingStep& step, float* all_kept, int slot, int at_layer)
       : tensors(t),
@@ -57,17 +57,17 @@ struct Run {
         first(t.of_layer(t.first, at_layer)),
         places(t.places(at_layer)) {
     if (at_layer == 0 && t.unit != nullptr) {
-      entering = t.unit;
-      entering_bias = entering + size * size;
-      dentering = kept + t.kept_stride - unit_floats;
-      dentering_bias = dentering + size * size;
+      input_map = t.unit;
+      input_bias = input_map + size * size;
+      dinput_map = kept + t.kept_stride - unit_floats;
+      dinput_bias = dinput_map + size * size;
       return;
     }
-    const FoldedTensors::Map map = t.entering(at_layer);
-    entering = parameters + map.weight;
-    entering_bias = parameters + map.bias;
-    dentering = gradients + map.weight;
-    dentering_bias = gradients + map.bias;
+    const FoldedTensors::Map map = t.input_map(at_layer);
+    input_map = parameters + map.weight;
+    input_bias = parameters + map.bias;
+    dinput_map = gradients + map.weight;
+    dinput_bias = gradients + map.bias;
   }
   const Tensors& tensors;
   int layer;
@@ -78,12 +78,12 @@ struct Run {
   const float* dfolded;
   float* kept;
   // E and e, and their gradients.
-  const float *entering, *entering_bias;
-  float *dentering, *dentering_bias;
+  const float *input_map, *input_bias;
+  float *dinput_map, *dinput_bias;
   FoldedTensors::Map value, output, first;
-  FoldedTensors::Places places;
+  LayerPlaces places;
 
-  // A head's Wq and bq, or Wk and bk.
+  // Returns a head's Wq and bq, or Wk and bk.
   __device__ FoldedTensors::Map queries(int head) const { return query_key(2 * head); }
   __device__ FoldedTensors::Map keys(int head) const { return query_key(2 * head + 1); }
 
@@ -94,7 +94,7 @@ struct Run {
   }
 };
 
-// A 64 x 64 matrix somewhere.
+// Where a 64 x 64 matrix lies.
 struct Strided {
   const float* data;
   int row, column;  // strides

@@ -35,8 +35,8 @@ struct MapGradient {
     for (int i = 0; i < S::gradient_share; ++i) {
       const int unit = warp + i * S::warps;
       if (unit >= 16) break;
-      const Half* a = y + unit / 4 * 16 + turned(lane, stride);
-      const Half* b = x + unit % 4 * 16 + upright(lane, stride);
+      const Half* a = y + unit / 4 * 16 + swapped_block_place(lane, stride);
+      const Half* b = x + unit % 4 * 16 + block_place(lane, stride);
       float c[2][4] = {};
 #pragma unroll
       for (int k = 0; k < S::row_tiles; ++k) {
@@ -82,8 +82,8 @@ struct AttentionGradient {
       const int unit = warp + i * S::warps;
       if (unit >= S::attention_tiles) break;
       const Place at = place(unit);
-      const Half* a = dz + at.query * stride + 32 * at.head + upright(lane, stride);
-      const Half* b = v + at.key * stride + 32 * at.head + turned(lane, stride);
+      const Half* a = dz + at.query * stride + 32 * at.head + block_place(lane, stride);
+      const Half* b = v + at.key * stride + 32 * at.head + swapped_block_place(lane, stride);
       float c[2][4] = {};
 #pragma unroll 2
       for (int sample = 0; sample < samples; ++sample) {

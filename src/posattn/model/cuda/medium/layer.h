@@ -22,34 +22,33 @@
 
 #include <cstdint>
 
-#include "posattn/kernels/cuda/fleet.h"
+#include "posattn/model/cuda/folding/layout.h"
+#include "posattn/model/cuda/step/step_engine.h"
 
 namespace posattn::cuda::medium {
 
 constexpr int columns = 64, heads = 2;
 constexpr int fewest_nodes = 9, most_nodes = 80;
 
-struct Layer {
+// The places in a slot's folded weights are: maps: M, V, P, 64 x 64 one after the other (layer 0:
+// m_0, m_1, m_2); constant: c [64]; attention, from positions: A [heads, nodes, nodes]; scores and
+// score_bias, from data: G [heads, 64, 64] and g [heads, 64]; entry: a and b of x where that is
+// formed (entry.cu). Gradients have the same places.
+struct Layer : LayerPlaces {
   const SlotStep* steps = nullptr;  // [slots]; slots that rest are not touched
   int slots = 1;
   int samples = 0;  // FleetShape::sample_stride()
   int nodes = 0;
   bool from_data = false;
-  int real_nodes = 0;  // from data: of the spec; those from steps[slot].real_nodes on are not heard
+  int real_nodes =
+      0;  // from data: of the spec; those from steps[slot].real_nodes on are not attended
 
   const float* rows = nullptr;    // s; null for a layer 0 of one column
   const float* inputs = nullptr;  // of layer 0: as in StepData, one data column
 
   const float* folded = nullptr;  // [slots, folded_size]
   int64_t folded_size = 0;
-  // Places in a slot's folded weights: M, V, P, 64 x 64 one after the other (layer 0: m_0, m_1,
-  // m_2); c [64]; from positions A [heads, nodes, nodes]; from data G [heads, 64, 64] and g
-  // [heads, 64]; a and b of x where that is formed (entry.cu). Gradients have the same places.
-  int64_t maps = 0, constant = 0, attention = 0, scores = 0, score_bias = 0, entry = 0;
-  // Scores that do not fold (side_tile.cuh): their columns; then Q and K of each head are in place
-  // of G, biases for each node in place of g. RoPE's table (rotation_table), or null.
-  int side_columns = 0;
-  const float* rotation = nullptr;
+  int64_t entry = 0;
   // From data: forward writes A for backward, as operands (data_tile.cuh).
   uint4* kept_attention = nullptr;  // [slots, samples, kept_operands(nodes)]
 
@@ -58,11 +57,11 @@ struct Layer {
   // Backward: d loss / d s, where s came out of a ReLU zero unless s > 0; may be where `rows` is.
   float* previous_errors = nullptr;
   bool rectified = true;  // s came out of a ReLU
-  // Backward: gradients by group, zeros in groups without a present sample.
+  // Backward writes gradients by group, zeros in groups without a present sample.
   float* partials = nullptr;  // [slots, groups, folded_size]
 };
 
-// Samples of a group, and groups of a slot; the same for all layers of a model.
+// How many samples a group has, and how many groups a slot; the same for all layers of a model.
 int group_samples(const Layer& layer, Precision precision);
 int groups(const Layer& layer, Precision precision);
 
@@ -72,29 +71,23 @@ int64_t forward_shared_bytes(int nodes);
 void enqueue_forward(const Layer& layer, Precision precision, cudaStream_t stream);
 void enqueue_backward(const Layer& layer, Precision precision, cudaStream_t stream);
 
-// Attention from data, tf32 alone.
+// Layers with attention from data; tf32 alone.
 int data_group_samples(int nodes);
 int64_t kept_operands(int nodes);
 int64_t data_shared_bytes(int nodes);
 void enqueue_data_forward(const Layer& layer, cudaStream_t stream);
 void enqueue_data_backward(const Layer& layer, cudaStream_t stream);
 
-// Attention from data with scores that do not fold, tf32 alone.
-// Columns of a side that models of these sizes have, padded; RoPE: 64. 0: there are no kernels.
-constexpr int side_columns_of(int key_size, int nodes) {
-  if (key_size <= 64) return 64;
-  return key_size <= 80 && nodes <= 16 ? 80 : 0;
-}
-int side_group_samples(int nodes);
-int64_t side_shared_bytes(int nodes, int side_columns);
-int64_t side_forward_shared_bytes(int side_columns);
-void enqueue_side_forward(const Layer& layer, cudaStream_t stream);
-void enqueue_side_backward(const Layer& layer, cudaStream_t stream);
-
 // x and the gradients of its a and b.
 void enqueue_entry_forward(const Layer& layer, float* rows, cudaStream_t stream);
 void enqueue_entry_backward(const Layer& layer, const float* errors, Precision precision,
                             cudaStream_t stream);
+
+// The loss, and its gradient in place of the last layer's output relu(u): d loss / d u, zero for
+// outputs that do not count. A block adds up the gradient of the decoder and the squared errors
+// (losses [slots, groups], before loss_scale) of consecutive samples.
+void enqueue_decoder(const Layer& last, const StepData& data, const FoldedLayout& layout,
+                     double* losses, Precision precision, cudaStream_t stream);
 
 // Layer 0 of one column.
 void enqueue_first_forward(const Layer& layer, cudaStream_t stream);

@@ -12,8 +12,8 @@
 namespace posattn::cuda::medium {
 namespace {
 
-// Of halves: s, du, v, dz and z; or z where v was, where there is no room. dv comes where v was, or
-// dz.
+// The buffers of halves are s, du, v, dz and z; without room for five z takes the place of v. dv
+// takes the place of v, or then of dz.
 template <class Sizes>
 constexpr int buffers = Sizes::shared_bytes(5, 0) <= most_shared_bytes ? 5 : 4;
 // Whether the next tile's rows come to shared memory while one is at work; else they come to the
@@ -21,7 +21,7 @@ constexpr int buffers = Sizes::shared_bytes(5, 0) <= most_shared_bytes ? 5 : 4;
 template <class Sizes>
 constexpr bool ahead = Sizes::shared_bytes(buffers<Sizes>, 2) <= most_shared_bytes;
 
-// One block: a group of a slot.
+// A block takes a group of a slot.
 template <bool exact, int node_tiles>
 __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
     medium_backward_kernel(Layer layer, int tile_samples, int group) {
@@ -195,7 +195,6 @@ __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
 // About twenty samples: 1000 samples of ten runs then keep all multiprocessors of a large GPU at
 // work, and partial gradients are few.
 int group_samples(const Layer& layer, Precision precision) {
-  if (layer.side_columns > 0) return side_group_samples(layer.nodes);
   if (layer.from_data) return data_group_samples(layer.nodes);
   const int samples = with_sizes(layer.nodes, precision, [&]<bool exact, int node_tiles>() {
     return Sizes<exact, node_tiles>::rows / layer.nodes;

@@ -4,14 +4,14 @@
 #include "posattn/model/cuda/medium/launch.h"
 #include "posattn/model/cuda/medium/mixing.cuh"
 #include "posattn/model/cuda/medium/rows.cuh"
-#include "posattn/model/cuda/step/multiprocessors.h"
+#include "posattn/model/cuda/step/folded_engine.h"
 
 namespace posattn::cuda::medium {
 namespace {
 
 constexpr int buffers = 3;  // s, v, z
 
-// One block: `tiles` tiles of a slot.
+// A block takes `tiles` tiles of a slot.
 template <bool exact, int node_tiles>
 __global__ void __launch_bounds__(Sizes<exact, node_tiles>::threads, 1)
     medium_forward_kernel(Layer layer, int tile_samples, int tiles) {

@@ -1,4 +1,4 @@
-// Attention from positions applied to a tile.
+// Applies attention from positions to a tile.
 #pragma once
 
 #include "posattn/model/cuda/medium/tile.cuh"
@@ -25,9 +25,9 @@ struct Mixing {
     const Place at = place(unit);
     const Half* a_place =
         attention + at.column / 32 * S::attention_halves +
-        (transposed ? turned(lane, S::attention_stride) + at.node
-                    : upright(lane, S::attention_stride) + at.node * S::attention_stride);
-    const Half* b_place = v + at.sample * nodes * stride + at.column + upright(lane, stride);
+        (transposed ? swapped_block_place(lane, S::attention_stride) + at.node
+                    : block_place(lane, S::attention_stride) + at.node * S::attention_stride);
+    const Half* b_place = v + at.sample * nodes * stride + at.column + block_place(lane, stride);
     clear(c);
 #pragma unroll
     for (int k = 0; k < 16 * node_tiles; k += 16) {
@@ -58,7 +58,7 @@ struct Mixing {
       store(to, c, factor, unit);
     }
   }
-  // The same where others still read what lies at `to`: there are barriers in it.
+  // Mixes where other warps still read what lies at `to`: there are barriers in it.
   __device__ void mix_in_place(Half* to, float factor) const {
     float c[S::mixed_share][2][4];
 #pragma unroll

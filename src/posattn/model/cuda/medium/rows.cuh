@@ -78,17 +78,17 @@ __device__ inline uint32_t get_largest(const uint32_t* slots, int lane) {
   return warp_maximum(lane < warps ? slots[lane] : 0);
 }
 
-// A matrix of weights, 64 columns, in shared memory. There is a barrier in it, after which `slots`
+// A 64 x 64 matrix of weights in shared memory. There is a barrier in it, after which `slots`
 // (32 of them) are read until the next one.
-template <bool exact, int threads, int plane, int rows = columns>
+template <bool exact, int threads, int plane>
 __device__ inline Scale load_map(Half* shared, uint32_t* slots, const float* weights, int warp,
                                  int lane) {
-  using Matrix = Rows<threads, rows>;
+  using Matrix = Rows<threads, columns>;
   float4 x[Matrix::count];
   uint32_t most = 0;
 #pragma unroll
   for (int j = 0; j < Matrix::count; ++j) {
-    x[j] = Matrix::load(weights, rows, j);
+    x[j] = Matrix::load(weights, columns, j);
     most = largest_of(most, x[j]);
   }
   put_largest(slots, most, warp, lane);

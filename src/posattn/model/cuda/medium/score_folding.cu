@@ -23,18 +23,18 @@ __global__ void __launch_bounds__(threads)
   const float* p = run.parameters;
   const FoldedTensors::Map queries = run.queries(head), keys = run.keys(head);
   float* bias = run.folded + run.places.score_bias;
-  copy_vector(x, run.entering_bias);
+  copy_vector(x, run.input_bias);
   multiply_vector(vector, p + queries.weight, size, x, p + queries.bias);
   copy_vector(keep.q, vector);
-  const Strided entering = rows_of(run.entering);
+  const Strided input_map = rows_of(run.input_map);
   {
     Block q_matrix;
-    q_matrix.add_product(shared, rows_of(p + queries.weight), entering);
+    q_matrix.add_product(shared, rows_of(p + queries.weight), input_map);
     q_matrix.store(keep.q_matrix);
   }
   {
     Block k_matrix;
-    k_matrix.add_product(shared, rows_of(p + keys.weight), entering);
+    k_matrix.add_product(shared, rows_of(p + keys.weight), input_map);
     k_matrix.store(keep.k_matrix);
   }
   __syncthreads();
@@ -72,12 +72,12 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
   {
     Block of_queries;
-    of_queries.add_product(shared, rows_of(keep.dq_matrix), columns_of(run.entering));
-    of_queries.add_outer(dq, run.entering_bias);
+    of_queries.add_product(shared, rows_of(keep.dq_matrix), columns_of(run.input_map));
+    of_queries.add_outer(dq, run.input_bias);
     of_queries.store(run.gradients + queries.weight);
   }
   Block of_keys;
-  of_keys.add_product(shared, rows_of(keep.dk_matrix), columns_of(run.entering));
+  of_keys.add_product(shared, rows_of(keep.dk_matrix), columns_of(run.input_map));
   of_keys.store(run.gradients + keys.weight);
   copy_vector(keep.dq, dq);
   copy_vector(run.gradients + queries.bias, dq);

@@ -39,9 +39,9 @@ struct Sizes {
   // Matrices of 16 x 16 of attention's gradient, of all heads: how many a warp has.
   static constexpr int attention_tiles = heads * node_tiles * node_tiles;
   static constexpr int attention_share = (attention_tiles + warps - 1) / warps;
-  // Of a mixed tile: sixteen nodes of a sample by sixteen columns.
+  // How many units of mixing (sixteen nodes of a sample by sixteen columns) a warp has.
   static constexpr int mixed_share = (most_samples * 4 * node_tiles + warps - 1) / warps;
-  // Of a 64 x 64 gradient.
+  // How many 16 x 16 parts of a 64 x 64 gradient a warp has.
   static constexpr int gradient_share = (16 + warps - 1) / warps;
   // Rows that a buffer needs, of any number of nodes: products read whole sixteens of the last
   // sample's nodes.
@@ -62,9 +62,8 @@ struct Sizes {
     return 2 * (buffers * buffer + attention_buffer + maps_buffer) + copies * 4 * rows * columns;
   }
 };
-constexpr int most_shared_bytes = 226 << 10;  // beside the kernels' own arrays
+constexpr int most_shared_bytes = 226 << 10;  // without the kernels' static arrays
 
-// A power of two and its reciprocal.
 struct Scale {
   float up, down;
 };
@@ -79,10 +78,10 @@ __device__ inline Scale scale_of(uint32_t largest) {
 }
 constexpr float attention_up = 16384, attention_down = 1.0f / 16384;
 constexpr float product_down = 1.0f / (1 << 22);
-// Of A^T y: columns of A add up to the number of nodes at most, which is below 2^7.
+// The factor of A^T y: columns of A add up to the number of nodes at most, which is below 2^7.
 constexpr float gathered_down = 1.0f / 128;
 
-// Two neighbours of a matrix.
+// Stores two neighbours of a matrix.
 template <bool exact, int plane>
 __device__ inline void store_pair(Half* place, float x, float y) {
   const uint32_t high = pack_halves(x, y);
@@ -105,12 +104,14 @@ __device__ inline Operand<exact> load_operand(const Half* place) {
   if constexpr (exact) load_matrices<transposed>(out.low, place + plane);
   return out;
 }
-// A lane's place in the 16 x 16 of an operand. An A operand's matrix [m][k] is read upright, [k][m]
-// turned and transposed; a B operand's matrix [n][k] turned, [k][n] upright and transposed.
-__device__ inline int upright(int lane, int row_stride) {
+// A lane's row for load_matrices: an operand of 16 x 16 is four blocks of 8 x 8. block_place takes
+// the blocks column by column, swapped_block_place row by row. An A operand's matrix [m][k] is read
+// by block_place, its transpose [k][m] by swapped_block_place and transposed; a B operand's matrix
+// [n][k] by swapped_block_place, its transpose [k][n] by block_place and transposed.
+__device__ inline int block_place(int lane, int row_stride) {
   return (lane & 15) * row_stride + (lane >> 4) * 8;
 }
-__device__ inline int turned(int lane, int row_stride) {
+__device__ inline int swapped_block_place(int lane, int row_stride) {
   return ((lane & 7) + (lane >> 4) * 8) * row_stride + ((lane >> 3) & 1) * 8;
 }
 
@@ -157,8 +158,9 @@ struct WarpTile {
 template <bool exact, bool transposed, int plane>
 __device__ inline void multiply_rows(float (&c)[2][2][4], const Half* rows, const Half* weights,
                                      int lane) {
-  const Half* a_place = rows + upright(lane, stride);
-  const Half* b_place = weights + (transposed ? upright(lane, stride) : turned(lane, stride));
+  const Half* a_place = rows + block_place(lane, stride);
+  const Half* b_place =
+      weights + (transposed ? block_place(lane, stride) : swapped_block_place(lane, stride));
 #pragma unroll
   for (int k = 0; k < columns; k += 16) {
     const Operand<exact> a = load_operand<exact, false, plane>(a_place + k);

@@ -63,7 +63,7 @@ struct ItemGradients {
   }
 };
 
-// What backward_tile works with beside the tiles.
+// What backward_tile needs in addition to the tiles.
 template <bool exact, bool last, bool first>
 struct alignas(16) BackwardScratch {
   Weights<exact> weights;

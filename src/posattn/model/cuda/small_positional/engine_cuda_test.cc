@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "posattn/model/cuda/small_positional/engine.h"
+#include "posattn/model/cuda/small_positional/tile_engine.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
+#include "posattn/model/cuda/step/engines.h"
 
 namespace posattn::cuda {
 namespace {
@@ -31,7 +32,7 @@ class FusedPositional : public ::testing::TestWithParam<Precision> {};
 TEST_P(FusedPositional, MatchesTheReferenceAtThePapersSize) {
   const ModelSpec spec = positional(8, 4);
   const FleetShape shape = fleet(spec, 1, 50, GetParam());
-  check_engine(shape, {random_slot(spec, 1, 50, 8)}, tolerance(GetParam()), make_fused_positional);
+  check_engine(shape, {random_slot(spec, 1, 50, 8)}, tolerance(GetParam()), fused_positional.make);
 }
 
 TEST_P(FusedPositional, TakesSmallerModels) {
@@ -40,19 +41,19 @@ TEST_P(FusedPositional, TakesSmallerModels) {
     const ModelSpec spec = positional(length, 3);
     const FleetShape shape = fleet(spec, 1, 20, GetParam());
     check_engine(shape, {random_slot(spec, 2, 20, length)}, tolerance(GetParam()),
-                 make_fused_positional);
+                 fused_positional.make);
   }
 }
 
 TEST_P(FusedPositional, TakesTwoLayersAndDirectAttention) {
   ModelSpec spec = positional(8, 2);
   check_engine(fleet(spec, 1, 16, GetParam()), {random_slot(spec, 3, 16, 8)}, tolerance(GetParam()),
-               make_fused_positional);
+               fused_positional.make);
   spec = positional(3, 3);
   spec.direct_attention = true;
   spec = resolve(spec);
   check_engine(fleet(spec, 1, 30, GetParam()), {random_slot(spec, 4, 30, 3)}, tolerance(GetParam()),
-               make_fused_positional);
+               fused_positional.make);
 }
 
 TEST_P(FusedPositional, TakesModelsWithoutScratchNode) {
@@ -61,7 +62,7 @@ TEST_P(FusedPositional, TakesModelsWithoutScratchNode) {
   spec.encoding_size = 0;
   spec = resolve(spec);
   check_engine(fleet(spec, 1, 16, GetParam()), {random_slot(spec, 5, 16, 8)}, tolerance(GetParam()),
-               make_fused_positional);
+               fused_positional.make);
 }
 
 // A P that is a formula and one that is stored; layer 1 the last or not; lengths that differ. (With
@@ -82,11 +83,11 @@ TEST_P(FusedPositional, TakesPositionsInTheInput) {
     spec.encoding = c.encoding;
     spec.encoding_size = c.encoding_size;
     spec = resolve(spec);
-    ASSERT_TRUE(fused_positional_supports(spec));
+    ASSERT_TRUE(fused_positional.supports(spec, Precision::fp32));
     const FleetShape shape = fleet(spec, 2, 20, GetParam());
     check_engine(shape,
                  {random_slot(spec, 21, 20, c.length), random_slot(spec, 22, 17, c.length - 1)},
-                 tolerance(GetParam()), make_fused_positional);
+                 tolerance(GetParam()), fused_positional.make);
   }
 }
 
@@ -97,7 +98,7 @@ TEST_P(FusedPositional, SlotsDoNotDependOnEachOther) {
   check_engine(shape,
                {random_slot(spec, 6, 52, 4), random_slot(spec, 7, 0, 4),
                 random_slot(spec, 8, 33, 3), random_slot(spec, 9, 20, 2)},
-               tolerance(GetParam()), make_fused_positional);
+               tolerance(GetParam()), fused_positional.make);
 }
 
 // A fleet's size decides how many tiles a block adds up; a run's bits must not depend on it.
@@ -109,8 +110,8 @@ TEST_P(FusedPositional, TilesPerBlockDoNotChangeTheBits) {
       const int batch = length == 8 ? 75 : 150;  // a group and two tiles more
       const FleetShape shape = fleet(spec, 1, batch, GetParam());
       const std::vector<EngineSlot> slots = {random_slot(spec, 10, batch, length)};
-      const auto single = run_engine(*make_fused_positional_of(shape, true), shape, slots);
-      const auto grouped = run_engine(*make_fused_positional_of(shape, false), shape, slots);
+      const auto single = run_engine(*positional::make_engine_of(shape, true), shape, slots);
+      const auto grouped = run_engine(*positional::make_engine_of(shape, false), shape, slots);
       expect_same_bits(single[0], grouped[0]);
     }
   }
@@ -123,22 +124,22 @@ INSTANTIATE_TEST_SUITE_P(Precisions, FusedPositional,
                          });
 
 TEST(FusedPositionalSupport, NamesItsShapes) {
-  EXPECT_TRUE(fused_positional_supports(positional(8, 4)));
-  EXPECT_TRUE(fused_positional_supports(positional(2, 2)));
-  EXPECT_FALSE(fused_positional_supports(positional(9, 4)));
-  EXPECT_FALSE(fused_positional_supports(positional(8, 1)));
+  EXPECT_TRUE(fused_positional.supports(positional(8, 4), Precision::fp32));
+  EXPECT_TRUE(fused_positional.supports(positional(2, 2), Precision::fp32));
+  EXPECT_FALSE(fused_positional.supports(positional(9, 4), Precision::fp32));
+  EXPECT_FALSE(fused_positional.supports(positional(8, 1), Precision::fp32));
   ModelSpec spec = positional(8, 4);
   spec.heads = 4;
-  EXPECT_FALSE(fused_positional_supports(spec));
+  EXPECT_FALSE(fused_positional.supports(spec, Precision::fp32));
   spec = positional(8, 4);
   spec.encoding = Encoding::sinusoidal;
   spec.encoding_size = 64;
-  EXPECT_FALSE(fused_positional_supports(spec));
+  EXPECT_FALSE(fused_positional.supports(spec, Precision::fp32));
   spec = positional(2, 3);
   spec.positions_in_input = true;
   spec.encoding = Encoding::binary;
   spec.encoding_size = 2;
-  EXPECT_FALSE(fused_positional_supports(spec));
+  EXPECT_FALSE(fused_positional.supports(spec, Precision::fp32));
 }
 
 }  // namespace

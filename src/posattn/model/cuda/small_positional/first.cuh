@@ -158,7 +158,7 @@ struct FirstProducts {
   }
 };
 
-// The q_h of a tile, by the blocks of columns.
+// Keeps the q_h of a tile, by the blocks of columns.
 struct FirstScratch {
   float q[4][heads][tile_rows];
 
@@ -178,7 +178,7 @@ struct FirstScratch {
       }
     }
   }
-  // Number threadIdx.x of [heads][nodes][nodes].
+  // Returns number threadIdx.x of [heads][nodes][nodes].
   __device__ float attention(const FusedLayer& layer, const FirstLayer& first, int buffer) const {
     const int k = threadIdx.x;
     if (k >= attention_numbers) return 0;

@@ -14,16 +14,16 @@ struct Slot {
   __device__ Slot(const PositionsInInput& of, int slot)
       : input(of),
         folded(of.folded + slot * of.folded_size),
-        positions(of.positions + slot * of.positions_stride),
+        positions(of.positions.data + slot * of.positions.slot_stride),
         k(1 + of.encoding_size) {}
   __device__ float map(int m, int out, int in) const {
-    return folded[input.maps + (m * columns + out) * k + in];
+    return folded[input.places.maps + (m * columns + out) * k + in];
   }
   __device__ float position(int node, int q) const {
     return positions[node * input.encoding_size + q];
   }
   __device__ float attention(int h, int i, int j) const {
-    return folded[input.attention + (h * input.nodes + i) * input.nodes + j];
+    return folded[input.places.attention + (h * input.nodes + i) * input.nodes + j];
   }
   // mapped[m][j] = M_m(:, 1..) P_j. A barrier must follow.
   __device__ void map_positions(float (&mapped)[maps][kernel_nodes][columns]) const {
@@ -49,7 +49,7 @@ __global__ void make_first_tables(PositionsInInput input, float* tables) {
   __syncthreads();
   for (int e = threadIdx.x; e < input.nodes * columns; e += threads) {
     const int i = e / columns, column = e % columns;
-    float sum = slot.folded[input.constant + column] + mapped[0][i][column];
+    float sum = slot.folded[input.places.constant + column] + mapped[0][i][column];
     for (int h = 0; h < heads; ++h) {
       for (int j = 0; j < input.nodes; ++j) {
         sum += slot.attention(h, i, j) * mapped[1 + h][j][column];
@@ -68,7 +68,7 @@ __global__ void finish_first_tables(PositionsInInput input, float* folded_gradie
   float* gradient = folded_gradients + number * input.folded_size;
   slot.map_positions(mapped);
   for (int e = threadIdx.x; e < (maps + nodes) * columns; e += threads) {
-    sums[e] = gradient[input.maps + e];
+    sums[e] = gradient[input.places.maps + e];
   }
   __syncthreads();
   const float* errors = sums + maps * columns;  // D
@@ -76,26 +76,26 @@ __global__ void finish_first_tables(PositionsInInput input, float* folded_gradie
     const int m = e / (columns * slot.k), out = e / slot.k % columns, q = e % slot.k - 1;
     float sum = q < 0 ? sums[m * columns + out] : 0;
     for (int i = 0; q >= 0 && i < nodes; ++i) {
-      float heard = m == 0 ? slot.position(i, q) : 0;
+      float mixed = m == 0 ? slot.position(i, q) : 0;
       for (int j = 0; m > 0 && j < nodes; ++j) {
-        heard += slot.attention(m - 1, i, j) * slot.position(j, q);
+        mixed += slot.attention(m - 1, i, j) * slot.position(j, q);
       }
-      sum += errors[i * columns + out] * heard;
+      sum += errors[i * columns + out] * mixed;
     }
-    gradient[input.maps + e] = sum;
+    gradient[input.places.maps + e] = sum;
   }
   for (int e = threadIdx.x; e < columns; e += threads) {
     float sum = 0;
     for (int i = 0; i < nodes; ++i) sum += errors[i * columns + e];
-    gradient[input.constant + e] = sum;
+    gradient[input.places.constant + e] = sum;
   }
   for (int e = threadIdx.x; e < heads * nodes * nodes; e += threads) {
     const int h = e / (nodes * nodes), i = e / nodes % nodes, j = e % nodes;
-    float sum = gradient[input.attention + e];
+    float sum = gradient[input.places.attention + e];
     for (int column = 0; column < columns; ++column) {
       sum += errors[i * columns + column] * mapped[1 + h][j][column];
     }
-    gradient[input.attention + e] = sum;
+    gradient[input.places.attention + e] = sum;
   }
 }
 

@@ -16,9 +16,9 @@ namespace posattn::cuda::positional {
 struct PositionsInInput {
   const SlotStep* steps;
   const float* folded;  // [slots, folded_size], and its gradients in the same places
-  int64_t folded_size, maps, constant, attention;
-  const float* positions;  // P [nodes, encoding_size] of slot 0
-  int64_t positions_stride;
+  int64_t folded_size;
+  LayerPlaces places;
+  Positions positions;
   int slots, nodes, encoding_size;
 };
 

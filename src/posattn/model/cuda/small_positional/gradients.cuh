@@ -44,7 +44,7 @@ struct MapGradients {
     }
   }
 
-  // out: the maps of a folded gradient, M(out, in).
+  // `out` is the maps of a folded gradient, M(out, in).
   __device__ void store(float* out, const Thread& self) const {
 #pragma unroll
     for (int n = 0; n < 8; ++n) {
@@ -62,7 +62,8 @@ struct MapGradients {
     out[columns + 8] = c[3];
   }
 
-  // Rows of du times `mixed` and `plain`, both left operands over two row tiles from `words` on.
+  // Multiplies rows of du with `mixed` and `plain`, both left operands over two row tiles from
+  // `words` on.
   template <bool exact>
   __device__ void add_products(const uint32_t* errors, const Left<exact>& mixed,
                                const Left<exact>& plain, const Thread& self) {
@@ -112,7 +113,7 @@ struct MapGradients {
   __device__ void add_rows(const uint32_t* r, const uint32_t* errors, const Mixing<exact>& mixing,
                            const Thread& self) {
     constexpr int planes = exact ? 2 : 1;
-    // Two row tiles, transposed: columns of r by rows.
+    // Reads two row tiles transposed: columns of r by rows.
     const int place =
         word_of((self.lane >> 4) * 8 + (self.lane & 7), 2 * self.block + (self.lane >> 3 & 1));
     const auto load_rows = [&](int row_tile) {
@@ -161,7 +162,7 @@ struct MapGradients {
   }
 };
 
-// The warp's part of a tile's dA, over its sixteen columns and eight samples.
+// Makes the warp's part of a tile's dA, over its sixteen columns and eight samples.
 template <bool exact>
 struct AttentionGradient {
   static constexpr int planes = exact ? 2 : 1;

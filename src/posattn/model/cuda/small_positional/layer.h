@@ -5,13 +5,14 @@
 
 #include <cstdint>
 
+#include "posattn/model/cuda/folding/layout.h"
 #include "posattn/model/cuda/step/step_engine.h"
 
 namespace posattn::cuda::positional {
 
 constexpr int kernel_nodes = 9;  // smaller models leave the last nodes absent
 // Samples of a kernel. With up to four nodes two samples of the model lie side by side in one,
-// as nodes 0 to 3 and 4 to 7 that do not hear each other.
+// as nodes 0 to 3 and 4 to 7 that do not attend to each other.
 constexpr int tile_samples = 16;
 constexpr int most_paired_nodes = 4;
 
@@ -22,7 +23,7 @@ struct FirstTables {
   const float* constants;  // c [64], or [nodes, 64]
   int64_t slot_stride;
   int constant_stride;  // from a node to the next: 0 or 64
-  // Offsets into a folded gradient: da, and dc, of all nodes together or each.
+  // Where da and dc, of all nodes together or each, lie in a folded gradient.
   int64_t weight_gradients, constant_gradients;
 };
 
@@ -30,7 +31,7 @@ struct FirstTables {
 // in tiles (tile.cuh), [slots, tiles]. An *item* is a run of tiles of a slot, where there are
 // gradients a tile or a group of them; a block takes consecutive items, so that a slot's weights
 // are loaded once for many tiles.
-struct FusedLayer {
+struct FusedLayer : LayerPlaces {
   const SlotStep* steps;
   const float* inputs;
   const float* targets;
@@ -38,9 +39,8 @@ struct FusedLayer {
 
   const float* folded;  // [slots, folded_size]
   int64_t folded_size;
-  // Offsets into the folded weights: this layer's, layer 0's attention, the decoder's.
-  int64_t maps, constant, attention, previous_constant;
-  int64_t first_attention, decoder, decoder_bias;
+  // Where the layer before, layer 0 and the decoder lie in the folded weights.
+  int64_t previous_constant, first_attention, decoder, decoder_bias;
   FirstTables first;
 
   const char* rows;       // r of this layer (layer 1 makes its own)
@@ -58,16 +58,18 @@ struct FusedLayer {
   bool descending;  // the order in which a block takes its items
 };
 
+// How a kernel for layers of the type L is launched.
+template <class L>
+struct LayerKernel {
+  void (*kernel)(L);
+  int64_t shared_bytes;
+  int blocks_per_processor;
+};
+
 // The kernels for one precision. `first`: layer 1, which makes its rows from the inputs and gives
 // the gradient of layer 0 as well.
 struct FusedKernels {
-  using Kernel = void (*)(FusedLayer);
-  struct Sized {
-    Kernel kernel;
-    size_t shared_bytes;
-    int blocks_per_processor;
-  };
-  Sized forward[2], last[2], backward[2];  // [first]
+  LayerKernel<FusedLayer> forward[2], last[2], backward[2];  // [first]
   int64_t tile_bytes;
   int threads;  // of a block
 };

@@ -24,13 +24,13 @@ struct Mixing {
   __device__ uint32_t to_sample(int p, int s, const Thread& self) const {
     return self.g == s ? to[p] : 0;
   }
-  // From node 8 of eight samples to the same.
+  // Mixes from node 8 of eight samples to node 8.
   __device__ uint32_t own_sample(int p, const Thread& self) const {
     return self.g >> 1 == self.t ? own[p] << 16 * (self.g & 1) : 0;
   }
 };
 
-// Those of both heads in shared memory, once as A_h and once transposed.
+// Keeps the operands of both heads in shared memory, once as A_h and once transposed.
 template <bool exact>
 struct alignas(16) Attention {
   static constexpr int planes = exact ? 2 : 1;
@@ -68,7 +68,7 @@ struct alignas(16) Attention {
   }
 };
 
-// Products of a row tile with all maps: [map], accumulators (column, row).
+// Multiplies a row tile with all maps: [map], accumulators (column, row).
 template <bool exact, int count>
 __device__ inline void multiply_row_tile(float (&c)[count][4], const uint32_t* row_tile,
                                          const MapOperands<exact, count>& weights,
@@ -102,7 +102,7 @@ __device__ inline void multiply_row_tile(float (&c)[count][4], const uint32_t* r
   }
 }
 
-// Products of both heads as a left operand over (head, node).
+// Makes the products of both heads a left operand over (head, node).
 template <bool exact, int count>
 __device__ inline Left<exact> heads_as_left(const float (&c)[count][4]) {
   constexpr int first = count - heads;  // a map 0 is not mixed
@@ -171,7 +171,7 @@ __device__ inline void multiply_and_mix(const Tile<exact>& tile, const MapOperan
   finish(8, ninth[0]);
 }
 
-// Row tile of number s as above.
+// Returns the row tile of number s as above.
 __device__ inline int row_tile_of(int s, const Thread& self) {
   return s < 8 ? 8 * self.half + s : 16 + self.half;
 }

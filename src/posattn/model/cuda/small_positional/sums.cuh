@@ -8,19 +8,19 @@ namespace posattn::cuda::positional {
 constexpr int attention_numbers = heads * kernel_nodes * kernel_nodes;
 static_assert(attention_numbers <= threads);
 
-// Over the lanes with the same t: a row tile's columns of the warp.
+// Adds up over the lanes with the same t: a row tile's columns of the warp.
 __device__ inline float sum_over_columns(float x) {
   x += __shfl_xor_sync(0xffffffffu, x, 16);
   x += __shfl_xor_sync(0xffffffffu, x, 8);
   return x + __shfl_xor_sync(0xffffffffu, x, 4);
 }
-// Over the lanes with the same g.
+// Adds up over the lanes with the same g.
 __device__ inline float sum_over_nodes(float x) {
   x += __shfl_xor_sync(0xffffffffu, x, 1);
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-// The same for the numbers of the first eight samples at once: afterwards lane (g, t) has in
+// Sums over columns the numbers of the first eight samples at once: afterwards lane (g, t) has in
 // values[0] those of sample g.
 template <int bit = 4, int samples, int count>
 __device__ inline void sum_samples(float (&values)[samples][count], const Thread& self) {
@@ -58,7 +58,7 @@ struct Parts {
       sums[self.warp][2 * self.t + (e & 1)][2 * self.g + (e >> 1)] = values[e];
     }
   }
-  // Number threadIdx.x of dA.
+  // Returns number threadIdx.x of dA.
   __device__ float attention_sum(const FusedLayer& layer) const {
     const int k = threadIdx.x;
     if (k >= attention_numbers) return 0;
@@ -66,7 +66,7 @@ struct Parts {
 #pragma unroll
     for (int w = 0; w < warps; ++w) sum += attention[w][k];
     if (!layer.paired || k % kernel_nodes >= 4 || k / kernel_nodes % kernel_nodes >= 4) return sum;
-      // Nodes 4 + i and 4 + j of the second sample.
+      // Nodes 4 + i and 4 + j are those of the second sample.
 #pragma unroll
     for (int w = 0; w < warps; ++w) sum += attention[w][k + 4 * kernel_nodes + 4];
     return sum;

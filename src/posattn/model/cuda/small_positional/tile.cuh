@@ -35,7 +35,7 @@ __host__ __device__ constexpr int row_of(int sample, int node) {
   return node < 8 ? 8 * sample + node : 128 + sample;
 }
 
-// The order of the eight chunks of a row: the bits of row % 8 in reverse.
+// The bits of row % 8 in reverse give the order of the eight chunks of a row.
 __device__ inline int swizzle(int row) { return ((row & 1) << 2) | (row & 2) | ((row >> 2) & 1); }
 __device__ inline int word_of(int row, int chunk) {
   return row * row_words + ((chunk ^ swizzle(row)) << 2);
@@ -112,7 +112,7 @@ __device__ inline Pair<exact> pair_of(float x, float y) {
   return out;
 }
 
-// Operands of m16n8k16: [part][register].
+// Left and Right hold operands of m16n8k16: [part][register].
 template <bool exact>
 struct Left {
   uint32_t part[exact ? 2 : 1][4];
@@ -146,7 +146,8 @@ __device__ inline void multiply(float (&c)[4], const Left<exact>& a, const Right
   for (int term = 0; term < terms<exact>; ++term) multiply_term<exact>(c, a, b, term);
 }
 
-// A thread's two pairs of a row tile: columns column() and column() + 1 of nodes 2t and 2t + 1.
+// Where a thread's two pairs of a row tile lie: columns column() and column() + 1 of nodes 2t and
+// 2t + 1.
 struct OwnPlaces {
   int even, odd;
   __device__ explicit OwnPlaces(const Thread& self)
@@ -159,7 +160,7 @@ __device__ inline void store_pair(uint32_t* place, float x, float y) {
 #pragma unroll
   for (int p = 0; p < (exact ? 2 : 1); ++p) place[p * plane_words] = pair.part[p];
 }
-// Accumulators of a row tile, c0 and c1 of the first column, c2 and c3 of the second.
+// Stores accumulators of a row tile, c0 and c1 of the first column, c2 and c3 of the second.
 template <bool exact>
 __device__ inline void store_own(uint32_t* row_tile, const OwnPlaces& own, const float (&c)[4]) {
   store_pair<exact>(row_tile + own.even, c[0], c[2]);

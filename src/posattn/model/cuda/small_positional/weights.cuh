@@ -1,4 +1,5 @@
-// A slot's maps of a layer (M_0, M_1, M_2) in shared memory, as left operands of the tensor core.
+// Keeps a slot's maps of a layer (M_0, M_1, M_2) in shared memory, as left operands of the tensor
+// core.
 #pragma once
 
 #include "posattn/model/cuda/small_positional/tile.cuh"

@@ -129,7 +129,7 @@ __device__ inline void dot_rows(const float* rows, const float* columns, int war
   }
 }
 
-// Places the result of dot_rows: p is j (heard), q is i (hears).
+// Places the result of dot_rows: node q = i attends to node p = j.
 template <int N>
 struct StoreScores {
   float* coefficients;
@@ -168,18 +168,18 @@ struct CoefficientRow {
   }
 };
 
-// softmax over the nodes that are heard; the others get zero.
+// softmax over the attended nodes (bits of `attended`); the others get zero.
 template <int N>
-__device__ inline void softmax(float (&row)[N], uint32_t heard) {
+__device__ inline void softmax(float (&row)[N], uint32_t attended) {
   float most = -INFINITY;
 #pragma unroll
   for (int j = 0; j < N; ++j) {
-    if (heard >> j & 1) most = fmaxf(most, row[j]);
+    if (attended >> j & 1) most = fmaxf(most, row[j]);
   }
   float sum = 0;
 #pragma unroll
   for (int j = 0; j < N; ++j) {
-    row[j] = (heard >> j & 1) ? expf(row[j] - most) : 0.0f;
+    row[j] = (attended >> j & 1) ? expf(row[j] - most) : 0.0f;
     sum += row[j];
   }
   const float scale = 1.0f / sum;
@@ -199,13 +199,13 @@ __device__ inline void softmax_gradient(float (&row)[N], const float (&attention
 
 // Scores -> A in place, for the warp's two samples.
 template <int N>
-__device__ inline void softmax_rows(float* coefficients, uint32_t heard, int warp, int lane) {
+__device__ inline void softmax_rows(float* coefficients, uint32_t attended, int warp, int lane) {
   __syncwarp();
   if (lane >= heads * N) return;
   CoefficientRow<N> row;
   row.load(coefficients, warp, lane);
-  softmax(row.first, heard);
-  softmax(row.second, heard);
+  softmax(row.first, attended);
+  softmax(row.second, attended);
   row.store(coefficients, warp, lane);
 }
 

@@ -1,6 +1,6 @@
-#include "posattn/model/cuda/small_standard/blocks.h"
-#include "posattn/model/cuda/small_standard/engine.h"
+#include "posattn/model/cuda/small_standard/engines.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
+#include "posattn/model/cuda/step/engines.h"
 
 namespace posattn::cuda {
 namespace {
@@ -22,12 +22,12 @@ double tolerance(Precision precision) { return precision == Precision::fp32 ? 2e
 
 // Two runs with their own weights and batches, one of which does not fill its last tile.
 void check_fleet(const ModelSpec& spec, int64_t batch, Precision precision) {
-  ASSERT_TRUE(fused_standard_supports(spec));
+  ASSERT_TRUE(fused_standard.supports(spec, Precision::fp32));
   const FleetShape shape = {spec, 2, batch, precision};
   check_engine(shape,
                {random_slot(spec, 1, batch, spec.real_nodes),
                 random_slot(spec, 2, batch - 3, spec.real_nodes)},
-               tolerance(precision), make_fused_standard);
+               tolerance(precision), fused_standard.make);
 }
 
 class FusedStandard : public ::testing::TestWithParam<Precision> {};
@@ -74,7 +74,7 @@ TEST_P(FusedStandard, LengthsAndRest) {
   check_engine(shape,
                {random_slot(spec, 1, 16, 3), random_slot(spec, 2, 0, 8), random_slot(spec, 3, 5, 8),
                 random_slot(spec, 4, 16, 1)},
-               tolerance(GetParam()), make_fused_standard);
+               tolerance(GetParam()), fused_standard.make);
 }
 
 // Blocks of one tile and of a whole group: the same bits. Slots of five tiles (the last not full),
@@ -103,18 +103,18 @@ INSTANTIATE_TEST_SUITE_P(Precisions, FusedStandard,
 
 TEST(FusedStandardSupports, PaperShapesOnly) {
   const ModelSpec spec = standard_spec(8, 4);
-  EXPECT_TRUE(fused_standard_supports(spec));
+  EXPECT_TRUE(fused_standard.supports(spec, Precision::fp32));
   ModelSpec other = spec;
   other.width = 32;
-  EXPECT_FALSE(fused_standard_supports(other));
+  EXPECT_FALSE(fused_standard.supports(other, Precision::fp32));
   other = spec;
   other.rope = true;
-  EXPECT_FALSE(fused_standard_supports(other));
+  EXPECT_FALSE(fused_standard.supports(other, Precision::fp32));
   other = spec;
   other.encoding = Encoding::learned;
-  EXPECT_FALSE(fused_standard_supports(other));
-  EXPECT_FALSE(fused_standard_supports(standard_spec(9, 4)));
-  EXPECT_FALSE(fused_standard_supports(standard_spec(8, 1)));
+  EXPECT_FALSE(fused_standard.supports(other, Precision::fp32));
+  EXPECT_FALSE(fused_standard.supports(standard_spec(9, 4), Precision::fp32));
+  EXPECT_FALSE(fused_standard.supports(standard_spec(8, 1), Precision::fp32));
 }
 
 // On a GPU of 132 multiprocessors, with the paper's 1000 samples.
@@ -133,8 +133,8 @@ TEST(FusedStandardBlocks, FillTheDevice) {
 
 TEST(FusedStandardBytes, GrowsWithSlots) {
   const ModelSpec spec = standard_spec(8, 4);
-  const int64_t one = fused_standard_bytes({spec, 1, 1000, Precision::fp32});
-  EXPECT_GT(fused_standard_bytes({spec, 3, 1000, Precision::fp32}), 2 * one);
+  const int64_t one = fused_standard.bytes({spec, 1, 1000, Precision::fp32});
+  EXPECT_GT(fused_standard.bytes({spec, 3, 1000, Precision::fp32}), 2 * one);
 }
 
 }  // namespace

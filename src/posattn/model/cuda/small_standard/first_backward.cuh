@@ -1,6 +1,6 @@
 // Layer 0, backward: the gradients of the tables of small_standard/tables.cuh.
 //   dA_h,ij = du_i . M_h s_j = v_j (du_i . a_h) + du_i . C_h,j,   ds = the softmax's gradient
-//   dT_ij = sum ds_ij (over samples), and so on for heard, hearing and corner
+//   dT_ij = sum ds_ij (over samples), and so on for attended, query_term and corner
 //   dM_m s_j = du_j for m = 0, else sum_i A_h,ij du_i;   da = sum v_j (dM s_j),   dC_j = sum dM s_j
 #pragma once
 
@@ -85,7 +85,7 @@ struct ScoreSums {
     }
 #pragma unroll
     for (int h = 0; h < heads; ++h) {
-      // The lane's two samples: du_i . a_h, A and dA.
+      // The lane's two samples have du_i . a_h, A and dA.
       const int source = (lane & ~3) + 1;
       const float of_value[2] = {__shfl_sync(0xffffffffu, products[heads][h], source),
                                  __shfl_sync(0xffffffffu, products[heads][2 + h], source)};

@@ -14,7 +14,7 @@ struct ForwardShared {
   float scores[heads][tile_floats<N>];  // z
   float attention[coefficient_floats<N>];
 };
-// What the last layer needs besides.
+// What the last layer needs in addition.
 template <int N>
 struct OutputShared {
   float products[tile_warps][N * tile_samples];  // parts of w . r
@@ -29,7 +29,7 @@ struct OutputSums {
   double loss = 0;
 };
 
-// From the last r (in `rows`) to du (in `rows`).
+// Goes from the last r (in `rows`) to du (in `rows`).
 template <int N>
 __device__ inline void output_layer(float (&rows)[N][4], const Step& step, const Place& place,
                                     int tile, OutputShared<N>& shared, OutputSums& sums, int warp,
@@ -107,7 +107,7 @@ __device__ inline void output_layer(float (&rows)[N][4], const Step& step, const
   }
 }
 
-// The block's loss, dw and db.
+// Writes the block's loss, dw and db.
 __device__ inline void write_output_sums(const Step& step, const Place& place,
                                          const OutputSums& sums, int warp, int lane) {
   float* partial = step.partials + place.part * step.folded_size;
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(tile_threads, 1) forward_layer(Step step, Laye
   const float* folded = step.folded + place.slot * step.folded_size;
   const float* forward = layer.forward + place.slot * layer.maps_stride;
   const float* score_forward = layer.score_forward + place.slot * layer.scores_stride;
-  const uint32_t heard = heard_nodes(step, place.step);
+  const uint32_t attended = attended_nodes(step, place.step);
   const int64_t tiles = int64_t{1} * place.slot * step.tiles;
   OutputSums sums;
 
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(tile_threads, 1) forward_layer(Step step, Laye
     const MapFragments<maps> fragments(forward, 0, warp, lane);
     __syncthreads();
     dot_rows<exact, N>(rows, shared.scores[0], warp, lane, StoreScores<N>{shared.attention, warp});
-    softmax_rows<N>(shared.attention, heard, warp, lane);
+    softmax_rows<N>(shared.attention, attended, warp, lane);
     __syncthreads();
     write_coefficients<N>(layer.attention + (tiles + tile) * coefficient_floats<N>,
                           shared.attention);

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "posattn/model/cuda/step/step_engine.h"
+#include "posattn/model/cuda/step/folded_engine.h"
 #include "posattn/model/cuda/step/tile.cuh"
 
 namespace posattn::cuda::standard {
@@ -19,14 +19,8 @@ namespace posattn::cuda::standard {
 constexpr int heads = 2;
 constexpr int maps = 1 + heads;
 
-struct Step {
-  const SlotStep* slots;
-  const float* inputs;     // [slots, nodes, sample_stride]
-  const float* targets;    // [slots, nodes, sample_stride]
-  const uint8_t* counted;  // [slots, nodes]
-  const float* positions;  // P [nodes, encoding_size] of slot 0
-  int64_t positions_stride;
-
+struct Step : StepData {
+  Positions positions;
   const float* folded;  // [slots, folded_size], natural layout
   float* partials;      // [slots, blocks, folded_size]
   double* losses;       // [slots, blocks], before loss_scale; null: not of these kernels
@@ -56,6 +50,35 @@ struct Layer {
   float* input_gradient;  // [slots, tiles, tile]: du of the layer before
 };
 
+// A step without partial sums, which only some of the engines' kernels leave.
+inline Step make_step(const FleetShape& shape, const FoldedLayout& layout, const StepData& data,
+                      const Positions& positions, const float* folded, int block_tiles) {
+  Step step = {};
+  static_cast<StepData&>(step) = data;
+  step.positions = positions;
+  step.folded = folded;
+  step.folded_size = layout.size();
+  step.decoder = layout.decoder();
+  step.decoder_bias = layout.decoder_bias();
+  step.sample_stride = shape.sample_stride();
+  step.nodes = shape.spec.nodes();
+  step.real_nodes = shape.spec.real_nodes;
+  step.encoding_size = shape.spec.input_size() - 1;  // of P in the input
+  step.tiles = static_cast<int>(shape.sample_stride() / tile_samples);
+  step.block_tiles = block_tiles;
+  step.blocks = static_cast<int>(ceil_div(step.tiles, block_tiles));
+  return step;
+}
+// Makes a layer with the places of its folded weights alone.
+inline Layer layer_places(const FoldedLayout& layout, int index) {
+  Layer layer = {};
+  layer.maps = layout.maps(index);
+  layer.constant = layout.constant(index);
+  layer.scores = layout.scores(index);
+  layer.score_bias = layout.score_bias(index);
+  return layer;
+}
+
 // A block's place: slot blockIdx.y, tiles first .. end - 1.
 struct Place {
   int slot;
@@ -74,8 +97,8 @@ struct Place {
   __device__ bool rests() const { return step.samples == 0; }
 };
 
-// Bit j: node j is heard, that is, takes part in attention.
-__device__ inline uint32_t heard_nodes(const Step& step, const SlotStep& slot) {
+// Bit j: node j is attended, that is, takes part in attention.
+__device__ inline uint32_t attended_nodes(const Step& step, const SlotStep& slot) {
   const uint32_t present = (1u << step.nodes) - 1;
   const uint32_t absent = ((1u << step.real_nodes) - 1) & ~((1u << slot.real_nodes) - 1);
   return present & ~absent;
@@ -95,7 +118,7 @@ __device__ inline float stored(float x) {
   return exact ? x : tf32_part(round_to_tf32(x));
 }
 
-// A lane's accumulators of one node, to and from its chunk of a tile.
+// Copies a lane's accumulators of one node to and from its chunk of a tile.
 template <bool exact>
 __device__ inline void store_node(float* tile, int node, int warp, int lane, const float (&c)[4]) {
   store4(tile + tile_offset(node, lane >> 2, 4 * warp + (lane & 3)), stored<exact>(c[0]),

@@ -1,9 +1,9 @@
 // Tables of layer 0, whose input rows are s_i = [v_i | P_i] with one value v and fixed positions P:
 // the layer's folded weights, applied to P once a step (C_0 has c inside):
 //   M_m s_j = a_m v_j + C_m,j,            a_m = M_m(:, 0),  C_m,j = M_m(:, 1..) P_j
-//   score_ij = T_ij + v_i heard_j + (hearing_i + v_i corner) v_j,
-//     T_ij = P_i G(1.., 1..) P_j^T + g(1..) . P_j,  heard_j = G(0, 1..) . P_j,
-//     hearing_i = P_i . G(1.., 0) + g(0),           corner = G(0, 0).
+//   score_ij = T_ij + v_i key_term_j + (query_term_i + v_i corner) v_j,
+//     T_ij = P_i G(1.., 1..) P_j^T + g(1..) . P_j,  key_term_j = G(0, 1..) . P_j,
+//     query_term_i = P_i . G(1.., 0) + g(0),           corner = G(0, 0).
 // At the end of the step the gradients of M, c, G and g follow from those of the tables.
 #pragma once
 
@@ -21,13 +21,13 @@ struct Tables {
   __host__ __device__ static constexpr int pairs(int h, int i, int j) {  // T
     return node_rows(maps, 0) + (h * N + i) * N + j;
   }
-  __host__ __device__ static constexpr int heard(int h, int j) {
+  __host__ __device__ static constexpr int key_term(int h, int j) {
     return pairs(heads, 0, 0) + h * N + j;
   }
-  __host__ __device__ static constexpr int hearing(int h, int i) {
-    return heard(heads, 0) + h * N + i;
+  __host__ __device__ static constexpr int query_term(int h, int i) {
+    return key_term(heads, 0) + h * N + i;
   }
-  __host__ __device__ static constexpr int corner(int h) { return hearing(heads, 0) + h; }
+  __host__ __device__ static constexpr int corner(int h) { return query_term(heads, 0) + h; }
   static constexpr int size = (maps * (1 + N)) * tile_columns + heads * (N * N + 2 * N + 1);
 };
 
@@ -44,11 +44,12 @@ struct TableGradients {
 
 __device__ inline float position(const Step& step, int slot, int node, int column) {
   return node < step.nodes
-             ? step.positions[slot * step.positions_stride + node * step.encoding_size + column]
+             ? step.positions
+                   .data[slot * step.positions.slot_stride + node * step.encoding_size + column]
              : 0.0f;
 }
 
-// tables [slots, Tables<N>::size]; table_blocks blocks per slot.
+// Makes tables [slots, Tables<N>::size]. A slot has table_blocks blocks.
 constexpr int table_blocks = 8;
 template <int N>
 __global__ void make_tables(Step step, Layer layer, float* all_tables) {
@@ -86,13 +87,13 @@ __global__ void make_tables(Step step, Layer layer, float* all_tables) {
   for (int e = thread; e < heads * N; e += threads) {
     const int j = e % N, h = e / N;
     const float* scores = folded + layer.scores + h * k * k;
-    float heard = 0, hearing = folded[layer.score_bias + h * k];
+    float key_term = 0, query_term = folded[layer.score_bias + h * k];
     for (int q = 0; q < p; ++q) {
-      heard += scores[1 + q] * position(step, slot, j, q);
-      hearing += scores[(1 + q) * k] * position(step, slot, j, q);
+      key_term += scores[1 + q] * position(step, slot, j, q);
+      query_term += scores[(1 + q) * k] * position(step, slot, j, q);
     }
-    tables[Tables<N>::heard(h, j)] = heard;
-    tables[Tables<N>::hearing(h, j)] = hearing;
+    tables[Tables<N>::key_term(h, j)] = key_term;
+    tables[Tables<N>::query_term(h, j)] = query_term;
     if (j == 0) tables[Tables<N>::corner(h)] = scores[0];
   }
 }
@@ -122,7 +123,7 @@ __device__ inline Number sum_parts(const Step& step, const Number* parts, int64_
   return sum;
 }
 
-// Gradients of M_m and c from those of the tables, for 16 columns of the output.
+// Makes the gradients of M_m and c from those of the tables, for 16 columns of the output.
 constexpr int finish_columns = 16;
 template <int N>
 __device__ inline void finish_map(const Step& step, const Layer& layer, const float* parts,
@@ -150,12 +151,12 @@ __device__ inline void finish_map(const Step& step, const Layer& layer, const fl
   }
 }
 
-// Gradients of G_h and g_h.
+// Makes the gradients of G_h and g_h.
 template <int N>
 __device__ inline void finish_scores(const Step& step, const Layer& layer, const float* parts,
                                      float* gradient, int slot, int h) {
   __shared__ float sums[score_sums][N][N];
-  __shared__ float heard[N], hearing[N], corner;
+  __shared__ float key_term[N], query_term[N], corner;
   const int thread = static_cast<int>(threadIdx.x);
   for (int e = thread; e < score_sums * N * N; e += tile_threads) {
     const int place = TableGradients<N>::scores(e / (N * N), h) + e % (N * N);
@@ -163,13 +164,13 @@ __device__ inline void finish_scores(const Step& step, const Layer& layer, const
   }
   __syncthreads();
   if (thread < N) {
-    float of_heard = 0, of_hearing = 0;
+    float of_key = 0, of_query = 0;
     for (int k = 0; k < N; ++k) {
-      of_heard += sums[1][k][thread];
-      of_hearing += sums[2][thread][k];
+      of_key += sums[1][k][thread];
+      of_query += sums[2][thread][k];
     }
-    heard[thread] = of_heard;
-    hearing[thread] = of_hearing;
+    key_term[thread] = of_key;
+    query_term[thread] = of_query;
   } else if (thread == 32) {
     float sum = 0;
     for (int i = 0; i < N; ++i) {
@@ -185,9 +186,9 @@ __device__ inline void finish_scores(const Step& step, const Layer& layer, const
     float sum = a == 0 && b == 0 ? corner : 0.0f;
     for (int i = 0; (a > 0 || b > 0) && i < N; ++i) {
       if (a == 0) {
-        sum += heard[i] * position(step, slot, i, b - 1);
+        sum += key_term[i] * position(step, slot, i, b - 1);
       } else if (b == 0) {
-        sum += hearing[i] * position(step, slot, i, a - 1);
+        sum += query_term[i] * position(step, slot, i, a - 1);
       } else {
         float inner = 0;
         for (int j = 0; j < N; ++j) inner += sums[0][i][j] * position(step, slot, j, b - 1);
@@ -199,7 +200,7 @@ __device__ inline void finish_scores(const Step& step, const Layer& layer, const
   for (int b = thread; b < k; b += tile_threads) {
     float sum = 0;
     for (int i = 0; i < N; ++i) {
-      if (b == 0) sum += hearing[i];
+      if (b == 0) sum += query_term[i];
       for (int j = 0; b > 0 && j < N; ++j) sum += sums[0][i][j] * position(step, slot, j, b - 1);
     }
     gradient[layer.score_bias + h * k + b] = sum;

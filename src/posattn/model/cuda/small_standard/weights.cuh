@@ -109,8 +109,8 @@ __device__ inline void add_weight_products(float (&mixed)[8][4], float (&plain)[
   }
 }
 
-// The same, added to sums over several tiles, those of s_0 in shared memory; `vector_sums` are
-// complete in each of the four lanes of a group.
+// Adds a tile's products to sums over several tiles, those of s_0 in shared memory; `vector_sums`
+// are complete in each of the four lanes of a group.
 template <bool exact, int N, Weights weights>
 __device__ inline void add_weights(float (&mixed_sums)[8][4], float* shared_plain,
                                    float (&vector_sums)[2], const float* left, const float* rows,
@@ -135,7 +135,7 @@ __device__ inline void add_weights(float (&mixed_sums)[8][4], float* shared_plai
   }
 }
 
-// Pieces 2 k, 2 k + 1 to their place in a gradient [left column][row column].
+// Writes pieces 2 k and 2 k + 1 to their place in a gradient [left column][row column].
 __device__ inline void write_piece(float* gradient, const float (&even)[4], const float (&odd)[4],
                                    int left_block, int block, int lane) {
   const int g = lane >> 2, t = lane & 3;
@@ -147,7 +147,7 @@ __device__ inline void write_piece(float* gradient, const float (&even)[4], cons
   }
 }
 
-// dc or dg, to 16 columns from `place`.
+// Writes dc or dg to 16 columns from `place`.
 __device__ inline void write_vector(float* place, const float (&vector_sums)[2], int lane) {
   if ((lane & 3) != 0) return;
   *reinterpret_cast<float2*>(place + 2 * (lane >> 2)) = make_float2(vector_sums[0], vector_sums[1]);

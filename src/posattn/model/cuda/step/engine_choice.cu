@@ -1,74 +1,37 @@
-#include <algorithm>
 #include <string>
 
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/general/engine.h"
-#include "posattn/model/cuda/large/engine.h"
-#include "posattn/model/cuda/medium/engine.h"
-#include "posattn/model/cuda/small_positional/engine.h"
-#include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/step/engine_choice.h"
+#include "posattn/model/cuda/step/engines.h"
 #include "posattn/model/cuda/step/padded_engine.h"
 
 namespace posattn::cuda {
 namespace {
 
-struct FusedEngine {
-  EngineKind kind;
-  bool (*supports)(const ModelSpec& spec, Precision precision);
-  int64_t (*shared_bytes)(const ModelSpec& spec);
-  bool pads = true;  // narrower MLPs
-};
+const EngineRow general = {
+    "general", [](const ModelSpec& spec, Precision) { return general_supports(spec); },
+    [](const ModelSpec&) { return int64_t{0}; },  // it takes what the card has
+    general_bytes, [](const FleetShape& shape) { return make_general(shape); }};
 
-template <bool (*supports)(const ModelSpec& spec)>
-bool in_any_precision(const ModelSpec& spec, Precision /*precision*/) {
-  return supports(spec);
-}
+// The fastest stands first.
+const EngineRow* const fused_engines[] = {&fused_positional, &fused_standard, &fused_medium};
 
-// The fastest first.
-constexpr FusedEngine fused_engines[] = {
-    {EngineKind::fused_positional, in_any_precision<fused_positional_supports>,
-     fused_positional_shared_bytes},
-    {EngineKind::fused_standard, in_any_precision<fused_standard_supports>,
-     fused_standard_shared_bytes},
-    {EngineKind::fused_medium, fused_medium_supports, fused_medium_shared_bytes},
-    {EngineKind::fused_large, in_any_precision<fused_large_supports>, fused_large_shared_bytes,
-     false},
-};
-
-}  // namespace
-
-const char* engine_name(EngineKind kind) {
-  switch (kind) {
-    case EngineKind::fused_positional:
-      return "fused-positional";
-    case EngineKind::fused_standard:
-      return "fused-standard";
-    case EngineKind::fused_medium:
-      return "fused-medium";
-    case EngineKind::fused_large:
-      return "fused-large";
-    case EngineKind::general:
-      break;
-  }
-  return "general";
-}
-
-EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
-                         const DeviceLimits& limits) {
-  if (!general_supports(spec)) {  // nor does any other
+const EngineRow& choose(const ModelSpec& spec, Precision precision, Path path,
+                        const DeviceLimits& limits) {
+  if (!general.supports(spec, precision)) {  // nor does any other
     throw Error(ExitCode::configuration, "a routed model on the GPU", "a model with scores",
                 "routes are not trained; use the CPU");
   }
-  if (path == Path::plain) return EngineKind::general;
+  if (path == Path::plain) return general;
+  const ModelSpec computed = padded_spec(spec);
   bool known = false;
-  for (const FusedEngine& engine : fused_engines) {
-    const ModelSpec computed = engine.pads ? padded_spec(spec) : spec;
-    if (!engine.supports(computed, precision)) continue;
+  for (const EngineRow* engine : fused_engines) {
+    if (!engine->supports(computed, precision)) continue;
     known = true;
-    if (engine.shared_bytes(computed) <= limits.shared_bytes) return engine.kind;
+    if (engine->shared_bytes(computed) <= limits.shared_bytes) return *engine;
   }
-  if (path == Path::automatic) return EngineKind::general;
+  if (path == Path::automatic) return general;
   const char* const hint = "leave --path out: the general path takes every model";
   if (known) {
     throw Error(ExitCode::configuration,
@@ -77,17 +40,40 @@ EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
                 "a smaller model, or a GPU with more", hint);
   }
   throw Error(ExitCode::configuration, "path 'folded' on the GPU for a model of this shape",
-              "attention from positions, or from data (with RoPE in tf32 alone); up to 65 nodes "
-              "(80 at width 64 with two heads), widths up to 128 and 4 heads; two linear maps in "
-              "the MLP, one input and one output number per "
-              "node",
+              "attention from positions, or from data without RoPE (in fp32 up to 8 nodes); up to "
+              "79 nodes, width 64 and two heads; two linear maps in the MLP of up to 64 units, one "
+              "input and one output number per node",
               hint);
 }
 
-bool is_padded(const ModelSpec& spec, EngineKind kind) {
-  return std::ranges::any_of(fused_engines, [&](const FusedEngine& engine) {
-    return engine.kind == kind && engine.pads && padded_spec(spec) != spec;
-  });
+// The engine for a model on the device in use, and the shape it computes.
+struct Choice {
+  Choice(const FleetShape& whole, Path path)
+      : engine(choose(whole.spec, whole.precision, path, device_limits())), shape(whole) {
+    if (&engine != &general) shape.spec = padded_spec(whole.spec);
+    padded = shape.spec != whole.spec;
+  }
+  const EngineRow& engine;
+  FleetShape shape;
+  bool padded;
+};
+
+}  // namespace
+
+std::string choose_engine(const ModelSpec& spec, Precision precision, Path path,
+                          const DeviceLimits& limits) {
+  return choose(spec, precision, path, limits).name;
+}
+
+std::unique_ptr<StepEngine> make_step_engine(const FleetShape& shape, Path path) {
+  const Choice choice(shape, path);
+  std::unique_ptr<StepEngine> engine = choice.engine.make(choice.shape);
+  return choice.padded ? make_padded(shape, std::move(engine)) : std::move(engine);
+}
+
+int64_t step_engine_bytes(const FleetShape& shape, Path path) {
+  const Choice choice(shape, path);
+  return choice.engine.bytes(choice.shape) + (choice.padded ? padding_bytes(shape) : 0);
 }
 
 std::vector<EngineRange> paper_engines(const DeviceLimits& limits) {
@@ -97,12 +83,12 @@ std::vector<EngineRange> paper_engines(const DeviceLimits& limits) {
       ModelSpec spec;
       apply_preset(preset, spec);
       spec.real_nodes = nodes;
-      const EngineKind kind =
+      const std::string engine =
           choose_engine(resolve(spec), Precision::tf32, Path::automatic, limits);
-      if (nodes > 2 && ranges.back().kind == kind) {
+      if (nodes > 2 && ranges.back().engine == engine) {
         ranges.back().last_nodes = nodes;
       } else {
-        ranges.push_back({preset, nodes, nodes, kind});
+        ranges.push_back({preset, nodes, nodes, engine});
       }
     }
   }

@@ -2,6 +2,7 @@
 // the shared memory for its kernels, else the general one. No CUDA types.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "posattn/kernels/cuda/device_limits.h"
@@ -11,25 +12,21 @@
 
 namespace posattn::cuda {
 
-enum class EngineKind { general, fused_positional, fused_standard, fused_medium, fused_large };
+// The engine's name: "general", "fused-positional", "fused-standard" or "fused-medium".
+//   Path::plain: general. Path::folded: a fused engine, or Error(configuration) where none fits.
+//   Path::automatic: a fused engine where one fits, else general.
+std::string choose_engine(const ModelSpec& spec, Precision precision, Path path,
+                          const DeviceLimits& limits);
 
-const char* engine_name(EngineKind kind);  // "general", "fused-positional", ...
-
-// Path::plain: general. Path::folded: a fused engine, or Error(configuration) where none fits.
-// Path::automatic: a fused engine where one fits, else general.
-EngineKind choose_engine(const ModelSpec& spec, Precision precision, Path path,
-                         const DeviceLimits& limits);
-// Whether the engine is for wider MLPs than the model has (padded_engine.h).
-bool is_padded(const ModelSpec& spec, EngineKind kind);
-
-// The engine of a preset with the paper's sizes at first to last real nodes.
+// Which engine a preset with the paper's sizes takes at first to last real nodes.
 struct EngineRange {
-  const char* preset;
+  std::string preset;
   int first_nodes, last_nodes;
-  EngineKind kind;
+  std::string engine;
   bool operator==(const EngineRange&) const = default;
 };
-// Of the positional and the standard model up to the paper's 64 nodes, in tf32, the default.
+// Lists the engines of the positional and the standard model up to the paper's 64 nodes, in tf32,
+// the default.
 std::vector<EngineRange> paper_engines(const DeviceLimits& limits);
 
 }  // namespace posattn::cuda

@@ -160,14 +160,14 @@ inline void expect_matches_reference(const ModelSpec& spec, const EngineSlot& sl
       difference += (ours[i] - theirs[i]) * (ours[i] - theirs[i]);
       norm += theirs[i] * theirs[i];
     }
-    // Written so that a NaN fails.
+    // The comparison is written so that a NaN fails.
     EXPECT_TRUE(std::sqrt(difference) <= tolerance * (std::sqrt(norm) + 0.01 * std::sqrt(whole)))
         << tensor.name << ": difference " << std::sqrt(difference) << ", norm " << std::sqrt(norm)
         << ", whole gradient " << std::sqrt(whole);
   }
 }
 
-// The same bits, padding and untrained tensors left out.
+// Both have the same bits; padding and untrained tensors are left out.
 inline void expect_same_bits(const EngineResult& one, const EngineResult& other) {
   EXPECT_EQ(std::memcmp(&one.loss, &other.loss, sizeof(double)), 0);
   for (const TensorInfo& tensor : one.gradient.layout().tensors()) {

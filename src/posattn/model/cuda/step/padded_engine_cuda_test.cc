@@ -45,7 +45,7 @@ TEST(PaddedEngine, NarrowMlpsTakeTheEnginesOfThePapersSizes) {
 TEST(PaddedEngine, WiderMlpsAndOtherEnginesAreAsTheyAre) {
   const FleetShape wide = narrow_shape("positional", 4, 2, 96, Precision::fp32);
   EXPECT_EQ(padded_spec(wide.spec), wide.spec);
-  EXPECT_STREQ(make_step_engine(wide, Path::automatic)->name(), "fused-large");
+  EXPECT_STREQ(make_step_engine(wide, Path::automatic)->name(), "general");
   const FleetShape narrow = narrow_shape("positional", 4, 2, 16, Precision::fp32);
   EXPECT_STREQ(make_step_engine(narrow, Path::plain)->name(), "general");
 }

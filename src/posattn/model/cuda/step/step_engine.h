@@ -1,5 +1,5 @@
 // One training step's loss and gradient for every run of a fleet at once. Engines: general (every
-// spec that trains), two fused ones for the paper's shapes and one for larger ones. For .cu files.
+// spec that trains) and three fused ones for the paper's sizes. For .cu files.
 //
 // A *slot* is a run's place in the fleet. What a slot computes depends on nothing but its own
 // parameters and data and on the shape's spec, batch and precision: not on the number of slots, and
@@ -18,6 +18,10 @@
 
 namespace posattn::cuda {
 
+// Small engines add up the gradients of tiles in groups of this many, then the groups, both in
+// order. The number is part of the result's rounding, so it never depends on the fleet.
+constexpr int tiles_per_group = 3;
+
 // What all runs of a fleet share.
 struct FleetShape {
   ModelSpec spec;  // resolved
@@ -30,8 +34,8 @@ struct FleetShape {
 };
 
 // The batch, node-major, in device memory. Node i is row i of P; scratch nodes come last, at
-// spec.real_nodes, whatever the length. Absent nodes take no part in attention (no node hears
-// them) and not in the loss.
+// spec.real_nodes, whatever the length. Absent nodes take no part in attention (no node
+// attends to them) and not in the loss.
 struct StepData {
   const SlotStep* slots = nullptr;   // [slots]
   const float* inputs = nullptr;     // [slots, nodes, sample_stride, data_columns]; zero for
@@ -59,8 +63,7 @@ class StepEngine {
   virtual void enqueue(const StepData& data, const float* parameters, float* gradients,
                        double* losses, cudaStream_t stream) = 0;
 
-  // "general", "fused-positional", "fused-standard", "fused-medium",
-  // "fused-large"
+  // "general", "fused-positional", "fused-standard", "fused-medium"
   virtual const char* name() const = 0;
 };
 

@@ -6,11 +6,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/general/engine.h"
-#include "posattn/model/cuda/large/engine.h"
-#include "posattn/model/cuda/medium/engine.h"
-#include "posattn/model/cuda/small_positional/engine.h"
-#include "posattn/model/cuda/small_standard/engine.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
+#include "posattn/model/cuda/step/engines.h"
 #include "posattn/model/perturbed_specs_test.h"
 #include "posattn/model/tensor_names.h"
 
@@ -20,20 +17,15 @@ namespace {
 using posattn::testing::perturbed_specs;
 using posattn::testing::PerturbedSpec;
 
-struct Engine {
-  const char* name;
-  bool (*supports)(const ModelSpec& spec);
-  std::unique_ptr<StepEngine> (*make)(const FleetShape& shape);
-};
-const Engine engines[] = {
-    {"general", general_supports, [](const FleetShape& shape) { return make_general(shape); }},
-    {"fused-positional", fused_positional_supports, make_fused_positional},
-    {"fused-standard", fused_standard_supports, make_fused_standard},
-    {"fused-medium",
-     [](const ModelSpec& spec) { return fused_medium_supports(spec, Precision::tf32); },
-     make_fused_medium},
-    {"fused-large", fused_large_supports, make_fused_large},
-};
+const EngineRow general = {
+    "general", [](const ModelSpec& spec, Precision) { return general_supports(spec); }, nullptr,
+    general_bytes, [](const FleetShape& shape) { return make_general(shape); }};
+const EngineRow* const engines[] = {&general, &fused_positional, &fused_standard, &fused_medium};
+
+// fused-medium takes more in tf32.
+Precision precision_of(const EngineRow& engine) {
+  return &engine == &fused_medium ? Precision::tf32 : Precision::fp32;
+}
 
 ModelSpec spec_of(const char* preset, int width, int heads, int real_nodes = 0) {
   ModelSpec spec;
@@ -54,13 +46,13 @@ ModelSpec token_spec() {
   return resolve(spec);
 }
 
-void expect_agreement(const Engine& engine, const ModelSpec& spec) {
+void expect_agreement(const EngineRow& engine, const ModelSpec& spec) {
   FleetShape shape;
   shape.spec = spec;
-  // The one that takes more in tf32 has more samples: rounding flips a ReLU of one or the other.
-  const bool medium = engine.name == std::string_view("fused-medium");
-  shape.batch = medium ? 9 : 3;
-  shape.precision = medium ? Precision::tf32 : Precision::fp32;
+  shape.precision = precision_of(engine);
+  // More samples in tf32: rounding flips a ReLU of one or the other.
+  const bool tf32 = shape.precision == Precision::tf32;
+  shape.batch = tf32 ? 9 : 3;
   auto slot = testing::random_slot(spec, 11, shape.batch, spec.real_nodes);
   std::ranges::fill(slot.batch.mask, uint8_t{1});  // of so few outputs a random one may count none
   const auto made = engine.make(shape);
@@ -68,7 +60,7 @@ void expect_agreement(const Engine& engine, const ModelSpec& spec) {
   const auto result = testing::run_engine(*made, shape, {slot})[0];
   EXPECT_TRUE(result.loss > 0 || spec.loss == Loss::cross_entropy);  // of one class it is zero
   // Wide: a field that an engine overlooks changes far more, and MLPs of one unit cancel.
-  testing::expect_matches_reference(spec, slot, result, medium ? 0.15 : 1e-3);
+  testing::expect_matches_reference(spec, slot, result, tf32 ? 0.15 : 1e-3);
 }
 
 // Specs around these bases: two of the sizes that the fused engines take, and small ones.
@@ -78,9 +70,9 @@ void check_around(const std::vector<ModelSpec>& bases, const std::vector<std::st
     specs.push_back({"nothing", base});
     for (const auto& [field, spec] : specs) {
       SCOPED_TRACE(field + " changed: " + to_json(spec));
-      for (const Engine& engine : engines) {
-        if (std::ranges::find(names, engine.name) == names.end()) continue;
-        if (engine.supports(spec)) expect_agreement(engine, spec);
+      for (const EngineRow* engine : engines) {
+        if (std::ranges::find(names, engine->name) == names.end()) continue;
+        if (engine->supports(spec, precision_of(*engine))) expect_agreement(*engine, spec);
       }
     }
   }
@@ -97,15 +89,15 @@ TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
 
 TEST(StepEngines, TheFusedOnesAgreeOrRefuse) {
   const std::vector<ModelSpec> bases = {spec_of("positional", 64, 2), spec_of("standard", 64, 2)};
-  EXPECT_TRUE(fused_positional_supports(bases[0]));
-  EXPECT_TRUE(fused_standard_supports(bases[1]));
-  check_around(bases, {"fused-positional", "fused-standard", "fused-large"});
+  EXPECT_TRUE(fused_positional.supports(bases[0], Precision::fp32));
+  EXPECT_TRUE(fused_standard.supports(bases[1], Precision::fp32));
+  check_around(bases, {"fused-positional", "fused-standard"});
 }
 
 TEST(StepEngines, TheOneForMoreNodesAgreesOrRefuses) {
   const std::vector<ModelSpec> bases = {spec_of("positional", 64, 2, 9),
                                         spec_of("standard", 64, 2, 9)};
-  for (const ModelSpec& base : bases) EXPECT_TRUE(fused_medium_supports(base, Precision::tf32));
+  for (const ModelSpec& base : bases) EXPECT_TRUE(fused_medium.supports(base, Precision::tf32));
   check_around(bases, {"fused-medium"});
 }
 
@@ -117,7 +109,7 @@ TEST(StepEngines, ModelsWithoutBiasesTakeTheFusedOnes) {
   shape.spec = spec_of("standard-no-bias", 64, 2);
   EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-standard");
   shape.spec = spec_of("homogeneous", 32, 2);
-  EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "fused-large");
+  EXPECT_STREQ(make_step_engine(shape, Path::automatic)->name(), "general");
 }
 
 // Where a weight is NaN, no ReLU, rounding or maximum may make a number of it: that a run diverged
@@ -128,16 +120,13 @@ TEST(StepEngines, ANanReachesTheLoss) {
       FleetShape shape{.spec = spec_of(preset, 64, 2, nodes), .batch = 3};
       for (const Precision precision : {Precision::fp32, Precision::tf32}) {
         shape.precision = precision;
-        for (const Engine& engine : engines) {
-          const bool supports = engine.make == make_fused_medium
-                                    ? fused_medium_supports(shape.spec, precision)
-                                    : engine.supports(shape.spec);
-          if (!supports) continue;
-          SCOPED_TRACE(std::string(engine.name) + " " + preset + " " + std::to_string(nodes) +
+        for (const EngineRow* engine : engines) {
+          if (!engine->supports(shape.spec, precision)) continue;
+          SCOPED_TRACE(std::string(engine->name) + " " + preset + " " + std::to_string(nodes) +
                        (precision == Precision::tf32 ? " tf32" : " fp32"));
           testing::EngineSlot slot = testing::random_slot(shape.spec, 7, 3, nodes);
           const auto loss = [&] {
-            return testing::run_engine(*engine.make(shape), shape, {slot})[0].loss;
+            return testing::run_engine(*engine->make(shape), shape, {slot})[0].loss;
           };
           EXPECT_TRUE(std::isfinite(loss()));
           slot.parameters[names::of_layer(0, names::mlp_map(0)) + ".bias"][5] =

@@ -29,10 +29,6 @@ constexpr int map_floats = tile_columns * tile_columns;
 constexpr int tile_warps = 8;  // each owns eight output columns
 constexpr int tile_threads = 32 * tile_warps;
 
-// Gradients of tiles are added up in groups of this many, then the groups, both in order. Part of
-// the result's rounding, so a constant: never a function of the fleet.
-constexpr int tiles_per_group = 3;
-
 template <int N>
 constexpr int tile_floats = N* node_floats;
 
@@ -40,7 +36,7 @@ __host__ __device__ constexpr int tile_offset(int node, int group, int chunk) {
   const int swizzle = (((group ^ node) & 1) << 2) | (group & 2);
   return node * node_floats + group * 128 + ((chunk ^ swizzle) << 2);
 }
-// The place of one number.
+// Finds one number.
 __host__ __device__ constexpr int tile_element(int node, int sample, int column) {
   return tile_offset(node, sample & 7, column >> 1) + (sample >> 3) + 2 * (column & 1);
 }

@@ -138,11 +138,6 @@ inline int computed_here(int x) { return x; }
 inline void prefetch(const void*) {}
 
 inline void copy_async(void* shared, const void* global) { emulator::start_copy(shared, global); }
-template <int bytes>
-inline void copy_async_at(void* shared, const void* global) {
-  emulator::start_copy(static_cast<char*>(shared) + bytes,
-                       static_cast<const char*>(global) + bytes);
-}
 template <int size>
 inline void copy_async_part(void* shared, const void* global, int present) {
   emulator::start_copy(shared, global, size, present);

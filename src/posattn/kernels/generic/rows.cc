@@ -1,0 +1,107 @@
+#include "posattn/kernels/generic/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "posattn/kernels/generic/product.h"
+
+namespace posattn::generic {
+namespace {
+
+// Lower than any score, and finite: differences of scores stay numbers.
+constexpr double unheard = -1e30;
+
+}  // namespace
+
+template <class T>
+void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, T* y) {
+  for (int64_t r = 0; r < rows; ++r) {
+    if (tokens[r] >= 0) std::copy_n(table + tokens[r] * columns, columns, y + r * columns);
+  }
+}
+
+template <class T>
+void embed_gradient(int64_t rows, int64_t columns, const int32_t* tokens, const T* dy, T* dtable) {
+  for (int64_t r = 0; r < rows; ++r) {
+    if (tokens[r] < 0) continue;
+    T* row = dtable + tokens[r] * columns;
+    for (int64_t c = 0; c < columns; ++c) row[c] += dy[r * columns + c];
+  }
+}
+
+template <class T>
+void mask_causal(int64_t nodes, T* scores) {
+  for (int64_t i = 0; i < nodes; ++i) {
+    std::fill(scores + i * nodes + i + 1, scores + (i + 1) * nodes, T(unheard));
+  }
+}
+
+template <class T>
+void rotate(int64_t rows, int64_t vectors, int64_t size, std::span<const int> positions, int sign,
+            T* x) {
+  // Angles depend on position and pair only: one table for all rows.
+  std::vector<T> table(positions.size() * size);
+  for (size_t p = 0; p < positions.size(); ++p) {
+    for (int64_t c = 0; c + 1 < size; c += 2) {
+      const double angle = sign * positions[p] *
+                           std::pow(10000.0, -static_cast<double>(c) / static_cast<double>(size));
+      table[p * size + c] = static_cast<T>(std::cos(angle));
+      table[p * size + c + 1] = static_cast<T>(std::sin(angle));
+    }
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* turn = &table[r % static_cast<int64_t>(positions.size()) * size];
+    for (int64_t v = 0; v < vectors; ++v, x += size) {
+      for (int64_t c = 0; c + 1 < size; c += 2) {
+        const T first = x[c], second = x[c + 1];
+        x[c] = first * turn[c] - second * turn[c + 1];
+        x[c + 1] = first * turn[c + 1] + second * turn[c];
+      }
+    }
+  }
+}
+
+template <class T>
+void squared_error(int64_t count, T scale, const T* y, const T* target, const uint8_t* mask, T* dy,
+                   double& loss) {
+  for (int64_t i = 0; i < count; ++i) {
+    dy[i] = 0;
+    if (mask && !mask[i]) continue;
+    const T error = y[i] - target[i];
+    loss += static_cast<double>(error) * error;
+    dy[i] = 2 * scale * error;
+  }
+}
+
+template <class T>
+void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int32_t* labels, T* dy,
+                   double& loss, const TileKernels& kernels) {
+  for (int64_t r = 0; r < rows; ++r, y += classes, dy += classes) {
+    if (labels[r] < 0) {
+      std::fill_n(dy, classes, T(0));
+      continue;
+    }
+    const int64_t largest = std::max_element(y, y + classes) - y;
+    std::copy_n(y, classes, dy);
+    softmax_rows(1, classes, dy, kernels);
+    // dy[largest] is 1 / sum of exp(y - y[largest]).
+    loss += static_cast<double>(y[largest] - y[labels[r]]) - std::log(dy[largest]);
+    for (int64_t c = 0; c < classes; ++c) dy[c] *= scale;
+    dy[labels[r]] -= scale;
+  }
+}
+
+#define POSATTN_INSTANTIATE(T)                                                              \
+  template void embed(int64_t, int64_t, const int32_t*, const T*, T*);                      \
+  template void embed_gradient(int64_t, int64_t, const int32_t*, const T*, T*);             \
+  template void mask_causal(int64_t, T*);                                                   \
+  template void rotate(int64_t, int64_t, int64_t, std::span<const int>, int, T*);           \
+  template void squared_error(int64_t, T, const T*, const T*, const uint8_t*, T*, double&); \
+  template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&,   \
+                              const TileKernels&);
+POSATTN_INSTANTIATE(float)
+POSATTN_INSTANTIATE(double)
+#undef POSATTN_INSTANTIATE
+
+}  // namespace posattn::generic

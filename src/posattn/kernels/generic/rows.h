@@ -1,0 +1,43 @@
+// Operations on the rows of matrices, written once for float (the block executor on the CPU) and
+// double (the reference): what is neither a product nor hot in the paper's models. Matrices are
+// row-major without gaps. The table of operations checks each against finite differences, PyTorch
+// (tests/parity) and CUDA.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "posattn/kernels/cpu/tile_kernels.h"
+
+namespace posattn::generic {
+
+// y [rows, columns]: row r is row token[r] of the table; rows of negative tokens stay.
+template <class T>
+void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, T* y);
+template <class T>
+void embed_gradient(int64_t rows, int64_t columns, const int32_t* tokens, const T* dy, T* dtable);
+
+// scores [nodes, nodes]: later nodes, which node i must not attend to, get no weight in a
+// softmax.
+template <class T>
+void mask_causal(int64_t nodes, T* scores);
+
+// Rotates the pairs (2i, 2i + 1) of every vector of `size` elements, `vectors` of them in a row, by
+// sign x position x 10000^(-2i / size); rows repeat the positions. sign -1 undoes +1, and is its
+// gradient. The last element stays when size is odd.
+template <class T>
+void rotate(int64_t rows, int64_t vectors, int64_t size, std::span<const int> positions, int sign,
+            T* x);
+
+// loss += (y - target)^2 for elements with mask != 0 (null: all); dy = 2 scale (y - target), else
+// 0.
+template <class T>
+void squared_error(int64_t count, T scale, const T* y, const T* target, const uint8_t* mask, T* dy,
+                   double& loss);
+// loss += -log softmax(y)[label] for rows with label >= 0; dy = scale (softmax(y) - [label]), else
+// 0.
+template <class T>
+void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int32_t* labels, T* dy,
+                   double& loss, const TileKernels& kernels = tile_kernels());
+
+}  // namespace posattn::generic

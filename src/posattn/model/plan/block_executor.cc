@@ -1,0 +1,124 @@
+// The block executor on the CPU: a BlockNetwork in float over tiles of samples.
+
+#include <algorithm>
+
+#include "posattn/base/pool.h"
+#include "posattn/kernels/cpu/blas.h"
+#include "posattn/model/engine/network_engine.h"
+#include "posattn/model/engine/tiles.h"
+#include "posattn/model/plan/block_network.h"
+
+namespace posattn::engine {
+namespace {
+
+// Multiply-adds of the layers, forward, at the model's own length: linear maps, scores and mixing.
+// All of it is computed here, but of causal attention only the half that nodes attend to.
+Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
+  const double nodes = spec.nodes();
+  const auto rows = [&](const LinearBlock& map) { return nodes * map.in * map.out; };
+  Network::Work work;
+  for (const LayerBlock& layer : plan.layers) {
+    const AttentionBlock& attention = layer.attention;
+    const double share = attention.causal ? (nodes + 1) / (2 * nodes) : 1;  // of all pairs
+    double maps = rows(attention.value) + rows(attention.output);
+    double pairs = nodes * nodes * attention.heads * attention.head_size;
+    for (const LinearBlock& map : layer.mlp.maps) maps += rows(map);
+    const double scores = nodes * nodes * attention.heads * attention.key_size;
+    if (const auto* data = std::get_if<DataScores>(&attention.scores)) {
+      maps += rows(data->query_key);
+      pairs += scores;
+    } else if (const auto* positions = std::get_if<PositionScores>(&attention.scores)) {
+      work.nominal_per_step += rows(positions->query_key) + scores;
+    }
+    work.nominal_per_sample += maps + pairs;
+    work.actual_per_sample += maps + share * pairs;
+  }
+  work.actual_per_step = work.nominal_per_step;
+  return work;
+}
+
+class BlockExecutor : public NetworkEngine {
+ public:
+  BlockExecutor(const ModelSpec& spec, const NetworkOptions& options)
+      : network_(spec), threads_(std::max(1, options.threads)) {
+    blas_info();  // what may be refused is refused here, before any thread needs it
+    // About a hundred rows keep the products busy, and what a tile leaves for backward should stay
+    // in the cache.
+    constexpr int rows = 128;
+    tile_ = options.tile > 0 ? options.tile : std::clamp(rows / spec.nodes(), 1, 64);
+  }
+
+  void prepare(const Parameters<float>& parameters, int real_nodes) override {
+    network_.prepare(parameters, real_nodes);
+  }
+
+  void run(const Batch& batch, std::span<float> outputs) const override {
+    const Tapes::Borrowed tapes = tapes_.borrow(threads_);
+    const int64_t columns = network_.spec().output_columns, nodes = network_.nodes();
+    const int64_t count = batch.real_nodes * columns;
+    const Tiles tiles{batch.samples, tile_};
+    parallel_for(tiles.count(), threads_, [&](int64_t t) {
+      BlockTape<float>& tape = (*tapes)[thread_index()];
+      const auto [first, samples] = tiles.at(t);
+      network_.forward(batch, first, samples, tape);
+      for (int64_t s = 0; s < samples; ++s) {
+        std::copy_n(tape.output.data() + s * nodes * columns, count,
+                    outputs.data() + (first + s) * count);
+      }
+    });
+  }
+
+  double gradient(const Parameters<float>& parameters, const Batch& batch,
+                  std::span<const uint8_t> mask, Parameters<float>& gradient) override {
+    prepare(parameters, batch.real_nodes);
+    const int64_t size = network_.sums_size();
+    const Tiles tiles{batch.samples, tile_};
+    const double scale = loss_scale(network_.spec(), batch, mask);
+    const Tapes::Borrowed tapes = tapes_.borrow(threads_);
+    const double loss =
+        sum_tiles(tiles, group_count(tiles.count(), size), threads_, size, sums_,
+                  [&](const Tile& tile, float* sums) {
+                    BlockTape<float>& tape = (*tapes)[thread_index()];
+                    network_.forward(batch, tile.first, tile.samples, tape);
+                    return network_.backward(batch, tile.first, tile.samples, mask, scale, tape,
+                                             {sums, static_cast<size_t>(size)});
+                  });
+    network_.finish({sums_.data(), static_cast<size_t>(size)}, gradient);
+    return loss;
+  }
+
+  std::vector<float> attention(const Parameters<float>& parameters, const Batch& batch) override {
+    prepare(parameters, batch.real_nodes);
+    const Tapes::Borrowed tapes = tapes_.borrow(threads_);
+    network_.forward(batch, 0, 1, tapes->front());
+    return network_.attention(tapes->front());
+  }
+
+  Network::Work work() const override { return work_of(network_.spec(), network_.plan()); }
+
+ private:
+  // A function of the model and the batch, never of the threads. Sums of many groups leave the
+  // cache, so there are 16 only where they are small, and fewer than 8 only where they are huge.
+  static int group_count(int64_t tiles, int64_t size) {
+    constexpr int64_t small_bytes = int64_t{4} << 20, most_bytes = int64_t{256} << 20;
+    const int64_t bytes = size * int64_t{sizeof(float)};
+    int64_t groups = std::clamp<int64_t>(tiles, 1, 16 * bytes <= small_bytes ? 16 : 8);
+    while (groups > 2 && groups * bytes > most_bytes) groups /= 2;
+    return static_cast<int>(groups);
+  }
+
+  BlockNetwork<float> network_;
+  int threads_, tile_ = 1;
+  using Tapes = Pool<std::vector<BlockTape<float>>>;  // a call's: one for each of its threads
+  mutable Tapes tapes_;
+  Buffer<float> sums_;  // [groups, sums_size]
+};
+
+}  // namespace
+
+std::unique_ptr<NetworkEngine> make_block_executor(const ModelSpec& spec,
+                                                   const NetworkOptions& options) {
+  return std::make_unique<BlockExecutor>(spec, options);
+}
+
+}  // namespace posattn::engine

@@ -1,0 +1,271 @@
+#include "posattn/model/plan/block_network.h"
+
+#include <algorithm>
+
+#include "posattn/base/error.h"
+#include "posattn/kernels/generic/product.h"
+#include "posattn/kernels/generic/rows.h"
+#include "posattn/model/plan/block_layer.h"
+
+namespace posattn {
+
+template <class T>
+NodeContext<T>::NodeContext(const ModelSpec& of_spec, const Parameters<T>& of_parameters,
+                            const LinearMaps<T>& of_maps, int real)
+    : spec(of_spec), parameters(of_parameters), maps(of_maps), real_nodes(real) {
+  for (int i = 0; i < real; ++i) index.push_back(i);
+  for (int i = 0; i < spec.scratch_nodes; ++i) index.push_back(spec.real_nodes + i);
+  if (!spec.uses_positions()) return;
+  const std::vector<T> all = positions_of(spec, parameters);
+  const int64_t p = spec.encoding_size;
+  for (const int i : index) {
+    positions.insert(positions.end(), all.begin() + i * p, all.begin() + (i + 1) * p);
+  }
+}
+
+template <class T>
+double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<const uint8_t> mask) {
+  if (spec.loss == Loss::squared_error) {
+    return 1.0 / static_cast<double>(batch.samples * spec.nodes_read(batch.real_nodes) *
+                                     spec.output_columns);
+  }
+  int64_t counted = 0;
+  for (int64_t row = 0; row < batch.samples * batch.real_nodes; ++row) {
+    const int64_t node = row % batch.real_nodes;
+    if (node >= spec.nodes_read(batch.real_nodes)) continue;
+    counted += batch.labels[row] >= 0 && (mask.empty() || mask[node * spec.output_columns] != 0);
+  }
+  return counted == 0 ? 0.0 : 1.0 / static_cast<double>(counted);
+}
+
+template <class T>
+BlockNetwork<T>::BlockNetwork(const ModelSpec& spec)
+    : spec_(spec), plan_(plan_of(spec_)), maps_(plan_) {}
+template <class T>
+BlockNetwork<T>::~BlockNetwork() = default;
+
+template <class T>
+void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
+  maps_.prepare(parameters);
+  nodes_ = std::make_unique<NodeContext<T>>(spec_, parameters, maps_, real_nodes);
+  const int64_t n = nodes_->count();
+  shared_.resize(spec_.depth);
+  for (int l = 0; l < spec_.depth; ++l) {
+    const AttentionBlock& block = plan_.layers[l].attention;
+    if (block.from_data()) continue;
+    shared_[l].resize(block.heads * n * n);
+    T* attention = shared_[l].data();
+    std::visit(
+        [&](const auto& kind) {
+          using Kind = std::decay_t<decltype(kind)>;
+          if constexpr (std::is_same_v<Kind, RouteScores>) {
+            routed_attention_matrix(kind, block, *nodes_, attention);
+          } else if constexpr (!std::is_same_v<Kind, DataScores>) {
+            scores(kind, block, *nodes_, attention);
+            for (int h = 0; block.causal && h < block.heads; ++h) {
+              generic::mask_causal(n, attention + h * n * n);
+            }
+            generic::softmax_rows(block.heads * n, n, attention);
+          }
+        },
+        block.scores);
+  }
+}
+
+template <class T>
+int64_t BlockNetwork<T>::attention_offset(int layer) const {
+  int64_t offset = plan_.tensors.buffer_size();
+  for (int l = 0; l < layer; ++l) {
+    const AttentionBlock& block = plan_.layers[l].attention;
+    if (!block.from_data()) offset += int64_t{1} * block.heads * nodes() * nodes();
+  }
+  return offset;
+}
+
+template <class T>
+int64_t BlockNetwork<T>::sums_size() const {
+  return positions_offset() + static_cast<int64_t>(nodes_->positions.size());
+}
+
+template <class T>
+void BlockNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) const {
+  const int64_t n = nodes();
+  std::copy_n(sums.begin(), gradient.values().size(), gradient.values().begin());
+  std::vector<T> dpositions(sums.begin() + positions_offset(), sums.end());
+  const ScoreGradients<T> out{gradient, dpositions.data()};
+  for (int l = 0; l < spec_.depth; ++l) {
+    const AttentionBlock& block = plan_.layers[l].attention;
+    if (block.from_data()) continue;
+    std::vector<T> dscores(sums.begin() + attention_offset(l),
+                           sums.begin() + attention_offset(l) + block.heads * n * n);
+    generic::softmax_rows_gradient(block.heads * n, n, shared_[l].data(), dscores.data());
+    std::visit(
+        [&](const auto& kind) {
+          using Kind = std::decay_t<decltype(kind)>;
+          if constexpr (!std::is_same_v<Kind, RouteScores> && !std::is_same_v<Kind, DataScores>) {
+            scores_gradient(kind, block, *nodes_, dscores.data(), out);
+          }
+        },
+        block.scores);
+  }
+  if (plan_.positions == no_tensor || spec_.encoding != Encoding::learned) return;
+  T* table = out.tensor(plan_.positions);
+  const int64_t p = spec_.encoding_size;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t c = 0; c < p; ++c) table[nodes_->index[i] * p + c] += dpositions[i * p + c];
+  }
+}
+
+template <class T>
+void BlockNetwork<T>::join(int64_t rows, const T* data, int data_size, bool with_positions,
+                           std::vector<T>& out) const {
+  const int64_t p = with_positions ? spec_.encoding_size : 0, n = nodes();
+  out.resize(rows * (data_size + p));
+  T* next = out.data();
+  for (int64_t r = 0; r < rows; ++r) {
+    next = std::copy_n(data + r * data_size, data_size, next);
+    next = std::copy_n(nodes_->positions.data() + r % n * p, p, next);
+  }
+}
+
+template <class T>
+void BlockNetwork<T>::split(int64_t rows, const std::vector<T>& d, int data_size,
+                            bool with_positions, T* ddata, std::span<T> sums) const {
+  const int64_t p = with_positions ? spec_.encoding_size : 0, n = nodes();
+  T* dpositions = sums.data() + positions_offset();
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* row = d.data() + r * (data_size + p);
+    for (int c = 0; ddata && c < data_size; ++c) ddata[r * data_size + c] += row[c];
+    for (int64_t c = 0; c < p; ++c) dpositions[r % n * p + c] += row[data_size + c];
+  }
+}
+
+template <class T>
+void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int samples,
+                                    BlockTape<T>& tape) const {
+  const InputBlock& block = plan_.input;
+  const int64_t n = nodes(), real = batch.real_nodes, rows = samples * n, d = spec_.width;
+  const int columns = spec_.data_columns;
+  std::vector<T>& x = tape.layers.front().x;
+  x.assign(rows * d, T(0));
+  if (block.values) {
+    std::vector<T> values(rows * columns);  // scratch nodes hold zeros
+    for (int64_t s = 0; s < samples; ++s) {
+      std::copy_n(batch.inputs.data() + (first + s) * real * columns, real * columns,
+                  values.data() + s * n * columns);
+    }
+    join(rows, values.data(), columns, block.positions_joined, tape.input);
+    maps_.forward(*block.values, rows, tape.input.data(), x.data());
+  }
+  if (block.tokens != no_tensor) {
+    tape.tokens.assign(rows, -1);
+    for (int64_t s = 0; s < samples; ++s) {
+      std::copy_n(batch.tokens.data() + (first + s) * real, real, tape.tokens.data() + s * n);
+    }
+    generic::embed(rows, d, tape.tokens.data(), tensor(block.tokens), x.data());
+  }
+  if (!block.positions_added) return;
+  for (int64_t s = 0; s < samples; ++s) {
+    for (int64_t i = 0; i < n * d; ++i) x[s * n * d + i] += nodes_->positions[i];
+  }
+}
+
+template <class T>
+void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+                                     std::span<T> sums) const {
+  const InputBlock& block = plan_.input;
+  const int64_t n = nodes(), d = spec_.width;
+  if (block.positions_added) {
+    T* dpositions = sums.data() + positions_offset();
+    for (int64_t at = 0; at < rows * d; at += n * d) {
+      for (int64_t i = 0; i < n * d; ++i) dpositions[i] += dx[at + i];
+    }
+  }
+  if (block.tokens != no_tensor) {
+    generic::embed_gradient(rows, d, tape.tokens.data(), dx.data(), gradient(sums, block.tokens));
+  }
+  if (!block.values) return;
+  std::vector<T>& dvalues = tape.scratch.dy;
+  dvalues = dx;
+  for (int64_t r = 0; block.tokens != no_tensor && r < rows; ++r) {
+    // rows of tokens have not seen the values
+    if (tape.tokens[r] >= 0) std::fill_n(dvalues.data() + r * d, d, T(0));
+  }
+  std::vector<T>& dinput = tape.scratch.dsource;
+  dinput.resize(tape.input.size());
+  maps_.backward(*block.values, rows, tape.input.data(), dvalues.data(), sums.data(), false,
+                 block.positions_joined ? dinput.data() : nullptr);
+  if (block.positions_joined) split(rows, dinput, spec_.data_columns, true, nullptr, sums);
+}
+
+template <class T>
+void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int samples,
+                              BlockTape<T>& tape) const {
+  const int64_t rows = int64_t{samples} * nodes();
+  tape.layers.resize(spec_.depth);
+  forward_input(batch, first, samples, tape);
+  for (int l = 0; l < spec_.depth; ++l) forward_layer(l, samples, tape);
+  const HeadBlock& head = plan_.head;
+  if (head.norm) {
+    normalise(*head.norm, rows, tape.decoder_input, tape.head_input);
+  }
+  tape.output.resize(rows * spec_.output_columns);
+  maps_.forward(head.map, rows, (head.norm ? tape.head_input : tape.decoder_input).data(),
+                tape.output.data());
+}
+
+template <class T>
+double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samples,
+                                 std::span<const uint8_t> mask, double scale, BlockTape<T>& tape,
+                                 std::span<T> sums) const {
+  const int64_t n = nodes(), rows = samples * n, real = batch.real_nodes;
+  const int64_t columns = spec_.output_columns, read = spec_.nodes_read(batch.real_nodes);
+  std::vector<T>& dy = tape.scratch.dy;
+  dy.assign(rows * columns, T(0));
+  double loss = 0;
+  for (int64_t s = 0; s < samples; ++s) {
+    const T* y = tape.output.data() + s * n * columns;
+    T* d = dy.data() + s * n * columns;  // nodes that are not read have no part in the loss
+    if (plan_.loss == Loss::squared_error) {
+      generic::squared_error(read * columns, static_cast<T>(scale), y,
+                             batch.targets.data() + (first + s) * real * columns,
+                             mask.empty() ? nullptr : mask.data(), d, loss);
+      continue;
+    }
+    const auto labels = batch.labels.subspan((first + s) * real, read);
+    tape.labels.assign(labels.begin(), labels.end());
+    for (int64_t i = 0; i < read && !mask.empty(); ++i) {
+      if (mask[i * columns] == 0) tape.labels[i] = -1;
+    }
+    generic::cross_entropy(read, columns, static_cast<T>(scale), y, tape.labels.data(), d, loss);
+  }
+  const HeadBlock& head = plan_.head;
+  std::vector<T>& dx = tape.scratch.dx;
+  dx.resize(tape.decoder_input.size());
+  maps_.backward(head.map, rows, (head.norm ? tape.head_input : tape.decoder_input).data(),
+                 dy.data(), sums.data(), false, dx.data());
+  if (head.norm) normalise_backward(*head.norm, rows, tape.decoder_input, dx, tape.scratch, sums);
+  for (int l = spec_.depth - 1; l >= 0; --l) backward_layer(l, samples, tape, dx, sums);
+  backward_input(tape, rows, dx, sums);
+  return loss * scale;
+}
+
+template <class T>
+std::vector<T> BlockNetwork<T>::attention(const BlockTape<T>& tape) const {
+  std::vector<T> all;
+  for (int l = 0; l < spec_.depth; ++l) {
+    const AttentionBlock& block = plan_.layers[l].attention;
+    const std::vector<T>& a = block.from_data() ? tape.layers[l].attention : shared_[l];
+    all.insert(all.end(), a.begin(), a.begin() + int64_t{1} * block.heads * nodes() * nodes());
+  }
+  return all;
+}
+
+template struct NodeContext<float>;
+template struct NodeContext<double>;
+template double loss_scale(const ModelSpec&, const BatchOf<float>&, std::span<const uint8_t>);
+template double loss_scale(const ModelSpec&, const BatchOf<double>&, std::span<const uint8_t>);
+template class BlockNetwork<float>;
+template class BlockNetwork<double>;
+
+}  // namespace posattn

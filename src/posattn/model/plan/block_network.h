@@ -1,0 +1,143 @@
+// Computes a plan block by block as it is written, forward and backward. In double it is the
+// reference, the oracle of every engine. In float it is the block executor on the CPU, for what the
+// tile engine does not know: slower than that engine, but right for every spec.
+//
+//   BlockNetwork<T> network(spec);
+//   network.prepare(parameters, real_nodes);          once a step
+//   network.forward(batch, first, samples, tape);     some samples of the batch
+//   loss += network.backward(batch, ..., tape, sums); adds to sums
+//   network.finish(sums, gradient);                   once a step
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "posattn/model/batch.h"
+#include "posattn/model/plan/scores.h"
+
+namespace posattn {
+
+// 1 / what the sum over a batch is divided by: all outputs (squared error), or the rows whose label
+// counts (cross-entropy).
+template <class T>
+double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<const uint8_t> mask);
+
+// The numbers of one tile that forward leaves for backward; reused from tile to tile.
+template <class T>
+struct BlockTape {
+  struct Layer {
+    std::vector<T> x;                  // [rows, width], the layer's input
+    std::vector<T> attended;           // what nodes attend to, where it is not x itself
+    std::vector<T> source;             // [rows, source], of queries and keys, where it differs
+    std::vector<T> query_key;          // [rows, heads, 2 d_k]
+    std::vector<T> attention;          // [samples, heads, nodes, nodes], from data
+    std::vector<T> value, mixed;       // [rows, width]
+    std::vector<T> sum, joined;        // x + o before and after its norm; or [x | o]
+    std::vector<T> mlp_input;          // where it is not joined itself
+    std::vector<std::vector<T>> maps;  // of the MLP, before the activation
+    std::vector<T> output;             // before the norm behind the layer
+  };
+  std::vector<Layer> layers;
+  std::vector<T> input;  // [rows, input_size]
+  std::vector<T> decoder_input, head_input;
+  std::vector<T> output;                // [rows, output_columns]
+  std::vector<int32_t> tokens, labels;  // of all rows; negative where there is none
+
+  // Memory that is reused from layer to layer.
+  struct Scratch {
+    std::vector<T> o, transposed, hidden;  // attention's output; of one head; after an activation
+    std::vector<T> dx, dy, dmlp, djoined, dattended, dnorm;
+    std::vector<T> dmixed, dvalue, dquery_key, dsource, da;
+    std::vector<std::vector<T>> dhidden;
+  };
+  Scratch scratch;
+};
+
+template <class T>
+class BlockNetwork {
+ public:
+  explicit BlockNetwork(const ModelSpec& spec);  // resolved
+  ~BlockNetwork();
+
+  const ModelSpec& spec() const { return spec_; }
+  const Plan& plan() const { return plan_; }
+
+  // Keeps a reference to the parameters until the next call.
+  void prepare(const Parameters<T>& parameters, int real_nodes);
+
+  // Samples first .. first + samples - 1; the output lies in the tape, [samples, nodes, columns].
+  void forward(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
+
+  // Right after forward of the same samples. Returns their share of the loss and adds to sums.
+  // mask [real_nodes, output_columns], empty: all outputs count; `scale` is the batch's loss_scale.
+  double backward(const BatchOf<T>& batch, int64_t first, int samples,
+                  std::span<const uint8_t> mask, double scale, BlockTape<T>& tape,
+                  std::span<T> sums) const;
+
+  // Gradients as the parameters lie, then d attention of each layer that does not depend on the
+  // data, then dP.
+  int64_t sums_size() const;
+  void finish(std::span<const T> sums, Parameters<T>& gradient) const;
+
+  int nodes() const { return nodes_->count(); }
+  // Attention of the tape's first sample, [depth, heads, nodes, nodes].
+  std::vector<T> attention(const BlockTape<T>& tape) const;
+
+ private:
+  using Layer = typename BlockTape<T>::Layer;
+  using Scratch = typename BlockTape<T>::Scratch;
+
+  void forward_input(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
+  void backward_input(BlockTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+                      std::span<T> sums) const;
+  void forward_layer(int layer, int samples, BlockTape<T>& tape) const;
+  // dx of the layer's output becomes that of its input.
+  void backward_layer(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
+                      std::span<T> sums) const;
+  void attend(int layer, int samples, const T* attended, Layer& t, Scratch& scratch) const;
+  // From scratch.dmixed: dattended = or +=.
+  void attend_backward(int layer, int samples, const T* attended, Layer& t, Scratch& scratch,
+                       bool accumulate, T* dattended, std::span<T> sums) const;
+  const T* source(const DataScores& kind, const T* attended, const Layer& t) const {
+    return kind.positions_joined ? t.source.data() : attended;
+  }
+  void make_query_key(const DataScores& kind, const AttentionBlock& block, int64_t rows,
+                      const T* attended, Layer& t) const;
+  // From scratch.dquery_key: adds to dattended.
+  void query_key_backward(const DataScores& kind, const AttentionBlock& block, int64_t rows,
+                          const T* attended, const Layer& t, Scratch& scratch, T* dattended,
+                          std::span<T> sums) const;
+  void forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t, Scratch& scratch,
+                   std::vector<T>& out) const;
+  // dx [rows, in of the first map] = (overwritten).
+  void backward_mlp(const MlpBlock& block, int64_t rows, const T* x, const Layer& t, const T* dout,
+                    Scratch& scratch, std::vector<T>& dx, std::span<T> sums) const;
+  void normalise(const NormalisationBlock& block, int64_t rows, const std::vector<T>& x,
+                 std::vector<T>& y) const;
+  // d becomes the gradient of what was normalised.
+  void normalise_backward(const NormalisationBlock& block, int64_t rows, const std::vector<T>& x,
+                          std::vector<T>& d, Scratch& scratch, std::span<T> sums) const;
+
+  const T* tensor(TensorId id) const { return nodes_->tensor(id); }
+  T* gradient(std::span<T> sums, TensorId id) const {
+    return sums.data() + plan_.tensors.all()[id].offset;
+  }
+  // [data | P] of every row, whichever of the two is wanted; and back.
+  void join(int64_t rows, const T* data, int data_size, bool with_positions,
+            std::vector<T>& out) const;
+  void split(int64_t rows, const std::vector<T>& d, int data_size, bool with_positions, T* ddata,
+             std::span<T> sums) const;
+  int64_t attention_offset(int layer) const;  // in sums
+  int64_t positions_offset() const { return attention_offset(spec_.depth); }
+
+  const ModelSpec spec_;
+  const Plan plan_;
+  LinearMaps<T> maps_;
+  std::unique_ptr<NodeContext<T>> nodes_;
+  std::vector<std::vector<T>>
+      shared_;  // attention of each layer, [heads, nodes, nodes], not from data
+};
+
+}  // namespace posattn
