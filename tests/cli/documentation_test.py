@@ -80,6 +80,13 @@ class Documentation(CliCase):
             self.assertIn("const Task& cumulative_spread_task();", done.stdout, place)
             self.assertIn("&cumulative_spread_task(),", done.stdout, place)
 
+    def test_one_version(self):
+        version = re.search(r"project\(posattn VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+        for file, line in {"CITATION.cff": f"version: {version}", "docs/cite.md": f"version = {{{version}}},",
+                           "CHANGELOG.md": f"## {version}"}.items():
+            self.assertIn(line, [text.strip() for text in (ROOT / file).read_text().splitlines()], file)
+        self.assertIn(f"find_package(posattn {version.rpartition('.')[0]} ", (ROOT / "docs/site/embed.md").read_text())
+
     def test_exit_codes(self):
         for code in [0, 1, 2, 3, 4, 5, 6, 130]:
             self.assertRegex(self.page, rf"(?m)^\| {code} \| ")

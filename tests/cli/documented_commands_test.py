@@ -8,7 +8,7 @@ import unittest
 
 from support import PROGRAM, ROOT, CliCase
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/site").glob("*.md"))]
 
 # A command of ours in a line, behind settings of the environment or another command.
 COMMAND = re.compile(r"^([A-Z_]+=\S+ )*(echo .* \| |mkdir .*|ncu .* )?(build/release/)?posattn [a-z]")

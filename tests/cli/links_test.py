@@ -1,11 +1,11 @@
-"""Every relative link of README and docs/ leads to a file, and to a heading where it names one."""
+"""Every relative link of a Markdown file leads to a file, and to a heading where it names one."""
 
 import re
 import unittest
 
 from support import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"""\]\(([^)\s]+)\)|\b(?:src|srcset)="([^"]+)\"""")
 
 

@@ -1,0 +1,47 @@
+"""The examples in Python of docs/site/ run, each page from its first to its last."""
+
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import types
+import unittest
+import unittest.mock
+
+import posattn.torch  # noqa: F401  before the modules are put back
+
+PAGES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "site"
+
+
+class Pages(unittest.TestCase):
+    def run_page(self, name):
+        code = "\n".join(re.findall(r"^```python\n(.*?)^```", (PAGES / name).read_text(), re.M | re.S))
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                exec(compile(code, name, "exec"), {"__name__": "page"})
+            finally:
+                os.chdir(here)
+            return {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*.*")
+                    if file.is_file()}
+
+    def test_logging(self):
+        # Debian has no tensorboard: its writer is a stand-in that counts.
+        writer = unittest.mock.MagicMock()
+        stand_in = types.SimpleNamespace(SummaryWriter=lambda folder: writer)
+        with unittest.mock.patch.dict(sys.modules, {"torch.utils.tensorboard": stand_in}):
+            files = self.run_page("logging.md")
+        self.assertEqual(len(files["training.csv"].splitlines()), 1 + 2 * 5)
+        self.assertEqual([call[0][2] for call in writer.add_scalar.call_args_list], [1, 2, 3, 4, 5])
+
+    def test_resume(self):
+        self.assertIn("runs/short/positional-seed0/model.safetensors", self.run_page("resume.md"))
+
+    def test_pytorch(self):
+        self.assertIn("sort.safetensors", self.run_page("pytorch.md"))
+
+
+if __name__ == "__main__":
+    unittest.main()
