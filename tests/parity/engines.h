@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "posattn/model/blocks/reference_network.h"
 #include "posattn/model/network.h"
 #include "posattn/model/spec/parameters.h"
-#include "posattn/model/blocks/reference_network.h"
 
 namespace posattn::parity {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/spec/parameters.h"
 #include "posattn/model/file/safetensors.h"
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn::parity {
 
