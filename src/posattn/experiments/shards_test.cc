@@ -142,7 +142,7 @@ TEST(ChunksTest, EveryRunIsInOneChunkOfAllowedSize) {
     std::set<std::pair<int64_t, int64_t>> seen;
     std::pair<int64_t, int64_t> shape;
     for (const std::size_t place : places) {
-      const std::pair next(configs[place].width, configs[place].batch);
+      const std::pair<int64_t, int64_t> next(configs[place].width, configs[place].batch);
       EXPECT_TRUE(next == shape || seen.insert(next).second);
       shape = next;
     }
