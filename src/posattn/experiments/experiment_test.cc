@@ -98,6 +98,31 @@ TEST(Experiment, GridIsEveryCombinationOnce) {
   EXPECT_EQ(runs.back().config.seed, 2);
 }
 
+TEST(Experiment, RunsOfEqualStepsHaveEpochsByTheirSamples) {
+  const std::string steps =
+      replaced(replaced(small, "epochs = 2\n", ""), "test-scale", "steps = 12\ntest-scale");
+  const std::string stepped = replaced(steps, "settings = { epochs = 1 }", "steps = 4");
+  for (const ExperimentRun& run : runs_of(read(stepped))) {
+    EXPECT_EQ(run.config.epochs * (run.config.samples / run.config.batch), 12);
+  }
+  const Experiment quick = read(stepped, {.quick = true});
+  EXPECT_EQ(runs_of(quick).front().config.epochs, 2);
+  EXPECT_EQ(quick.reduction, "quick: 4 steps, 1 runs");
+  expect_refused(steps, ExitCode::configuration, "'epochs' among the settings", "does not decide");
+  expect_refused(replaced(small, "test-scale", "steps = 0\ntest-scale"), ExitCode::configuration,
+                 "bad 'steps'", "above 0");
+  expect_refused(replaced(replaced(small, "key = \"samples\"", "key = \"batch\"\nsteps = 12"),
+                          "batch = 50", "samples = 500"),
+                 ExitCode::configuration, "bad 'steps'", "only where the axis is \"samples\"");
+  try {
+    read(stepped, {.epochs = 3});
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    EXPECT_THAT(error.expected(), HasSubstr("it decides epochs"));
+  }
+}
+
 TEST(Experiment, KeyIsWhatDecidesTheResult) {
   RunConfig config;
   const std::string key = run_key(config);
@@ -372,9 +397,10 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
       ElementsAre("value-range", "value-range-homogeneous", "sample-count", "sample-count-outside",
                   "input-length", "variable-length", "small-standard", "encodings", "variants",
                   "accuracy", "length-generalisation", "beside-compiled", "k-hop", "k-hop-unseen",
-                  "k-hop-error", "k-hop-length", "k-hop-sanford", "k-hop-codes", "mixed-type",
-                  "mixed-type-samples", "mixed-type-gpt2", "mixed-type-gpt2-unparsable",
-                  "k-hop-settings", "k-hop-settings-error", "k-hop-settings-unseen", "k-hop-small",
+                  "k-hop-error", "k-hop-length", "k-hop-sanford", "k-hop-codes",
+                  "samples-depth-k-hop", "samples-depth-sum", "mixed-type", "mixed-type-samples",
+                  "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "k-hop-settings",
+                  "k-hop-settings-error", "k-hop-settings-unseen", "k-hop-small",
                   "k-hop-small-unseen", "k-hop-small-error"));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {

@@ -65,7 +65,8 @@ double place_legend(FigureLayout& layout, const std::vector<std::string>& labels
   return y + rows * line_height + 6;
 }
 
-// Each value is about the same multiple of the one before it: 2, 4, 8 or 640, 1600, 6400.
+// Each value is about the same multiple of the one before it (2, 4, 8), or they span far (640,
+// 1600, 64000).
 bool is_geometric(const std::vector<double>& values) {
   if (values.size() < 3) return false;
   double least = values[1] / values[0], most = least;
@@ -73,7 +74,7 @@ bool is_geometric(const std::vector<double>& values) {
     least = std::min(least, values[i] / values[i - 1]);
     most = std::max(most, values[i] / values[i - 1]);
   }
-  return least >= 1.5 && most <= 1.7 * least;
+  return least >= 1.5 && (most <= 1.25 * least || values.back() >= 50 * values.front());
 }
 
 }  // namespace
