@@ -55,7 +55,7 @@ class Installed(unittest.TestCase):
             code = ("import posattn\n"
                     "print(posattn.__file__)\n"
                     "print(posattn.compile('sort', length=4).model([4, 3, 2, 1]).tolist())\n"
-                    "print(posattn.load('sort-positional').spec.depth)\n")
+                    "print(posattn.load('sort-positional').spec['depth'])\n")
             place, answer, depth = call(python, "-c", code, cwd="/").splitlines()
             self.assertTrue(place.startswith(folder))
             self.assertEqual(answer, "[1.0, 2.0, 3.0, 4.0]")

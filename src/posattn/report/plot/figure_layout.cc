@@ -68,7 +68,7 @@ double place_legend(FigureLayout& layout, const std::vector<std::string>& labels
 // Each value is about the same multiple of the one before it (2, 4, 8), or they span far (640,
 // 1600, 64000).
 bool is_geometric(const std::vector<double>& values) {
-  if (values.size() < 3) return false;
+  if (values.size() < 3 || values.front() <= 0) return false;
   double least = values[1] / values[0], most = least;
   for (size_t i = 2; i < values.size(); ++i) {
     least = std::min(least, values[i] / values[i - 1]);

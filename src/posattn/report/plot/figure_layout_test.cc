@@ -103,6 +103,7 @@ TEST(FigureLayout, AxisIsLogarithmicForGeometricValues) {
   EXPECT_FALSE(logarithmic("samples", {5000, 10000, 15000, 20000, 25000}));
   EXPECT_FALSE(logarithmic("samples", {5000, 20000, 50000}));
   EXPECT_TRUE(logarithmic("samples", {640, 1600, 6400, 16000, 64000}));
+  EXPECT_FALSE(logarithmic("letters", {0, 1, 2, 3}));
   EXPECT_FALSE(logarithmic("test-scales", {1, 2, 4, 8}));
   EXPECT_FALSE(logarithmic("length", {8}));
   // An axis of tests says itself how it is shown.
