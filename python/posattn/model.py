@@ -74,6 +74,36 @@ class Model:
                 raise
         raise mistaken("threads", threads, "a whole number")
 
+    def run(self, x=None, *, keep=None, patch=None, tokens=None):
+        """(outputs, {name: array}): the answers, and the activations that `keep` names: "all", a name
+        or a list of them. Every name has the axis of samples in front where x has one:
+
+        - embedding and layers.L.state: what the first layer, and the layer after L, reads
+        - layers.L.attention [heads, nodes, nodes], layers.L.values and layers.L.heads [heads, nodes,
+          head_size]: attention times values are the heads
+        - layers.L.attention_output: the heads behind the output map
+        - layers.L.hidden.K: the MLP behind its K-th activation function
+        - layers.L.mlp_output: in models that add it to something or normalise it
+
+        Numbers behind a name choose a head and a node, as in layers.1.heads.0.3, and * stands for
+        every one. `patch` is {name: value}: a number, an array, or a function that gets the
+        activation and returns what the model goes on with (or changes it in place). What is kept
+        is what a patch left. Scratch nodes are the last ones.
+
+        >>> import posattn
+        >>> model = posattn.load("sort-positional")
+        >>> x = [3, 1, 4, 1, 5, 9, 2, 6]
+        >>> y, kept = model.run(x, keep=["layers.*.attention", "layers.0.heads.1"])
+        >>> kept["layers.0.attention"].shape, kept["layers.0.heads.1"].shape
+        ((2, 9, 9), (9, 32))
+        >>> ablated, _ = model.run(x, patch={"layers.0.heads.1": 0.0})
+        >>> bool((ablated == y).any())
+        False
+        """
+        from .activations import run
+
+        return run(self._compiled, x, keep, patch, tokens)
+
     def attention(self, x=None, *, tokens=None):
         """The attention matrices [depth, heads, nodes, nodes], scratch nodes last; with an axis of
         samples in front where x has one. A positional model needs no x.

@@ -204,6 +204,7 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
   const int64_t rows = int64_t{samples} * nodes();
   tape.layers.resize(spec_.depth);
   forward_input(batch, first, samples, tape);
+  show(tape.scratch, Activated::embedding, 0, tape.layers.front().x);
   for (int l = 0; l < spec_.depth; ++l) forward_layer(l, samples, tape);
   const HeadBlock& head = plan_.head;
   if (head.norm) {
