@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 set(POSATTN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/posattn)
 
 install(TARGETS posattn EXPORT posattnTargets)
-install(TARGETS posattn_cli OPTIONAL)  # a build of the library alone can be installed, too
+# A build of the library alone can be installed, too. pip takes the component `program`.
+install(TARGETS posattn_cli OPTIONAL COMPONENT program)
 # The interface is these headers. What they include is installed with them and nothing else: the list is
 # made from the sources, so that no header of the inside slips out.
 set(POSATTN_PUBLIC_HEADERS model.h network.h task.h train.h evaluate.h program.h draw.h
@@ -40,9 +41,11 @@ foreach(source IN LISTS POSATTN_MODULE_SOURCES)
     endif()
   endforeach()
 endforeach()
-install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
+install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench
+  COMPONENT program)
 # The page of `posattn playground`, where playground/build.mjs has made it.
-install(FILES build/wasm/playground.html DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn OPTIONAL)
+install(FILES build/wasm/playground.html DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn OPTIONAL
+  COMPONENT program)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT posattnTargets NAMESPACE posattn:: DESTINATION ${POSATTN_PACKAGE_DIR})
