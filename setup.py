@@ -1,4 +1,5 @@
-"""The compiled module and the program, by CMake in build/release; or as they are in $POSATTN_BUILD."""
+"""The compiled module and the program, by CMake: library and program in build/release, the module in
+build/pip; or all three as they are in $POSATTN_BUILD."""
 
 import filecmp
 import os
@@ -38,37 +39,56 @@ def pybind11_option():
     return [f"-DPOSATTN_PYBIND11={target}"]
 
 
-def configure(build):
-    # A virtual environment has the headers of the interpreter that it was made from.
-    python = getattr(sys, "_base_executable", sys.executable)
-    options = ["-DPOSATTN_PYTHON=ON", f"-DPython_EXECUTABLE={python}", *pybind11_option()]
+def build_library():
+    """The folder where library and program are built; a build that was there stays as it was configured."""
+    build = ROOT / "build" / "release"
+    options = []
     cache = build / "CMakeCache.txt"
     if not cache.exists():
-        options += ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DPOSATTN_TESTS=OFF"]
-    if shutil.which("ninja") and (not cache.exists() or "CMAKE_GENERATOR:INTERNAL=Ninja" in cache.read_text()):
-        options.append("-DCMAKE_MAKE_PROGRAM=" + shutil.which("ninja"))  # an older one may be gone
+        options += ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DPOSATTN_TESTS=OFF", "-DPOSATTN_PYTHON=OFF"]
+    if not cache.exists() or "CMAKE_GENERATOR:INTERNAL=Ninja" in cache.read_text():
+        options.append("-DCMAKE_MAKE_PROGRAM=" + ninja())
     run("cmake", "-S", ROOT, "-B", build, *options)
+    run("cmake", "--build", build, "--target", "posattn", "posattn_cli")
+    return build
+
+
+def ninja():
+    """The one of today: that of an isolated environment is gone tomorrow."""
+    return shutil.which("ninja") or "ninja"
+
+
+def build_module(installed):
+    """The folder of the module for this interpreter, against the installed library."""
+    build = SCRATCH / sysconfig.get_config_var("SOABI")
+    # A virtual environment has the headers of the interpreter that it was made from.
+    python = getattr(sys, "_base_executable", sys.executable)
+    run("cmake", "-S", ROOT / "python", "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_PREFIX_PATH={installed}", f"-DPython_EXECUTABLE={python}",
+        f"-DCMAKE_MAKE_PROGRAM={ninja()}", *pybind11_option())
+    run("cmake", "--build", build, "--target", "posattn_python")
+    return build
 
 
 class CMakeModule(build_ext):
     def build_extension(self, extension):
-        build = pathlib.Path(os.environ.get("POSATTN_BUILD", ROOT / "build" / "release"))
-        if "POSATTN_BUILD" not in os.environ:
-            configure(build)
-        run("cmake", "--build", build, "--target", "posattn_python", "posattn_cli")
+        given = os.environ.get("POSATTN_BUILD")
+        library = pathlib.Path(given) if given else build_library()
+        installed = SCRATCH / "installed"
+        shutil.rmtree(installed, ignore_errors=True)
+        run("cmake", "--install", library, "--strip", "--prefix", installed)
+        module = library / "python" if given else build_module(installed)
+
         name = "_posattn" + sysconfig.get_config_var("EXT_SUFFIX")
         target = pathlib.Path(self.get_ext_fullpath(extension.name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(build / "python" / "posattn" / name, target)
+        shutil.copyfile(module / "posattn" / name, target)
         shutil.copytree(ROOT / "models", target.parent / "models", dirs_exist_ok=True)
-
         # The program is a file of the environment: bin/posattn, and in share/ what it looks for.
-        program = SCRATCH / "program"
-        shutil.rmtree(program, ignore_errors=True)
-        run("cmake", "--install", build, "--component", "program", "--strip", "--prefix", program)
         self.distribution.data_files = [
-            (str(file.parent.relative_to(program)), [str(file)])
-            for file in sorted(program.rglob("*")) if file.is_file()]
+            (str(file.parent.relative_to(installed)), [str(file)])
+            for folder in ("bin", "share") for file in sorted((installed / folder).rglob("*"))
+            if file.is_file()]
 
 
 SCRATCH.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import subprocess
 
 import setuptools
 from setuptools import build_meta
-from setuptools.build_meta import *  # noqa: F401,F403  the hooks that pip calls
+from setuptools.build_meta import build_sdist, get_requires_for_build_sdist  # noqa: F401  hooks of pip
 
 OLDEST_CMAKE = (3, 25)
 OLDEST_SETUPTOOLS = (61, 0)
@@ -50,7 +50,6 @@ def build_wheel(*arguments, **named):
     return build_meta.build_wheel(*arguments, **named)
 
 
-if hasattr(build_meta, "build_editable"):
-
-    def get_requires_for_build_editable(config_settings=None):
-        return build_meta.get_requires_for_build_editable(config_settings) + _missing_tools()
+def build_editable(*_, **__):
+    raise SystemExit("error: posattn has no editable install\n"
+                     "  HINT: PYTHONPATH=build/release/python imports the sources as they are")
