@@ -124,5 +124,6 @@ def draw_lines(ax, parts, *, title, x_label, y_label, logarithmic_x=False, great
     if logarithmic_x:
         ax.set_xscale("log")
     ax.set(title=title, xlabel=x_label, ylabel=y_label)
+    ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
     ax.legend(frameon=False)
