@@ -9,7 +9,7 @@ import shutil
 import numpy
 
 from . import _posattn
-from .arguments import instance_of, path_of
+from .arguments import fitting, instance_of, path_of
 from .errors import Error, mistaken
 
 
@@ -49,6 +49,10 @@ def plot(lines, *, title="", x_label="x", y_label="", logarithmic_x=False, great
     >>> posattn.plot({"squares": ([1, 2, 3], [1, 4, 9])})._repr_svg_()[:4]
     '<svg'
     """
+    fitting("str", title=title, x_label=x_label, y_label=y_label)
+    fitting("bool", logarithmic_x=logarithmic_x)
+    if greatest is not None:
+        fitting("float", greatest=greatest)
     look = dict(title=title, x_label=x_label, y_label=y_label, logarithmic_x=logarithmic_x,
                 greatest=greatest)
     parts = _parts(lines)

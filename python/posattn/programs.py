@@ -114,7 +114,7 @@ class Program:
     def _repr_html_(self):
         """What it is, its picture and its text, for a notebook."""
         facts = (f"{self.processors} processors, {counted(self.rounds, 'round')}, "
-                 f"{', '.join(self.inputs)} to {', '.join(self.outputs)}")
+                 f"from {', '.join(self.inputs)} to {', '.join(self.outputs)}")
         text = f"<details><summary>text</summary><pre>{html.escape(self.text)}</pre></details>"
         return (f"<p><b>{html.escape(self.name)}</b>: {html.escape(facts)}</p>"
                 f"{self._repr_svg_() or ''}{text if self.text else ''}")

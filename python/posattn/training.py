@@ -9,6 +9,7 @@ import pathlib
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import weakref
 
@@ -355,7 +356,11 @@ def _train(runs, folder, resume, threads, callback, progress, keep):
             list_runs()
             raise Interrupted(folder) from None
         if raised:
-            error.add_note(f"the checkpoints are saved: posattn.resume({str(folder)!r}) goes on")
+            note = f"the checkpoints are saved: posattn.resume({str(folder)!r}) goes on"
+            if hasattr(error, "add_note"):  # Python 3.11
+                error.add_note(note)
+            else:
+                print(note, file=sys.stderr)
         raise
     finally:
         bar.close()

@@ -124,21 +124,29 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   const bool own = from_data != nullptr || scratch.hook != nullptr;  // each sample has its matrices
   if (own) t.attention.resize(samples * block.heads * n * n);
   const generic::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
-  for (int64_t s = 0; own && s < samples; ++s) {
-    if (!from_data) std::ranges::copy(shared_[layer], &t.attention[s * block.heads * n * n]);
-    for (int64_t h = 0; from_data && h < block.heads; ++h) {
-      const T* query = &t.query_key[s * n * row + h * 2 * keys.size];
-      generic::attention_matrix(keys, query, query + keys.size,
-                                &t.attention[(s * block.heads + h) * n * n], scratch.transposed);
-    }
-  }
-  if (own) show(scratch, Activated::attention, layer, t.attention);
+  const auto matrix = [&](int64_t s, int64_t h) {
+    return &t.attention[(s * block.heads + h) * n * n];
+  };
+  const auto mix = [&](int64_t s, int64_t h) {
+    const int64_t at = s * n * d + h * values.size;
+    generic::mix(values, own ? matrix(s, h) : &shared_[layer][h * n * n], &t.value[at],
+                 &t.mixed[at]);
+  };
   for (int64_t s = 0; s < samples; ++s) {
     for (int64_t h = 0; h < block.heads; ++h) {
-      const T* a = own ? &t.attention[(s * block.heads + h) * n * n] : &shared_[layer][h * n * n];
-      const int64_t at = s * n * d + h * values.size;
-      generic::mix(values, a, &t.value[at], &t.mixed[at]);
+      if (from_data) {
+        const T* query = &t.query_key[s * n * row + h * 2 * keys.size];
+        generic::attention_matrix(keys, query, query + keys.size, matrix(s, h), scratch.transposed);
+      } else if (own) {
+        std::copy_n(&shared_[layer][h * n * n], n * n, matrix(s, h));
+      }
+      if (scratch.hook == nullptr) mix(s, h);  // while the matrix is in the cache
     }
+  }
+  if (scratch.hook == nullptr) return;
+  show(scratch, Activated::attention, layer, t.attention);
+  for (int64_t s = 0; s < samples; ++s) {
+    for (int64_t h = 0; h < block.heads; ++h) mix(s, h);
   }
   show(scratch, Activated::heads, layer, t.mixed);
 }
