@@ -92,6 +92,8 @@ class CMakeModule(build_ext):
 
 
 SCRATCH.mkdir(parents=True, exist_ok=True)
+for old in SCRATCH.glob("lib.*"):  # a wheel takes all that lies there
+    shutil.rmtree(old)
 version = re.search(r"project\(posattn VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
 setup(version=version.group(1), ext_modules=[Extension("posattn._posattn", [])],
       cmdclass={"build_ext": CMakeModule},
