@@ -23,14 +23,14 @@ def run(*command):
                          "  HINT: scripts/install_packages build installs what its C++ needs on Debian")
 
 
-def pybind11_option():
+def pybind11_option(build):
     """The headers of pybind11's Python package, where there is one; else CMake finds the system's.
     They are copied, because pip removes an isolated environment and CMake's cache stays."""
     try:
         import pybind11
     except ImportError:
         return []
-    source, target = pathlib.Path(pybind11.get_include()), SCRATCH / "include"
+    source, target = pathlib.Path(pybind11.get_include()), build / "include"
     for header in (source / "pybind11").rglob("*.h"):
         copy = target / header.relative_to(source)
         if not copy.exists() or not filecmp.cmp(header, copy, shallow=False):
@@ -65,7 +65,7 @@ def build_module(installed):
     python = getattr(sys, "_base_executable", sys.executable)
     run("cmake", "-S", ROOT / "python", "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_PREFIX_PATH={installed}", f"-DPython_EXECUTABLE={python}",
-        f"-DCMAKE_MAKE_PROGRAM={ninja()}", *pybind11_option())
+        f"-DCMAKE_MAKE_PROGRAM={ninja()}", *pybind11_option(build))
     run("cmake", "--build", build, "--target", "posattn_python")
     return build
 

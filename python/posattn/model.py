@@ -78,15 +78,15 @@ class Model:
         """(outputs, {name: array}): the answers, and the activations that `keep` names: "all", a name
         or a list of them. Every name has the axis of samples in front where x has one:
 
-        - embedding and layers.L.state: what the first layer, and the layer after L, reads
-        - layers.L.attention [heads, nodes, nodes], layers.L.values and layers.L.heads [heads, nodes,
-          head_size]: attention times values are the heads
-        - layers.L.attention_output: the heads behind the output map
-        - layers.L.hidden.K: the MLP behind its K-th activation function
-        - layers.L.mlp_output: in models that add it to something or normalise it
+        - `embedding`, `layers.L.state`: what layer 0, and the layer after L, reads
+        - `layers.L.attention` [heads, nodes, nodes]: row i says how much node i reads from each node
+        - `layers.L.values`, `layers.L.heads` [heads, nodes, head_size]: attention times values are heads
+        - `layers.L.attention_output`: the heads after the output map
+        - `layers.L.hidden.K`: the MLP after its activation function K
+        - `layers.L.mlp_output`: where the layer adds or normalises it
 
-        Numbers behind a name choose a head and a node, as in layers.1.heads.0.3, and * stands for
-        every one. `patch` is {name: value}: a number, an array, or a function that gets the
+        Numbers after a name select a head and a node, as in `layers.1.heads.0.3`, and `*` stands for
+        all. `patch` is {name: value}: a number, an array, or a function that gets the
         activation and returns what the model goes on with (or changes it in place). What is kept
         is what a patch left. Scratch nodes are the last ones.
 
