@@ -52,7 +52,7 @@ export function makeWords(place, onInput) {
       });
       return make('tr', {}, make('th', { scope: 'row', textContent: processor }), ...typed, ...line.map(({ cell }) => cell));
     });
-    place.replaceChildren(make('table', {}, make('thead', {}, make('tr', {}, ...head.map((text) => make('th', { scope: 'col', textContent: text })))),
+    place.replaceChildren(make('table', { className: 'words' }, make('thead', {}, make('tr', {}, ...head.map((text) => make('th', { scope: 'col', textContent: text })))),
       make('tbody', {}, ...lines)));
   }
 
