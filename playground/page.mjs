@@ -51,6 +51,11 @@ function open(values) {
   tabs.show(values.tab);
 }
 
+element('what').onclick = (event) => {
+  event.preventDefault();  // the address has the settings
+  tabs.show('tour');
+};
+
 tabs.show(given.tab);
 let started;
 const ready = new Promise((done) => { started = done; });

@@ -207,7 +207,7 @@ export function makeTrain(module, catalogue, onChange) {
       'aria-label': `Attention of the ${panel.place} model: a column of maps for each layer, one for each head; row i is what node i attends to` });
     panel.files = modelFiles(panel.place, (bytes, file) => panel.worker.send('load', { bytes, name: file }), () => panel.worker.send('save'));
     const section = element(`model-${panel.place}`);
-    section.append(make('div', { className: 'model-title' }, panel.title, panel.text), make('div', { className: 'scroll' }, panel.maps));
+    section.append(panel.title, panel.text, make('div', { className: 'scroll' }, panel.maps));
     panel.filesOf = make('p');
     element('files').append(panel.filesOf, panel.files.element);
     panel.files.dropOn(section);

@@ -70,7 +70,7 @@ export function makeWords(place, onInput) {
         const { program, network, wrong } = moments.at(moment, processor, word);
         const text = (value) => letters.text(moments.words, word, value);
         cell.className = wrong ? 'wrong' : '';
-        cell.textContent = wrong ? `✗ ${text(network)} (should be ${text(program)})` : text(program);
+        cell.textContent = wrong ? `✗ ${text(network)} ≠ ${text(program)}` : text(program);
       }
     });
   };
