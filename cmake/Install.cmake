@@ -41,8 +41,9 @@ foreach(source IN LISTS POSATTN_MODULE_SOURCES)
   endforeach()
 endforeach()
 install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
-# The page of `posattn playground`, where playground/build.mjs has made it.
-install(FILES build/wasm/playground.html DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn OPTIONAL)
+# The page of `posattn playground`.
+install(FILES docs/playground/index.html DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn
+  RENAME playground.html)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT posattnTargets NAMESPACE posattn:: DESTINATION ${POSATTN_PACKAGE_DIR})
