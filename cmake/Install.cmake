@@ -4,8 +4,7 @@ include(CMakePackageConfigHelpers)
 set(POSATTN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/posattn)
 
 install(TARGETS posattn EXPORT posattnTargets)
-# A build of the library alone can be installed, too. pip takes the component `program`.
-install(TARGETS posattn_cli OPTIONAL COMPONENT program)
+install(TARGETS posattn_cli OPTIONAL)  # a build of the library alone can be installed, too
 # The interface is these headers. What they include is installed with them and nothing else: the list is
 # made from the sources, so that no header of the inside slips out.
 set(POSATTN_PUBLIC_HEADERS model.h network.h task.h train.h evaluate.h program.h draw.h
@@ -41,11 +40,10 @@ foreach(source IN LISTS POSATTN_MODULE_SOURCES)
     endif()
   endforeach()
 endforeach()
-install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench
-  COMPONENT program)
-# The page of `posattn playground`, where playground/build.mjs has made it.
-install(FILES build/wasm/playground.html DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn OPTIONAL
-  COMPONENT program)
+install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
+# The page of `posattn playground`.
+install(FILES docs/playground/index.html DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn
+  RENAME playground.html)
 install(FILES LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT posattnTargets NAMESPACE posattn:: DESTINATION ${POSATTN_PACKAGE_DIR})

@@ -1,7 +1,7 @@
 // The tab Algorithms: a program is compiled into weights in a worker, its rounds are drawn, and the
 // network's numbers and the program's are shown together.
 import { EngineWorker } from './client.mjs';
-import { element, make, number, oncePerFrame, say } from './dom.mjs';
+import { element, make, number, oncePerFrame, plural, say } from './dom.mjs';
 import { makeEditor } from './editor.mjs';
 import { givenProgram } from './given.mjs';
 import { lettersOf } from './letters.mjs';
@@ -10,6 +10,7 @@ import { drawRounds } from './rounds.mjs';
 import { makeWords } from './words.mjs';
 
 const afterTyping = 400;  // milliseconds
+const mostFormula = 80;  // characters
 const own = '(own text)';
 const carried = '(of this page)';
 const settings = ['program', 'n', 'parameters', 'sharpness', 'noise', 'level'];
@@ -32,13 +33,16 @@ export function makeAlgorithms(module, onReady, onChange) {
     if (about) worker.send(type, fields);
   };
   const step = () => Number(element('round').value);
+  const named = (name, numbers) => (numbers.length === 0 ? '' : `${name}${numbers.length > 1 ? 's' : ''} ${numbers.join(', ')}`);
+  const linesOf = (round) => [...new Set(round.lines)];
   function roundText() {
     if (step() === 0) return 'Input: nothing has been computed yet.';
     const round = moments.rounds[step() - 1];
-    const lines = [...new Set(round.lines)].join(', ');
-    const layers = (round.layers ?? []).map((layer) => layer + 1).join(', ');
     const helps = round.origin >= 0 ? '; carries a message' : '';
-    return `Round ${step()} of ${moments.rounds.length}${lines ? `, line ${lines}` : ''}${layers ? `, layer ${layers}` : ''}${helps}: ${round.updates.join('; ') || 'only reads'}`;
+    // A long formula is better read in the program, whose lines are marked.
+    const formulas = round.updates.join('; ');
+    const says = formulas.length === 0 ? ': only reads' : formulas.includes('…') || formulas.length > mostFormula ? '' : `: ${formulas}`;
+    return `Round ${step()} of ${moments.rounds.length}${[named('line', linesOf(round)), named('layer', round.layers ?? [])].map((part) => part && `, ${part}`).join('')}${helps}${says}`;
   }
 
   const showWords = makeWords(element('words'), (row, stamp) => {
@@ -50,6 +54,8 @@ export function makeAlgorithms(module, onReady, onChange) {
   function draw() {
     if (!moments || element('algorithms').hidden) return;
     say(element('round-text'), roundText());
+    editor.mark(step() === 0 ? [] : linesOf(moments.rounds[step() - 1]));
+    showWords(about, moments, letters, flow, step());  // first, for its width decides that of the drawing
     const word = Number(element('word').value);
     drawRounds(element('diagram'), moments, { step: step(), follow: Number(element('follow').value), word,
       text: (each, value) => letters.text(moments.words, each, value),
@@ -58,15 +64,14 @@ export function makeAlgorithms(module, onReady, onChange) {
         element('round').value = moment;
         redraw();
       } });
-    showWords(about, moments, letters, flow, step());
     say(element('failure'), verdict());
   }
   function verdict() {
     if (moments.written) return 'Messages as the program sends them: change the input, and they go elsewhere.';
     const wrong = moments.firstWrong();
     if (!wrong) return `✓ After every round the network holds the program's words${Number(element('noise').value) > 0 ? ', up to 5 %' : ''}.`;
-    const lines = [...new Set(about.rounds[wrong - 1].lines)].join(', ');
-    return `✗ Round ${wrong} is the first to fail${lines ? ` (line ${lines})` : ''}.`;
+    const lines = named('line', linesOf(about.rounds[wrong - 1]));
+    return `✗ Round ${wrong} is the first to fail${lines && ` (${lines})`}.`;
   }
   const redraw = oncePerFrame(draw);
 
@@ -120,8 +125,12 @@ export function makeAlgorithms(module, onReady, onChange) {
     element('word').value = outputs[0];
   }
 
-  const describe = () => say(element('program-status'), `${about.rounds.length} rounds, ${about.depth} layers, ${about.heads} heads, width ${about.width}, ${about.weights} weights`
-    + (about.warnings.length ? `. ${about.warnings.join(' ')}` : ''));
+  function describe() {
+    const rounds = about.rounds.length;
+    const both = about.written ? `${plural(about.written.rounds.length, 'round')} as written, ${rounds} in the network` : plural(rounds, 'round');
+    say(element('program-status'), `${both}; ${plural(about.depth, 'layer')}, ${plural(about.heads, 'head')}, width ${about.width}, ${plural(about.weights, 'weight')}`
+      + (about.warnings.length ? `. ${about.warnings.join(' ')}` : ''));
+  }
 
   const handlers = {
     ready({ catalogue }) {

@@ -1,39 +1,54 @@
-// Makes the playground one HTML file that needs nothing else:
-//   node playground/build.mjs build/wasm/posattn.wasm [PAGE.html, else playground.html next to the module]
+// Makes the playground one HTML file that needs nothing else (scripts/playground_page has all of it):
+//   node playground/build.mjs MODULE.wasm PAGE.html
+//   node playground/build.mjs --check PAGE.html       fails unless the page holds the sources as they are
 // The module is inside, gzipped, the worker as text; a page opened from a folder may fetch neither.
+// The check leaves the module as it is: wasm/engine_test.mjs says whether that one still computes the same.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { buildSync } from 'esbuild';
+import { embeddedModule } from './embedded.mjs';
 
 const mostBytes = 700e3;  // gzipped: what a slow line loads in a few seconds
 const here = dirname(fileURLToPath(import.meta.url));
-const [wasm, page] = process.argv.slice(2);
-if (!wasm) {
-  console.error('usage: node playground/build.mjs MODULE.wasm [PAGE.html]');
+const [first, page] = process.argv.slice(2);
+if (!page) {
+  console.error('usage: node playground/build.mjs MODULE.wasm PAGE.html, or --check PAGE.html');
   process.exit(2);
 }
 
-const output = page ?? join(dirname(wasm), 'playground.html');  // where `posattn playground` looks for it
-
+const source = (file) => readFileSync(join(here, file), 'utf8');
 const bundle = (file, format) =>
   buildSync({ entryPoints: [join(here, file)], bundle: true, minify: true, format, target: 'es2022', write: false })
     .outputFiles[0].text;
 // Text inside a script element must not end it.
 const inside = (text) => text.replaceAll('</script', '<\\/script');
+const [, repository] = /^(?:repository-code|url): *"?([^"\s]+)/m.exec(source('../CITATION.cff')) ?? [];
 
-const parts = {
-  STYLE: readFileSync(join(here, 'style.css'), 'utf8'),
-  MODULE: gzipSync(readFileSync(wasm), { level: 9 }).toString('base64'),
-  WORKER: inside(bundle('worker.mjs', 'iife')),
-  PAGE: inside(bundle('page.mjs', 'esm')),
-};
-const html = readFileSync(join(here, 'page.html'), 'utf8').replace(/@([A-Z]+)@/g, (_, name) => parts[name]);
-writeFileSync(output, html);
-const gzipped = gzipSync(html, { level: 9 }).length;
-console.log(`${output}: ${Buffer.byteLength(html)} bytes, ${gzipped} gzipped`);
-if (gzipped > mostBytes) {
-  console.error(`error: the page has more than ${mostBytes} bytes gzipped`);
+function pageWith(module) {
+  const parts = {
+    STYLE: source('style.css'),
+    REPOSITORY: repository ? ` Its program, library and documentation: <a href="${repository}" target="_blank" rel="noopener">posattn</a>.` : '',
+    MODULE: module,
+    WORKER: inside(bundle('worker.mjs', 'iife')),
+    PAGE: inside(bundle('page.mjs', 'esm')),
+  };
+  return source('page.html').replace(/@([A-Z]+)@/g, (_, name) => parts[name]);
+}
+
+function fail(problem) {
+  console.error(`error: ${problem}`);
   process.exit(1);
+}
+
+if (first === '--check') {
+  const html = readFileSync(page, 'utf8');
+  if (pageWith(embeddedModule(html)) !== html) fail(`${page} is older than the files of playground/; scripts/playground_page makes it`);
+} else {
+  const html = pageWith(gzipSync(readFileSync(first), { level: 9 }).toString('base64'));
+  const gzipped = gzipSync(html, { level: 9 }).length;
+  if (gzipped > mostBytes) fail(`the page would have ${gzipped} bytes gzipped, more than ${mostBytes}`);
+  writeFileSync(page, html);
+  console.log(`${page}: ${Buffer.byteLength(html)} bytes, ${gzipped} gzipped`);
 }

@@ -84,40 +84,41 @@ export function drawPredictions(canvas, lines, truth) {
   if (values.length === 0) return;
   const low = Math.min(0, ...values);
   const high = Math.max(...values, low + 1);
-  const place = axes(area, [1, Math.max(truth.length, 2)], [low, high]);
+  const place = axes(area, [0, Math.max(truth.length, 2) - 1], [low, high]);
   // Zero has a label of its own unless it would lie on another.
   const apart = (high - low) / 10;
   const labels = low < -apart && high > apart ? [low, 0, high] : [Math.abs(low) < apart ? 0 : low, high];
-  for (const value of labels) gridLine(pen, String(Number(value.toPrecision(2))), place(1, value)[1], width);
-  for (const line of lines) stroke(pen, line, Array.from(line.values, (value, i) => place(i + 1, value)));
+  for (const value of labels) gridLine(pen, String(Number(value.toPrecision(2))), place(0, value)[1], width);
+  for (const line of lines) stroke(pen, line, Array.from(line.values, (value, i) => place(i, value)));
   pen.strokeStyle = colour('--ink');
   pen.lineWidth = 1.5;
   truth.forEach((value, i) => {
     if (!Number.isFinite(value)) return;
     pen.beginPath();
-    pen.arc(...place(i + 1, value), 4, 0, 2 * Math.PI);
+    pen.arc(...place(i, value), 4, 0, 2 * Math.PI);
     pen.stroke();
   });
 }
 
-/** attention [depth, heads, nodes, nodes]: a row of maps for each layer, one for each head; full ink: 1. */
+/** attention [depth, heads, nodes, nodes]: a column of maps for each layer, a row for each head; full colour: 1. */
 export function drawMaps(canvas, attention, { depth, heads, nodes }) {
   const label = 22;
   const gap = 6;
-  const side = Math.min(112, (canvas.parentElement.clientWidth - label - gap * heads) / heads);
-  const height = depth * (side + gap) + 16;
-  if (canvas.style.height !== `${height}px`) canvas.style.height = `${height}px`;
-  const area = prepared(canvas);
-  if (!area) return;
-  const { pen } = area;
+  const room = canvas.parentElement.clientWidth;
+  if (room === 0) return;
+  const side = Math.min(112, Math.max(40, (room - label) / depth - gap));
+  const size = { width: `${Math.max(room, label + depth * (side + gap))}px`, height: `${heads * (side + gap) + 16}px` };
+  for (const [key, value] of Object.entries(size)) if (canvas.style[key] !== value) canvas.style[key] = value;
+  const { pen } = prepared(canvas);
   const cell = side / nodes;
+  const place = (layer, head) => [label + layer * (side + gap), 16 + head * (side + gap)];
   pen.fillStyle = colour('--ink');
-  for (let head = 0; head < heads; ++head) pen.fillText(`head ${head + 1}`, label + head * (side + gap), 11);
-  for (let layer = 0; layer < depth; ++layer) pen.fillText(`L${layer + 1}`, 0, 16 + layer * (side + gap) + side / 2);
+  for (let layer = 0; layer < depth; ++layer) pen.fillText(`L${layer}`, place(layer, 0)[0], 11);
+  for (let head = 0; head < heads; ++head) pen.fillText(`H${head}`, 0, place(0, head)[1] + side / 2);
   pen.strokeStyle = colour('--faint');
+  pen.fillStyle = colour('--map');
   for (let map = 0; map < depth * heads; ++map) {
-    const x = label + (map % heads) * (side + gap);
-    const y = 16 + Math.floor(map / heads) * (side + gap);
+    const [x, y] = place(Math.floor(map / heads), map % heads);
     pen.globalAlpha = 1;
     pen.strokeRect(x, y, side, side);
     for (let i = 0; i < nodes; ++i) {

@@ -20,6 +20,9 @@ export const number = (value) => {
   return String(Number(value.toPrecision(3)));
 };
 
+/** plural(1, 'head'): '1 head'; plural(2, 'head'): '2 heads'. */
+export const plural = (count, name) => `${count} ${name}${count === 1 ? '' : 's'}`;
+
 /** Calls `body` once in the next frame, however often it is asked to. */
 export function oncePerFrame(body) {
   let waiting = false;

@@ -25,10 +25,12 @@ export function makeEditor(place, labelledBy, onChange) {
   const sheet = make('div', { className: 'sheet' }, copy, text, problem);
   place.replaceChildren(make('div', { className: 'editor' }, numbers, sheet));
   let wrong = 0;
+  let marked = [];
 
   function show() {
     const lines = text.value.split('\n');
-    copy.replaceChildren(...lines.map((line, i) => make('div', { className: i + 1 === wrong ? 'wrong' : '' }, ...coloured(line), '\n')));
+    const kind = (number) => (number === wrong ? 'wrong' : marked.includes(number) ? 'now' : '');
+    copy.replaceChildren(...lines.map((line, i) => make('div', { className: kind(i + 1) }, ...coloured(line), '\n')));
     numbers.textContent = lines.map((_, i) => (i + 1 === wrong ? `✗ ${i + 1}` : String(i + 1))).join('\n');
     // As many lines as there are, and room for a message under the last one.
     text.rows = Math.max(lines.length, 12) + 4;
@@ -38,6 +40,7 @@ export function makeEditor(place, labelledBy, onChange) {
 
   function clear() {
     wrong = 0;
+    marked = [];
     problem.hidden = true;
     text.removeAttribute('aria-invalid');
   }
@@ -56,6 +59,12 @@ export function makeEditor(place, labelledBy, onChange) {
     },
     clear() {
       clear();
+      show();
+    },
+    /** Marks the lines of these numbers, those of the round that is shown. */
+    mark(numbers) {
+      if (marked.join() === numbers.join()) return;
+      marked = numbers;
       show();
     },
     /** An error of the library: {problem, expected, hint, line}; without a line it stands at the top. */

@@ -89,7 +89,7 @@ try {
     if (pictures) writeFileSync(join(pictures, `firefox-${name}.png`), Buffer.from(await ask('WebDriver:TakeScreenshot', { full: false }), 'base64'));
   };
 
-  await ask('WebDriver:Navigate', { url: address });
+  await ask('WebDriver:Navigate', { url: `${address}#tab=train` });
   await until("document.querySelector('#nodes tbody')");
   await page("document.getElementById('go').click()");
   await until("parseInt(document.getElementById('status').textContent, 10) >= 1000");

@@ -34,7 +34,7 @@ try {
   console.log(`first paint: ${Math.round(median(paints))} ms (median of ${loads}, largest ${Math.round(Math.max(...paints))} ms)`);
 
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  await page.goto(address);
+  await page.goto(`${address}#tab=train`);
   await page.waitForFunction(() => document.querySelector('#nodes tbody'));
   await page.click('#go');
   await page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) > 100);

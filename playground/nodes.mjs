@@ -16,7 +16,7 @@ export function makeNodes(place, onInput) {
     cells = Array.from({ length: nodes }, (_, node) => {
       const inputs = Array.from({ length: columns }, (_, column) => {
         const at = node * columns + column;
-        const name = `Node ${node + 1}${columns > 1 ? `, number ${column + 1}` : ''}`;
+        const name = `Node ${node}${columns > 1 ? `, number ${column + 1}` : ''}`;
         const typed = make('input', { type: 'number', step: 'any', 'aria-label': `${name}: value` });
         const dragged = make('input', { type: 'range', min: -bound, max: bound, step: bound / 100, 'aria-label': `${name}: slider` });
         const change = (from, to) => () => {
@@ -34,7 +34,7 @@ export function makeNodes(place, onInput) {
     const head = ['node', 'input', 'truth', ...names].map((name) => make('th', { scope: 'col', textContent: name }));
     place.replaceChildren(make('table', { className: 'nodes' }, make('thead', {}, make('tr', {}, ...head)),
       make('tbody', {}, ...cells.map(({ inputs, truth, first, second }, node) => make('tr', {},
-        make('th', { scope: 'row', textContent: node + 1 }),
+        make('th', { scope: 'row', textContent: node }),
         make('td', { className: 'inputs' }, ...inputs.flatMap(({ typed, dragged }) => (columns > 1 ? [typed] : [typed, dragged]))),
         truth, first, second)))));
   }

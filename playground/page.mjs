@@ -9,13 +9,13 @@ import { makeTour } from './tour.mjs';
 import { makeTrain } from './train.mjs';
 
 const given = readLink();
-// A page that carries a program alone begins with it.
-given.tab ??= givenProgram && givenModels.length === 0 ? 'algorithms' : 'train';
+// A page that carries something begins with it.
+given.tab ??= givenModels.length > 0 ? 'train' : givenProgram ? 'algorithms' : 'tour';
 let train = null;
 let algorithms = null;
 let compiledOnce = false;
 
-const tabs = makeTabs(['train', 'algorithms', 'tour'], (name) => {
+const tabs = makeTabs(['tour', 'train', 'algorithms'], (name) => {
   if (!train) return;
   if (name === 'algorithms' && !compiledOnce) {
     compiledOnce = true;
@@ -51,7 +51,21 @@ function open(values) {
   tabs.show(values.tab);
 }
 
+element('what').onclick = (event) => {
+  event.preventDefault();  // the address has the settings
+  tabs.show('tour');
+};
+
 tabs.show(given.tab);
+let started;
+const ready = new Promise((done) => { started = done; });
+makeTour(async (scene) => {
+  await ready;
+  if (scene.keep && train.has(scene.set)) tabs.show(scene.tab);
+  else open({ tab: scene.tab, ...scene.set });
+  if (scene.scale) train.setScale(scene.scale);
+  train.setRunning(Boolean(scene.run));
+});
 try {
   const module = await compiledModule();
   algorithms = makeAlgorithms(module, (catalogue) => {
@@ -60,16 +74,10 @@ try {
     if (givenModels.length > 0 && given.task === undefined) train.loadGiven();
     if (given.tab === 'algorithms') open(given);
     else tabs.show(given.tab);
-    makeTour((scene) => {
-      if (scene.set) open({ tab: scene.tab, ...scene.set });
-      else tabs.show(scene.tab);
-      if (scene.scale) train.setScale(scene.scale);
-      if (scene.tab === 'train') train.setRunning(scene.run);
-      else train.setRunning(false);
-    });
+    started();
     for (const id of ['share', 'share-program']) element(id).onclick = () => copyLink(element(id));
     window.addEventListener('hashchange', () => open({ tab: 'train', ...readLink() }));
   }, keepLink);
 } catch (error) {
-  say(element('problem'), `This browser cannot run the playground: ${error.message}`);
+  say(element('unable'), `This browser cannot run the playground: ${error.message}`);
 }

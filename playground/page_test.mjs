@@ -38,6 +38,10 @@ const picture = async (page, name) => {
 };
 const text = (page, id) => page.locator(`#${id}`).textContent();
 const ready = (page) => page.waitForFunction(() => document.querySelector('#nodes tbody'));
+const openTrain = async (page) => {
+  await ready(page);
+  await page.click('#tab-train');
+};
 const setRange = (page, id, value) => page.locator(`#${id}`).fill(String(value));
 const steps = (page) => page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) > 0);
 // The page is at rest soon after a pause: its errors are read until they are as expected, or a minute has passed.
@@ -52,14 +56,46 @@ async function expectErrors(page, c, asExpected) {
   }
   assert.fail(`errors at c = ${c}: ${summary}`);
 }
+// What of these is not wholly on the screen as it is scrolled now.
+const outside = (page, selectors) => page.evaluate((all) => all.filter((selector) => [...document.querySelectorAll(selector)].some((each) => {
+  const { left, top, right, bottom, width } = each.getBoundingClientRect();
+  return width === 0 || left < -1 || top < -1 || right > innerWidth + 1 || bottom > innerHeight + 1;
+})), selectors);
+// The words of the heads of tables that go over two lines.
+const brokenWords = (page) => page.evaluate(() => [...document.querySelectorAll('th')].flatMap((head) => {
+  const text = head.firstChild;
+  return [...(text?.data ?? '').matchAll(/[^\s-]+/g)].filter((word) => {
+    const range = document.createRange();
+    range.setStart(text, word.index);
+    range.setEnd(text, word.index + word[0].length);
+    return range.getClientRects().length > 1;
+  }).map(([word]) => word);
+}));
 const noSideScroll = async (page) =>
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), 'the page is wider than the screen');
 
 const tests = {
-  async 'training: losses fall, and a larger range parts the models'(page) {
+  async 'the page opens on the tour and says what it is'(page) {
+    await page.locator('#tour').getByRole('heading', { name: 'What is this?' }).waitFor();
+    const links = await page.locator('#tour a').evaluateAll((all) => all.map((link) => link.href));
+    assert.ok(links.includes('https://arxiv.org/abs/2410.01686'), links.join(' '));
+    const [, repository] = /^(?:repository-code|url): *"?([^"\s]+)/m.exec(readFileSync(new URL('../CITATION.cff', import.meta.url), 'utf8')) ?? [];
+    assert.equal(links.length, repository ? 2 : 1);
+    if (repository) assert.ok(links.includes(new URL(repository).href), links.join(' '));
+    // Nothing has been set up: the list speaks of nothing that is going on.
+    assert.doesNotMatch(await text(page, 'scenes'), /\bnow\b|below|the table/);
     await ready(page);
+    await page.click('#tab-algorithms');
+    await page.locator('#diagram svg').waitFor();
+    await page.getByRole('link', { name: 'What is this?' }).click();
+    await page.locator('#tour h2').first().waitFor();
+  },
+
+  async 'training: losses fall, and a larger range parts the models'(page) {
+    await openTrain(page);
     await page.click('#step');
-    await page.waitForFunction(() => document.querySelector('#status').textContent === '10 steps');
+    await page.waitForFunction(() => /^10 steps, losses [\d.]+ and [\d.]+$/.test(document.querySelector('#status').textContent));
+    assert.match(await page.locator('#model-first .hint').textContent(), /^length 8, width 16, 4 layers, 2 heads, \d+ parameters$/);
     await page.click('#go');
     await page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) >= 1000, null, { timeout: 180000 });
     await page.click('#go');
@@ -72,24 +108,30 @@ const tests = {
   },
 
   async 'the input can be typed'(page) {
-    await ready(page);
-    await page.getByLabel('Node 1: value').fill('1');
-    await page.getByLabel('Node 2: value').fill('0.5');
+    await openTrain(page);
+    await page.getByLabel('Node 0: value').fill('1');
+    await page.getByLabel('Node 1: value').fill('0.5');
     await page.waitForFunction(() => document.querySelectorAll('#nodes tbody tr')[1].children[2].textContent === '1.5');
     await page.locator('#task').selectOption('sort');
     await page.waitForFunction(() => document.querySelector('#problem').textContent === '' && location.hash.includes('task=sort'));
   },
 
   async 'a model is saved, and loaded again'(page) {
-    await ready(page);
-    await page.click('#step');
-    await steps(page);
-    const download = page.waitForEvent('download');
-    await page.click('#save-first');
-    const saved = join(folder, (await download).suggestedFilename());
-    await (await download).saveAs(saved);
-    assert.match(saved, /cumulative-sum-positional\.safetensors$/);
-    assert.ok(readFileSync(saved).length > 10000);
+    await openTrain(page);
+    const save = async (place, width, name) => {
+      await page.locator('#width').selectOption(width);
+      await page.locator('#depth').selectOption('2');
+      await page.click('#step');
+      await steps(page);
+      const download = page.waitForEvent('download');
+      await page.click(`#save-${place}`);
+      assert.equal((await download).suggestedFilename(), name);
+      await (await download).saveAs(join(folder, name));
+      assert.ok(readFileSync(join(folder, name)).length > 5000);
+      return join(folder, name);
+    };
+    await save('second', '8', 'cumulative-sum-standard.safetensors');
+    const saved = await save('first', '32', 'cumulative-sum-positional.safetensors');
     await page.setInputFiles('#load-second', saved);
     await page.waitForFunction(() => document.querySelector('#model-second h2').textContent === 'Attention of positional (cumulative-sum-positional.safetensors)');
     await page.waitForFunction(() => [...document.querySelectorAll('#nodes tbody tr')].every((row) => row.children[3].textContent === row.children[4].textContent));
@@ -114,13 +156,17 @@ const tests = {
     await ready(page);
     await page.click('#tab-algorithms');
     await page.locator('#diagram svg').waitFor();
+    assert.equal(await text(page, 'program-status'), '6 rounds; 6 layers, 2 heads, width 2, 259 weights');
     const inputs = page.locator('#words input');
+    assert.deepEqual(await inputs.evaluateAll((fields) => fields.map((field) => field.value)), [...'31415926']);
     const values = [5, 3, 8, 1, 9, -2, 7, 4];
     for (const [i, value] of values.entries()) await inputs.nth(i).fill(String(value));
     for (let round = 1; round <= 6; ++round) {
       await page.click('#forward');
       await page.waitForFunction((now) => document.querySelector('#round-text').textContent.startsWith(`Round ${now} of 6`), round);
     }
+    assert.match(await text(page, 'round-text'), /^Round 6 of 6, lines 11, 12, layer 5: x = /);
+    assert.deepEqual(await page.locator('.copy .now').allTextContents().then((lines) => lines.map((line) => line.trim().split(' ')[0])), ['receive', 'x']);
     const words = await page.locator('#words tbody tr td:last-child').allTextContents();
     assert.deepEqual(words.map(Number), [...values].sort((a, b) => a - b));
     await page.evaluate(() => document.activeElement.blur());
@@ -144,7 +190,7 @@ const tests = {
     for (const name of names) {
       await page.locator('#program').selectOption(name);
       await page.waitForFunction((wanted) => document.querySelector('#source').value.includes(`program ${wanted}\n`)
-        && /^\d+ rounds/.test(document.querySelector('#program-status').textContent) && document.querySelector('#failure').textContent.startsWith('✓'), name);
+        && /^\d+ rounds?/.test(document.querySelector('#program-status').textContent) && document.querySelector('#failure').textContent.startsWith('✓'), name);
     }
   },
 
@@ -163,6 +209,8 @@ const tests = {
     // abacba: one hop leads to the letter after the last earlier copy of one's own.
     await page.waitForFunction(() => document.querySelector('#failure').textContent.startsWith('Messages'));
     assert.equal(await results(), '__b_ac');
+    assert.match(await text(page, 'program-status'), /^10 rounds as written, 11 in the network; /);
+    assert.equal(await text(page, 'round-text'), 'Round 10 of 10, lines 38, 39, 40, 41, 43, 44, 45, 46');
     const before = await lines();
     await page.getByLabel('input 1 of processor 5').fill('c');
     await page.waitForFunction((old) => [...document.querySelectorAll('#diagram line.line')].map((line) => ['y1', 'y2'].map((name) => line.getAttribute(name)).join()).join(' ') !== old, before);
@@ -204,11 +252,9 @@ const tests = {
   },
 
   async 'the tour sets the tabs up'(page) {
-    await ready(page);
-    await page.click('#tab-tour');
     await picture(page, 'tour');
     await page.getByRole('button', { name: 'Set up: Why attention by position' }).click();
-    await page.waitForFunction(() => /^3 rounds/.test(document.querySelector('#program-status').textContent));
+    await page.waitForFunction(() => document.querySelector('#program-status').textContent === '3 rounds; 3 layers, 1 head, width 1, 43 weights');
     await page.locator('#scene').getByRole('button', { name: 'Next' }).click();
     await page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) >= 50);
     for (const title of ['heads', 'sort', 'Noise', 'k-hop']) {
@@ -224,8 +270,8 @@ const tests = {
     const press = (key) => page.keyboard.press(key);
     const focus = () => page.evaluate(() => document.activeElement.id);
     await press('Tab');
-    assert.equal(await focus(), 'tab-train');
-    await press('ArrowRight');
+    assert.equal(await focus(), 'tab-tour');
+    await press('ArrowLeft');
     assert.equal(await focus(), 'tab-algorithms');
     await page.locator('#diagram svg').waitFor();
     await press('ArrowLeft');
@@ -243,16 +289,19 @@ const tests = {
 
 const quick = async (page, name) => {
   await ready(page);
+  await noSideScroll(page);
+  await picture(page, `${name}-tour`);
+  await page.click('#tab-train');
   await page.click('#step');
   await steps(page);
   await noSideScroll(page);
+  assert.deepEqual(await brokenWords(page), []);
   await picture(page, `${name}-train`);
   await page.click('#tab-algorithms');
   await page.locator('#diagram svg').waitFor();
   await noSideScroll(page);
+  assert.deepEqual(await brokenWords(page), []);
   await picture(page, `${name}-algorithms`);
-  await page.click('#tab-tour');
-  await noSideScroll(page);
 };
 // A page that carries models and a program, as `posattn playground` fills it (tests/cli has the command).
 function carrying(content) {
@@ -275,11 +324,35 @@ try {
     });
     tell(name);
   }
-  await withPage({ viewport: { width: 360, height: 740 } }, async (page) => {
+  for (const width of [360, 390]) {
+    await withPage({ viewport: { width, height: 740 } }, async (page) => {
+      await page.goto(address);
+      await quick(page, `narrow-${width}`);
+      await page.click('#tab-train');
+      await page.locator('#model-second canvas').evaluate((canvas) => canvas.scrollIntoView({ block: 'end' }));
+      assert.deepEqual(await outside(page, ['#c', '.maps']), []);
+      const [above, below] = await Promise.all(['.range', '#model-first canvas'].map((each) => page.locator(each).boundingBox()));
+      assert.ok(above.y + above.height <= below.y, 'the slider hides a map');
+      await picture(page, `narrow-${width}-maps`);
+    });
+    tell(`${width} pixels`);
+  }
+  await withPage({ viewport: { width: 1280, height: 720 } }, async (page) => {
     await page.goto(address);
-    await quick(page, 'narrow');
+    await ready(page);
+    await page.click('#tab-train');
+    assert.deepEqual(await outside(page, ['#c', '.maps']), []);
+    await page.click('#tab-tour');
+    await page.getByRole('button', { name: 'Set up: Why' }).click();
+    await page.locator('#words input').first().waitFor();
+    assert.deepEqual(await outside(page, ['#scene', '#words', '#diagram']), []);
+    await page.click('#tab-tour');
+    await page.getByRole('button', { name: 'Set up: What' }).click();
+    await page.waitForFunction(() => document.querySelector('#summary').textContent.startsWith('At c = 10 '));
+    assert.deepEqual(await outside(page, ['#scene', '#c', '#summary', '.maps']), []);
+    await picture(page, 'scene');
   });
-  tell('360 pixels');
+  tell('1280 x 720: what a scene speaks of is on the screen');
   await withPage({ colorScheme: 'dark' }, async (page) => {
     await page.goto(address);
     await quick(page, 'dark');
@@ -287,11 +360,31 @@ try {
     assert.ok(light > 200, 'text is light on dark');
   });
   tell('dark mode');
+  const model = (name, architecture) => ({ name, bytes: readFileSync(join(folder, `cumulative-sum-${architecture}.safetensors`)).toString('base64') });
+  const chosen = (page) => page.evaluate(() => ['task', 'first', 'second', 'width', 'depth', 'lr', 'seed'].map((id) => document.getElementById(id).value).join());
+  for (const width of [1300, 390]) {
+    await withPage({ viewport: { width, height: 844 } }, async (page) => {
+      await page.goto(carrying({ models: [model('a-model-of-mine', 'positional'), model('another_model_of_mine.safetensors', 'standard')] }));
+      await page.waitForFunction(() => document.querySelector('#summary').textContent.startsWith('At c = 1 positional'));
+      assert.equal(await chosen(page), 'cumulative-sum,positional,standard,,2,,');
+      assert.match(await page.locator('#model-first .hint').textContent(), /^length 8, width 32, 2 layers, 2 heads, /);
+      assert.match(await page.locator('#model-second .hint').textContent(), /^length 8, width 8, 2 layers, 2 heads, /);
+      assert.deepEqual(await page.locator('#nodes thead th').allTextContents(), ['node', 'input', 'truth', 'positional', 'standard']);
+      assert.deepEqual(await brokenWords(page), []);
+      await noSideScroll(page);
+      assert.ok(!page.url().includes('width'), page.url());
+      await picture(page, `given-${width}`);
+      await page.click('#reset');
+      assert.equal(await chosen(page), 'cumulative-sum,positional,standard,16,2,0.002,0');
+    });
+    tell(`settings of models that the page carries, ${width} pixels`);
+  }
   await withPage({}, async (page) => {
-    const bytes = readFileSync(join(folder, 'cumulative-sum-positional.safetensors')).toString('base64');
-    await page.goto(carrying({ models: [{ name: 'mine', bytes }], program: { name: 'mine', text: own, n: 5, parameters: '' } }));
+    await page.goto(carrying({ models: [model('mine', 'positional')], program: { name: 'mine', text: own, n: 5, parameters: '' } }));
     const loaded = () => page.waitForFunction(() => document.querySelector('#model-first h2')?.textContent === 'Attention of positional (mine)');
     await loaded();
+    assert.equal(await chosen(page), 'cumulative-sum,positional,standard,32,2,0.002,0');
+    await page.waitForFunction(() => document.querySelector('#model-second .hint').textContent.startsWith('length 8, width 32, 2 layers'));
     await page.click('#reset');
     await page.waitForFunction(() => document.querySelector('#model-first h2').textContent === 'Attention of positional');
     await page.click('#given-models');

@@ -8,7 +8,7 @@ import { animation } from './animation.mjs';
 import { launch } from './chromium.mjs';
 
 const mostBytes = 1.5e6;
-const trainedTo = [200, 600, 1500, 3000, 6000];  // steps
+const trainedTo = [200, 600, 2000, 6000];  // steps
 const [file, folder] = process.argv.slice(2);
 if (!folder) {
   console.error('usage: node playground/record.mjs PLAYGROUND.html FOLDER');
@@ -26,7 +26,7 @@ try {
   };
   const settled = () => page.waitForTimeout(1000);
 
-  await page.goto(pathToFileURL(resolve(file)).href);
+  await page.goto(`${pathToFileURL(resolve(file)).href}#tab=train`);
   await page.waitForFunction(() => document.querySelector('#nodes tbody'));
   for (const step of trainedTo) {
     await page.click('#go');

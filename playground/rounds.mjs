@@ -2,7 +2,7 @@
 // whom each processor reads. What feeds the followed processor is drawn thicker.
 import { number } from './dom.mjs';
 
-const across = 100;
+const across = 88;
 const half = 33;
 const node = 29;
 const down = 34;

@@ -1,7 +1,7 @@
 // The tab Train: two workers, each with its own engine, trained in step; what they say is drawn here.
 import { drawLines, drawMaps, drawPredictions } from './chart.mjs';
 import { EngineWorker } from './client.mjs';
-import { element, make, number, oncePerFrame, say } from './dom.mjs';
+import { element, make, number, oncePerFrame, plural, say } from './dom.mjs';
 import { modelFiles } from './files.mjs';
 import { bytesOf, givenModels } from './given.mjs';
 import { makeNodes } from './nodes.mjs';
@@ -22,6 +22,11 @@ export function makeTrain(module, catalogue, onChange) {
   let target = 0;
 
   const name = (panel) => (panel.loaded ? `${panel.about.architecture} (${panel.loaded})` : element(panel.place).value);
+  // As short as a table's head has to be.
+  const shortName = (panel) => {
+    const both = panels.map((each) => (each.loaded ? each.about.architecture : element(each.place).value));
+    return both[0] === both[1] ? panel.place : both[panels.indexOf(panel)];
+  };
   const scale = () => Number(element('c').value);
   const comparable = () => panels[0].view && panels[1].view && panels[0].view.row.length === panels[1].view.row.length;
   const views = () => (comparable() ? panels.map((panel) => panel.view) : [panels[0].view, null]);
@@ -36,10 +41,13 @@ export function makeTrain(module, catalogue, onChange) {
     if (!first.view || !second.view || panels.every((panel) => panel.points.length === 0 && !panel.loaded)) return 'Press Train, then move c.';
     // Both answer at their own time: until both know of c, what was said before stays.
     if (first.view.scale !== second.view.scale) return element('summary').textContent;
-    const parts = panels.map((panel) => `${name(panel)}: error ${number(panel.view.error)}`
+    const parts = panels.map((panel) => `${shortName(panel)}: error ${number(panel.view.error)}`
       + (Number.isNaN(panel.view.moved) ? '' : `, attention moved ${Math.round(100 * panel.view.moved)} %`));
     return `At c = ${first.view.scale} ${parts.join('; ')}.`;
   }
+
+  const sizes = ({ length: numbers, width, depth, heads, parameters }) =>
+    `length ${numbers}, width ${width}, ${plural(depth, 'layer')}, ${plural(heads, 'head')}, ${plural(parameters, 'parameter')}`;
 
   function draw() {
     const lines = (points) => panels.map((panel) => ({ colour: panel.colour, dash: panel.dash, ...points(panel) }));
@@ -49,13 +57,14 @@ export function makeTrain(module, catalogue, onChange) {
     say(element('summary'), summary());
     for (const panel of panels) {
       say(panel.title, `Attention of ${name(panel)}`);
+      say(panel.filesOf, `The ${panel.place} model: ${name(panel)}`);
       say(document.querySelector(`.key.${panel.place}`), name(panel));
       if (!panel.view) continue;
       drawMaps(panel.maps, panel.view.attention, { ...panel.about, nodes: panel.about.real_nodes + panel.about.scratch_nodes });
-      say(panel.text, `${panel.about.parameters} parameters. Row i shows which nodes node i attends to; a darker cell means a larger weight. The last row and column are a scratch node.`);
+      say(panel.text, sizes(panel.about));
     }
     if (panels[0].view) {
-      showNodes(panels[0].about, panels.map(name), views());
+      showNodes(panels[0].about, panels.map(shortName), views());
       drawPredictions(element('predictions'), views().flatMap((view, i) => (view ? [{ ...panels[i], values: view.outputs }] : [])), panels[0].view.truth);
     }
   }
@@ -84,6 +93,26 @@ export function makeTrain(module, catalogue, onChange) {
       epochs: 100000, fresh: true, schedule: 'constant', 'validation-samples': 10, 'test-samples': 10, 'validate-every': 0, 'test-every': 0 };
   }
 
+  const isChoice = (id, value) => [...element(id).options].some((option) => option.value === String(value));
+  // Shows a setting; '' where there is none to show.
+  function put(id, value) {
+    if (element(id).options && !isChoice(id, value)) element(id).append(make('option', { value, textContent: value === '' ? '–' : value }));
+    element(id).value = value;
+  }
+
+  // The settings of the models from files, where they agree. No file has the rate and the seed.
+  function showSettings() {
+    const loaded = panels.filter((panel) => panel.loaded);
+    const agreed = (id) => {
+      const values = new Set(loaded.map((panel) => panel.about[id]));
+      return values.size === 1 ? [...values][0] : '';
+    };
+    for (const panel of loaded) put(panel.place, isChoice(panel.place, panel.about.architecture) ? panel.about.architecture : '');
+    put('task', isChoice('task', agreed('task')) ? agreed('task') : '');
+    for (const id of ['width', 'depth']) put(id, agreed(id));
+    if (loaded.length === panels.length) for (const id of ['lr', 'seed']) put(id, '');
+  }
+
   function begin(panel) {
     // What comes before the answer `trained` is of the model before.
     Object.assign(panel, { epoch: 0, points: [], errors: [], view: null, loaded: '', about: null });
@@ -94,6 +123,7 @@ export function makeTrain(module, catalogue, onChange) {
   function reset() {
     setRunning(false);
     length = 8;
+    for (const id of fields) if (element(id).value === '') element(id).value = usual[id];
     typed = false;
     say(element('problem'), '');
     say(element('status'), 'ready');
@@ -123,10 +153,13 @@ export function makeTrain(module, catalogue, onChange) {
       if (!loaded) return;
       Object.assign(panel, { epoch: Infinity, points: [], errors: [], view: null, loaded, expected: false });
       say(element('status'), `${about.architecture} model for ${about.task} loaded`);
-      const known = [...element('task').options].some((option) => option.value === about.task);
-      if (known) element('task').value = about.task;
+      onChange();
       const other = panels.find((each) => each !== panel);
-      if (known && !other.loaded && !other.expected && (other.about?.task !== about.task || other.about?.length !== about.length)) {
+      if (other.expected) return;
+      // A model that has been trained for the same task stays, and so do its settings.
+      if (!other.loaded && other.epoch > 0 && other.about.task === about.task && other.about.length === about.length) return;
+      showSettings();
+      if (!other.loaded && isChoice('task', about.task)) {
         length = about.length;
         begin(other);
       }
@@ -136,7 +169,8 @@ export function makeTrain(module, catalogue, onChange) {
       panel.epoch = epoch;
       panel.points.push(...points.map(({ step, loss }) => [step, loss]));
       if (panel.points.length > 2000) panel.points = panel.points.filter((_, i) => i % 2 === 0);
-      say(element('status'), `${Math.min(...trainable().map((each) => each.points.at(-1)?.[0] ?? 0))} steps`);
+      const last = trainable().map((each) => each.points.at(-1) ?? [0, NaN]);
+      say(element('status'), `${Math.min(...last.map(([step]) => step))} steps, ${last.length > 1 ? 'losses' : 'loss'} ${last.map(([, loss]) => number(loss)).join(' and ')}`);
       if (running) goOn();
     },
     errors({ errors }) {
@@ -146,7 +180,7 @@ export function makeTrain(module, catalogue, onChange) {
       if (panel.about) panel.view = view;
     },
     saved({ bytes }) {
-      panel.files.download(bytes, `${element('task').value}-${panel.about.architecture}.safetensors`);
+      panel.files.download(bytes, `${panel.about.task}-${panel.about.architecture}.safetensors`);
     },
     finished: (message) => problem(panel, message.problem || 'all epochs are done'),
     failed({ message, problem: refused }) {
@@ -164,15 +198,18 @@ export function makeTrain(module, catalogue, onChange) {
   const architectures = catalogue.architectures.filter(({ description }) => !description.startsWith('the same as'));
   chosen('first', architectures, 'positional');
   chosen('second', architectures, 'standard');
+  const usual = Object.fromEntries(fields.map((id) => [id, element(id).value]));
 
   for (const panel of panels) {
     panel.title = make('h2');
     panel.text = make('p', { className: 'hint' });
     panel.maps = make('canvas', { className: 'maps', role: 'img',
-      'aria-label': `Attention of the ${panel.place} model: a row of maps for each layer, one for each head; row i is what node i reads` });
+      'aria-label': `Attention of the ${panel.place} model: a column of maps for each layer, one for each head; row i is what node i attends to` });
     panel.files = modelFiles(panel.place, (bytes, file) => panel.worker.send('load', { bytes, name: file }), () => panel.worker.send('save'));
     const section = element(`model-${panel.place}`);
-    section.append(panel.title, panel.text, make('div', {}, panel.maps), panel.files.element);
+    section.append(panel.title, panel.text, make('div', { className: 'scroll' }, panel.maps));
+    panel.filesOf = make('p');
+    element('files').append(panel.filesOf, panel.files.element);
     panel.files.dropOn(section);
     const own = handlers(panel);
     const redrawn = Object.fromEntries(Object.entries(own).map(([type, body]) => [type, (message) => {
@@ -215,7 +252,10 @@ export function makeTrain(module, catalogue, onChange) {
 
   return {
     redraw,
-    values: () => Object.fromEntries([...fields, 'c'].map((id) => [id, element(id).value])),
+    /** What a link has to say: not of models from files, which it cannot hold. */
+    values: () => Object.fromEntries([...(trainable().length < panels.length ? [] : fields), 'c'].map((id) => [id, element(id).value])),
+    /** Whether both models are trained with these settings. */
+    has: (values) => trainable().length === panels.length && fields.every((id) => element(id).value === values[id]),
     /** Takes over settings by their names and starts anew; what is not a choice is left as it was. */
     apply(values) {
       for (const id of [...fields, 'c']) {

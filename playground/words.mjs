@@ -52,7 +52,7 @@ export function makeWords(place, onInput) {
       });
       return make('tr', {}, make('th', { scope: 'row', textContent: processor }), ...typed, ...line.map(({ cell }) => cell));
     });
-    place.replaceChildren(make('table', {}, make('thead', {}, make('tr', {}, ...head.map((text) => make('th', { scope: 'col', textContent: text })))),
+    place.replaceChildren(make('table', { className: 'words' }, make('thead', {}, make('tr', {}, ...head.map((text) => make('th', { scope: 'col', textContent: text })))),
       make('tbody', {}, ...lines)));
   }
 
@@ -70,7 +70,7 @@ export function makeWords(place, onInput) {
         const { program, network, wrong } = moments.at(moment, processor, word);
         const text = (value) => letters.text(moments.words, word, value);
         cell.className = wrong ? 'wrong' : '';
-        cell.textContent = wrong ? `✗ ${text(network)} (should be ${text(program)})` : text(program);
+        cell.textContent = wrong ? `✗ ${text(network)} ≠ ${text(program)}` : text(program);
       }
     });
   };

@@ -11,6 +11,7 @@
 // and out also failed {message, problem, expected, hint, line, column, during}. While it trains it
 // sends `errors` and `view` of its own accord. A stamp comes back with the first answer that knows the input. Training goes in slices, so that messages get in.
 import { makeEngine } from '../wasm/engine.mjs';
+import { openingInput } from './opening.mjs';
 
 const slice = 40;  // milliseconds
 const betweenErrors = 400;
@@ -145,7 +146,7 @@ const handlers = {
     program = next;
     if (noise > 0) program.noise(noise);
     postMessage({ type: 'compiled', about: program.about });
-    programRow = program.draw(1);
+    programRow = openingInput(program.about, program.draw(1));
     // An input that was given stays as long as it fits the program.
     if (row?.length === programRow.length && row.every(Number.isFinite)) programRow = row;
     sendFlow();

@@ -22,7 +22,8 @@ REPOSITORY = os.environ.get("POSATTN_REPOSITORY", "").rstrip("/")
 # What the file or folder of the project is on the site.
 PAGES = {"README.md": "index.md", "docs/commands.md": "commands/index.md", "docs/lab": "lab/index.md",
          "docs/notebooks": "index.md", "docs/site/grammar.ebnf": "grammar.md",
-         "programs": "library.md", "examples/cmake_project": "cpp/examples.md"}
+         "programs": "library.md", "examples/cmake_project": "cpp/examples.md",
+         "docs/playground/index.html": "playground/index.html"}  # scripts/site puts it there
 CODE = re.compile(r"^(```+).*?^\1 *$|`[^`\n]+`", re.M | re.S)
 
 
@@ -88,6 +89,8 @@ class Site:
         if there is None:
             return f"{text}({REPOSITORY}/tree/HEAD/{path})" if REPOSITORY else text[1:-1]
         there = posixpath.relpath(there, posixpath.dirname(place) or ".")
+        if there.endswith(".html"):  # no page of Sphinx
+            return f'<a href="{there}">{text[1:-1]}</a>'
         return f"{text}({there}{anchor and '#' + anchor})"
 
     def copy(self, source, place, text):

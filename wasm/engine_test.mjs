@@ -1,17 +1,22 @@
-// Tests of the WebAssembly build in node. With a native build of the program beside it, losses are
-// compared to the last bit:
+// Tests of the WebAssembly build in node, or of the one inside a playground. With a native build of the program,
+// losses are compared to the last bit, and what there is to choose from:
 //   node wasm/engine_test.mjs build/wasm/posattn.wasm build/release/posattn
+//   node wasm/engine_test.mjs docs/playground/index.html build/release/posattn
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 
+import { embeddedModule } from '../playground/embedded.mjs';
 import { EngineError, makeEngine } from './engine.mjs';
 
-const [wasm, native] = process.argv.slice(2);
-const engine = await makeEngine(readFileSync(wasm), (line) => process.stderr.write(line));
+const [file, native] = process.argv.slice(2);
+const module = file.endsWith('.html') ? gunzipSync(Buffer.from(embeddedModule(readFileSync(file, 'utf8')), 'base64')) : readFileSync(file);
+const engine = await makeEngine(module, (line) => process.stderr.write(line));
+const older = `${file} is older than the sources${file.endsWith('.html') ? ': scripts/playground_page makes it' : ''}`;
 
 const small = { samples: 50, batch: 50, epochs: 200, width: 16, 'mlp-width': 16, lr: 0.002,
   'validation-samples': 10, 'test-samples': 10, 'validate-every': 0, 'test-every': 0, fresh: true };
@@ -52,9 +57,24 @@ for (const settings of [
   test(`${name}: 200 losses as in the native build, to the last bit`, { skip: native ? false : 'no native build' }, () => {
     const ours = losses(settings);
     assert.ok(ours.at(-1) < ours[0], 'training must lower the loss');
-    assert.deepEqual(ours, nativeLosses(settings));
+    assert.deepEqual(ours, nativeLosses(settings), older);
   });
 }
+
+test('tasks and architectures are those of the native build', { skip: native ? false : 'no native build' }, () => {
+  const list = (command) => JSON.parse(execFileSync(native, [command, '--json']));
+  const { tasks, architectures } = engine.catalogue();
+  const named = (all) => all.map(({ name, description }) => ({ name, description }));
+  assert.deepEqual(named(tasks), named(list('tasks')), older);
+  assert.deepEqual(named(architectures), named(list('presets')), older);
+});
+
+test('programs are those of programs/', () => {
+  const folder = new URL('../programs/', import.meta.url);
+  const names = readdirSync(folder).filter((name) => name.endsWith('.par')).map((name) => name.slice(0, -4));
+  assert.deepEqual(engine.catalogue().programs.map(({ name }) => name).sort(), names.sort(), older);
+  for (const name of names) assert.equal(engine.programText(name), readFileSync(new URL(`${name}.par`, folder), 'utf8'), older);
+});
 
 test('what the library throws arrives as a message', () => {
   assert.throws(() => engine.train({ task: 'cumulative-summ' }),

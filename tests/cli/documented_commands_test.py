@@ -19,8 +19,6 @@ LOOKED_UP = {
     r"cumulative-spread": "is the task that the page writes",
     r"compare (value-range --quick|mixed-type$)": "needs results that results/ does not have",
     r"\bbench\b": "measures for minutes",
-    r"\bplayground\b(?! --help)": "needs the page that another build makes",
-    r"--playground\b": "needs that page, too",
     r"gpt2": "needs weights of others",
     r"bound --experiment": "needs the trained models of an experiment; results/ has their losses",
     r"--shard|\bmerge\b": "needs parts that were trained (shards_test.py has some)",

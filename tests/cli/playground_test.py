@@ -1,21 +1,20 @@
 """`posattn playground`, and the playground that `posattn report` links: what is put into the page, what is
-refused, and, where playground/build.mjs has made the real page, that it shows what it was given."""
+refused, and that the page of the tree shows what it was given."""
 
 import base64
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 import unittest
 
 from browser import browser
-from support import PROGRAM, CliCase, tiny, trained_runs
+from support import PROGRAM, ROOT, CliCase, tiny, trained_runs
 
 PLACE = '<script type="application/json" id="given">null</script>'
 PAGE = f"<title>page</title>{PLACE}<p>end</p>"
-REAL_PAGE = pathlib.Path(PROGRAM).resolve().parents[1] / "wasm" / "playground.html"
+REAL_PAGE = ROOT / "docs" / "playground" / "index.html"
 HOSTILE = """# </script><script>document.title = "broken"</script> <!-- é
 program mine
 word x : real = input
@@ -99,9 +98,21 @@ class Playground(CliCase):
         for text in ["", "<html></html>", PAGE + PAGE]:
             (self.folder / "other.html").write_text(text)
             self.run_error(4, "playground", "--page", "other.html",
-                           message=["other.html", "playground/build.mjs"])
+                           message=["other.html", "scripts/playground_page"])
         self.run_error(4, "playground", "--page", "none.html", message="none.html")
         self.run_error(1, "playground", "--page", "base.html", "-o", "none/page.html", message="none/page")
+
+    def test_the_page_of_the_tree_and_of_an_installation(self):
+        self.run_ok("playground", "--program", "sort", "-o", "tree.html")
+        self.assertEqual(given((self.folder / "tree.html").read_text())["program"]["name"], "sort")
+        self.run_ok("playground", "--page", REAL_PAGE, "--program", "sort", "-o", "named.html")
+        self.assertEqual((self.folder / "tree.html").read_bytes(), (self.folder / "named.html").read_bytes())
+        for folder in ["bin", "share/posattn"]:
+            (self.folder / folder).mkdir(parents=True)
+        installed = shutil.copy(PROGRAM, self.folder / "bin" / "posattn")
+        (self.folder / "share/posattn/playground.html").write_text(PAGE)
+        subprocess.run([installed, "playground", "-o", "page.html"], cwd=self.folder, capture_output=True, check=True)
+        self.assertEqual(given((self.folder / "page.html").read_text()), {"models": []})
 
     def test_without_the_page(self):
         alone = self.folder / "posattn"
@@ -109,7 +120,7 @@ class Playground(CliCase):
         for arguments in [["playground"], ["report", self.runs, "-o", "page.html", "--playground"]]:
             result = subprocess.run([alone, *arguments], cwd=self.folder, capture_output=True, text=True)
             self.assertEqual(result.returncode, 4, result.stderr)
-            for part in ["no playground.html", "cmake --preset wasm", "npm ci", "playground/build.mjs"]:
+            for part in ["no playground page", "docs/playground/index.html", "share/posattn", "--page"]:
                 self.assertIn(part, " ".join(result.stderr.split()))
         self.assertEqual(sorted(os.listdir(self.folder)), ["base.html", "posattn"])
         # Where nobody asked for it there is no link, and no error.
@@ -126,7 +137,6 @@ class ReportLink(CliCase):
         self.run_error(2, "report", trained_runs(), "--playground", "-o", "-", message="--playground")
         self.run_error(2, "report", "--results", ".", "--playground", message="--results")
 
-    @unittest.skipUnless(REAL_PAGE.exists(), "playground/build.mjs has not made the page")
     def test_link(self):
         result = self.run_json("report", trained_runs(), "-o", "a b%.html", "--playground")
         self.assertEqual(result["playground"], "a b%-playground.html")
@@ -142,7 +152,6 @@ class ReportLink(CliCase):
         self.assertNotIn("playground", (self.folder / "letters" / "report.html").read_text())
 
 
-@unittest.skipUnless(REAL_PAGE.exists(), "playground/build.mjs has not made the page")
 class InABrowser(CliCase):
     def wait(self, page, expression):
         for _ in range(300):
@@ -153,14 +162,18 @@ class InABrowser(CliCase):
 
     def test_the_page_shows_what_it_was_given(self):
         (self.folder / "mine.par").write_text(HOSTILE, encoding="utf-8")
-        self.run_ok("playground", "--model", trained_runs() / "positional-seed0", "--model",
-                    trained_runs() / "standard-seed0", "--program", "mine.par", "-o", "page.html")
+        self.run_ok("train", *tiny(architecture="positional,standard", width=24, depth=2), "--out", "runs")
+        self.run_ok("playground", "--model", "runs/positional-seed0", "--model", "runs/standard-seed0",
+                    "--program", "mine.par", "-o", "page.html")
         with browser() as page:
             page.open(self.folder / "page.html")
             for place, name in [("first", "positional"), ("second", "standard")]:
                 self.wait(page, f"document.querySelector('#model-{place} h2')?.textContent === "
                                 f"'Attention of {name} ({name}-seed0)'")
             self.wait(page, "document.querySelector('#summary').textContent.startsWith('At c = 1 positional')")
+            for field, value in [("task", "cumulative-sum"), ("width", "24"), ("depth", "2"), ("lr", "")]:
+                self.assertEqual(page.evaluate(f"document.getElementById('{field}').value"), value)
+            self.assertIn("width 24, 2 layers", page.evaluate("document.querySelector('#model-first .hint').textContent"))
             page.evaluate("document.getElementById('tab-algorithms').click()")
             self.wait(page, "document.getElementById('failure').textContent.startsWith('✓')")
             self.assertEqual(page.evaluate("document.getElementById('source').value"), HOSTILE)

@@ -82,7 +82,7 @@ void add_playground_options(CLI::App& command, PlaygroundFlags& options) {
          "Numbers per input of the program, n, up to 64");
   add_set_option(command, options.settings);
   option(command, "--page", options.page, "FILE [that of this build or installation]",
-         "The page to fill, as playground/build.mjs makes it");
+         "The page to fill, as scripts/playground_page makes it");
   add_output_option(command, options.output, "The page; '-': standard output",
                     "FILE [playground.html]");
   add_json_flag(command, options.json);

@@ -19,9 +19,6 @@ namespace fs = std::filesystem;
 constexpr uint64_t most_page_bytes = 16 << 20;
 constexpr uint64_t most_model_bytes = 8 << 20;  // the page has a third more of them
 constexpr int most_nodes = 64;                  // of a table and of maps that one can read
-constexpr const char* make_it =
-    "scripts/install_packages wasm && cmake --preset wasm && cmake --build --preset wasm && "
-    "(cd playground && npm ci) && node playground/build.mjs build/wasm/posattn.wasm";
 
 nlohmann::json last_answer() {
   return nlohmann::json::parse(std::string(play_text(), static_cast<size_t>(play_text_size())));
@@ -72,12 +69,13 @@ fs::path find_playground() {
   const fs::path folder = this_program().parent_path();
   // build/PRESET/posattn in a source tree; bin/posattn of an installation.
   for (const fs::path& place :
-       {folder / "../wasm/playground.html", folder / "../share/posattn/playground.html"}) {
+       {folder / "../../docs/playground/index.html", folder / "../share/posattn/playground.html"}) {
     if (path_exists(place)) return place.lexically_normal();
   }
-  throw Error(ExitCode::data, fmt::format("no playground.html for {}", this_program().string()),
-              "the page in build/wasm of a checkout, or installed in share/posattn",
-              fmt::format("in a checkout: {}", make_it));
+  throw Error(ExitCode::data, fmt::format("no playground page for {}", this_program().string()),
+              "docs/playground/index.html of the checkout it was built in, or "
+              "share/posattn/playground.html of an installation",
+              "name the page with --page");
 }
 
 std::vector<PageModel> page_models(const std::vector<fs::path>& files) {

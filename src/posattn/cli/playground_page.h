@@ -9,8 +9,8 @@
 
 namespace posattn {
 
-// The page that playground/build.mjs made: in the build folder beside this program's, or among the
-// installed data. Throws Error(data) with what makes it.
+// The page of the source tree that this program was built in, or of its installation. Throws
+// Error(data) where there is none.
 std::filesystem::path find_playground();
 
 // Model files as the page can play them side by side, tried here as it does there: loaded, and

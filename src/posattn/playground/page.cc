@@ -54,7 +54,7 @@ std::string page_with(std::string_view page, const std::string& file, const Page
   const size_t at = page.find(place);
   if (at == std::string_view::npos || page.find(place, at + 1) != std::string_view::npos) {
     throw Error(ExitCode::data, "'" + file + "' is not a playground page that can be filled",
-                "the page that playground/build.mjs makes");
+                "the page that scripts/playground_page makes");
   }
   std::string filled(page.substr(0, at));
   filled += before;

@@ -24,7 +24,7 @@ struct PageContent {
   std::optional<PageProgram> program;
 };
 
-// `page` as playground/build.mjs makes it. Whatever the content, it stays data there. Throws
+// `page` as scripts/playground_page makes it. Whatever the content, it stays data there. Throws
 // Error(data), which names the file, where there is no place for it.
 std::string page_with(std::string_view page, const std::string& file, const PageContent& content);
 
