@@ -91,7 +91,7 @@ class Installed(unittest.TestCase):
         self.call(program, "verify", "sort.safetensors", cwd=self.folder)
         # What the program looks for lies where it looks.
         self.assertTrue((program.parent / "../share/posattn/bench/peer_torch.py").exists())
-        self.call(program, "playground", "--output", "page.html", "--no-open", cwd=self.folder)
+        self.call(program, "playground", "--output", "page.html", cwd=self.folder)
 
     def test_without_build_isolation(self):
         self.install("--no-build-isolation")
