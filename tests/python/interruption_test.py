@@ -20,7 +20,8 @@ LONG = {  # calls that take minutes
     "training step": f"posattn.train('sort', samples=10**6, batch=10**6, {SIZES})",
     "training tests": f"posattn.train('sort', epochs=1, samples=100, batch=100, test_samples=3 * 10**6, "
                       f"{SIZES})",
-    "bound": f"posattn.bound(posattn.new('sort', {SIZES}), samples=100, range=2, fresh_samples=10**7)",
+    "bound": "run = posattn.train('sort', length=8, epochs=1, samples=100, batch=100, test_samples=4)[0]; "
+             "[posattn.bound(run, fresh_samples=10**7) for _ in range(10**4)]",
     "trace": "[posattn.compile('sort', length=256).trace(numpy.zeros(256)) for _ in range(10**4)]",
     "activations": f"[posattn.new('sort', {SIZES}).run(numpy.zeros((10**4, 8)), keep='all') "
                    "for _ in range(10**4)]",
