@@ -29,6 +29,16 @@ FigureLine line_of(const std::string& label, const py::object& x, const py::obje
   return line;
 }
 
+using GivenLines = std::vector<std::tuple<std::string, py::object, py::object>>;
+
+std::vector<FigureLine> lines_of(const GivenLines& given) {
+  std::vector<FigureLine> lines;
+  for (const auto& [label, x, values] : given) {
+    lines.push_back(line_of(label, x, values, static_cast<int>(lines.size())));
+  }
+  return lines;
+}
+
 }  // namespace
 
 void add_drawings(py::module_& module) {
@@ -51,23 +61,44 @@ void add_drawings(py::module_& module) {
         return attention_svg(maps, title, attention_scale_end(maps));
       },
       py::arg("weights"), py::arg("scratch_nodes"), py::arg("title"));
+  // What stands along the axis of a metric, and the axis' end where it is not logarithmic.
+  module.def(
+      "metric_axis",
+      [](const std::string& name) {
+        const Metric& metric = find_metric(name);
+        const std::optional<double> end =
+            metric.logarithmic ? std::nullopt : std::optional(metric.greatest);
+        return std::pair{std::string(metric.words), end};
+      },
+      py::arg("metric"));
+  module.def(
+      "figure_lines",
+      [](const GivenLines& given) {
+        std::vector<std::tuple<std::string, std::string, py::array>> lines;
+        for (const FigureLine& line : lines_of(given)) {
+          std::vector<double> points;
+          for (const BandPoint& point : line.points) {
+            points.insert(points.end(), {point.x, point.median, point.low, point.high});
+          }
+          const auto count = static_cast<int64_t>(line.points.size());
+          lines.emplace_back(line.label, style_colour(line.style),
+                             array_of({count, 4}, std::move(points)));
+        }
+        return lines;
+      },
+      py::arg("lines"));
   module.def(
       "figure",
       [](const std::string& title, const std::string& x_label, const std::string& y_label,
-         const std::vector<std::tuple<std::string, py::object, py::object>>& lines,
-         bool logarithmic_x, std::optional<double> greatest) {
-        FigureRequest request{.name = "figure",
-                              .title = title,
-                              .x_label = x_label,
-                              .y_label = y_label,
-                              .markers = true,
-                              .lines = {},
-                              .greatest = greatest,
-                              .logarithmic_x = logarithmic_x};
-        for (const auto& [label, x, values] : lines) {
-          request.lines.push_back(
-              line_of(label, x, values, static_cast<int>(request.lines.size())));
-        }
+         const GivenLines& lines, bool logarithmic_x, std::optional<double> greatest) {
+        const FigureRequest request{.name = "figure",
+                                    .title = title,
+                                    .x_label = x_label,
+                                    .y_label = y_label,
+                                    .markers = true,
+                                    .lines = lines_of(lines),
+                                    .greatest = greatest,
+                                    .logarithmic_x = logarithmic_x};
         std::string picture = draw_figure(request);
         if (picture.empty()) {
           throw Error(ExitCode::data, "a figure without a point that can be drawn",

@@ -178,6 +178,41 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
   return weights;
 }
 
+std::vector<std::pair<std::string, std::vector<int64_t>>> HeldModel::activations(
+    const py::object& x, const py::object& tokens) const {
+  const std::shared_ptr<Model> model = shared();
+  const Samples samples = samples_of(*model, x, tokens);
+  std::vector<std::pair<std::string, std::vector<int64_t>>> all;
+  for (ActivationPlace& place : activation_places(model->spec, samples.form.nodes)) {
+    if (samples.form.has_samples) place.shape.insert(place.shape.begin(), samples.form.samples);
+    all.emplace_back(std::move(place.name), std::move(place.shape));
+  }
+  return all;
+}
+
+py::array HeldModel::run_with_hook(const py::object& x, const py::object& tokens,
+                                   const py::object& hook) {
+  const std::shared_ptr<Model> model = shared();
+  const Samples samples = samples_of(*model, x, tokens);
+  const int skipped = samples.form.has_samples ? 0 : 1;  // axes that x does not have
+  const ActivationHook in_python = [&](const ActivationView& view) {
+    const py::gil_scoped_acquire locked;
+    std::vector<int64_t> strides;
+    for (const int64_t numbers : view.strides) strides.push_back(numbers * int64_t{sizeof(float)});
+    const std::vector<int64_t> shape(view.shape.begin() + skipped, view.shape.end());
+    strides.erase(strides.begin(), strides.begin() + skipped);
+    const py::capsule nobody(view.numbers, [](void*) {});  // the array does not own its numbers
+    hook(view.name, py::array_t<float>(shape, strides, view.numbers, nobody));
+  };
+  std::vector<float> outputs;
+  {
+    const Interruptible unlocked;
+    const auto no_change = computing();
+    outputs = posattn::run_with_hook(model->spec, model->parameters, samples.batch, in_python);
+  }
+  return array_of(samples.form.answer_shape(model->spec.output_columns), std::move(outputs));
+}
+
 std::string HeldModel::steps(const py::object& x, const py::object& tokens) const {
   const std::shared_ptr<Model> model = shared();
   const Samples samples = samples_of(*model, x, tokens);

@@ -31,6 +31,11 @@ class HeldModel {
 
   py::array run(const py::object& x, const py::object& tokens, int threads);
   py::array attention(const py::object& x, const py::object& tokens);
+  // (name, shape) of every activation of such samples.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> activations(
+      const py::object& x, const py::object& tokens) const;
+  // hook(name, array) for each of them; the array is valid during the call.
+  py::array run_with_hook(const py::object& x, const py::object& tokens, const py::object& hook);
   // The page that steps through one sample.
   std::string steps(const py::object& x, const py::object& tokens) const;
   std::pair<double, py::dict> gradient(const py::object& x, const py::object& y,

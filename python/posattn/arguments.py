@@ -51,6 +51,14 @@ def instance_of(name, value, kind, expected):
     return value
 
 
+def fitting(kind, **values):
+    """Raises for the first that is not of this kind, one of `_KINDS`."""
+    for name, value in values.items():
+        fits, expected, _ = _KINDS[kind]
+        if not fits(value):
+            raise mistaken(name, value, expected)
+
+
 def threads_of(threads):
     """So many, or as many as there are processors."""
     return os.cpu_count() or 1 if isinstance(threads, int) and threads == 0 else threads

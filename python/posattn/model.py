@@ -74,6 +74,36 @@ class Model:
                 raise
         raise mistaken("threads", threads, "a whole number")
 
+    def run(self, x=None, *, keep=None, patch=None, tokens=None):
+        """(outputs, {name: array}): the answers, and the activations that `keep` names: "all", a name
+        or a list of them. Every name has the axis of samples in front where x has one:
+
+        - `embedding`, `layers.L.state`: what layer 0, and the layer after L, reads
+        - `layers.L.attention` [heads, nodes, nodes]: row i says how much node i reads from each node
+        - `layers.L.values`, `layers.L.heads` [heads, nodes, head_size]: attention times values are heads
+        - `layers.L.attention_output`: the heads after the output map
+        - `layers.L.hidden.K`: the MLP after its activation function K
+        - `layers.L.mlp_output`: where the layer adds or normalises it
+
+        Numbers after a name select a head and a node, as in `layers.1.heads.0.3`, and `*` stands for
+        all. `patch` is {name: value}: a number, an array, or a function that gets the
+        activation and returns what the model goes on with (or changes it in place). What is kept
+        is what a patch left. Scratch nodes are the last ones.
+
+        >>> import posattn
+        >>> model = posattn.load("sort-positional")
+        >>> x = [3, 1, 4, 1, 5, 9, 2, 6]
+        >>> y, kept = model.run(x, keep=["layers.*.attention", "layers.0.heads.1"])
+        >>> kept["layers.0.attention"].shape, kept["layers.0.heads.1"].shape
+        ((2, 9, 9), (9, 32))
+        >>> ablated, _ = model.run(x, patch={"layers.0.heads.1": 0.0})
+        >>> bool((ablated == y).any())
+        False
+        """
+        from .activations import run
+
+        return run(self._compiled, x, keep, patch, tokens)
+
     def attention(self, x=None, *, tokens=None):
         """The attention matrices [depth, heads, nodes, nodes], scratch nodes last; with an axis of
         samples in front where x has one. A positional model needs no x.

@@ -1,6 +1,7 @@
 """Parallel programs: from the library, from text, or written as Python functions over words."""
 
 import collections.abc
+import html
 import inspect
 import os
 
@@ -11,6 +12,7 @@ from .arguments import instance_of, numbers_of, several
 from .drawing import Html, Svg
 from .errors import Error, mistaken
 from .model import Model
+from .progress import counted
 from .tasks import name_of
 from .words import Builder
 
@@ -108,6 +110,14 @@ class Program:
             return self.show()
         except Error:  # too large to be drawn
             return None
+
+    def _repr_html_(self):
+        """What it is, its picture and its text, for a notebook."""
+        facts = (f"{self.processors} processors, {counted(self.rounds, 'round')}, "
+                 f"from {', '.join(self.inputs)} to {', '.join(self.outputs)}")
+        text = f"<details><summary>text</summary><pre>{html.escape(self.text)}</pre></details>"
+        return (f"<p><b>{html.escape(self.name)}</b>: {html.escape(facts)}</p>"
+                f"{self._repr_svg_() or ''}{text if self.text else ''}")
 
     def __repr__(self):
         return (f"<posattn.Program {self.name}: {self.processors} processors, "

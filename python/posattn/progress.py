@@ -1,10 +1,13 @@
-"""Progress on standard error: tqdm's bar where it is installed, else lines of text."""
+"""Progress: a bar in a terminal and in a notebook, lines of text on standard error elsewhere."""
 
+import html
 import statistics
 import sys
 import time
 
 from .arguments import instance_of
+
+_WIDTH = 20  # of the bar in a terminal
 
 
 def _is_notebook():
@@ -24,85 +27,108 @@ def _duration(seconds):
     return f"{whole // 3600} h {whole // 60 % 60:02} min"
 
 
-class Line:
-    """As the program has it: one line that is written anew on a terminal or in a notebook, a line
-    every few seconds elsewhere."""
+class _Terminal:
+    """One line that is written anew."""
 
-    def __init__(self, name):
-        self._name, self._text, self._written = name, "", None
-        self._live = sys.stderr.isatty() or _is_notebook()
+    every = 0.2  # seconds
+
+    def __init__(self):
+        self._length = 0
+
+    def show(self, share, text):
+        filled = int(share * _WIDTH)
+        line = "█" * filled + "░" * (_WIDTH - filled) + " " + text
+        try:
+            line.encode(getattr(sys.stderr, "encoding", None) or "utf-8")
+        except UnicodeEncodeError:
+            line = "#" * filled + "." * (_WIDTH - filled) + " " + text
+        sys.stderr.write("\r" + line.ljust(self._length))
+        sys.stderr.flush()
+        self._length = len(line)
+
+    def end(self):
+        if self._length:
+            sys.stderr.write("\n")
+
+
+class _Notebook:
+    """A bar below the cell."""
+
+    every = 0.2
+
+    def __init__(self):
+        self._shown = None
+
+    def show(self, share, text):
+        from IPython.display import HTML, display
+
+        bar = HTML(f'<progress value="{share:.4f}"></progress> {html.escape(text)}')
+        if self._shown is None:
+            self._shown = display(bar, display_id=True)
+        else:
+            self._shown.update(bar)
+
+    def end(self):
+        pass
+
+
+class _Lines:
+    """A line now and then, as for a log."""
+
+    every = 5
+
+    def show(self, share, text):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def end(self):
+        pass
+
+
+class Progress:
+    """Steps of some work. `show`: None means a bar where somebody sees it, and elsewhere lines once the
+    work takes longer than a few seconds."""
+
+    def __init__(self, name, show):
+        if show is not None:
+            instance_of("progress", show, int, "True or False")
+        self._name, self._state, self._written = name, None, None
         self._first, self._started, self._drawn = None, time.monotonic(), time.monotonic()
+        live = _is_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+        self._always = bool(show) or live  # also the end of short work
+        if sys.stderr is None or (show is not None and not show):
+            self._display = None
+        else:
+            self._display = _Notebook() if _is_notebook() else _Terminal() if live else _Lines()
 
-    def update(self, done, total, note):
+    def update(self, done, total, note=""):
+        if self._display is None:
+            return
         now = time.monotonic()
         if self._first is None:
             self._first, self._started = done, now
         rate = (done - self._first) / max(now - self._started, 1e-6)
-        self._text = f"{self._name}  {done}/{total} steps"
+        text = f"{self._name}  {done}/{total} steps"
         if note:
-            self._text += f"  {note}"
+            text += f"  {note}"
         if rate > 0:
-            self._text += f"  {rate:.{1 if rate < 10 else 0}f} steps/s"
+            text += f"  {rate:.{1 if rate < 10 else 0}f} steps/s"
             if done < total:
-                self._text += f"  {_duration((total - done) / rate)} left"
-        if now - self._drawn >= (0.2 if self._live else 5):
-            self._write()
+                text += f"  {_duration((total - done) / rate)} left"
+        self._state = min(1, done / max(total, 1)), text
+        if now - self._drawn >= self._display.every:
+            self._draw()
             self._drawn = now
 
-    def _write(self):
-        if self._text == self._written:
-            return
-        rest = " " * (len(self._written or "") - len(self._text))
-        sys.stderr.write(f"\r{self._text}{rest}" if self._live else self._text + "\n")
-        sys.stderr.flush()
-        self._written = self._text
+    def _draw(self):
+        if self._state != self._written:
+            self._display.show(*self._state)
+            self._written = self._state
 
     def close(self):
-        if self._text:
-            self._write()
-            if self._live:
-                sys.stderr.write("\n")
-
-
-class _Tqdm:
-    def __init__(self, tqdm, name):
-        self._bar = tqdm(unit="step", desc=name)
-
-    def update(self, done, total, note):
-        self._bar.total, self._bar.n = total, done
-        self._bar.set_postfix_str(note, refresh=False)
-        self._bar.update(0)
-
-    def close(self):
-        self._bar.close()
-
-
-class Progress:
-    """Steps of some work. `show`: None means where somebody can see it, in a terminal and in a
-    notebook."""
-
-    def __init__(self, name, show):
-        self._display = None
-        if show is not None:
-            instance_of("progress", show, int, "True or False")
-        if show is None:
-            show = sys.stderr is not None and (sys.stderr.isatty() or _is_notebook())
-        if not show or sys.stderr is None:
-            return
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            self._display = Line(name)
-        else:
-            self._display = _Tqdm(tqdm, name)
-
-    def update(self, done, total, note=""):
-        if self._display is not None:
-            self._display.update(done, total, note)
-
-    def close(self):
-        if self._display is not None:
-            self._display.close()
+        if self._state is not None and (self._always or self._written is not None):
+            self._draw()
+            self._display.end()
 
 
 class FleetProgress(Progress):

@@ -9,6 +9,7 @@ import pathlib
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import weakref
 
@@ -17,7 +18,7 @@ import numpy
 from . import _posattn
 from .arguments import function_of, instance_of, path_of, several, threads_of
 from .background import interruptible
-from .drawing import plot
+from .drawing import plot, plot_on
 from .errors import Error, Interrupted, mistaken
 from .model import load
 from .progress import FleetProgress, counted
@@ -130,9 +131,12 @@ class Fleet:
 
     def show(self, metric="mse", axis="c"):
         """The last tests of every architecture as a picture: the median of the runs, in a band from
-        the smallest to the largest."""
-        return plot(self.tests(metric, axis), title=f"{metric} against {axis}", x_label=axis,
-                    y_label=metric)
+        the smallest to the largest. Matplotlib draws it where it is installed, else gnuplot."""
+        return plot(self.tests(metric, axis), **_look(metric, axis))
+
+    def plot(self, metric="mse", axis="c", *, ax=None):
+        """The same on Matplotlib axes, which are returned: `ax`, or new ones."""
+        return plot_on(ax, self.tests(metric, axis), **_look(metric, axis))
 
     def save(self, folder):
         """Copies the runs to a folder of your own."""
@@ -165,6 +169,11 @@ class Fleet:
         if len(self) > most:
             lines.append(f'<td colspan="{len(rows[0])}">and {len(self) - most} more</td>')
         return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def _look(metric, axis):
+    words, greatest = _posattn.metric_axis(metric)
+    return dict(title=f"{metric} against {axis}", x_label=axis, y_label=words, greatest=greatest)
 
 
 def _last_number(values):
@@ -347,7 +356,11 @@ def _train(runs, folder, resume, threads, callback, progress, keep):
             list_runs()
             raise Interrupted(folder) from None
         if raised:
-            error.add_note(f"the checkpoints are saved: posattn.resume({str(folder)!r}) goes on")
+            note = f"the checkpoints are saved: posattn.resume({str(folder)!r}) goes on"
+            if hasattr(error, "add_note"):  # Python 3.11
+                error.add_note(note)
+            else:
+                print(note, file=sys.stderr)
         raise
     finally:
         bar.close()

@@ -1,5 +1,5 @@
-// Computing with a model: answers (Inference), losses and gradients (Network). A Watch ends a long
-// call of any kind.
+// Computing with a model: answers (Inference), losses and gradients (Network), activations by name
+// (run_with_hook). A Watch ends a long call of any kind.
 //   posattn::Inference inference(model);
 //   std::vector<float> y = inference.run({.inputs = x, .samples = 1, .real_nodes = 8});
 // Threads: any number of them may use one Inference at once. A Network belongs to one thread at a
@@ -9,6 +9,7 @@
 #pragma once
 
 #include "posattn/base/watch.h"
+#include "posattn/model/hooks.h"
 #include "posattn/model/inference.h"
 #include "posattn/model/network.h"
 #include "posattn/model/spec/check_batch.h"

@@ -54,10 +54,10 @@ def public_calls(folder):
         posattn.where: dict(condition=word, a=1, b=2),
         model: dict(x=x), model.attention: dict(x=x), model.gradient: dict(x=x, y=x),
         model.evaluate: dict(samples=4), model.save: dict(path=os.path.join(folder, "model")),
-        model.show: dict(x=x), model.steps: dict(x=x),
+        model.run: dict(x=x), model.show: dict(x=x), model.steps: dict(x=x),
         program: dict(x=x), program.run: dict(x=x), program.trace: dict(x=x),
         program.verify: dict(samples=2), program.steps: dict(x=x),
-        fleet.tests: {}, fleet.show: {}, fleet.save: dict(folder=folder),
+        fleet.tests: {}, fleet.show: {}, fleet.plot: {}, fleet.save: dict(folder=folder),
         fleet[0].tests: {}, builder.input: dict(name="b"), builder.word: dict(name="c"),
         word.set: dict(value=1), word.at: dict(place=int), word.send: dict(to=word),
     }
@@ -179,17 +179,6 @@ class Arguments(unittest.TestCase):
                      lambda: posattn.from_arrays(arrays, task="sort")):
             with self.assertRaisesRegex(posattn.Error, "masked numbers"):
                 call()
-
-    def test_a_figure_without_gnuplot_says_what_to_install(self):
-        path = os.environ["PATH"]
-        try:
-            os.environ["PATH"] = "/nowhere"
-            with self.assertRaises(posattn.Error) as caught:
-                posattn.plot({"a": ([1, 2], [1, 2])})
-        finally:
-            os.environ["PATH"] = path
-        self.assertIn("gnuplot on the PATH", caught.exception.expected)
-        self.assertIn("apt-get install gnuplot", caught.exception.hint)
 
 
 class Tasks(unittest.TestCase):

@@ -16,6 +16,15 @@ LONG = {  # calls that take minutes
     "verify": "posattn.compile('sort', length=64).verify(samples=10**6)",
     "interpreter": "posattn.compile('sort', length=64).run(numpy.zeros((10**5, 64)), level='mpc')",
     "compile": "posattn.compile('cumulative-sum', length=2**19)",
+    "training data": f"posattn.train('sort', samples=5 * 10**6, {SIZES})",
+    "training step": f"posattn.train('sort', samples=10**6, batch=10**6, {SIZES})",
+    "training tests": f"posattn.train('sort', epochs=1, samples=100, batch=100, test_samples=3 * 10**6, "
+                      f"{SIZES})",
+    "bound": "run = posattn.train('sort', length=8, epochs=1, samples=100, batch=100, test_samples=4)[0]; "
+             "[posattn.bound(run, fresh_samples=10**7) for _ in range(10**4)]",
+    "trace": "[posattn.compile('sort', length=256).trace(numpy.zeros(256)) for _ in range(10**4)]",
+    "activations": f"[posattn.new('sort', {SIZES}).run(numpy.zeros((10**4, 8)), keep='all') "
+                   "for _ in range(10**4)]",
     "samples": "posattn.samples('sort', length=8, samples=10**7)",
     "certify": f"posattn.certify(posattn.train('sort', epochs=1, samples=1000, batch=100, "
                f"test_samples=4, {SIZES})[0], steps=10**7)",
@@ -81,6 +90,39 @@ class CtrlC(unittest.TestCase):
                 done = subprocess.run([sys.executable, "-B", "-c", code, folder], text=True,
                                       capture_output=True, timeout=60)
                 self.assertEqual(done.stdout, "stayed\n[1. 2. 3. 4.]\n", done.stderr)
+
+    def test_a_run_that_was_stopped_in_its_tests_goes_on_with_the_same_bits(self):
+        code = """
+import os, signal, sys, time
+import numpy, posattn
+armed = []
+def solve(x):
+    if armed and abs(x).max() > 3:  # beyond the training range: a test
+        armed.clear()
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.5)
+    return numpy.sort(x, 1)
+task = posattn.Task("stopped-in-tests", solve)
+settings = dict(length=4, epochs=3, samples=64, batch=16, width=8, mlp_width=8, test_samples=3000,
+                test_every=2, validation_samples=8, threads=1)
+whole = posattn.train(task, **settings)[0]
+armed.append(True)
+try:
+    posattn.train(task, out=sys.argv[1], **settings)
+except posattn.Interrupted:
+    stopped = posattn.load_fleet(sys.argv[1])[0]
+    print(stopped.status, stopped.epoch)
+again = posattn.resume(sys.argv[1])[0]
+print(again.status, again.epoch, again.model.to_bytes() == whole.model.to_bytes(),
+      [numpy.array_equal(ours, theirs, equal_nan=True)
+       for ours, theirs in zip(again.tests(epoch=2) + again.tests(), whole.tests(epoch=2) + whole.tests())],
+      numpy.array_equal(again.history["train_loss"], whole.history["train_loss"]))
+"""
+        with tempfile.TemporaryDirectory(prefix="posattn-python-") as folder:
+            done = subprocess.run([sys.executable, "-B", "-c", code, folder], text=True,
+                                  capture_output=True, timeout=120)
+        self.assertEqual(done.stdout.splitlines(),
+                         ["interrupted 1", "done 3 True [True, True, True, True] True"], done.stderr)
 
 
 class TheEndOfPython(unittest.TestCase):

@@ -34,7 +34,11 @@ class Pages(unittest.TestCase):
         with unittest.mock.patch.dict(sys.modules, {"torch.utils.tensorboard": stand_in}):
             files = self.run_page("logging.md")
         self.assertEqual(len(files["training.csv"].splitlines()), 1 + 2 * 5)
-        self.assertEqual([call[0][2] for call in writer.add_scalar.call_args_list], [1, 2, 3, 4, 5])
+        written = [call[0] for call in writer.add_scalar.call_args_list]
+        self.assertEqual([(tag, epoch) for tag, _, epoch in written],
+                         [("positional-seed0/loss", epoch) for epoch in (1, 2, 3, 4, 5)]
+                         + [("positional-seed0/validation loss", 5)])
+        self.assertTrue(all(isinstance(value, float) for _, value, _ in written))
 
     def test_resume(self):
         self.assertIn("runs/short/positional-seed0/model.safetensors", self.run_page("resume.md"))

@@ -1,5 +1,6 @@
 """Programs in Python: compiled, run at every level, traced, verified, drawn, written as functions."""
 
+import html
 import pathlib
 import tempfile
 import unittest
@@ -101,6 +102,20 @@ class Library(unittest.TestCase):
         self.assertTrue(xml.etree.ElementTree.fromstring(picture).tag.endswith("svg"))
         self.assertEqual(picture._repr_svg_(), str(picture))
         self.assertIsNone(posattn.compile("cumulative-sum", length=200)._repr_svg_())
+
+    def test_a_notebook_shows_a_program(self):
+        sort = posattn.compile("sort", length=4)
+        page = sort._repr_html_()
+        self.assertIn("<b>sort</b>: 4 processors", page)
+        self.assertIn(f"{sort.rounds} rounds", page)
+        self.assertIn(sort.show(), page)
+        self.assertIn(html.escape(sort.text), page)
+        xml.etree.ElementTree.fromstring(f"<div>{page}</div>")
+        large = posattn.compile("cumulative-sum", length=200)._repr_html_()  # has no picture
+        self.assertIn("200 processors", large)
+        self.assertNotIn("<svg", large)
+        made = posattn.compile(lambda program: program.input("x") + 1, length=4)
+        self.assertNotIn("<pre>", made._repr_html_())
 
     def test_pages_that_step_through(self):
         page = posattn.compile("sort", length=4).steps([4, 3, 2, 1])

@@ -92,60 +92,60 @@ class Fleets(unittest.TestCase):
         tiny(seeds=[5], callback=callback, progress=False)
         self.assertEqual(seen, [(5, epoch, "running") for epoch in (1, 2, 3, 4)])
 
-    def test_the_bar_counts_all_epochs(self):
-        bars = []
+    def said(self, to=None, **changes):
+        """What training writes to standard error."""
+        with contextlib.redirect_stderr(to or io.StringIO()) as said:
+            tiny(**changes)
+        return said.getvalue()
 
-        class Bar:
-            n = total = 0
-            closed = False
+    def test_a_terminal_shows_a_bar(self):
+        self.assertRegex(self.said(Terminal(), seeds=range(2)),
+                         r"\r█{20} 2 runs  32/32 steps  loss [\d.e-]+(  [\d.]+ steps/s)? *\n$")
+        self.assertEqual(self.said(Terminal(), progress=False), "")
+        plain = unittest.mock.patch.object(Terminal, "encoding", "ascii", create=True)
+        with plain:
+            self.assertRegex(self.said(Terminal()), r"\r#{20} 1 run  16/16 steps[^\r]*\n$")
 
-            def __init__(self, **_):
-                bars.append(self)
-
-            def set_postfix_str(self, note, refresh):
-                self.note = note
-
-            def update(self, _):
-                pass
-
-            def close(self):
-                self.closed = True
-
-        tqdm = types.ModuleType("tqdm.auto")
-        tqdm.tqdm = Bar
-        with unittest.mock.patch.dict(sys.modules, {"tqdm": tqdm, "tqdm.auto": tqdm}):
-            tiny(seeds=range(2), progress=True)
+    def test_a_notebook_shows_a_bar(self):
+        shown = []
+        page = types.ModuleType("IPython.display")
+        page.HTML = str
+        page.display = lambda bar, display_id: shown.append(bar) or types.SimpleNamespace(
+            update=shown.append)
+        with unittest.mock.patch.dict(sys.modules, {"ipykernel": page, "IPython": page,
+                                                    "IPython.display": page}):
+            self.assertEqual(self.said(), "")
+            self.assertRegex(shown[-1], r'^<progress value="1.0000"></progress> 1 run  16/16 steps')
+            shown.clear()
             tiny(progress=False)
-        self.assertEqual([(bar.n, bar.total, bar.closed) for bar in bars], [(32, 32, True)])
-        self.assertRegex(bars[0].note, r"^loss [\d.e-]+$")
+        self.assertEqual(shown, [])
 
-    def test_progress_without_tqdm_is_lines_of_text(self):
-        with unittest.mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}):
-            with contextlib.redirect_stderr(io.StringIO()) as said:
-                tiny(architecture=["positional", "standard"], progress=True)
-            self.assertRegex(said.getvalue(), r"2 runs  32/32 steps  loss [\d.e-]+ \(positional\), "
-                                              r"[\d.e-]+ \(standard\)(  [\d.]+ steps/s)?\n$")
-            for quiet in (None, False):
-                with contextlib.redirect_stderr(io.StringIO()) as said:
-                    tiny(progress=quiet)
-                self.assertEqual(said.getvalue(), "")
-            with contextlib.redirect_stderr(Terminal()) as said:
-                tiny()
-            self.assertRegex(said.getvalue(), r"\r1 run  16/16 steps[^\r]*\n$")
+    def test_elsewhere_progress_is_lines_of_text(self):
+        self.assertRegex(self.said(architecture=["positional", "standard"], progress=True),
+                         r"2 runs  32/32 steps  loss [\d.e-]+ \(positional\), "
+                         r"[\d.e-]+ \(standard\)(  [\d.]+ steps/s)?\n$")
+        for quiet in (None, False):  # nothing of short work
+            self.assertEqual(self.said(progress=quiet), "")
 
     def test_a_line_every_few_seconds(self):
-        now = 0.0
-        with unittest.mock.patch.object(posattn.progress.time, "monotonic", lambda: now):
-            with contextlib.redirect_stderr(io.StringIO()) as said:
-                line = posattn.progress.Line("work")
-                for second in range(13):
-                    now = float(second)
-                    line.update(100 * second, 10000, "")
-                line.close()
-        self.assertEqual(said.getvalue().splitlines(),
+        def said(seconds, show):
+            now = 0.0
+            with unittest.mock.patch.object(posattn.progress.time, "monotonic", lambda: now):
+                with contextlib.redirect_stderr(io.StringIO()) as said:
+                    progress = posattn.progress.Progress("work", show)
+                    for second in range(seconds):
+                        now = float(second)
+                        progress.update(100 * second, 10000)
+                    progress.close()
+            return said.getvalue().splitlines()
+
+        self.assertEqual(said(13, None),
                          ["work  500/10000 steps  100 steps/s  1 min 35 s left",
                           "work  1000/10000 steps  100 steps/s  1 min 30 s left",
                           "work  1200/10000 steps  100 steps/s  1 min 28 s left"])
+        self.assertEqual(said(13, False), [])
+        self.assertEqual(said(5, None), [])
+        self.assertEqual(said(5, True), ["work  400/10000 steps  100 steps/s  1 min 36 s left"])
 
     def test_a_notebook_shows_a_table(self):
         fleet = tiny(seeds=range(2))

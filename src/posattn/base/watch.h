@@ -2,16 +2,18 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <utility>
 
 namespace posattn {
 
 // While one exists, loops that its thread runs ask now and then whether to go on. To end the work,
-// `ask` throws what the caller wants to see. A run that saves checkpoints has a flag instead.
+// `ask` throws what the caller wants to see.
 class Watch {
  public:
-  using Ask = void (*)();
+  using Ask = std::function<void()>;
 
-  explicit Watch(Ask ask) : ask_(ask), outer_(current_) { current_ = this; }
+  explicit Watch(Ask ask) : ask_(std::move(ask)), outer_(current_) { current_ = this; }
   ~Watch() { current_ = outer_; }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "posattn/base/watch.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/training/device_training.h"
 #include "posattn/training/fleet_folders.h"
 
 namespace posattn {
 namespace {
+
+// Thrown out of whatever a run is at, when the fleet is stopped.
+struct Stopped {};
 
 // Runs on the CPU: whole runs per thread.
 class CpuFleet {
@@ -55,16 +60,24 @@ class CpuFleet {
       return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
     };
     if (stopped()) return recording.interrupt_before_start();
-    Run run(config, share_of(worker), recording.start());
-    recording.begin(run.state(), run.steps_per_epoch());
-    while (!run.finished() && !stopped()) {
-      run.set_threads(share_of(worker));
-      const std::optional<EpochRecord> record = run.advance_epoch(options_.stop);
-      if (!record) break;
-      recording.record_epoch(*record);
-      if (recording.checkpoint_due()) recording.checkpoint(run.state());
+    std::optional<Run> run;
+    try {
+      const Watch watch([&] {
+        if (stopped()) throw Stopped();
+      });
+      run.emplace(config, share_of(worker), recording.start());  // makes the data
+      recording.begin(run->state(), run->steps_per_epoch());
+      while (!run->finished() && !stopped()) {
+        run->set_threads(share_of(worker));
+        const std::optional<EpochRecord> record = run->advance_epoch(options_.stop);
+        if (!record) break;
+        recording.record_epoch(*record);
+        if (recording.checkpoint_due()) recording.checkpoint(run->state());
+      }
+    } catch (const Stopped&) {
+      if (!run) return recording.interrupt_before_start();
     }
-    recording.finish(run.state(), run.divergence());
+    recording.finish(run->state(), run->divergence());
   }
 
   // The threads divided among the active workers, what remains to the first of them.

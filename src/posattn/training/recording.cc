@@ -71,7 +71,10 @@ bool Recording::ended_before() {
   return true;
 }
 
-void Recording::interrupt_before_start() { outcome_.status = RunStatus::interrupted; }
+void Recording::interrupt_before_start() {
+  outcome_.status = RunStatus::interrupted;
+  if (started_writing_) write_ending();
+}
 
 RunState Recording::start() {
   const bool resumed = std::filesystem::exists(folder_.checkpoint());

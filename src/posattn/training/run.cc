@@ -141,13 +141,18 @@ std::optional<EpochRecord> Run::advance_epoch(const std::atomic<bool>* stop) {
   const Clock::time_point start = Clock::now();
   const RunState before = run.state;
   EpochRecord record;
-  if (!run.run_steps(stop, record)) {
+  try {
+    if (!run.run_steps(stop, record)) {
+      run.state = before;
+      return std::nullopt;
+    }
+    record.epoch = ++run.state.epoch;
+    record.step = run.state.optimiser.step;
+    run.evaluation.evaluate_when_due(run.network, run.threads, run.state, record);
+  } catch (...) {  // the epoch is repeated by who goes on
     run.state = before;
-    return std::nullopt;
+    throw;
   }
-  record.epoch = ++run.state.epoch;
-  record.step = run.state.optimiser.step;
-  run.evaluation.evaluate_when_due(run.network, run.threads, run.state, record);
   run.state.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   record.seconds = run.state.seconds;
   return record;

@@ -68,7 +68,8 @@ class Run {
   const std::string& divergence() const;
 
   // Trains one epoch. Nothing when the epoch diverged or `stop` was set: the state is then that
-  // before the epoch, so it is always one that training can go on from.
+  // before the epoch, so it is always one that training can go on from. So it is when a Watch ends
+  // the epoch, its validation or its tests.
   std::optional<EpochRecord> advance_epoch(const std::atomic<bool>* stop = nullptr);
 
   // Takes effect at the next epoch; never changes a result.

@@ -51,16 +51,20 @@ void BlockNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_
 }
 
 template <class T>
-void BlockNetwork<T>::forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t,
-                                  Scratch& scratch, std::vector<T>& out) const {
+void BlockNetwork<T>::forward_mlp(int layer, int64_t rows, const T* x, Layer& t, Scratch& scratch,
+                                  std::vector<T>& out) const {
+  const MlpBlock& block = plan_.layers[layer].mlp;
   const size_t maps = block.maps.size();
   t.maps.resize(maps - 1);
   for (size_t k = 0; k < maps; ++k) {
     std::vector<T>& y = k + 1 < maps ? t.maps[k] : out;
     y.resize(rows * block.maps[k].out);
     maps_.forward(block.maps[k], rows, k == 0 ? x : scratch.hidden.data(), y.data());
-    if (k + 1 < maps) activate(block.activation, y, scratch.hidden);
+    if (k + 1 == maps) break;
+    activate(block.activation, y, scratch.hidden);
+    show(scratch, Activated::hidden, layer, scratch.hidden, static_cast<int>(k));
   }
+  show(scratch, Activated::mlp_output, layer, out);
 }
 
 template <class T>
@@ -113,26 +117,38 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   t.value.resize(rows * d);
   t.mixed.resize(rows * d);
   maps_.forward(block.value, rows, attended, t.value.data());
+  show(scratch, Activated::values, layer, t.value);
   const auto* from_data = std::get_if<DataScores>(&block.scores);
   const int64_t row = from_data ? from_data->query_key.out : 0;
-  if (from_data) {
-    make_query_key(*from_data, block, rows, attended, t);
-    t.attention.resize(samples * block.heads * n * n);
-  }
+  if (from_data) make_query_key(*from_data, block, rows, attended, t);
+  const bool own = from_data != nullptr || scratch.hook != nullptr;  // each sample has its matrices
+  if (own) t.attention.resize(samples * block.heads * n * n);
   const generic::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
+  const auto matrix = [&](int64_t s, int64_t h) {
+    return &t.attention[(s * block.heads + h) * n * n];
+  };
+  const auto mix = [&](int64_t s, int64_t h) {
+    const int64_t at = s * n * d + h * values.size;
+    generic::mix(values, own ? matrix(s, h) : &shared_[layer][h * n * n], &t.value[at],
+                 &t.mixed[at]);
+  };
   for (int64_t s = 0; s < samples; ++s) {
     for (int64_t h = 0; h < block.heads; ++h) {
-      const T* a = from_data ? nullptr : &shared_[layer][h * n * n];
       if (from_data) {
-        T* own = &t.attention[(s * block.heads + h) * n * n];
         const T* query = &t.query_key[s * n * row + h * 2 * keys.size];
-        generic::attention_matrix(keys, query, query + keys.size, own, scratch.transposed);
-        a = own;
+        generic::attention_matrix(keys, query, query + keys.size, matrix(s, h), scratch.transposed);
+      } else if (own) {
+        std::copy_n(&shared_[layer][h * n * n], n * n, matrix(s, h));
       }
-      const int64_t at = s * n * d + h * values.size;
-      generic::mix(values, a, &t.value[at], &t.mixed[at]);
+      if (scratch.hook == nullptr) mix(s, h);  // while the matrix is in the cache
     }
   }
+  if (scratch.hook == nullptr) return;
+  show(scratch, Activated::attention, layer, t.attention);
+  for (int64_t s = 0; s < samples; ++s) {
+    for (int64_t h = 0; h < block.heads; ++h) mix(s, h);
+  }
+  show(scratch, Activated::heads, layer, t.mixed);
 }
 
 template <class T>
@@ -183,6 +199,7 @@ void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) 
   std::vector<T>& o = tape.scratch.o;
   o.resize(rows * d);
   maps_.forward(block.attention.output, rows, t.mixed.data(), o.data());
+  show(tape.scratch, Activated::attention_output, layer, o);
 
   if (block.join == Join::concatenate) {
     t.joined.resize(rows * 2 * d);
@@ -190,9 +207,9 @@ void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) 
       std::copy_n(&attended[r * d], d, &t.joined[r * 2 * d]);
       std::copy_n(&o[r * d], d, &t.joined[r * 2 * d + d]);
     }
-    forward_mlp(block.mlp, rows, t.joined.data(), t, tape.scratch, after ? t.output : next);
+    forward_mlp(layer, rows, t.joined.data(), t, tape.scratch, after ? t.output : next);
     if (after) normalise(*block.attention_norm, rows, t.output, next);
-    return;
+    return show(tape.scratch, Activated::state, layer, next);
   }
   std::vector<T>& sum = after ? t.sum : t.joined;
   sum = t.x;
@@ -200,9 +217,10 @@ void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) 
   if (after) normalise(*block.attention_norm, rows, t.sum, t.joined);
   if (before) normalise(*block.mlp_norm, rows, t.joined, t.mlp_input);
   std::vector<T>& out = after ? t.output : next;
-  forward_mlp(block.mlp, rows, (before ? t.mlp_input : t.joined).data(), t, tape.scratch, out);
+  forward_mlp(layer, rows, (before ? t.mlp_input : t.joined).data(), t, tape.scratch, out);
   add_to(t.joined, out);
   if (after) normalise(*block.mlp_norm, rows, t.output, next);
+  show(tape.scratch, Activated::state, layer, next);
 }
 
 template <class T>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "posattn/base/error.h"
+#include "posattn/base/watch.h"
 #include "posattn/kernels/generic/product.h"
 #include "posattn/kernels/generic/rows.h"
 #include "posattn/model/blocks/block_layer.h"
@@ -204,7 +204,11 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
   const int64_t rows = int64_t{samples} * nodes();
   tape.layers.resize(spec_.depth);
   forward_input(batch, first, samples, tape);
-  for (int l = 0; l < spec_.depth; ++l) forward_layer(l, samples, tape);
+  show(tape.scratch, Activated::embedding, 0, tape.layers.front().x);
+  for (int l = 0; l < spec_.depth; ++l) {
+    Watch::look();
+    forward_layer(l, samples, tape);
+  }
   const HeadBlock& head = plan_.head;
   if (head.norm) {
     normalise(*head.norm, rows, tape.decoder_input, tape.head_input);
@@ -245,7 +249,10 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
   maps_.backward(head.map, rows, (head.norm ? tape.head_input : tape.decoder_input).data(),
                  dy.data(), sums.data(), false, dx.data());
   if (head.norm) normalise_backward(*head.norm, rows, tape.decoder_input, dx, tape.scratch, sums);
-  for (int l = spec_.depth - 1; l >= 0; --l) backward_layer(l, samples, tape, dx, sums);
+  for (int l = spec_.depth - 1; l >= 0; --l) {
+    Watch::look();
+    backward_layer(l, samples, tape, dx, sums);
+  }
   backward_input(tape, rows, dx, sums);
   return loss * scale;
 }

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "posattn/model/blocks/hook.h"
 #include "posattn/model/blocks/scores.h"
 #include "posattn/model/spec/batch.h"
 
@@ -51,6 +52,7 @@ struct BlockTape {
     std::vector<T> dx, dy, dmlp, djoined, dattended, dnorm;
     std::vector<T> dmixed, dvalue, dquery_key, dsource, da;
     std::vector<std::vector<T>> dhidden;
+    const BlockHook<T>* hook = nullptr;  // of a forward pass that somebody looks into
   };
   Scratch scratch;
 };
@@ -109,7 +111,7 @@ class BlockNetwork {
   void query_key_backward(const DataScores& kind, const AttentionBlock& block, int64_t rows,
                           const T* attended, const Layer& t, Scratch& scratch, T* dattended,
                           std::span<T> sums) const;
-  void forward_mlp(const MlpBlock& block, int64_t rows, const T* x, Layer& t, Scratch& scratch,
+  void forward_mlp(int layer, int64_t rows, const T* x, Layer& t, Scratch& scratch,
                    std::vector<T>& out) const;
   // dx [rows, in of the first map] = (overwritten).
   void backward_mlp(const MlpBlock& block, int64_t rows, const T* x, const Layer& t, const T* dout,
@@ -119,6 +121,11 @@ class BlockNetwork {
   // d becomes the gradient of what was normalised.
   void normalise_backward(const NormalisationBlock& block, int64_t rows, const std::vector<T>& x,
                           std::vector<T>& d, Scratch& scratch, std::span<T> sums) const;
+
+  static void show(const Scratch& scratch, Activated what, int layer, std::vector<T>& numbers,
+                   int map = 0) {
+    if (scratch.hook != nullptr) (*scratch.hook)(what, layer, map, numbers);
+  }
 
   const T* tensor(TensorId id) const { return nodes_->tensor(id); }
   T* gradient(std::span<T> sums, TensorId id) const {

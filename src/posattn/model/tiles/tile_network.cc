@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "posattn/base/watch.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/generic/rows.h"
@@ -168,6 +169,7 @@ void TileNetwork::load_inputs(const Batch& batch, const Tile& tile, float* tape)
 void TileNetwork::run_forward(const Batch& batch, const Tile& tile, Workspace& work) const {
   load_inputs(batch, tile, work.tapes[0]);
   for (size_t i = 0; i < stages_.size(); ++i) {
+    Watch::look();
     const bool last = i + 1 == stages_.size();
     stages_[i]->forward(tile.samples, work.tapes[i], work.scratch[0],
                         last ? work.output : work.tapes[i + 1],
@@ -200,6 +202,7 @@ double TileNetwork::run_tile(const Batch& batch, const Tile& tile, std::span<con
   float* doutput = work.doutput;
   int64_t doutput_stride = stride;
   for (int i = static_cast<int>(stages_.size()) - 1; i >= 0; --i) {
+    Watch::look();
     const bool last = i + 1 == static_cast<int>(stages_.size());
     const bool wants = i > 0 || learns_input_positions();
     doutput =
