@@ -4,7 +4,7 @@
   bench/compiled.py --posattn build/release/posattn              # all tables; about ten minutes
   bench/compiled.py cost                                         # rounds, layers, heads, words
   bench/compiled.py accuracy                                     # MSE / c^2, fp32 and double
-  bench/compiled.py time --threads 1 --figure time.svg           # time against n (needs gnuplot)
+  bench/compiled.py time --threads 1 --figure time               # time against n (needs gnuplot)
 
 Accuracy: mean squared error of `posattn verify`, fp32 against the task's exact answer, double
 against the program's interpreter in double. Time: one library call that evaluates the network, for
@@ -12,11 +12,13 @@ a batch of inputs (the best of at least five), as `posattn verify --json` report
 """
 
 import argparse
+import csv
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
+
+from draw import compiled_time
 
 LENGTHS = (8, 32, 128)
 SCALES = "1,10,1000"
@@ -96,40 +98,16 @@ def time(options, folder):
             results.setdefault((program, batch), []).append((n, seconds))
             print(f"| `{program}` | {batch} | {n} | {seconds:.2g} |", flush=True)
     if options.figure:
-        draw(options, results)
+        write_figure(options.figure, results)
 
 
-def draw(options, results):
-    threads = {0: "all cores", 1: "one core"}.get(options.threads, f"{options.threads} cores")
-    title = f"Evaluating compiled programs in fp32 on {threads}"
-    lines = [
-        "set terminal svg size 720,440 font 'Helvetica,14.4' background 'white'",
-        "set logscale xy", "set format x '10^{%T}'", "set format y '10^{%T}'",
-        "set xlabel 'length n'", "set ylabel 'seconds'", "set key left top", "set grid",
-        f"set title '{title}'",
-    ]
-    curves = []
-    for k, ((program, batch), points) in enumerate(results.items()):
-        lines += [f"$data{k} << EOD", *(f"{n} {seconds}" for n, seconds in points), "EOD"]
-        inputs = "1 input" if batch == 1 else f"{batch} inputs"
-        curves.append(f"$data{k} with linespoints lw 2 pt {k + 4} title '{program}, {inputs}'")
-    lines.append("plot " + ", ".join(curves))
-    drawn = subprocess.run(["gnuplot"], input="\n".join(lines), text=True, check=True,
-                           stdout=subprocess.PIPE).stdout
-    options.figure.write_text(finished(drawn, title, "seconds against the length n, both on "
-                                       "logarithmic axes, a line per program and batch"))
-
-
-def finished(drawing, title, description):
-    """gnuplot's drawing with a title that says what it shows, dark where the reader prefers that."""
-    dark = {"#ffffff": "#15181c", "#FFFFFF": "#15181c", "black": "#e6e9ec", "gray": "#59636e",
-            "rgb(148,   0, 211)": "#c58cff"}
-    rules = "\n".join(f'[{attribute}="{light}"]{{{attribute}:{colour}}}'
-                      for light, colour in dark.items() for attribute in ("fill", "stroke", "color"))
-    style = f"<style>@media (prefers-color-scheme: dark) {{\n{rules}\n}}</style>"
-    return re.sub(r"<title>.*?</desc>", f"<title>{title}</title>\n<desc>{description}</desc>\n"
-                  + style, drawing.replace("<svg", '<svg role="img"', 1),
-                  count=1, flags=re.S)
+def write_figure(path, results):
+    with open(path.with_suffix(".csv"), "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["program", "inputs", "n", "seconds"])
+        for (program, batch), points in results.items():
+            writer.writerows((program, batch, n, f"{seconds:.3g}") for n, seconds in points)
+    compiled_time(path, path)
 
 
 PARTS = {"cost": cost, "accuracy": accuracy, "time": time}
@@ -143,7 +121,7 @@ def main():
     parser.add_argument("--samples", type=int, default=1000, help="inputs per scale for accuracy")
     parser.add_argument("--longest", type=int, default=1_000_000, help="largest n to time")
     parser.add_argument("--threads", type=int, default=0, help="to time with; 0: one per core")
-    parser.add_argument("--figure", type=pathlib.Path, help="draw time against n here (SVG)")
+    parser.add_argument("--figure", type=pathlib.Path, help="of time: write FIGURE.svg and .csv")
     options = parser.parse_args()
     for name in options.parts:
         if name not in PARTS:

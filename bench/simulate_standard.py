@@ -3,7 +3,7 @@
 
   bench/simulate_standard.py train --runs runs/simulated      # six originals; half an hour on a core
   bench/simulate_standard.py tolerance --runs runs/simulated  # copies to 1 %, and the control
-  bench/simulate_standard.py sizes --figure docs/images/simulated-error  # .svg, .png and .csv
+  bench/simulate_standard.py sizes --figure docs/images/simulated-error  # .svg and .csv
   bench/simulate_standard.py ranges                           # outside the training range
 
 Originals: n = 8, width and MLP 16, two heads, 2 and 4 layers. All numbers come from
@@ -18,12 +18,11 @@ import pathlib
 import subprocess
 import tempfile
 
-from compiled import finished
+from draw import simulated_error
 
 TASKS = ("cumulative-sum", "cumulative-min", "sort")
 DEPTHS = (2, 4)
 SIZES = (8, 16, 32, 64, 128, 256)
-COLOURS = dict(zip(TASKS, ("#009e73", "#0072b2", "#d55e00")))
 SCALES = "1,2,3,5,10"
 TRAINING = ["--architecture", "standard", "--length", 8, "--width", 16, "--mlp-width", 16, "--heads", 2,
             "--epochs", 300, "--lr", 0.002, "--test-every", 0, "--device", "cpu"]
@@ -89,34 +88,15 @@ def sizes(options):
             rows.append((task, depth, size, error))
         print(f"| {task}, L = {depth} | {' | '.join(cells)} |", flush=True)
     if options.figure:
-        draw(options.figure, rows)
+        write_figure(options.figure, rows)
 
 
-def draw(path, rows):
+def write_figure(path, rows):
     with open(path.with_suffix(".csv"), "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["task", "layers", "table_size", "error"])
         writer.writerows((task, depth, size, f"{error:.4g}") for task, depth, size, error in rows)
-    title = "A standard Transformer inside a positional one"
-    lines = ["set logscale xy", "set xlabel 'pieces of each table, K'",
-             "set ylabel 'rms error / standard deviation'", "set key left bottom", "set grid",
-             "set xtics (" + ", ".join(f"'{size}' {size}" for size in SIZES) + ")",
-             "set xrange [7:290]", "set format y '10^{%T}'", f"set title '{title}'"]
-    curves = ["4 / x**2 with lines lw 1 lc rgb '#888888' title 'slope -2'"]
-    for k, (task, depth) in enumerate(dict.fromkeys(row[:2] for row in rows)):
-        lines += [f"$data{k} << EOD", *(f"{size} {error}" for *of, size, error in rows
-                                        if of == [task, depth]), "EOD"]
-        curves.append(f"$data{k} with linespoints lw 2 pt {k + 4} dt {1 if depth == 2 else 3} "
-                      f"lc rgb '{COLOURS[task]}' title '{task}, L = {depth}'")
-    for terminal, suffix in (("svg size 720,440 font 'Helvetica,14.4' background 'white'", ".svg"),
-                             ("pngcairo size 1440,880 font 'Helvetica,22'", ".png")):
-        script = "\n".join([f"set terminal {terminal}", *lines, "plot " + ", ".join(curves)])
-        drawn = subprocess.run(["gnuplot"], input=script.encode(), check=True,
-                               stdout=subprocess.PIPE).stdout
-        if suffix == ".svg":
-            drawn = finished(drawn.decode(), title, "error of the copy against the size of its tables, "
-                             "both on logarithmic axes, a line per original").encode()
-        path.with_suffix(suffix).write_bytes(drawn)
+    simulated_error(path, path)
 
 
 def ranges(options):
@@ -151,7 +131,7 @@ def main():
     parser.add_argument("--posattn", default="build/release/posattn")
     parser.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("runs/simulated"),
                         help="folder of the originals")
-    parser.add_argument("--figure", type=pathlib.Path, help="of sizes: write FIGURE.svg, .png and .csv")
+    parser.add_argument("--figure", type=pathlib.Path, help="of sizes: write FIGURE.svg and .csv")
     options = parser.parse_args()
     PARTS[options.part](options)
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Cuts a drawing out of a page of `posattn report`, as an SVG file of its own.
 
-    posattn report --results results value-range -o page.html
-    scripts/drawing_of_page.py page.html figure1_narrow >docs/images/value-range-narrow.svg
+    ./quickstart
+    scripts/drawing_of_page.py quickstart-report/index.html scalesc >docs/images/quickstart-error.svg
 
-The README's images were made so: tests and tests_narrow of the quickstart's page, and this one.
-Without a name it lists the drawings that the page has.
+Without a name it lists the drawings that the page has: scalesc_narrow is docs/images/quickstart-error-narrow.svg.
 """
 import re
 import sys

@@ -240,8 +240,8 @@ FIGURES = [
     ("5", "k-hop", "k-hop-unseen", "", "fp32"),
     ("5", "k-hop", "k-hop-unseen", "-epochs32", "a quarter of the steps, fp32"),
     ("5, at length 30", "k-hop-small", "k-hop-small-unseen", "", "fp32"),
-    ("6", "mixed-type", "", "-epochs500", "fp32"),
-    ("6", "mixed-type-samples", "", "", ""),
+    ("6", "mixed-type", "", "-epochs500", "a quarter of the epochs, fp32"),
+    ("6, against samples", "mixed-type-samples", "", "", ""),
     ("6, GPT-2 large", "mixed-type-gpt2", "", "-gpt2-large", ""),
 ]
 
@@ -287,21 +287,38 @@ def agreement(experiment, folder):
     return f"{agreeing} of {len(there)}" + (f"; {len(rows)} published" if len(there) < len(rows) else "")
 
 
-def status():
-    rows = []
-    for figure, experiment, view, suffix, words in FIGURES:
+def status_rows(figures):
+    """Figure, experiment, in words how it was run, runs done, share of the steps, agreement."""
+    for figure, experiment, view, suffix, words in figures:
         shown = view or experiment
         runs, steps = planned(experiment)
         done, trained = recorded(shown + suffix)
         share = 100 * trained / steps
         percent = f"{share:.0f} %" if share == 0 or share >= 10 else f"{share:.1f} %"
         points = agreement(shown, shown + suffix) if done else "not run"
-        rows.append([figure, f"`{shown}`" + (f", {words}" if words else ""), f"{done} of {runs}", percent, points])
+        yield figure, shown, words, f"{done} of {runs}", percent, points
+
+
+def status():
+    rows = [[figure, f"`{shown}`" + (f", {words}" if words else ""), *rest]
+            for figure, shown, words, *rest in status_rows(FIGURES)]
     return table(["figure", "experiment", "runs done", "of all steps", "points that agree with the published"], rows)
+
+
+def brief_status():
+    """One row for each figure: of what is recorded, that with the most runs."""
+    rows = {}
+    for figure, shown, words, done, percent, points in status_rows(FIGURES):
+        count = int(done.split()[0])
+        if figure not in rows or count > rows[figure][0]:
+            rows[figure] = count, [f"{figure}: {shown}", done, percent, words or "none yet", points]
+    return table(["figure of the paper", "runs done", "of all steps", "settings", "points that agree"],
+                 [row for _, row in rows.values()])
 
 
 TABLES = {
     "status": status,
+    "brief-status": brief_status,
     "value-range": value_range,
     "k-hop-small": k_hop_small,
     "k-hop-settings": k_hop_settings,
@@ -377,7 +394,7 @@ def filled(page, names):
 
 def main():
     short = ["status", "value-range", "k-hop-small", "k-hop-settings", "samples-depth-k-hop", "samples-depth-sum"]
-    for page, names in [(PAGE, short), (NOTEBOOK, TABLES.keys() - short), (README, ["status"])]:
+    for page, names in [(PAGE, short), (NOTEBOOK, TABLES.keys() - {*short, "brief-status"}), (README, ["brief-status"])]:
         text = filled(page, names)
         if "--check" not in sys.argv[1:]:
             page.write_text(text)

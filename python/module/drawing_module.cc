@@ -32,9 +32,12 @@ FigureLine line_of(const std::string& label, const py::object& x, const py::obje
 using GivenLines = std::vector<std::tuple<std::string, py::object, py::object>>;
 
 std::vector<FigureLine> lines_of(const GivenLines& given) {
+  std::vector<std::string> labels;
+  for (const auto& [label, x, values] : given) labels.push_back(label);
+  const std::vector<int> styles = styles_of_labels(labels);
   std::vector<FigureLine> lines;
   for (const auto& [label, x, values] : given) {
-    lines.push_back(line_of(label, x, values, static_cast<int>(lines.size())));
+    lines.push_back(line_of(label, x, values, styles[lines.size()]));
   }
   return lines;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 #include "posattn/report/steps/walk.h"
 #include "posattn/report/svg/attention_svg.h"
 #include "posattn/report/svg/program_svg.h"

@@ -71,7 +71,7 @@ class Commands(CliCase):
     def make_models(self):
         """The runs that pages speak of, trained for an instant."""
         few = ["--epochs", 1, "--samples", 64, "--validation-samples", 16, "--test-samples", 16, "--batch", 16,
-               "--depth", 2]
+               "--depth", 2, "--threads", 1]
         narrow = ["--width", 8, "--mlp-width", 8]
         for task, flags in {
                 "sort": [*narrow, "--architecture", "positional,standard,homogeneous"],
@@ -90,9 +90,9 @@ class Commands(CliCase):
             shutil.copy(runs / f"{run}-seed0" / "model.safetensors", self.folder / f"{name}.safetensors")
 
     def make_files(self):
-        for name in ["results", "here", "there"]:  # as far as commands read it: the runs
+        for name in ["results", "here", "there"]:  # the runs that commands read, without the largest tables
             shutil.copytree(ROOT / "results", self.folder / name,
-                            ignore=shutil.ignore_patterns("*.svg", "*.png", "*.csv", "*.db*"))
+                            ignore=shutil.ignore_patterns("*.svg", "*.png", "*.csv", "*.db*", "k-hop*", "sample*"))
         (self.folder / "examples").symlink_to(ROOT / "examples")
         (self.folder / "rows.csv").write_text("1,2,-1,0,1,2,-2,1\n")
         self.run_ok("predict", "model.safetensors", "--input", "rows.csv", "-o", "x.npy")

@@ -4,6 +4,8 @@ results/ that is complete."""
 import json
 import re
 import shutil
+import subprocess
+import sys
 import unittest
 
 from support import ROOT, CliCase
@@ -20,6 +22,17 @@ class Figures(CliCase):
         self.run_ok("compile", "sort", "--length", 8, "-o", "sort.safetensors")
         self.run_ok("inspect", "sort.safetensors", "--attention", "attention.svg")
         self.assert_same(self.folder / "attention.svg", "docs/images/sort-attention.svg")
+
+    def test_figures_of_measurements(self):
+        subprocess.run([sys.executable, "-B", ROOT / "bench/draw.py", "--output", self.folder], check=True)
+        for path in ["results/from-compiled/from-compiled.svg", "docs/images/simulated-error.svg",
+                     "docs/images/compiled-time.svg"]:
+            self.assert_same(self.folder / path.rpartition("/")[2], path)
+        self.run_ok("bound", "--crossing", "4,8,16", "--hops", "1,4,16", "-o", "crossing.svg")
+        self.assert_same(self.folder / "crossing.svg", "docs/images/bounds-crossing.svg")
+        done = subprocess.run([sys.executable, "-B", ROOT / "scripts/speed_chart.py", "--check"], capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_figures_of_complete_experiments(self):
         known = {line["name"] for line in json.loads(self.run_ok("experiments", "--json"))}

@@ -1,5 +1,8 @@
-"""The examples in Python of docs/site/ run, each page from its first to its last."""
+"""The examples in Python of README and docs/site/ run, each page from its first to its last."""
 
+import contextlib
+import io
+import math
 import os
 import pathlib
 import re
@@ -11,7 +14,9 @@ import unittest.mock
 
 import posattn.torch  # noqa: F401  before the modules are put back
 
-PAGES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "site"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = ROOT / "docs" / "site"
+NUMBER = re.compile(r"\d+\.\d*")
 
 
 class Pages(unittest.TestCase):
@@ -39,6 +44,16 @@ class Pages(unittest.TestCase):
                          [("positional-seed0/loss", epoch) for epoch in (1, 2, 3, 4, 5)]
                          + [("positional-seed0/validation loss", 5)])
         self.assertTrue(all(isinstance(value, float) for _, value, _ in written))
+
+    def test_readme(self):
+        """It prints what stands below it, with errors of the same size."""
+        shown = re.search(r"^```python\n.*?^```\n+```\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[1]
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self.run_page("../../README.md")
+        self.assertEqual(NUMBER.sub("", printed.getvalue()), NUMBER.sub("", shown))
+        for found, expected in zip(NUMBER.findall(printed.getvalue()), NUMBER.findall(shown)):
+            self.assertLess(abs(math.log((float(found) + 0.001) / (float(expected) + 0.001))), math.log(3))
 
     def test_resume(self):
         self.assertIn("runs/short/positional-seed0/model.safetensors", self.run_page("resume.md"))

@@ -7,6 +7,7 @@
 #include "posattn/benchmark/long_inference.h"
 #include "posattn/cli/bench_device.h"
 #include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
@@ -58,7 +59,8 @@ std::string long_figure(const Json& rows) {
     const std::string label = fmt::format("{}, {}", row["positions"].get<std::string>(),
                                           row["form"] == "matrices" ? "by matrices" : "as chosen");
     if (request.lines.empty() || request.lines.back().label != label) {
-      const int style = static_cast<int>(request.lines.size());
+      const int style = style_of(row["positions"] == "sinusoidal" ? "positional" : "relative",
+                                 row["form"] == "matrices" ? Shade::pale : Shade::plain);
       request.lines.push_back({.label = label, .style = style, .points = {}});
     }
     const double time = row["ms_per_sample"];

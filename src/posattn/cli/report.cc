@@ -13,7 +13,9 @@
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/playground_page.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
 #include "posattn/experiments/recorded_runs.h"
+#include "posattn/report/architectures.h"
 #include "posattn/report/experiment/page.h"
 #include "posattn/report/experiment/results.h"
 #include "posattn/report/page/page.h"
@@ -42,6 +44,34 @@ void write_page(const ReportFlags& options, const std::string& path, const std::
 
 std::string page_path(const ReportFlags& options, const std::filesystem::path& folder) {
   return options.output.empty() ? (folder / "report.html").string() : options.output;
+}
+
+// The medians of the page's tests, side by side and in its digits; empty without tests.
+std::string test_tables(const ReportInput& input) {
+  const std::vector<ArchitectureSummary> architectures = group_by_architecture(input);
+  const Metric& loss = loss_of(architectures);
+  std::string text;
+  for (const EvaluationAxis& axis : shown_axes(input)) {
+    std::vector<std::string> heading{axis.name};
+    std::map<double, std::vector<std::string>> rows;
+    for (const ArchitectureSummary& architecture : architectures) {
+      heading.push_back(architecture.name);
+      for (const auto& [x, spread] : architecture.tests(axis.name, loss)) {
+        std::vector<std::string>& row = rows[x];
+        row.resize(heading.size() - 1);
+        row.back() = three_digits(spread.median);
+      }
+    }
+    TextTable table(heading, 0);
+    for (auto& [x, row] : rows) {
+      row.resize(heading.size() - 1);
+      row.insert(row.begin(), fmt::format("{:g}", x));
+      table.add_row(row);
+    }
+    text += fmt::format("\n{} on fresh samples, median of the runs:\n{}", loss.words,
+                        table.to_string());
+  }
+  return text;
 }
 
 // The models to set side by side: positional and standard where there are both, else of the first
@@ -102,6 +132,7 @@ Written report_runs(const ReportFlags& options) {
     written.document["playground"] = playground;
     written.line += fmt::format("their models to play with in {}\n", playground);
   }
+  written.line += test_tables(input);
   return written;
 }
 
@@ -162,7 +193,8 @@ const Command registered_report(
                   "posattn report --results results value-range mine.toml"},
      .details =
          "The page needs no other file. Its figures are drawn by gnuplot. The runs must share all "
-         "settings but architecture, seeds, device, precision and engine. With --results the page "
+         "settings but architecture, seeds, device, precision and engine. Their median test errors "
+         "are printed, too. With --results the page "
          "shows experiments: figures, medians, and the comparison with the published results."},
     add_report_options, report);
 

@@ -9,6 +9,7 @@
 #include "posattn/cli/text_table.h"
 #include "posattn/evaluation/summary.h"
 #include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
@@ -136,15 +137,16 @@ std::string scale_figure(const std::vector<ScaledModel>& models) {
   const std::vector<ScaledGroup> groups = scaled_groups(models);
   const bool one_task =
       std::ranges::all_of(groups, [&](const auto& group) { return group.task == groups[0].task; });
+  std::vector<StyledLine> lines;
+  for (const ScaledGroup& group : groups) lines.push_back({group.architecture});
+  const std::vector<int> styles = styles_of(lines);
   for (size_t g = 0; g < groups.size(); ++g) {
     const ScaledGroup& group = groups[g];
     const std::string label =
         one_task ? group.architecture : fmt::format("{}, {}", group.task, group.architecture);
-    FigureLine measured{.label = label, .style = static_cast<int>(g), .points = {}};
-    FigureLine limit{.label = label + ", without biases",
-                     .style = static_cast<int>(g),
-                     .secondary = true,
-                     .points = {}};
+    FigureLine measured{.label = label, .style = styles[g], .points = {}};
+    FigureLine limit{
+        .label = label + ", without biases", .style = styles[g], .secondary = true, .points = {}};
     for (size_t i = 0; i < group.points(); ++i) {
       const Spread error = group.at(i, over_square), without = group.without_biases();
       measured.points.push_back({group.scale(i), error.median, error.minimum, error.maximum});

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <map>
 
+#include "posattn/report/plot/line_style.h"
+
 namespace posattn {
 namespace {
 
@@ -68,6 +70,32 @@ std::map<double, Spread> ArchitectureSummary::tests(std::string_view axis,
   return spreads;
 }
 
+std::vector<EvaluationAxis> shown_axes(const ReportInput& input) {
+  std::vector<EvaluationAxis> axes;
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::find(axes, name, &EvaluationAxis::name) != axes.end()) return;
+    axes.push_back(axis_named(name));
+  };
+  for (const EvaluationAxis* axis : evaluation_axes()) {
+    const bool is_tested = std::ranges::any_of(input.runs, [&](const RunReport& run) {
+      return !tested_values(run.tests, axis->name).empty();
+    });
+    if (is_tested) add(axis->name);
+  }
+  for (const RunReport& run : input.runs) {
+    for (const std::string& name : tested_axes(run.tests)) add(name);
+  }
+  return axes;
+}
+
+std::vector<int> styles_of(const std::vector<ArchitectureSummary>& architectures) {
+  std::vector<StyledLine> lines;
+  for (const ArchitectureSummary& group : architectures) {
+    lines.push_back({group.runs.front()->architecture});
+  }
+  return styles_of(lines);
+}
+
 const Metric& loss_of(const std::vector<ArchitectureSummary>& architectures) {
   return training_loss(architectures.front().loss);
 }
@@ -81,9 +109,10 @@ FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
                         .markers = true,
                         .lines = {}};
   if (!metric.logarithmic) request.greatest = metric.greatest;
+  const std::vector<int> styles = styles_of(architectures);
   for (const ArchitectureSummary& architecture : architectures) {
     FigureLine line{.label = architecture.name,
-                    .style = static_cast<int>(request.lines.size()),
+                    .style = styles[request.lines.size()],
                     .secondary = false,
                     .points = {}};
     for (const auto& [x, spread] : architecture.tests(axis.name, metric)) {
@@ -101,6 +130,7 @@ FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures)
                         .y_label = std::string(loss_of(architectures).words),
                         .markers = false,
                         .lines = {}};
+  const std::vector<int> styles = styles_of(architectures);
   for (size_t i = 0; i < architectures.size(); ++i) {
     ByEpoch train, validation;
     for (const RunReport* run : architectures[i].runs) {
@@ -110,10 +140,9 @@ FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures)
       }
     }
     const std::string& name = architectures[i].name;
-    const int style = static_cast<int>(i);
-    request.lines.push_back({name + ", training", style, false, thinned_bands(train)});
+    request.lines.push_back({name + ", training", styles[i], false, thinned_bands(train)});
     if (!validation.empty()) {
-      request.lines.push_back({name + ", validation", style, true, thinned_bands(validation)});
+      request.lines.push_back({name + ", validation", styles[i], true, thinned_bands(validation)});
     }
   }
   return request;

@@ -31,6 +31,12 @@ std::string group_name(const RunReport& run);
 // In the order in which they first appear.
 std::vector<ArchitectureSummary> group_by_architecture(const ReportInput& input);
 
+// Those along which some run was tested: the known ones first, then those of the task.
+std::vector<EvaluationAxis> shown_axes(const ReportInput& input);
+
+// The style of each in figures and tables.
+std::vector<int> styles_of(const std::vector<ArchitectureSummary>& architectures);
+
 // What the runs were trained on.
 const Metric& loss_of(const std::vector<ArchitectureSummary>& architectures);
 

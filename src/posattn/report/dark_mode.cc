@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
@@ -12,8 +12,9 @@ namespace {
 // What all drawings share.
 std::vector<ThemedColour> common_colours() {
   std::vector<ThemedColour> colours{{light_paper, dark_paper}, {"#222222", "#e6e9ec"},  // text
-                                    {"#444444", "#c3cad1"},                             // notes
-                                    {"#555555", "#9aa5b1"},                             // axes
+                                    {"#000000", "#e6e9ec"},   // text of gnuplot
+                                    {"#444444", "#c3cad1"},   // notes
+                                    {"#555555", "#9aa5b1"},   // axes
                                     {"#666666", "#9aa5b1"},   // the published results, in a legend
                                     {"#999999", "#6b7580"},   // frames
                                     {"#cccccc", "#3a424b"},   // the lines of processors

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "posattn/evaluation/summary.h"
+#include "posattn/report/experiment/panels.h"
 #include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
@@ -50,18 +52,20 @@ std::string draw_bounds(const Experiment& experiment, const bounds::ExperimentBo
                         .markers = true,
                         .lines = {},
                         .logarithmic_x = spans_decades(experiment.axis.values)};
-  int style = 0;
-  for (const ExperimentLine& line : experiment.lines) {
-    const auto add = [&](const std::string& label,
+  const std::vector<int> styles = line_styles(experiment);
+  for (size_t i = 0; i < experiment.lines.size(); ++i) {
+    const ExperimentLine& line = experiment.lines[i];
+    const auto add = [&](const std::string& label, Shade shade,
                          const std::function<double(const BoundReport&)>& value) {
       FigureLine curve = curve_over_runs(found, task, line.name, value);
       curve.label = fmt::format("{} {}", line.name, label);
-      curve.style = style++;
+      curve.style = in_shade(styles[i], shade);
       request.lines.push_back(std::move(curve));
     };
-    add("norms", [](const BoundReport& report) { return std::exp(report.by_norms.log_gap); });
-    add("count", [](const BoundReport& report) { return report.by_count.gap; });
-    add("gap", [](const BoundReport& report) {
+    add("norms", Shade::darkest,
+        [](const BoundReport& report) { return std::exp(report.by_norms.log_gap); });
+    add("count", Shade::pale, [](const BoundReport& report) { return report.by_count.gap; });
+    add("gap", Shade::plain, [](const BoundReport& report) {
       return report.measured ? std::abs(report.measured->gap()) : NAN;
     });
   }
@@ -78,11 +82,19 @@ std::string draw_crossing(const bounds::Crossing& crossing) {
                         .markers = false,
                         .lines = {},
                         .logarithmic_x = true};
-  int style = 0;
+  std::vector<StyledLine> lines;
+  for (const bounds::StandardCurve& curve : crossing.standard) {
+    lines.push_back({"standard", static_cast<double>(curve.hops)});
+  }
+  for (const bounds::PositionalLevel& level : crossing.positional) {
+    lines.push_back({"positional", static_cast<double>(level.depth)});
+  }
+  const std::vector<int> styles = styles_of(lines);
   double first = INFINITY, last = 0;
   for (const bounds::StandardCurve& curve : crossing.standard) {
-    FigureLine line{
-        .label = fmt::format("standard, k = {}", curve.hops), .style = style++, .points = {}};
+    FigureLine line{.label = fmt::format("standard, k = {}", curve.hops),
+                    .style = styles[request.lines.size()],
+                    .points = {}};
     for (size_t k = 0; k < curve.log_norms.size(); ++k) {
       const double x = std::exp(curve.log_norms[k]), y = std::exp(curve.log_bounds[k]);
       line.points.push_back({.x = x, .median = y, .low = y, .high = y});
@@ -94,7 +106,7 @@ std::string draw_crossing(const bounds::Crossing& crossing) {
   for (const bounds::PositionalLevel& level : crossing.positional) {
     const double y = std::exp(level.log_bound);
     request.lines.push_back({.label = fmt::format("positional, L = {}", level.depth),
-                             .style = style++,
+                             .style = styles[request.lines.size()],
                              .points = {{.x = first, .median = y, .low = y, .high = y},
                                         {.x = last, .median = y, .low = y, .high = y}}});
   }

@@ -130,7 +130,7 @@ std::string vertical_axis(const AxisRange& range, const Metric& metric) {
     return fmt::format(
         "unset logscale y\nset format y '%g'\nset ytics {}\nunset mytics\n"
         "set yrange [{}:{}]\n",
-        0.25 * range.high, -0.04 * range.high, 1.04 * range.high);
+        linear_axis(range.high, metric.greatest).step, -0.04 * range.high, 1.04 * range.high);
   }
   const double decades = std::round(std::log10(range.high / range.low));
   const double step = std::ceil(decades / 5);  // at most six labels

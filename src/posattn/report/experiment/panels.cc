@@ -77,22 +77,17 @@ std::string runs(const std::string& count) { return count + (count == "1" ? " ru
 }  // namespace
 
 std::vector<int> line_styles(const Experiment& experiment) {
-  std::vector<int> styles(experiment.lines.size(), -1);
-  const auto taken = [&](int style) { return std::ranges::find(styles, style) != styles.end(); };
-  for (size_t i = 0; i < styles.size(); ++i) {
-    const std::string& name = experiment.lines[i].name;
-    const int style = name == "positional" || name == "m5" ? 0
-                      : name == "standard" || name == "m0" ? 1
-                                                           : -1;
-    if (!taken(style)) styles[i] = style;
+  std::vector<StyledLine> lines;
+  for (const ExperimentLine& line : experiment.lines) {
+    RunConfig settings = experiment.settings;
+    for (const auto& [key, value] : line.settings) {
+      if (key == "architecture" || key == "depth") set_field(settings, key, value);
+    }
+    lines.push_back(line.is_baseline
+                        ? StyledLine{line.name}
+                        : StyledLine{settings.architecture, static_cast<double>(settings.depth)});
   }
-  int next = 0;
-  for (int& style : styles) {
-    if (style >= 0) continue;
-    while (taken(next)) ++next;
-    style = next;
-  }
-  return styles;
+  return styles_of(lines);
 }
 
 bool drawable(double value, const Metric& metric) {
@@ -142,7 +137,10 @@ std::optional<AxisRange> value_range(const Panel& panel, const Metric& metric) {
         if (!drawable(point.median, metric)) continue;
         low = std::min(low, point.median);
         high = std::max(high, point.median);
-        if (!metric.logarithmic) continue;
+        if (!metric.logarithmic) {
+          high = std::max(high, point.high);
+          continue;
+        }
         if (drawable(point.low, metric))
           low = std::min(low, std::max(point.low, point.median / 100));
         if (point.high > 0) high = std::max(high, std::min(point.high, point.median * 100));
@@ -150,7 +148,7 @@ std::optional<AxisRange> value_range(const Panel& panel, const Metric& metric) {
     }
   }
   if (low > high) return {};
-  if (!metric.logarithmic) return AxisRange{0, metric.greatest};
+  if (!metric.logarithmic) return AxisRange{0, linear_axis(high, metric.greatest).end};
   const double first = std::floor(std::log10(low));
   return AxisRange{std::pow(10, first),
                    std::pow(10, std::max(first + 1, std::ceil(std::log10(high) - 1e-9)))};

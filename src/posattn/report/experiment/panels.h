@@ -9,6 +9,7 @@
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/curves.h"
 #include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 
@@ -28,8 +29,7 @@ struct Panel {
 std::vector<Panel> panels_of(const Experiment& experiment, const std::vector<Curve>& curves,
                              const std::vector<PublishedPoint>& published);
 
-// The style (report/plot/figure.h) of each line. The paper's two architectures, by whichever of
-// their names, look the same in every figure; the other lines take what is left, in their order.
+// The style (report/plot/line_style.h) of each line.
 std::vector<int> line_styles(const Experiment& experiment);
 
 // Can the figure's axis (logarithmic, or from 0 to the metric's greatest value) show the value?
@@ -40,9 +40,9 @@ bool drawable(double value, const Metric& metric);
 bool joined(const std::vector<BandPoint>& points, size_t index, const Metric& metric);
 bool any_joined(const std::vector<BandPoint>& points, const Metric& metric);
 
-// [lowest, highest] for the vertical axis: whole decades around every median, and as much of the
-// bands as lies within a factor of 100 of a median, so that one run that went astray does not
-// flatten the rest. Nothing where no point can be drawn.
+// [lowest, highest] for the vertical axis: from 0 on a linear one. Else whole decades around every
+// median, and as much of the bands as lies within a factor of 100 of a median, so that one run that
+// went astray does not flatten the rest. Nothing where no point can be drawn.
 struct AxisRange {
   double low = 0, high = 0;
 };

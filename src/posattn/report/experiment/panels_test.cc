@@ -143,20 +143,17 @@ TEST(ExperimentPanels, NoteCountsRuns) {
   EXPECT_THAT(figure_note(experiment, curves, {}), HasSubstr("1 of 3 runs a point."));
 }
 
-std::vector<int> styles_of(const std::vector<std::string>& names) {
+TEST(ExperimentPanels, TheHueIsTheArchitectureAndTheShadeTheDepth) {
   Experiment experiment;
-  for (const std::string& name : names) experiment.lines.push_back({name, {}});
-  return line_styles(experiment);
-}
-
-TEST(ExperimentPanels, ThePapersArchitecturesLookTheSameEverywhere) {
-  EXPECT_THAT(styles_of({"positional", "standard"}), ElementsAre(0, 1));
-  EXPECT_THAT(styles_of({"positional", "positional-binary", "standard", "standard-binary"}),
-              ElementsAre(0, 2, 1, 3));
-  EXPECT_THAT(styles_of({"m5", "m0", "m1"}), ElementsAre(0, 1, 2));
-  EXPECT_THAT(styles_of({"mine", "standard", "positional"}), ElementsAre(2, 1, 0));
-  EXPECT_THAT(styles_of({"1-layer", "4-layers"}), ElementsAre(0, 1));
-  EXPECT_THAT(styles_of({"m5", "positional"}), ElementsAre(0, 1));  // but never two the same
+  experiment.settings.architecture = "standard";
+  experiment.lines = {{"deep", {{"depth", "8"}}},
+                      {"mine", {{"architecture", "positional"}}},
+                      {"flat", {{"depth", "1"}}},
+                      {.name = "compiled", .settings = {}, .is_baseline = true},
+                      {.name = "oracle", .settings = {}, .is_baseline = true}};
+  EXPECT_THAT(line_styles(experiment), ElementsAre(style_of("standard"), style_of("positional"),
+                                                   style_of("standard", Shade::pale),
+                                                   style_of("compiled"), style_of("baseline")));
 }
 
 TEST(ExperimentPanels, NoteTellsOfDivergence) {

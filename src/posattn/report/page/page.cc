@@ -107,13 +107,14 @@ std::string test_table(const ReportInput& input,
   const bool is_scale = axis.name == "c" && input.numbers;
   std::set<double> places;
   std::vector<std::map<double, Spread>> tests;
+  const std::vector<int> styles = styles_of(architectures);
   std::string text = fmt::format("<tr><th>{}</th>{}", escape_markup(axis.name),
                                  is_scale ? "<th>test values in</th>" : "");
   for (size_t i = 0; i < architectures.size(); ++i) {
     tests.push_back(architectures[i].tests(axis.name, metric));
     for (const auto& [x, spread] : tests.back()) places.insert(x);
-    text += fmt::format("<th>{}{}</th>", style_dot(static_cast<int>(i)),
-                        escape_markup(architectures[i].name));
+    text +=
+        fmt::format("<th>{}{}</th>", style_dot(styles[i]), escape_markup(architectures[i].name));
   }
   if (places.empty()) return "";
   text += "</tr>\n";
@@ -133,22 +134,6 @@ std::string test_table(const ReportInput& input,
 bool several_runs(const std::vector<ArchitectureSummary>& architectures) {
   return std::ranges::any_of(architectures,
                              [](const auto& group) { return group.runs.size() > 1; });
-}
-
-// Those along which some run was tested: the known ones first, then those of the task.
-std::vector<EvaluationAxis> shown_axes(const ReportInput& input) {
-  std::vector<EvaluationAxis> axes;
-  const auto add = [&](const std::string& name) {
-    if (std::ranges::find(axes, name, &EvaluationAxis::name) != axes.end()) return;
-    axes.push_back(axis_named(name));
-  };
-  for (const EvaluationAxis* axis : evaluation_axes()) {
-    if (tested_along(input, axis->name)) add(axis->name);
-  }
-  for (const RunReport& run : input.runs) {
-    for (const std::string& name : tested_axes(run.tests)) add(name);
-  }
-  return axes;
 }
 
 std::string tests(const ReportInput& input, const std::vector<ArchitectureSummary>& architectures) {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "posattn/report/markup.h"
-#include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
@@ -63,11 +63,13 @@ pre { background: var(--code); padding: .75rem 1rem; border-radius: .4rem; overf
 
 }  // namespace
 
-std::string style_colours(std::string_view name, std::string_view property) {
+std::string style_colours(std::string_view name, std::string_view property, std::string_view page) {
   std::string light, dark;
   for (int style = 0; style < line_style_count; ++style) {
-    const auto rule = [&](const char* colour) {
-      return fmt::format(".{}{} {{ {}: {}; }}\n", name, style, property, colour);
+    const std::string kind = fmt::format("{}{}", name, style);
+    if (page.find(kind + "\"") == std::string_view::npos) continue;
+    const auto rule = [&](const std::string& colour) {
+      return fmt::format(".{} {{ {}: {}; }}\n", kind, property, colour);
     };
     light += rule(line_style(style).colour);
     dark += rule(line_style(style).dark_colour);
@@ -122,7 +124,7 @@ std::string html_page(std::string_view title, std::string_view body, std::string
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<title>{0}</title>\n<style>{1}{2}</style>\n{4}</head>\n<body>\n<h1>{0}</h1>\n{3}"
       "</body>\n</html>\n",
-      escape_markup(title), style_sheet, style_colours("style", "background"), body, head);
+      escape_markup(title), style_sheet, style_colours("style", "background", body), body, head);
 }
 
 }  // namespace posattn

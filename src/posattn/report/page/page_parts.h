@@ -23,11 +23,12 @@ std::string drawing_in_two_shapes(std::string_view wide, std::string_view narrow
 // those who reach it by keyboard.
 std::string table_element(std::string_view name, std::string_view rows, bool dense = false);
 
-// The mark of a line's style (report/plot/figure.h) before its name.
+// The mark of a line's style (report/plot/line_style.h) before its name.
 std::string style_dot(int style);
 
-// Rules of a style sheet: the class `name`K has the colour of style K as this property.
-std::string style_colours(std::string_view name, std::string_view property);
+// Rules of a style sheet: the class `name`K has the colour of style K as this property. For the
+// styles that `page` has.
+std::string style_colours(std::string_view name, std::string_view property, std::string_view page);
 
 // Three digits: 0.0213, 53, 2.1e-05; "not a number".
 std::string three_digits(double value);

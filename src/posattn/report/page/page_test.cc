@@ -1,5 +1,6 @@
 #include "posattn/report/page/page.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/report/page/sample_report_test.h"
+#include "posattn/report/plot/line_style.h"
 #include "posattn/report/well_formed_test.h"
 
 namespace posattn {
@@ -37,10 +39,12 @@ TEST(Page, SaysWhatTheReaderSees) {
 }
 
 TEST(Page, FitsPhonesAndDarkPages) {
+  const std::string standard =
+      fmt::format("<span class=\"dot style{}\"></span>standard", style_of("standard"));
   const std::string page = report_page(sample_report());
-  for (const char* part : {"<div class=\"narrow\"><svg role=\"img\"", "prefers-color-scheme: dark",
-                           "id=\"scalesc_narrow_title\"", "class=\"scroll\" role=\"region\"",
-                           "<span class=\"dot style1\"></span>standard"}) {
+  for (const char* part :
+       {"<div class=\"narrow\"><svg role=\"img\"", "prefers-color-scheme: dark",
+        "id=\"scalesc_narrow_title\"", "class=\"scroll\" role=\"region\"", standard.c_str()}) {
     EXPECT_THAT(page, HasSubstr(part)) << part;
   }
   EXPECT_THAT(page, Not(HasSubstr("<div class=\"wide\"><table")));

@@ -4,25 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "posattn/report/dark_mode.h"
 #include "posattn/report/plot/gnuplot.h"
+#include "posattn/report/plot/line_style.h"
 #include "posattn/report/plot/text_lines.h"
 
 namespace posattn {
 namespace {
-
-constexpr std::array<LineStyle, line_style_count> styles{{{"#0072b2", "#4ba3e3", "solid", 7, 6},
-                                                          {"#d55e00", "#f58a3d", "'-'", 5, 4},
-                                                          {"#009e73", "#2fc79a", "'-.'", 9, 8},
-                                                          {"#cc79a7", "#e39ac2", "'_ '", 11, 10},
-                                                          {"#e69f00", "#f2c14e", "'. '", 13, 12},
-                                                          {"#56b4e9", "#a3dbf7", "'_-'", 15, 14},
-                                                          {"#000000", "#e6e9ec", "'_.'", 3, 2},
-                                                          {"#777777", "#9aa5b1", "'--.'", 1, 1}}};
 
 // What the axes of a figure can show.
 struct Drawable {
@@ -120,7 +112,10 @@ std::string horizontal_marks(const FigureRequest& request, double first, double 
 }
 
 std::string vertical_axis(const FigureRequest& request, double lowest, double highest) {
-  if (request.greatest) return fmt::format("set yrange [0:{}]\n", *request.greatest);
+  if (request.greatest) {
+    const LinearAxis axis = linear_axis(highest, *request.greatest);
+    return fmt::format("set yrange [0:{}]\nset ytics {}\n", axis.end, axis.step);
+  }
   return fmt::format(
       "set logscale y\n"
       "set format y '10^{{%T}}'\n"
@@ -155,11 +150,11 @@ std::string draw_figure(const FigureRequest& request, FigureShape shape) {
       "set encoding utf8\n"
       "set border 3 lc rgb '#555555'\n"
       "set tics nomirror scale 0.6\n"
-      "set grid ytics lc rgb '#dddddd' lw 0.6\n"
+      "set grid ytics lt 1 dt solid lc rgb '#dddddd' lw 0.6\n"
       "set xrange [{}:{}]\n"
-      "set xlabel {} noenhanced\n"
+      "set xlabel {} noenhanced offset 0,0.6\n"
       "set ylabel {} noenhanced\n"
-      "set key outside top center horizontal noenhanced samplen 2.5\n",
+      "set key bmargin center horizontal Left reverse noenhanced samplen 2.5\n",
       shape == FigureShape::wide ? 516 : 320, shape == FigureShape::wide ? 360 : 330,
       drawing_text_size, light_paper, first, last, gnuplot_quote(request.x_label),
       gnuplot_quote(request.y_label));
@@ -169,17 +164,14 @@ std::string draw_figure(const FigureRequest& request, FigureShape shape) {
   return svg_element(run_gnuplot(script), {name, request.title, description(request)});
 }
 
-LineStyle line_style(int style) {
-  const auto number = static_cast<size_t>(style);
-  LineStyle result = styles[number % styles.size()];
-  // A colour that comes again has another dash and marker.
-  const LineStyle& other = styles[(number + 3 * (number / styles.size())) % styles.size()];
-  result.dash = other.dash;
-  result.marker = other.marker;
-  result.open_marker = other.open_marker;
-  return result;
+LinearAxis linear_axis(double highest, double greatest) {
+  LinearAxis axis{greatest, greatest / 4};
+  for (const auto& [share, steps] : {std::pair{0.75, 3}, {0.5, 5}, {0.3, 3}, {0.2, 4}, {0.1, 5}}) {
+    if (highest > 0 && highest <= share * greatest) {
+      axis = {share * greatest, share * greatest / steps};
+    }
+  }
+  return axis;
 }
-
-std::string style_colour(int style) { return line_style(style).colour; }
 
 }  // namespace posattn

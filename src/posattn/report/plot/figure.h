@@ -1,6 +1,5 @@
 // Figures drawn by gnuplot, as SVG text: lines, mostly on a logarithmic axis, with a band around
-// them, in the Okabe-Ito colours (told apart with any colour vision), each with a dash and marker
-// of its own.
+// them.
 #pragma once
 
 #include <optional>
@@ -19,7 +18,7 @@ struct BandPoint {
 
 struct FigureLine {
   std::string label;
-  int style = 0;           // colour, dash and marker; lines of one architecture share it
+  int style = 0;           // line_style.h
   bool secondary = false;  // thin and dotted, without a band: the validation loss next to training
   std::vector<BandPoint> points;
 };
@@ -30,8 +29,10 @@ struct FigureRequest {
   std::string x_label, y_label;
   bool markers = false;
   std::vector<FigureLine> lines;
-  std::optional<double> greatest = {};  // y goes from 0 to it; without it y is logarithmic
-  bool logarithmic_x = false;           // every x must then be above 0
+  // Of what y measures: y goes from 0 to it, or as far as the values do. Without it y is
+  // logarithmic.
+  std::optional<double> greatest = {};
+  bool logarithmic_x = false;  // every x must then be above 0
 };
 
 // A page shows one of the two: the narrow one, for a phone, where the wide one would have to
@@ -41,16 +42,10 @@ enum class FigureShape { wide, narrow };
 // The figure as one <svg> element, or "" when no point can be drawn.
 std::string draw_figure(const FigureRequest& request, FigureShape shape = FigureShape::wide);
 
-// How a style looks; dash and markers in gnuplot's terms.
-struct LineStyle {
-  const char *colour, *dark_colour;  // "#rrggbb", on light and on dark paper
-  const char* dash;
-  int marker, open_marker;
+// A linear axis from 0 whose end lies just above the values, and the step between its marks.
+struct LinearAxis {
+  double end = 0, step = 0;
 };
-constexpr int line_style_count = 8;  // then colours repeat, with other dashes and markers
-LineStyle line_style(int style);
-
-// The colour of a style on light paper.
-std::string style_colour(int style);
+LinearAxis linear_axis(double highest, double greatest);
 
 }  // namespace posattn

@@ -42,9 +42,9 @@ double place_legend(FigureLayout& layout, const std::vector<std::string>& labels
                     const Box* free_cell) {
   double widest = 0;
   for (const std::string& label : labels) widest = std::max(widest, text_width(label, text_size));
-  const double entry = 47 + widest + 18;
+  const double entry = 47 + widest + 26;
   const auto count = static_cast<double>(labels.size());
-  if (free_cell && entry <= free_cell->right - free_cell->left + 18 &&
+  if (free_cell && entry <= free_cell->right - free_cell->left + 26 &&
       count * line_height <= free_cell->bottom - free_cell->top) {
     for (size_t i = 0; i < labels.size(); ++i) {
       layout.legend.push_back({labels[i], free_cell->left,
@@ -58,11 +58,15 @@ double place_legend(FigureLayout& layout, const std::vector<std::string>& labels
   for (size_t i = 0; i < labels.size(); ++i) {
     const double row = std::floor(static_cast<double>(i) / columns);
     const double column = static_cast<double>(i) - row * columns;
-    const double left = (layout.width - columns * entry + 18) / 2;
+    const double left = (layout.width - columns * entry + 26) / 2;
     layout.legend.push_back(
         {labels[i], left + column * entry, y + (row + 0.5) * line_height, false, text_size});
   }
   return y + rows * line_height + 6;
+}
+
+bool spans_far(const std::vector<double>& values) {
+  return values.front() > 0 && values.back() >= 50 * values.front();
 }
 
 // Each value is about the same multiple of the one before it (2, 4, 8), or they span far (640,
@@ -74,7 +78,7 @@ bool is_geometric(const std::vector<double>& values) {
     least = std::min(least, values[i] / values[i - 1]);
     most = std::max(most, values[i] / values[i - 1]);
   }
-  return least >= 1.5 && (most <= 1.25 * least || values.back() >= 50 * values.front());
+  return least >= 1.5 && (most <= 1.25 * least || spans_far(values));
 }
 
 }  // namespace
@@ -116,7 +120,8 @@ HorizontalAxis horizontal_axis_of(const ExperimentAxis& axis, double width) {
   HorizontalAxis shown;
   const double first = axis.values.front(), last = axis.values.back();
   const bool known = axis.is_tested() && !axis.test_axis.stated;
-  shown.logarithmic = known ? axis.test_axis.logarithmic : is_geometric(axis.values);
+  shown.logarithmic =
+      known ? axis.test_axis.logarithmic || spans_far(axis.values) : is_geometric(axis.values);
   if (shown.logarithmic) {
     const double space = std::pow(last / first, 0.05);
     shown.first = first / space;

@@ -106,6 +106,7 @@ TEST(FigureLayout, AxisIsLogarithmicForGeometricValues) {
   EXPECT_FALSE(logarithmic("letters", {0, 1, 2, 3}));
   EXPECT_FALSE(logarithmic("test-scales", {1, 2, 4, 8}));
   EXPECT_FALSE(logarithmic("length", {8}));
+  EXPECT_TRUE(logarithmic("test-scales", {1, 2, 5, 10, 1000}));
   // An axis of tests says itself how it is shown.
   EXPECT_TRUE(horizontal_axis_of({.key = "test-lengths",
                                   .values = {4, 6, 64},

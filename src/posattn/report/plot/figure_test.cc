@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "posattn/report/plot/line_style.h"
 #include "posattn/report/well_formed_test.h"
 
 namespace posattn {
@@ -22,8 +23,8 @@ FigureRequest two_lines() {
                         .y_label = "MSE",
                         .markers = true,
                         .lines = {}};
-  FigureLine positional{.label = "positional", .style = 0, .points = {}};
-  FigureLine standard{.label = "standard", .style = 1, .points = {}};
+  FigureLine positional{.label = "positional", .style = style_of("positional"), .points = {}};
+  FigureLine standard{.label = "standard", .style = style_of("standard"), .points = {}};
   for (int c = 1; c <= 10; ++c) {
     positional.points.push_back({double(c), 1e-4 * c, 5e-5 * c, 2e-4 * c});
     standard.points.push_back({double(c), 0.1 * c * c, 0.05 * c * c, 0.2 * c * c});
@@ -157,14 +158,14 @@ TEST(Figure, LinearAxisShowsZero) {
   EXPECT_EQ(svg.find("> 1.5<"), std::string::npos);
 }
 
-// Nine lines of a figure can still be told apart.
-TEST(Figure, AColourThatComesAgainHasAnotherDashAndMarker) {
-  for (int style = 0; style < line_style_count; ++style) {
-    const LineStyle first = line_style(style), again = line_style(style + line_style_count);
-    EXPECT_STREQ(first.colour, again.colour);
-    EXPECT_STRNE(first.dash, again.dash);
-    EXPECT_NE(first.marker, again.marker);
-  }
+// Small shares do not lie at the foot of an axis that ends at 1.
+TEST(Figure, LinearAxisEndsAboveTheValues) {
+  EXPECT_EQ(linear_axis(0.6, 1).end, 0.75);
+  EXPECT_EQ(linear_axis(0.75, 1).step, 0.25);
+  EXPECT_EQ(linear_axis(0.19, 1).end, 0.2);
+  EXPECT_EQ(linear_axis(0.8, 1).end, 1);
+  EXPECT_EQ(linear_axis(0, 1).end, 1);  // nothing to see
+  EXPECT_EQ(linear_axis(1.5, 10).end, 2);
 }
 
 }  // namespace

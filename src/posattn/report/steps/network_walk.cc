@@ -5,6 +5,7 @@
 #include "posattn/evaluation/predict.h"
 #include "posattn/model/activations.h"
 #include "posattn/model/network.h"
+#include "posattn/report/plot/line_style.h"
 #include "posattn/report/steps/walk.h"
 #include "posattn/tasks/task.h"
 
@@ -111,7 +112,8 @@ class NetworkWalk {
 
   WalkReading head(int layer, int head) const {
     const std::string name = fmt::format("head {}", head);
-    WalkReading reading{name, {name}, {}, {}};
+    const int style = variant_style(preset_name(spec_), head);
+    WalkReading reading{name, style, {name}, {}, {}};
     const int64_t size = int64_t{1} * nodes_ * nodes_;
     const float* matrix = attention_.data() + (int64_t{1} * layer * spec_.heads + head) * size;
     for (int64_t i = 0; i < nodes_; ++i) {

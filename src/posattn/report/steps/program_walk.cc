@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "posattn/evaluation/text_lines.h"
 #include "posattn/programs/form/describe.h"
+#include "posattn/report/comparators.h"
+#include "posattn/report/plot/line_style.h"
 #include "posattn/report/route_bundles.h"
 #include "posattn/report/steps/walk.h"
 
@@ -27,10 +30,8 @@ int64_t numbers_in(const StaticProgram& program) {
 // say.
 WalkReading reading_of(const StaticProgram& program, const RouteBundle& bundle,
                        std::span<const double> before) {
-  WalkReading reading{reads_text(bundle.names), bundle.names, bundle.words, {}};
-  for (std::string& name : reading.names) {
-    if (name.ends_with(" again")) name = "second head";
-  }
+  WalkReading reading{
+      fmt::format("reads {}", fmt::join(bundle.names, ", ")), 0, bundle.names, bundle.words, {}};
   reading.reads.resize(program.processors);
   const Route& route = *bundle.route;
   for (int i = 0; i < program.processors; ++i) {
@@ -48,6 +49,22 @@ WalkReading reading_of(const StaticProgram& program, const RouteBundle& bundle,
     }
   }
   return reading;
+}
+
+// By processor: which of two numbers it keeps; empty for a round without comparators.
+std::vector<std::string> kept_by(const StaticProgram& program, const Round& round) {
+  std::vector<std::string> kept;
+  for (const Exchange& exchange : exchanges_of(round)) {
+    kept.resize(program.processors);
+    for (int i = 0; i < program.processors; ++i) {
+      const char* which = exchange.keeps_own(round, i)       ? "its own number"
+                          : exchange.keeps_minimum(round, i) ? "the smaller number"
+                                                             : "the larger number";
+      kept[i] += fmt::format("{}{}: keeps {}", kept[i].empty() ? "" : "; ",
+                             program.words[exchange.word].name, which);
+    }
+  }
+  return kept;
 }
 
 // Whether what the word holds is of the first input's alphabet.
@@ -100,7 +117,9 @@ Walk program_walk(const StaticProgram& program, const std::string& text,
       step.lines = round.lines;
       for (const RouteBundle& bundle : route_bundles(round)) {
         step.readings.push_back(reading_of(program, bundle, walk.steps.back().values));
+        step.readings.back().style = variant_style("compiled", step.readings.size() - 1);
       }
+      step.kept = kept_by(program, round);
     }
     walk.steps.push_back(std::move(step));
   }

@@ -8,6 +8,7 @@
 #include "posattn/base/embedded_file.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
+#include "posattn/report/plot/line_style.h"
 #include "posattn/report/steps/walk.h"
 
 namespace posattn {
@@ -50,6 +51,7 @@ ordered_json reading_json(const WalkReading& reading) {
     reads.push_back(std::move(flat));
   }
   return {{"label", reading.label},
+          {"style", reading.style % line_style_count},
           {"names", reading.names},
           {"columns", reading.columns},
           {"reads", std::move(reads)}};
@@ -63,6 +65,7 @@ ordered_json step_json(const WalkStep& step) {
                        {"lines", step.lines},
                        {"hears", std::move(readings)},
                        {"values", numbers(step.values)}};
+  if (!step.kept.empty()) json["kept"] = step.kept;
   if (step.followed_node >= 0) json["followed"] = {step.followed_node, step.followed_column};
   return json;
 }
@@ -89,11 +92,19 @@ std::string walk_json(const Walk& walk) {
 }  // namespace
 
 std::string step_page(const Walk& walk) {
+  std::string styles;
+  for (const WalkStep& step : walk.steps) {
+    for (const WalkReading& reading : step.readings) {
+      const int style = reading.style % line_style_count;
+      styles += fmt::format("style{0}\"stroke{0}\"", style);
+    }
+  }
   // The page may load nothing: what it shows is all in it.
   const std::string head = fmt::format(
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"/>\n<style>{}{}</style>\n",
-      page_asset("steps.css"), style_colours("stroke", "stroke"));
+      page_asset("steps.css"),
+      style_colours("style", "background", styles) + style_colours("stroke", "stroke", styles));
   const std::string body =
       fmt::format("<p class=\"facts\">{}</p>\n{}",
                   escape_markup(fmt::format("{}", fmt::join(walk.facts, " · "))),

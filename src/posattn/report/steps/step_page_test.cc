@@ -28,7 +28,7 @@ Walk small_walk() {
                 {"after round 0",
                  {"x = y"},
                  {2},
-                 {{"reads y", {"y"}, {0}, {{}, {{0, 1.0}, {1, -0.25}}}}},
+                 {{"reads y", 0, {"y"}, {0}, {{}, {{0, 1.0}, {1, -0.25}}}}},
                  {1, 0, std::numeric_limits<double>::quiet_NaN(), 1}}};
   return walk;
 }

@@ -92,12 +92,19 @@
     const legend = element("legend");
     legend.replaceChildren();
     const readings = walk.steps[now].hears;
-    readings.slice(0, 8).forEach((reading, k) => {
+    readings.slice(0, 8).forEach((reading) => {
       const entry = create(legend, "span");
-      create(entry, "span", "", `dot style${k % 8}`).style.marginRight = ".4em";
+      create(entry, "span", "", `dot style${reading.style}`).style.marginRight = ".4em";
       entry.append(reading.label);
     });
     if (readings.length > 8) create(legend, "span", `and ${readings.length - 8} more`);
+  }
+
+  // A table that is wider than its half of the page gets all of it, below the program's text.
+  function layOut() {
+    const steps = document.querySelector(".steps");
+    steps.classList.remove("stacked");
+    steps.classList.toggle("stacked", stage.scrollWidth > stage.clientWidth);
   }
 
   function layHead() {
@@ -201,7 +208,7 @@
       const [k, strength, chosen] = key.split(" ");
       const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
       path.setAttribute("d", d);
-      path.setAttribute("class", `stroke${Number(k) % 8}`);
+      path.setAttribute("class", `stroke${walk.steps[now].hears[Number(k)].style}`);
       path.setAttribute("stroke-opacity", (Number(strength) / 4) * (chosen === "true" ? 1 : 0.2));
       svg.append(path);
     }
@@ -242,6 +249,8 @@
     const texts = readings.flatMap((reading) => readsText(reading, selected));
     for (const text of texts.slice(0, 24)) create(detail, "span", text);
     if (texts.length > 24) create(detail, "span", `and ${texts.length - 24} more`);
+    const kept = walk.steps[now].kept;
+    if (kept) create(detail, "span", kept[selected]);
   }
 
   function show() {
@@ -313,6 +322,7 @@
         showChoice();
         layHead();
         layRows();
+        layOut();
       });
     });
     showChoice();
@@ -341,6 +351,7 @@
       asked = true;
       requestAnimationFrame(() => {
         asked = false;
+        layOut();
         layRows();
       });
     };
@@ -393,5 +404,6 @@
   layRows();
   follow();
   show();
+  layOut();
   layRows();
 })();

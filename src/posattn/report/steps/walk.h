@@ -26,6 +26,7 @@ struct WalkColumn {
 // One bundle of arrows: what every node reads of which others.
 struct WalkReading {
   std::string label;               // in the legend: "reads p", "head 0"
+  int style = 0;                   // plot/line_style.h
   std::vector<std::string> names;  // of what is read
   std::vector<int> columns;        // one for each name: what is read; empty: the whole state
   std::vector<std::vector<std::pair<int, double>>> reads;  // by node: (node, weight)
@@ -38,6 +39,7 @@ struct WalkStep {
   std::vector<WalkReading> readings;
   std::vector<double> values;                    // [nodes, columns] after the step
   int followed_node = -1, followed_column = -1;  // who carries the value that is followed, or -1
+  std::vector<std::string> kept = {};            // by node: what a comparator left there; or empty
 };
 
 struct Walk {

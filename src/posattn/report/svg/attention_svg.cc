@@ -49,16 +49,14 @@ MapLayout layout_of(const AttentionMaps& maps, int cells) {
   return layout;
 }
 
-// A single hue, its lightness changing evenly: readable with any colour vision and in print. From
-// near the paper to far from it: to dark blue on light paper, to pale blue on dark.
+// Grey, as hues mean architectures: from near the paper to far from it. No grey of the axes and
+// frames is among them, which have other counterparts on dark paper.
 struct Colour {
   double red, green, blue;
 };
-using Scale = std::array<Colour, 5>;
-constexpr Scale light_scale{
-    {{247, 251, 255}, {198, 219, 239}, {107, 174, 214}, {33, 113, 181}, {8, 48, 107}}};
-constexpr Scale dark_scale{
-    {{29, 34, 41}, {24, 66, 115}, {38, 118, 186}, {117, 182, 222}, {226, 238, 249}}};
+using Scale = std::array<Colour, 2>;
+constexpr Scale light_scale{{{247, 249, 252}, {22, 26, 33}}};
+constexpr Scale dark_scale{{{29, 34, 41}, {232, 238, 246}}};
 
 std::string colour_at(const Scale& scale, double share) {
   const double at = share * (scale.size() - 1);

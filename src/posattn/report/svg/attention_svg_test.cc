@@ -90,7 +90,7 @@ TEST(AttentionSvg, ABlockHoldsTheAttentionOfItsNodes) {
   }
   const std::string svg = draw(attention, 1, 1, nodes, 0, "t");
   // Full attention, darkest, in the first cell of each of the 64 rows and nowhere else.
-  EXPECT_EQ(count(svg, "fill=\"#08306b\" d=\"M0 0h1v1h-1z"), 1);
+  EXPECT_EQ(count(svg, "fill=\"#161a21\" d=\"M0 0h1v1h-1z"), 1);
   EXPECT_EQ(count(svg, "h1v1h-1z"), 64);
   EXPECT_EQ(count(svg, "M0 63h1v1h-1z"), 1);
 }
@@ -110,15 +110,15 @@ TEST(AttentionSvg, DrawingsShareAScale) {
   EXPECT_EQ(attention_scale_end(sharp), 1);
   const std::string own = attention_svg(even, "t", 0.5);
   const std::string shared = attention_svg(even, "t", 1);
-  EXPECT_EQ(count(own, "fill=\"#08306b\"><title>"), 4);
-  EXPECT_EQ(count(shared, "fill=\"#6baed6\"><title>"), 4);  // the middle of the scale
+  EXPECT_EQ(count(own, "fill=\"#161a21\"><title>"), 4);
+  EXPECT_EQ(count(shared, "fill=\"#878a8f\"><title>"), 4);  // the middle of the scale
   EXPECT_THAT(shared, HasSubstr(">1 attention weight<"));
 }
 
 TEST(AttentionSvg, FollowsDarkPages) {
   const std::string svg = draw(identity(1, 3), 1, 1, 3, 0, "t");
-  EXPECT_THAT(svg, HasSubstr("[fill=\"#08306b\"]{fill:#e2eef9}"));
-  EXPECT_THAT(svg, HasSubstr("[fill=\"#f7fbff\"]{fill:#1d2229}"));
+  EXPECT_THAT(svg, HasSubstr("[fill=\"#161a21\"]{fill:#e8eef6}"));
+  EXPECT_THAT(svg, HasSubstr("[fill=\"#f7f9fc\"]{fill:#1d2229}"));
   EXPECT_THAT(svg, HasSubstr("[fill=\"#222222\"]{fill:"));
 }
 

@@ -10,9 +10,10 @@
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/describe.h"
+#include "posattn/report/comparators.h"
 #include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
-#include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 #include "posattn/report/plot/text_lines.h"
 #include "posattn/report/route_bundles.h"
 
@@ -23,6 +24,11 @@ constexpr int most_processors = 128, most_rounds = 200;
 constexpr int left = 50, right = 40, head_space = 34, line_height = 19;
 constexpr int widest = 720;  // as the figures; a wider program goes on in the next row
 constexpr double small_print = 13;
+constexpr int lane_width = 14;  // of a comparator
+constexpr int arrow_kinds = 5;  // told apart
+
+// Of a bundle of arrows by its number in the round.
+int arrow_style(int number) { return variant_style("compiled", number % arrow_kinds); }
 
 class ProgramDrawing {
  public:
@@ -35,10 +41,16 @@ class ProgramDrawing {
                                           program_.processors, program_.rounds.size());
     int y = 26;
     text(12, y, title, "font-weight=\"bold\"");
-    y += 22;
-    text(12, y, "An arrow leads from the processor that is read to the one that reads it.");
-    y += 8;
     std::vector<Column> columns = measure();
+    const auto says = [&](bool comparators, const std::string& words) {
+      const auto is_so = [](const Column& column) { return !column.comparators.empty(); };
+      if (std::ranges::count_if(columns, is_so) == (comparators ? 0 : std::ssize(columns))) return;
+      y += 22;
+      text(12, y, words);
+    };
+    says(true, "A line joins two processors that put their numbers in order.");
+    says(false, "An arrow leads from the processor that is read to the one that reads it.");
+    y += 8;
     size_t first = 0;
     while (first < columns.size()) {
       int x = left;
@@ -56,11 +68,11 @@ class ProgramDrawing {
         fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", width, height, light_paper);
     return fmt::format(
                R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
-               R"(font-family="Helvetica, Arial, sans-serif" font-size="{2}" role="img">)"
+               R"(font-family="sans-serif" font-size="{2}" role="img">)"
                "\n<title>{3}</title>\n<desc>Who reads from whom in every round: a line per "
                "processor, a "
                "column per round, an arrow from the processor that is read to the one that reads "
-               "it.</desc>\n",
+               "it, a vertical line where two processors put their numbers in order.</desc>\n",
                width, height, drawing_text_size, escape_markup(title)) +
            dark_mode_style(paper + svg_ + " fill=\"#222222\"") + "<g fill=\"#222222\">\n" + paper +
            svg_ + "</g>\n</svg>\n";
@@ -70,12 +82,19 @@ class ProgramDrawing {
   // A round: its width, and what it does in words.
   struct Column {
     int width = 0;
-    std::vector<std::string> updates;
+    std::vector<std::string> updates = {};
+    std::vector<Comparator> comparators = {};  // of a round of nothing else
+    std::vector<int> lanes = {};               // of each, so that none lies on another
   };
 
   std::vector<Column> measure() const {
     std::vector<Column> columns;
     for (const Round& round : program_.rounds) {
+      if (const auto comparators = comparators_of(round, program_.processors);
+          !comparators.empty()) {
+        columns.push_back(comparator_column(comparators));
+        continue;
+      }
       Column column{100, describe_updates(program_, round, 46)};
       if (column.updates.size() > 6) {
         column.updates.resize(5);
@@ -88,6 +107,25 @@ class ProgramDrawing {
       columns.push_back(std::move(column));
     }
     return columns;
+  }
+
+  // Each takes the first lane in which nothing lies between its two ends.
+  static Column comparator_column(const std::vector<Comparator>& comparators) {
+    Column column{.comparators = comparators};
+    std::vector<std::vector<std::pair<int, int>>> taken;
+    for (const Comparator& comparator : comparators) {
+      const auto [first, last] = std::minmax(comparator.smaller, comparator.larger);
+      const auto is_free = [&, a = first, b = last](const auto& lane) {
+        return std::ranges::none_of(
+            lane, [&](const auto& other) { return a <= other.second && other.first <= b; });
+      };
+      auto lane = std::ranges::find_if(taken, is_free);
+      if (lane == taken.end()) lane = taken.insert(lane, {{}});
+      lane->emplace_back(first, last);
+      column.lanes.push_back(static_cast<int>(std::distance(taken.begin(), lane)));
+    }
+    column.width = std::max(78, lane_width * static_cast<int>(taken.size()) + 28);
+    return column;
   }
 
   int y(int processor) const { return top_ + processor * pitch_ + pitch_ / 2; }
@@ -122,8 +160,8 @@ class ProgramDrawing {
     const bool last = first + columns.size() == program_.rounds.size();
     if (last) text(x_end + 14, y(0) + 5, program_.words[program_.outputs.front()].name);
     width_ = std::max(width_, x_end + right);
-    return top_ + program_.processors * pitch_ + static_cast<int>(most_lines + 1) * line_height +
-           12;
+    return top_ + program_.processors * pitch_ +
+           static_cast<int>(most_lines + (most_lines > 0)) * line_height + 12;
   }
 
   void draw_round(size_t r, const Column& column, int x) {
@@ -134,6 +172,12 @@ class ProgramDrawing {
          "text-anchor=\"middle\" font-weight=\"bold\"");
     svg_ += fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#eeeeee\"/>\n",
                         x + column.width, top_, bottom);
+    for (size_t k = 0; k < column.comparators.size(); ++k) {
+      const int lanes = *std::ranges::max_element(column.lanes) + 1;
+      const int at = middle + (2 * column.lanes[k] - lanes + 1) * lane_width / 2;
+      draw_comparator(column.comparators[k], at);
+    }
+    if (!column.comparators.empty()) return;
     const std::vector<RouteBundle> bundles = route_bundles(round);
     for (size_t k = 0; k < bundles.size(); ++k) {
       for (const std::string& name : bundles[k].names) reads(k).insert(name);
@@ -150,6 +194,28 @@ class ProgramDrawing {
       text(middle, line, fmt::format("line {}", fmt::join(round.lines, ", ")),
            small + " fill=\"#555555\"");
     }
+  }
+
+  void draw_comparator(const Comparator& comparator, int x) {
+    const bool upwards = comparator.larger < comparator.smaller;
+    comparators_.insert(upwards);
+    comparator_line(x, y(comparator.smaller), x, y(comparator.larger), upwards);
+  }
+
+  // A dot at both ends; a head in place of the dot where the larger number goes up.
+  void comparator_line(int x1, int y1, int x2, int y2, bool upwards) {
+    const std::string colour = style_colour(arrow_style(0));
+    if (upwards) heads_.insert({0, false});
+    svg_ += fmt::format(
+        "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" "
+        "stroke-width=\"1.6\"{}/>\n",
+        x1, y1, x2, y2, colour, upwards ? " marker-end=\"url(#head0)\"" : "");
+    dot(x1, y1, colour);
+    if (!upwards) dot(x2, y2, colour);
+  }
+
+  void dot(int x, int at_y, const std::string& colour) {
+    svg_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3.2\" fill=\"{}\"/>\n", x, at_y, colour);
   }
 
   void draw_route(const Route& route, int from, int to, int number, int of) {
@@ -180,33 +246,33 @@ class ProgramDrawing {
   void ring(int x, int at_y, int number) {
     has_ring_ = true;
     svg_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"2.6\" fill=\"{}\" stroke=\"{}\"/>\n", x,
-                        at_y, light_paper, style_colour(number));
+                        at_y, light_paper, style_colour(arrow_style(number)));
   }
 
   void arrow(const std::string& path, int number, double width, bool negative) {
     const char* dash = number == 0   ? ""
                        : number == 1 ? "stroke-dasharray=\"5,3\" "
                                      : "stroke-dasharray=\"2,3\" ";
-    heads_.insert({number % line_style_count, negative});
+    const int head = number % arrow_kinds;
+    heads_.insert({head, negative});
     svg_ += fmt::format(
         "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2f}\" "
         "stroke-opacity=\"0.85\" "
         "{}marker-end=\"url(#{}{})\"/>\n",
-        path, style_colour(number), width, dash, negative ? "open" : "head",
-        number % line_style_count);
+        path, style_colour(arrow_style(number)), width, dash, negative ? "open" : "head", head);
   }
 
   // Filled, and open for negative weights.
   std::string arrow_heads() const {
     std::string heads = "<defs>\n";
-    for (const auto& [style, open] : heads_) {
+    for (const auto& [number, open] : heads_) {
+      const std::string colour = style_colour(arrow_style(number));
       heads += fmt::format(
           "<marker id=\"{0}{1}\" viewBox=\"-1 -1 10 10\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
           "markerHeight=\"7\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0,0 L8,4 "
           "L0,8 z\" fill=\"{2}\" stroke=\"{3}\"/>"
           "</marker>\n",
-          open ? "open" : "head", style, open ? light_paper : style_colour(style).c_str(),
-          style_colour(style));
+          open ? "open" : "head", number, open ? light_paper : colour, colour);
     }
     return heads + "</defs>\n";
   }
@@ -222,13 +288,18 @@ class ProgramDrawing {
     const auto sample = [&](int y_of_sign, int number, double width, bool negative) {
       arrow(fmt::format("M12,{0} L{1},{0}", y_of_sign, sample_end), number, width, negative);
     };
+    for (const bool upwards : comparators_) {
+      const int y_of_sign = row(upwards ? "the larger number goes where the head points"
+                                        : "the smaller number goes up, the larger one down");
+      comparator_line(27, y_of_sign + 6, 27, y_of_sign - 6, upwards);
+    }
     for (size_t k = 0; k < reads_.size(); ++k) {
       std::vector<std::string> names(reads_[k].begin(), reads_[k].end());
       if (names.size() > 4) {
         names.resize(4);
         names.emplace_back("…");
       }
-      sample(row(reads_text(names)), static_cast<int>(k), 1.4, false);
+      sample(row(fmt::format("reads {}", fmt::join(names, ", "))), static_cast<int>(k), 1.4, false);
     }
     if (weighted_) {
       sample(row("reads a sum; thicker: a larger weight"), 0, 1.6, false);
@@ -255,7 +326,8 @@ class ProgramDrawing {
   std::string svg_;
   // What the legend has to explain.
   std::vector<std::set<std::string>> reads_;  // names by the number of a bundle in its round
-  std::set<std::pair<int, bool>> heads_;      // style, open
+  std::set<std::pair<int, bool>> heads_;      // number of the bundle's shade, open
+  std::set<bool> comparators_;                // whether the larger number goes up
   bool weighted_ = false, has_ring_ = false, reads_itself_ = false;
 };
 

@@ -5,8 +5,10 @@
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/builder.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/messages/route_messages.h"
+#include "posattn/report/comparators.h"
 #include "posattn/report/well_formed_test.h"
 
 namespace posattn {
@@ -49,9 +51,33 @@ TEST(ProgramSvg, LegendExplainsTheSignsThatOccur) {
   EXPECT_THAT(minimum, Not(HasSubstr("a zero")));
   const std::string median = program_svg(library_program("cumulative-median", 8));
   EXPECT_GE(count(median, ">reads "), 2);  // a row for each colour
+}
+
+// A textbook's network: a line with two dots for each comparator, and no two on each other.
+TEST(ProgramSvg, SortingNetworksHaveComparators) {
   const std::string sort = program_svg(library_program("sort", 8));
-  EXPECT_THAT(sort, HasSubstr(">reads p<"));
-  EXPECT_THAT(sort, HasSubstr(">second head: reads p again<"));
+  EXPECT_EQ(count(sort, "<circle"), 2 * (6 * 4 + 1));  // six rounds of four; the legend's
+  EXPECT_THAT(sort, HasSubstr(">the smaller number goes up, the larger one down<"));
+  EXPECT_THAT(sort, Not(HasSubstr(">reads")));
+  EXPECT_THAT(sort, Not(HasSubstr("marker-end")));
+  const std::string falling =
+      program_svg(compile_text("program falling\nword x : real = input\nlet partner = i xor 1\n"
+                               "receive p = x from partner else i\n"
+                               "x = max(x, p) if i < partner else min(x, p)\noutput x\n",
+                               "falling", 4));
+  EXPECT_EQ(count(falling, "marker-end"), 2 + 1);
+  EXPECT_THAT(falling, HasSubstr(">the larger number goes where the head points<"));
+}
+
+TEST(Comparators, AreOfRoundsThatDoNothingElse) {
+  const StaticProgram sort = library_program("sort", 4);
+  const std::vector<Comparator> last = comparators_of(sort.rounds.back(), 4);
+  ASSERT_EQ(last.size(), 2U);
+  EXPECT_EQ(last[0].smaller, 0);
+  EXPECT_EQ(last[0].larger, 1);
+  EXPECT_TRUE(exchanges_of(sort.rounds.back()).front().keeps_minimum(sort.rounds.back(), 2));
+  const StaticProgram sum = library_program("cumulative-sum", 4);
+  EXPECT_TRUE(comparators_of(sum.rounds.front(), 4).empty());
 }
 
 // The weights of matrix-vector are cosines: about half of them negative.
@@ -74,7 +100,7 @@ TEST(ProgramSvg, GoesOnInTheNextRow) {
 TEST(ProgramSvg, FollowsDarkPagesAndSaysWhatItShows) {
   const std::string svg = program_svg(library_program("sort", 8));
   EXPECT_THAT(svg, HasSubstr("[fill=\"#ffffff\"]{fill:#15181c}"));
-  EXPECT_THAT(svg, HasSubstr("[stroke=\"#0072b2\"]{stroke:"));
+  EXPECT_THAT(svg, HasSubstr("[stroke=\"#6a3d9a\"]{stroke:"));
   EXPECT_THAT(svg, HasSubstr("<title>sort, 8 processors, 6 rounds</title>"));
   EXPECT_THAT(svg, HasSubstr("<desc>Who reads from whom"));
 }

@@ -1,0 +1,27 @@
+// Compare-exchange, for drawings: two processors hold a number each, one keeps the smaller and the
+// other the larger.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "posattn/programs/form/static_program.h"
+
+namespace posattn {
+
+// min(x, p) on some processors and max(x, p) on the others, as Expression::Kind::exchange.
+struct Exchange {
+  int word = 0;                    // x, which is replaced
+  size_t other = 0, lowering = 0;  // receives: p; and what only the network's second head reads
+  bool keeps_minimum(const Round& round, int processor) const;
+  bool keeps_own(const Round& round, int processor) const;  // it reads itself
+};
+std::vector<Exchange> exchanges_of(const Round& round);
+
+struct Comparator {
+  int smaller = 0, larger = 0;  // the processors that keep them
+};
+// Of a round that does nothing but compare-exchange pairs of processors; nothing for other rounds.
+std::vector<Comparator> comparators_of(const Round& round, int processors);
+
+}  // namespace posattn

@@ -1,0 +1,135 @@
+#include "posattn/report/plot/line_style.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+
+#include "posattn/report/dark_mode.h"
+
+namespace posattn {
+namespace {
+
+struct Hue {
+  std::string_view architecture;
+  const char *light, *dark;
+};
+struct ShadeLook {
+  double share;
+  const char* dash;
+};
+
+#define POSATTN_SHADE(share, dash)
+#define POSATTN_HUE(architecture, light, dark) {architecture, light, dark},
+constexpr Hue hues[] = {
+#include "posattn/report/plot/line_styles.inc"
+};
+#undef POSATTN_SHADE
+#undef POSATTN_HUE
+
+#define POSATTN_HUE(architecture, light, dark)
+#define POSATTN_SHADE(share, dash) {share, dash},
+constexpr ShadeLook shades[] = {
+#include "posattn/report/plot/line_styles.inc"
+};
+#undef POSATTN_SHADE
+#undef POSATTN_HUE
+
+constexpr int hue_count = static_cast<int>(std::size(hues));
+constexpr int shade_count = static_cast<int>(std::size(shades));
+static_assert(line_style_count == hue_count * shade_count);
+
+bool is_hue(std::string_view name) {
+  return std::ranges::find(hues, name, &Hue::architecture) != std::end(hues);
+}
+
+std::string shaded(const char* colour, const char* paper, const char* ink, double share) {
+  return share <= 1 ? mixed_colour(colour, paper, share) : mixed_colour(colour, ink, 2 - share);
+}
+
+// gnuplot's symbols, filled and open: circle, square, triangles, diamond, pentagon.
+constexpr std::array<std::pair<int, int>, 6> markers{
+    {{7, 6}, {5, 4}, {9, 8}, {11, 10}, {13, 12}, {15, 14}}};
+
+// For each number of variants, which shades they take, from pale to dark.
+constexpr std::array<std::array<Shade, 5>, 6> ordered_shades{
+    {{},
+     {Shade::plain},
+     {Shade::pale, Shade::plain},
+     {Shade::pale, Shade::plain, Shade::darkest},
+     {Shade::palest, Shade::pale, Shade::plain, Shade::darkest},
+     {Shade::palest, Shade::pale, Shade::plain, Shade::dark, Shade::darkest}}};
+constexpr std::array<Shade, 5> other_shades{Shade::plain, Shade::pale, Shade::darkest,
+                                            Shade::palest, Shade::dark};
+
+}  // namespace
+
+int style_of(std::string_view architecture, Shade shade) {
+  if (architecture == "m0") architecture = "standard";
+  if (architecture == "m5") architecture = "positional";
+  const auto* hue = std::ranges::find(hues, architecture, &Hue::architecture);
+  if (hue == std::end(hues)) hue = std::prev(std::end(hues));
+  return static_cast<int>(std::distance(std::begin(hues), hue)) * shade_count +
+         static_cast<int>(shade);
+}
+
+int in_shade(int style, Shade shade) {
+  return style - style % shade_count + static_cast<int>(shade);
+}
+
+int variant_style(std::string_view architecture, size_t variant) {
+  const auto again = static_cast<int>(variant / shade_count);
+  return style_of(architecture, other_shades[variant % shade_count]) + again * line_style_count;
+}
+
+std::vector<int> styles_of(const std::vector<StyledLine>& lines) {
+  std::vector<int> styles;
+  for (const StyledLine& line : lines) {
+    const int plain = style_of(line.architecture);
+    std::set<double> depths;
+    size_t variants = 0, before = 0;
+    for (const StyledLine& other : lines) {
+      if (style_of(other.architecture) != plain) continue;
+      if (&other < &line) ++before;
+      ++variants;
+      depths.insert(other.depth);
+    }
+    const bool ordered = depths.size() == variants && variants < ordered_shades.size();
+    const auto place = static_cast<size_t>(std::distance(depths.begin(), depths.find(line.depth)));
+    styles.push_back(ordered ? in_shade(plain, ordered_shades[variants][place])
+                             : variant_style(line.architecture, before));
+  }
+  return styles;
+}
+
+std::vector<int> styles_of_labels(const std::vector<std::string>& labels) {
+  std::vector<StyledLine> lines;
+  for (const std::string& label : labels) {
+    StyledLine line{"baseline"};
+    for (size_t length = label.size(); length > 0; --length) {
+      const std::string_view start = std::string_view(label).substr(0, length);
+      const bool ends = length == label.size() ||
+                        std::string_view(" ,(-").find(label[length]) != std::string_view::npos;
+      if (ends && (start == "m0" || start == "m5" || is_hue(start))) {
+        line.architecture = start;
+        break;
+      }
+    }
+    lines.push_back(line);
+  }
+  return styles_of(lines);
+}
+
+LineStyle line_style(int style) {
+  const int again = style / line_style_count, shade = style % shade_count;
+  const Hue& hue = hues[style % line_style_count / shade_count];
+  const double share = shades[shade].share;
+  const auto marker = markers[(style / shade_count + shade + 4 + again) % markers.size()];
+  return {shaded(hue.light, light_paper, "#000000", share),
+          shaded(hue.dark, dark_paper, "#ffffff", share),
+          shades[(shade + again) % shade_count].dash, marker.first, marker.second};
+}
+
+std::string style_colour(int style) { return line_style(style).colour; }
+
+}  // namespace posattn
