@@ -2,10 +2,14 @@
 // Error(data) that names the place and the key.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 namespace posattn {
 
@@ -28,5 +32,27 @@ class JsonFields {
   const nlohmann::json& object_;
   std::string where_;
 };
+
+// JSON from outside, parsed strictly: duplicate keys (which parsers read differently) and deep
+// nesting are refused. Throws Error(data) that says what is wrong and where. `what` names the text
+// in the error ("header of model.safetensors").
+nlohmann::json parse_strict_json(std::string_view text, std::string_view what);
+
+// Numbers in JSON files of results. JSON has finite numbers alone: NaN is null, and an infinite one
+// the text "inf" or "-inf", so that what is written is what is read again.
+inline nlohmann::ordered_json json_number(double value) {
+  if (std::isnan(value)) return nullptr;
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+// Reads nlohmann::json or ordered_json; throws its type_error for what is no number.
+template <class Json>
+double number_from_json(const Json& json) {
+  if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (json == "inf") return std::numeric_limits<double>::infinity();
+  if (json == "-inf") return -std::numeric_limits<double>::infinity();
+  return json.template get<double>();
+}
 
 }  // namespace posattn

@@ -6,10 +6,22 @@
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include "posattn/base/mutex.h"
+#ifndef __wasm__
+#include <mutex>
+#endif
 
 namespace posattn {
+
+// A mutex. WebAssembly has one thread and a standard library without mutexes: there it is nothing.
+#ifdef __wasm__
+struct Mutex {};
+struct Lock {
+  explicit Lock(Mutex&) {}
+};
+#else
+using Mutex = std::mutex;
+using Lock = std::lock_guard<std::mutex>;
+#endif
 
 template <class T>
 class Pool {

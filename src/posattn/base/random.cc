@@ -3,8 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "posattn/base/philox.h"
-
 namespace posattn {
 
 RandomStream::RandomStream(uint64_t seed, Purpose purpose, uint32_t variant, uint32_t index)

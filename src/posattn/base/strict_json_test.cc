@@ -1,11 +1,10 @@
-#include "posattn/base/strict_json.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "posattn/base/error.h"
+#include "posattn/base/json_fields.h"
 
 namespace posattn {
 namespace {

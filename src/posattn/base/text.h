@@ -2,6 +2,7 @@
 // every error (usage) quotes the text and says what was expected. `name` is the flag or key.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,5 +40,12 @@ bool is_plain_line(std::string_view text);
 // values: it holds no raw characters below U+0020 but its layout, and "\u202e" is its own way to
 // write one.
 std::string printable(std::string_view text, bool keep_layout = false);
+
+// Bytes of the well-formed character at the start of `text` (which is not empty), or 0 where it is
+// broken: cut off, overlong, a surrogate or beyond U+10FFFF.
+size_t utf8_size(std::string_view text);
+
+// The place of the first byte that belongs to no well-formed character, or npos.
+size_t find_broken_utf8(std::string_view text);
 
 }  // namespace posattn

@@ -1,6 +1,6 @@
-#include "posattn/base/utf8.h"
-
 #include <gtest/gtest.h>
+
+#include "posattn/base/text.h"
 
 namespace posattn {
 namespace {

@@ -10,7 +10,6 @@
 #include "posattn/bounds/count_bound.h"
 #include "posattn/bounds/measured_gap.h"
 #include "posattn/bounds/norm_bound.h"
-#include "posattn/bounds/samples_needed.h"
 #include "posattn/bounds/weight_norms.h"
 #include "posattn/model/file/model_file.h"
 #include "posattn/training/run_config.h"

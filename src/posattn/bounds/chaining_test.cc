@@ -1,9 +1,9 @@
-#include "posattn/bounds/chaining.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
+
+#include "posattn/bounds/covering.h"
 
 namespace posattn::bounds {
 namespace {

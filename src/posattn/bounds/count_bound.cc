@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
+#include "posattn/bounds/bound_setting.h"
 #include "posattn/bounds/covering.h"
-#include "posattn/bounds/kl_inverse.h"
 #include "posattn/bounds/log_space.h"
-#include "posattn/bounds/norm_grid.h"
-#include "posattn/bounds/propagation.h"
+#include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
+
 namespace {
 
 constexpr int radii = 59;
@@ -118,6 +118,22 @@ double small_loss_bound(const NetworkNorms& norms, const BoundSetting& setting,
     best = std::min(best, square * kl_inverse(share, nats / m) + radius);
   }
   return best;
+}
+
+double binary_kl(double q, double p) {
+  const double happens = q > 0 ? q * std::log(q / p) : 0;
+  const double not_so = q < 1 ? (1 - q) * (std::log1p(-q) - std::log1p(-p)) : 0;
+  return happens + not_so;
+}
+
+double kl_inverse(double q, double bound) {
+  // kl(q || p) grows in p >= q; `high` always lies above the solution (or is 1).
+  double low = q, high = 1;
+  while (true) {
+    const double middle = low + (high - low) / 2;
+    if (!(low < middle && middle < high)) return high;  // no number between them
+    (binary_kl(q, middle) <= bound ? low : high) = middle;
+  }
 }
 
 }  // namespace posattn::bounds

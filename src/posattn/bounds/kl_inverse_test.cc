@@ -1,9 +1,9 @@
-#include "posattn/bounds/kl_inverse.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "posattn/bounds/count_bound.h"
 
 namespace posattn::bounds {
 namespace {

@@ -1,11 +1,10 @@
-#include "posattn/bounds/matrix_norms.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
+#include "posattn/bounds/weight_norms.h"
 #include "posattn/simulation/singular_values.h"
 
 namespace posattn::bounds {

@@ -1,10 +1,13 @@
 #include "posattn/bounds/network_norms.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include "posattn/bounds/matrix_norms.h"
+#include "posattn/bounds/log_space.h"
+#include "posattn/bounds/weight_norms.h"
 
 namespace posattn::bounds {
+
 namespace {
 
 LayerNorms norms_of_layer(const CollapsedLayer& layer) {
@@ -53,6 +56,82 @@ NetworkNorms with_scaled_queries_and_keys(NetworkNorms norms, double log_factor)
     }
   }
   return norms;
+}
+
+namespace {
+
+// ln of what head h makes of an error: of its values and, from data, of its scores.
+double head_amplification(const LayerNorms& layer, int h, double state) {
+  const double values = layer.maps[1 + h];
+  if (layer.scores.empty()) return values;
+  return values +
+         log_sum({0, std::log(2.0) + layer.scores[h] + 2 * state, layer.score_offsets[h] + state});
+}
+
+}  // namespace
+
+double Propagation::joined_state(int layer, int heads) const {
+  return log_sum({std::log(heads + 1.0) + 2 * state[layer], 0}) / 2;
+}
+
+double Propagation::score_state(int layer) const {
+  return state[layer] + log_sum({2 * state[layer], 0}) / 2;
+}
+
+Propagation propagate(const NetworkNorms& norms, double range) {
+  Propagation found;
+  found.state.push_back(std::log(norms.positional ? range : std::hypot(range, 1.0)));
+  for (const LayerNorms& layer : norms.layers) {
+    const double state = found.state.back();
+    std::vector<double> parts = {layer.maps[0]};
+    for (int h = 0; h < layer.heads(); ++h) parts.push_back(head_amplification(layer, h, state));
+    found.amplification.push_back(log_sum(parts));
+    found.state.push_back(log_sum({log_sum(layer.maps) + state, layer.offset}));
+  }
+  found.sensitivity.assign(norms.layers.size(), norms.output);
+  for (size_t l = norms.layers.size() - 1; l > 0; --l) {
+    found.sensitivity[l - 1] = found.sensitivity[l] + found.amplification[l];
+  }
+  return found;
+}
+
+namespace {
+
+const double log_base = std::log(grid_base);
+const double log_floor = std::log(1e-6);
+constexpr double rounding = 1e-12;  // of the singular values themselves
+
+}  // namespace
+
+double rounded_up(double log_norm) {
+  return std::ceil((std::max(log_norm, log_floor) + rounding) / log_base) * log_base;
+}
+
+double grid_cost(double rounded_log_norm) {
+  const double j = std::round(std::abs(rounded_log_norm) / log_base);
+  return std::log(1.5 * (j + 1) * (j + 2));
+}
+
+RoundedNorms on_grid(NetworkNorms norms, BoundKind kind) {
+  double cost = 0;
+  const auto round = [&](double& norm) {
+    norm = rounded_up(norm);
+    cost += grid_cost(norm);
+  };
+  const auto round_all = [&](std::vector<double>& all) {
+    for (double& norm : all) round(norm);
+  };
+  for (LayerNorms& layer : norms.layers) {
+    round_all(layer.maps);
+    round(layer.offset);
+    round(kind == BoundKind::norms ? layer.rows : layer.joined);
+    round_all(layer.scores);
+    round_all(layer.score_offsets);
+    round_all(kind == BoundKind::norms ? layer.scores_frobenius : layer.scores_joined);
+  }
+  round(norms.output);
+  round(norms.output_joined);
+  return {.norms = std::move(norms), .cost = cost};
 }
 
 }  // namespace posattn::bounds

@@ -39,4 +39,43 @@ NetworkNorms norms_of(const CollapsedNetwork& network);
 // square. Positional networks stay as they are.
 NetworkNorms with_scaled_queries_and_keys(NetworkNorms norms, double log_factor);
 
+// How far states reach and how errors travel (lemma 7 of docs/bounds.md), over samples and nodes at
+// once; all as natural logarithms.
+//
+//   B_0 = R (standard: sqrt(R^2 + 1)),  B_l = (sum_h ||T_h||) B_{l-1} + ||t||
+//   Lambda_l = sum_h ||T_h||                                              positional
+//            = ||T_0|| + sum_h ||T_h|| (1 + 2 ||M_h|| B^2 + ||mu_h|| B)   standard, B = B_{l-1}
+//   P_L = ||w||,  P_l = P_{l+1} Lambda_{l+1}
+struct Propagation {
+  std::vector<double> state;          // ln B_0 .. ln B_L: lengths of states
+  std::vector<double> amplification;  // ln Lambda_1 .. ln Lambda_L: of an error by a layer
+  std::vector<double> sensitivity;    // ln P_1 .. ln P_L: of the output to an error after layer l
+
+  // ln sqrt((H+1) B_l^2 + 1): the length of what the maps of layer l (from 0) are applied to.
+  double joined_state(int layer, int heads) const;
+  // ln B_l sqrt(B_l^2 + 1): of what the score matrices of layer l are applied to.
+  double score_state(int layer) const;
+};
+
+Propagation propagate(const NetworkNorms& norms, double range);
+
+// The union over norms (lemma 9 of docs/bounds.md). A bound is proved for classes of networks whose
+// norms are at most given numbers; a trained network's norms are not given in advance. So each norm
+// that a bound reads is rounded up to a power of 1.02, and delta is shared among all powers:
+// exponent j has the share (2/3) / ((|j|+1)(|j|+2)), which adds up to 1 over all integers.
+inline constexpr double grid_base = 1.02;
+
+// The least ln(1.02^j) that is not below `log_norm` (1e-6 at least).
+double rounded_up(double log_norm);
+// ln(1 / share) of a norm on the grid.
+double grid_cost(double rounded_log_norm);
+
+enum class BoundKind { norms, count };  // which norms are read, lemmas 8 and 10
+
+struct RoundedNorms {
+  NetworkNorms norms;  // those that are read: on the grid
+  double cost = 0;     // g: sum of ln(1 / share), in nats
+};
+RoundedNorms on_grid(NetworkNorms norms, BoundKind kind);
+
 }  // namespace posattn::bounds

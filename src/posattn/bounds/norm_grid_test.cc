@@ -1,11 +1,11 @@
-#include "posattn/bounds/norm_grid.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "posattn/bounds/bound_setting.h"
 #include "posattn/bounds/golden_network_test.h"
 #include "posattn/bounds/log_space.h"
+#include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
 namespace {

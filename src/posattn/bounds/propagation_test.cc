@@ -1,11 +1,10 @@
-#include "posattn/bounds/propagation.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "posattn/bounds/golden_network_test.h"
-#include "posattn/bounds/matrix_norms.h"
+#include "posattn/bounds/network_norms.h"
+#include "posattn/bounds/weight_norms.h"
 #include "posattn/training/run.h"
 #include "posattn/training/small_run_test.h"
 

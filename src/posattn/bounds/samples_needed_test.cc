@@ -1,4 +1,3 @@
-#include "posattn/bounds/samples_needed.h"
 
 #include <gtest/gtest.h>
 

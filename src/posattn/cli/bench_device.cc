@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "posattn/base/version.h"
-#include "posattn/benchmark/device_ceilings.h"
 #include "posattn/benchmark/device_steps.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/text_table.h"

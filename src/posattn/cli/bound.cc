@@ -15,7 +15,7 @@
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/report/experiment/bounds_figure.h"
+#include "posattn/report/experiment/figure.h"
 
 namespace posattn {
 namespace {

@@ -16,7 +16,6 @@
 #include "posattn/base/parallel.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_display.h"
-#include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/terminal.h"

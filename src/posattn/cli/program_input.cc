@@ -8,7 +8,7 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
-#include "posattn/programs/form/describe.h"
+#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/report/page/page_parts.h"

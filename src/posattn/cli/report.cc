@@ -16,7 +16,6 @@
 #include "posattn/cli/text_table.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/report/architectures.h"
-#include "posattn/report/experiment/page.h"
 #include "posattn/report/experiment/results.h"
 #include "posattn/report/page/page.h"
 #include "posattn/report/page/page_parts.h"

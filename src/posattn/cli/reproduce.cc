@@ -12,7 +12,6 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/grid_display.h"
-#include "posattn/cli/interrupt.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/terminal.h"

@@ -1,6 +1,7 @@
 // Writing to a terminal or a pipe: colour only where it is wanted, and no output lost in silence.
 #pragma once
 
+#include <atomic>
 #include <cstdio>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -42,5 +43,10 @@ void write_notice(std::string_view line);
 // Makes descriptors 0 to 2 refer to something, so that a file opened later never takes the place of
 // a closed standard output, and turns SIGPIPE and SIGXFSZ into write errors that can be reported.
 void secure_standard_streams();
+
+// Ctrl-C as a wish: long work looks at the flag, saves its state and returns. From now on the
+// first SIGINT, SIGTERM or SIGHUP sets the flag; the second ends the process at
+// once. A signal that was ignored (nohup) stays ignored.
+const std::atomic<bool>& catch_interrupts();
 
 }  // namespace posattn

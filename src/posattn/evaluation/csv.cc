@@ -8,7 +8,6 @@
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/evaluation/table.h"
-#include "posattn/evaluation/text_lines.h"
 
 namespace posattn {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/json_fields.h"
-#include "posattn/base/json_number.h"
 #include "posattn/base/text.h"
 #include "posattn/evaluation/metrics/metric.h"
 

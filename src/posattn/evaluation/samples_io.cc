@@ -5,11 +5,10 @@
 #include <algorithm>
 
 #include "posattn/base/error.h"
-#include "posattn/base/utf8.h"
+#include "posattn/base/text.h"
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/evaluation/table.h"
-#include "posattn/evaluation/text_lines.h"
 
 namespace posattn {
 namespace {

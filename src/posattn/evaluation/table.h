@@ -1,6 +1,7 @@
 // Rows of numbers, as read from and written to CSV and NPY: one row per sample.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -96,5 +97,19 @@ std::string to_npy(const Table& table);
 
 // Whether these bytes begin like an array file.
 bool looks_like_npy(std::string_view bytes);
+
+// The lines of a text, wherever it was written: a byte order mark is left out, an empty last line
+// is none. Without their "\n"; a "\r" before it stays.
+inline std::vector<std::string_view> lines_of(std::string_view text) {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  std::vector<std::string_view> lines;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
 
 }  // namespace posattn

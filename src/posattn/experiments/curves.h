@@ -74,4 +74,15 @@ struct MissingRuns {
 // What an experiment still lacks, in the order of the grid; places that lack nothing are left out.
 std::vector<MissingRuns> missing_runs(const Experiment& experiment, const FindResult& find);
 
+struct PointRow {
+  PointSummary point;
+  std::string text;  // of the last column, where the table has one
+  int64_t line = 0;  // in the file
+};
+
+// The first line that is no comment must be the columns of to_csv, then `text_column` if it is not
+// empty. Every point appears once. Throws Error(data) that starts with "name:line".
+std::vector<PointRow> read_point_rows(std::string_view csv, const std::string& name,
+                                      std::string_view text_column);
+
 }  // namespace posattn

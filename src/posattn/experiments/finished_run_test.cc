@@ -1,9 +1,8 @@
-#include "posattn/experiments/finished_run.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "posattn/experiments/recorded_runs.h"
 #include "posattn/training/run.h"
 
 namespace posattn {

@@ -8,7 +8,6 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/text.h"
-#include "posattn/experiments/finished_run.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/experiments/shards.h"
 #include "posattn/results/results_database.h"

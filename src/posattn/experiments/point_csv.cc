@@ -1,5 +1,3 @@
-#include "posattn/experiments/point_csv.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <tuple>
 
 #include "posattn/base/error.h"
+#include "posattn/experiments/curves.h"
 
 namespace posattn {
 namespace {

@@ -1,5 +1,3 @@
-#include "posattn/experiments/point_csv.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/limits.h"
+#include "posattn/experiments/curves.h"
 
 namespace posattn {
 namespace {

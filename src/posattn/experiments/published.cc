@@ -8,7 +8,7 @@
 
 #include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"
-#include "posattn/experiments/point_csv.h"
+#include "posattn/experiments/curves.h"
 
 namespace posattn {
 namespace {

@@ -18,7 +18,6 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/version.h"
-#include "posattn/experiments/finished_run.h"
 #include "posattn/experiments/merge.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/experiments/shards.h"

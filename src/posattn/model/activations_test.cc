@@ -1,5 +1,3 @@
-#include "posattn/model/activations.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/blocks/reference_network.h"
+#include "posattn/model/hooks.h"
 #include "posattn/model/spec/random_spec_test.h"
 #include "posattn/model/spec/tensor_names.h"
 

@@ -5,7 +5,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/model/activations.h"
+#include "posattn/model/hooks.h"
 #include "posattn/playground/played_program.h"
 #include "posattn/playground/playground.h"
 #include "posattn/programs/checking/program_task.h"

@@ -3,7 +3,7 @@
 
 #include "posattn/playground/played_program.h"
 #include "posattn/playground/playground.h"
-#include "posattn/programs/form/describe.h"
+#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/lowering/network_plan.h"

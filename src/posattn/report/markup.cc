@@ -1,6 +1,6 @@
 #include "posattn/report/markup.h"
 
-#include "posattn/base/utf8.h"
+#include "posattn/base/text.h"
 
 namespace posattn {
 namespace {

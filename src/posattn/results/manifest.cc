@@ -9,7 +9,6 @@
 #include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"
 #include "posattn/base/json_fields.h"
-#include "posattn/base/strict_json.h"
 #include "posattn/base/version.h"
 
 namespace posattn {

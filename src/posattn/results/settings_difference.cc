@@ -8,7 +8,7 @@
 #include <set>
 
 #include "posattn/base/error.h"
-#include "posattn/base/strict_json.h"
+#include "posattn/base/json_fields.h"
 
 namespace posattn {
 

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/simulation/accuracy.h"
 
 namespace posattn::simulation {
 namespace {

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "posattn/model/routed/routed_network.h"
-#include "posattn/simulation/accuracy.h"
 #include "posattn/simulation/choices.h"
 #include "posattn/simulation/standard_model_test.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "posattn/model/inference.h"
-#include "posattn/simulation/accuracy.h"
 #include "posattn/simulation/calibration.h"
+#include "posattn/simulation/choices.h"
 #include "posattn/simulation/standard_model_test.h"
 
 namespace posattn::simulation {

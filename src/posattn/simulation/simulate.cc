@@ -7,7 +7,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/simulation/accuracy.h"
 #include "posattn/simulation/choices.h"
 #include "posattn/simulation/construction.h"
 #include "posattn/tasks/task.h"

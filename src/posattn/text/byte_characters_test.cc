@@ -1,8 +1,8 @@
-#include "posattn/text/byte_characters.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "posattn/text/byte_pair_tokeniser.h"
 
 namespace posattn {
 namespace {

@@ -2,18 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <queue>
 #include <stdexcept>
+#include <tuple>
 #include <unordered_map>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
-#include "posattn/base/strict_json.h"
+#include "posattn/base/json_fields.h"
 #include "posattn/base/text.h"
-#include "posattn/text/byte_characters.h"
 
 namespace posattn {
+
 namespace {
 
 constexpr std::string_view vocabulary_file = "vocab.json", merges_file = "merges.txt";
@@ -210,6 +215,115 @@ std::string BytePairTokeniser::decode(std::span<const int32_t> tokens) const {
 BytePairTokeniser read_byte_pair_tokeniser(const std::filesystem::path& folder) {
   return {read_text_file(folder / vocabulary_file, file_limit),
           read_text_file(folder / merges_file, file_limit), folder.string()};
+}
+
+namespace {
+
+uint64_t key_of(int32_t left, int32_t right) {
+  return (uint64_t{static_cast<uint32_t>(left)} << 32) | static_cast<uint32_t>(right);
+}
+
+constexpr int32_t nothing = -1;
+
+}  // namespace
+
+void BytePairs::add(int32_t left, int32_t right, int32_t result) {
+  merges_.emplace(key_of(left, right), Merge{static_cast<int32_t>(merges_.size()), result});
+}
+
+const BytePairs::Merge* BytePairs::find(int32_t left, int32_t right) const {
+  const auto found = merges_.find(key_of(left, right));
+  return found == merges_.end() ? nullptr : &found->second;
+}
+
+void BytePairs::merge(std::vector<int32_t>& tokens) const {
+  // A list of places: a merge keeps the left place and takes the right one out.
+  const auto count = static_cast<int32_t>(tokens.size());
+  std::vector<int32_t> before(tokens.size()), behind(tokens.size());
+  for (int32_t i = 0; i < count; ++i) {
+    before[i] = i - 1;
+    behind[i] = i + 1 < count ? i + 1 : nothing;
+  }
+  using Candidate = std::tuple<int32_t, int32_t, int32_t>;  // rank, place, result
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
+  const auto consider = [&](int32_t place) {
+    if (place == nothing || behind[place] == nothing) return;
+    const Merge* merge = find(tokens[place], tokens[behind[place]]);
+    if (merge != nullptr) candidates.emplace(merge->rank, place, merge->result);
+  };
+  for (int32_t i = 0; i < count; ++i) consider(i);
+  while (!candidates.empty()) {
+    const auto [rank, place, result] = candidates.top();
+    candidates.pop();
+    // The pair may have been merged since it was found.
+    const int32_t right = behind[place];
+    if (tokens[place] == nothing || right == nothing) continue;
+    const Merge* merge = find(tokens[place], tokens[right]);
+    if (merge == nullptr || merge->rank != rank) continue;
+    tokens[place] = result;
+    tokens[right] = nothing;
+    behind[place] = behind[right];
+    if (behind[place] != nothing) before[behind[place]] = place;
+    consider(before[place]);
+    consider(place);
+  }
+  std::erase(tokens, nothing);
+}
+
+namespace {
+
+constexpr int first_other = 0x100;
+
+constexpr bool prints(int byte) {
+  return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+}
+
+constexpr std::array<uint16_t, 256> characters = [] {
+  std::array<uint16_t, 256> table{};
+  int next = first_other;
+  for (int byte = 0; byte < 256; ++byte) {
+    table[byte] = static_cast<uint16_t>(prints(byte) ? byte : next++);
+  }
+  return table;
+}();
+
+constexpr int count = characters[0xad] + 1;  // the last byte that does not print
+
+constexpr std::array<int, count> bytes_of = [] {
+  std::array<int, count> table{};
+  for (int& byte : table) byte = -1;
+  for (int byte = 0; byte < 256; ++byte) table[characters[byte]] = byte;
+  return table;
+}();
+
+}  // namespace
+
+std::string bytes_to_characters(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const int character = characters[static_cast<unsigned char>(c)];
+    if (character < 0x80) {
+      text += static_cast<char>(character);
+    } else {  // none is above U+07FF
+      text += static_cast<char>(0xc0 | (character >> 6));
+      text += static_cast<char>(0x80 | (character & 0x3f));
+    }
+  }
+  return text;
+}
+
+std::optional<std::string> characters_to_bytes(std::string_view text) {
+  std::string bytes;
+  for (size_t at = 0; at < text.size(); ++at) {
+    int character = static_cast<unsigned char>(text[at]);
+    if (character >= 0x80) {
+      if ((character & 0xe0) != 0xc0 || ++at == text.size()) return std::nullopt;
+      character = ((character & 0x1f) << 6) | (static_cast<unsigned char>(text[at]) & 0x3f);
+    }
+    if (character >= count || bytes_of[character] < 0) return std::nullopt;
+    bytes += static_cast<char>(bytes_of[character]);
+  }
+  return bytes;
 }
 
 }  // namespace posattn

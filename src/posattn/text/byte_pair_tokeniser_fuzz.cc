@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
-#include "posattn/text/byte_characters.h"
 #include "posattn/text/byte_pair_tokeniser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

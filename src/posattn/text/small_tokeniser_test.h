@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "posattn/base/random.h"
-#include "posattn/text/byte_characters.h"
+#include "posattn/text/byte_pair_tokeniser.h"
 
 namespace posattn {
 

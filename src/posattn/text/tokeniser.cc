@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "posattn/base/error.h"
-#include "posattn/base/utf8.h"
+#include "posattn/base/text.h"
 
 namespace posattn {
 

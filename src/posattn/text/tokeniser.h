@@ -9,7 +9,7 @@
 
 namespace posattn {
 
-// A vocabulary as text, in characters that stand for bytes (byte_characters.h): the tokens in the
+// A vocabulary as text, in characters that stand for bytes (bytes_to_characters): the tokens in the
 // order of their numbers and, as "left right", what is merged in which order. Each on a line.
 struct VocabularyText {
   std::string tokens, merges;

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/json_fields.h"
-#include "posattn/base/json_number.h"
-#include "posattn/base/strict_json.h"
+#include "posattn/evaluation/measurement.h"
 #include "posattn/evaluation/measurement_json.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/batches.h"

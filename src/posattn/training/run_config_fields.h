@@ -2,13 +2,14 @@
 // RunConfig or a const RunConfig visit_config calls
 //   visit(row, value)           once per field
 //   visit(row, value, since)    for one newer than 0.1.0: it is left out of files and keys while it
-//                               has the default that it came with (run_config_origin.h)
+//                               has the default that it came with (settings_of_files)
 // A value is std::string, bool, int64_t or double.
 #pragma once
 
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -166,5 +167,12 @@ void visit_config(Config& c, Visitor&& visit) {
         "of numbers",
         one_of({"auto", "fp32", "tf32"}));
 }
+
+// The settings of 0.1.0 and their defaults there, as one JSON object. Never changes: recorded runs
+// name only what differs from it.
+std::string_view first_settings();
+
+// Every setting at the default that it came with: where reading a recorded run starts from.
+RunConfig settings_of_files();
 
 }  // namespace posattn

@@ -10,7 +10,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/kernels/cuda/device_info.h"
-#include "posattn/training/run_config_origin.h"
+#include "posattn/training/run_config_fields.h"
 
 namespace posattn {
 namespace {

@@ -1,6 +1,5 @@
-#include "posattn/benchmark/device_ceilings.h"
-
 #include "posattn/base/error.h"
+#include "posattn/benchmark/device_steps.h"
 #include "posattn/kernels/cuda/device_info.h"
 
 namespace posattn {

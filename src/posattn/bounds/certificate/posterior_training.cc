@@ -9,7 +9,7 @@
 #include "posattn/bounds/certificate/gaussians.h"
 #include "posattn/bounds/certificate/noisy_loss.h"
 #include "posattn/bounds/certificate/statement.h"
-#include "posattn/bounds/kl_inverse.h"
+#include "posattn/bounds/count_bound.h"
 
 namespace posattn::bounds {
 namespace {

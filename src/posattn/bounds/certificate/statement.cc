@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/bounds/kl_inverse.h"
+#include "posattn/bounds/count_bound.h"
 
 namespace posattn::bounds {
 

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "posattn/base/error.h"
-#include "posattn/kernels/cpu/portable_product.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 
 namespace posattn {

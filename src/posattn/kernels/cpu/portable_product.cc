@@ -1,7 +1,6 @@
-#include "posattn/kernels/cpu/portable_product.h"
-
 #include <algorithm>
 
+#include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/tensor/buffer.h"
 

@@ -1,11 +1,10 @@
-#include "posattn/kernels/cpu/portable_product.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <vector>
 
 #include "posattn/base/random.h"
+#include "posattn/kernels/cpu/blas.h"
 
 namespace posattn {
 namespace {

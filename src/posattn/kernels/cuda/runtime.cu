@@ -2,8 +2,10 @@
 
 #include "posattn/base/error.h"
 #include "posattn/kernels/cuda/runtime.h"
+#include "posattn/kernels/cuda/stream.h"
 
 namespace posattn::cuda {
+
 namespace {
 
 std::string hint_for(cudaError_t status) {
@@ -33,6 +35,28 @@ void check(cudaError_t status, const char* what) {
   throw Error(ExitCode::device,
               std::string("CUDA: ") + what + " failed: " + cudaGetErrorString(status), {},
               hint_for(status));
+}
+
+StepGraph::StepGraph(const std::function<void(cudaStream_t)>& enqueue, cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  try {
+    enqueue(stream);
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphDestroy(graph);
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "cudaGraphInstantiate");
+}
+
+StepGraph::~StepGraph() { cudaGraphExecDestroy(executable_); }
+
+void StepGraph::launch(cudaStream_t stream) {
+  check(cudaGraphLaunch(executable_, stream), "cudaGraphLaunch");
 }
 
 }  // namespace posattn::cuda

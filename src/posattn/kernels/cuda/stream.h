@@ -1,7 +1,9 @@
-// Streams and events that end with their scope. For .cu files.
+// Streams, events and graphs that end with their scope. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
+
+#include <functional>
 
 #include "posattn/kernels/cuda/runtime.h"
 
@@ -44,6 +46,23 @@ class Stream {
 
  private:
   cudaStream_t stream_ = nullptr;
+};
+
+// Records a sequence of kernels once and launches it as one.
+class StepGraph {
+ public:
+  // Records what `enqueue` puts on `stream`, without running it. `stream` may not be the default
+  // stream, and `enqueue` may neither allocate nor wait. Arguments of kernels are kept as they are
+  // now: what changes between launches must lie in device memory.
+  StepGraph(const std::function<void(cudaStream_t)>& enqueue, cudaStream_t stream);
+  ~StepGraph();
+  StepGraph(const StepGraph&) = delete;
+  StepGraph& operator=(const StepGraph&) = delete;
+
+  void launch(cudaStream_t stream);
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
 };
 
 }  // namespace posattn::cuda

@@ -1,8 +1,6 @@
 // Large products where there is no BLAS.
 #include "posattn/kernels/cpu/blas.h"
 
-#include "posattn/kernels/cpu/portable_product.h"
-
 namespace posattn {
 
 const BlasInfo& blas_info() {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
-#include "posattn/base/strict_json.h"
+#include "posattn/base/json_fields.h"
 
 namespace posattn {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/hash.h"
-#include "posattn/base/strict_json.h"
+#include "posattn/base/json_fields.h"
 
 namespace posattn {
 namespace {

@@ -1,7 +1,7 @@
 // libFuzzer entry for the safetensors reader: any bytes give a file or an Error, never a crash.
 //   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc \
 //     src/posattn/model/file/safetensors_fuzz.cc src/posattn/model/file/safetensors.cc \
-//     src/posattn/base/strict_json.cc src/posattn/base/error.cc -lfmt
+//     src/posattn/base/json_fields.cc src/posattn/base/error.cc -lfmt
 #include <cstdlib>
 
 #include "posattn/base/error.h"

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "posattn/base/error.h"
-#include "posattn/base/strict_json.h"
+#include "posattn/base/json_fields.h"
 #include "posattn/model/spec/spec_fields.h"
 
 namespace posattn {

@@ -1,11 +1,10 @@
-#include "posattn/model/tiles/factored_mixing.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
+#include "posattn/model/tiles/mixing.h"
 
 namespace posattn::engine {
 namespace {

@@ -3,7 +3,7 @@
 //   u = [x | concat_h(A_h (x Wv_h^T + bv_h)) Wo^T + bo] W1^T + b1,   W1 = [W1x | W1o]
 // is
 //   u = [s | A_1 r_1 | A_2 r_2 | ...] M^T + c
-// where every head mixes s itself (state_stage.h) or r_h, its values (value_stage.h). x and o are
+// where every head mixes s itself (StateStage) or r_h, its values (ValueStage). x and o are
 // never formed. Scores from data fold the same way (folded_scores.h).
 // The gradients of the original factors follow from those of M and c by products of weights only,
 // once a step, so the optimiser still steps the original weights.

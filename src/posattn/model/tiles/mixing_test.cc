@@ -11,8 +11,6 @@
 #include "posattn/kernels/generic/relative.h"
 #include "posattn/kernels/reference/operations.h"
 #include "posattn/model/spec/random_spec_test.h"
-#include "posattn/model/tiles/factored_mixing.h"
-#include "posattn/model/tiles/relative_mixing.h"
 
 namespace posattn::engine {
 namespace {

@@ -6,8 +6,7 @@
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/spec/tensor_names.h"
-#include "posattn/model/tiles/factored_mixing.h"
-#include "posattn/model/tiles/relative_mixing.h"
+#include "posattn/model/tiles/mixing.h"
 
 namespace posattn::engine {
 

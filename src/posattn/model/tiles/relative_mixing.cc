@@ -1,7 +1,7 @@
-#include "posattn/model/tiles/relative_mixing.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "posattn/model/tiles/mixing.h"
 
 namespace posattn::engine {
 

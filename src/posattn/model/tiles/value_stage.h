@@ -1,5 +1,5 @@
-// A folded layer (folded_stage.h) for many nodes: a head mixes its own width / heads columns of
-// values, not all columns of s.
+// The two kinds of folded layers (folded_stage.h). The first is for many nodes: a head mixes its
+// own width / heads columns of values, not all columns of s.
 //   u = s M_0^T + concat_h(A_h r_h) P^T + c,     r = s V^T,   V = Wv E,   M_0 = W1x E,
 //   P = W1o Wo,   c = W1x e + P (Wv e + bv) + W1o bo + b1
 #pragma once
@@ -40,6 +40,21 @@ class ValueStage : public FoldedStage {
   // stride]. Written by tiles, each its own samples.
   mutable Buffer<float> kept_dmixed_, kept_values_;
   Buffer<float> da_;  // [heads, nodes, stride]
+};
+
+// The second, whose heads mix s itself:
+//   u = s M_0^T + sum_h (A_h s) M_h^T + c,      M_0 = W1x E,   B_h = W1o Wo_h Wv_h,   M_h = B_h E,
+//   c = W1x e + sum_h B_h e + W1o (Wo bv + bo) + b1
+class StateStage : public FoldedStage {
+ public:
+  StateStage(const ModelSpec& spec, const ParameterLayout& layout, int layer)
+      : FoldedStage(spec, layout, layer, LayerInput::hidden, Mixes::state) {}
+
+ private:
+  void fold() override;
+  void unfold(const float* gradient, Parameters<float>& out) override;
+
+  Buffer<float> p_, b_;  // W1o Wo [mlp_width, d] and the B_h [H, mlp_width, d]
 };
 
 }  // namespace posattn::engine

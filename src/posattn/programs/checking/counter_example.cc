@@ -1,9 +1,8 @@
-#include "posattn/programs/checking/counter_example.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/programs/checking/judged_network.h"
 
 namespace posattn {
 namespace {

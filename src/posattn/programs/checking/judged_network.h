@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "posattn/model/file/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/model/routed/routed_network.h"
 #include "posattn/programs/checking/verify.h"
@@ -69,5 +70,15 @@ class JudgedNetwork {
   const Task* task_ = nullptr;
   const Definition* definition_ = nullptr;
 };
+
+// How the model differs from what compile() writes for the program, in a few words, or "". The
+// sizes, and whether attention is dense and how sharp, are the model's own. Throws Error(data)
+// where compile() refuses the program, or would write another training range into the file: that
+// range decides what is tested.
+std::string difference_from_compiled(const Model& model, const RoutedProgram& routed);
+
+// Takes away numbers and digits as long as the model stays wrong. The more a run of the model
+// costs, the fewer simpler inputs are tried.
+CounterExample simplified(JudgedNetwork& network, std::vector<float> input, double c);
 
 }  // namespace posattn

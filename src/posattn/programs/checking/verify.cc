@@ -11,8 +11,6 @@
 #include "posattn/base/error.h"
 #include "posattn/base/parallel.h"
 #include "posattn/base/random.h"
-#include "posattn/programs/checking/compiled_weights.h"
-#include "posattn/programs/checking/counter_example.h"
 #include "posattn/programs/checking/hard_inputs.h"
 #include "posattn/programs/checking/judged_network.h"
 #include "posattn/programs/checking/program_task.h"

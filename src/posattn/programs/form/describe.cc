@@ -1,6 +1,5 @@
-#include "posattn/programs/form/describe.h"
-
 #include "posattn/programs/form/operation.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {

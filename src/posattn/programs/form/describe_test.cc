@@ -1,10 +1,9 @@
-#include "posattn/programs/form/describe.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/language/library.h"
 

@@ -1,10 +1,9 @@
-#include "posattn/programs/form/simplify.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "posattn/programs/form/operation.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {

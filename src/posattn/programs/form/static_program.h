@@ -115,4 +115,16 @@ std::vector<T> run_static(const StaticProgram& program, std::span<const T> input
 // [rounds + 1][processors][words].
 std::vector<double> trace_static(const StaticProgram& program, std::span<const double> input);
 
+// Instructions that compute the same become one; words, receives, instructions and rounds that do
+// not reach the output go; the order of what stays is kept.
+void simplify(StaticProgram& program);
+
+// live[r]: the words that matter before round r; live[rounds]: after the last, the output alone.
+std::vector<std::vector<bool>> live_words(const StaticProgram& program);
+
+// What the round does to each word, as "x = x + relu(p - x)"; long ones are cut at `longest`
+// characters.
+std::vector<std::string> describe_updates(const StaticProgram& program, const Round& round,
+                                          size_t longest = 60);
+
 }  // namespace posattn

@@ -1,6 +1,7 @@
 // Terms that read words, as values of the builder.
 #pragma once
 
+#include "posattn/programs/form/expression.h"
 #include "posattn/programs/language/arithmetic.h"
 #include "posattn/programs/language/local_state.h"
 
@@ -59,5 +60,17 @@ class LocalTerms {
   Arithmetic& arithmetic_;
   LocalState& state_;
 };
+
+// Whole numbers divided and joined digit by digit: sums of the bits [x >= k]. Every step is two
+// ReLUs of one layer, so the range of x decides the price.
+
+// Throw Error(configuration) for reals, for a divisor below 1 and for too many steps.
+Value quotient(const Value& x, double divisor);  // rounded down
+Value remainder(const Value& x, double divisor);
+Value exclusive_or(const Value& a,
+                   const Value& b);  // of bits, or of integers that are never below 0
+
+// A bit times a value; Error(configuration) where neither is a bit.
+Value product(const Value& a, const Value& b);
 
 }  // namespace posattn::language

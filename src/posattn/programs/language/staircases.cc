@@ -1,5 +1,3 @@
-#include "posattn/programs/language/staircases.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "posattn/base/error.h"
+#include "posattn/programs/language/local_terms.h"
 #include "posattn/programs/language/tree.h"
 
 namespace posattn::language {

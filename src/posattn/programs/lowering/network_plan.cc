@@ -8,7 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/operation.h"
-#include "posattn/programs/form/simplify.h"
+#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/local_network.h"
 #include "posattn/programs/lowering/lowered_operation.h"
 

@@ -1,5 +1,3 @@
-#include "posattn/report/experiment/bounds_figure.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "posattn/evaluation/summary.h"
+#include "posattn/report/experiment/figure.h"
 #include "posattn/report/experiment/panels.h"
 #include "posattn/report/plot/figure.h"
 #include "posattn/report/plot/line_style.h"

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "posattn/bounds/crossing.h"
+#include "posattn/bounds/experiment_bounds.h"
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/curves.h"
+#include "posattn/experiments/experiment.h"
 
 namespace posattn {
 
@@ -21,5 +24,14 @@ enum class FigureFormat { svg, narrow_svg, png };
 std::string draw_experiment(const Experiment& experiment, const std::vector<Curve>& curves,
                             const std::vector<PublishedPoint>& published, FigureFormat format,
                             const std::string& name = "figure");
+
+// Figures of posattn bound, as SVG. The first shows bounds and measured gaps over an experiment's
+// axis, for one of its tasks: medians over seeds with the smallest and largest. A bound that
+// double cannot hold is left out.
+std::string draw_bounds(const Experiment& experiment, const bounds::ExperimentBounds& found,
+                        const std::string& task);
+
+// Where the bounds of both architectures cross.
+std::string draw_crossing(const bounds::Crossing& crossing);
 
 }  // namespace posattn

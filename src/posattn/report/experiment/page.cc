@@ -1,5 +1,3 @@
-#include "posattn/report/experiment/page.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/report/experiment/figure.h"
+#include "posattn/report/experiment/results.h"
 #include "posattn/report/experiment/tables.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"

@@ -1,11 +1,10 @@
-#include "posattn/report/experiment/page.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/report/experiment/results.h"
 #include "posattn/report/experiment/sample_experiment_test.h"
 #include "posattn/report/well_formed_test.h"
 

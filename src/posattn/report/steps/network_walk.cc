@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "posattn/evaluation/predict.h"
-#include "posattn/model/activations.h"
+#include "posattn/model/hooks.h"
 #include "posattn/model/network.h"
 #include "posattn/report/plot/line_style.h"
 #include "posattn/report/steps/walk.h"

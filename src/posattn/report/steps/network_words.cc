@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/model/activations.h"
+#include "posattn/model/hooks.h"
 #include "posattn/programs/lowering/network_plan.h"
 #include "posattn/report/steps/walk.h"
 

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/evaluation/text_lines.h"
-#include "posattn/programs/form/describe.h"
-#include "posattn/report/comparators.h"
+#include "posattn/evaluation/table.h"
+#include "posattn/programs/form/static_program.h"
+#include "posattn/report/drawn_rounds.h"
 #include "posattn/report/plot/line_style.h"
-#include "posattn/report/route_bundles.h"
 #include "posattn/report/steps/walk.h"
 
 namespace posattn {

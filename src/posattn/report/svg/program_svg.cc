@@ -9,13 +9,12 @@
 #include <span>
 
 #include "posattn/base/error.h"
-#include "posattn/programs/form/describe.h"
-#include "posattn/report/comparators.h"
+#include "posattn/programs/form/static_program.h"
 #include "posattn/report/dark_mode.h"
+#include "posattn/report/drawn_rounds.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/line_style.h"
 #include "posattn/report/plot/text_lines.h"
-#include "posattn/report/route_bundles.h"
 
 namespace posattn {
 namespace {

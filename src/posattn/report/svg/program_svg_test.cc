@@ -8,7 +8,7 @@
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/messages/route_messages.h"
-#include "posattn/report/comparators.h"
+#include "posattn/report/drawn_rounds.h"
 #include "posattn/report/well_formed_test.h"
 
 namespace posattn {

@@ -3,7 +3,6 @@
 #include <optional>
 #include <span>
 
-#include "posattn/kernels/cuda/graph.h"
 #include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/model/device_network.h"
@@ -12,7 +11,6 @@
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/cuda/fleet_validation.h"
-#include "posattn/training/cuda/fresh_samples.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/run_parts.h"
 

@@ -4,7 +4,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <future>
 #include <vector>
 
 #include "posattn/kernels/cuda/runtime.h"
@@ -12,8 +14,9 @@
 #include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/spec/spec.h"
 #include "posattn/tasks/dataset.h"
-#include "posattn/training/cuda/pinned_buffer.h"
-#include "posattn/training/cuda/step_plan.h"
+#include "posattn/training/cuda/fleet_steps.h"
+#include "posattn/training/device_fleet.h"
+#include "posattn/training/run_parts.h"
 
 namespace posattn::cuda {
 
@@ -105,6 +108,35 @@ class FleetData {
   Event segments_sent_;
   DeviceBuffer<ShuffleSegment> device_segments_;
   PairSorter sorter_;
+};
+
+// Samples of the next epoch for runs that train on fresh ones: made by host threads while the GPU
+// is at work on the present epoch.
+class FreshSamples {
+ public:
+  // `threads` are shared by the runs.
+  FreshSamples(const std::vector<DeviceRun>& runs, int threads)
+      : threads_(std::max(1, threads / static_cast<int>(runs.size()))), next_(runs.size()) {
+    for (const DeviceRun& run : runs) configs_.push_back(run.config);
+  }
+
+  // Begins to make a run's samples of an epoch.
+  void prepare(int slot, int64_t epoch) {
+    const RunConfig& config = configs_[slot];
+    if (!config.fresh || epoch > config.epochs) return;
+    next_[slot] = std::async(std::launch::async, [config, epoch, threads = threads_] {
+      return training_data(config, epoch, threads);
+    });
+  }
+
+  // What was prepared for a run, if anything was.
+  bool has(int slot) const { return next_[slot].valid(); }
+  std::vector<Dataset> take(int slot) { return next_[slot].get(); }
+
+ private:
+  int threads_;
+  std::vector<RunConfig> configs_;
+  std::vector<std::future<std::vector<Dataset>>> next_;
 };
 
 }  // namespace posattn::cuda

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "posattn/training/cuda/fleet_data.h"
-#include "posattn/training/cuda/step_plan.h"
+#include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/optimiser.h"
 #include "posattn/training/schedule.h"

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "posattn/kernels/cuda/graph.h"
+#include "posattn/kernels/cuda/runtime.h"
+#include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/training/cuda/fleet_data.h"
-#include "posattn/training/cuda/pinned_buffer.h"
 #include "posattn/training/device_fleet.h"
 
 namespace posattn::cuda {

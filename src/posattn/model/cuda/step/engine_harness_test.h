@@ -9,7 +9,6 @@
 #include <limits>
 #include <vector>
 
-#include "posattn/kernels/cuda/graph.h"
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/stream.h"
 #include "posattn/model/cuda/step/step_engine.h"

@@ -1,8 +1,10 @@
-// Compare-exchange, for drawings: two processors hold a number each, one keeps the smaller and the
-// other the larger.
+// What a round does, for drawings: compare-exchange, where two processors hold a number each, one
+// keeps the smaller and the other the larger; and what processors read, where receives with one
+// route are one bundle of arrows.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "posattn/programs/form/static_program.h"
@@ -23,5 +25,14 @@ struct Comparator {
 };
 // Of a round that does nothing but compare-exchange pairs of processors; nothing for other rounds.
 std::vector<Comparator> comparators_of(const Round& round, int processors);
+
+struct RouteBundle {
+  const Route* route;              // the round's own
+  std::vector<std::string> names;  // of what is read
+  std::vector<int> words;          // of the program, one for each name
+};
+
+// As the program reads: what only the lowering of an exchange reads is no part of it.
+std::vector<RouteBundle> route_bundles(const Round& round);
 
 }  // namespace posattn

@@ -1,8 +1,11 @@
-#include "posattn/report/comparators.h"
+#include "posattn/report/drawn_rounds.h"
+
+#include <algorithm>
 
 #include "posattn/programs/form/operation.h"
 
 namespace posattn {
+
 namespace {
 
 const Instruction& operand(const Round& round, const Instruction& instruction, size_t k) {
@@ -54,6 +57,21 @@ std::vector<Comparator> comparators_of(const Round& round, int processors) {
     if (exchange.keeps_minimum(round, i)) comparators.push_back({i, partner});
   }
   return comparators;
+}
+
+std::vector<RouteBundle> route_bundles(const Round& round) {
+  const std::vector<Exchange> exchanges = exchanges_of(round);
+  std::vector<RouteBundle> bundles;
+  for (size_t i = 0; i < round.receives.size(); ++i) {
+    if (std::ranges::count(exchanges, i, &Exchange::lowering) > 0) continue;
+    const Receive& receive = round.receives[i];
+    auto bundle = std::ranges::find_if(
+        bundles, [&](const RouteBundle& other) { return *other.route == receive.route; });
+    if (bundle == bundles.end()) bundle = bundles.insert(bundle, {&receive.route, {}, {}});
+    bundle->names.push_back(receive.name);
+    bundle->words.push_back(receive.word);
+  }
+  return bundles;
 }
 
 }  // namespace posattn
