@@ -22,14 +22,16 @@ enable_language(CUDA)
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # unknown to CMake 3.25
 find_package(CUDAToolkit 12.0 REQUIRED)
 
-add_library(posattn_cuda_objects OBJECT ${POSATTN_CUDA_SOURCES})
-target_include_directories(posattn_cuda_objects PRIVATE src)
-target_compile_options(posattn_cuda_objects PRIVATE --expt-relaxed-constexpr --Werror=all-warnings
-  -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror)
-target_link_libraries(posattn_cuda_objects PRIVATE ${POSATTN_LIBRARIES} CUDA::cudart_static)
-set_target_properties(posattn_cuda_objects PROPERTIES
-  POSITION_INDEPENDENT_CODE ON CUDA_STANDARD 20
-  CUDA_EXTENSIONS OFF)
+function(posattn_cuda_library name)
+  add_library(${name} OBJECT ${ARGN})
+  target_include_directories(${name} PRIVATE src)
+  target_compile_options(${name} PRIVATE --expt-relaxed-constexpr --Werror=all-warnings
+    -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror)
+  target_link_libraries(${name} PRIVATE ${POSATTN_LIBRARIES} CUDA::cudart_static)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CUDA_STANDARD 20
+    CUDA_EXTENSIONS OFF)
+endfunction()
+posattn_cuda_library(posattn_cuda_objects ${POSATTN_CUDA_SOURCES})
 
 target_sources(posattn PRIVATE $<TARGET_OBJECTS:posattn_cuda_objects>)
 target_link_libraries(posattn PRIVATE CUDA::cudart_static)

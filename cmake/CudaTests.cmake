@@ -1,6 +1,8 @@
 # The tests that posattn_emulated_tests runs in the emulator, on a GPU. Without one they are skipped,
 # aloud.
-add_executable(posattn_cuda_tests tests/cuda_main.cc ${POSATTN_CUDA_TEST_SOURCES})
+posattn_cuda_library(posattn_cuda_test_kernels ${POSATTN_CUDA_TEST_KERNELS})
+add_executable(posattn_cuda_tests tests/cuda_main.cc ${POSATTN_CUDA_TEST_SOURCES}
+  $<TARGET_OBJECTS:posattn_cuda_test_kernels>)
 target_precompile_headers(posattn_cuda_tests PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h>
   <nlohmann/json.hpp>)
 target_compile_options(posattn_cuda_tests PRIVATE -O1)

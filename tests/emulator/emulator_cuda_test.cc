@@ -7,7 +7,6 @@
 
 #include "emulator.h"
 #include "posattn/base/error.h"
-#include "posattn/kernels/cuda/graph.h"
 #include "posattn/kernels/cuda/primitives.cuh"
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/sort.h"

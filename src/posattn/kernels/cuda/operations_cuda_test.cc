@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/kernels/cuda/operations.h"
+#include "posattn/kernels/cuda/operations_test.h"
 
 namespace posattn::cuda {
 namespace {
