@@ -164,7 +164,7 @@ void visit_config(Config& c, Visitor&& visit) {
         one_of({"auto", "cpu", "cuda"}));
   field("precision", c.precision,
         "precision of products on the GPU; auto: tf32, which is faster and rounds more, for models "
-        "of numbers",
+        "of numbers; in the fused engines tf32 is fp16 with a power of two for each tile",
         one_of({"auto", "fp32", "tf32"}));
 }
 

@@ -10,7 +10,7 @@ namespace posattn::generic {
 namespace {
 
 // Lower than any score, and finite: differences of scores stay numbers.
-constexpr double unheard = -1e30;
+constexpr double unread = -1e30;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void embed_gradient(int64_t rows, int64_t columns, const int32_t* tokens, const 
 template <class T>
 void mask_causal(int64_t nodes, T* scores) {
   for (int64_t i = 0; i < nodes; ++i) {
-    std::fill(scores + i * nodes + i + 1, scores + (i + 1) * nodes, T(unheard));
+    std::fill(scores + i * nodes + i + 1, scores + (i + 1) * nodes, T(unread));
   }
 }
 

@@ -5,63 +5,11 @@
 #include <cctype>
 #include <cmath>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/line_style.h"
 
 namespace posattn {
-namespace {
-
-constexpr std::string_view style_sheet = R"css(
-:root { color-scheme: light dark; --text: #1b1f24; --soft: #59636e; --page: #ffffff; --line: #d1d9e0; --code: #f3f5f7; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e6e9ec; --soft: #9aa5b1; --page: #15181c; --line: #3a424b; --code: #22272d; }
-}
-body { margin: 0 auto; padding: 2rem 1.5rem 4rem; max-width: 70rem; background: var(--page); color: var(--text);
-  font: 16px/1.55 system-ui, sans-serif; overflow-wrap: break-word; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.15rem; margin: 2.5rem 0 .75rem; }
-h3 { font-size: 1rem; margin: 1.75rem 0 .5rem; }
-a { color: inherit; }
-p, .notes { max-width: 46rem; }
-.notes li { margin: .6rem 0; }
-.scroll { overflow-x: auto; max-width: max-content; margin: 1rem 0;
-  background: linear-gradient(to right, var(--page) 30%, transparent) left / 2.5rem 100% no-repeat local,
-    linear-gradient(to left, var(--page) 30%, transparent) right / 2.5rem 100% no-repeat local,
-    linear-gradient(to right, var(--line), transparent) left / .8rem 100% no-repeat scroll,
-    linear-gradient(to left, var(--line), transparent) right / .8rem 100% no-repeat scroll; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
-th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { white-space: normal; vertical-align: bottom; }
-th:first-child, td:first-child, .name { text-align: left; }
-th:has(.dot) { white-space: nowrap; }
-td:first-child, th:first-child { position: sticky; left: 0; background: var(--page); }
-.group th { padding-top: .75rem; }
-.group span { position: sticky; left: .4rem; }
-.words { white-space: normal; min-width: 9rem; }
-.dense th, .dense td { padding: .25rem .4rem; }
-td small { color: var(--soft); margin-left: .6em; font-size: inherit; }
-.dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .45em; }
-.figures, .maps { display: flex; flex-wrap: wrap; gap: 1.25rem; align-items: flex-start; }
-figure { margin: 0; max-width: 100%; box-sizing: border-box; border: 1px solid var(--line); border-radius: .5rem;
-  padding: .5rem; overflow-x: auto; }
-figcaption { color: var(--soft); font-size: .9rem; contain: inline-size; }
-figure svg { display: block; }
-.narrow { display: none; }
-details { margin: 1rem 0; }
-summary { cursor: pointer; }
-pre { background: var(--code); padding: .75rem 1rem; border-radius: .4rem; overflow-x: auto; font-size: .85rem; }
-@media (max-width: 50rem) {
-  body { padding: 1rem 1rem 3rem; }
-  .wide { display: none; }
-  .narrow { display: block; }
-  figure { border: 0; padding: 0; }
-  th, td { padding: .35rem .45rem; }
-  td small { display: block; margin: 0; }
-}
-@media (max-width: 22rem) { figure svg { max-width: 100%; height: auto; } }
-)css";
-
-}  // namespace
 
 std::string style_colours(std::string_view name, std::string_view property, std::string_view page) {
   std::string light, dark;
@@ -122,9 +70,10 @@ std::string html_page(std::string_view title, std::string_view body, std::string
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<title>{0}</title>\n<style>{1}{2}</style>\n{4}</head>\n<body>\n<h1>{0}</h1>\n{3}"
+      "<title>{0}</title>\n<style>\n{1}{2}</style>\n{4}</head>\n<body>\n<h1>{0}</h1>\n{3}"
       "</body>\n</html>\n",
-      escape_markup(title), style_sheet, style_colours("style", "background", body), body, head);
+      escape_markup(title), page_asset("page.css"), style_colours("style", "background", body),
+      body, head);
 }
 
 }  // namespace posattn

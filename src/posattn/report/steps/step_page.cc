@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/embedded_file.h"
+#include "posattn/base/error.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/plot/line_style.h"
@@ -63,7 +64,7 @@ ordered_json step_json(const WalkStep& step) {
   ordered_json json = {{"title", step.title},
                        {"notes", step.notes},
                        {"lines", step.lines},
-                       {"hears", std::move(readings)},
+                       {"readings", std::move(readings)},
                        {"values", numbers(step.values)}};
   if (!step.kept.empty()) json["kept"] = step.kept;
   if (step.followed_node >= 0) json["followed"] = {step.followed_node, step.followed_column};
@@ -112,6 +113,25 @@ std::string step_page(const Walk& walk) {
       "<script type=\"application/json\" id=\"walk\">" + walk_json(walk) + "</script>\n<script>\n" +
       std::string(page_asset("steps.js")) + "</script>\n";
   return html_page(walk.title, body, head);
+}
+
+void check_walk_size(int64_t nodes, int64_t numbers) {
+  if (nodes <= most_walk_nodes && numbers <= most_walk_numbers) return;
+  throw Error(ExitCode::usage,
+              fmt::format("a page of {} nodes with {} numbers in all steps", nodes, numbers),
+              fmt::format("at most {} nodes and {} numbers", most_walk_nodes, most_walk_numbers),
+              "a shorter input shows the same pattern");
+}
+
+std::string short_list(std::span<const double> values, const std::vector<std::string>& letters) {
+  constexpr size_t most = 16;
+  std::string text;
+  for (size_t k = 0; k < std::min(values.size(), most); ++k) {
+    const bool has_letter = values[k] >= 0 && values[k] < static_cast<double>(letters.size());
+    text += k == 0 ? "" : ", ";
+    text += has_letter ? letters[static_cast<size_t>(values[k])] : fmt::format("{:.4g}", values[k]);
+  }
+  return values.size() > most ? text + ", …" : text;
 }
 
 }  // namespace posattn

@@ -54,7 +54,7 @@ TEST(StepPage, HoldsTheWalkAsJson) {
   EXPECT_FALSE(data["columns"][0].contains("letters"));
   EXPECT_EQ(data["steps"][0]["values"], (nlohmann::json{0.5, 0, "-inf", 1}));
   EXPECT_EQ(data["steps"][1]["values"][2], "nan");
-  EXPECT_EQ(data["steps"][1]["hears"][0]["reads"].dump(), "[[],[0,1,1,-0.25]]");
+  EXPECT_EQ(data["steps"][1]["readings"][0]["reads"].dump(), "[[],[0,1,1,-0.25]]");
   EXPECT_EQ(data["source"][0], "# </script><script>alert(1)</script>");
 }
 

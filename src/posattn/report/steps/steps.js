@@ -10,7 +10,7 @@
   const lastStep = walk.steps.length - 1;
   const rowHeight = 32; // pixels: the arrows must meet their rows
   const mostArrows = 32; // of one node and bundle, the strongest
-  const readsWords = walk.steps.some((step) => step.hears.some((reading) => reading.columns.length));
+  const readsWords = walk.steps.some((step) => step.readings.some((reading) => reading.columns.length));
 
   let now = 0;
   let selected = -1;
@@ -59,7 +59,7 @@
   }
 
   function beforeColumn() {
-    const first = walk.steps[now].hears.find((reading) => reading.columns.length);
+    const first = walk.steps[now].readings.find((reading) => reading.columns.length);
     return first ? first.columns[0] : -1;
   }
 
@@ -91,7 +91,7 @@
   function showLegend() {
     const legend = element("legend");
     legend.replaceChildren();
-    const readings = walk.steps[now].hears;
+    const readings = walk.steps[now].readings;
     readings.slice(0, 8).forEach((reading) => {
       const entry = create(legend, "span");
       create(entry, "span", "", `dot style${reading.style}`).style.marginRight = ".4em";
@@ -184,7 +184,7 @@
     const paths = new Map();
     const draw = (key, d) => paths.set(key, (paths.get(key) || "") + d);
     const isSeen = (i) => i >= visible.first && i < visible.end;
-    walk.steps[now].hears.forEach((reading, k) => {
+    walk.steps[now].readings.forEach((reading, k) => {
       const y = (i) => i * rowHeight + rowHeight / 2 + 3 * k;
       for (let i = 0; i < walk.nodes; ++i) {
         const reads = readsOf(reading, i).slice(0, mostArrows);
@@ -208,7 +208,7 @@
       const [k, strength, chosen] = key.split(" ");
       const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
       path.setAttribute("d", d);
-      path.setAttribute("class", `stroke${walk.steps[now].hears[Number(k)].style}`);
+      path.setAttribute("class", `stroke${walk.steps[now].readings[Number(k)].style}`);
       path.setAttribute("stroke-opacity", (Number(strength) / 4) * (chosen === "true" ? 1 : 0.2));
       svg.append(path);
     }
@@ -243,7 +243,7 @@
       create(detail, "span", `Choose a ${walk.noun} to see what it reads.`);
       return;
     }
-    const readings = walk.steps[now].hears;
+    const readings = walk.steps[now].readings;
     create(detail, "strong", `${walk.noun} ${nodeName(selected)}, ${walk.steps[now].title}`);
     if (readings.length === 0) create(detail, "span", "reads from nobody in this step");
     const texts = readings.flatMap((reading) => readsText(reading, selected));
