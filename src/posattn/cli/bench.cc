@@ -3,25 +3,67 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "posattn/base/command.h"
+#include "posattn/base/error.h"
 #include "posattn/base/version.h"
 #include "posattn/benchmark/peer.h"
 #include "posattn/benchmark/steps.h"
-#include "posattn/cli/bench_case.h"
 #include "posattn/cli/bench_device.h"
-#include "posattn/cli/bench_long.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/report/page/page_parts.h"
+#include "posattn/tasks/task.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// What is timed: models of a task, by name.
+struct BenchCases {
+  std::string task = "cumulative-sum";
+  std::vector<std::string> architectures;  // "standard", "standard:8"; empty: see architectures
+  int length = 0;                          // 0: the task's own
+  int64_t batch = 0;                       // 0: the task's own
+  std::string path = "auto";
+};
+
+// Those named, or both of the paper; for k-hop at the depths that docs/performance.md compares.
+std::vector<std::string> architectures(const BenchCases& cases) {
+  if (!cases.architectures.empty()) return cases.architectures;
+  if (cases.task == "k-hop") return {"standard:3", "positional:6", "standard:8"};
+  return {"positional", "standard"};
+}
+
+// The runs whose steps are timed: what the task suggests, and these sizes. An architecture may have
+// a depth behind a colon. In the order of architectures. Throws Error(usage or configuration).
+std::vector<RunConfig> bench_configs(const BenchCases& cases) {
+  RunConfig base;
+  base.task = cases.task;
+  for (const auto& [key, value] : find_task(cases.task).settings()) set_field(base, key, value);
+  if (cases.length > 0) base.length = cases.length;
+  if (cases.batch > 0) base.batch = cases.batch;
+  base.path = cases.path;
+  std::vector<RunConfig> configs;
+  for (const std::string& name : architectures(cases)) {
+    RunConfig config = base;
+    const size_t colon = name.find(':');
+    config.architecture = name.substr(0, colon);
+    if (colon != std::string::npos) {
+      set_field(config, "depth", name.substr(colon + 1), fmt::format("in --architecture {}", name),
+                ExitCode::usage);
+    }
+    config.samples = std::max(config.samples, config.batch);
+    validate(config);
+    configs.push_back(std::move(config));
+  }
+  return configs;
+}
 
 struct BenchFlags {
   BenchCases cases;

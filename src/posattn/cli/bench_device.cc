@@ -5,14 +5,13 @@
 #include "posattn/base/version.h"
 #include "posattn/benchmark/device_steps.h"
 #include "posattn/cli/machine.h"
+#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 
 namespace posattn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// As in the paper's numeric tasks: 30000 samples, 1000 a step.
+// The paper's numeric tasks have 30000 samples, 1000 a step.
 constexpr int64_t epoch_steps = 30;
 
 }  // namespace

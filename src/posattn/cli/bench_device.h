@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {
@@ -18,10 +19,13 @@ struct DeviceBenchOptions {
 
 // Measurements are shown and recorded with four digits.
 double four_digits(double value);
-std::string four_digits_text(const nlohmann::ordered_json& value);
+std::string four_digits_text(const Json& value);
 
 // {"device_steps": [...], "ceilings": ..., "device": ..., "machine": ...}
-nlohmann::ordered_json measure_device_steps(const DeviceBenchOptions& options);
-std::string device_steps_text(const nlohmann::ordered_json& result);
+Json measure_device_steps(const DeviceBenchOptions& options);
+std::string device_steps_text(const Json& result);
+
+Json measure_long(const std::vector<int>& lengths, int threads, double seconds);
+std::string long_figure(const Json& rows);
 
 }  // namespace posattn

@@ -1,4 +1,3 @@
-#include "posattn/cli/bench_long.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +5,12 @@
 
 #include "posattn/benchmark/long_inference.h"
 #include "posattn/cli/bench_device.h"
+#include "posattn/cli/terminal.h"
 #include "posattn/report/plot/figure.h"
 #include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double most_matrix_bytes = 4e9;
 // Factors are found once, but every number of the matrices is looked at: minutes beyond this.

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -46,10 +45,10 @@ std::vector<bounds::BoundReport> reports_of(const BoundFlags& flags) {
   return reports;
 }
 
-nlohmann::ordered_json reports_json(const std::vector<bounds::BoundReport>& reports) {
-  nlohmann::ordered_json models = nlohmann::ordered_json::array();
+Json reports_json(const std::vector<bounds::BoundReport>& reports) {
+  Json models = Json::array();
   for (const bounds::BoundReport& report : reports) {
-    models.push_back(nlohmann::ordered_json::parse(to_json(report)));
+    models.push_back(Json::parse(to_json(report)));
   }
   return {{"models", models}};
 }
@@ -106,7 +105,7 @@ ExitCode print_crossing(const BoundFlags& flags) {
   const bounds::Crossing crossing = find_crossing(asked);
   if (!flags.figure.empty()) write_result(flags.figure, draw_crossing(crossing));
   if (is_standard_output(flags.figure)) return ExitCode::done;
-  write_output(flags.json ? nlohmann::ordered_json::parse(to_json(crossing)).dump(2) + "\n"
+  write_output(flags.json ? Json::parse(to_json(crossing)).dump(2) + "\n"
                           : crossing_text(crossing));
   if (!flags.json) say_written("figure", flags.figure);
   return ExitCode::done;

@@ -15,9 +15,9 @@
 #include "posattn/base/error.h"
 #include "posattn/base/parallel.h"
 #include "posattn/cli/commands.h"
-#include "posattn/cli/grid_display.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
+#include "posattn/cli/progress.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 
@@ -133,7 +133,7 @@ class RowFile {
     if (!path.empty()) stream_.open(path, std::ios::app);
     check();
   }
-  void write(const nlohmann::ordered_json& row) {
+  void write(const Json& row) {
     if (path_.empty()) return;
     stream_ << row.dump() + "\n" << std::flush;
     check();
@@ -192,7 +192,7 @@ ExitCode certify_runs(const CertifyFlags& flags) {
   write_notice(machine_line(find_machine(), threads, "cpu"));
   CertifyDisplay display(runs.size(), flags.options);
   std::vector<std::optional<Certificate>> certificates(runs.size());
-  std::vector<nlohmann::ordered_json> documents(runs.size());
+  std::vector<Json> documents(runs.size());
   std::mutex writing;
   // Whole runs per thread where there are enough of them.
   const int at_once = runs.size() >= static_cast<size_t>(threads) ? threads : 1;
@@ -209,14 +209,13 @@ ExitCode certify_runs(const CertifyFlags& flags) {
     certificates[r] = certify(runs[r], options);
     if (!certificates[r]) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-    documents[r] =
-        nlohmann::ordered_json::parse(to_json(runs[r], options, *certificates[r], took.count()));
+    documents[r] = Json::parse(to_json(runs[r], options, *certificates[r], took.count()));
     display.end();
     const std::lock_guard lock(writing);
     rows.write(documents[r]);
   });
   display.finish();
-  nlohmann::ordered_json there = nlohmann::ordered_json::array();
+  Json there = Json::array();
   std::string text;
   for (size_t r = 0; r < runs.size(); ++r) {
     if (!certificates[r]) continue;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <optional>
 
 #include "posattn/base/command.h"
 #include "posattn/base/error.h"

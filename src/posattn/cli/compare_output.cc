@@ -13,8 +13,6 @@
 namespace posattn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string paragraph(const std::string& text) { return wrapped(text, page_columns, 0) + "\n"; }
 
 // So many significant digits, or all of a whole part that is not too long: 118, never 1.2e+02.
@@ -24,7 +22,7 @@ std::string digits(double value, int count) {
   return fmt::format("{:.{}g}", value, count);
 }
 
-// As many digits as the median next to it, so that the median is inside.
+// It has as many digits as the median next to it, so that the median is inside.
 std::string range(double low, double high) {
   return fmt::format("[{}, {}]", digits(low, 3), digits(high, 3));
 }

@@ -2,24 +2,115 @@
 #include "posattn/programs/lowering/compile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
-#include "posattn/cli/message_report.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
 #include "posattn/programs/checking/rounding.h"
 #include "posattn/programs/language/language.h"
+#include "posattn/programs/lowering/network_plan.h"
+#include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
 namespace {
+
+// A gathered message is two words, its destination and what it carries.
+bool holds_all_messages(const StaticProgram& program) {
+  return program.words.size() >= 2 * static_cast<size_t>(program.processors);
+}
+
+// Which case of the theorem's count applies.
+std::string attained_by(const StaticProgram& program, const RoutedProgram& routed) {
+  const auto goes = [&](Routing by) {
+    return std::ranges::any_of(routed.ways, [&](const MessageWay& way) { return way.by == by; });
+  };
+  if (goes(Routing::sort)) {
+    return "sort: the network finds the way itself, in ceil(log2 N) (ceil(log2 N) + 1) / 2 stages "
+           "a\n"
+           "round; the theorem's count takes switches from outside (--routing benes)";
+  }
+  if (goes(Routing::benes)) {
+    return "benes: 2 ceil(log2 N) - 1 stages a round, the theorem's count; the switches are "
+           "inputs\n"
+           "that the program's interpreter computes for each sample";
+  }
+  if (goes(Routing::gather)) {
+    return holds_all_messages(program)
+               ? "gather: every machine reads all N messages and picks its own; within the "
+                 "theorem's count,\n"
+                 "and without switches, as N messages fit into memory (s >= 2 N)"
+               : "gather: every machine reads all N messages and picks its own, without switches; "
+                 "not\n"
+                 "within the theorem's count, as N messages do not fit into memory (s < 2 N)";
+  }
+  return "static: destinations are known beforehand, so a round of messages is one layer";
+}
+
+// How the messages of a program travel in its network, compared with the bounds of Theorem 5.1 for
+// N machines of s words in R rounds; "sending" has the rounds that send.
+Json message_report(const StaticProgram& program, const RoutedProgram& routed,
+                    const NetworkPlan& plan) {
+  Json sending = Json::array();
+  for (const MessageWay& way : routed.ways) {
+    const std::string words = fmt::format("{}", fmt::join(way.words, ", "));
+    if (!sending.empty() && sending.back()["round"] == way.round) {
+      sending.back()["words"] = sending.back()["words"].get<std::string>() + "; " + words;
+      continue;
+    }
+    size_t layers = 0, heads = 0;
+    for (const PlannedLayer& layer : plan.layers) {
+      if (layer.round >= static_cast<int>(plan.program.rounds.size())) continue;
+      if (plan.program.rounds[layer.round].origin != way.round) continue;
+      ++layers;
+      heads = std::max(heads, layer.heads.size());
+    }
+    sending.push_back({{"round", way.round},
+                       {"words", words},
+                       {"way", to_string(way.by)},
+                       {"layers", layers},
+                       {"heads", heads}});
+  }
+  const size_t rounds = program.rounds.size();
+  const auto doublings = std::bit_width(static_cast<unsigned>(std::max(1, program.processors) - 1));
+  return {{"machines", program.processors},
+          {"words", program.words.size()},
+          {"rounds", rounds},
+          {"theorem_layers", 2 * rounds * doublings},
+          {"theorem_heads", 2 * program.words.size()},
+          {"attained", attained_by(program, routed)},
+          {"sending", sending}};
+}
+
+// With a row for every round that sends, if asked.
+std::string message_text(const Json& report, const NetworkPlan& plan, bool with_rounds) {
+  const auto number = [&](const char* key) { return report[key].get<int>(); };
+  return fmt::format(
+      "{}{}\nTheorem 5.1 for N = {}, s = {}, R = {}: 2 R ceil(log2 N) = {} layers, 2 s = {} heads; "
+      "here {} and {}\n",
+      with_rounds ? json_table(report["sending"],
+                               {{"round", "round"},
+                                {"messages", "words"},
+                                {"way", "way"},
+                                {"layers", "layers"},
+                                {"heads", "heads"}},
+                               2)
+                  : "",
+      report["attained"].get<std::string>(), number("machines"), number("words"), number("rounds"),
+      number("theorem_layers"), number("theorem_heads"), plan.layers.size(), plan.heads);
+}
 
 struct CompileFlags {
   std::string program, settings, output, pad_to, routing = "auto";
@@ -100,21 +191,21 @@ ExitCode compile_program(const CompileFlags& options) {
   write_result(path, model_bytes(model));
   if (is_standard_output(path)) return ExitCode::done;
   const int64_t parameters = model.parameters.layout().parameter_count();
-  const MessageReport messages = report_messages(input.program, routed, plan);
+  const Json messages = message_report(input.program, routed, plan);
   if (options.json) {
-    nlohmann::ordered_json document = {{"model", path},
-                                       {"program", plan.program.name},
-                                       {"length", options.length},
-                                       {"rounds", plan.program.rounds.size()},
-                                       {"layers", plan.layers.size()},
-                                       {"heads", plan.heads},
-                                       {"words", plan.width},
-                                       {"hidden", plan.hidden},
-                                       {"parameters", parameters},
-                                       {"architecture", plan.constants ? "m1" : "m5"},
-                                       {"attention", options.dense ? "dense" : "routes"},
-                                       {"largest_integer_sum", plan.largest_integer_sum}};
-    if (input.program.sends()) document["messages"] = as_json(messages);
+    Json document = {{"model", path},
+                     {"program", plan.program.name},
+                     {"length", options.length},
+                     {"rounds", plan.program.rounds.size()},
+                     {"layers", plan.layers.size()},
+                     {"heads", plan.heads},
+                     {"words", plan.width},
+                     {"hidden", plan.hidden},
+                     {"parameters", parameters},
+                     {"architecture", plan.constants ? "m1" : "m5"},
+                     {"attention", options.dense ? "dense" : "routes"},
+                     {"largest_integer_sum", plan.largest_integer_sum}};
+    if (input.program.sends()) document["messages"] = messages;
     write_output(json_text(document));
     return ExitCode::done;
   }
@@ -126,7 +217,7 @@ ExitCode compile_program(const CompileFlags& options) {
                   options.dense ? fmt::format("queries and keys, sharpness {}", options.sharpness)
                                 : "attention as routes");
   if (options.layers) text += "\n" + plan_listing(plan) + "\n";
-  if (input.program.sends()) text += as_text(messages, options.layers);
+  if (input.program.sends()) text += message_text(messages, plan, options.layers);
   if (options.precision_check) text += precision_text(plan, options.dense);
   text += fmt::format(
       "written to {0}\nnext:  posattn verify {0}\n"

@@ -14,8 +14,6 @@
 namespace posattn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // A name that may be missing.
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 

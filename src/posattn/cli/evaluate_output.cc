@@ -15,8 +15,6 @@
 namespace posattn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // What may differ between models of one task, architecture and length, in words.
 std::vector<std::string> traits_of(const EvaluatedModel& model) {
   const ModelOrigin& origin = model.origin;

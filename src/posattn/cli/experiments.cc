@@ -1,6 +1,5 @@
 // posattn experiments
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -91,9 +90,9 @@ std::string as_text(const std::vector<ExperimentRow>& rows, const std::string& d
 }
 
 std::string as_json(const std::vector<ExperimentRow>& rows, const std::string& device) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const ExperimentRow& row : rows) {
-    nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+    Json lines = Json::array();
     for (const ExperimentLine& line : row.experiment.lines) lines.push_back(line.name);
     list.push_back({{"name", row.experiment.name},
                     {"title", row.experiment.title},

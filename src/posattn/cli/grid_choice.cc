@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
-
 #include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
 
 namespace posattn {
 namespace {

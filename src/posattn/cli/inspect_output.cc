@@ -15,8 +15,6 @@
 namespace posattn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int widest_text_map = 32;  // nodes; larger maps need the SVG
 
 struct TensorStatistics {

@@ -14,6 +14,7 @@
 #include "posattn/base/command.h"
 #include "posattn/base/error.h"
 #include "posattn/base/version.h"
+#include "posattn/cli/terminal.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/cuda/step/engine_choice.h"
@@ -88,8 +89,8 @@ std::string machine_line(const Machine& machine, int threads, const std::string&
                      products, gpu);
 }
 
-nlohmann::ordered_json device_json(const DeviceInfo& gpu) {
-  auto engines = nlohmann::ordered_json::array();
+Json device_json(const DeviceInfo& gpu) {
+  auto engines = Json::array();
   if (gpu.usable) {
     for (const auto& range : cuda::paper_engines({gpu.major, gpu.minor, gpu.shared_bytes})) {
       engines.push_back({{"model", range.preset},

@@ -1,10 +1,10 @@
 // What the program found on this machine.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "posattn/cli/terminal.h"
 #include "posattn/kernels/cuda/device_info.h"
 
 namespace posattn {
@@ -28,7 +28,7 @@ Machine find_machine();
 // `device`: the one used, "cpu" or "cuda".
 std::string machine_line(const Machine& machine, int threads, const std::string& device);
 
-nlohmann::ordered_json device_json(const DeviceInfo& gpu);
+Json device_json(const DeviceInfo& gpu);
 
 // The text of `gnuplot --version`, or "" when there is none.
 std::string find_gnuplot();

@@ -13,8 +13,6 @@
 namespace posattn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct MergeFlags {
   std::string results;
   bool json = false;

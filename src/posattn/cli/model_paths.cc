@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/cli/commands.h"
 #include "posattn/results/manifest.h"
 #include "posattn/tasks/task.h"
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
 
 namespace posattn {

@@ -57,12 +57,11 @@ ExitCode playground(const PlaygroundFlags& options) {
   const std::string page = filled_playground(base, content);
   write_result(options.output, page);
   if (is_standard_output(options.output)) return ExitCode::done;
-  nlohmann::ordered_json models = nlohmann::ordered_json::array();
+  Json models = Json::array();
   for (const std::filesystem::path& file : files) models.push_back(file.string());
-  const nlohmann::ordered_json program =
-      content.program ? nlohmann::ordered_json(content.program->name) : nlohmann::ordered_json();
+  const Json program = content.program ? Json(content.program->name) : Json();
   if (options.json) {
-    const nlohmann::ordered_json written = {
+    const Json written = {
         {"page", options.output}, {"bytes", page.size()}, {"models", models}, {"program", program}};
     write_output(written.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {

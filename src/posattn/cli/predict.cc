@@ -16,7 +16,7 @@
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/output_file.h"
 #include "posattn/cli/terminal.h"
-#include "posattn/evaluation/answer_errors.h"
+#include "posattn/evaluation/measure.h"
 #include "posattn/evaluation/samples_io.h"
 #include "posattn/evaluation/table.h"
 #include "posattn/report/page/page_parts.h"
@@ -41,7 +41,7 @@ struct Answers {
 
 std::string as_json(const Answers& answers) {
   const Table& table = answers.table;
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   const auto add_rows = [&](const auto& numbers) {
     for (auto first = numbers.begin(); first != numbers.end(); first += table.columns) {
       rows.push_back(std::vector(first, first + table.columns));
@@ -49,7 +49,7 @@ std::string as_json(const Answers& answers) {
   };
   add_rows(table.values);
   add_rows(table.whole);
-  nlohmann::ordered_json document = nlohmann::ordered_json::object();
+  Json document = Json::object();
   if (table.columns > 0) {  // none where a model answers in writing
     document = {{"rows", table.rows}, {"columns", table.columns}, {"outputs", rows}};
   }
@@ -57,8 +57,7 @@ std::string as_json(const Answers& answers) {
     document["lines"] = answers.lines;
     document["answers"] = answers.texts;
   }
-  return printable(
-      document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n", true);
+  return printable(document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", true);
 }
 
 std::string as_text(const Answers& answers) {

@@ -10,8 +10,8 @@
 namespace posattn {
 namespace {
 
-nlohmann::ordered_json presets_document() {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+Json presets_document() {
+  Json list = Json::array();
   for (const Preset& preset : presets()) {
     ModelSpec spec;
     apply_preset(preset.name, spec);

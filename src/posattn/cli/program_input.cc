@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/programs/form/static_program.h"

@@ -78,8 +78,8 @@ std::string description_of(const ListedProgram& listed) {
   return listed.problem.empty() ? text : fmt::format("{} ({})", text, listed.problem);
 }
 
-nlohmann::ordered_json as_json(const ProgramParameter& parameter) {
-  nlohmann::ordered_json document = {{"name", parameter.name}, {"value", parameter.value}};
+Json as_json(const ProgramParameter& parameter) {
+  Json document = {{"name", parameter.name}, {"value", parameter.value}};
   if (parameter.low) {
     document["low"] = *parameter.low;
     document["high"] = *parameter.high;
@@ -87,11 +87,11 @@ nlohmann::ordered_json as_json(const ProgramParameter& parameter) {
   return document;
 }
 
-nlohmann::ordered_json as_json(const ListedProgram& listed, int64_t length) {
-  nlohmann::ordered_json document = {{"name", listed.name},
-                                     {"description", listed.description},
-                                     {"task", nullptr},
-                                     {"length", length}};
+Json as_json(const ListedProgram& listed, int64_t length) {
+  Json document = {{"name", listed.name},
+                   {"description", listed.description},
+                   {"task", nullptr},
+                   {"length", length}};
   for (const char* number :
        {"processors", "rounds", "layers", "heads", "words", "hidden", "constants"}) {
     document[number] = nullptr;
@@ -120,7 +120,7 @@ ExitCode list_programs(const ProgramsFlags& options) {
     return ExitCode::done;
   }
   std::vector<std::string> descriptions = {"what it computes"};
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   const Settings settings = parse_settings(options.settings);
   Settings unused = settings;
   for (const LibraryProgram& entry : library_programs()) {

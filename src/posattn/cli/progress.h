@@ -1,12 +1,14 @@
-// A fleet's progress on standard error: on a terminal one live line per architecture, elsewhere one
-// line per architecture every few seconds.
+// Progress on standard error. That of a fleet: on a terminal one live line per architecture,
+// elsewhere one line per architecture every few seconds.
 #pragma once
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "posattn/experiments/grid_progress.h"
 #include "posattn/training/fleet.h"
 
 namespace posattn {
@@ -56,5 +58,30 @@ constexpr std::chrono::milliseconds redraw_interval(bool live) {
 
 // The first `columns` characters of UTF-8 text: a live line must not wrap.
 std::string cut_to(const std::string& text, int columns);
+
+// The progress of a grid: one live line on a terminal, elsewhere a line every few seconds.
+class GridDisplay {
+ public:
+  GridDisplay();
+
+  void update(const GridProgress& progress);
+  void notice(const std::string& line);
+  void finish();  // draws the last state
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void draw();
+
+  bool live_;
+  bool line_open_ = false;  // the cursor stands behind a live line
+  std::optional<GridProgress> latest_;
+  bool shown_ = false;  // a line of latest_ is written
+  Clock::time_point drawn_;
+};
+
+// "  ████░░░░  12/200 runs  3400/60000 steps  512 steps/s  2 min 05 s left  1 diverged"; where that
+// is wider than `columns`, without the steps, then without the bar.
+std::string grid_line(const GridProgress& progress, int columns);
 
 }  // namespace posattn

@@ -17,7 +17,6 @@
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/report/architectures.h"
 #include "posattn/report/experiment/results.h"
-#include "posattn/report/page/page.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/page/report_input.h"
 
@@ -32,7 +31,7 @@ struct ReportFlags {
 
 // What to print: as JSON, or the line.
 struct Written {
-  nlohmann::ordered_json document;
+  Json document;
   std::string line;
 };
 

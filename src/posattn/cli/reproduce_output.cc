@@ -13,8 +13,6 @@
 namespace posattn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // At most four of the axis' places, with the first and the last.
 std::vector<double> shown_places(const std::vector<double>& values) {
   constexpr std::size_t most = 4;

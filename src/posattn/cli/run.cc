@@ -1,6 +1,5 @@
 // posattn run
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -68,11 +67,11 @@ ExitCode run_program(const RunFlags& options) {
   std::vector<double> outputs = run_static<double>(input.program, numbers, 1);
   if (options.level != "mpc") outputs = run_routed(input.program, options, numbers);
   if (options.json) {
-    const nlohmann::ordered_json document = {{"program", input.program.name},
-                                             {"length", length},
-                                             {"level", options.level},
-                                             {"input", numbers},
-                                             {"output", outputs}};
+    const Json document = {{"program", input.program.name},
+                           {"length", length},
+                           {"level", options.level},
+                           {"input", numbers},
+                           {"output", outputs}};
     write_output(document.dump() + "\n");
     return ExitCode::done;
   }

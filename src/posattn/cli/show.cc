@@ -13,7 +13,7 @@
 #include "posattn/cli/program_input.h"
 #include "posattn/cli/terminal.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/programs/form/follow.h"
+#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/report/page/page_parts.h"
@@ -115,8 +115,9 @@ void mark_followed(Walk& walk, const StaticProgram& program, const std::vector<d
   walk.facts.push_back(fmt::format("followed: the output of processor {}", *options.follow));
 }
 
-// Of a program: its own rounds, with messages as they are sent, or those of the network, in which
-// they have been routed; `network` makes or has the network of the routed program.
+// A program has a walk through its own rounds, with messages as they are sent, or those of the
+// network, in which they have been routed; `network` makes or has the network of the routed
+// program.
 template <class MakeNetwork>
 Walk walk_through(const StaticProgram& program, const std::string& text,
                   const std::vector<double>& numbers, Routing routing, const ShowFlags& options,

@@ -114,7 +114,7 @@ std::string simulation_text(const Simulation& result, const Model& original,
   return text;
 }
 
-nlohmann::ordered_json check_json(const simulation::SimulationCheck& check) {
+Json check_json(const simulation::SimulationCheck& check) {
   return {{"error", check.error},
           {"largest_error", check.largest},
           {"control", check.control},
@@ -123,13 +123,12 @@ nlohmann::ordered_json check_json(const simulation::SimulationCheck& check) {
           {"copy_mse", check.copy_mse}};
 }
 
-nlohmann::ordered_json simulation_json(const Simulation& result, const Model& original,
-                                       const SimulationOptions& options) {
+Json simulation_json(const Simulation& result, const Model& original,
+                     const SimulationOptions& options) {
   const ModelSpec &copy = result.model.spec, &from = original.spec;
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array(),
-                         scales = nlohmann::ordered_json::array();
+  Json layers = Json::array(), scales = Json::array();
   for (const simulation::SimulatedLayer& layer : result.layers) {
-    nlohmann::ordered_json pieces;
+    Json pieces;
     for (int use = 0; use < simulation::uses; ++use) {
       pieces[std::string(letter_of(static_cast<simulation::Use>(use)))] = layer.pieces[use];
     }
@@ -139,7 +138,7 @@ nlohmann::ordered_json simulation_json(const Simulation& result, const Model& or
                       {"hidden", layer.units.most()}});
   }
   for (size_t k = 0; k < options.scales.size(); ++k) {
-    nlohmann::ordered_json scale = {{"c", options.scales[k]}};
+    Json scale = {{"c", options.scales[k]}};
     scale.update(check_json(result.scale_checks[k]));
     scales.push_back(std::move(scale));
   }
@@ -169,7 +168,7 @@ ExitCode simulate_model(const SimulateFlags& flags) {
   write_result(flags.output, model_bytes(result.model));
   if (!is_standard_output(flags.output)) {
     if (flags.json) {
-      nlohmann::ordered_json document = {{"model", flags.output}};
+      Json document = {{"model", flags.output}};
       document.update(simulation_json(result, original, options));
       write_output(json_text(document));
     } else {

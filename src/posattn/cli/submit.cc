@@ -73,11 +73,11 @@ std::string submitted(const fs::path& script) {
 
 std::string submit_json(const SlurmJob& job, const fs::path& script, const std::string& id,
                         const GridSurvey& found) {
-  const nlohmann::ordered_json document = {{"experiment", job.name},
-                                           {"missing", found.missing()},
-                                           {"script", script.string()},
-                                           {"log", slurm_log(job).string()},
-                                           {"job", id}};
+  const Json document = {{"experiment", job.name},
+                         {"missing", found.missing()},
+                         {"script", script.string()},
+                         {"log", slurm_log(job).string()},
+                         {"job", id}};
   return json_text(document);
 }
 

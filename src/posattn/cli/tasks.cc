@@ -21,30 +21,28 @@ bool has_usual_axes(const Task& task) {
 }
 
 std::string tasks_json() {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const Task* task : tasks()) {
     const TaskShape shape = task->shape(shown_length);
-    nlohmann::ordered_json axes = nlohmann::ordered_json::array();
+    Json axes = Json::array();
     for (const TestAxis& axis : task->test_axes()) {
       axes.push_back({{"name", axis.name}, {"description", axis.description}});
     }
-    nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+    Json settings = Json::object();
     for (const auto& [key, value] : task->settings()) settings[key] = value;
-    list.push_back(
-        {{"name", task->name()},
-         {"description", task->description()},
-         {"shortest_length", task->shortest_length()},
-         {"variable_length", task->supports_variable_length()},
-         {"nodes_at_length_8", shape.real_nodes},
-         {"data_columns_at_length_8", shape.data_columns},
-         {"output_columns_at_length_8", shape.output_columns},
-         {"vocabulary", shape.vocabulary},
-         {"read_nodes_at_length_8", shape.nodes_read()},
-         {"answers", task->loss() == Loss::cross_entropy ? "classes" : "numbers"},
-         {"text", task->text() == nullptr ? nlohmann::ordered_json(nullptr)
-                                          : nlohmann::ordered_json(task->text()->form())},
-         {"test_axes", axes},
-         {"settings", settings}});
+    list.push_back({{"name", task->name()},
+                    {"description", task->description()},
+                    {"shortest_length", task->shortest_length()},
+                    {"variable_length", task->supports_variable_length()},
+                    {"nodes_at_length_8", shape.real_nodes},
+                    {"data_columns_at_length_8", shape.data_columns},
+                    {"output_columns_at_length_8", shape.output_columns},
+                    {"vocabulary", shape.vocabulary},
+                    {"read_nodes_at_length_8", shape.nodes_read()},
+                    {"answers", task->loss() == Loss::cross_entropy ? "classes" : "numbers"},
+                    {"text", task->text() == nullptr ? Json(nullptr) : Json(task->text()->form())},
+                    {"test_axes", axes},
+                    {"settings", settings}});
   }
   return json_text(list);
 }

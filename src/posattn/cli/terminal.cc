@@ -15,7 +15,6 @@
 #include "posattn/base/text.h"
 
 namespace posattn {
-
 namespace {
 
 [[noreturn]] void throw_output_error(int error_number) {
@@ -73,8 +72,8 @@ int display_width(std::string_view text) {
 
 void write_output(std::string_view text) { write_output_bytes(printable(text, true)); }
 
-std::string json_text(const nlohmann::ordered_json& document) {
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+std::string json_text(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 void write_output_bytes(std::string_view bytes) {

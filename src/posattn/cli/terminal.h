@@ -9,6 +9,8 @@
 
 namespace posattn {
 
+using Json = nlohmann::ordered_json;  // keeps the order of keys, which is that of help and docs
+
 // A terminal that can move its cursor (TERM is not "dumb").
 bool is_terminal(std::FILE* stream);
 
@@ -32,7 +34,7 @@ void write_output(std::string_view text);
 void flush_output();
 
 // A document as --json prints it. Paths need not be UTF-8, so that what is not is replaced.
-std::string json_text(const nlohmann::ordered_json& document);
+std::string json_text(const Json& document);
 
 // The bytes of a file to standard output, as they are.
 void write_output_bytes(std::string_view bytes);

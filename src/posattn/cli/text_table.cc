@@ -43,7 +43,7 @@ std::string TextTable::to_string() const {
 
 namespace {
 
-std::string json_cell(const nlohmann::ordered_json& value) {
+std::string json_cell(const Json& value) {
   if (value.is_null()) return "-";
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_number_float()) return value.dump();
@@ -55,7 +55,7 @@ std::string json_cell(const nlohmann::ordered_json& value) {
 
 }  // namespace
 
-std::string json_table(const nlohmann::ordered_json& rows, const std::vector<JsonColumn>& columns,
+std::string json_table(const Json& rows, const std::vector<JsonColumn>& columns,
                        size_t left_columns) {
   std::vector<std::string> header;
   for (const JsonColumn& column : columns) header.emplace_back(column.heading);

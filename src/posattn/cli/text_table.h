@@ -1,9 +1,10 @@
 // Plain text tables: the first column to the left, numbers to the right.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "posattn/cli/terminal.h"
 
 namespace posattn {
 
@@ -26,7 +27,7 @@ struct JsonColumn {
   const char* heading;
   const char* key;
 };
-std::string json_table(const nlohmann::ordered_json& rows, const std::vector<JsonColumn>& columns,
+std::string json_table(const Json& rows, const std::vector<JsonColumn>& columns,
                        size_t left_columns = 1);
 
 // Four significant digits: enough to compare runs, short enough for a table.

@@ -111,9 +111,8 @@ std::string conclusion(const Verification& verification) {
                          : "not the compiler's: it has other " + verification.other_weights);
 }
 
-nlohmann::ordered_json as_json(const Verification& verification, const StaticProgram& program,
-                               bool in_double) {
-  nlohmann::ordered_json scales = nlohmann::ordered_json::array();
+Json as_json(const Verification& verification, const StaticProgram& program, bool in_double) {
+  Json scales = Json::array();
   for (const ScaleVerification& scale : verification.scales) {
     scales.push_back({{"c", scale.c},
                       {"samples", scale.samples},
@@ -126,13 +125,13 @@ nlohmann::ordered_json as_json(const Verification& verification, const StaticPro
                       {"mse_over_c2", scale.mse / scale.c / scale.c},
                       {"network_seconds", scale.seconds}});
   }
-  nlohmann::ordered_json document = {{"program", program.name},
-                                     {"length", program.length},
-                                     {"task", program.task},
-                                     {"precision", in_double ? "double" : "fp32"},
-                                     {"holds", verification.holds()},
-                                     {"inputs", verification.inputs()},
-                                     {"scales", scales}};
+  Json document = {{"program", program.name},
+                   {"length", program.length},
+                   {"task", program.task},
+                   {"precision", in_double ? "double" : "fp32"},
+                   {"holds", verification.holds()},
+                   {"inputs", verification.inputs()},
+                   {"scales", scales}};
   if (!verification.other_weights.empty()) document["other_weights"] = verification.other_weights;
   if (const auto& example = verification.counter_example) {
     document["counter_example"] = {{"against", example->against},
@@ -145,7 +144,7 @@ nlohmann::ordered_json as_json(const Verification& verification, const StaticPro
 }
 
 std::string as_text(const Verification& verification, const StaticProgram& program,
-                    const nlohmann::ordered_json& document) {
+                    const Json& document) {
   std::vector<JsonColumn> columns = {{"inputs", "samples"},
                                      {"hard", "hard"},
                                      {"mismatches", "mismatches"},
