@@ -76,7 +76,7 @@ class Documentation(CliCase):
             (folder / "task_list.inc").write_text("".join(lines[:place] + [line] + lines[place:]))
             done = subprocess.run(
                 ["c++", "-std=c++20", "-E", "-P", "-I", self.folder, "-I", ROOT / "src",
-                 ROOT / "src/posattn/tasks/registry.cc"], capture_output=True, text=True, check=True)
+                 ROOT / "src/posattn/tasks/task.cc"], capture_output=True, text=True, check=True)
             self.assertIn("const Task& cumulative_spread_task();", done.stdout, place)
             self.assertIn("&cumulative_spread_task(),", done.stdout, place)
 

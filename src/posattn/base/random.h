@@ -52,7 +52,6 @@ class RandomStream {
 // Philox4x32-10 of Salmon, Moraes, Dror and Shaw ("Parallel random numbers: as easy as 1, 2, 3",
 // SC 2011): four random words from a counter of four and a key of two, in ten rounds. Ours, since
 // the public library refuses processors that it does not know; tests pin the words.
-
 inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t key0,
                                       uint32_t key1) {
   for (int round = 0; round < 10; ++round) {

@@ -12,7 +12,6 @@
 #include "posattn/base/error.h"
 
 namespace posattn {
-
 namespace {
 
 constexpr size_t list_limit = 10000;  // numbers in one list

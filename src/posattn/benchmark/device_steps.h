@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "posattn/benchmark/timing.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {

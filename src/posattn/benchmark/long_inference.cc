@@ -3,7 +3,7 @@
 #include <chrono>
 #include <vector>
 
-#include "posattn/benchmark/timing.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/model/network.h"
 
 namespace posattn {

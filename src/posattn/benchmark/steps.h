@@ -4,14 +4,28 @@
 // algorithm may pass the hardware's peak.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "posattn/benchmark/timing.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn {
+
+// The median of repeated measurements with their spread.
+struct Timing {
+  double median = 0, lower_quartile = 0, upper_quartile = 0;  // seconds
+  int repetitions = 0;
+};
+
+// Runs `action` a few times unmeasured, then `repetitions` times (more when `seconds` is not over).
+Timing time_repeated(const std::function<void()>& action, int repetitions, double seconds);
+
+// Fused multiply-adds in all threads at once for about `seconds`: GFLOP/s.
+double measure_peak_gflops(int threads, double seconds);
+
+// The most memory this process has held so far, in bytes.
+double peak_memory_bytes();
 
 struct StepRequest {
   RunConfig config;  // task, model, batch, optimiser and path of a training run

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/bounds/crossing.h"
+#include "posattn/bounds/log_space.h"
 
 namespace posattn::bounds {
 namespace {
@@ -95,6 +98,154 @@ std::optional<RatioToGap> ratio_to_gap(const BoundReport& report, double log_bou
   const double compared = at_least ? gap + 2 * error : gap;
   if (!(compared > 0)) return {};
   return RatioToGap{.log = log_bound - std::log(compared), .at_least = at_least};
+}
+
+// Reports and crossings as JSON.
+
+namespace {
+
+using BoundJson = nlohmann::ordered_json;
+
+BoundJson norms_json(const MatrixNorms& norms) {
+  return {{"spectral", norms.spectral}, {"two_one", norms.two_one}, {"frobenius", norms.frobenius}};
+}
+
+BoundJson weights_json(const BoundReport& report) {
+  BoundJson layers = BoundJson::array();
+  for (const LayerWeightNorms& layer : report.weights) {
+    BoundJson object;
+    for (const NamedNorms& matrix : layer.matrices) {
+      object[matrix.name] = norms_json(matrix.norms);
+    }
+    object["mlp_lipschitz"] = layer.mlp_lipschitz;
+    object["mlp_jacobian"] = layer.mlp_jacobian ? BoundJson(*layer.mlp_jacobian) : BoundJson();
+    layers.push_back(std::move(object));
+  }
+  return layers;
+}
+
+std::vector<double> all_log10(std::vector<double> logs) {
+  for (double& log : logs) log = to_log10(log);
+  return logs;
+}
+
+BoundJson factors_json(const BoundReport& report) {
+  const Propagation& travel = report.by_norms.propagation;
+  BoundJson layers = BoundJson::array(), matrices = BoundJson::array();
+  for (const LayerNorms& layer : report.norms.layers) {
+    layers.push_back({{"maps", all_log10(layer.maps)},
+                      {"offset", to_log10(layer.offset)},
+                      {"two_one", to_log10(layer.rows)},
+                      {"joined", to_log10(layer.joined)}});
+    if (report.norms.positional) continue;
+    layers.back().update({{"scores", all_log10(layer.scores)},
+                          {"score_offsets", all_log10(layer.score_offsets)},
+                          {"scores_frobenius", all_log10(layer.scores_frobenius)},
+                          {"scores_joined", all_log10(layer.scores_joined)}});
+  }
+  for (const CoveredMatrix& matrix : report.by_norms.matrices) {
+    matrices.push_back({{"layer", matrix.layer},
+                        {"matrix", matrix.name},
+                        {"P", to_log10(matrix.log_sensitivity)},
+                        {"C", to_log10(matrix.log_size)}});
+  }
+  return {{"layers", layers},
+          {"output", to_log10(report.norms.output)},
+          {"output_joined", to_log10(report.norms.output_joined)},
+          {"B", all_log10(travel.state)},
+          {"Lambda", all_log10(travel.amplification)},
+          {"P", all_log10(travel.sensitivity)},
+          {"matrices", matrices}};
+}
+
+BoundJson measured_json(const BoundReport& report) {
+  if (!report.measured) return {};
+  const MeasuredGap& found = *report.measured;
+  return {{"training_loss", found.training.mean},
+          {"training_samples", found.training.samples},
+          {"fresh_loss", found.fresh.mean},
+          {"fresh_samples", found.fresh.samples},
+          {"gap", found.gap()},
+          {"standard_error", found.standard_error()},
+          {"within_error", found.within_error()}};
+}
+
+}  // namespace
+
+std::string to_json(const BoundReport& report) {
+  const double log_clip = 2 * std::log(report.setting.clip);
+  const double count = std::log(report.by_count.gap);
+  const auto ratio = [&](double log) {
+    const std::optional<RatioToGap> found = ratio_to_gap(report, log);
+    return found ? BoundJson(to_log10(found->log)) : BoundJson();
+  };
+  BoundJson document = {
+      {"model", report.name},
+      {"task", report.origin.task},
+      {"architecture", preset_name(report.spec)},
+      {"depth", report.spec.depth},
+      {"width", report.spec.width},
+      {"samples", static_cast<int64_t>(report.setting.samples)},
+      {"range", report.setting.range},
+      {"clip", report.setting.clip},
+      {"delta", report.setting.delta},
+      {"weights", weights_json(report)},
+      {"log10_factors", factors_json(report)},
+      {"by_norms",
+       {{"kind", report.norms.positional ? "a" : "b"},
+        {"log10", to_log10(report.by_norms.log_gap)},
+        {"log10_vacuous", to_log10(report.by_norms.log_gap - log_clip)},
+        {"log10_over_gap", ratio(report.by_norms.log_gap)},
+        {"log10_average", to_log10(report.by_norms.log_average)},
+        {"log10_confidence", to_log10(report.by_norms.log_confidence)},
+        {"links", report.by_norms.links},
+        {"grid_nats", report.by_norms.grid_cost},
+        {"log10_entropy",
+         {{"matrices", to_log10(report.by_norms.log_matrices)},
+          {"rows", to_log10(report.by_norms.log_profiles)},
+          {"attention", to_log10(report.by_norms.log_attention)}}}}},
+      {"by_count",
+       {{"log10", to_log10(count)},
+        {"log10_vacuous", to_log10(count - log_clip)},
+        {"log10_over_gap", ratio(count)},
+        {"parameters", report.by_count.parameters},
+        {"entropy_nats", report.by_count.entropy},
+        {"radius", report.by_count.radius},
+        {"grid_nats", report.by_count.grid_cost},
+        {"risk", report.small_loss ? BoundJson(*report.small_loss) : BoundJson()}}},
+      {"measured", measured_json(report)}};
+  if (report.needed) {
+    document["samples_for"] = {{"gap", report.needed->gap},
+                               {"log10_by_norms", to_log10(report.needed->log_by_norms)},
+                               {"log10_by_count", to_log10(report.needed->log_by_count)}};
+  }
+  return document.dump();
+}
+
+std::string to_json(const Crossing& crossing) {
+  BoundJson positional = BoundJson::array(), standard = BoundJson::array(),
+            points = BoundJson::array();
+  for (const PositionalLevel& level : crossing.positional) {
+    positional.push_back({{"depth", level.depth}, {"log10_bound", to_log10(level.log_bound)}});
+  }
+  for (const StandardCurve& curve : crossing.standard) {
+    standard.push_back({{"hops", curve.hops},
+                        {"depth", curve.depth},
+                        {"log10_norms", all_log10(curve.log_norms)},
+                        {"log10_bounds", all_log10(curve.log_bounds)}});
+  }
+  for (const CrossingPoint& point : crossing.points) {
+    points.push_back(
+        {{"hops", point.hops},
+         {"standard_depth", point.standard_depth},
+         {"positional_depth", point.positional_depth},
+         {"log10_norm", point.log_norm ? BoundJson(to_log10(*point.log_norm)) : BoundJson()}});
+  }
+  const BoundJson document = {{"log10_initial_norm", to_log10(crossing.log_initial_norm)},
+                              {"positional", positional},
+                              {"standard", standard},
+                              {"crossings", points}};
+  return document.dump();
 }
 
 }  // namespace posattn::bounds

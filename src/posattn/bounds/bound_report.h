@@ -48,7 +48,7 @@ struct BoundReport {
 // setting that makes no sense, as m below 1 or a range smaller than the model was trained on.
 BoundReport bound_report(const Model& model, const ReportRequest& request);
 
-// One of the `models` of `posattn bound --json` (docs/files.md); bound_json.cc writes it.
+// One of the `models` of `posattn bound --json` (docs/files.md); bound_report.cc writes it.
 std::string to_json(const BoundReport& report);
 
 // How many times as large as the measured gap a bound is, as a logarithm. Where the gap is within

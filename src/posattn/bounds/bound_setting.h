@@ -1,8 +1,6 @@
 // The sizes and probabilities that a bound is computed for.
 #pragma once
 
-#include <cstdint>
-
 namespace posattn::bounds {
 
 struct BoundSetting {

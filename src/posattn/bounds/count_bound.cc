@@ -12,7 +12,6 @@
 #include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
-
 namespace {
 
 constexpr int radii = 59;

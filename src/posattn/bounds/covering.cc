@@ -6,7 +6,6 @@
 #include "posattn/bounds/log_space.h"
 
 namespace posattn::bounds {
-
 namespace {
 
 constexpr int row_steps = 10;  // q

@@ -2,7 +2,6 @@
 // covering numbers, in nats.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 
 #include "posattn/base/error.h"
 #include "posattn/bounds/log_space.h"

@@ -51,7 +51,7 @@ int standard_depth_for(int hops);  // floor(log2 k) + 2
 // Throws Error(usage) for k below 1 and depths outside 1 to 64.
 Crossing find_crossing(const CrossingRequest& request);
 
-// The document of `posattn bound --crossing LIST --json`; bound_json.cc writes it.
+// The document of `posattn bound --crossing LIST --json`; bound_report.cc writes it.
 std::string to_json(const Crossing& crossing);
 
 }  // namespace posattn::bounds

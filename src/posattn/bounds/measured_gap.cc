@@ -1,7 +1,5 @@
 #include "posattn/bounds/measured_gap.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -7,7 +7,6 @@
 #include "posattn/bounds/weight_norms.h"
 
 namespace posattn::bounds {
-
 namespace {
 
 LayerNorms norms_of_layer(const CollapsedLayer& layer) {

@@ -13,7 +13,6 @@
 #include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
-
 namespace {
 
 // The share of the error that is left to attention, where that is covered (theta).

@@ -13,7 +13,6 @@
 #include "posattn/simulation/singular_values.h"
 
 namespace posattn::bounds {
-
 namespace {
 
 Matrix weight_of(const Parameters<double>& parameters, const std::string& map, int columns) {

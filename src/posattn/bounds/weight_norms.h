@@ -1,7 +1,6 @@
 // Norms of a model's own matrices, as files hold them, and how much its MLPs can amplify.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

@@ -1,10 +1,9 @@
-#include "posattn/evaluation/answer_errors.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "posattn/evaluation/evaluate.h"
+#include "posattn/evaluation/measure.h"
 
 namespace posattn {
 namespace {

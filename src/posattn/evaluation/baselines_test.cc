@@ -1,4 +1,3 @@
-#include "posattn/evaluation/baselines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

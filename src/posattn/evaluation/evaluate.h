@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/measurement.h"
-#include "posattn/model/forward_pass.h"
+#include "posattn/model/network.h"
+#include "posattn/tasks/task.h"
 
 namespace posattn {
 
@@ -59,5 +62,14 @@ Evaluation evaluate(const EvaluationRequest& request);
 
 // Throws Error(data) when the model's shapes are not those of the task at the model's length.
 void check_shapes(const Model& model, const Task& task);
+
+// A task's baselines (tasks/task.h) are measured as models are: on the same samples, by the same
+// metrics. The baseline of this name among those that the task offers and `more`. Throws
+// unknown_name(usage), which names them.
+Baseline find_baseline(const Task& task, std::string_view name, std::vector<Baseline> more = {});
+
+// Every metric of the task at x of the axis.
+std::vector<Measurement> baseline_rows(const Baseline& baseline, const Task& task,
+                                       const TestSamples& tests, const std::string& axis, double x);
 
 }  // namespace posattn

@@ -8,7 +8,8 @@
 
 #include "posattn/evaluation/measurement.h"
 #include "posattn/evaluation/metrics/metric.h"
-#include "posattn/model/forward_pass.h"
+#include "posattn/model/network.h"
+#include "posattn/model/text_generator.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {
@@ -37,7 +38,6 @@ struct NodeErrors {
 NodeErrors node_errors(const Predictions& predictions);  // nothing where targets are classes
 
 // Every metric that can be measured of a task, summed over the sets of one test.
-
 class TestSums {
  public:
   explicit TestSums(Loss loss);
@@ -49,5 +49,19 @@ class TestSums {
   std::vector<const Metric*> metrics_;
   std::vector<MetricSum> sums_;  // of each
 };
+
+// How well a model answers in writing (tasks/task_text.h): it continues each prompt, and what
+// it writes is read as a number.
+struct AnswerErrors {
+  MetricSum squared;     // over the answers that are numbers
+  MetricSum unparsable;  // the share of those that are none
+};
+AnswerErrors answer_errors(const TextGenerator& generator, const WrittenAnswers& written,
+                           const Dataset& set, int threads);
+
+// What the model writes behind each prompt, up to its end or the most that an answer can have.
+std::vector<std::string> write_answers(const TextGenerator& generator,
+                                       const WrittenAnswers& written,
+                                       std::span<const TokenText> prompts, int threads);
 
 }  // namespace posattn

@@ -1,7 +1,6 @@
 #include "posattn/evaluation/measurement.h"
 
 #include <algorithm>
-#include <array>
 
 #include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/evaluation/axes/evaluation_axis.h"

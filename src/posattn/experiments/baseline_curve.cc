@@ -8,12 +8,11 @@
 #include <optional>
 #include <span>
 
-#include "posattn/evaluation/baselines.h"
+#include "posattn/evaluation/evaluate.h"
 #include "posattn/model/inference.h"
 #include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/tasks/k_hop.h"
-#include "posattn/training/run_evaluation.h"
 #include "posattn/training/run_parts.h"
 
 namespace posattn {

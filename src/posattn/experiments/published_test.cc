@@ -1,5 +1,3 @@
-#include "posattn/experiments/published.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
+#include "posattn/experiments/comparison.h"
 
 namespace posattn {
 namespace {

@@ -23,7 +23,6 @@
 #include "posattn/training/run_config_fields.h"
 
 namespace posattn {
-
 namespace {
 
 using Json = nlohmann::ordered_json;

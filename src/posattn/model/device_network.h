@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "posattn/model/forward_pass.h"
+#include "posattn/model/network.h"
 #include "posattn/model/spec/spec.h"
 
 namespace posattn {

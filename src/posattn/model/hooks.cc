@@ -13,7 +13,6 @@
 #include "posattn/model/spec/check_batch.h"
 
 namespace posattn {
-
 namespace {
 
 constexpr int64_t most_numbers = int64_t{1} << 30;  // of all activations

@@ -1,10 +1,10 @@
 // The fp32 engine on the CPU: forward and backward of any ModelSpec.
 //
 // Design goals: near the machine's arithmetic peak on the paper's small models; the same bits for
-// any number of threads; the paper's models by tiles (engine/tile_network.h), on a folded path that
+// any number of threads; the paper's models by tiles (tiles/tile_network.h), on a folded path that
 // does about half the arithmetic where it pays (docs/performance.md); compiled programs by routes
 // (routed_network.h), without backward; every other model by a block executor of its plan
-// (plan/block_network.h). Non-goals: autograd, mixed precision.
+// (blocks/block_network.h). Non-goals: autograd, mixed precision.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,32 @@
 #include <span>
 #include <vector>
 
-#include "posattn/model/forward_pass.h"
 #include "posattn/model/spec/batch.h"
 #include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/spec.h"
 
 namespace posattn {
+
 namespace engine {
 class NetworkEngine;
 }
+
+// The interface that computes outputs of samples: the CPU engine (network.h) or a GPU
+// (device_network.h).
+class ForwardPass {
+ public:
+  virtual ~ForwardPass() = default;
+
+  // outputs [samples, real_nodes, output_columns]
+  virtual void forward(const Parameters<float>& parameters, const Batch& batch,
+                       std::span<float> outputs) = 0;
+};
 
 enum class Path { automatic, plain, folded };
 
 struct NetworkOptions {
   // automatic: per layer, whichever needs fewer multiply-adds; inference over many nodes also by
-  // other means than attention matrices (engine/mixing.h)
+  // other means than attention matrices (tiles/mixing.h)
   Path path = Path::automatic;
   int threads = 1;
   int tile = 0;  // samples per tile; 0: chosen from the sizes

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "posattn/programs/form/operation.h"
-
 namespace posattn {
-
 namespace {
 
 const Instruction& operand(const Round& round, const Instruction& instruction, size_t k) {

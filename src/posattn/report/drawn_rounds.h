@@ -3,7 +3,6 @@
 // route are one bundle of arrows.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,7 @@ std::vector<Exchange> exchanges_of(const Round& round);
 struct Comparator {
   int smaller = 0, larger = 0;  // the processors that keep them
 };
-// Of a round that does nothing but compare-exchange pairs of processors; nothing for other rounds.
+// The pairs of a round that does nothing but compare-exchange; nothing for other rounds.
 std::vector<Comparator> comparators_of(const Round& round, int processors);
 
 struct RouteBundle {
@@ -32,7 +31,7 @@ struct RouteBundle {
   std::vector<int> words;          // of the program, one for each name
 };
 
-// As the program reads: what only the lowering of an exchange reads is no part of it.
+// These are the program's: what only the lowering of an exchange reads is left out.
 std::vector<RouteBundle> route_bundles(const Round& round);
 
 }  // namespace posattn

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
+
+#include "posattn/model/spec/parameters.h"
 
 namespace posattn::simulation {
 
@@ -44,5 +47,12 @@ struct AffineMap {
 
   void apply(const double* x, double* out) const;
 };
+
+// The linear map `name` with its bias, which reads vectors of size `in`.
+AffineMap map_of(const Parameters<double>& parameters, const std::string& name, int in);
+
+// The encoder. Where positions are part of the input, the map reads [data | the node's one-hot row]
+// instead: any encoding of positions is linear in these rows.
+AffineMap encoder_of(const ModelSpec& spec, const Parameters<double>& parameters);
 
 }  // namespace posattn::simulation

@@ -8,7 +8,7 @@
 #include "posattn/base/error.h"
 #include "posattn/model/spec/spec_fields.h"
 #include "posattn/model/spec/tensor_names.h"
-#include "posattn/simulation/model_maps.h"
+#include "posattn/simulation/matrix.h"
 
 namespace posattn::simulation {
 namespace {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "posattn/base/error.h"
 
 namespace posattn {
@@ -42,6 +45,68 @@ void Task::solve(int /*length*/, std::span<const float> /*input*/,
   throw Error(ExitCode::configuration,
               fmt::format("the answer of task '{}' to given numbers", name()),
               "a task whose answer follows from numbers alone");
+}
+
+// The tasks of task_list.inc and those that programs register, by name.
+
+#define POSATTN_TASK(name) const Task& name##_task();
+#include "posattn/tasks/task_list.inc"
+#undef POSATTN_TASK
+
+namespace {
+
+std::vector<const Task*>& list() {
+#define POSATTN_TASK(name) &name##_task(),
+  static std::vector<const Task*> all = {
+#include "posattn/tasks/task_list.inc"
+  };
+#undef POSATTN_TASK
+  return all;
+}
+
+}  // namespace
+
+const std::vector<const Task*>& tasks() { return list(); }
+
+void register_task(std::unique_ptr<const Task> task) {
+  const std::string name(task->name());
+  const bool spelled = !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (!spelled) {
+    throw Error(ExitCode::configuration, fmt::format("a task named '{}'", name),
+                "a-z, 0-9 and hyphens: files and folders are named after it");
+  }
+  for (const Task* other : list()) {
+    if (other->name() != name) continue;
+    throw Error(ExitCode::configuration, fmt::format("a second task named '{}'", name),
+                "a name of its own");
+  }
+  static std::vector<std::unique_ptr<const Task>> owned;  // for as long as the program runs
+  list().push_back(task.get());
+  owned.push_back(std::move(task));
+}
+
+const Task& find_task(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Task* task : tasks()) {
+    if (task->name() == name) return *task;
+    known.emplace_back(task->name());
+  }
+  const Error unknown = unknown_name(ExitCode::usage, "task", name, known);
+  if (!unknown.hint().empty()) throw unknown;
+  throw Error(unknown.code(), unknown.problem(), unknown.expected(),
+              "your own task is known to the program that makes it alone; in Python make its "
+              "posattn.Task first");
+}
+
+const Task& task_named_in(const std::string& file, std::string_view name) {
+  try {
+    return find_task(name);
+  } catch (const Error& error) {
+    throw Error(ExitCode::data, fmt::format("{} in {}", error.problem(), file), error.expected(),
+                error.hint());
+  }
 }
 
 }  // namespace posattn

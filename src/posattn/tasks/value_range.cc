@@ -1,7 +1,6 @@
 // The rule by which input values are drawn, and the ranges for training and for testing.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "posattn/base/error.h"

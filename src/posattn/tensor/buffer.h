@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <new>
 #include <vector>
 
 namespace posattn {

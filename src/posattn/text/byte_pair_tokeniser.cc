@@ -18,7 +18,6 @@
 #include "posattn/base/text.h"
 
 namespace posattn {
-
 namespace {
 
 constexpr std::string_view vocabulary_file = "vocab.json", merges_file = "merges.txt";

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "posattn/model/forward_pass.h"
+#include "posattn/model/network.h"
 #include "posattn/training/run.h"
 #include "posattn/training/run_config.h"
 

@@ -12,7 +12,7 @@
 #include "posattn/kernels/cuda/device_info.h"
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/ordered_workers.h"
-#include "posattn/training/run_evaluation.h"
+#include "posattn/training/run_parts.h"
 
 namespace posattn {
 namespace {

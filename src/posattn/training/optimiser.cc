@@ -1,6 +1,5 @@
 #include "posattn/training/optimiser.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "posattn/base/error.h"

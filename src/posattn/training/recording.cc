@@ -7,7 +7,6 @@
 
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/training/checkpoint.h"
-#include "posattn/training/run_evaluation.h"
 #include "posattn/training/run_parts.h"
 
 namespace posattn {

@@ -10,7 +10,6 @@
 #include "posattn/evaluation/measurement_json.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/batches.h"
-#include "posattn/training/run_evaluation.h"
 #include "posattn/training/run_parts.h"
 
 namespace posattn {

@@ -13,7 +13,6 @@
 #include "posattn/training/run_config_fields.h"
 
 namespace posattn {
-
 namespace {
 
 // What readers of text refuse is, here, the file's fault, and it has a line.

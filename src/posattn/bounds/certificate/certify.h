@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "posattn/bounds/certificate/posterior_training.h"
 #include "posattn/bounds/certificate/simple_predictors.h"
@@ -74,7 +73,7 @@ void check_certifiable(const CertifiedRun& run, const CertifyOptions& options);
 std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions& options);
 
 // One of the `certificates` of `posattn certify --json` (docs/files.md), which took so many
-// seconds; certificate_json.cc writes it.
+// seconds; certify.cc writes it.
 std::string to_json(const CertifiedRun& run, const CertifyOptions& options,
                     const Certificate& certificate, double seconds);
 

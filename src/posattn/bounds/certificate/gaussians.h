@@ -9,7 +9,6 @@
 // choice. With this step rounding to the grid adds at most 1 nat.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "posattn/bounds/certificate/collapsed_engine.h"

@@ -3,7 +3,6 @@
 // registry.cc; one that a task states itself (Task::test_axes) needs nothing here.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

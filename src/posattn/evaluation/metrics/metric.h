@@ -53,7 +53,7 @@ struct Metric {
   // It is that loss: only such a metric is known of training samples too.
   bool is_loss = false;
 
-  // It measures what a model writes (answer_errors.h), not its outputs. Tests of tasks with written
+  // It measures what a model writes (answer_errors), not its outputs. Tests of tasks with written
   // answers have such metrics and no others.
   bool of_answers = false;
 

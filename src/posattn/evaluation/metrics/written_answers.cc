@@ -1,4 +1,5 @@
-// What is measured of the numbers that a model writes as text. Both come from answer_errors.h.
+// What is measured of the numbers that a model writes as text. Both come from answer_errors
+// (measure.h).
 #include "posattn/evaluation/metrics/metric.h"
 
 namespace posattn {

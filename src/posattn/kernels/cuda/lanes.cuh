@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
 #include "posattn/kernels/cuda/elementwise_rows.h"
 #include "posattn/kernels/cuda/runtime.h"

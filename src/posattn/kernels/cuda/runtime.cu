@@ -5,7 +5,6 @@
 #include "posattn/kernels/cuda/stream.h"
 
 namespace posattn::cuda {
-
 namespace {
 
 std::string hint_for(cudaError_t status) {

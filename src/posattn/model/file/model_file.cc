@@ -1,7 +1,6 @@
 #include "posattn/model/file/model_file.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

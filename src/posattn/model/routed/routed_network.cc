@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "posattn/base/error.h"
 #include "posattn/model/spec/tensor_names.h"

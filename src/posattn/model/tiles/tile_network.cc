@@ -8,7 +8,6 @@
 #include "posattn/kernels/generic/rows.h"
 #include "posattn/model/spec/tensor_names.h"
 #include "posattn/model/tiles/end_stages.h"
-#include "posattn/model/tiles/input_stage.h"
 #include "posattn/model/tiles/unfolded_stage.h"
 #include "posattn/model/tiles/value_stage.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "posattn/model/tiles/data_attention.h"
-#include "posattn/model/tiles/dense_map.h"
+#include "posattn/model/tiles/layer_maps.h"
 #include "posattn/model/tiles/positional_attention.h"
 #include "posattn/model/tiles/stage.h"
 #include "posattn/tensor/buffer.h"

@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
-#include "posattn/programs/checking/number_patterns.h"
+#include "posattn/programs/checking/hard_inputs.h"
 #include "posattn/programs/form/promise.h"
 
 namespace posattn {

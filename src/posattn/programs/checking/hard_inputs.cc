@@ -6,8 +6,6 @@
 #include <numeric>
 #include <string_view>
 
-#include "posattn/programs/checking/number_patterns.h"
-
 namespace posattn {
 namespace {
 

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <vector>
 
-#include "posattn/programs/checking/number_patterns.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/language/library.h"
 

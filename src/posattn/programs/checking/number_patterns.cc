@@ -1,7 +1,7 @@
-#include "posattn/programs/checking/number_patterns.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "posattn/programs/checking/hard_inputs.h"
 
 namespace posattn {
 namespace {

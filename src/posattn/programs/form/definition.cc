@@ -1,7 +1,6 @@
 #include "posattn/programs/form/definition.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "posattn/tasks/k_hop.h"
 

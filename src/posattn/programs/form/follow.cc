@@ -1,9 +1,8 @@
-#include "posattn/programs/form/follow.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "posattn/programs/form/local_step.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {

@@ -1,8 +1,7 @@
-#include "posattn/programs/form/follow.h"
-
 #include <gtest/gtest.h>
 
 #include "posattn/programs/form/builder.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <vector>
 
 #include "posattn/base/limits.h"
 #include "posattn/programs/form/expression.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/programs/form/function_table.h"
 #include "posattn/programs/form/operation.h"
 
 namespace posattn {

@@ -1,5 +1,5 @@
 // What each operation of a local function means: one row for each kind. How it becomes ReLUs is its
-// row of lowering/lowered_operation.cc.
+// row of lowering/local_network.cc.
 #pragma once
 
 #include <string>

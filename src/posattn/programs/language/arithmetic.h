@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "posattn/programs/form/builder.h"
-#include "posattn/programs/language/settings.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/language/source.h"
 #include "posattn/programs/language/syntax.h"
 

@@ -1,6 +1,5 @@
 // Runs a program's statements for one n, which builds the static program. Each kind of statement
-// has a file: elaborator_words.cc, elaborator_branches.cc, elaborator_receives.cc and
-// elaborator_calls.cc.
+// has a file: elaborator_words.cc, elaborator_receives.cc and elaborator_branches.cc.
 #pragma once
 
 #include <functional>
@@ -10,8 +9,8 @@
 #include <vector>
 
 #include "posattn/programs/form/static_program.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/language/local_terms.h"
-#include "posattn/programs/language/settings.h"
 
 namespace posattn::language {
 

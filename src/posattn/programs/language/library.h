@@ -2,11 +2,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "posattn/programs/form/static_program.h"
-#include "posattn/programs/language/settings.h"
+#include "posattn/programs/language/language.h"
 
 namespace posattn {
 

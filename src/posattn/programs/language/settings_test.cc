@@ -1,8 +1,7 @@
-#include "posattn/programs/language/settings.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/language/text_program_test.h"
 
 namespace posattn {

@@ -1,7 +1,6 @@
 // The tree of a program's text.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -14,6 +14,7 @@
 
 #include "posattn/programs/form/linear_form.h"
 #include "posattn/programs/form/static_program.h"
+#include "posattn/programs/lowering/atoms.h"
 
 namespace posattn {
 
@@ -35,5 +36,17 @@ struct LocalNetwork {
 // every processor, or -1 where there is none (no constant is needed).
 LocalNetwork lower_local(const StaticProgram& program, const Round& round,
                          const std::vector<bool>& live_after, int one);
+
+// Operations as sums of ReLUs: one row for each kind. What they mean is said in form/operation.h.
+struct LoweredOperation {
+  // The result as a sum of atoms, from the operands as such sums. Words and receipts have none: who
+  // made the inputs knows them.
+  LinearForm (*form)(Atoms& atoms, const Operator& what,
+                     const std::vector<LinearForm>& x) = nullptr;
+  // Whether that takes a 1.
+  bool (*needs_one)(const Operator& what, const std::vector<int>& operands) = nullptr;
+};
+
+const LoweredOperation& lowered_operation(Operator::Kind kind);
 
 }  // namespace posattn

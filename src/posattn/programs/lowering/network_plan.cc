@@ -10,7 +10,6 @@
 #include "posattn/programs/form/operation.h"
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/local_network.h"
-#include "posattn/programs/lowering/lowered_operation.h"
 
 namespace posattn {
 namespace {

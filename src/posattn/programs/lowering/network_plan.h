@@ -2,7 +2,6 @@
 // column holds which value, who reads from whom through which head, and the sparse MLP.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

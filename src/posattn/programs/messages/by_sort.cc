@@ -9,11 +9,9 @@
 // by the bits of that distance, the highest first. Nobody meets anybody on the way: of two messages
 // the later one has at least as far to go, so what the earlier one has gone by the bits
 // above some place is never more.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "posattn/programs/messages/benes_network.h"
 #include "posattn/programs/messages/message_group.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "posattn/experiments/curves.h"
-#include "posattn/report/experiment/run_tally.h"
+#include "posattn/report/experiment/results.h"
 
 namespace posattn {
 

@@ -1,8 +1,8 @@
-#include "posattn/report/experiment/run_tally.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "posattn/report/experiment/results.h"
 
 namespace posattn {
 namespace {

@@ -1,5 +1,3 @@
-#include "posattn/report/page/page.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "posattn/report/architectures.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
+#include "posattn/report/page/report_input.h"
 #include "posattn/report/svg/attention_svg.h"
 
 namespace posattn {

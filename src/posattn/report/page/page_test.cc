@@ -1,5 +1,3 @@
-#include "posattn/report/page/page.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "posattn/base/error.h"
+#include "posattn/report/page/report_input.h"
 #include "posattn/report/page/sample_report_test.h"
 #include "posattn/report/plot/line_style.h"
 #include "posattn/report/well_formed_test.h"

@@ -54,4 +54,7 @@ struct ReportInput {
 // computed (device, precision, path) differ: such runs do not compare.
 ReportInput read_runs(const std::vector<std::filesystem::path>& paths);
 
+// Throws Error(data) when there is no run to show, Error(failed) when gnuplot cannot draw.
+std::string report_page(const ReportInput& input);
+
 }  // namespace posattn

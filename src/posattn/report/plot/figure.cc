@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "posattn/report/dark_mode.h"
+#include "posattn/report/markup.h"
 #include "posattn/report/plot/gnuplot.h"
 #include "posattn/report/plot/line_style.h"
-#include "posattn/report/plot/text_lines.h"
 
 namespace posattn {
 namespace {

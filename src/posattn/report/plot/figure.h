@@ -29,7 +29,7 @@ struct FigureRequest {
   std::string x_label, y_label;
   bool markers = false;
   std::vector<FigureLine> lines;
-  // Of what y measures: y goes from 0 to it, or as far as the values do. Without it y is
+  // The most that y can be: y goes from 0 to it, or as far as the values do. Without it y is
   // logarithmic.
   std::optional<double> greatest = {};
   bool logarithmic_x = false;  // every x must then be above 0

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/report/plot/text_lines.h"
+#include "posattn/report/markup.h"
 
 namespace posattn {
 namespace {

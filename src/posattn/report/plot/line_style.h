@@ -24,7 +24,8 @@ struct StyledLine {
   double depth = 0;
 };
 std::vector<int> styles_of(const std::vector<StyledLine>& lines);
-// Of labels that begin with an architecture's name, as "standard (tf32)"; others are baselines.
+// The same for labels that begin with an architecture's name, as "standard (tf32)"; others are
+// baselines.
 std::vector<int> styles_of_labels(const std::vector<std::string>& labels);
 
 // How a style looks; dash and markers in gnuplot's terms.

@@ -1,7 +1,7 @@
-#include "posattn/report/plot/text_lines.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "posattn/report/markup.h"
 
 namespace posattn {
 namespace {

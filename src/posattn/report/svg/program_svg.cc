@@ -14,7 +14,6 @@
 #include "posattn/report/drawn_rounds.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/line_style.h"
-#include "posattn/report/plot/text_lines.h"
 
 namespace posattn {
 namespace {
@@ -26,7 +25,7 @@ constexpr double small_print = 13;
 constexpr int lane_width = 14;  // of a comparator
 constexpr int arrow_kinds = 5;  // told apart
 
-// Of a bundle of arrows by its number in the round.
+// The style of the arrows of a bundle by its number in the round.
 int arrow_style(int number) { return variant_style("compiled", number % arrow_kinds); }
 
 class ProgramDrawing {

@@ -7,7 +7,6 @@
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/model/device_network.h"
 #include "posattn/training/cuda/fleet_data.h"
-#include "posattn/training/cuda/fleet_settings.h"
 #include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/cuda/fleet_validation.h"

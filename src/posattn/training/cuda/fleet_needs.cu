@@ -1,6 +1,6 @@
 #include "posattn/model/device_network.h"
 #include "posattn/training/cuda/fleet_data.h"
-#include "posattn/training/cuda/fleet_settings.h"
+#include "posattn/training/cuda/fleet_slot.h"
 #include "posattn/training/cuda/fleet_validation.h"
 #include "posattn/training/device_fleet.h"
 

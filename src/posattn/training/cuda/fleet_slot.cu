@@ -1,6 +1,5 @@
 #include "posattn/training/batches.h"
 #include "posattn/training/cuda/fleet_slot.h"
-#include "posattn/training/run_evaluation.h"
 #include "posattn/training/run_parts.h"
 
 namespace posattn::cuda {

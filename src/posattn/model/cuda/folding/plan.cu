@@ -1,4 +1,3 @@
-#include <string>
 
 #include "posattn/model/cuda/folding/plan.h"
 #include "posattn/model/spec/tensor_names.h"
