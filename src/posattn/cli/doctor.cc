@@ -121,7 +121,7 @@ std::string doctor_text(const Json& found) {
   line("CUDA", cuda_text(found["cuda"]));
   if (!found["cuda"]["engines"].empty()) line("engines", engines_text(found["cuda"]));
   line("gnuplot", found["gnuplot"].is_null()
-                      ? "not found: 'posattn report' draws its figures with it (apt install "
+                      ? "not found: it draws the figures of pages and experiments (apt install "
                         "gnuplot-nox)"
                       : found["gnuplot"].get<std::string>());
   line("libraries", libraries);

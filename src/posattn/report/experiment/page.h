@@ -9,7 +9,8 @@
 
 namespace posattn {
 
-// Throws Error(data) when there is nothing to show, Error(failed) when gnuplot cannot draw.
+// Throws Error(data) when there is nothing to show, Error(failed) when gnuplot cannot draw; without
+// gnuplot the page has no figures.
 std::string experiment_page(const std::string& title, const std::vector<ExperimentResults>& all);
 
 }  // namespace posattn

@@ -7,7 +7,8 @@
 
 namespace posattn {
 
-// Throws Error(data) when there is no run to show, Error(failed) when gnuplot cannot draw.
+// Throws Error(data) when there is no run to show, Error(failed) when gnuplot cannot draw; without
+// gnuplot the page has no figures.
 std::string report_page(const ReportInput& input);
 
 }  // namespace posattn
