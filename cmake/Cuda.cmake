@@ -8,25 +8,34 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   endif()
   set(CMAKE_CUDA_COMPILER ${POSATTN_NVCC})
 endif()
-# Code for Hopper, and PTX from which the driver makes code for what comes later; the other cards
-# (kernels/cuda/device_limits.h) only where they are wanted, since each takes as long again.
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 90a-real 90-virtual)
-  if(POSATTN_ALL_GPUS)
-    list(PREPEND CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 100-real)
-  endif()
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+  set(POSATTN_CHOOSES_CARDS ON)
+  set(CMAKE_CUDA_ARCHITECTURES 90)  # while CMake tries the compiler
 endif()
 set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
 enable_language(CUDA)
+# The cards at hand, because each kind takes as long again to compile. Where there is none, PTX for the
+# oldest that is known (kernels/cuda/device_limits.h): the driver makes code of it for any card, once.
+if(POSATTN_CHOOSES_CARDS)
+  if(POSATTN_ALL_GPUS)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100-real 90-virtual)
+  elseif(CMAKE_CUDA_ARCHITECTURES_NATIVE)
+    set(CMAKE_CUDA_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES_NATIVE})
+  else()
+    set(CMAKE_CUDA_ARCHITECTURES 90-real 80-virtual)
+  endif()
+  message(STATUS "CUDA code for: ${CMAKE_CUDA_ARCHITECTURES}")
+endif()
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # unknown to CMake 3.25
 find_package(CUDAToolkit 12.0 REQUIRED)
 
 function(posattn_cuda_library name)
   add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} PRIVATE src)
-  target_compile_options(${name} PRIVATE --expt-relaxed-constexpr --Werror=all-warnings
-    -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror)
+  target_compile_options(${name} PRIVATE --expt-relaxed-constexpr
+    $<$<BOOL:${CMAKE_COMPILE_WARNING_AS_ERROR}>:--Werror=all-warnings>
+    -Xcompiler=-Wall,-Wextra,-Wshadow$<$<BOOL:${CMAKE_COMPILE_WARNING_AS_ERROR}>:,-Werror>)
   target_link_libraries(${name} PRIVATE ${POSATTN_LIBRARIES} CUDA::cudart_static)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CUDA_STANDARD 20
     CUDA_EXTENSIONS OFF)

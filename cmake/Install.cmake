@@ -41,6 +41,12 @@ foreach(source IN LISTS POSATTN_MODULE_SOURCES)
   endforeach()
 endforeach()
 install(PROGRAMS bench/peer_torch.py bench/token_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn/bench)
+# The manual pages are what the program says of itself.
+if(NOT POSATTN_SANITIZE AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR))
+  add_custom_command(TARGET posattn_cli POST_BUILD VERBATIM
+    COMMAND posattn_cli help --manual ${CMAKE_CURRENT_BINARY_DIR}/man/man1)
+endif()
+install(DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
 # The page of `posattn playground`.
 install(FILES docs/playground/index.html DESTINATION ${CMAKE_INSTALL_DATADIR}/posattn
   RENAME playground.html)

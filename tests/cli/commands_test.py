@@ -306,6 +306,13 @@ class Report(CliCase):
         self.assertIn("<svg", page)
         self.assertIn("Hello &lt;world&gt;", page)
 
+    def test_page_without_gnuplot(self):
+        _, told = self.run_code(0, "report", trained_runs(), "--output", "page.html", env={"PATH": "/nowhere"})
+        self.assertIn("No figures: gnuplot was not found", told)
+        page = (self.folder / "page.html").read_text()
+        self.assertIn("No figures: gnuplot was not found", page)
+        self.assertIn("<table", page)
+
     def test_no_runs(self):
         self.run_error(4, "report", ".", message="no run in")
         self.run_error(4, "report", "none", message="no such file or folder: 'none'")

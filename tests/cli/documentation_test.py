@@ -3,6 +3,7 @@ docs/reproduction.md are those of results/."""
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -26,6 +27,22 @@ class Documentation(CliCase):
     def test_the_program_writes_the_page(self):
         self.assertEqual(self.page, self.run_ok("help", "--markdown"),
                          "posattn help --markdown > docs/commands.md")
+
+    def test_manual_pages(self):
+        """One for each command, with its flags, that man can set without a warning."""
+        self.run_ok("help", "--manual", "man")
+        pages = {file.name: file.read_text() for file in (self.folder / "man").iterdir()}
+        self.assertEqual(set(pages), {"posattn.1", *(f"posattn-{command}.1" for command in self.commands())})
+        for command in self.commands():
+            flags = re.findall(r"^  (?:-\w,)*(--[a-z0-9-]+)", self.run_ok(command, "--help"), re.M)
+            for flag in flags:
+                self.assertIn(flag.replace("-", "\\-"), pages[f"posattn-{command}.1"])
+            self.assertIn(f"posattn-{command}".replace("-", "\\-"), pages["posattn.1"])
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-man", "-Kutf8", "-Tutf8", "-ww", "-z", *(self.folder / "man").iterdir()],
+                                  capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "")
+        self.run_error(2, "help", "train", "--manual", "man", message="--manual")
 
     def test_every_option_of_every_command(self):
         commands = self.commands()

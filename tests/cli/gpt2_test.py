@@ -2,6 +2,7 @@
 clear error for each thing that may be wrong with such a folder."""
 
 import json
+import os
 import random
 import shutil
 import struct
@@ -80,6 +81,15 @@ class Written(CliCase):
             self.run_error(2, "predict", run, *flags, stdin=PROMPT.encode(),
                            message=["a model that answers in writing", "text or --json"])
         self.run_error(2, "evaluate", run, "--scales", 1000, message=["prices up to 5000", "003.41"])
+
+
+@unittest.skipUnless("POSATTN_WITHOUT_PCRE2" in os.environ, "the program has PCRE2")
+class WithoutPcre2(CliCase):
+    def test_gpt2_is_refused_and_its_package_named(self):
+        write_gpt2(self.folder / "gpt2")
+        self.run_error(3, "train", "--from", "gpt2", *SMALL,
+                       message=["cannot read GPT-2's tokens", "a build with PCRE2", "libpcre2-dev"])
+        self.run_ok("train", "--task", "mixed-min-written", *SMALL, *TINY_MODEL)
 
 
 class Gpt2(CliCase):

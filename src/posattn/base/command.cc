@@ -9,20 +9,36 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "posattn/base/error.h"
+
+extern "C" char** environ;  // not every system declares it
 
 namespace posattn {
 namespace {
 
-// A file in memory that the program writes: unlike a pipe it takes any amount without being read.
+// A file without a name, in memory where the system has such files.
+int unnamed_file() {
+#ifdef __linux__
+  return ::memfd_create("posattn-command", MFD_CLOEXEC);
+#else
+  std::string name = std::filesystem::temp_directory_path() / "posattn-command-XXXXXX";
+  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+  ::unlink(name.c_str());
+  return descriptor;
+#endif
+}
+
+// A file that the program writes: unlike a pipe it takes any amount without being read.
 class WrittenFile {
  public:
-  WrittenFile() : descriptor_(::memfd_create("posattn-command", MFD_CLOEXEC)) {
+  WrittenFile() : descriptor_(unnamed_file()) {
     if (descriptor_ >= 0) return;
     throw Error(ExitCode::failed,
-                fmt::format("cannot make a file in memory: {}", std::strerror(errno)), "",
+                fmt::format("cannot make a temporary file: {}", std::strerror(errno)), "",
                 "check the limit on open files (ulimit -n)");
   }
   ~WrittenFile() { ::close(descriptor_); }

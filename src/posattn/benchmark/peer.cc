@@ -1,12 +1,25 @@
 #include "posattn/benchmark/peer.h"
 
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
+
 #include "posattn/base/error.h"
 
 namespace posattn {
 
 namespace fs = std::filesystem;
 
-fs::path this_program() { return fs::read_symlink("/proc/self/exe"); }
+fs::path this_program() {
+#ifdef __APPLE__
+  std::string name(4096, '\0');
+  auto size = static_cast<uint32_t>(name.size());
+  if (_NSGetExecutablePath(name.data(), &size) != 0) return {};
+  return fs::canonical(name.c_str());
+#else
+  return fs::read_symlink("/proc/self/exe");
+#endif
+}
 
 fs::path find_peer_script() {
   const fs::path program = this_program();

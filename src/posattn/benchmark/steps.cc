@@ -140,7 +140,12 @@ double measure_peak_gflops(int threads, double seconds) {
 double peak_memory_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
+#ifdef __APPLE__
+  constexpr double unit = 1;
+#else
+  constexpr double unit = 1024;
+#endif
+  return static_cast<double>(usage.ru_maxrss) * unit;
 }
 
 }  // namespace posattn

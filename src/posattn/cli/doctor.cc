@@ -1,10 +1,12 @@
 // posattn doctor
 #include <fmt/format.h>
-#include <gnu/libc-version.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 
 #include "posattn/base/version.h"
 #include "posattn/cli/commands.h"
@@ -16,6 +18,14 @@ namespace {
 
 // A name that may be missing.
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+std::string glibc_version() {
+#ifdef __GLIBC__
+  return gnu_get_libc_version();
+#else
+  return "none";
+#endif
+}
 
 Json findings(const Machine& machine) {
   const BuildInfo& build = build_info();
@@ -40,7 +50,7 @@ Json findings(const Machine& machine) {
       {"cuda", device_json(machine.gpu)},
       {"gnuplot", or_null(find_gnuplot())},
       {"libraries",
-       {{"glibc", gnu_get_libc_version()},
+       {{"glibc", glibc_version()},
         {"fmt",
          fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
         {"CLI11", CLI11_VERSION},
@@ -109,7 +119,7 @@ std::string doctor_text(const Json& found) {
   line("CUDA", cuda_text(found["cuda"]));
   if (!found["cuda"]["engines"].empty()) line("engines", engines_text(found["cuda"]));
   line("gnuplot", found["gnuplot"].is_null()
-                      ? "not found: 'posattn report' draws its figures with it (apt install "
+                      ? "not found: it draws the figures of pages and experiments (apt install "
                         "gnuplot-nox)"
                       : found["gnuplot"].get<std::string>());
   line("libraries", libraries);

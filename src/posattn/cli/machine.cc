@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,9 +37,10 @@ std::string cpu_field(const std::string& name) {
 }
 
 std::vector<std::string> vector_features() {
-  constexpr std::array wanted = {"sse4_2",   "avx",         "avx2",        "fma",     "avx512f",
-                                 "avx512bw", "avx512_vnni", "avx512_bf16", "amx_bf16"};
-  std::istringstream flags(cpu_field("flags"));
+  constexpr std::array wanted = {"sse4_2",   "avx",      "avx2",        "fma",
+                                 "avx512f",  "avx512bw", "avx512_vnni", "avx512_bf16",
+                                 "amx_bf16", "asimd",    "sve"};
+  std::istringstream flags(cpu_field("flags") + cpu_field("Features"));  // of x86, of ARM
   std::vector<std::string> found;
   for (std::string flag; flags >> flag;) {
     if (std::find(wanted.begin(), wanted.end(), flag) != wanted.end()) found.push_back(flag);
@@ -51,7 +53,7 @@ std::vector<std::string> vector_features() {
 Machine find_machine() {
   Machine machine;
   machine.cpu = cpu_field("model name");
-  if (machine.cpu.empty()) machine.cpu = "unknown CPU";
+  if (utsname system; machine.cpu.empty() && ::uname(&system) == 0) machine.cpu = system.machine;
   machine.features = vector_features();
   machine.instruction_set = instruction_set();
   machine.cores = omp_get_num_procs();

@@ -19,6 +19,7 @@
 #include "posattn/report/experiment/results.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/page/report_input.h"
+#include "posattn/report/plot/gnuplot.h"
 
 namespace posattn {
 namespace {
@@ -38,6 +39,7 @@ struct Written {
 // A page that nobody named is a file of the folder's own.
 void write_page(const ReportFlags& options, const std::string& path, const std::string& page) {
   options.output.empty() ? write_file(path, page) : write_result(path, page);
+  if (page.find(no_figures) != std::string::npos) fmt::print(stderr, "{}\n", no_figures);
 }
 
 std::string page_path(const ReportFlags& options, const std::filesystem::path& folder) {
@@ -190,7 +192,8 @@ const Command registered_report(
                   "posattn report --results results",
                   "posattn report --results results value-range mine.toml"},
      .details =
-         "The page needs no other file. Its figures are drawn by gnuplot. The runs must share all "
+         "The page needs no other file. Its figures are drawn by gnuplot, and left out without it. "
+         "The runs must share all "
          "settings but architecture, seeds, device, precision and engine. Their median test errors "
          "are printed, too. With --results the page "
          "shows experiments: figures, medians, and the comparison with the published results."},

@@ -12,7 +12,9 @@ void* allocate_aligned(std::size_t bytes) {
   const std::size_t alignment = large ? huge_page : line;
   void* pointer = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (pointer == nullptr) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
   if (large) madvise(pointer, bytes, MADV_HUGEPAGE);  // a wish: without it only speed is lost
+#endif
   return pointer;
 }
 

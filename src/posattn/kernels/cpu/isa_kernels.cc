@@ -111,8 +111,10 @@ void adam(const AdamNumbers<float>& n, int64_t count, const float* gradient, flo
   }
 }
 
-#ifdef __wasm__
-#define POSATTN_ANY_REGISTER "+m"  // it has no registers
+#ifdef __aarch64__
+#define POSATTN_ANY_REGISTER "+w"
+#elif !defined(__x86_64__)
+#define POSATTN_ANY_REGISTER "+m"  // WebAssembly has no registers
 #elif POSATTN_LANES == 16
 #define POSATTN_ANY_REGISTER "+v"
 #else

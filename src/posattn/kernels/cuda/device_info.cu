@@ -55,7 +55,7 @@ void ask_device(DeviceInfo& info) {
   if (cudaFuncGetAttributes(&attributes, kernel) == cudaErrorNoKernelImageForDevice) {
     cudaGetLastError();
     throw Error(ExitCode::device, capability + ", for which this build has no code", {},
-                "configure it with -DPOSATTN_ALL_GPUS=ON");
+                "configure it on a machine with this GPU, or with -DPOSATTN_ALL_GPUS=ON");
   }
   size_t free_bytes = 0, total_bytes = 0;  // the first question that only a GPU we get answers
   cuda::check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");

@@ -20,7 +20,8 @@ std::string hint_for(cudaError_t status) {
     case cudaErrorUnsupportedPtxVersion:
       return "the NVIDIA driver is older than the CUDA toolkit of this build: update the driver";
     case cudaErrorNoKernelImageForDevice:
-      return "this build has no code for this GPU: configure it with -DPOSATTN_ALL_GPUS=ON";
+      return "this build has no code for this GPU: configure it on a machine with this GPU, or "
+             "with -DPOSATTN_ALL_GPUS=ON";
     default:
       return "";
   }

@@ -9,6 +9,7 @@
 #include "posattn/report/experiment/tables.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
+#include "posattn/report/plot/gnuplot.h"
 
 namespace posattn {
 namespace {
@@ -97,7 +98,7 @@ std::string warnings(const ExperimentResults& results) {
   return text;
 }
 
-std::string figure(const Section& section) {
+std::string figure(const Section& section) try {
   const ExperimentResults& results = section.results;
   const auto draw = [&](FigureFormat format) {
     return draw_experiment(results.experiment, results.curves, results.published, format,
@@ -107,6 +108,8 @@ std::string figure(const Section& section) {
   if (svg.empty()) return paragraph("No point can be drawn: no median is a number.");
   return fmt::format("<div class=\"figures\"><figure>{}</figure></div>\n",
                      drawing_in_two_shapes(svg, draw(FigureFormat::narrow_svg)));
+} catch (const NoGnuplot&) {
+  return paragraph(no_figures);
 }
 
 std::string medians(const ExperimentResults& results) {

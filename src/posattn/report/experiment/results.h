@@ -52,7 +52,8 @@ struct ExperimentResults {
 std::vector<ExperimentResults> read_results(const std::filesystem::path& folder,
                                             const std::vector<std::string>& experiments);
 
-// Throws Error(data) when there is nothing to show, Error(failed) when gnuplot cannot draw.
+// Throws Error(data) when there is nothing to show, Error(failed) when gnuplot cannot draw; without
+// gnuplot the page has no figures.
 std::string experiment_page(const std::string& title, const std::vector<ExperimentResults>& all);
 
 }  // namespace posattn

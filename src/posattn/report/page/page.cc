@@ -11,6 +11,7 @@
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/page/report_input.h"
+#include "posattn/report/plot/gnuplot.h"
 #include "posattn/report/svg/attention_svg.h"
 
 namespace posattn {
@@ -164,7 +165,7 @@ const Metric& drawn_metric(Loss loss) {
 }
 
 std::string figures(const ReportInput& input,
-                    const std::vector<ArchitectureSummary>& architectures) {
+                    const std::vector<ArchitectureSummary>& architectures) try {
   const std::string band =
       several_runs(architectures) ? " The band reaches from the best run to the worst." : "";
   const auto figure = [&band](const FigureRequest& request, std::string_view caption) {
@@ -186,6 +187,8 @@ std::string figures(const ReportInput& input,
          figure(loss_figure(architectures),
                 "Loss during training; dotted: on the validation samples.") +
          "</div>\n";
+} catch (const NoGnuplot&) {
+  return paragraph(no_figures);
 }
 
 std::string attention(const std::vector<ArchitectureSummary>& architectures) {

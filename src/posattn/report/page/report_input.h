@@ -54,7 +54,8 @@ struct ReportInput {
 // computed (device, precision, path) differ: such runs do not compare.
 ReportInput read_runs(const std::vector<std::filesystem::path>& paths);
 
-// Throws Error(data) when there is no run to show, Error(failed) when gnuplot cannot draw.
+// Throws Error(data) when there is no run to show, Error(failed) when gnuplot cannot draw; without
+// gnuplot the page has no figures.
 std::string report_page(const ReportInput& input);
 
 }  // namespace posattn

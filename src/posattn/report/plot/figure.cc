@@ -154,7 +154,7 @@ std::string draw_figure(const FigureRequest& request, FigureShape shape) {
       "set xrange [{}:{}]\n"
       "set xlabel {} noenhanced offset 0,0.6\n"
       "set ylabel {} noenhanced\n"
-      "set key bmargin center horizontal Left reverse noenhanced samplen 2.5\n",
+      "set key bmargin center horizontal Left reverse noenhanced samplen 2.5 height 1\n",
       shape == FigureShape::wide ? 516 : 320, shape == FigureShape::wide ? 360 : 330,
       drawing_text_size, light_paper, first, last, gnuplot_quote(request.x_label),
       gnuplot_quote(request.y_label));

@@ -47,9 +47,9 @@ CommandEnd gnuplot(const std::string& script) {
   try {
     return run_to_end({"gnuplot", "-d", script});  // -d: no ~/.gnuplot
   } catch (const Error& error) {
-    throw Error(ExitCode::failed, "cannot draw the figures: " + error.problem(),
-                "gnuplot on the PATH",
-                "install Debian's package gnuplot-nox: sudo apt-get install gnuplot-nox");
+    throw NoGnuplot(ExitCode::failed, "cannot draw the figures: " + error.problem(),
+                    "gnuplot on the PATH",
+                    "install Debian's package gnuplot-nox: sudo apt-get install gnuplot-nox");
   }
 }
 

@@ -4,10 +4,21 @@
 #include <string>
 #include <string_view>
 
+#include "posattn/base/error.h"
+
 namespace posattn {
 
+// Error(failed), with a hint.
+class NoGnuplot : public Error {
+  using Error::Error;
+};
+
+// What a page says in place of its figures then.
+inline constexpr std::string_view no_figures =
+    "No figures: gnuplot was not found (Debian's package gnuplot-nox).";
+
 // What the script writes to its standard output (with `set terminal svg` and no `set output`).
-// Throws Error(failed), with a hint when gnuplot is not installed.
+// Throws NoGnuplot where gnuplot is not installed, and Error(failed).
 std::string run_gnuplot(std::string_view script);
 
 struct DrawingText {

@@ -9,8 +9,9 @@ namespace posattn {
 struct WordPattern::Compiled {};
 
 WordPattern::WordPattern() {
-  throw Error(ExitCode::configuration, "GPT-2's tokeniser in a build without PCRE2",
-              "a build that has it");
+  throw Error(ExitCode::configuration, "this build of posattn cannot read GPT-2's tokens",
+              "a build with PCRE2",
+              "install PCRE2 (Debian's package libpcre2-dev), then configure and build again");
 }
 WordPattern::~WordPattern() = default;
 WordPattern::WordPattern(WordPattern&&) noexcept = default;
