@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "posattn/base/error.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 #include "posattn/model/spec/spec_fields.h"
 
 namespace posattn::bounds {
@@ -37,9 +37,9 @@ std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
     return fmt::format("{}: only ReLUs commute with scaling", to_string(spec.activation));
   }
   if (!knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
-                  &S::encoding, &S::encoding_size, &S::rope, &S::direct_attention, &S::routed,
+                  &S::encoding, &S::encoding_size, &S::rotation, &S::scores,
                   &S::route_places, &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth,
-                  &S::biases, &S::relative_attention, &S::reach, &S::causal, &S::split_heads,
+                  &S::biases, &S::reach, &S::causal, &S::split_heads,
                   &S::join, &S::read_nodes, &S::loss)) {
     return "a setting for which nobody has shown it";
   }

@@ -147,7 +147,7 @@ TEST(BiasScaling, FailsClosed) {
       refused.insert(field);
       continue;
     }
-    if (spec.routed) continue;  // attention is not made of weights drawn at random
+    if (spec.routed()) continue;  // attention is not made of weights drawn at random
     RandomStream random(8, Purpose::test_data, 0, 0);
     const RandomBatch data(spec, 2, spec.real_nodes, random);
     const Parameters<double> parameters = to_double(random_parameters(spec, 1));

@@ -126,7 +126,7 @@ TEST(Network, EveryFieldCountsOnEveryPath) {
         std::vector<float> outputs(expected.size());
         network.forward(parameters, data.batch(), outputs);
         EXPECT_LT(difference(outputs, expected), 1e-5);
-        if (spec.routed) continue;
+        if (spec.routed()) continue;
         Parameters<float> gradient(parameters.shared_layout());
         Parameters<double> gradient64(parameters64.shared_layout());
         const double loss =

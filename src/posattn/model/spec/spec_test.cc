@@ -111,7 +111,7 @@ TEST(Spec, PresetsDecideTheirFieldsAndNothingElse) {
     EXPECT_EQ(preset_name(spec), name);
   }
   ModelSpec spec;
-  spec.rope = true;
+  spec.rotation = Rotation::rope;
   EXPECT_EQ(preset_name(spec), "custom");
   EXPECT_NE(message_of(ExitCode::usage, [&] { apply_preset("positionl", spec); })
                 .find("did you mean 'positional'?"),
@@ -151,7 +151,7 @@ TEST(Spec, JsonNamesRoutesOnlyWhereThereAreAny) {
   for (const int places : {1, 3}) {
     spec = ModelSpec{};
     spec.real_nodes = 1 << 20;
-    spec.routed = true;
+    spec.scores = Scores::routes;
     spec.route_places = places;
     spec = resolve(spec);
     EXPECT_EQ(spec.encoding_size, (1 << 20) + 1);

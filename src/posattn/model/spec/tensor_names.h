@@ -15,6 +15,8 @@ inline constexpr std::string_view last_norm = "norm";              // gain and s
 
 // Names inside a layer.
 inline constexpr std::string_view query_key = "attn.qk_proj";  // linear map
+inline constexpr std::string_view bias_query_key = "attn.bias_qk_proj";  // of a score bias
+inline constexpr std::string_view head_scale = "attn.log_scale";  // [heads]: scores times its exp
 inline constexpr std::string_view value = "attn.v_proj";       // linear map
 inline constexpr std::string_view output = "attn.o_proj";      // linear map
 inline constexpr std::string_view scores = "attn.scores";      // [heads, nodes, nodes]

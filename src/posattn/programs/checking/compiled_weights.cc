@@ -32,7 +32,7 @@ std::optional<Model> compiled_again(const Model& model, const RoutedProgram& rou
       return std::nullopt;
     }
     CompileOptions options;
-    options.dense = !spec.routed;
+    options.dense = !spec.routed();
     options.sharpness = noted_sharpness(model);
     const PlanSizes sizes = {spec.width, spec.heads, spec.mlp_width, spec.depth};
     return compile(plan_network(routed.program, sizes), options);

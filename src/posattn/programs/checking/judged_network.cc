@@ -40,7 +40,7 @@ JudgedNetwork::JudgedNetwork(const VerifyRequest& request)
                 fmt::format("{} nodes with {} in and {} out", processors_,
                             routed_.program.inputs.size(), program_.outputs.size()));
   }
-  if (request.in_double && !spec.routed) {
+  if (request.in_double && !spec.routed()) {
     throw Error(ExitCode::configuration, "a dense model in double precision", "attention as routes",
                 "compile the program without --dense");
   }
@@ -126,7 +126,7 @@ void JudgedNetwork::allow_errors(const std::vector<double>& input, Judgement& ju
   if (std::ranges::none_of(program_.outputs, is_real)) return;
   const double roundoff = in_double_ ? double_roundoff : float_roundoff;
   const std::vector<double> given = routed_inputs<double>(program_, routed_, input, 1);
-  const bool dense = !request_.model->spec.routed;
+  const bool dense = !request_.model->spec.routed();
   const BoundedOutputs bounded = bounded_run(plan_, given.data(), roundoff, dense);
   for (int i = 0; i < output_count_; ++i) {
     if (!is_real(program_.outputs[i % program_.outputs.size()])) continue;

@@ -78,7 +78,7 @@ int64_t bytes_of(const FleetShape& shape, Passes passes) {
   const ModelSpec& spec = shape.spec;
   const int64_t tables =
       layout.nodes * (int64_t{1} * (spec.uses_positions() ? spec.encoding_size : 0) +
-                      (spec.rope ? spec.key_size() : 0));
+                      (spec.rotation == Rotation::rope ? spec.key_size() : 0));
   const auto slot = static_cast<int64_t>((layout.floats + 3 * product_workspace) * sizeof(float) +
                                          layout.nodes * (sizeof(double) + sizeof(int32_t)));
   return shape.slots * slot + tables * static_cast<int64_t>(sizeof(float));
@@ -90,8 +90,8 @@ bool general_supports(const ModelSpec& spec) {
   using S = ModelSpec;
   return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                     &S::attention, &S::positions_in_input, &S::encoding, &S::encoding_size,
-                    &S::rope, &S::direct_attention, &S::width, &S::heads, &S::depth, &S::mlp_width,
-                    &S::mlp_depth, &S::biases, &S::relative_attention, &S::reach, &S::causal,
+                    &S::rotation, &S::scores, &S::width, &S::heads, &S::depth, &S::mlp_width,
+                    &S::mlp_depth, &S::biases, &S::reach, &S::causal,
                     &S::split_heads, &S::join, &S::normalisation, &S::activation, &S::vocabulary,
                     &S::positions_added, &S::tied_output, &S::fixed_tokens, &S::read_nodes,
                     &S::loss);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "posattn/model/cuda/step/step_engine.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 
 namespace posattn::cuda {
 

@@ -10,7 +10,7 @@
 #include "posattn/kernels/cuda/shared_attention.h"
 #include "posattn/model/cuda/general/concurrent_streams.h"
 #include "posattn/model/cuda/general/layout.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 
 namespace posattn::cuda {
 

@@ -11,7 +11,7 @@ std::vector<float> positions_table(const ModelSpec& spec) {
 }
 
 std::vector<float> rotation_table(const ModelSpec& spec) {
-  if (!spec.rope) return {};
+  if (spec.rotation == Rotation::none) return {};
   const int64_t nodes = spec.nodes(), size = spec.key_size();
   std::vector<float> table(nodes * size);
   for (int64_t node = 0; node < nodes; ++node) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "posattn/model/spec/parameters.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 
 namespace posattn {
 
