@@ -8,8 +8,8 @@
 
 namespace posattn {
 
-inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t key0,
-                                      uint32_t key1) {
+constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t key0,
+                                         uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t product0 = uint64_t{0xD2511F53} * counter[0];
     const uint64_t product1 = uint64_t{0xCD9E8D57} * counter[2];

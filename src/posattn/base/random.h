@@ -18,6 +18,7 @@ enum class Purpose : uint32_t {
   evaluation_data = 7,
   posterior_training = 8,  // of a certificate
   posterior_draws = 9,
+  attention_draws = 10,  // which node a node reads: variant is the step
 };
 
 class RandomStream {

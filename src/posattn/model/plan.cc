@@ -86,8 +86,8 @@ class PlanBuilder {
     return add(std::move(tensor));
   }
 
-  // Without biases, those of queries and keys stay where they do no harm: f(c x) = c f(x) holds with
-  // them when the source is scaled. Dot products of the data have had them since 0.2.0.
+  // Without biases, those of queries and keys stay where they do no harm: f(c x) = c f(x) holds
+  // with them when the source is scaled. Dot products of the data have had them since 0.2.0.
   DataTerm data_term(int layer, const ModelSpec& spec) {
     const bool kept = spec.scores == Scores::dot || spec.source_scale != SourceScale::none;
     DataTerm term{.query_key = projection(names::of_layer(layer, names::query_key),
@@ -99,6 +99,7 @@ class PlanBuilder {
                   .rope = spec.rotation == Rotation::rope,
                   .key_size = spec.key_size()};
     const DataRow& row = row_of(spec.scores);
+    term.factor = row.factor(term.key_size);
     if (row.tensors != nullptr) {
       for (TensorInfo& tensor : row.tensors(spec)) term.head_scale = add_to_layer(layer, tensor);
     }

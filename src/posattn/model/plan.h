@@ -55,6 +55,7 @@ struct DataTerm {
   SourceScale scale = SourceScale::none;
   bool positions_joined = false, rope = false;
   int key_size = 0;
+  double factor = 1;                // of the products of queries and keys
   TensorId head_scale = no_tensor;  // of scores that have one
 };
 
@@ -63,8 +64,8 @@ struct RouteTerm {
   TensorId routes = no_tensor, weights = no_tensor;
 };
 
-// o = (concat_h A_h V_h) W_O^T + b_O, A_h = weights of data + position scores, over nodes 0..i where
-// causal.
+// o = (concat_h A_h V_h) W_O^T + b_O, A_h = weights of data + position scores, over nodes 0..i
+// where causal.
 struct AttentionBlock {
   std::optional<DataTerm> data;
   std::optional<PositionTerm> positions;

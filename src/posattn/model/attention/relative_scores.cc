@@ -1,5 +1,5 @@
-// A learned score for every distance: S_h[i, j] = t_h[i - j], with scores of their own for scratch nodes
-// (kernels/generic/relative.h).
+// A learned score for every distance: S_h[i, j] = t_h[i - j], with scores of their own for scratch
+// nodes (kernels/generic/relative.h).
 #include "posattn/kernels/generic/relative.h"
 #include "posattn/model/attention/tables.h"
 #include "posattn/model/spec/tensor_names.h"

@@ -7,7 +7,8 @@
 namespace posattn {
 
 template <class T>
-void routed_attention_matrix(const RouteTerm& term, int heads, const NodeContext<T>& nodes, T* out) {
+void routed_attention_matrix(const RouteTerm& term, int heads, const NodeContext<T>& nodes,
+                             T* out) {
   const int places = nodes.spec.route_places, n = nodes.count();
   const T* routes = nodes.tensor(term.routes);
   const T* weights = term.weights == no_tensor ? nullptr : nodes.tensor(term.weights);

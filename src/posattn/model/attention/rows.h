@@ -1,12 +1,13 @@
-// Attention as tables of rows. A layer's scores are a sum of at most two terms: one made of the data,
-// sample by sample, and one that is the same for all samples. A weighting makes attention of them.
+// Attention as tables of rows. A layer's scores are a sum of at most two terms: one made of the
+// data, sample by sample, and one that is the same for all samples. A weighting makes attention of
+// them.
 //
 //   S = scores of the data(scaled source of queries and keys) + scores of positions
 //   A = weighting(S),  o = A V
 //
-// Each choice of AttentionChoices (spec/spec.h) is a row here, for float (the block executor) and double
-// (the reference). The executors walk the rows and know none by name. Places of nodes: n nodes at hand,
-// d_k numbers of a query or key. Matrices are row-major.
+// Each choice of AttentionChoices (spec/spec.h) is a row here, for float (the block executor) and
+// double (the reference). The executors walk the rows and know none by name. Places of nodes: n
+// nodes at hand, d_k numbers of a query or key. Matrices are row-major.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@
 #include "posattn/kernels/generic/attention.h"
 #include "posattn/model/attention/linear_maps.h"
 #include "posattn/model/plan.h"
+#include "posattn/model/spec/batch.h"
 #include "posattn/model/spec/parameters.h"
 
 namespace posattn {
@@ -74,7 +76,8 @@ struct PositionFunctions {
                    const ScoreGradients<T>&);
 };
 struct PositionRow : InBoth<PositionFunctions> {
-  // Of a layer, in the order of files; names are within the layer. `beside_data`: there is a data term.
+  // Of a layer, in the order of files; names are within the layer. `beside_data`: there is a data
+  // term.
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer, bool beside_data);
   bool maps_positions = false;  // the first two tensors are the queries' and keys' linear map
 };
@@ -90,10 +93,10 @@ struct KeyFunctions {
                    const T* kept, T* d, T* dscale);
 };
 struct DataRow : InBoth<KeyFunctions> {
-  bool changes_keys = false;                          // whether there is anything to do
-  double (*factor)(int64_t key_size) = nullptr;       // of the products
+  bool changes_keys = false;                     // whether there is anything to do
+  double (*factor)(int64_t key_size) = nullptr;  // of the products
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer) = nullptr;  // one by head, or none
-  int degree = 0;                                     // of scores in queries and keys
+  int degree = 0;  // of scores in queries and keys
 };
 const DataRow& row_of(Scores kind);  // dot or unit
 
@@ -113,15 +116,30 @@ struct ScoreParts {
   const T* query_key = nullptr;  // null: the other part alone
   const T* positions = nullptr;  // [heads, n, n] or null
 };
+// Where a sample's weights are drawn: `uniform(row)` in [0, 1) for a row of [heads, n].
+struct AttentionDraws {
+  float uniform(int64_t row) const;
+
+  StepContext context;
+  int64_t first = 0;                   // of the rows of this sample and layer
+  const std::vector<int>* index = {};  // of nodes at hand, in the full model
+  int64_t nodes = 0;                   // of the full model
+};
 template <class T>
 struct WeightingFunctions {
-  void (*weights)(const ScoreParts<T>&, T* attention, std::vector<T>& scratch);
+  // `kept` [heads, n, n] where the row keeps something.
+  void (*weights)(const ScoreParts<T>&, const AttentionDraws&, T* attention, T* kept,
+                  std::vector<T>& scratch);
   // d attention becomes that of the scores, where a node attends to another; dquery_key =, if there
   // are any.
-  void (*gradient)(const ScoreParts<T>&, const T* attention, T* dattention, T* dquery_key);
+  void (*gradient)(const ScoreParts<T>&, const T* attention, const T* kept, T* dattention,
+                   T* dquery_key);
 };
 struct WeightingRow : InBoth<WeightingFunctions> {
   bool rows_sum_to_one = true;
+  bool random = false;  // in training, where every sample has weights of its own
+  bool keeps = false;
+  bool scale_free = false;  // does not change when all scores of a row are multiplied
 };
 const WeightingRow& row_of(Weighting kind);
 

@@ -10,10 +10,11 @@ namespace posattn {
 namespace {
 
 struct Softmax {
-  static constexpr bool rows_sum_to_one = true;
+  static constexpr bool rows_sum_to_one = true, random = false, keeps = false, scale_free = false;
 
   template <class T>
-  static void weights(const ScoreParts<T>& parts, T* attention, std::vector<T>& scratch) {
+  static void weights(const ScoreParts<T>& parts, const AttentionDraws&, T* attention, T*,
+                      std::vector<T>& scratch) {
     const int64_t n = parts.keys.nodes, size = parts.keys.size;
     if (parts.query_key == nullptr) {
       std::copy_n(parts.positions, parts.heads * n * n, attention);
@@ -31,7 +32,7 @@ struct Softmax {
   }
 
   template <class T>
-  static void gradient(const ScoreParts<T>& parts, const T* attention, T* dattention,
+  static void gradient(const ScoreParts<T>& parts, const T* attention, const T*, T* dattention,
                        T* dquery_key) {
     const int64_t n = parts.keys.nodes, size = parts.keys.size;
     if (parts.query_key == nullptr) {

@@ -36,6 +36,8 @@ const ScaleRow* row_of(SourceScale kind) {
 
 const WeightingRow& row_of(Weighting kind) {
   switch (kind) {
+    case Weighting::hard:
+      return hard_row;
     case Weighting::softmax:
       break;
   }

@@ -23,11 +23,14 @@ constexpr WeightingRow weighting_row() {
   row.in_float = {Row::template weights<float>, Row::template gradient<float>};
   row.in_double = {Row::template weights<double>, Row::template gradient<double>};
   row.rows_sum_to_one = Row::rows_sum_to_one;
+  row.random = Row::random;
+  row.keeps = Row::keeps;
+  row.scale_free = Row::scale_free;
   return row;
 }
 
 extern const PositionRow query_key_row, direct_row, distance_row;
 extern const DataRow dot_row, unit_row;
-extern const WeightingRow softmax_row;
+extern const WeightingRow softmax_row, hard_row;
 
 }  // namespace posattn

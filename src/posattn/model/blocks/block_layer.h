@@ -91,10 +91,10 @@ ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const 
     const DataTerm& term = *block.data;
     parts.keys.size = term.key_size;
     parts.keys.stride = term.query_key.out;
-    parts.keys.factor = row_of(term.scores).factor(term.key_size);
+    parts.keys.factor = term.factor;
     parts.query_key = query_key;
-    if (block.positions) parts.positions = shared_[layer].data();
   }
+  if (block.positions && per_sample(block)) parts.positions = shared_[layer].data();
   return parts;
 }
 
@@ -189,8 +189,10 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   maps_.forward(block.value, rows, attended, t.value.data());
   show(scratch, Activated::values, layer, t.value);
   if (block.data) make_query_key(block, rows, attended, t);
-  const bool own = block.data || scratch.hook != nullptr;  // each sample has its matrices
+  const auto& weighting = row_of(block.weighting);
+  const bool own = per_sample(block) || scratch.hook != nullptr;  // each sample has its matrices
   if (own) t.attention.resize(samples * matrices);
+  if (own && weighting.keeps) t.weights_kept.resize(samples * matrices);
   const generic::HeadShape values = value_shape(block, n);
   const auto mix = [&](int64_t s) {
     const T* a = own ? &t.attention[s * matrices] : shared_[layer].data();
@@ -199,11 +201,12 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
       generic::mix(values, a + h * n * n, &t.value[at], &t.mixed[at]);
     }
   };
-  const auto& weights = row_of(block.weighting).template in<T>().weights;
   for (int64_t s = 0; s < samples; ++s) {
-    if (block.data) {
-      const T* query_key = &t.query_key[s * n * block.data->query_key.out];
-      weights(score_parts(layer, query_key), &t.attention[s * matrices], scratch.transposed);
+    if (per_sample(block)) {
+      const T* query_key = block.data ? &t.query_key[s * n * block.data->query_key.out] : nullptr;
+      T* kept = weighting.keeps ? &t.weights_kept[s * matrices] : nullptr;
+      weighting.template in<T>().weights(score_parts(layer, query_key), draws(layer, s, scratch),
+                                         &t.attention[s * matrices], kept, scratch.transposed);
     } else if (own) {
       std::copy_n(shared_[layer].data(), matrices, &t.attention[s * matrices]);
     }
@@ -220,14 +223,14 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
                                       Scratch& scratch, bool accumulate, T* dattended,
                                       std::span<T> sums) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
-  const bool own = block.data.has_value();
+  const bool own = per_sample(block);
   const int64_t n = nodes(), rows = samples * n, d = spec_.width, matrices = block.heads * n * n;
-  const int64_t row = own ? block.data->query_key.out : 0;
+  const int64_t row = block.data ? block.data->query_key.out : 0;
   scratch.dvalue.resize(rows * d);
   scratch.da.resize(own ? matrices : 0);
   scratch.dquery_key.resize(rows * row);
   const generic::HeadShape values = value_shape(block, n);
-  const auto& weights_gradient = row_of(block.weighting).template in<T>().gradient;
+  const auto& weighting = row_of(block.weighting);
   T* shared_sums = sums.data() + attention_offset(layer);
   for (int64_t s = 0; s < samples; ++s) {
     const T* a = own ? &t.attention[s * matrices] : shared_[layer].data();
@@ -239,12 +242,23 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
     }
     if (!own) continue;
     const int64_t place = s * n * row;
-    weights_gradient(score_parts(layer, &t.query_key[place]), a, da, &scratch.dquery_key[place]);
+    const T* kept = weighting.keeps ? &t.weights_kept[s * matrices] : nullptr;
+    weighting.template in<T>().gradient(
+        score_parts(layer, block.data ? &t.query_key[place] : nullptr), a, kept, da,
+        block.data ? &scratch.dquery_key[place] : nullptr);
     if (block.positions) add_scores(block, da, shared_sums);
   }
   maps_.backward(block.value, rows, attended, scratch.dvalue.data(), sums.data(), accumulate,
                  dattended);
-  if (own) query_key_backward(block, rows, attended, t, scratch, dattended, sums);
+  if (block.data) query_key_backward(block, rows, attended, t, scratch, dattended, sums);
+}
+
+template <class T>
+AttentionDraws BlockNetwork<T>::draws(int layer, int64_t sample, const Scratch& scratch) const {
+  const StepContext& context = scratch.context;
+  const int64_t rows = int64_t{1} * spec_.heads * spec_.nodes();
+  const int64_t number = context.first_sample + scratch.first + sample;
+  return {context, (number * spec_.depth + layer) * rows, &nodes_->index, spec_.nodes()};
 }
 
 // The gradient of one sample's scores, where nodes attend to others.

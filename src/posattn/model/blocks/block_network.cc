@@ -60,11 +60,11 @@ void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
     row_of(block.positions->kind)
         .template in<T>()
         .scores(*block.positions, block.heads, *nodes_, shared_[l].data());
-    if (block.data) continue;
+    if (per_sample(block)) continue;
     ScoreParts<T> parts = score_parts(l, nullptr);
     parts.positions = shared_[l].data();
     std::vector<T> attention(shared_[l].size()), scratch;
-    row_of(block.weighting).template in<T>().weights(parts, attention.data(), scratch);
+    row_of(block.weighting).template in<T>().weights(parts, {}, attention.data(), nullptr, scratch);
     shared_[l] = std::move(attention);
   }
 }
@@ -96,10 +96,10 @@ void BlockNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) c
     const PositionTerm& term = *block.positions;
     std::vector<T> dscores(sums.begin() + attention_offset(l),
                            sums.begin() + attention_offset(l) + block.heads * n * n);
-    if (!block.data) {
+    if (!per_sample(block)) {
       row_of(block.weighting)
           .template in<T>()
-          .gradient(score_parts(l, nullptr), shared_[l].data(), dscores.data(), nullptr);
+          .gradient(score_parts(l, nullptr), shared_[l].data(), nullptr, dscores.data(), nullptr);
     }
     row_of(term.kind).template in<T>().gradient(term, block.heads, *nodes_, dscores.data(), out);
   }
@@ -198,6 +198,8 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
                               BlockTape<T>& tape) const {
   const int64_t rows = int64_t{samples} * nodes();
   tape.layers.resize(spec_.depth);
+  tape.scratch.context = batch.context;
+  tape.scratch.first = first;
   forward_input(batch, first, samples, tape);
   show(tape.scratch, Activated::embedding, 0, tape.layers.front().x);
   for (int l = 0; l < spec_.depth; ++l) {
@@ -257,7 +259,7 @@ std::vector<T> BlockNetwork<T>::attention(const BlockTape<T>& tape) const {
   std::vector<T> all;
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
-    const std::vector<T>& a = block.data ? tape.layers[l].attention : shared_[l];
+    const std::vector<T>& a = per_sample(block) ? tape.layers[l].attention : shared_[l];
     all.insert(all.end(), a.begin(), a.begin() + int64_t{1} * block.heads * nodes() * nodes());
   }
   return all;

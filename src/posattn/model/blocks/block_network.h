@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "posattn/model/blocks/hook.h"
 #include "posattn/model/attention/rows.h"
+#include "posattn/model/blocks/hook.h"
 #include "posattn/model/spec/batch.h"
 
 namespace posattn {
@@ -36,7 +36,8 @@ struct BlockTape {
     std::vector<T> source;             // [rows, source], of queries and keys, where it differs
     std::vector<T> query_key;          // [rows, heads, 2 d_k], as their products make scores
     std::vector<T> keys_kept;          // [rows, heads, 2], see KeyFunctions
-    std::vector<T> attention;          // [samples, heads, nodes, nodes], from data
+    std::vector<T> attention;          // [samples, heads, nodes, nodes], where samples differ
+    std::vector<T> weights_kept;       // [samples, heads, nodes, nodes], see WeightingFunctions
     std::vector<T> value, mixed;       // [rows, width]
     std::vector<T> sum, joined;        // x + o before and after its norm; or [x | o]
     std::vector<T> mlp_input;          // where it is not joined itself
@@ -55,6 +56,8 @@ struct BlockTape {
     std::vector<T> dx, dy, dmlp, djoined, dattended, dnorm;
     std::vector<T> dmixed, dvalue, dquery_key, dsource, dscaled, da;
     std::vector<std::vector<T>> dhidden;
+    StepContext context;
+    int64_t first = 0;                   // sample of the batch
     const BlockHook<T>* hook = nullptr;  // of a forward pass that somebody looks into
   };
   Scratch scratch;
@@ -81,8 +84,8 @@ class BlockNetwork {
                   std::span<const uint8_t> mask, double scale, BlockTape<T>& tape,
                   std::span<T> sums) const;
 
-  // Gradients as the parameters lie, then of each layer d attention that is the same for all samples,
-  // or d scores of its term of positions, then dP.
+  // Gradients as the parameters lie, then of each layer d attention that is the same for all
+  // samples, or d scores of its term of positions, then dP.
   int64_t sums_size() const;
   void finish(std::span<const T> sums, Parameters<T>& gradient) const;
 
@@ -105,6 +108,11 @@ class BlockNetwork {
   // From scratch.dmixed: dattended = or +=.
   void attend_backward(int layer, int samples, const T* attended, Layer& t, Scratch& scratch,
                        bool accumulate, T* dattended, std::span<T> sums) const;
+  // Whether samples may differ in their attention.
+  static bool per_sample(const AttentionBlock& block) {
+    return block.data || row_of(block.weighting).random;
+  }
+  AttentionDraws draws(int layer, int64_t sample, const Scratch& scratch) const;
   ScoreParts<T> score_parts(int layer, const T* query_key) const;
   // What queries and keys are made of; and from scratch.dsource, adds to dattended.
   const T* make_source(const DataTerm& term, int64_t rows, const T* attended, Layer& t) const;
@@ -150,8 +158,8 @@ class BlockNetwork {
   const Plan plan_;
   LinearMaps<T> maps_;
   std::unique_ptr<NodeContext<T>> nodes_;
-  // Of each layer, [heads, nodes, nodes]: attention that is the same for all samples, or the term of
-  // positions beside one of the data.
+  // Of each layer, [heads, nodes, nodes]: attention that is the same for all samples, or the term
+  // of positions beside one of the data.
   std::vector<std::vector<T>> shared_;
 };
 

@@ -34,7 +34,7 @@ void check_batch(const ModelSpec& spec, const BatchOf<T>& batch) {
         ExitCode::configuration,
         fmt::format("{} nodes for a {}model", batch.real_nodes, spec.routed() ? "routed " : ""),
         spec.routed() ? fmt::format("{}: its places are fixed", spec.real_nodes)
-                    : fmt::format("1 to {}", spec.real_nodes));
+                      : fmt::format("1 to {}", spec.real_nodes));
   }
   const int64_t nodes = batch.samples * batch.real_nodes;
   check_count("input numbers", batch.inputs.size(), nodes * spec.data_columns);

@@ -26,6 +26,9 @@ constexpr NamedKind kind_rows[] = {
     {"cosine",
      "cosines of queries and keys from the data, and scores of positions",
      {.attention = Source::data, .scores = Scores::unit, .score_bias = ScoreBias::positions}},
+    {"hard",
+     "one node is read, by queries and keys from the data",
+     {.attention = Source::data, .weighting = Weighting::hard}},
     {"scaled",
      "queries and keys from [data / their root mean square | P]",
      {.attention = Source::data_and_positions, .source_scale = SourceScale::sample}},
@@ -148,6 +151,7 @@ void apply_preset(std::string_view name, ModelSpec& spec) {
 }
 
 std::string preset_name(const ModelSpec& spec) {
+  if (!spec.kinds.empty()) return "custom";
   for (const PresetRow& row : preset_rows) {
     if (with_preset(row, spec) == spec) return row.name;
   }

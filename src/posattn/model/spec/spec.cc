@@ -296,9 +296,8 @@ ModelSpec resolve(ModelSpec spec) {
   check_size("mlp_width", spec.mlp_width, 1, width_limit);
   check_size("mlp_depth", spec.mlp_depth, 2, mlp_depth_limit);
   resolve_kinds(spec);
-  const bool by_distance = spec.any_layer([](const AttentionChoices& kind) {
-    return kind.position_scores() == ScoreBias::distance;
-  });
+  const bool by_distance = spec.any_layer(
+      [](const AttentionChoices& kind) { return kind.position_scores() == ScoreBias::distance; });
   if (by_distance && spec.reach == 0) spec.reach = spec.real_nodes;
   check_size(by_distance ? "reach" : "reach (without relative attention)", spec.reach,
              by_distance ? 1 : 0, by_distance ? node_limit : 0);

@@ -26,15 +26,17 @@ enum class AttentionSource { positions, data, data_and_positions };  // of queri
 // What the data among the source is divided by: nothing, the root mean square of the sample's
 // numbers, or that of the node's. Then attention does not change when the input is scaled.
 enum class SourceScale { none, sample, node };
-// dot: Q K^T / sqrt(d_k). unit: cosines times a learned number of each head. direct: a learned score
-// for every pair of nodes. distance: one for every distance i - j. routes: the places that a node
-// reads, from a table; not scores but attention itself, as a saturated softmax would make it.
+// dot: Q K^T / sqrt(d_k). unit: cosines times a learned number of each head. direct: a learned
+// score for every pair of nodes. distance: one for every distance i - j. routes: the places that a
+// node reads, from a table; not scores but attention itself, as a saturated softmax would make it.
 enum class Scores { dot, unit, direct, distance, routes };
 enum class Rotation { none, rope };  // of queries and keys by node index (base 10000, over d_k)
 // Scores that are the same for all samples, which are added: Q K^T / sqrt(d_k) of positions, or the
 // learned ones above.
 enum class ScoreBias { none, positions, direct, distance };
-enum class Weighting { softmax };          // how scores become weights
+// How scores become weights. hard: a node reads one other, drawn by the softmax in training, that
+// of the largest score in tests.
+enum class Weighting { softmax, hard };
 
 struct AttentionChoices {
   AttentionSource attention = AttentionSource::positions;
@@ -110,8 +112,8 @@ struct ModelSpec : ModelSettings, AttentionChoices {
 
   // Since 0.2.0
   Biases biases = Biases::all;
-  // Of scores by distance: farther nodes count as reach - 1 (0: real_nodes). Scratch nodes have scores
-  // of their own. Such a model works at any length.
+  // Of scores by distance: farther nodes count as reach - 1 (0: real_nodes). Scratch nodes have
+  // scores of their own. Such a model works at any length.
   int reach = 0;
   // Tokens that the input may hold, 0: numbers only. With data_columns > 0 a node holds either: its
   // token, or, where that is negative, its numbers. Scratch nodes hold the number 0, or nothing.
@@ -139,7 +141,9 @@ struct ModelSpec : ModelSettings, AttentionChoices {
     return false;
   }
   // Whether attention depends on the data somewhere.
-  bool attends_by_data() const { return any_layer([](const AttentionChoices& kind) { return kind.reads_data(); }); }
+  bool attends_by_data() const {
+    return any_layer([](const AttentionChoices& kind) { return kind.reads_data(); });
+  }
   bool routed() const { return scores == Scores::routes; }
   bool uses_positions() const {
     return positions_in_input || positions_added ||

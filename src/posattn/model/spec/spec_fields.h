@@ -82,7 +82,8 @@ void visit_settings(Settings& s, Visitor&& visit) {
   visit("fixed_tokens", s.fixed_tokens, Since{"0.2.0", false},
         Setting{"fixed random codes in place of learned tokens; the output is tied", {}, "codes"});
   visit("kinds", s.kinds, Since{"0.3.0", std::string()},
-        Setting{"kinds of attention by layer, repeated, as relative,data; empty: the architecture's"});
+        Setting{
+            "kinds of attention by layer, repeated, as relative,data; empty: the architecture's"});
 }
 
 template <class Spec, class Visitor>

@@ -42,15 +42,15 @@ struct Choices<Rotation> {
 template <>
 struct Choices<ScoreBias> {
   static constexpr const char* kind = "score bias";
-  static constexpr std::array names = {std::pair{ScoreBias::none, "none"},
-                                       std::pair{ScoreBias::positions, "positions"},
-                                       std::pair{ScoreBias::direct, "direct"},
-                                       std::pair{ScoreBias::distance, "distance"}};
+  static constexpr std::array names = {
+      std::pair{ScoreBias::none, "none"}, std::pair{ScoreBias::positions, "positions"},
+      std::pair{ScoreBias::direct, "direct"}, std::pair{ScoreBias::distance, "distance"}};
 };
 template <>
 struct Choices<Weighting> {
   static constexpr const char* kind = "weighting";
-  static constexpr std::array names = {std::pair{Weighting::softmax, "softmax"}};
+  static constexpr std::array names = {std::pair{Weighting::softmax, "softmax"},
+                                       std::pair{Weighting::hard, "hard"}};
 };
 template <>
 struct Choices<Encoding> {
