@@ -74,7 +74,8 @@ inline ModelSpec random_open_spec(RandomStream& random) {
     spec.encoding = flip() ? Encoding::learned : Encoding::random;
     spec.encoding_size = spec.width;
   }
-  spec.split_heads = spec.split_heads && spec.source_size() % spec.heads == 0;
+  spec.split_heads = spec.split_heads && spec.source_size() % spec.heads == 0 &&
+                     (!spec.reads_positions() || spec.encoding_size % spec.heads == 0);
   spec.fixed_tokens = spec.vocabulary > 0 && flip();
   if (flip()) {
     spec.kinds = random_kinds(random);
@@ -84,6 +85,12 @@ inline ModelSpec random_open_spec(RandomStream& random) {
   }
   if (flip()) spec.read_nodes = 1 + static_cast<int>(random.below(spec.real_nodes));
   return resolve(spec);
+}
+
+// Whether attention is drawn in training: the gradient goes straight through a step function.
+inline bool is_drawn(const ModelSpec& spec) {
+  return spec.any_layer(
+      [](const AttentionChoices& kind) { return kind.weighting == Weighting::hard; });
 }
 
 // Weights of ordinary size everywhere, biases included (initial values have zero ones); what is
