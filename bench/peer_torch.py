@@ -14,7 +14,8 @@ starts itself again inside it, since OpenMP, OpenBLAS and malloc read theirs onl
 gflops is nominal flops over time: the multiply-adds of the architecture as it is written (linear
 maps and mixing of every layer), 6 flops each for training and 2 for inference.
 
-Task cumulative-sum is the paper's numeric model, k-hop its token model (token_torch.py).
+Task cumulative-sum is the paper's numeric model, k-hop its token model (token_torch.py). The paper's two
+architectures are written out here, every other one is the definition of posattn.transformer.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import glob
 import json
 import math
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -64,6 +66,23 @@ def fastest(runs):
         yield {**best, "setting": "best", "environment": best["setting"]}
 
 
+PAPER = ("positional", "standard")
+
+
+def definitions():
+    """The module that defines every architecture, from the source tree or the installed package."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+    try:
+        import posattn_torch
+    except ImportError:
+        from posattn import transformer as posattn_torch
+    return posattn_torch
+
+
+def spec_of(architecture, depth, length):
+    return definitions().preset(architecture, depth=depth, real_nodes=length)
+
+
 def depth_for(length):
     return length.bit_length()  # floor(log2 n) + 1
 
@@ -82,6 +101,8 @@ def token_multiply_adds(architecture, depth, batch):
 def multiply_adds(architecture, depth, length, batch):
     """Of one forward pass; attention from positions is counted once a step, not per sample."""
     nodes = length + 1
+    if architecture not in PAPER:
+        return multiply_adds_of(spec_of(architecture, depth, length), batch)
     linear = 2 * WIDTH * WIDTH + 2 * WIDTH * MLP_WIDTH + MLP_WIDTH * WIDTH  # V and O, MLP
     mixing = nodes * WIDTH
     key_size = nodes if architecture == "positional" else WIDTH
@@ -91,9 +112,39 @@ def multiply_adds(architecture, depth, length, batch):
     return depth * per_layer
 
 
+def multiply_adds_of(spec, batch):
+    nodes, width = spec.nodes, spec.width
+    per_sample = 2 * width**2 + 3 * width * spec.mlp_width + nodes * width  # V and O, MLP, mixing
+    once = 0
+    if spec.reads_data:
+        per_sample += HEADS * spec.key_size * (2 * spec.source_size + nodes)
+    if spec.position_scores == "positions":
+        once = HEADS * spec.position_key_size * (2 * spec.encoding_size + nodes)
+    return spec.depth * nodes * (batch * per_sample + once)
+
+
+def build_defined(architecture, depth, length):
+    from torch import nn
+
+    class WithoutScratch(nn.Module):
+        """As the others: of values with the scratch node's zero appended."""
+
+        def __init__(self):
+            super().__init__()
+            self.model = definitions().Transformer(spec_of(architecture, depth, length))
+
+        def forward(self, x):
+            return self.model(x[:, :length])
+
+    return WithoutScratch()
+
+
 def build(architecture, depth, length):
     import torch
     from torch import nn
+
+    if architecture not in PAPER:
+        return build_defined(architecture, depth, length)
 
     nodes, positional = length + 1, architecture == "positional"
     key_size = nodes if positional else WIDTH
@@ -291,7 +342,7 @@ def parse():
     arguments.architecture = [name for name, _, _ in pairs]
     arguments.layers = [int(depth or depth_for(arguments.length)) for _, _, depth in pairs]
     for name, known in (
-        ("architecture", {"positional", "standard"}),
+        ("architecture", set(PAPER if arguments.task == "k-hop" else definitions().PRESETS)),
         ("mode", {"train", "inference"}),
     ):
         unknown = set(getattr(arguments, name)) - known

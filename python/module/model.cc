@@ -134,7 +134,7 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
   std::vector<float> zeros;
   std::vector<int32_t> nothing;
   if (x.is_none() && tokens.is_none()) {
-    if (spec.attention != AttentionSource::positions) {
+    if (spec.attends_by_data()) {
       throw Error(ExitCode::usage, "attention of this model without an input",
                   "x: its attention depends on data");
     }

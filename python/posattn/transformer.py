@@ -34,7 +34,43 @@ PRESETS = {
     "relative": dict(attention="positions", relative_attention=True),
     "homogeneous": dict(attention="positions", biases="none"),
     "standard-no-bias": dict(attention="data", positions_in_input=True, biases="none"),
+    "scale-free": dict(attention="data", scores="unit", score_bias="positions", biases="none"),
+    "scale-free-joint": dict(attention="data_and_positions", source_scale="sample", biases="none"),
 }
+
+# Kinds of attention that layers may name, and the fields that a choice sets.
+KINDS = {
+    "positions": dict(),
+    "data": dict(attention="data"),
+    "data-and-positions": dict(attention="data_and_positions"),
+    "rope": dict(attention="data", rope=True),
+    "direct": dict(direct_attention=True),
+    "relative": dict(relative_attention=True),
+    "cosine": dict(attention="data", scores="unit", score_bias="positions"),
+    "hard": dict(attention="data", weighting="hard"),
+    "scaled": dict(attention="data_and_positions", source_scale="sample"),
+}
+CHOICES = {
+    "source": lambda value: dict(attention=value),
+    "source_scale": lambda value: dict(source_scale=value),
+    "scores": lambda value: dict(scores=value if value == "unit" else "", direct_attention=value == "direct",
+                                 relative_attention=value == "distance"),
+    "rotation": lambda value: dict(rope=value == "rope"),
+    "score_bias": lambda value: dict(score_bias=value),
+    "weighting": lambda value: dict(weighting=value),
+}
+NO_CHOICE = dict(attention="positions", source_scale="none", scores="", rope=False, score_bias="none",
+                 direct_attention=False, relative_attention=False, weighting="softmax")
+
+
+def kind_of(text):
+    """The fields of a kind: its name, then choices that differ, as "data scores=unit"."""
+    name, *changes = text.split()
+    fields = {**NO_CHOICE, **KINDS[name]}
+    for change in changes:
+        choice, value = change.replace("-", "_").split("=")
+        fields.update(CHOICES[choice](value))
+    return fields
 
 
 @dataclasses.dataclass
@@ -72,6 +108,11 @@ class Spec:
     fixed_tokens: bool = False  # how a model is trained: its outputs are the same
     read_nodes: int = 0  # outputs that count in the loss; all are computed
     loss: str = "squared_error"
+    source_scale: str = "none"
+    scores: str = ""  # "unit"; else what the flags above say
+    score_bias: str = "none"
+    weighting: str = "softmax"
+    kinds: str = ""  # by layer, repeated; empty: all are as the fields say
 
     def __post_init__(self):
         if self.encoding_size == 0:
@@ -79,14 +120,38 @@ class Spec:
             self.encoding_size = (
                 self.width if self.positions_added else default.get(self.encoding, self.nodes)
             )
-        if self.relative_attention and self.reach == 0:
+        if self.reach == 0 and any(layer.position_scores == "distance" for layer in self.layers()):
             self.reach = self.real_nodes
+
+    def of_layer(self, layer):
+        """The Spec whose every layer is as this one of it."""
+        if not self.kinds:
+            return self
+        kinds = self.kinds.split(",")
+        return dataclasses.replace(self, kinds="", **kind_of(kinds[layer % len(kinds)]))
+
+    def layers(self):
+        return [self.of_layer(layer) for layer in range(self.depth if self.kinds else 1)]
+
+    @property
+    def reads_data(self):
+        return self.attention != "positions"
+
+    @property
+    def position_scores(self):
+        """The part of the scores that is the same for all samples."""
+        if self.reads_data:
+            return self.score_bias
+        flags = {"direct": self.direct_attention, "distance": self.relative_attention, "none": self.routed}
+        return next((name for name, holds in flags.items() if holds), "positions")
 
     def fields(self):
         """As a model file has them: routes are named only where there are some."""
         fields = dataclasses.asdict(self)
         if not self.routed:
             del fields["routed"], fields["route_places"]
+        if not self.scores:
+            del fields["scores"]
         return fields
 
     @property
@@ -95,11 +160,13 @@ class Spec:
 
     @property
     def uses_positions(self):
-        learned_scores = self.direct_attention or self.relative_attention or self.routed
         return (
             self.positions_in_input
             or self.positions_added
-            or (self.attention != "data" and not learned_scores)
+            or any(
+                layer.attention == "data_and_positions" or layer.position_scores == "positions"
+                for layer in self.layers()
+            )
         )
 
     @property
@@ -117,6 +184,10 @@ class Spec:
     @property
     def key_size(self):
         return self.source_size // self.heads if self.split_heads else self.source_size
+
+    @property
+    def position_key_size(self):
+        return self.encoding_size // self.heads if self.split_heads else self.encoding_size
 
 
 class ModelError(ValueError):
@@ -191,6 +262,12 @@ def rotate(x, index):
     return torch.cat([turned, x[..., 2 * pairs :]], -1)
 
 
+def inverse_root(square):
+    """1 / sqrt(square), and 0 of 0: the zero vector stays."""
+    above = square > 0
+    return torch.where(above, torch.where(above, square, torch.ones_like(square)).rsqrt(), torch.zeros_like(square))
+
+
 def biased(spec, module):
     """The map or norm; where the model has no biases, its bias is zero and stays."""
     if spec.biases == "none":
@@ -209,16 +286,23 @@ class Attention(nn.Module):
             self.register_buffer("routes", torch.zeros(shape, dtype=torch.int32))
             if several:
                 self.register_buffer("route_weights", torch.zeros(shape))
-        elif spec.direct_attention:
+        if spec.reads_data:
+            self.qk_proj = nn.Linear(spec.source_size, 2 * spec.key_size * spec.heads)
+            if spec.scores == "unit":
+                self.log_scale = nn.Parameter(torch.full((spec.heads,), math.log(4)))
+                if spec.source_scale == "none":
+                    biased(spec, self.qk_proj)
+        if spec.position_scores == "positions":
+            proj = nn.Linear(spec.encoding_size, 2 * spec.position_key_size * spec.heads)
+            setattr(self, "bias_qk_proj" if spec.reads_data else "qk_proj", proj)
+        elif spec.position_scores == "direct":
             self.scores = nn.Parameter(torch.randn(spec.heads, spec.nodes, spec.nodes))
-        elif spec.relative_attention:
+        elif spec.position_scores == "distance":
             self.relative = nn.Parameter(torch.randn(spec.heads, 2 * spec.reach - 1))
             if spec.scratch_nodes > 0:
                 self.relative_scratch = nn.Parameter(
                     torch.randn(spec.heads, spec.scratch_nodes, spec.scratch_nodes + 2)
                 )
-        else:
-            self.qk_proj = nn.Linear(spec.source_size, 2 * spec.key_size * spec.heads)
         self.v_proj = biased(spec, nn.Linear(spec.width, spec.width))
         self.o_proj = biased(spec, nn.Linear(spec.width, spec.width))
 
@@ -237,25 +321,43 @@ class Attention(nn.Module):
         below = torch.cat([reads_real, own[:, :, 2:]], 2)
         return torch.cat([above, below], 1)
 
-    def scores_of(self, x, positions, active):
-        spec = self.spec
-        if spec.direct_attention:
-            return self.scores[:, active][:, :, active][None]
-        if spec.relative_attention:
-            return self.relative_scores(len(active) - spec.scratch_nodes)[None]
-        source = {
-            "positions": lambda: positions[None],
-            "data": lambda: x,
-            "data_and_positions": lambda: torch.cat(
-                [x, positions.expand(x.shape[0], -1, -1)], -1
-            ),
-        }[spec.attention]()
-        size = spec.key_size
-        qk = self.qk_proj(source).unflatten(-1, (spec.heads, 2 * size)).transpose(1, 2)
+    def query_key(self, proj, source, size, active, rope):
+        """Queries and keys, [samples, heads, nodes, size] each."""
+        qk = proj(source).unflatten(-1, (self.spec.heads, 2 * size)).transpose(1, 2)
         query, key = qk[..., :size], qk[..., size:]
-        if spec.rope:
-            query, key = rotate(query, active), rotate(key, active)
+        return (rotate(query, active), rotate(key, active)) if rope else (query, key)
+
+    def scores_of_positions(self, positions, active):
+        spec = self.spec
+        if spec.position_scores == "direct":
+            return self.scores[:, active][:, :, active][None]
+        if spec.position_scores == "distance":
+            return self.relative_scores(len(active) - spec.scratch_nodes)[None]
+        proj, size = self.bias_qk_proj if spec.reads_data else self.qk_proj, spec.position_key_size
+        rope = spec.rope and not spec.reads_data
+        query, key = self.query_key(proj, positions[None], size, active, rope)
         return query @ key.transpose(-1, -2) / math.sqrt(size)
+
+    def scores_of_data(self, x, positions, active):
+        spec, size = self.spec, self.spec.key_size
+        if spec.source_scale != "none":  # by the root mean square of the sample's or the node's numbers
+            numbers = (-1, -2) if spec.source_scale == "sample" else (-1,)
+            x = x * inverse_root((x**2).mean(numbers, keepdim=True))
+        if spec.attention == "data_and_positions":
+            x = torch.cat([x, positions.expand(x.shape[0], -1, -1)], -1)
+        query, key = self.query_key(self.qk_proj, x, size, active, spec.rope)
+        if spec.scores != "unit":
+            return query @ key.transpose(-1, -2) / math.sqrt(size)
+        query, key = (part * inverse_root((part**2).sum(-1, keepdim=True)) for part in (query, key))
+        return self.log_scale.exp()[:, None, None] * (query @ key.transpose(-1, -2))
+
+    def scores_of(self, x, positions, active):
+        terms = []
+        if self.spec.reads_data:
+            terms.append(self.scores_of_data(x, positions, active))
+        if self.spec.position_scores != "none":
+            terms.append(self.scores_of_positions(positions, active))
+        return sum(terms)
 
     def routed(self, value):
         """What nodes read of value [samples, heads, nodes, d] through routes."""
@@ -277,7 +379,11 @@ class Attention(nn.Module):
         if self.spec.causal:
             allowed = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
             scores = scores.masked_fill(~allowed, -math.inf)
-        return torch.softmax(scores, -1)
+        weights = torch.softmax(scores, -1)
+        if self.spec.weighting == "hard":  # as in tests: the largest, and the gradient of the softmax
+            chosen = torch.nn.functional.one_hot(weights.argmax(-1), weights.shape[-1]).to(weights)
+            return chosen + weights - weights.detach()
+        return weights
 
     def forward(self, x, positions, active):
         value = self.v_proj(x).unflatten(-1, (self.spec.heads, -1)).transpose(1, 2)
@@ -346,7 +452,7 @@ class Transformer(nn.Module):
             self.encoding = biased(spec, nn.Linear(inputs, spec.width))
         if spec.vocabulary > 0:
             self.tokens = nn.Embedding(spec.vocabulary, spec.width)
-        self.transformer_layers = nn.ModuleList(Layer(spec) for _ in range(spec.depth))
+        self.transformer_layers = nn.ModuleList(Layer(spec.of_layer(layer)) for layer in range(spec.depth))
         if spec.normalisation == "before":
             self.norm = biased(spec, nn.LayerNorm(spec.width))
         if not spec.tied_output:

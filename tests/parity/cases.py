@@ -10,7 +10,7 @@ import numpy
 import torch
 
 import tool  # noqa: F401, puts scripts/ on the path
-from posattn_torch import PRESETS, Spec, Transformer, cross_entropy_of, loss_of, preset
+from posattn_torch import KINDS, PRESETS, Spec, Transformer, cross_entropy_of, loss_of, preset
 
 ENCODINGS = ("one_hot", "binary", "sinusoidal", "random", "learned")
 
@@ -139,11 +139,19 @@ def paper_case(name, samples, length=8, seed=0, make_model=lively_model):
     return Case(f"{name}-paper-{length}", make_model(spec, seed), inputs, inputs.cumsum(1))
 
 
+def random_kinds(rng):
+    """Kinds that no preset has, or that differ by layer."""
+    composed = ["data scores=unit", "data source-scale=node scores=unit", "data source-scale=node",
+                "data score-bias=distance", "data score-bias=direct", "cosine weighting=hard", "data-and-positions score-bias=positions"]
+    names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
+    return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])
+
+
 def open_case(seed):
     """Any combination of blocks: tokens, masks, residuals, norms, activations, heads, losses."""
     rng = numpy.random.default_rng(seed)
     flip = lambda: bool(rng.integers(2))
-    name = str(rng.choice(list(PRESETS)))
+    name = str(rng.choice([name for name in PRESETS if "scores" not in PRESETS[name] and "source_scale" not in PRESETS[name]]))
     encoding = "learned" if flip() else "one_hot"
     sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
     sizes.update(
@@ -168,9 +176,11 @@ def open_case(seed):
         sizes["output_columns"] = max(3, sizes["output_columns"])
         if sizes.get("tied_output"):
             sizes["output_columns"] = sizes["vocabulary"]
+    if seed % 3 == 0:
+        sizes.update(kinds=random_kinds(numpy.random.default_rng((seed, 1))), depth=max(2, sizes["depth"]))
     spec = preset(name, **sizes)
-    if not (spec.direct_attention or spec.relative_attention) and flip():
-        spec.split_heads = spec.source_size % spec.heads == 0
+    if not (spec.kinds or spec.direct_attention or spec.relative_attention) and flip():
+        spec.split_heads = spec.source_size % spec.heads == 0 and spec.encoding_size % spec.heads == 0
     samples, length = int(rng.integers(2, 12)), int(rng.integers(1, spec.real_nodes + 1))
     generator = torch.Generator().manual_seed(seed)
     inputs, targets = make_batch(spec, samples, length, generator)

@@ -49,16 +49,18 @@ def spec_of(case):
 def tolerance(engine, tensor):
     if engine in ("reference", "double"):
         return 1e-9
-    return 1e-4 if "qk_proj" in tensor or "relative" in tensor else 1e-5
+    return 1e-4 if any(part in tensor for part in ("qk_proj", "relative", "log_scale")) else 1e-5
 
 
-def key_bias(case):
+def key_bias(case, tensor):
     """Which elements of qk_proj.bias are the keys': softmax ignores them, their gradient is zero.
 
-    Not so under RoPE, which turns the bias by a different angle at every node."""
-    size = case.spec.key_size
-    mask = numpy.zeros((case.spec.heads, 2 * size), dtype=bool)
-    if not case.spec.rope:
+    Not so under RoPE, which turns the bias by a different angle at every node, nor of unit vectors."""
+    spec = case.spec.of_layer(int(tensor.split("transformer_layers.")[1].split(".")[0]))
+    of_bias = "bias_qk_proj" in tensor
+    size = spec.position_key_size if of_bias or not spec.reads_data else spec.key_size
+    mask = numpy.zeros((spec.heads, 2 * size), dtype=bool)
+    if of_bias or not (spec.rope or spec.scores == "unit"):
         mask[:, size:] = True
     return mask.reshape(-1)
 
@@ -98,11 +100,11 @@ class ModelParityTest(ParityTest):
         for name, values in expected.items():
             actual, what = answers[prefix + name], f"{case.name} {engine} {name}"
             limit = tolerance(engine, name)
-            if case.spec.normalisation != "none" and engine != "reference":
-                limit = 1e-4  # a norm divides by differences, which may be small
+            if (case.spec.normalisation != "none" or case.spec.kinds) and engine != "reference":
+                limit = 1e-4  # a norm divides by what may be small
             if name.endswith("qk_proj.bias"):
-                zero = key_bias(case)
-                weight = numpy.abs(expected[name.replace("bias", "weight")]).max()
+                zero = key_bias(case, name)
+                weight = numpy.abs(expected[name.removesuffix("bias") + "weight"]).max()
                 noise = float(numpy.abs(actual[zero]).max(initial=0.0))
                 self.assertLessEqual(noise, limit * weight, what + " of the keys")
                 actual, values = actual[~zero], values[~zero]

@@ -18,6 +18,7 @@ enum class Purpose : uint32_t {
   evaluation_data = 7,
   posterior_training = 8,  // of a certificate
   posterior_draws = 9,
+  attention_draws = 10,  // which node a node reads: variant is the step
 };
 
 class RandomStream {
@@ -52,8 +53,8 @@ class RandomStream {
 // Philox4x32-10 of Salmon, Moraes, Dror and Shaw ("Parallel random numbers: as easy as 1, 2, 3",
 // SC 2011): four random words from a counter of four and a key of two, in ten rounds. Ours, since
 // the public library refuses processors that it does not know; tests pin the words.
-inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t key0,
-                                      uint32_t key1) {
+constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t key0,
+                                         uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t product0 = uint64_t{0xD2511F53} * counter[0];
     const uint64_t product1 = uint64_t{0xCD9E8D57} * counter[2];

@@ -52,7 +52,7 @@ double estimated_seconds(const std::vector<RunConfig>& runs, const MachineSpeed&
     shape.samples = shape.batch;
     const auto [place, added] = of_shape.try_emplace(to_json(shape), 0);
     if (added) {
-      const bool from_data = model_spec(run).attention != AttentionSource::positions;
+      const bool from_data = model_spec(run).attends_by_data();
       place->second = nominal_flops(run) / static_cast<double>(run.batch) /
                       (from_data ? speed.from_data : speed.from_positions);
     }

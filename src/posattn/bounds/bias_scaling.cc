@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include "posattn/base/error.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/attention/rows.h"
+#include "posattn/model/plan.h"
 #include "posattn/model/spec/spec_fields.h"
 
 namespace posattn::bounds {
 namespace {
 
-// Every bias but those of queries and keys, which act on positions alone.
+// Every bias but those of queries and keys whose source is positions or has been divided by its
+// size.
 std::vector<TensorId> scaled_biases(const Plan& plan) {
   std::vector<TensorId> biases = {plan.input.values->bias};
   for (const LayerBlock& layer : plan.layers) {
+    const auto& data = layer.attention.data;
+    if (data && data->scale == SourceScale::none) biases.push_back(data->query_key.bias);
     biases.push_back(layer.attention.value.bias);
     biases.push_back(layer.attention.output.bias);
     for (const LinearBlock& map : layer.mlp.maps) biases.push_back(map.bias);
@@ -21,12 +25,25 @@ std::vector<TensorId> scaled_biases(const Plan& plan) {
   return biases;
 }
 
+// Attention is the same for x and c x where the source is, or where weights do not see a factor of
+// the scores.
+std::optional<std::string> attention_broken_by(const ModelSpec& layer) {
+  if (!layer.reads_data() || layer.source_scale != SourceScale::none) return std::nullopt;
+  if (layer.attention == AttentionSource::data_and_positions) {
+    return "attention from data and positions, of which one scales";
+  }
+  const bool hidden =
+      row_of(layer.weighting).scale_free && layer.position_scores() == ScoreBias::none;
+  if (row_of(layer.scores).degree == 0 || hidden) return std::nullopt;
+  return "attention from the data: its scores change with the scale of the input";
+}
+
 }  // namespace
 
 std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
   using S = ModelSpec;
-  if (spec.attention != AttentionSource::positions) {
-    return "attention from the data: its scores change with the scale of the input";
+  for (int layer = 0; layer < spec.depth; ++layer) {
+    if (auto reason = attention_broken_by(spec.of_layer(layer))) return reason;
   }
   if (spec.positions_in_input || spec.positions_added) {
     return "positions in the input, which do not scale with its values";
@@ -37,10 +54,10 @@ std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
     return fmt::format("{}: only ReLUs commute with scaling", to_string(spec.activation));
   }
   if (!knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
-                  &S::encoding, &S::encoding_size, &S::rope, &S::direct_attention, &S::routed,
-                  &S::route_places, &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth,
-                  &S::biases, &S::relative_attention, &S::reach, &S::causal, &S::split_heads,
-                  &S::join, &S::read_nodes, &S::loss)) {
+                  &S::encoding, &S::encoding_size, &S::attention, &S::source_scale, &S::rotation,
+                  &S::scores, &S::score_bias, &S::weighting, &S::kinds, &S::route_places, &S::width,
+                  &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases, &S::reach,
+                  &S::causal, &S::split_heads, &S::join, &S::read_nodes, &S::loss)) {
     return "a setting for which nobody has shown it";
   }
   return std::nullopt;
@@ -53,8 +70,8 @@ Parameters<T> divide_biases(const ModelSpec& spec, const Parameters<T>& paramete
   }
   if (const auto reason = scaling_broken_by(spec)) {
     throw Error(ExitCode::configuration, "a model with " + *reason,
-                "values alone in the input, attention that does not depend on them, ReLUs",
-                "as --architecture positional");
+                "values alone in the input, attention that does not see their scale, ReLUs",
+                "as --architecture positional or scale-free");
   }
   Parameters<T> divided = parameters;
   const Plan plan = plan_of(spec);

@@ -1,9 +1,10 @@
 // How a network's outputs change when its input is scaled, exactly. With values alone in the input,
-// attention that does not depend on the data, and ReLUs, a network with weights W and biases b (all
-// but those of queries and keys) satisfies
+// attention that is the same for x and c x, and ReLUs, a network with weights W and biases b
+// satisfies
 //   f_b(c x) = c f_(b/c)(x)   for every c > 0
 // (docs/bounds-range.md has the proof): outside its training range a network is itself with smaller
-// biases.
+// biases. Biases of queries and keys count among b where their source scales with x. Attention that
+// is drawn in training has this property in tests.
 #pragma once
 
 #include <optional>

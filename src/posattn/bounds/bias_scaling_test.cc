@@ -38,10 +38,11 @@ std::vector<T> times(std::vector<T> values, double c) {
 double relative_difference(const ModelSpec& spec, const Parameters<double>& original,
                            const Parameters<double>& divided, const RandomBatch& data, double c) {
   const std::vector<double> inputs = times(data.inputs64, c);
-  ReferenceBatch large = data.reference();
+  ReferenceBatch large = data.reference(), small = data.reference();
   large.inputs = inputs;
+  large.context.training = small.context.training = false;
   const std::vector<double> at_c = reference_forward(spec, original, large);
-  const std::vector<double> at_1 = reference_forward(spec, divided, data.reference());
+  const std::vector<double> at_1 = reference_forward(spec, divided, small);
   double difference = 0, greatest = 0;
   for (size_t i = 0; i < at_c.size(); ++i) {
     difference = std::max(difference, std::abs(at_c[i] - c * at_1[i]));
@@ -81,8 +82,9 @@ TEST(BiasScaling, HoldsForThePresetsThatItNamesAndForNoOther) {
       }
     }
   }
-  EXPECT_THAT(holds, ::testing::UnorderedElementsAre("positional", "m5", "positional-direct",
-                                                     "relative", "homogeneous"));
+  EXPECT_THAT(holds,
+              ::testing::UnorderedElementsAre("positional", "m5", "positional-direct", "relative",
+                                              "homogeneous", "scale-free", "scale-free-joint"));
 }
 
 TEST(BiasScaling, HoldsForRandomModelsThatItDoesNotRefuse) {
@@ -147,7 +149,7 @@ TEST(BiasScaling, FailsClosed) {
       refused.insert(field);
       continue;
     }
-    if (spec.routed) continue;  // attention is not made of weights drawn at random
+    if (spec.routed()) continue;  // attention is not made of weights drawn at random
     RandomStream random(8, Purpose::test_data, 0, 0);
     const RandomBatch data(spec, 2, spec.real_nodes, random);
     const Parameters<double> parameters = to_double(random_parameters(spec, 1));
@@ -155,9 +157,9 @@ TEST(BiasScaling, FailsClosed) {
               1e-12)
         << field;
   }
-  EXPECT_THAT(refused,
-              ::testing::UnorderedElementsAre("attention", "positions_in_input", "normalisation",
-                                              "activation", "vocabulary", "positions_added"));
+  EXPECT_THAT(refused, ::testing::UnorderedElementsAre("attention", "kinds", "positions_in_input",
+                                                       "normalisation", "activation", "vocabulary",
+                                                       "positions_added"));
 }
 
 }  // namespace

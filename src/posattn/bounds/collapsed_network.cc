@@ -20,7 +20,7 @@ using simulation::map_of;
 // Why the linear maps between two ReLUs of this model do not merge into the form above.
 std::string why_not_collapsible(const ModelSpec& spec) {
   using S = ModelSpec;
-  if (spec.routed) return "reads by routes, which have no weights to bound";
+  if (spec.routed()) return "reads by routes, which have no weights to bound";
   if (spec.vocabulary > 0) return "reads tokens";
   if (spec.loss != Loss::squared_error) return "is trained on classes";
   if (spec.data_columns != 1 || spec.output_columns != 1) return "has several numbers per node";
@@ -30,13 +30,13 @@ std::string why_not_collapsible(const ModelSpec& spec) {
   if (spec.activation != Activation::relu) return "has another activation than ReLU";
   if (spec.mlp_depth != 2) return "has MLPs of other than two maps";
   const bool positional = spec.attention == AttentionSource::positions;
-  if (!positional && spec.rope) return "turns queries and keys of data (RoPE)";
+  if (!positional && spec.rotation == Rotation::rope) return "turns queries and keys of data (RoPE)";
   const bool known =
       positional
           ? knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::encoding,
                        &S::encoding_size, &S::width, &S::heads, &S::depth, &S::mlp_width,
-                       &S::biases, &S::split_heads, &S::rope, &S::direct_attention,
-                       &S::relative_attention, &S::reach, &S::causal)
+                       &S::biases, &S::split_heads, &S::rotation, &S::scores, &S::reach,
+                       &S::causal) && among(spec.scores, {Scores::dot, Scores::direct, Scores::distance})
           : spec.attention == AttentionSource::data && spec.positions_in_input &&
                 knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention,
                            &S::positions_in_input, &S::encoding, &S::encoding_size, &S::width,

@@ -43,7 +43,7 @@ struct InputRow {
 InputRow attention_input(const Model& model, const std::string& path, const std::string& input) {
   const RowPattern pattern = row_pattern(model.spec);
   const int64_t nodes = model.spec.real_nodes;
-  const bool depends_on_input = model.spec.attention != AttentionSource::positions;
+  const bool depends_on_input = model.spec.attends_by_data();
   const std::string any_input = model.origin.variable_length
                                     ? "the same for every input of this length"
                                     : "the same for every input";

@@ -12,7 +12,7 @@ namespace posattn {
 // A routed model may have more nodes than any map could show.
 constexpr int most_routed_nodes = 256;
 inline bool shows_attention(const ModelSpec& spec) {
-  return !spec.routed || spec.nodes() <= most_routed_nodes;
+  return !spec.routed() || spec.nodes() <= most_routed_nodes;
 }
 
 struct Inspection {

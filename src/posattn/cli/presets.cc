@@ -20,8 +20,8 @@ Json presets_document() {
                     {"attention", to_string(spec.attention)},
                     {"positions_in_input", spec.positions_in_input},
                     {"encoding", to_string(spec.encoding)},
-                    {"rope", spec.rope},
-                    {"direct_attention", spec.direct_attention}});
+                    {"rope", spec.rotation == Rotation::rope},
+                    {"direct_attention", spec.scores == Scores::direct}});
   }
   return list;
 }

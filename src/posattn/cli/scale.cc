@@ -214,8 +214,8 @@ void check_scaling(const std::vector<std::filesystem::path>& paths, const ModelH
   if (problem.empty()) return;
   const size_t more = scaling.empty() ? 0 : scaling.size() - 1;
   throw Error(ExitCode::configuration, problem,
-              "values alone in the input, attention that does not depend on them, ReLUs",
-              scaling.empty() ? "as --architecture positional"
+              "values alone in the input, attention that does not see their scale, ReLUs",
+              scaling.empty() ? "as --architecture positional or scale-free"
               : more == 0     ? fmt::format("name {} alone", scaling[0])
                           : fmt::format("name those that scale: {} and {} more", scaling[0], more));
 }
@@ -288,7 +288,8 @@ const Command registered_scale(
                   "posattn scale runs/sort/positional-seed0 runs/sort/homogeneous-seed0 "
                   "-o scale.svg",
                   "posattn scale sort.safetensors --scales 1..10,1000 --samples 10000 --json"},
-     .details = "With attention from positions, values alone in the input and ReLUs, a network "
+     .details = "With values alone in the input, attention that does not see their scale and "
+                "ReLUs, a network "
                 "with biases b satisfies f_b(c x) = c f_(b/c)(x). Far outside its range it behaves "
                 "as if it had no biases (docs/bounds-range.md). `evaluate` draws new samples for "
                 "each c; this command multiplies the same samples by c. Models and tasks that do "

@@ -352,6 +352,61 @@ struct Relative {  // sizes real nodes, scratch nodes, reach; inputs t, u of one
   }
 };
 
+struct ScaleParts : Rows {  // sizes rows, columns
+  // The gradient of a part of one number is zero but for rounding.
+  static Sizes random(RandomStream& random) {
+    return {between(random, 1, 40), between(random, 3, 70)};
+  }
+  template <class T>
+  static T scale(const Sizes& s, T* x) {
+    return generic::to_norm(s[1], std::sqrt(static_cast<T>(s[1])), x);
+  }
+  template <class T>
+  static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+    std::ranges::copy(in[0], y.begin());
+    for (int64_t r = 0; r < s[0]; ++r) scale(s, &y[r * s[1]]);
+  }
+  template <class T>
+  static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in,
+                       const Buffer<T>& y, const Buffer<T>& dy, Operands<T>& d) {
+    std::ranges::copy(dy, d[0].begin());
+    for (int64_t r = 0; r < s[0]; ++r) {
+      Buffer<T> x(s[1]);
+      std::copy_n(&in[0][r * s[1]], s[1], x.begin());
+      const T inverse = scale(s, x.data());
+      generic::to_norm_gradient(s[1], std::sqrt(static_cast<T>(s[1])), inverse, &y[r * s[1]],
+                                &d[0][r * s[1]]);
+    }
+  }
+};
+
+struct UnitKeys : Rows {  // sizes rows, heads, size; inputs queries and keys, log_scale
+  static Sizes random(RandomStream& random) {
+    return {between(random, 1, 30), between(random, 1, 3), between(random, 3, 70)};
+  }
+  static std::vector<int64_t> inputs(const Sizes& s) { return {output(s), s[1]}; }
+  static int64_t output(const Sizes& s) { return 2 * s[0] * s[1] * s[2]; }
+  static double work(const Sizes& s) { return static_cast<double>(output(s)); }
+  template <class T>
+  static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+    Buffer<T> kept(2 * s[0] * s[1]);
+    std::ranges::copy(in[0], y.begin());
+    generic::unit_keys(s[0], static_cast<int>(s[1]), s[2], in[1].data(), y.data(), kept.data());
+  }
+  template <class T>
+  static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in,
+                       const Buffer<T>& y, const Buffer<T>& dy, Operands<T>& d) {
+    clear(d);
+    std::ranges::copy(dy, d[0].begin());
+    Buffer<T> again(output(s)), kept(2 * s[0] * s[1]);
+    std::ranges::copy(in[0], again.begin());
+    const auto heads = static_cast<int>(s[1]);
+    generic::unit_keys(s[0], heads, s[2], in[1].data(), again.data(), kept.data());
+    generic::unit_keys_gradient(s[0], heads, s[2], in[1].data(), y.data(), kept.data(), d[0].data(),
+                                d[1].data());
+  }
+};
+
 struct SquaredError : Rows {  // sizes rows, columns; inputs y, target; output the mean
   static std::vector<int64_t> inputs(const Sizes& s) { return {whole(s), whole(s)}; }
   static int64_t output(const Sizes&) { return 1; }
@@ -419,6 +474,9 @@ const std::vector<Operation>& operations() {
                  {6336, 60, 16}),
       row<CausalSoftmax>("causal-softmax", "softmax over nodes 0..i", {"heads", "nodes"}, {3, 99}),
       row<Relative>("relative-scores", "s_ij = t[i - j]", {"real", "scratch", "reach"}, {8, 1, 8}),
+      row<ScaleParts>("scale-parts", "y = x sqrt(columns) / |x|", {"rows", "columns"}, {144, 64}),
+      row<UnitKeys>("unit-keys", "q' = e^t q / |q|, k' = k / |k|", {"rows", "heads", "size"},
+                    {144, 2, 64}),
       row<SquaredError>("squared-error", "mean of (y - target)^2", {"rows", "columns"}, {9000, 1}),
       row<CrossEntropy>("cross-entropy", "mean of -log softmax(y)[label]", {"rows", "classes"},
                         {6336, 16}),

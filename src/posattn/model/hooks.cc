@@ -129,7 +129,7 @@ Activations activations_of(const ModelSpec& spec, const Parameters<float>& param
                     .states = {},
                     .outputs = {}};
   const int64_t outputs = int64_t{1} * one_sample.real_nodes * spec.output_columns;
-  if (spec.routed) {
+  if (spec.routed()) {
     const RoutedNetwork<float> network(spec, parameters);
     found.states = network.states(one_sample.inputs.data());
     found.outputs.resize(outputs);

@@ -105,7 +105,7 @@ TEST(InferenceOfThreads, Routes) {
     ModelSpec spec = small_spec("positional");
     spec.real_nodes = nodes;
     spec.encoding_size = nodes + 1;
-    spec.routed = true;
+    spec.scores = Scores::routes;
     expect_right_answers(resolve(spec), 1, nodes == 8 ? 10 : 1);
   }
 }

@@ -11,7 +11,7 @@ namespace {
 
 std::unique_ptr<engine::NetworkEngine> make_engine(const ModelSpec& spec,
                                                    const NetworkOptions& options) {
-  if (spec.routed) return engine::make_routed_engine(spec, options);
+  if (spec.routed()) return engine::make_routed_engine(spec, options);
   if (engine::TileNetwork::supports(spec)) {
     return std::make_unique<engine::TileNetwork>(spec, options);
   }

@@ -41,6 +41,7 @@ TEST(ReferenceNetwork, GradientIsTheDerivativeOfTheLoss) {
     RandomStream random(1, Purpose::test_data, 0, trial);
     const ModelSpec spec = trial % 2 == 0 ? random_spec(random) : random_open_spec(random);
     SCOPED_TRACE(to_json(spec));
+    if (testing::is_drawn(spec)) continue;  // a step function
     Parameters<double> parameters = to_double(random_parameters(spec, trial));
     const RandomBatch data(spec, 2, 1 + static_cast<int>(random.below(spec.real_nodes)), random);
     Parameters<double> gradient(parameters.shared_layout()), unused(parameters.shared_layout());
@@ -126,7 +127,7 @@ TEST(Network, EveryFieldCountsOnEveryPath) {
         std::vector<float> outputs(expected.size());
         network.forward(parameters, data.batch(), outputs);
         EXPECT_LT(difference(outputs, expected), 1e-5);
-        if (spec.routed) continue;
+        if (spec.routed()) continue;
         Parameters<float> gradient(parameters.shared_layout());
         Parameters<double> gradient64(parameters64.shared_layout());
         const double loss =

@@ -19,13 +19,14 @@ namespace {
 // Texts that one thread reads together: their rows share the products with each weight.
 constexpr int64_t group_size = 16;
 
-const LinearBlock* query_key_of(const Scores& scores) {
-  if (const auto* data = std::get_if<DataScores>(&scores)) return &data->query_key;
-  if (const auto* positions = std::get_if<PositionScores>(&scores)) return &positions->query_key;
-  return nullptr;
+// Keys that can be kept: of the data or of positions, one kind at a time.
+bool can_continue(const AttentionBlock& block) {
+  if (block.data) {
+    return !block.positions && block.data->scores == Scores::dot &&
+           block.data->scale == SourceScale::none && block.weighting == Weighting::softmax;
+  }
+  return block.positions && block.positions->query_key && block.weighting == Weighting::softmax;
 }
-
-bool reads_data(const Scores& scores) { return std::holds_alternative<DataScores>(scores); }
 
 void check_model(const ModelSpec& spec, const Plan& plan) {
   const char* problem = nullptr;
@@ -34,7 +35,9 @@ void check_model(const ModelSpec& spec, const Plan& plan) {
     problem = "a model that does not read and write tokens alone";
   } else if (!spec.causal || spec.scratch_nodes > 0) {
     problem = "a model whose nodes attend to later ones";
-  } else if (query_key_of(plan.layers.front().attention.scores) == nullptr) {
+  } else if (!std::ranges::all_of(plan.layers, [](const LayerBlock& layer) {
+               return can_continue(layer.attention);
+             })) {
     problem = "a model without queries and keys";
   }
   if (problem == nullptr) return;
@@ -175,13 +178,15 @@ std::vector<float> TextGenerator::read(const std::vector<TokenText>& more, Memor
 std::vector<float> TextGenerator::attend(int layer, const std::vector<float>& attended,
                                          Memory& memory) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
-  const LinearBlock& query_key = *query_key_of(block.scores);
-  const bool from_data = reads_data(block.scores);
+  const bool from_data = block.data.has_value();
+  const bool with_positions = !from_data || block.data->positions_joined;
+  const LinearBlock& query_key = from_data ? block.data->query_key : *block.positions->query_key;
   const int64_t rows = memory.rows(), d = spec_.width, nodes = spec_.real_nodes;
-  const int64_t p = spec_.encoding_size, key = block.key_size, keys = block.heads * key;
+  const int64_t p = spec_.encoding_size, key = from_data ? block.data->key_size : block.positions->key_size,
+                keys = block.heads * key;
 
   std::vector<float> source;
-  if (from_data && spec_.attention == AttentionSource::data) {
+  if (!with_positions) {
     source = attended;
   } else {
     for (int64_t r = 0; r < rows; ++r) {
@@ -191,7 +196,7 @@ std::vector<float> TextGenerator::attend(int layer, const std::vector<float>& at
     }
   }
   std::vector<float> queries_and_keys = mapped(query_key, source);
-  if (spec_.rope) {
+  if (from_data ? block.data->rope : block.positions->rope) {
     generic::rotate<float>(rows, 2 * block.heads, key, memory.place, 1, queries_and_keys.data());
   }
   const std::vector<float> value = mapped(block.value, attended);

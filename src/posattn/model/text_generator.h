@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "posattn/model/blocks/linear_maps.h"
+#include "posattn/model/attention/linear_maps.h"
 #include "posattn/model/spec/parameters.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 #include "posattn/model/spec/spec.h"
 
 namespace posattn {

@@ -96,7 +96,7 @@ TEST(TextGenerator, ContinuesAsWithoutAMemory) {
 
   spec.attention = AttentionSource::data_and_positions;
   spec.normalisation = Normalisation::after;
-  spec.rope = true;
+  spec.rotation = Rotation::rope;
   spec.encoding = Encoding::binary;
   spec.mlp_depth = 3;
   expect_as_without_memory(resolve(spec), "data and positions, rotated");
@@ -113,7 +113,7 @@ TEST(TextGenerator, RefusesModelsThatCannotContinue) {
   refused([](ModelSpec& spec) { spec.causal = false; });
   refused([](ModelSpec& spec) { spec.scratch_nodes = 1; });
   refused([](ModelSpec& spec) { spec.data_columns = 1; });
-  refused([](ModelSpec& spec) { spec.direct_attention = true; });
+  refused([](ModelSpec& spec) { spec.scores = Scores::direct; });
 }
 
 TEST(TextGenerator, RefusesTextsThatItCannotRead) {

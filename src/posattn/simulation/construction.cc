@@ -40,7 +40,7 @@ class Construction {
     spec.data_columns = network_.data_columns;
     spec.output_columns = network_.decoder.weight.rows;
     spec.positions_in_input = true;
-    spec.routed = true;
+    spec.scores = Scores::routes;
     spec.route_places = nodes_;
     spec.width = width_;
     spec.heads = 2;

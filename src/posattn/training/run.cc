@@ -79,8 +79,12 @@ struct Run::Implementation {
     double summed_loss = 0;
     for (int64_t b = 0; b < batches.count(); ++b) {
       if (stop != nullptr && stop->load(std::memory_order_relaxed)) return false;
+      Batch batch = batches.gather(b);
+      batch.context = {.seed = config.data_seed_used(),
+                       .step = static_cast<uint32_t>(state.optimiser.step),
+                       .training = true};
       const double loss =
-          network.gradient(state.parameters, batches.gather(b), masks[batches.set_of(b)], gradient);
+          network.gradient(state.parameters, batch, masks[batches.set_of(b)], gradient);
       if (!std::isfinite(loss)) return diverge(NotFinite::loss, loss);
       if (config.clip > 0) clip_gradient(config.clip, gradient);
       record.lr = learning_rate(schedule, state.schedule, state.optimiser.step);

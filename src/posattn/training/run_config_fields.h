@@ -65,6 +65,8 @@ void visit_model(Config& config, Visitor& visit) {
     } else if constexpr (std::is_same_v<Field, int>) {
       pass([](int value) { return int64_t{value}; },
            [](int64_t value) { return static_cast<int>(value); });
+    } else if constexpr (std::is_same_v<Field, std::string>) {
+      pass(std::identity{}, std::identity{});
     } else if (choices.empty()) {
       pass(std::identity{}, std::identity{});
     } else {

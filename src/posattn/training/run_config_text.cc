@@ -49,7 +49,7 @@ std::string field_text(const toml::node& node, const FieldInfo& field, const std
   if (field.type == "number" && node.is_floating_point()) {
     return fmt::format("{}", node.as_floating_point()->get());
   }
-  const bool may_be_list = field.name == "architecture";
+  const bool may_be_list = field.name == "architecture" || field.name == "kinds";
   if (const std::string list = joined_texts(node); may_be_list && !list.empty()) return list;
   const std::string expected = may_be_list               ? "text in quotes, or a list of such"
                                : field.type == "flag"    ? "true or false"

@@ -82,7 +82,7 @@ StartFile read_start(const RunConfig& config) {
   if (const Task* task = file.model.origin.own_task.get()) {
     offer_gpt2_tasks({file.model.origin.own_task, &task->written_answers()->tokeniser()});
   }
-  if (file.model.spec.routed) {
+  if (file.model.spec.routed()) {
     throw Error(ExitCode::configuration,
                 fmt::format("from = '{}': its attention is a table of routes", config.from),
                 "queries and keys, which can be trained",

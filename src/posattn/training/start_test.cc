@@ -148,7 +148,7 @@ TEST_F(StartTest, AnotherFileIsRefused) {
 
 TEST_F(StartTest, RoutesCannotBeTrained) {
   Model routed = trained_;
-  routed.spec.routed = true;
+  routed.spec.scores = Scores::routes;
   routed.parameters = Parameters<float>(routed.spec);
   RunConfig config = from_file();
   save_model(file(), routed);

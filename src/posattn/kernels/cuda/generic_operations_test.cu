@@ -2,7 +2,7 @@
 
 #include "posattn/kernels/cuda/host_operands_test.h"
 #include "posattn/kernels/cuda/losses.h"
-#include "posattn/kernels/cuda/normalisation.h"
+#include "posattn/kernels/cuda/norms.h"
 #include "posattn/kernels/cuda/operations_test.h"
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/relative.h"
@@ -138,6 +138,54 @@ void relative_gradient(Precision, const Sizes& s, const Operands<float>& in, con
   to_host(du, dinputs[1]);
 }
 
+// ---- parts brought to a norm; sizes rows, columns
+PartShape part_shape(const Sizes& s) { return {1, narrow(s[0]), 1, narrow(s[1]), 0, false}; }
+void scale_parts(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& output) {
+  const auto x = to_device(in[0]);
+  DeviceBuffer<float> y(x.size()), inverse(s[0]);
+  enqueue_scale_parts(part_shape(s), {x.data(), 0, s[1]}, {y.data(), 0, s[1]},
+                      {inverse.data(), 0, 1}, nullptr, nullptr);
+  to_host(y, output);
+}
+void scale_parts_gradient(Precision, const Sizes& s, const Operands<float>& in,
+                          const Buffer<float>&, const Buffer<float>& doutput,
+                          Operands<float>& dinputs) {
+  const auto x = to_device(in[0]), dy = to_device(doutput);
+  DeviceBuffer<float> y(x.size()), dx(x.size()), inverse(s[0]);
+  enqueue_scale_parts(part_shape(s), {x.data(), 0, s[1]}, {y.data(), 0, s[1]},
+                      {inverse.data(), 0, 1}, nullptr, nullptr);
+  enqueue_scale_parts_gradient(part_shape(s), {y.data(), 0, s[1]}, {inverse.data(), 0, 1},
+                               {dy.data(), 0, s[1]}, {dx.data(), 0, s[1]}, false, nullptr, nullptr);
+  to_host(dx, dinputs[0]);
+}
+
+// ---- queries and keys of unit norm; sizes rows, heads, size
+KeyShape key_shape(const Sizes& s) { return {1, s[0], narrow(s[1]), narrow(s[2])}; }
+void unit_keys(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& output) {
+  auto x = to_device(in[0]);
+  const auto log_scale = to_device(in[1]);
+  DeviceBuffer<float> inverse(2 * s[0] * s[1]);
+  enqueue_unit_keys(key_shape(s), {log_scale.data()}, {x.data(), 0, 2 * s[1] * s[2]},
+                    {inverse.data(), 0, 2 * s[1]}, nullptr, nullptr);
+  to_host(x, output);
+}
+void unit_keys_gradient(Precision, const Sizes& s, const Operands<float>& in, const Buffer<float>&,
+                        const Buffer<float>& doutput, Operands<float>& dinputs) {
+  auto x = to_device(in[0]), d = to_device(doutput);
+  const auto log_scale = to_device(in[1]);
+  const int64_t stride = 2 * s[1] * s[2];
+  DeviceBuffer<float> inverse(2 * s[0] * s[1]), along(s[0] * s[1]), sums(s[1]);
+  enqueue_unit_keys(key_shape(s), {log_scale.data()}, {x.data(), 0, stride},
+                    {inverse.data(), 0, 2 * s[1]}, nullptr, nullptr);
+  enqueue_unit_keys_gradient(key_shape(s), {log_scale.data()}, {x.data(), 0, stride},
+                             {inverse.data(), 0, 2 * s[1]}, {d.data(), 0, stride},
+                             {along.data(), 0, s[1]}, nullptr, nullptr);
+  enqueue_group_sums(1, 1, narrow(s[0]), narrow(s[1]), {along.data(), 0, s[1]}, {sums.data()},
+                     false, nullptr, nullptr);
+  to_host(d, dinputs[0]);
+  to_host(sums, dinputs[1]);
+}
+
 // ---- losses: one node, whose samples are the rows; the loss, and in `dy` its gradient
 double squared_error(const Sizes& s, const Operands<float>& in, DeviceBuffer<float>& dy) {
   const auto target = to_device(in[1]);
@@ -194,6 +242,8 @@ std::vector<CudaOperation> plain_cuda_operations() {
       {"embed", embed, embed_gradient},
       {"causal-softmax", causal_softmax, causal_softmax_gradient},
       {"relative-scores", relative, relative_gradient},
+      {"scale-parts", scale_parts, scale_parts_gradient},
+      {"unit-keys", unit_keys, unit_keys_gradient},
       {"squared-error", loss_row<squared_error, all_rows>,
        loss_row_gradient<squared_error, all_rows, true>},
       {"cross-entropy", loss_row<cross_entropy, labelled_rows>,

@@ -53,7 +53,9 @@ void transposed_product_with(const HeadShape& s, const float* a, const float* x,
   });
 }
 
-double scale_of(const HeadShape& shape) { return 1 / std::sqrt(static_cast<double>(shape.size)); }
+double scale_of(const HeadShape& shape) {
+  return shape.factor != 0 ? shape.factor : 1 / std::sqrt(static_cast<double>(shape.size));
+}
 
 const float* transpose(const HeadShape& s, const float* x, std::vector<float>& scratch,
                        const TileKernels& kernels) {
@@ -65,10 +67,11 @@ const float* transpose(const HeadShape& s, const float* x, std::vector<float>& s
 }  // namespace
 
 template <>
-void attention_matrix(const HeadShape& s, const double* q, const double* k, double* a,
-                      std::vector<double>&, const TileKernels&) {
+void attention_matrix(const HeadShape& s, const double* q, const double* k, const double* bias,
+                      double* a, std::vector<double>&, const TileKernels&) {
+  if (bias != nullptr) std::copy_n(bias, s.nodes * s.nodes, a);
   reference::product(false, true, s.nodes, s.nodes, s.size, scale_of(s), q, s.stride, k, s.stride,
-                     false, a, s.nodes);
+                     bias != nullptr, a, s.nodes);
   if (s.causal) mask_causal(s.nodes, a);
   reference::softmax_rows(s.nodes, s.nodes, a);
 }
@@ -101,12 +104,13 @@ void mix_gradient(const HeadShape& s, const double* a, const double* v, const do
 }
 
 template <>
-void attention_matrix(const HeadShape& s, const float* q, const float* k, float* a,
-                      std::vector<float>& scratch, const TileKernels& kernels) {
+void attention_matrix(const HeadShape& s, const float* q, const float* k, const float* bias,
+                      float* a, std::vector<float>& scratch, const TileKernels& kernels) {
   const float* keys = transpose(s, k, scratch, kernels);
   const auto scale = static_cast<float>(scale_of(s));
   for (float& key : scratch) key *= scale;
-  outer_product(s, q, keys, Store::assign, a, kernels);
+  if (bias != nullptr) std::copy_n(bias, s.nodes * s.nodes, a);
+  outer_product(s, q, keys, bias == nullptr ? Store::assign : Store::add, a, kernels);
   if (!s.causal) return kernels.softmax_rows(s.nodes, s.nodes, s.nodes, a);
   for (int64_t i = 0; i < s.nodes; ++i) {
     kernels.softmax_rows(1, i + 1, s.nodes, a + i * s.nodes);

@@ -13,12 +13,13 @@ namespace posattn::generic {
 struct HeadShape {
   bool causal = false;  // node i attends to nodes 0..i
   int64_t nodes = 0, size = 0, stride = 0;
+  double factor = 0;  // of q k^T; 0: 1 / sqrt(size)
 };
 
-// a = softmax(q k^T / sqrt(size)).
+// a = softmax(factor q k^T + bias), bias [nodes, nodes] or null.
 template <class T>
-void attention_matrix(const HeadShape& shape, const T* q, const T* k, T* a, std::vector<T>& scratch,
-                      const TileKernels& kernels = tile_kernels());
+void attention_matrix(const HeadShape& shape, const T* q, const T* k, const T* bias, T* a,
+                      std::vector<T>& scratch, const TileKernels& kernels = tile_kernels());
 // dq =, dk = from da, which becomes the gradient of the scores.
 template <class T>
 void attention_matrix_gradient(const HeadShape& shape, const T* q, const T* k, const T* a, T* da,

@@ -57,10 +57,12 @@ TEST_F(PlainAttention, AgreesWithTheReference) {
       shape.stride = shape.size + random.below(30);
       SCOPED_TRACE(::testing::Message() << shape.nodes << " nodes, " << shape.size << " columns");
       const int64_t count = shape.nodes * shape.stride, pairs = shape.nodes * shape.nodes;
-      const Numbers q(count, random), k(count, random), v(count, random), dy(count, random);
+      const Numbers q(count, random), k(count, random), v(count, random), dy(count, random),
+          bias(pairs, random);
       Numbers a(pairs), y(count), da(pairs), dq(count), dk(count), dv(count);
       const auto run = [&](auto part, auto& scratch) {
-        generic::attention_matrix(shape, part(q), part(k), part(a), scratch, kernels);
+        generic::attention_matrix(shape, part(q), part(k), trial % 3 == 0 ? part(bias) : nullptr,
+                                  part(a), scratch, kernels);
         generic::mix(shape, part(a), part(v), part(y), kernels);
         generic::mix_gradient(shape, part(a), part(v), part(dy), part(dv), false, part(da), scratch,
                               kernels);
@@ -88,8 +90,8 @@ TEST_F(PlainAttention, AddsAndHearsNothingAhead) {
     const Numbers q(31 * 7, random), k(31 * 7, random), dy(31 * 7, random);
     Numbers a(31 * 31), dv(31 * 7), once(31 * 31), twice(31 * 31);
     std::vector<float> scratch;
-    generic::attention_matrix(shape, q.narrow.data(), k.narrow.data(), a.narrow.data(), scratch,
-                              kernels);
+    generic::attention_matrix<float>(shape, q.narrow.data(), k.narrow.data(), nullptr,
+                                     a.narrow.data(), scratch, kernels);
     for (Numbers* da : {&once, &twice, &twice}) {
       generic::mix_gradient(shape, a.narrow.data(), q.narrow.data(), dy.narrow.data(),
                             dv.narrow.data(), true, da->narrow.data(), scratch, kernels);

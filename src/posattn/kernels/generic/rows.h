@@ -29,6 +29,24 @@ template <class T>
 void rotate(int64_t rows, int64_t vectors, int64_t size, std::span<const int> positions, int sign,
             T* x);
 
+// y = norm x / |x| in place, and 0 where x = 0; returns 1 / |x|, or 0. There is no epsilon: y is
+// the same for x and c x, c > 0. The gradient takes y and dy, which becomes dx = norm / |x| (dy - y
+// <dy, y> / norm^2), and returns <dy, y>.
+template <class T>
+T to_norm(int64_t size, T norm, T* x);
+template <class T>
+T to_norm_gradient(int64_t size, T norm, T inverse, const T* y, T* dy);
+
+// In place, for rows of `heads` queries and keys by turns, of `size` numbers each: q' = e^t q / |q|
+// with t = log_scale of the head, k' = k / |k|. kept [rows, heads, 2]: 1 / |q| and 1 / |k|. The
+// gradient: d becomes that of q and k; dq = (e^t / |q|) (dq' - q' <dq', q'> / e^2t), dk as dq
+// without t, dlog_scale += <dq', q'>.
+template <class T>
+void unit_keys(int64_t rows, int heads, int64_t size, const T* log_scale, T* query_key, T* kept);
+template <class T>
+void unit_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scale,
+                        const T* query_key, const T* kept, T* d, T* dlog_scale);
+
 // loss += (y - target)^2 for elements with mask != 0 (null: all); dy = 2 scale (y - target), else
 // 0.
 template <class T>

@@ -23,12 +23,13 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
     double maps = rows(attention.value) + rows(attention.output);
     double pairs = nodes * nodes * attention.heads * attention.head_size;
     for (const LinearBlock& map : layer.mlp.maps) maps += rows(map);
-    const double scores = nodes * nodes * attention.heads * attention.key_size;
-    if (const auto* data = std::get_if<DataScores>(&attention.scores)) {
+    const double all_pairs = nodes * nodes * attention.heads;
+    if (const auto& data = attention.data) {
       maps += rows(data->query_key);
-      pairs += scores;
-    } else if (const auto* positions = std::get_if<PositionScores>(&attention.scores)) {
-      work.nominal_per_step += rows(positions->query_key) + scores;
+      pairs += all_pairs * data->key_size;
+    }
+    if (const auto& positions = attention.positions; positions && positions->query_key) {
+      work.nominal_per_step += rows(*positions->query_key) + all_pairs * positions->key_size;
     }
     work.nominal_per_sample += maps + pairs;
     work.actual_per_sample += maps + share * pairs;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "posattn/kernels/generic/attention.h"
 #include "posattn/kernels/generic/normalisation.h"
@@ -18,10 +19,6 @@ void add_to(const std::vector<T>& from, std::vector<T>& to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
-// One head's keys lie behind its queries, `row` numbers to a node.
-generic::HeadShape key_shape(const AttentionBlock& block, int64_t nodes, int64_t row) {
-  return {.causal = block.causal, .nodes = nodes, .size = block.key_size, .stride = row};
-}
 generic::HeadShape value_shape(const AttentionBlock& block, int64_t nodes) {
   return {.causal = block.causal,
           .nodes = nodes,
@@ -84,70 +81,140 @@ void BlockNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T*
 }
 
 template <class T>
-void BlockNetwork<T>::make_query_key(const DataScores& kind, const AttentionBlock& block,
-                                     int64_t rows, const T* attended, Layer& t) const {
-  if (kind.positions_joined) join(rows, attended, spec_.width, true, t.source);
-  t.query_key.resize(rows * kind.query_key.out);
-  maps_.forward(kind.query_key, rows, source(kind, attended, t), t.query_key.data());
-  if (kind.rope) {
-    generic::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, 1, t.query_key.data());
+ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const {
+  const AttentionBlock& block = plan_.layers[layer].attention;
+  ScoreParts<T> parts;
+  parts.heads = block.heads;
+  parts.keys.causal = block.causal;
+  parts.keys.nodes = nodes();
+  if (block.data) {
+    const DataTerm& term = *block.data;
+    parts.keys.size = term.key_size;
+    parts.keys.stride = term.query_key.out;
+    parts.keys.factor = term.factor;
+    parts.query_key = query_key;
   }
+  if (block.positions && per_sample(block)) parts.positions = shared_[layer].data();
+  return parts;
 }
 
 template <class T>
-void BlockNetwork<T>::query_key_backward(const DataScores& kind, const AttentionBlock& block,
-                                         int64_t rows, const T* attended, const Layer& t,
-                                         Scratch& scratch, T* dattended, std::span<T> sums) const {
-  T* d = scratch.dquery_key.data();
-  if (kind.rope) generic::rotate<T>(rows, 2 * block.heads, block.key_size, nodes_->index, -1, d);
-  if (!kind.positions_joined) {
-    return maps_.backward(kind.query_key, rows, attended, d, sums.data(), true, dattended);
+const T* BlockNetwork<T>::make_source(const DataTerm& term, int64_t rows, const T* attended,
+                                      Layer& t) const {
+  if (const ScaleRow* scale = row_of(term.scale)) {
+    const int64_t d = spec_.width, part = scale->part(nodes(), d);
+    t.scaled.assign(attended, attended + rows * d);
+    t.scaled_inverse.resize(rows * d / part);
+    const T norm = std::sqrt(static_cast<T>(part));
+    for (size_t k = 0; k < t.scaled_inverse.size(); ++k) {
+      t.scaled_inverse[k] = generic::to_norm(part, norm, &t.scaled[k * part]);
+    }
+    attended = t.scaled.data();
   }
-  scratch.dsource.resize(t.source.size());
-  maps_.backward(kind.query_key, rows, t.source.data(), d, sums.data(), false,
-                 scratch.dsource.data());
-  split(rows, scratch.dsource, spec_.width, true, dattended, sums);
+  if (!term.positions_joined) return attended;
+  join(rows, attended, spec_.width, true, t.source);
+  return t.source.data();
+}
+
+template <class T>
+void BlockNetwork<T>::source_backward(const DataTerm& term, int64_t rows, const Layer& t,
+                                      Scratch& scratch, T* dattended, std::span<T> sums) const {
+  const ScaleRow* scale = row_of(term.scale);
+  const int64_t d = spec_.width;
+  T* dscaled = dattended;
+  if (scale != nullptr && term.positions_joined) {
+    scratch.dscaled.assign(rows * d, T(0));
+    dscaled = scratch.dscaled.data();
+  } else if (scale != nullptr) {
+    dscaled = scratch.dsource.data();
+  }
+  if (term.positions_joined) split(rows, scratch.dsource, d, true, dscaled, sums);
+  if (scale == nullptr) return;
+  const int64_t part = scale->part(nodes(), d);
+  const T norm = std::sqrt(static_cast<T>(part));
+  for (size_t k = 0; k < t.scaled_inverse.size(); ++k) {
+    generic::to_norm_gradient(part, norm, t.scaled_inverse[k], &t.scaled[k * part],
+                              dscaled + k * part);
+  }
+  for (int64_t i = 0; i < rows * d; ++i) dattended[i] += dscaled[i];
+}
+
+template <class T>
+void BlockNetwork<T>::make_query_key(const AttentionBlock& block, int64_t rows, const T* attended,
+                                     Layer& t) const {
+  const DataTerm& term = *block.data;
+  const DataRow& row = row_of(term.scores);
+  t.query_key.resize(rows * term.query_key.out);
+  maps_.forward(term.query_key, rows, make_source(term, rows, attended, t), t.query_key.data());
+  if (term.rope) {
+    generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, 1, t.query_key.data());
+  }
+  if (!row.changes_keys) return;
+  t.keys_kept.resize(rows * block.heads * 2);
+  row.in<T>().prepare(rows, block.heads, term.key_size, head_scale(term), t.query_key.data(),
+                      t.keys_kept.data());
+}
+
+template <class T>
+void BlockNetwork<T>::query_key_backward(const AttentionBlock& block, int64_t rows,
+                                         const T* attended, const Layer& t, Scratch& scratch,
+                                         T* dattended, std::span<T> sums) const {
+  const DataTerm& term = *block.data;
+  const DataRow& row = row_of(term.scores);
+  T* d = scratch.dquery_key.data();
+  if (row.changes_keys) {
+    row.in<T>().gradient(rows, block.heads, term.key_size, head_scale(term), t.query_key.data(),
+                         t.keys_kept.data(), d, gradient(sums, term.head_scale));
+  }
+  if (term.rope) {
+    generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, -1, d);
+  }
+  const bool scaled = term.scale != SourceScale::none;
+  if (!term.positions_joined && !scaled) {
+    return maps_.backward(term.query_key, rows, attended, d, sums.data(), true, dattended);
+  }
+  scratch.dsource.resize(rows * term.query_key.in);
+  const T* source = term.positions_joined ? t.source.data() : t.scaled.data();
+  maps_.backward(term.query_key, rows, source, d, sums.data(), false, scratch.dsource.data());
+  source_backward(term, rows, t, scratch, dattended, sums);
 }
 
 template <class T>
 void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t,
                              Scratch& scratch) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
-  const int64_t n = nodes(), rows = samples * n, d = spec_.width;
+  const int64_t n = nodes(), rows = samples * n, d = spec_.width, matrices = block.heads * n * n;
   t.value.resize(rows * d);
   t.mixed.resize(rows * d);
   maps_.forward(block.value, rows, attended, t.value.data());
   show(scratch, Activated::values, layer, t.value);
-  const auto* from_data = std::get_if<DataScores>(&block.scores);
-  const int64_t row = from_data ? from_data->query_key.out : 0;
-  if (from_data) make_query_key(*from_data, block, rows, attended, t);
-  const bool own = from_data != nullptr || scratch.hook != nullptr;  // each sample has its matrices
-  if (own) t.attention.resize(samples * block.heads * n * n);
-  const generic::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
-  const auto matrix = [&](int64_t s, int64_t h) {
-    return &t.attention[(s * block.heads + h) * n * n];
-  };
-  const auto mix = [&](int64_t s, int64_t h) {
-    const int64_t at = s * n * d + h * values.size;
-    generic::mix(values, own ? matrix(s, h) : &shared_[layer][h * n * n], &t.value[at],
-                 &t.mixed[at]);
+  if (block.data) make_query_key(block, rows, attended, t);
+  const auto& weighting = row_of(block.weighting);
+  const bool own = per_sample(block) || scratch.hook != nullptr;  // each sample has its matrices
+  if (own) t.attention.resize(samples * matrices);
+  if (own && weighting.keeps) t.weights_kept.resize(samples * matrices);
+  const generic::HeadShape values = value_shape(block, n);
+  const auto mix = [&](int64_t s) {
+    const T* a = own ? &t.attention[s * matrices] : shared_[layer].data();
+    for (int64_t h = 0; h < block.heads; ++h) {
+      const int64_t at = s * n * d + h * values.size;
+      generic::mix(values, a + h * n * n, &t.value[at], &t.mixed[at]);
+    }
   };
   for (int64_t s = 0; s < samples; ++s) {
-    for (int64_t h = 0; h < block.heads; ++h) {
-      if (from_data) {
-        const T* query = &t.query_key[s * n * row + h * 2 * keys.size];
-        generic::attention_matrix(keys, query, query + keys.size, matrix(s, h), scratch.transposed);
-      } else if (own) {
-        std::copy_n(&shared_[layer][h * n * n], n * n, matrix(s, h));
-      }
-      if (scratch.hook == nullptr) mix(s, h);  // while the matrix is in the cache
+    if (per_sample(block)) {
+      const T* query_key = block.data ? &t.query_key[s * n * block.data->query_key.out] : nullptr;
+      T* kept = weighting.keeps ? &t.weights_kept[s * matrices] : nullptr;
+      weighting.template in<T>().weights(score_parts(layer, query_key), draws(layer, s, scratch),
+                                         &t.attention[s * matrices], kept, scratch.transposed);
+    } else if (own) {
+      std::copy_n(shared_[layer].data(), matrices, &t.attention[s * matrices]);
     }
+    if (scratch.hook == nullptr) mix(s);  // while the matrices are in the cache
   }
   if (scratch.hook == nullptr) return;
   show(scratch, Activated::attention, layer, t.attention);
-  for (int64_t s = 0; s < samples; ++s) {
-    for (int64_t h = 0; h < block.heads; ++h) mix(s, h);
-  }
+  for (int64_t s = 0; s < samples; ++s) mix(s);
   show(scratch, Activated::heads, layer, t.mixed);
 }
 
@@ -156,33 +223,52 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
                                       Scratch& scratch, bool accumulate, T* dattended,
                                       std::span<T> sums) const {
   const AttentionBlock& block = plan_.layers[layer].attention;
-  const int64_t n = nodes(), rows = samples * n, d = spec_.width;
-  const auto* from_data = std::get_if<DataScores>(&block.scores);
-  const int64_t row = from_data ? from_data->query_key.out : 0;
+  const bool own = per_sample(block);
+  const int64_t n = nodes(), rows = samples * n, d = spec_.width, matrices = block.heads * n * n;
+  const int64_t row = block.data ? block.data->query_key.out : 0;
   scratch.dvalue.resize(rows * d);
-  scratch.da.resize(from_data ? n * n : 0);
+  scratch.da.resize(own ? matrices : 0);
   scratch.dquery_key.resize(rows * row);
-  const generic::HeadShape keys = key_shape(block, n, row), values = value_shape(block, n);
+  const generic::HeadShape values = value_shape(block, n);
+  const auto& weighting = row_of(block.weighting);
   T* shared_sums = sums.data() + attention_offset(layer);
   for (int64_t s = 0; s < samples; ++s) {
+    const T* a = own ? &t.attention[s * matrices] : shared_[layer].data();
+    T* da = own ? scratch.da.data() : shared_sums;
     for (int64_t h = 0; h < block.heads; ++h) {
-      const int64_t at = s * n * d + h * values.size;
-      const T* a = from_data ? &t.attention[(s * block.heads + h) * n * n]
-                             : shared_[layer].data() + h * n * n;
-      T* da = from_data ? scratch.da.data() : shared_sums + h * n * n;
-      generic::mix_gradient(values, a, &t.value[at], &scratch.dmixed[at], &scratch.dvalue[at],
-                            !from_data, da, scratch.transposed);
-      if (!from_data) continue;
-      const int64_t place = s * n * row + h * 2 * keys.size;
-      const T* query = &t.query_key[place];
-      T* dquery = &scratch.dquery_key[place];
-      generic::attention_matrix_gradient(keys, query, query + keys.size, a, da, dquery,
-                                         dquery + keys.size);
+      const int64_t at = s * n * d + h * values.size, matrix = h * n * n;
+      generic::mix_gradient(values, a + matrix, &t.value[at], &scratch.dmixed[at],
+                            &scratch.dvalue[at], !own, da + matrix, scratch.transposed);
     }
+    if (!own) continue;
+    const int64_t place = s * n * row;
+    const T* kept = weighting.keeps ? &t.weights_kept[s * matrices] : nullptr;
+    weighting.template in<T>().gradient(
+        score_parts(layer, block.data ? &t.query_key[place] : nullptr), a, kept, da,
+        block.data ? &scratch.dquery_key[place] : nullptr);
+    if (block.positions) add_scores(block, da, shared_sums);
   }
   maps_.backward(block.value, rows, attended, scratch.dvalue.data(), sums.data(), accumulate,
                  dattended);
-  if (from_data) query_key_backward(*from_data, block, rows, attended, t, scratch, dattended, sums);
+  if (block.data) query_key_backward(block, rows, attended, t, scratch, dattended, sums);
+}
+
+template <class T>
+AttentionDraws BlockNetwork<T>::draws(int layer, int64_t sample, const Scratch& scratch) const {
+  const StepContext& context = scratch.context;
+  const int64_t rows = int64_t{1} * spec_.heads * spec_.nodes();
+  const int64_t number = context.first_sample + scratch.first + sample;
+  return {context, (number * spec_.depth + layer) * rows, &nodes_->index, spec_.nodes()};
+}
+
+// The gradient of one sample's scores, where nodes attend to others.
+template <class T>
+void BlockNetwork<T>::add_scores(const AttentionBlock& block, const T* dscores, T* sums) const {
+  const int64_t n = nodes();
+  for (int64_t r = 0; r < block.heads * n; ++r) {
+    const int64_t end = block.causal ? r % n + 1 : n;
+    for (int64_t j = 0; j < end; ++j) sums[r * n + j] += dscores[r * n + j];
+  }
 }
 
 template <class T>

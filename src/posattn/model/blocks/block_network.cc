@@ -52,23 +52,20 @@ void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
   shared_.resize(spec_.depth);
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
-    if (block.from_data()) continue;
     shared_[l].resize(block.heads * n * n);
-    T* attention = shared_[l].data();
-    std::visit(
-        [&](const auto& kind) {
-          using Kind = std::decay_t<decltype(kind)>;
-          if constexpr (std::is_same_v<Kind, RouteScores>) {
-            routed_attention_matrix(kind, block, *nodes_, attention);
-          } else if constexpr (!std::is_same_v<Kind, DataScores>) {
-            scores(kind, block, *nodes_, attention);
-            for (int h = 0; block.causal && h < block.heads; ++h) {
-              generic::mask_causal(n, attention + h * n * n);
-            }
-            generic::softmax_rows(block.heads * n, n, attention);
-          }
-        },
-        block.scores);
+    if (block.routes) {
+      routed_attention_matrix(*block.routes, block.heads, *nodes_, shared_[l].data());
+    }
+    if (!block.positions) continue;
+    row_of(block.positions->kind)
+        .template in<T>()
+        .scores(*block.positions, block.heads, *nodes_, shared_[l].data());
+    if (per_sample(block)) continue;
+    ScoreParts<T> parts = score_parts(l, nullptr);
+    parts.positions = shared_[l].data();
+    std::vector<T> attention(shared_[l].size()), scratch;
+    row_of(block.weighting).template in<T>().weights(parts, {}, attention.data(), nullptr, scratch);
+    shared_[l] = std::move(attention);
   }
 }
 
@@ -77,7 +74,7 @@ int64_t BlockNetwork<T>::attention_offset(int layer) const {
   int64_t offset = plan_.tensors.buffer_size();
   for (int l = 0; l < layer; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
-    if (!block.from_data()) offset += int64_t{1} * block.heads * nodes() * nodes();
+    if (!block.data || block.positions) offset += int64_t{1} * block.heads * nodes() * nodes();
   }
   return offset;
 }
@@ -95,18 +92,16 @@ void BlockNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) c
   const ScoreGradients<T> out{gradient, dpositions.data()};
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
-    if (block.from_data()) continue;
+    if (!block.positions) continue;
+    const PositionTerm& term = *block.positions;
     std::vector<T> dscores(sums.begin() + attention_offset(l),
                            sums.begin() + attention_offset(l) + block.heads * n * n);
-    generic::softmax_rows_gradient(block.heads * n, n, shared_[l].data(), dscores.data());
-    std::visit(
-        [&](const auto& kind) {
-          using Kind = std::decay_t<decltype(kind)>;
-          if constexpr (!std::is_same_v<Kind, RouteScores> && !std::is_same_v<Kind, DataScores>) {
-            scores_gradient(kind, block, *nodes_, dscores.data(), out);
-          }
-        },
-        block.scores);
+    if (!per_sample(block)) {
+      row_of(block.weighting)
+          .template in<T>()
+          .gradient(score_parts(l, nullptr), shared_[l].data(), nullptr, dscores.data(), nullptr);
+    }
+    row_of(term.kind).template in<T>().gradient(term, block.heads, *nodes_, dscores.data(), out);
   }
   if (plan_.positions == no_tensor || spec_.encoding != Encoding::learned) return;
   T* table = out.tensor(plan_.positions);
@@ -203,6 +198,8 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
                               BlockTape<T>& tape) const {
   const int64_t rows = int64_t{samples} * nodes();
   tape.layers.resize(spec_.depth);
+  tape.scratch.context = batch.context;
+  tape.scratch.first = first;
   forward_input(batch, first, samples, tape);
   show(tape.scratch, Activated::embedding, 0, tape.layers.front().x);
   for (int l = 0; l < spec_.depth; ++l) {
@@ -262,7 +259,7 @@ std::vector<T> BlockNetwork<T>::attention(const BlockTape<T>& tape) const {
   std::vector<T> all;
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
-    const std::vector<T>& a = block.from_data() ? tape.layers[l].attention : shared_[l];
+    const std::vector<T>& a = per_sample(block) ? tape.layers[l].attention : shared_[l];
     all.insert(all.end(), a.begin(), a.begin() + int64_t{1} * block.heads * nodes() * nodes());
   }
   return all;

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "posattn/model/attention/rows.h"
 #include "posattn/model/blocks/hook.h"
-#include "posattn/model/blocks/scores.h"
 #include "posattn/model/spec/batch.h"
 
 namespace posattn {
@@ -31,9 +31,13 @@ struct BlockTape {
   struct Layer {
     std::vector<T> x;                  // [rows, width], the layer's input
     std::vector<T> attended;           // what nodes attend to, where it is not x itself
+    std::vector<T> scaled;             // [rows, width], divided by its size
+    std::vector<T> scaled_inverse;     // 1 / size of each part
     std::vector<T> source;             // [rows, source], of queries and keys, where it differs
-    std::vector<T> query_key;          // [rows, heads, 2 d_k]
-    std::vector<T> attention;          // [samples, heads, nodes, nodes], from data
+    std::vector<T> query_key;          // [rows, heads, 2 d_k], as their products make scores
+    std::vector<T> keys_kept;          // [rows, heads, 2], see KeyFunctions
+    std::vector<T> attention;          // [samples, heads, nodes, nodes], where samples differ
+    std::vector<T> weights_kept;       // [samples, heads, nodes, nodes], see WeightingFunctions
     std::vector<T> value, mixed;       // [rows, width]
     std::vector<T> sum, joined;        // x + o before and after its norm; or [x | o]
     std::vector<T> mlp_input;          // where it is not joined itself
@@ -50,8 +54,10 @@ struct BlockTape {
   struct Scratch {
     std::vector<T> o, transposed, hidden;  // attention's output; of one head; after an activation
     std::vector<T> dx, dy, dmlp, djoined, dattended, dnorm;
-    std::vector<T> dmixed, dvalue, dquery_key, dsource, da;
+    std::vector<T> dmixed, dvalue, dquery_key, dsource, dscaled, da;
     std::vector<std::vector<T>> dhidden;
+    StepContext context;
+    int64_t first = 0;                   // sample of the batch
     const BlockHook<T>* hook = nullptr;  // of a forward pass that somebody looks into
   };
   Scratch scratch;
@@ -78,8 +84,8 @@ class BlockNetwork {
                   std::span<const uint8_t> mask, double scale, BlockTape<T>& tape,
                   std::span<T> sums) const;
 
-  // Gradients as the parameters lie, then d attention of each layer that does not depend on the
-  // data, then dP.
+  // Gradients as the parameters lie, then of each layer d attention that is the same for all
+  // samples, or d scores of its term of positions, then dP.
   int64_t sums_size() const;
   void finish(std::span<const T> sums, Parameters<T>& gradient) const;
 
@@ -102,15 +108,24 @@ class BlockNetwork {
   // From scratch.dmixed: dattended = or +=.
   void attend_backward(int layer, int samples, const T* attended, Layer& t, Scratch& scratch,
                        bool accumulate, T* dattended, std::span<T> sums) const;
-  const T* source(const DataScores& kind, const T* attended, const Layer& t) const {
-    return kind.positions_joined ? t.source.data() : attended;
+  // Whether samples may differ in their attention.
+  static bool per_sample(const AttentionBlock& block) {
+    return block.data || row_of(block.weighting).random;
   }
-  void make_query_key(const DataScores& kind, const AttentionBlock& block, int64_t rows,
-                      const T* attended, Layer& t) const;
+  AttentionDraws draws(int layer, int64_t sample, const Scratch& scratch) const;
+  ScoreParts<T> score_parts(int layer, const T* query_key) const;
+  // What queries and keys are made of; and from scratch.dsource, adds to dattended.
+  const T* make_source(const DataTerm& term, int64_t rows, const T* attended, Layer& t) const;
+  void source_backward(const DataTerm& term, int64_t rows, const Layer& t, Scratch& scratch,
+                       T* dattended, std::span<T> sums) const;
+  void make_query_key(const AttentionBlock& block, int64_t rows, const T* attended, Layer& t) const;
   // From scratch.dquery_key: adds to dattended.
-  void query_key_backward(const DataScores& kind, const AttentionBlock& block, int64_t rows,
-                          const T* attended, const Layer& t, Scratch& scratch, T* dattended,
-                          std::span<T> sums) const;
+  void query_key_backward(const AttentionBlock& block, int64_t rows, const T* attended,
+                          const Layer& t, Scratch& scratch, T* dattended, std::span<T> sums) const;
+  void add_scores(const AttentionBlock& block, const T* dscores, T* sums) const;
+  const T* head_scale(const DataTerm& term) const {
+    return term.head_scale == no_tensor ? nullptr : tensor(term.head_scale);
+  }
   void forward_mlp(int layer, int64_t rows, const T* x, Layer& t, Scratch& scratch,
                    std::vector<T>& out) const;
   // dx [rows, in of the first map] = (overwritten).
@@ -143,8 +158,9 @@ class BlockNetwork {
   const Plan plan_;
   LinearMaps<T> maps_;
   std::unique_ptr<NodeContext<T>> nodes_;
-  std::vector<std::vector<T>>
-      shared_;  // attention of each layer, [heads, nodes, nodes], not from data
+  // Of each layer, [heads, nodes, nodes]: attention that is the same for all samples, or the term
+  // of positions beside one of the data.
+  std::vector<std::vector<T>> shared_;
 };
 
 }  // namespace posattn

@@ -32,7 +32,8 @@ TEST_P(DeviceNetworkOnRandomSpecs, AgreesWithTheReferenceAtAnyLengthAndInParts) 
   DeviceNetwork network(spec, 5);
   const auto fewer = 1 + static_cast<int>(random.below(spec.real_nodes));
   for (const int real_nodes : {spec.real_nodes, fewer}) {
-    const RandomBatch batch(spec, 13, real_nodes, random);
+    RandomBatch batch(spec, 13, real_nodes, random);
+    batch.context.training = false;
     const std::vector<float> outputs = outputs_of(network, spec, parameters, batch);
     const std::vector<double> expected =
         reference_forward(spec, to_double(parameters), batch.reference());

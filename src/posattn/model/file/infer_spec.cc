@@ -92,13 +92,14 @@ std::optional<Fit> fit(const std::string& preset, const Sizes& sizes) {
   ModelSpec spec;
   apply_preset(preset, spec);
   std::vector<int64_t> claims;  // of the number of nodes; they must agree
-  if (spec.direct_attention != (sizes.score_nodes > 0) || spec.relative_attention) return {};
+  const bool direct = spec.scores == Scores::direct;
+  if (direct != (sizes.score_nodes > 0) || spec.scores == Scores::distance) return {};
   if (spec.positions_in_input) {
     claims.push_back(sizes.inputs - sizes.outputs);
   } else if (sizes.inputs != sizes.outputs) {
     return {};
   }
-  if (spec.direct_attention) {
+  if (spec.scores == Scores::direct) {
     claims.push_back(sizes.score_nodes);
   } else if (spec.attention == AttentionSource::positions) {
     claims.push_back(sizes.key);

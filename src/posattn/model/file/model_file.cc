@@ -244,7 +244,7 @@ void read_routes(const TensorView& tensor, int nodes, std::span<float> routes) {
 }
 
 void check_route_weights(const ModelSpec& spec, const Parameters<float>& parameters) {
-  if (!spec.routed || spec.route_places == 1) return;
+  if (!spec.routed() || spec.route_places == 1) return;
   for (int layer = 0; layer < spec.depth; ++layer) {
     const std::string name = names::of_layer(layer, names::route_weights);
     const std::span<const float> weights = parameters[name];
@@ -325,7 +325,7 @@ Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
   if (origin.task.empty()) settle_task(origin, spec, hints);
   take_own_task(file.metadata, spec, hints, origin);
   const Task* task = task_of(origin);
-  if (spec.routed && origin.variable_length) {
+  if (spec.routed() && origin.variable_length) {
     throw bad_file("a routed model of several lengths", "one length: its places are fixed");
   }
   if (task != nullptr && !fits(spec, *task, origin.length)) {

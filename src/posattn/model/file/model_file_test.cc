@@ -143,7 +143,7 @@ Model routed_model(int places) {
   spec.width = 4;
   spec.mlp_width = 6;
   spec.depth = 2;
-  spec.routed = true;
+  spec.scores = Scores::routes;
   spec.route_places = places;
   spec = resolve(spec);
   Model model{spec, Parameters<float>(spec), {}};

@@ -21,7 +21,7 @@ ModelSpec random_routed_spec(RandomStream& random) {
   spec.encoding = Encoding::one_hot;
   spec.encoding_size = 0;
   spec.scratch_nodes = 1 + static_cast<int>(random.below(3));
-  spec.routed = true;
+  spec.scores = Scores::routes;
   spec.route_places = 1 + static_cast<int>(random.below(3));
   return resolve(spec);
 }
@@ -92,7 +92,7 @@ TEST(RoutedNetwork, SameBitsForAnyNumberOfSamplesAndThreads) {
   spec.real_nodes = 2000;  // more than the block of nodes that one thread takes
   spec.width = 4;
   spec.mlp_width = 5;
-  spec.routed = true;
+  spec.scores = Scores::routes;
   spec.route_places = 2;
   spec = resolve(spec);
   const Parameters<float> parameters = random_routed_parameters(spec, 5);
@@ -112,7 +112,7 @@ TEST(RoutedNetwork, SameBitsForAnyNumberOfSamplesAndThreads) {
 
 TEST(RoutedNetwork, NotANumberReachesTheOutput) {
   ModelSpec spec;
-  spec.routed = true;
+  spec.scores = Scores::routes;
   spec = resolve(spec);
   const Parameters<float> parameters = random_routed_parameters(spec, 1);
   std::vector<float> inputs(spec.real_nodes, NAN), outputs(spec.real_nodes);
@@ -122,7 +122,7 @@ TEST(RoutedNetwork, NotANumberReachesTheOutput) {
 
 TEST(RoutedNetwork, RefusesWhatItCannotDo) {
   ModelSpec spec;
-  spec.routed = true;
+  spec.scores = Scores::routes;
   spec = resolve(spec);
   Parameters<float> parameters(spec), gradient(spec);
   const std::vector<float> numbers(8);

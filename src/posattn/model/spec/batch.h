@@ -6,6 +6,15 @@
 
 namespace posattn {
 
+// What a training step draws from: numbers depend on these and on the place in the network alone,
+// so not on threads, tiles or fleets. Validation and tests are never in training, and draw nothing.
+struct StepContext {
+  uint64_t seed = 0;
+  uint32_t step = 0;          // from 0
+  uint32_t first_sample = 0;  // of the step's samples, the first of this batch
+  bool training = false;
+};
+
 // `real_nodes` may be below the spec's (variable length): the model then uses the first real_nodes
 // rows of P and the scratch rows. What a model does not read may be empty.
 template <class T>
@@ -16,6 +25,7 @@ struct BatchOf {
   int real_nodes = 0;
   std::span<const int32_t> tokens = {};  // [samples, real_nodes]; negative: the node holds numbers
   std::span<const int32_t> labels = {};  // [samples, real_nodes]: classes; negative: does not count
+  StepContext context = {};
 };
 
 using Batch = BatchOf<float>;

@@ -26,15 +26,15 @@ void check_below(const char* what, std::span<const int32_t> values, int limit) {
 
 template <class T>
 void check_batch(const ModelSpec& spec, const BatchOf<T>& batch) {
-  const bool length_fits = spec.routed
+  const bool length_fits = spec.routed()
                                ? batch.real_nodes == spec.real_nodes
                                : batch.real_nodes >= 1 && batch.real_nodes <= spec.real_nodes;
   if (!length_fits) {
     throw Error(
         ExitCode::configuration,
-        fmt::format("{} nodes for a {}model", batch.real_nodes, spec.routed ? "routed " : ""),
-        spec.routed ? fmt::format("{}: its places are fixed", spec.real_nodes)
-                    : fmt::format("1 to {}", spec.real_nodes));
+        fmt::format("{} nodes for a {}model", batch.real_nodes, spec.routed() ? "routed " : ""),
+        spec.routed() ? fmt::format("{}: its places are fixed", spec.real_nodes)
+                      : fmt::format("1 to {}", spec.real_nodes));
   }
   const int64_t nodes = batch.samples * batch.real_nodes;
   check_count("input numbers", batch.inputs.size(), nodes * spec.data_columns);

@@ -8,7 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 #include "posattn/model/spec/tensor_names.h"
 
 namespace posattn {
@@ -43,7 +43,8 @@ void initialise(Parameters<float>& parameters, uint64_t seed, InitialValues valu
     const Purpose purpose = tensor.trained ? Purpose::initial_values : Purpose::encoding;
     RandomStream random(seed, purpose, 0, index++);
     const std::span<float> values = parameters.slice(tensor);
-    if (values_wanted == InitialValues::gpt && tensor.trained && tensor.initial != Initial::one) {
+    if (values_wanted == InitialValues::gpt && tensor.trained && tensor.initial != Initial::one &&
+        tensor.initial != Initial::log_4) {
       constexpr double deviation = 0.02;
       const double share = tensor.ends_branch ? std::sqrt(static_cast<double>(branches)) : 1.0;
       const double scale = tensor.shape.size() < 2 ? 0.0 : deviation / share;  // biases are zero
@@ -60,6 +61,9 @@ void initialise(Parameters<float>& parameters, uint64_t seed, InitialValues valu
         break;
       case Initial::one:
         std::fill(values.begin(), values.end(), 1.0f);
+        break;
+      case Initial::log_4:
+        std::fill(values.begin(), values.end(), std::log(4.0f));
         break;
       case Initial::xavier_uniform: {
         const int64_t fan_out = tensor.shape[tensor.shape.size() - 2];

@@ -19,6 +19,10 @@ inline std::vector<int> other_values(int value) {
   values.erase(value);
   return {values.begin(), values.end()};
 }
+inline std::vector<std::string> other_values(const std::string& kinds) {
+  if (!kinds.empty()) return {""};
+  return {"relative,data", "positions,cosine", "direct,data source-scale=node"};
+}
 template <class Enumeration>
 requires std::is_enum_v<Enumeration> std::vector<Enumeration> other_values(Enumeration value) {
   std::vector<Enumeration> values;
@@ -40,6 +44,11 @@ inline std::vector<PerturbedSpec> perturbed_specs(const ModelSpec& base) {
   const auto add = [&](const std::string& field, ModelSpec spec) {
     if (field != "encoding_size") spec.encoding_size = 0;
     if (field != "reach") spec.reach = 0;
+    if (field == "attention" && spec.attention == AttentionSource::positions) {
+      spec.source_scale = SourceScale::none;  // which the data alone has
+      spec.score_bias = ScoreBias::none;
+      if (spec.scores == Scores::unit) spec.scores = Scores::dot;
+    }
     try {
       spec = resolve(spec);
     } catch (const Error&) {

@@ -1,5 +1,7 @@
 // The architectures by name: which fields each decides.
-#include <fmt/format.h>
+#include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "posattn/base/error.h"
 #include "posattn/model/spec/spec.h"
@@ -7,69 +9,129 @@
 namespace posattn {
 namespace {
 
-// The kind of scores that a preset names.
-enum class ScoreKind { query_key, rope, direct, relative };
+using Source = AttentionSource;
+
+// Sources and scores of the paper; the later kinds name what differs from them.
+constexpr NamedKind kind_rows[] = {
+    {"positions", "queries and keys from positions", {.attention = Source::positions}},
+    {"data", "queries and keys from the data", {.attention = Source::data}},
+    {"data-and-positions",
+     "queries and keys from [data | P]",
+     {.attention = Source::data_and_positions}},
+    {"rope",
+     "queries and keys from the data, rotated by node index",
+     {.attention = Source::data, .rotation = Rotation::rope}},
+    {"direct", "a learned score for every pair of nodes", {.scores = Scores::direct}},
+    {"relative", "a learned score for every distance", {.scores = Scores::distance}},
+    {"cosine",
+     "cosines of queries and keys from the data, and scores of positions",
+     {.attention = Source::data, .scores = Scores::unit, .score_bias = ScoreBias::positions}},
+    {"hard",
+     "one node is read, by queries and keys from the data",
+     {.attention = Source::data, .weighting = Weighting::hard}},
+    {"scaled",
+     "queries and keys from [data / their root mean square | P]",
+     {.attention = Source::data_and_positions, .source_scale = SourceScale::sample}},
+};
 
 struct PresetRow {
   const char* name;
   const char* description;
-  AttentionSource attention;
-  bool positions_in_input;
-  ScoreKind scores;
+  const char* kind;
+  bool positions_in_input = false;
   Biases biases = Biases::all;
+  bool shown_by_shapes = true;
 };
 
-// The plain names stand before their m-numbers, so that preset_name finds them first.
+// The plain names stand before their m-numbers, so that preset_name finds them first. m0 and m5 are
+// second names; the authors' standard model has no RoPE.
 constexpr PresetRow preset_rows[] = {
-    {"positional", "attention from positions only, values alone in the input (M5)",
-     AttentionSource::positions, false, ScoreKind::query_key},
-    {"standard", "attention from the data, [values | positions] in the input (M0)",
-     AttentionSource::data, true, ScoreKind::query_key},
-    {"positional-direct", "a learned score matrix per head, values alone in the input",
-     AttentionSource::positions, false, ScoreKind::direct},
-    {"standard-rope", "the standard model with queries and keys rotated by node index",
-     AttentionSource::data, true, ScoreKind::rope},
-    {"m0", "the same as standard", AttentionSource::data, true, ScoreKind::query_key},
-    {"m1", "attention from positions, [values | positions] in the input",
-     AttentionSource::positions, true, ScoreKind::query_key},
-    {"m2", "attention from the data, values alone in the input: no positions at all",
-     AttentionSource::data, false, ScoreKind::query_key},
+    {"positional", "attention from positions only, values alone in the input (M5)", "positions"},
+    {"standard", "attention from the data, [values | positions] in the input (M0)", "data", true},
+    {"positional-direct", "a learned score matrix per head, values alone in the input", "direct"},
+    {"standard-rope", "the standard model with queries and keys rotated by node index", "rope",
+     true, Biases::all, false},
+    {"m0", "the same as standard", "data", true, Biases::all, false},
+    {"m1", "attention from positions, [values | positions] in the input", "positions", true},
+    {"m2", "attention from the data, values alone in the input: no positions at all", "data"},
     {"m3", "attention from [data | positions] in every layer, values alone in the input",
-     AttentionSource::data_and_positions, false, ScoreKind::query_key},
-    {"m4", "attention from the data with RoPE, values alone in the input", AttentionSource::data,
-     false, ScoreKind::rope},
-    {"m5", "the same as positional", AttentionSource::positions, false, ScoreKind::query_key},
-    {"relative", "a learned score per head and distance, values alone in the input",
-     AttentionSource::positions, false, ScoreKind::relative},
-    {"homogeneous", "positional without biases: f(c x) = c f(x), exactly",
-     AttentionSource::positions, false, ScoreKind::query_key, Biases::none},
-    {"standard-no-bias", "standard without biases: the control of homogeneous",
-     AttentionSource::data, true, ScoreKind::query_key, Biases::none},
+     "data-and-positions"},
+    {"m4", "attention from the data with RoPE, values alone in the input", "rope"},
+    {"m5", "the same as positional", "positions", false, Biases::all, false},
+    {"relative", "a learned score per head and distance, values alone in the input", "relative",
+     false, Biases::all, false},
+    {"homogeneous", "positional without biases: f(c x) = c f(x), exactly", "positions", false,
+     Biases::none, false},
+    {"standard-no-bias", "standard without biases: the control of homogeneous", "data", true,
+     Biases::none, false},
+    {"scale-free",
+     "cosines of the data and scores of positions, no biases: f(c x) = c f(x), exactly", "cosine",
+     false, Biases::none, false},
+    {"scale-free-joint",
+     "queries and keys from scaled data and positions, no biases: f(c x) = c f(x), exactly",
+     "scaled", false, Biases::none, false},
 };
 
 // The fields that a preset decides.
 ModelSpec with_preset(const PresetRow& row, ModelSpec spec) {
-  spec.attention = row.attention;
+  static_cast<AttentionChoices&>(spec) = kind_of(row.kind);
   spec.positions_in_input = row.positions_in_input && !spec.positions_added;
   spec.positions_added = row.positions_in_input && spec.positions_added;
-  spec.rope = row.scores == ScoreKind::rope;
-  spec.direct_attention = row.scores == ScoreKind::direct;
-  spec.relative_attention = row.scores == ScoreKind::relative;
   spec.biases = row.biases;
   return spec;
 }
 
+template <class Choice>
+bool set_choice(std::string_view name, std::string_view wanted, std::string_view value,
+                Choice& choice) {
+  if (name == wanted) choice = from_name<Choice>(value);
+  return name == wanted;
+}
+
+// "score-bias=positions"
+void change(std::string_view text, AttentionChoices& kind) {
+  const size_t equals = std::min(text.find('='), text.size());
+  std::string name(text.substr(0, equals)), value(text.substr(std::min(equals + 1, text.size())));
+  std::ranges::replace(name, '-', '_');
+  std::ranges::replace(value, '-', '_');
+  if (!(set_choice(name, "source", value, kind.attention) ||
+        set_choice(name, "source_scale", value, kind.source_scale) ||
+        set_choice(name, "scores", value, kind.scores) ||
+        set_choice(name, "rotation", value, kind.rotation) ||
+        set_choice(name, "score_bias", value, kind.score_bias) ||
+        set_choice(name, "weighting", value, kind.weighting))) {
+    throw unknown_name(ExitCode::usage, "choice of attention", text.substr(0, equals),
+                       {"source", "source-scale", "scores", "rotation", "score-bias", "weighting"});
+  }
+}
+
 }  // namespace
+
+const std::vector<NamedKind>& attention_kinds() {
+  static const std::vector<NamedKind> list(std::begin(kind_rows), std::end(kind_rows));
+  return list;
+}
+
+AttentionChoices kind_of(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  const std::vector<std::string> words(std::istream_iterator<std::string>(stream), {});
+  std::vector<std::string> known;
+  for (const NamedKind& row : kind_rows) {
+    known.emplace_back(row.name);
+    if (words.empty() || row.name != words.front()) continue;
+    AttentionChoices kind = row.choices;
+    for (size_t i = 1; i < words.size(); ++i) change(words[i], kind);
+    return kind;
+  }
+  throw unknown_name(ExitCode::usage, "kind of attention", words.empty() ? "" : words.front(),
+                     known);
+}
 
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> list = [] {
     std::vector<Preset> all;
     for (const PresetRow& row : preset_rows) {
-      // m0 and m5 are second names; the authors' standard model has no RoPE.
-      const std::string name = row.name;
-      const bool shown = name != "m0" && name != "m5" && name != "standard-rope" &&
-                         row.biases == Biases::all && row.scores != ScoreKind::relative;
-      all.push_back({name, row.description, shown});
+      all.push_back({row.name, row.description, row.shown_by_shapes});
     }
     return all;
   }();
@@ -89,6 +151,7 @@ void apply_preset(std::string_view name, ModelSpec& spec) {
 }
 
 std::string preset_name(const ModelSpec& spec) {
+  if (!spec.kinds.empty()) return "custom";
   for (const PresetRow& row : preset_rows) {
     if (with_preset(row, spec) == spec) return row.name;
   }

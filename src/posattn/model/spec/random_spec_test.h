@@ -27,6 +27,29 @@ inline ModelSpec random_spec(RandomStream& random) {
   return resolve(spec);
 }
 
+// Kinds of attention that no preset has, or that differ by layer.
+inline std::string random_kinds(RandomStream& random) {
+  const char* const composed[] = {"data scores=unit",
+                                  "data scores=unit source-scale=node",
+                                  "data source-scale=node",
+                                  "data score-bias=direct rotation=rope",
+                                  "data score-bias=distance",
+                                  "data-and-positions score-bias=positions",
+                                  "data-and-positions source-scale=sample scores=unit",
+                                  "positions weighting=hard",
+                                  "cosine weighting=hard"};
+  std::string kinds;
+  const uint32_t count = 1 + random.below(2);
+  for (uint32_t k = 0; k < count; ++k) {
+    const auto& named = attention_kinds();
+    const uint32_t which = random.below(static_cast<uint32_t>(named.size() + std::size(composed)));
+    const std::string_view text =
+        which < named.size() ? named[which].name : composed[which - named.size()];
+    kinds += (k == 0 ? "" : ",") + std::string(text);
+  }
+  return kinds;
+}
+
 // Any combination of blocks that a spec allows.
 inline ModelSpec random_open_spec(RandomStream& random) {
   const auto flip = [&] { return random.below(2) == 0; };
@@ -51,10 +74,23 @@ inline ModelSpec random_open_spec(RandomStream& random) {
     spec.encoding = flip() ? Encoding::learned : Encoding::random;
     spec.encoding_size = spec.width;
   }
-  spec.split_heads = spec.split_heads && spec.source_size() % spec.heads == 0;
+  spec.split_heads = spec.split_heads && spec.source_size() % spec.heads == 0 &&
+                     (!spec.reads_positions() || spec.encoding_size % spec.heads == 0);
   spec.fixed_tokens = spec.vocabulary > 0 && flip();
+  if (flip()) {
+    spec.kinds = random_kinds(random);
+    spec.depth = std::max(spec.depth, 2);
+    spec.split_heads = false;
+    spec.reach = 0;
+  }
   if (flip()) spec.read_nodes = 1 + static_cast<int>(random.below(spec.real_nodes));
   return resolve(spec);
+}
+
+// Whether attention is drawn in training: the gradient goes straight through a step function.
+inline bool is_drawn(const ModelSpec& spec) {
+  return spec.any_layer(
+      [](const AttentionChoices& kind) { return kind.weighting == Weighting::hard; });
 }
 
 // Weights of ordinary size everywhere, biases included (initial values have zero ones); what is
@@ -80,6 +116,7 @@ struct RandomBatch {
   std::vector<uint8_t> mask;
   int64_t samples;
   int real_nodes;
+  StepContext context = {.training = true};
 
   RandomBatch(const ModelSpec& spec, int64_t sample_count, int active, RandomStream& random)
       : samples(sample_count), real_nodes(active) {
@@ -103,9 +140,10 @@ struct RandomBatch {
     if (spec.vocabulary > 0) tokens = classes(spec.vocabulary, spec.data_columns > 0);
     if (spec.loss == Loss::cross_entropy) labels = classes(spec.output_columns, true);
   }
-  Batch batch() const { return {inputs, targets, samples, real_nodes, tokens, labels}; }
+  // In training, of the first step, from seed 0: as a step of a fleet is in tests.
+  Batch batch() const { return {inputs, targets, samples, real_nodes, tokens, labels, context}; }
   ReferenceBatch reference() const {
-    return {inputs64, targets64, samples, real_nodes, tokens, labels};
+    return {inputs64, targets64, samples, real_nodes, tokens, labels, context};
   }
 };
 

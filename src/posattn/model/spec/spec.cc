@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/model/spec/spec_fields.h"
 
 namespace posattn {
@@ -76,29 +77,42 @@ void check_encoding_size(const ModelSpec& spec) {
 // stays below 2^60 and only the product with the depth needs care.
 void check_total(const ModelSpec& spec) {
   const int64_t nodes = spec.nodes(), width = spec.width, heads = spec.heads;
-  const int64_t key = spec.key_size(), hidden = spec.mlp_width;
-  const int64_t attention = spec.routed               ? 2 * heads * nodes * spec.route_places
-                            : spec.direct_attention   ? heads * nodes * nodes
-                            : spec.relative_attention ? 2 * heads * spec.reach
-                                                      : 2 * heads * key * (key + 1);
+  const int64_t hidden = spec.mlp_width;
+  const auto of_query_key = [&](int64_t source, int64_t size) {
+    return 2 * heads * size * (source + 1) + heads;
+  };
+  int64_t attention = spec.routed() ? 2 * heads * nodes * spec.route_places : 0;
+  if (spec.reads_data()) attention += of_query_key(spec.source_size(), spec.key_size());
+  switch (spec.position_scores()) {
+    case ScoreBias::none:
+      break;
+    case ScoreBias::positions:
+      attention += of_query_key(spec.encoding_size, spec.bias_key_size());
+      break;
+    case ScoreBias::direct:
+      attention += heads * nodes * nodes;
+      break;
+    case ScoreBias::distance:
+      attention += 2 * heads * spec.reach;
+  }
   const int64_t norms = spec.normalisation == Normalisation::none ? 0 : 4 * width;
   const int64_t layer = attention + 2 * width * (width + 1) + hidden * (spec.joined_size() + 1) +
                         (spec.mlp_depth - 2) * hidden * (hidden + 1) + width * (hidden + 1) + norms;
   const int64_t rest = width * (spec.input_size() + 1) + spec.output_columns * (width + 1) +
                        width * spec.vocabulary +
-                       (spec.uses_positions() && !spec.routed ? nodes * spec.encoding_size : 0);
+                       (spec.uses_positions() && !spec.routed() ? nodes * spec.encoding_size : 0);
   if (layer > element_limit / spec.depth || layer * spec.depth + rest > element_limit) {
     throw impossible("the model is too large", fmt::format("at most {} parameters", element_limit),
                      "reduce nodes, width, heads or depth, or use a smaller position encoding");
   }
-  if (narrow && !spec.routed && nodes * nodes > element_limit / (spec.depth * heads)) {
+  if (narrow && !spec.routed() && nodes * nodes > element_limit / (spec.depth * heads)) {
     throw impossible("the attention matrices are too large for 32 bits",
                      fmt::format("at most {} numbers in all", element_limit), "reduce the nodes");
   }
 }
 
 void check_routes(const ModelSpec& spec) {
-  if (!spec.routed) {
+  if (!spec.routed()) {
     check_size("route_places (without routes)", spec.route_places, 1, 1);
     return;
   }
@@ -109,28 +123,28 @@ void check_routes(const ModelSpec& spec) {
   expect(spec.attention == AttentionSource::positions,
          fmt::format("attention from {}", to_string(spec.attention)),
          "attention = positions: fixed places do not depend on the data");
-  expect(!spec.direct_attention, "direct attention", "one of the two");
-  expect(!spec.rope, "RoPE", "no RoPE: there are no queries and keys to rotate");
+  expect(spec.rotation == Rotation::none, "RoPE",
+         "no RoPE: there are no queries and keys to rotate");
   expect(spec.encoding == Encoding::one_hot, fmt::format("{} positions", to_string(spec.encoding)),
          "one-hot positions");
   expect(spec.scratch_nodes >= 1, "no scratch node",
          "at least one: the last is read where there is nothing to read");
   using S = ModelSpec;
   expect(knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
-                    &S::positions_in_input, &S::encoding_size, &S::routed, &S::route_places,
+                    &S::positions_in_input, &S::encoding_size, &S::scores, &S::route_places,
                     &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth),
          "a layer that is not the paper's",
          "concatenation, ReLU, numbers in and out, all biases: what compiled programs are made of");
 }
 
-// Direct and relative scores replace queries and keys, so both cannot be given.
-void check_scores(const ModelSpec& spec, const char* name) {
+// Learned scores replace queries and keys, so both cannot be given.
+void check_learned_scores(const ModelSpec& spec, const char* name) {
   if (spec.attention != AttentionSource::positions) {
     throw impossible(
         fmt::format("{} attention with attention from {}", name, to_string(spec.attention)),
         "attention = positions: learned scores do not depend on the data");
   }
-  if (spec.rope) {
+  if (spec.rotation == Rotation::rope) {
     throw impossible(fmt::format("{} attention with RoPE", name),
                      "one of the two: there are no queries and keys to rotate");
   }
@@ -151,6 +165,12 @@ void check_heads(const ModelSpec& spec) {
         fmt::format("split heads: {} heads do not divide the {} columns of queries and keys",
                     spec.heads, spec.source_size()),
         "heads that divide both");
+  }
+  if (spec.split_heads && spec.score_bias == ScoreBias::positions &&
+      spec.encoding_size % spec.heads != 0) {
+    throw impossible(fmt::format("split heads: {} heads do not divide the {} columns of positions",
+                                 spec.heads, spec.encoding_size),
+                     "heads that divide both");
   }
 }
 
@@ -174,7 +194,89 @@ void check_tokens(const ModelSpec& spec) {
   }
 }
 
+// The choices of one layer fit together.
+void check_choices(const ModelSpec& spec) {
+  if (spec.scores == Scores::direct) check_learned_scores(spec, "direct");
+  if (spec.scores == Scores::distance) check_learned_scores(spec, "relative");
+  if (spec.attention == AttentionSource::positions) {
+    const auto refuse = [](const std::string& choice) {
+      throw impossible(choice + " with attention from positions",
+                       "attention from data, or from data and positions");
+    };
+    if (spec.source_scale != SourceScale::none) {
+      refuse(fmt::format("source scale '{}'", to_string(spec.source_scale)));
+    }
+    if (spec.scores == Scores::unit) refuse("scores 'unit'");
+    if (spec.score_bias != ScoreBias::none) {
+      refuse(fmt::format("score bias '{}'", to_string(spec.score_bias)));
+    }
+  }
+  check_routes(spec);
+  check_heads(spec);
+  check_total(spec);
+}
+
+// "a,b,a,b" of four layers is "a,b"; where all layers are alike there is nothing to list.
+void resolve_kinds(ModelSpec& spec) {
+  if (spec.kinds.empty()) return;
+  std::vector<std::string> names;
+  std::vector<AttentionChoices> layers;
+  for (const std::string_view name : split_at_commas(spec.kinds)) names.emplace_back(name);
+  for (size_t layer = 0; layer < static_cast<size_t>(spec.depth); ++layer) {
+    try {
+      layers.push_back(kind_of(names[layer % names.size()]));
+    } catch (const Error& error) {
+      throw impossible("kinds: " + error.problem(), error.expected(), error.hint());
+    }
+  }
+  if (names.size() > layers.size()) {
+    throw impossible(fmt::format("{} kinds of attention for {} layers", names.size(), spec.depth),
+                     "at most one for each layer");
+  }
+  size_t period = 1;
+  const auto repeats = [&] {
+    for (size_t layer = period; layer < layers.size(); ++layer) {
+      if (layers[layer] != layers[layer - period]) return false;
+    }
+    return true;
+  };
+  while (!repeats()) ++period;
+  spec.kinds.clear();
+  static_cast<AttentionChoices&>(spec) = layers.front();
+  if (period == 1) return;
+  static_cast<AttentionChoices&>(spec) = AttentionChoices();
+  for (size_t layer = 0; layer < period; ++layer) {
+    if (layers[layer].scores == Scores::routes) {
+      throw impossible("layers of different kinds with routes", "routes in every layer");
+    }
+    spec.kinds += (layer == 0 ? "" : ",") + names[layer % names.size()];
+  }
+}
+
 }  // namespace
+
+ScoreBias AttentionChoices::position_scores() const {
+  if (reads_data()) return score_bias;
+  switch (scores) {
+    case Scores::direct:
+      return ScoreBias::direct;
+    case Scores::distance:
+      return ScoreBias::distance;
+    case Scores::routes:
+      return ScoreBias::none;
+    default:
+      return ScoreBias::positions;
+  }
+}
+
+ModelSpec ModelSpec::of_layer(int layer) const {
+  ModelSpec spec = *this;
+  if (kinds.empty()) return spec;
+  const std::vector<std::string_view> names = split_at_commas(kinds);
+  static_cast<AttentionChoices&>(spec) = kind_of(names[layer % names.size()]);
+  spec.kinds.clear();
+  return spec;
+}
 
 int default_depth(int length) {
   if (length < 1) throw impossible(fmt::format("length {}", length), "at least 1");
@@ -184,7 +286,7 @@ int default_depth(int length) {
 ModelSpec resolve(ModelSpec spec) {
   check_size("real_nodes", spec.real_nodes, 1, node_limit);
   check_size("scratch_nodes", spec.scratch_nodes, 0, node_limit);
-  check_size("nodes (real and scratch)", spec.nodes(), 1, node_limit + (spec.routed ? 1 : 0));
+  check_size("nodes (real and scratch)", spec.nodes(), 1, node_limit + (spec.routed() ? 1 : 0));
   check_size("data_columns", spec.data_columns, spec.vocabulary > 0 ? 0 : 1, node_limit);
   check_size("output_columns", spec.output_columns, 1, node_limit);
   check_size("read_nodes", spec.read_nodes, 0, spec.real_nodes);
@@ -193,29 +295,29 @@ ModelSpec resolve(ModelSpec spec) {
   check_size("depth", spec.depth, 1, depth_limit);
   check_size("mlp_width", spec.mlp_width, 1, width_limit);
   check_size("mlp_depth", spec.mlp_depth, 2, mlp_depth_limit);
-  if (spec.direct_attention && spec.relative_attention) {
-    throw impossible("direct and relative attention", "one of the two");
-  }
-  if (spec.direct_attention) check_scores(spec, "direct");
-  if (spec.relative_attention) check_scores(spec, "relative");
-  if (spec.relative_attention && spec.reach == 0) spec.reach = spec.real_nodes;
-  check_size(spec.relative_attention ? "reach" : "reach (without relative attention)", spec.reach,
-             spec.relative_attention ? 1 : 0, spec.relative_attention ? node_limit : 0);
+  resolve_kinds(spec);
+  const bool by_distance = spec.any_layer(
+      [](const AttentionChoices& kind) { return kind.position_scores() == ScoreBias::distance; });
+  if (by_distance && spec.reach == 0) spec.reach = spec.real_nodes;
+  check_size(by_distance ? "reach" : "reach (without relative attention)", spec.reach,
+             by_distance ? 1 : 0, by_distance ? node_limit : 0);
   if (spec.encoding == Encoding::automatic) {
     spec.encoding = spec.positions_added ? Encoding::learned : Encoding::one_hot;
   }
-  check_routes(spec);
   if (spec.encoding_size == 0) spec.encoding_size = default_encoding_size(spec);
   check_encoding_size(spec);
-  check_heads(spec);
   check_tokens(spec);
-  check_total(spec);
+  const int different = spec.kinds.empty() ? 1 : spec.depth;
+  for (int layer = 0; layer < different; ++layer) check_choices(spec.of_layer(layer));
   return spec;
 }
 
 std::optional<ModelSpec> at_length(const ModelSpec& spec, int real_nodes) {
   if (real_nodes == spec.real_nodes) return spec;
-  const bool tied_to_nodes = spec.stores_positions() || spec.direct_attention || spec.routed ||
+  const bool by_pairs = spec.any_layer([](const AttentionChoices& kind) {
+    return kind.position_scores() == ScoreBias::direct || kind.scores == Scores::routes;
+  });
+  const bool tied_to_nodes = spec.stores_positions() || by_pairs ||
                              (spec.uses_positions() && spec.encoding == Encoding::one_hot);
   if (tied_to_nodes) return std::nullopt;
   ModelSpec other = spec;

@@ -20,7 +20,45 @@
 
 namespace posattn {
 
-enum class AttentionSource { positions, data, data_and_positions };
+// What one layer's attention is made of, choice by choice (docs/architecture.md#kinds). Each choice
+// is a row of a table in model/attention/.
+enum class AttentionSource { positions, data, data_and_positions };  // of queries and keys
+// What the data among the source is divided by: nothing, the root mean square of the sample's
+// numbers, or that of the node's. Then attention does not change when the input is scaled.
+enum class SourceScale { none, sample, node };
+// dot: Q K^T / sqrt(d_k). unit: cosines times a learned number of each head. direct: a learned
+// score for every pair of nodes. distance: one for every distance i - j. routes: the places that a
+// node reads, from a table; not scores but attention itself, as a saturated softmax would make it.
+enum class Scores { dot, unit, direct, distance, routes };
+enum class Rotation { none, rope };  // of queries and keys by node index (base 10000, over d_k)
+// Scores that are the same for all samples, which are added: Q K^T / sqrt(d_k) of positions, or the
+// learned ones above.
+enum class ScoreBias { none, positions, direct, distance };
+// How scores become weights. hard: a node reads one other, drawn by the softmax in training, that
+// of the largest score in tests.
+enum class Weighting { softmax, hard };
+
+struct AttentionChoices {
+  AttentionSource attention = AttentionSource::positions;
+  SourceScale source_scale = SourceScale::none;
+  Scores scores = Scores::dot;
+  Rotation rotation = Rotation::none;
+  ScoreBias score_bias = ScoreBias::none;
+  Weighting weighting = Weighting::softmax;
+
+  bool operator==(const AttentionChoices&) const = default;
+
+  // Whether scores come from queries and keys (of whatever source).
+  bool has_query_key() const { return scores == Scores::dot || scores == Scores::unit; }
+  bool reads_data() const { return attention != AttentionSource::positions; }
+  // The part of the scores that is the same for all samples: all of them, or the bias.
+  ScoreBias position_scores() const;
+  bool reads_positions() const {
+    return attention == AttentionSource::data_and_positions ||
+           position_scores() == ScoreBias::positions;
+  }
+};
+
 // automatic: learned where positions are added to the input, else one-hot (see resolve).
 enum class Encoding { one_hot, binary, sinusoidal, random, learned, automatic };
 // none: no map has a bias but those of queries and keys, and no normalisation a shift. A positional
@@ -54,30 +92,28 @@ struct ModelSettings {
   bool tied_output = false;      // the decoder is the table of tokens
   bool fixed_tokens = false;     // that table is not trained: random codes
 
+  // Since 0.3.0
+  // Kinds of attention, separated by commas, where layers differ: layer l has the one at l modulo
+  // their number. Empty: all layers have the architecture's. See kind_of (presets.cc).
+  std::string kinds;
+
   bool operator==(const ModelSettings&) const = default;
 };
 
-// The settings, and what the task and the architecture decide.
-struct ModelSpec : ModelSettings {
+// The settings, and what the task and the architecture decide. The choices are those of every layer
+// unless `kinds` names others.
+struct ModelSpec : ModelSettings, AttentionChoices {
   int real_nodes = 8;    // nodes that carry input and count in the loss (n; 2n for min-sum)
   int data_columns = 1;  // input numbers per node
   int output_columns = 1;
 
-  AttentionSource attention = AttentionSource::positions;
   bool positions_in_input = false;  // the encoder sees [data | P] instead of data
-  bool rope = false;                // rotate queries and keys by node index (base 10000, over d_k)
-  bool direct_attention = false;    // a learned score matrix per head instead of queries and keys
-  // Attention by a table of the places that each node reads, instead of scores: the limit of a
-  // saturated softmax, without its n^2 numbers. Compiled programs are such models.
-  bool routed = false;
-  int route_places = 1;  // nodes that a node reads through a head; above 1 with weights
+  int route_places = 1;             // nodes that a node reads by a route; above 1 with weights
 
   // Since 0.2.0
   Biases biases = Biases::all;
-  // A learned score per head and distance i - j instead of queries and keys, for distances below
-  // `reach` (farther ones count as reach - 1; 0: real_nodes); scratch nodes have scores of their
-  // own. Such a model works at any length.
-  bool relative_attention = false;
+  // Of scores by distance: farther nodes count as reach - 1 (0: real_nodes). Scratch nodes have
+  // scores of their own. Such a model works at any length.
   int reach = 0;
   // Tokens that the input may hold, 0: numbers only. With data_columns > 0 a node holds either: its
   // token, or, where that is negative, its numbers. Scratch nodes hold the number 0, or nothing.
@@ -93,11 +129,25 @@ struct ModelSpec : ModelSettings {
   int nodes_read(int of_real_nodes) const {
     return read_nodes > 0 && read_nodes < of_real_nodes ? read_nodes : of_real_nodes;
   }
-  // Whether scores come from queries and keys (of whatever source).
-  bool has_query_key() const { return !direct_attention && !routed && !relative_attention; }
+  // The model whose every layer is as layer l of this one.
+  ModelSpec of_layer(int layer) const;
+  // Whether a layer's choices satisfy a condition.
+  template <class Condition>
+  bool any_layer(const Condition& condition) const {
+    if (kinds.empty()) return condition(static_cast<const AttentionChoices&>(*this));
+    for (int layer = 0; layer < depth; ++layer) {
+      if (condition(static_cast<const AttentionChoices&>(of_layer(layer)))) return true;
+    }
+    return false;
+  }
+  // Whether attention depends on the data somewhere.
+  bool attends_by_data() const {
+    return any_layer([](const AttentionChoices& kind) { return kind.reads_data(); });
+  }
+  bool routed() const { return scores == Scores::routes; }
   bool uses_positions() const {
     return positions_in_input || positions_added ||
-           (attention != AttentionSource::data && has_query_key());
+           any_layer([](const AttentionChoices& kind) { return kind.reads_positions(); });
   }
   bool stores_positions() const {  // P is a tensor of the model file, not a formula
     return uses_positions() && (encoding == Encoding::random || encoding == Encoding::learned);
@@ -117,6 +167,7 @@ struct ModelSpec : ModelSettings {
   }
   // d_k: full width per head, as in the paper, unless heads are split.
   int key_size() const { return split_heads ? source_size() / heads : source_size(); }
+  int bias_key_size() const { return split_heads ? encoding_size / heads : encoding_size; }
   // Input columns of the MLP.
   int joined_size() const { return join == Join::concatenate ? 2 * width : width; }
   int head_size() const { return width / heads; }
@@ -137,8 +188,17 @@ ModelSpec resolve(ModelSpec spec);
 // attention, attention from data, formula encodings of a fixed size. Nothing otherwise.
 std::optional<ModelSpec> at_length(const ModelSpec& spec, int real_nodes);
 
+// The choices of a kind: a name (attention_kinds), then choices that differ, as
+// "data scores=unit score-bias=positions". Throws Error(configuration).
+AttentionChoices kind_of(std::string_view text);
+struct NamedKind {
+  std::string_view name, description;
+  AttentionChoices choices;
+};
+const std::vector<NamedKind>& attention_kinds();
+
 // Named presets: positional (M5), standard (M0), m0..m5, positional-direct, standard-rope,
-// relative, homogeneous, standard-no-bias.
+// relative, homogeneous, standard-no-bias, scale-free, scale-free-joint.
 struct Preset {
   std::string name;
   std::string description;
@@ -154,6 +214,11 @@ void apply_preset(std::string_view name, ModelSpec& spec);
 std::string preset_name(const ModelSpec& spec);
 
 std::string_view to_string(AttentionSource source);
+std::string_view to_string(SourceScale scale);
+std::string_view to_string(Scores scores);
+std::string_view to_string(Rotation rotation);
+std::string_view to_string(ScoreBias bias);
+std::string_view to_string(Weighting weighting);
 std::string_view to_string(Encoding encoding);  // of automatic: ""
 std::string_view to_string(Biases biases);
 std::string_view to_string(Join join);

@@ -8,6 +8,8 @@
 // later.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ namespace posattn {
 
 struct SinceFirst {};   // in every file
 struct SinceRouted {};  // in every file of a routed model, and only there (0.1.0)
+struct SinceFlags {};   // a choice; files have one of the flags of 0.1.0 and 0.2.0 where they can
 
 // What a setting accepts by itself; how settings fit together is checked elsewhere.
 struct FieldLimits {
@@ -78,6 +81,9 @@ void visit_settings(Settings& s, Visitor&& visit) {
         Setting{"the table of tokens is the decoder too"});
   visit("fixed_tokens", s.fixed_tokens, Since{"0.2.0", false},
         Setting{"fixed random codes in place of learned tokens; the output is tied", {}, "codes"});
+  visit("kinds", s.kinds, Since{"0.3.0", std::string()},
+        Setting{
+            "kinds of attention by layer, repeated, as relative,data; empty: the architecture's"});
 }
 
 template <class Spec, class Visitor>
@@ -89,17 +95,18 @@ void visit_fields(Spec& spec, Visitor&& visit) {
   visit("output_columns", spec.output_columns, first);
   visit("attention", spec.attention, first);
   visit("positions_in_input", spec.positions_in_input, first);
-  visit("rope", spec.rope, first);
-  visit("direct_attention", spec.direct_attention, first);
-  visit("routed", spec.routed, with_routes);
+  visit("rotation", spec.rotation, SinceFlags{});
+  visit("scores", spec.scores, SinceFlags{});
   visit("route_places", spec.route_places, with_routes);
   visit_settings(spec, visit);
   visit("biases", spec.biases, Since{"0.2.0", Biases::all});
-  visit("relative_attention", spec.relative_attention, Since{"0.2.0", false});
   visit("reach", spec.reach, Since{"0.2.0", 0});
   visit("vocabulary", spec.vocabulary, Since{"0.2.0", 0});
   visit("read_nodes", spec.read_nodes, Since{"0.2.0", 0});
   visit("loss", spec.loss, Since{"0.2.0", Loss::squared_error});
+  visit("source_scale", spec.source_scale, Since{"0.3.0", SourceScale::none});
+  visit("score_bias", spec.score_bias, Since{"0.3.0", ScoreBias::none});
+  visit("weighting", spec.weighting, Since{"0.3.0", Weighting::softmax});
 }
 
 // Whether an engine that knows nothing but these fields knows the whole model: every other one has
@@ -109,6 +116,12 @@ bool knows_only(const ModelSpec& spec, Member... members) {
   ModelSpec known;
   ((known.*members = spec.*members), ...);
   return known == spec;
+}
+
+// Whether a choice is one of those that an engine knows.
+template <class Choice>
+bool among(Choice choice, std::initializer_list<Choice> known) {
+  return std::find(known.begin(), known.end(), choice) != known.end();
 }
 
 }  // namespace posattn

@@ -40,6 +40,56 @@ void read_field(const char* name, const nlohmann::json& value, Enumeration& fiel
   field = from_name<Enumeration>(value.get<std::string>());
 }
 
+void read_field(const char* name, const nlohmann::json& value, std::string& field) {
+  if (!value.is_string()) throw bad_field(name, value, "text");
+  field = value.get<std::string>();
+}
+
+// What files of 0.1.0 and 0.2.0 say in place of a choice.
+struct Flag {
+  const char* name;
+  Scores scores;
+  bool always;  // else only where it is true
+};
+constexpr Flag score_flags[] = {{"direct_attention", Scores::direct, true},
+                                {"routed", Scores::routes, false},
+                                {"relative_attention", Scores::distance, false}};
+constexpr const char* rotation_flag = "rope";
+
+bool read_flag(const nlohmann::json& object, const char* name, bool needed) {
+  const auto found = object.find(name);
+  bool value = false;
+  if (found != object.end()) {
+    read_field(name, *found, value);
+  } else if (needed) {
+    throw Error(ExitCode::data, fmt::format("'{}' is missing", name));
+  }
+  return value;
+}
+
+// Adds the flags' names to `known`.
+void read_choices(const nlohmann::json& object, ModelSpec& spec, std::vector<std::string>& known) {
+  const char* said = nullptr;
+  for (const Flag& flag : score_flags) {
+    known.emplace_back(flag.name);
+    if (!read_flag(object, flag.name, flag.always)) continue;
+    if (said != nullptr) {
+      throw Error(ExitCode::data, fmt::format("{} and {}", said, flag.name), "one of the two");
+    }
+    said = flag.name;
+    spec.scores = flag.scores;
+  }
+  known.emplace_back(rotation_flag);
+  spec.rotation = read_flag(object, rotation_flag, true) ? Rotation::rope : Rotation::none;
+  known.emplace_back("scores");
+  const auto found = object.find("scores");
+  if (found == object.end()) return;
+  if (said != nullptr) {
+    throw Error(ExitCode::data, fmt::format("{} and scores", said), "one of the two");
+  }
+  read_field("scores", *found, spec.scores);
+}
+
 // The order in which files name the fields of 0.2.0: it is part of a file's bytes, and so of its
 // hash. Later fields follow in the order of the list.
 constexpr const char* order_of_files[] = {"real_nodes",
@@ -82,8 +132,8 @@ std::string to_json(const ModelSpec& spec) {
     }
   };
   const auto visit = [&](const char* name, const auto& field, auto origin, const auto&...) {
-    bool named = true;
-    if constexpr (std::is_same_v<decltype(origin), SinceRouted>) named = spec.routed;
+    bool named = !std::is_same_v<decltype(origin), SinceFlags>;
+    if constexpr (std::is_same_v<decltype(origin), SinceRouted>) named = spec.routed();
     if constexpr (requires { origin.came_with; }) named = field != origin.came_with;
     if (named) {
       write(name, field);
@@ -92,6 +142,18 @@ std::string to_json(const ModelSpec& spec) {
     }
   };
   visit_fields(spec, visit);
+  object[rotation_flag] = spec.rotation == Rotation::rope;
+  bool said = spec.scores == Scores::dot;
+  for (const Flag& flag : score_flags) {
+    const bool holds = spec.scores == flag.scores;
+    said = said || holds;
+    if (holds || flag.always) {
+      object[flag.name] = holds;
+    } else {
+      object.erase(flag.name);
+    }
+  }
+  if (!said) object["scores"] = to_string(spec.scores);
   return object.dump();
 }
 
@@ -103,6 +165,7 @@ ModelSpec spec_from_json(std::string_view text) try {
   const bool routed = object.contains("routed");
   const auto visit = [&](const char* name, auto& field, auto origin, const auto&...) {
     using Origin = decltype(origin);
+    if constexpr (std::is_same_v<Origin, SinceFlags>) return;
     if constexpr (std::is_same_v<Origin, SinceRouted>) {
       if (!routed) return;
     }
@@ -116,7 +179,8 @@ ModelSpec spec_from_json(std::string_view text) try {
     }
   };
   visit_fields(spec, visit);
-  if (routed && !spec.routed) {
+  read_choices(object, spec, known);
+  if (routed && !spec.routed()) {
     throw bad_field("routed", false, "true, or neither routed nor route_places");
   }
   for (const auto& item : object.items()) {

@@ -19,6 +19,40 @@ struct Choices<AttentionSource> {
       std::pair{AttentionSource::data_and_positions, "data_and_positions"}};
 };
 template <>
+struct Choices<SourceScale> {
+  static constexpr const char* kind = "source scale";
+  static constexpr std::array names = {std::pair{SourceScale::none, "none"},
+                                       std::pair{SourceScale::sample, "sample"},
+                                       std::pair{SourceScale::node, "node"}};
+};
+template <>
+struct Choices<Scores> {
+  static constexpr const char* kind = "scores";
+  static constexpr std::array names = {
+      std::pair{Scores::dot, "dot"}, std::pair{Scores::unit, "unit"},
+      std::pair{Scores::direct, "direct"}, std::pair{Scores::distance, "distance"},
+      std::pair{Scores::routes, "routes"}};
+};
+template <>
+struct Choices<Rotation> {
+  static constexpr const char* kind = "rotation";
+  static constexpr std::array names = {std::pair{Rotation::none, "none"},
+                                       std::pair{Rotation::rope, "rope"}};
+};
+template <>
+struct Choices<ScoreBias> {
+  static constexpr const char* kind = "score bias";
+  static constexpr std::array names = {
+      std::pair{ScoreBias::none, "none"}, std::pair{ScoreBias::positions, "positions"},
+      std::pair{ScoreBias::direct, "direct"}, std::pair{ScoreBias::distance, "distance"}};
+};
+template <>
+struct Choices<Weighting> {
+  static constexpr const char* kind = "weighting";
+  static constexpr std::array names = {std::pair{Weighting::softmax, "softmax"},
+                                       std::pair{Weighting::hard, "hard"}};
+};
+template <>
 struct Choices<Encoding> {
   static constexpr const char* kind = "encoding";
   static constexpr std::array names = {
@@ -70,6 +104,11 @@ std::string_view name_of(Enumeration value) {
 }  // namespace
 
 std::string_view to_string(AttentionSource source) { return name_of(source); }
+std::string_view to_string(SourceScale scale) { return name_of(scale); }
+std::string_view to_string(Scores scores) { return name_of(scores); }
+std::string_view to_string(Rotation rotation) { return name_of(rotation); }
+std::string_view to_string(ScoreBias bias) { return name_of(bias); }
+std::string_view to_string(Weighting weighting) { return name_of(weighting); }
 std::string_view to_string(Encoding encoding) {
   return encoding == Encoding::automatic ? "" : name_of(encoding);
 }
@@ -95,6 +134,11 @@ Enumeration from_name(std::string_view name) {
 }
 
 template AttentionSource from_name(std::string_view);
+template SourceScale from_name(std::string_view);
+template Scores from_name(std::string_view);
+template Rotation from_name(std::string_view);
+template ScoreBias from_name(std::string_view);
+template Weighting from_name(std::string_view);
 template Encoding from_name(std::string_view);
 template Biases from_name(std::string_view);
 template Join from_name(std::string_view);

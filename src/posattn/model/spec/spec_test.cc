@@ -68,24 +68,43 @@ TEST(Spec, ResolveRefusesTheImpossible) {
        [](auto& s) { s.encoding = Encoding::binary, s.encoding_size = 3; }},
       {"sinusoidal", [](auto& s) { s.encoding = Encoding::sinusoidal, s.encoding_size = 3; }},
       {"direct attention with attention from data",
-       [](auto& s) { s.direct_attention = true, s.attention = AttentionSource::data; }},
-      {"direct attention with RoPE", [](auto& s) { s.direct_attention = s.rope = true; }},
+       [](auto& s) { s.scores = Scores::direct, s.attention = AttentionSource::data; }},
+      {"direct attention with RoPE",
+       [](auto& s) { s.scores = Scores::direct, s.rotation = Rotation::rope; }},
       {"route_places (without routes)", [](auto& s) { s.route_places = 2; }},
-      {"route_places = 0", [](auto& s) { s.routed = true, s.route_places = 0; }},
+      {"route_places = 0", [](auto& s) { s.scores = Scores::routes, s.route_places = 0; }},
       {"routes with attention from data",
-       [](auto& s) { s.routed = true, s.attention = AttentionSource::data; }},
-      {"routes with direct attention", [](auto& s) { s.routed = s.direct_attention = true; }},
-      {"routes with RoPE", [](auto& s) { s.routed = s.rope = true; }},
+       [](auto& s) { s.scores = Scores::routes, s.attention = AttentionSource::data; }},
+      {"routes with RoPE", [](auto& s) { s.scores = Scores::routes, s.rotation = Rotation::rope; }},
       {"routes with binary positions",
-       [](auto& s) { s.routed = true, s.encoding = Encoding::binary; }},
-      {"routes with no scratch node", [](auto& s) { s.routed = true, s.scratch_nodes = 0; }},
-      {"real_nodes = 1048577", [](auto& s) { s.routed = true, s.real_nodes = (1 << 20) + 1; }},
+       [](auto& s) { s.scores = Scores::routes, s.encoding = Encoding::binary; }},
+      {"routes with no scratch node",
+       [](auto& s) { s.scores = Scores::routes, s.scratch_nodes = 0; }},
+      {"real_nodes = 1048577",
+       [](auto& s) { s.scores = Scores::routes, s.real_nodes = (1 << 20) + 1; }},
       {"too large",
-       [](auto& s) { s.routed = true, s.real_nodes = 1 << 20, s.route_places = 1 << 20; }},
+       [](auto& s) {
+         s.scores = Scores::routes, s.real_nodes = 1 << 20, s.route_places = 1 << 20;
+       }},
       {"too large", [](auto& s) { s.real_nodes = 1 << 19; }},
       {"too large", [](auto& s) { s.width = s.mlp_width = 1 << 16, s.depth = 4096; }},
       {"too large",
-       [](auto& s) { s.direct_attention = true, s.real_nodes = 1 << 19, s.width = s.heads = 1; }},
+       [](auto& s) { s.scores = Scores::direct, s.real_nodes = 1 << 19, s.width = s.heads = 1; }},
+      {"scores 'unit' with attention from positions", [](auto& s) { s.scores = Scores::unit; }},
+      {"source scale 'sample' with attention from positions",
+       [](auto& s) { s.source_scale = SourceScale::sample; }},
+      {"score bias 'positions' with attention from positions",
+       [](auto& s) { s.score_bias = ScoreBias::positions; }},
+      {"split heads: 2 heads do not divide the 9 columns of positions",
+       [](auto& s) { apply_preset("scale-free", s), s.split_heads = true; }},
+      {"unknown kind of attention 'relativ'", [](auto& s) { s.kinds = "relativ,data"; }},
+      {"unknown choice of attention 'score'", [](auto& s) { s.kinds = "data score=unit"; }},
+      {"unknown scores 'cosine'", [](auto& s) { s.kinds = "data scores=cosine"; }},
+      {"3 kinds of attention for 2 layers",
+       [](auto& s) { s.kinds = "data,relative,direct", s.depth = 2; }},
+      {"direct attention with attention from data",
+       [](auto& s) { s.kinds = "positions,data scores=direct"; }},
+      {"routes", [](auto& s) { s.kinds = "positions,positions scores=routes"; }},
   };
   for (const auto& row : rows) {
     ModelSpec spec;
@@ -111,11 +130,56 @@ TEST(Spec, PresetsDecideTheirFieldsAndNothingElse) {
     EXPECT_EQ(preset_name(spec), name);
   }
   ModelSpec spec;
-  spec.rope = true;
+  spec.rotation = Rotation::rope;
   EXPECT_EQ(preset_name(spec), "custom");
   EXPECT_NE(message_of(ExitCode::usage, [&] { apply_preset("positionl", spec); })
                 .find("did you mean 'positional'?"),
             std::string::npos);
+}
+
+// Equal models have equal specs.
+TEST(Spec, KindsHaveOneForm) {
+  const auto resolved = [](const char* kinds, int depth) {
+    ModelSpec spec;
+    spec.kinds = kinds;
+    spec.depth = depth;
+    return resolve(spec);
+  };
+  ModelSpec standard;
+  standard.attention = AttentionSource::data;
+  EXPECT_EQ(resolved("data", 4), resolve(standard));
+  EXPECT_EQ(resolved("data,data scores=dot", 4), resolve(standard));
+  EXPECT_EQ(resolved("relative,data,relative,data", 4).kinds, "relative,data");
+  EXPECT_EQ(resolved("relative,data,relative", 3).kinds, "relative,data");
+  EXPECT_EQ(preset_name(resolved("relative,data", 4)), "custom");
+
+  const ModelSpec mixed = resolved("relative,data", 3);
+  EXPECT_EQ(mixed.of_layer(0).scores, Scores::distance);
+  EXPECT_EQ(mixed.of_layer(1).attention, AttentionSource::data);
+  EXPECT_EQ(mixed.of_layer(2), mixed.of_layer(0));
+  EXPECT_TRUE(mixed.attends_by_data());
+  EXPECT_FALSE(mixed.uses_positions());
+  EXPECT_EQ(mixed.reach, 8);
+  EXPECT_EQ(spec_from_json(to_json(mixed)), mixed);
+  EXPECT_TRUE(at_length(mixed, 20).has_value());
+  EXPECT_FALSE(at_length(resolved("relative,direct", 3), 20).has_value());
+}
+
+TEST(Spec, JsonOfNewScoresHasAKeyOfItsOwn) {
+  ModelSpec spec;
+  apply_preset("scale-free", spec);
+  spec = resolve(spec);
+  const std::string text = to_json(spec);
+  for (const char* part :
+       {R"("scores":"unit")", R"("score_bias":"positions")", R"("rope":false)"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+  EXPECT_EQ(text.find("weighting"), std::string::npos);
+  EXPECT_EQ(spec_from_json(text), spec);
+  std::string both = text;
+  both.replace(both.find(R"("direct_attention":false)"), 24, R"("direct_attention":true)");
+  const std::string message = message_of(ExitCode::data, [&] { spec_from_json(both); });
+  EXPECT_NE(message.find("direct_attention and scores"), std::string::npos) << message;
 }
 
 TEST(Spec, StandardModelSizes) {
@@ -151,7 +215,7 @@ TEST(Spec, JsonNamesRoutesOnlyWhereThereAreAny) {
   for (const int places : {1, 3}) {
     spec = ModelSpec{};
     spec.real_nodes = 1 << 20;
-    spec.routed = true;
+    spec.scores = Scores::routes;
     spec.route_places = places;
     spec = resolve(spec);
     EXPECT_EQ(spec.encoding_size, (1 << 20) + 1);

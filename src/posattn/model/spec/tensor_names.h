@@ -14,10 +14,12 @@ inline constexpr std::string_view decoding = "decoding";           // linear map
 inline constexpr std::string_view last_norm = "norm";              // gain and shift
 
 // Names inside a layer.
-inline constexpr std::string_view query_key = "attn.qk_proj";  // linear map
-inline constexpr std::string_view value = "attn.v_proj";       // linear map
-inline constexpr std::string_view output = "attn.o_proj";      // linear map
-inline constexpr std::string_view scores = "attn.scores";      // [heads, nodes, nodes]
+inline constexpr std::string_view query_key = "attn.qk_proj";            // linear map
+inline constexpr std::string_view bias_query_key = "attn.bias_qk_proj";  // of a score bias
+inline constexpr std::string_view head_scale = "attn.log_scale";  // [heads]: scores times its exp
+inline constexpr std::string_view value = "attn.v_proj";          // linear map
+inline constexpr std::string_view output = "attn.o_proj";         // linear map
+inline constexpr std::string_view scores = "attn.scores";         // [heads, nodes, nodes]
 // [heads, 2 reach - 1]: the score of distance i - j at column i - j + reach - 1.
 inline constexpr std::string_view relative_scores = "attn.relative";
 // [heads, scratch, scratch + 2]: of a real node that attends to it, of itself attending to a real

@@ -8,7 +8,7 @@
 namespace posattn {
 
 // How a tensor is drawn at the start of training (see initialise).
-enum class Initial { zero, one, xavier_uniform, fan_in_uniform, unit_normal_rows };
+enum class Initial { zero, one, log_4, xavier_uniform, fan_in_uniform, unit_normal_rows };
 
 struct TensorInfo {
   std::string name;

@@ -11,7 +11,7 @@
 namespace posattn::engine {
 
 bool FoldedScores::supports(const ModelSpec& spec) {
-  return spec.attention == AttentionSource::data && !spec.rope;
+  return spec.attention == AttentionSource::data && spec.rotation == Rotation::none;
 }
 
 FoldedScores::FoldedScores(const ModelSpec& spec, const ParameterLayout& layout, int layer,

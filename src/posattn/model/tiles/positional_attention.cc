@@ -39,9 +39,9 @@ void rotate_rows(int64_t rows, int64_t parts, int64_t size, const ActiveNodes& a
 PositionalAttention::PositionalAttention(const ModelSpec& spec, const ParameterLayout& layout,
                                          int layer)
     : spec_(spec) {
-  if (spec.direct_attention) {
+  if (spec.scores == Scores::direct) {
     scores_ = layout.at(names::of_layer(layer, names::scores)).offset;
-  } else if (spec.relative_attention) {
+  } else if (spec.scores == Scores::distance) {
     scores_ = layout.at(names::of_layer(layer, names::relative_scores)).offset;
     if (spec.scratch_nodes > 0) {
       scratch_scores_ = layout.at(names::of_layer(layer, names::scratch_scores)).offset;
@@ -73,7 +73,7 @@ bool PositionalAttention::make_mixings() {
   for (int h = 0; h < spec_.heads; ++h) {
     std::unique_ptr<Mixing> mixing;
     const generic::RelativeShape shape = relative_shape();
-    if (spec_.relative_attention && RelativeMixing::pays(shape, spec_.head_size())) {
+    if (spec_.scores == Scores::distance && RelativeMixing::pays(shape, spec_.head_size())) {
       mixing = RelativeMixing::make(shape, relative_table(h), scratch_table(h));
     }
     if (!mixing && nodes_ >= few_nodes) {
@@ -94,13 +94,13 @@ bool PositionalAttention::make_mixings() {
 void PositionalAttention::attention_rows(int head, int64_t first, int64_t step, int64_t count,
                                          float* out) const {
   const int64_t ld = stride(), dk = spec_.key_size();
-  if (spec_.direct_attention) {
+  if (spec_.scores == Scores::direct) {
     const int64_t all = spec_.nodes();
     for (int64_t r = 0; r < count; ++r) {
       const float* row = weights_ + scores_ + (head * all + active_.index[first + r * step]) * all;
       for (int j = 0; j < nodes_; ++j) out[r * ld + j] = row[active_.index[j]];
     }
-  } else if (spec_.relative_attention) {
+  } else if (spec_.scores == Scores::distance) {
     for (int64_t r = 0; r < count; ++r) {
       generic::relative_scores_row(relative_shape(), relative_table(head), scratch_table(head),
                                    static_cast<int32_t>(first + r * step), out + r * ld);
@@ -139,7 +139,7 @@ void PositionalAttention::make_queries_and_keys(const Parameters<float>& paramet
     gemm(false, true, nodes_, total, p, 1, positions_.data(), p, weight, p, 1,
          query_key_values_.data(), total);
   }
-  if (spec_.rope) {
+  if (spec_.rotation == Rotation::rope) {
     rotate_rows(nodes_, 2 * spec_.heads, dk, active_, 1, query_key_values_.data(), total);
   }
 }
@@ -148,7 +148,7 @@ void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpo
   const int64_t ld = stride(), dk = spec_.key_size();
   tile_kernels().softmax_rows_gradient(spec_.heads * nodes_, nodes_, ld, attention_.data(), da);
   float* values = out.values().data();
-  if (spec_.direct_attention) {
+  if (spec_.scores == Scores::direct) {
     const int64_t all = spec_.nodes();
     std::fill_n(values + scores_, spec_.heads * all * all, 0.0f);
     for (int h = 0; h < spec_.heads; ++h) {
@@ -161,7 +161,7 @@ void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpo
     }
     return;
   }
-  if (spec_.relative_attention) {
+  if (spec_.scores == Scores::distance) {
     const generic::RelativeShape shape = relative_shape();
     std::fill_n(values + scores_, spec_.heads * shape.distances(), 0.0f);
     std::fill_n(values + scratch_scores_, spec_.heads * shape.scratch_size(), 0.0f);
@@ -182,7 +182,7 @@ void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpo
     gemm(false, false, nodes_, dk, nodes_, scale, ds, ld, query + dk, total, 0, dquery, total);
     gemm(true, false, nodes_, dk, nodes_, scale, ds, ld, query, total, 0, dquery + dk, total);
   }
-  if (spec_.rope) rotate_rows(nodes_, 2 * spec_.heads, dk, active_, -1, dqk.data(), total);
+  if (spec_.rotation == Rotation::rope) rotate_rows(nodes_, 2 * spec_.heads, dk, active_, -1, dqk.data(), total);
   float* dweight = values + query_key_.weight;
   float* dbias = values + query_key_.bias;
   std::fill_n(dbias, total, 0.0f);

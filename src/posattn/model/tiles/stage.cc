@@ -9,8 +9,9 @@ bool known_to_stages(const ModelSpec& spec) {
   using S = ModelSpec;
   return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                     &S::attention, &S::positions_in_input, &S::encoding, &S::encoding_size,
-                    &S::rope, &S::direct_attention, &S::width, &S::heads, &S::depth, &S::mlp_width,
-                    &S::mlp_depth, &S::biases, &S::relative_attention, &S::reach);
+                    &S::rotation, &S::scores, &S::width, &S::heads, &S::depth, &S::mlp_width,
+                    &S::mlp_depth, &S::biases, &S::reach) &&
+         among(spec.scores, {Scores::dot, Scores::direct, Scores::distance});
 }
 
 LinearMap LinearMap::find(const ParameterLayout& layout, std::string_view name) {

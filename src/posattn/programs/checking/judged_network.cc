@@ -43,7 +43,7 @@ JudgedNetwork::JudgedNetwork(const VerifyRequest& request)
                 fmt::format("{} nodes with {} in and {} out", processors_,
                             routed_.program.inputs.size(), program_.outputs.size()));
   }
-  if (request.in_double && !spec.routed) {
+  if (request.in_double && !spec.routed()) {
     throw Error(ExitCode::configuration, "a dense model in double precision", "attention as routes",
                 "compile the program without --dense");
   }
@@ -129,7 +129,7 @@ void JudgedNetwork::allow_errors(const std::vector<double>& input, Judgement& ju
   if (std::ranges::none_of(program_.outputs, is_real)) return;
   const double roundoff = in_double_ ? double_roundoff : float_roundoff;
   const std::vector<double> given = routed_inputs<double>(program_, routed_, input, 1);
-  const bool dense = !request_.model->spec.routed;
+  const bool dense = !request_.model->spec.routed();
   const BoundedOutputs bounded = bounded_run(plan_, given.data(), roundoff, dense);
   for (int i = 0; i < output_count_; ++i) {
     if (!is_real(program_.outputs[i % program_.outputs.size()])) continue;
@@ -160,7 +160,7 @@ std::optional<Model> compiled_again(const Model& model, const RoutedProgram& rou
       return std::nullopt;
     }
     CompileOptions options;
-    options.dense = !spec.routed;
+    options.dense = !spec.routed();
     options.sharpness = noted_sharpness(model);
     const PlanSizes sizes = {spec.width, spec.heads, spec.mlp_width, spec.depth};
     return compile(plan_network(routed.program, sizes), options);

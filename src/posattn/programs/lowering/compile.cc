@@ -66,8 +66,8 @@ class Compiler {
     spec.heads = plan_.heads;
     spec.depth = static_cast<int>(plan_.layers.size());
     spec.mlp_width = plan_.hidden;
-    spec.routed = !options_.dense;
-    if (spec.routed) spec.route_places = most_places();
+    if (!options_.dense) spec.scores = Scores::routes;
+    if (spec.routed()) spec.route_places = most_places();
     spec = resolve(spec);
     // In memory as numbers, and again as bytes of the file.
     const ParameterLayout layout(spec);

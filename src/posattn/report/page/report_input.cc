@@ -134,14 +134,14 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
   Dataset sample;
   if (task != nullptr) {
     sample = sample_of(run, model, *task);
-  } else if (spec.attention == AttentionSource::positions) {
+  } else if (!spec.attends_by_data()) {
     sample.inputs.resize(static_cast<size_t>(spec.real_nodes) * spec.data_columns);
     sample.tokens.resize(spec.vocabulary > 0 ? spec.real_nodes : 0);
   } else {
     return {};
   }
   Network network(spec);
-  const TaskText* text = spec.attention == AttentionSource::positions ? nullptr : text_of(model);
+  const TaskText* text = !spec.attends_by_data() ? nullptr : text_of(model);
   const auto maps_on_sample = [&](std::string caption) {
     const Batch batch{.inputs = sample.inputs,
                       .samples = 1,
@@ -156,7 +156,7 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
         .weights = network.attention(model.parameters, batch),
         .names = text == nullptr ? std::vector<std::string>() : node_texts(*text, batch)};
   };
-  if (spec.attention == AttentionSource::positions)
+  if (!spec.attends_by_data())
     return {maps_on_sample("The same for every input.")};
   std::vector<AttentionMaps> maps{
       maps_on_sample(spec.vocabulary > 0

@@ -37,6 +37,8 @@ void FleetSlot::plan_epoch(const ModelSpec& spec, StepPlan* plans) const {
     plan.step.real_nodes = set.real_nodes;
     plan.step.loss_scale = static_cast<float>(
         1 / (static_cast<double>(samples) * spec.nodes_read(set.real_nodes) * spec.output_columns));
+    plan.step.seed = config_.data_seed_used();
+    plan.step.number = static_cast<uint32_t>(step);
     plan.clip = static_cast<float>(config_.clip);
     const double lr = learning_rate(schedule_, schedule_state_, step);
     plan.adam = adam_numbers<float>(optimiser_, lr, ++step);

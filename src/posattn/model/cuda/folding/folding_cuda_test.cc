@@ -153,7 +153,7 @@ class PlainFold {
   void fold_attention(int l, int h) {
     const int n = spec_.nodes(), p = spec_.encoding_size;
     Matrix scores(n, n);
-    if (spec_.direct_attention) {
+    if (spec_.scores == Scores::direct) {
       scores = part(tensor(name(l, "attn.scores"), spec_.heads * n, n), h * n, n, 0, n);
     } else {
       const Matrix weight = tensor(name(l, "attn.qk_proj.weight"), 2 * p * spec_.heads, p);

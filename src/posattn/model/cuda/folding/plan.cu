@@ -14,7 +14,7 @@ FoldedTensors::FoldedTensors(const ModelSpec& spec, const FoldedLayout& folded)
       encoding_size(spec.encoding_size),
       input(folded.input),
       from_data(folded.from_data),
-      direct_attention(spec.direct_attention) {
+      direct_attention(spec.scores == Scores::direct) {
   const ParameterLayout layout(spec);
   const auto tensor = [&](int layer, std::string_view name) {
     return layout.at(names::of_layer(layer, name)).offset;

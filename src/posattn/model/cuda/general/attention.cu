@@ -1,6 +1,8 @@
 // Attention of the general engine. It lies [sample of the chunk, head, node, node]; attention that
 // does not depend on the data is a chunk of one.
-#include "posattn/model/cuda/general/step.h"
+#include <algorithm>
+
+#include "posattn/model/cuda/general/rows.h"
 
 namespace posattn::cuda {
 
@@ -37,38 +39,61 @@ Product GeneralStep::mixing(int64_t rows, int64_t columns, int64_t depth) const 
 void GeneralStep::softmax(int layer, int64_t count, Rows<const float> from) {
   const auto nodes = static_cast<int32_t>(layout_.nodes);
   enqueue_softmax(shape_.slots, count * spec_.heads * nodes, nodes, from,
-                  attention_rows(layout_.layers[layer].attention),
+                  attention_rows(layout_.layers[layer].softmax),
                   {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots,
                   lane_.stream);
 }
 
 void GeneralStep::softmax_backward(int layer, int64_t count, Rows<float> dscores) {
   const auto nodes = static_cast<int32_t>(layout_.nodes);
-  enqueue_softmax_gradient(
-      shape_.slots, count * spec_.heads * nodes, nodes,
-      attention_rows(layout_.layers[layer].attention), attention_rows(layout_.dattention), dscores,
-      {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots, lane_.stream);
+  enqueue_softmax_gradient(shape_.slots, count * spec_.heads * nodes, nodes,
+                           attention_rows(layout_.layers[layer].softmax), dscores, dscores,
+                           {spec_.real_nodes, attention(layer).causal ? nodes : 0}, data_.slots,
+                           lane_.stream);
+}
+
+const PositionRow& row_of(ScoreBias kind) {
+  return kind == ScoreBias::direct     ? direct_row
+         : kind == ScoreBias::distance ? distance_row
+                                       : query_key_row;
+}
+
+bool GeneralStep::shares_alone() const {
+  return std::ranges::none_of(
+      plan_.layers, [](const LayerBlock& layer) { return layer.attention.data.has_value(); });
+}
+
+void GeneralStep::share(int layer) {
+  const AttentionBlock& block = attention(layer);
+  if (!block.positions) return;
+  const Rows<float> scores = attention_rows(layout_.layers[layer].position_scores);
+  row_of(block.positions->kind).scores(*this, *block.positions, layer, scores);
+  if (!block.data) softmax(layer, 1, scores);
 }
 
 void GeneralStep::share_all() {
-  if (attention(0).from_data()) return;
+  if (!shares_alone()) {
+    for (int layer = 0; layer < spec_.depth; ++layer) share(layer);
+    return;
+  }
   run_concurrently(concurrent_.scores, [&] {
     for (int layer = 0; layer < spec_.depth; ++layer) {
-      std::visit(
-          [&](const auto& kind) {
-            using Kind = std::decay_t<decltype(kind)>;
-            if constexpr (!std::is_same_v<Kind, DataScores>) share(kind, layer);
-          },
-          attention(layer).scores);
+      share(layer);
       concurrent_.shared[layer].record(lane_.stream);
     }
   });
 }
 
+// From the gradient of attention, or of the scores, those of the term's tensors.
+void GeneralStep::share_backward(int layer, Rows<float> dscores) {
+  const AttentionBlock& block = attention(layer);
+  if (!block.data) softmax_backward(layer, 1, dscores);
+  row_of(block.positions->kind).gradient(*this, *block.positions, layer, dscores);
+}
+
 void GeneralStep::attend(int layer) {
-  const Scores& scores = attention(layer).scores;
-  if (const auto* kind = std::get_if<DataScores>(&scores)) return attend_from_data(*kind, layer);
-  wait_for(concurrent_.shared[layer]);
+  if (attention(layer).data) return attend_from_data(layer);
+  if (shares_alone()) wait_for(concurrent_.shared[layer]);
   const GeneralLayout::Layer& l = layout_.layers[layer];
   if (mixes_at_once()) {
     return enqueue_mixing(mixing_shape(layer), attention_rows(l.attention), false, rows_of(l.value),
@@ -116,34 +141,35 @@ void GeneralStep::shared_gradient(int layer) {
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const int64_t dmixed = layout_.gradients(layer).mixed;
   if (mixes_at_once()) {
-    return enqueue_attention_weights_gradient(mixing_shape(layer), rows_of(l.value),
-                                              rows_at(dmixed, spec_.width),
-                                              attention_rows(layout_.dattention), shape_.precision,
-                                              data_.slots, lane_.workspace, lane_.stream);
+    return enqueue_attention_weights_gradient(
+        mixing_shape(layer), rows_of(l.value), rows_at(dmixed, spec_.width),
+        attention_rows(layout_.gradients(layer).position_scores), shape_.precision, data_.slots,
+        lane_.workspace, lane_.stream);
   }
   Product dattention = mixing(layout_.nodes, layout_.nodes, layout_.samples * spec_.head_size());
   dattention.a = head_columns(dmixed);
   dattention.b = transpose(head_columns(l.value.offset));
-  dattention.c = attention_matrices(layout_.dattention);
+  dattention.c = attention_matrices(layout_.gradients(layer).position_scores);
   enqueue(dattention);
 }
 
 Product GeneralStep::attend_backward(int layer, Rows<float> dinput, Product end) {
-  const Scores& scores = attention(layer).scores;
-  if (const auto* kind = std::get_if<DataScores>(&scores)) {
-    attend_from_data_backward(*kind, layer, dinput, end);
+  if (attention(layer).data) {
+    attend_from_data_backward(layer, dinput, end);
     return added_to();
   }
-  run_concurrently(concurrent_.scores, [&] {
+  const auto make_gradient = [&] {
     shared_gradient(layer);
-    std::visit(
-        [&](const auto& kind) {
-          using Kind = std::decay_t<decltype(kind)>;
-          if constexpr (!std::is_same_v<Kind, DataScores>) share_backward(kind, layer);
-        },
-        scores);
-    concurrent_.scores.layer[layer].record(lane_.stream);
-  });
+    share_backward(layer, attention_rows(layout_.gradients(layer).position_scores));
+  };
+  if (shares_alone()) {
+    run_concurrently(concurrent_.scores, [&] {
+      make_gradient();
+      concurrent_.scores.layer[layer].record(lane_.stream);
+    });
+  } else {
+    make_gradient();
+  }
   mix_backward(layer);
   return end;
 }

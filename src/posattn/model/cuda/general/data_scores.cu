@@ -1,29 +1,62 @@
-// Attention from data: queries and keys from x, or from x and P, in chunks of
-// samples (general/layout.h).
+// Attention from data: queries and keys from x, or from x and P, in chunks of samples
+// (general/layout.h).
 #include <algorithm>
 
-#include "posattn/model/cuda/general/step.h"
+#include "posattn/model/cuda/general/rows.h"
 
 namespace posattn::cuda {
 
-// What attention reads of samples first .. first + count - 1, as rows (node, sample).
-Matrix<const float> GeneralStep::attention_rows(int layer, int64_t first, int64_t count) const {
-  const auto [offset, stride] = layout_.layers[layer].attention_input;
+KeyPlace GeneralStep::data_keys(int layer) const {
+  const DataTerm& term = *attention(layer).data;
+  const GeneralLayout::Layer& l = layout_.layers[layer];
+  return {l.query_key,   layout_.gradients(layer).query_key, l.query_key_columns,
+          term.key_size, static_cast<float>(term.factor),    term.rope};
+}
+
+PartShape GeneralStep::scaled_parts(int layer) const {
+  return {shape_.slots,
+          static_cast<int32_t>(layout_.nodes),
+          static_cast<int32_t>(layout_.samples),
+          spec_.width,
+          spec_.real_nodes,
+          attention(layer).data->scale == SourceScale::sample};
+}
+
+// What queries and keys of samples first .. first + count - 1 are made of, as rows (node, sample).
+Matrix<const float> GeneralStep::source_rows(int layer, int64_t first, int64_t count) const {
+  const auto [offset, stride] = layout_.layers[layer].source;
   Matrix<float> m = matrix_at(offset + first * stride, stride);
   m.row = {stride, static_cast<int32_t>(count), layout_.samples * stride};
   return m;
 }
 
-void GeneralStep::attend_chunk(const DataScores& kind, int layer, int64_t first, int64_t count) {
-  linear(part(kind.query_key, 0, spec_.width), layout_.nodes * count,
-         attention_rows(layer, first, count),
-         matrix_at(layout_.layers[layer].query_key, layout_.query_key_columns),
-         kind.positions_joined ? Bias::node_table : Bias::parameter);
-  scores(layer, count, kind.rope);
+// Attention of a chunk: the scores of positions, if any, lie there before those of the data are
+// added.
+void GeneralStep::attend_chunk(int layer, int64_t first, int64_t count) {
+  const AttentionBlock& block = attention(layer);
+  const DataTerm& term = *block.data;
+  const GeneralLayout::Layer& l = layout_.layers[layer];
+  const Rows<float> query_key = rows_at(l.query_key, l.query_key_columns);
+  linear(part(term.query_key, 0, spec_.width), layout_.nodes * count,
+         source_rows(layer, first, count), matrix(query_key),
+         term.positions_joined ? Bias::node_table : Bias::parameter);
+  if (term.rope) rotate(query_key, count, 1);
+  if (const DataRow* row = row_of(term.scores)) row->prepare(*this, layer, count);
+  if (block.positions) {
+    const int64_t size = spec_.heads * layout_.nodes * layout_.attention_stride;
+    enqueue_spread(shape_.slots, count, static_cast<int32_t>(count), static_cast<int32_t>(size),
+                   rows_at(l.position_scores, size), rows_at(l.attention, size), false, data_.slots,
+                   lane_.stream);
+  }
+  query_key_scores(data_keys(layer), count, l.attention, block.positions.has_value());
+  softmax(layer, count, attention_rows(l.attention));
+  if (const WeightingRow* row = row_of(block.weighting)) row->weights(*this, layer, first, count);
 }
 
-void GeneralStep::attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dinput,
-                                        const Product& end, int64_t first, int64_t count) {
+void GeneralStep::attend_chunk_backward(int layer, Rows<float> dsource, const Product& end,
+                                        int64_t first, int64_t count) {
+  const AttentionBlock& block = attention(layer);
+  const DataTerm& term = *block.data;
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
   Product dvalue = mixing(layout_.nodes, spec_.head_size(), layout_.nodes);
@@ -38,27 +71,41 @@ void GeneralStep::attend_chunk_backward(const DataScores& kind, int layer, Rows<
   dattention.b = transpose(head_of_sample(l.value.offset, first));
   dattention.c = attention_matrices(layout_.dattention);
   enqueue(dattention);
-  scores_backward(layer, count, kind.rope);
-  const LinearPart map = part(kind.query_key, 0, spec_.width);
+  softmax_backward(layer, count, attention_rows(layout_.dattention));
+  if (block.positions) {
+    const int64_t size = spec_.heads * layout_.nodes * layout_.attention_stride;
+    enqueue_sum_parts(shape_.slots, static_cast<int32_t>(count), size,
+                      rows_at(layout_.dattention, size), at(gradients.position_scores),
+                      layout_.floats, first > 0, data_.slots, lane_.stream);
+  }
+  query_key_scores_backward(data_keys(layer), count, layout_.dattention);
+  if (const DataRow* row = row_of(term.scores)) row->gradient(*this, layer, first, count);
+  const LinearPart map = part(term.query_key, 0, spec_.width);
   const Rows<float> dquery_key = rows_at(gradients.query_key, map.out);
-  enqueue(weight_gradient(map, layout_.nodes * count, attention_rows(layer, first, count),
+  if (term.rope) rotate(dquery_key, count, -1);
+  enqueue(weight_gradient(map, layout_.nodes * count, source_rows(layer, first, count),
                           matrix(dquery_key), first > 0));
   Matrix<float> dchunk =
-      matrix({dinput.data + first * dinput.stride, dinput.slot_stride, dinput.stride});
-  dchunk.row = {dinput.stride, static_cast<int32_t>(count), layout_.samples * dinput.stride};
+      matrix({dsource.data + first * dsource.stride, dsource.slot_stride, dsource.stride});
+  dchunk.row = {dsource.stride, static_cast<int32_t>(count), layout_.samples * dsource.stride};
   input_gradient(map, layout_.nodes * count, matrix(dquery_key), dchunk, end);
   sum_samples(dquery_key, map.out, count, first > 0);
 }
 
-void GeneralStep::attend_from_data(const DataScores& kind, int layer) {
-  if (layout_.fused) return attend_fused(kind, layer);
+void GeneralStep::attend_from_data(int layer) {
+  if (layout_.fused) return attend_fused(layer);
+  const DataTerm& term = *attention(layer).data;
   const GeneralLayout::Layer& l = layout_.layers[layer];
-  if (kind.positions_joined) {
-    map_positions(part(kind.query_key, spec_.width, spec_.encoding_size));
+  if (term.scale != SourceScale::none) {
+    enqueue_scale_parts(scaled_parts(layer), rows_of(l.attention_input), rows_of(l.source),
+                        rows_at(l.source_inverse, 1), data_.slots, lane_.stream);
+  }
+  if (term.positions_joined) {
+    map_positions(part(term.query_key, spec_.width, spec_.encoding_size));
   }
   for (int64_t first = 0; first < layout_.samples; first += layout_.chunk) {
     const int64_t count = std::min(layout_.chunk, layout_.samples - first);
-    attend_chunk(kind, layer, first, count);
+    attend_chunk(layer, first, count);
     Product p = mixing(layout_.nodes, spec_.head_size(), layout_.nodes);
     p.outer = static_cast<int32_t>(count);
     p.a = attention_matrices(l.attention);
@@ -68,26 +115,39 @@ void GeneralStep::attend_from_data(const DataScores& kind, int layer) {
   }
 }
 
-void GeneralStep::attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dinput,
-                                            const Product& end) {
-  if (layout_.fused) return attend_fused_backward(kind, layer, dinput, end);
+void GeneralStep::attend_from_data_backward(int layer, Rows<float> dinput, const Product& end) {
+  if (layout_.fused) return attend_fused_backward(layer, dinput, end);
+  const AttentionBlock& block = attention(layer);
+  const DataTerm& term = *block.data;
+  const GeneralLayout::Layer& l = layout_.layers[layer];
   Product chunk_end = end;
   if (end.added.data) {  // a chunk's rows are not evenly spaced, as an epilogue would need
     enqueue_spread(shape_.slots, layout_.rows, 1, spec_.width, end.added, dinput, false,
                    data_.slots, lane_.stream);
     chunk_end = added_to();
   }
-  const LinearPart of_positions = part(kind.query_key, spec_.width, spec_.encoding_size);
-  if (kind.positions_joined && !layout_.kept) map_positions(of_positions);
+  const bool scaled = term.scale != SourceScale::none;
+  const Rows<float> dsource = scaled ? rows_at(layout_.dsource, spec_.width) : dinput;
+  const LinearPart of_positions = part(term.query_key, spec_.width, spec_.encoding_size);
+  if (term.positions_joined && !layout_.kept) map_positions(of_positions);
   for (int64_t first = 0; first < layout_.samples; first += layout_.chunk) {
     const int64_t count = std::min(layout_.chunk, layout_.samples - first);
-    if (!layout_.kept) attend_chunk(kind, layer, first, count);
-    attend_chunk_backward(kind, layer, dinput, chunk_end, first, count);
+    if (!layout_.kept) attend_chunk(layer, first, count);
+    attend_chunk_backward(layer, dsource, scaled ? Product() : chunk_end, first, count);
   }
-  if (kind.positions_joined) {
+  if (const DataRow* row = row_of(term.scores)) row->finish(*this, layer);
+  if (term.positions_joined) {
     map_positions_gradient(of_positions);
   } else {
-    vector_gradient(kind.query_key.bias);
+    vector_gradient(term.query_key.bias);
+  }
+  if (scaled) {
+    enqueue_scale_parts_gradient(scaled_parts(layer), rows_of(l.source),
+                                 rows_at(l.source_inverse, 1), dsource, dinput,
+                                 chunk_end.accumulate, data_.slots, lane_.stream);
+  }
+  if (block.positions) {
+    share_backward(layer, attention_rows(layout_.gradients(layer).position_scores));
   }
 }
 

@@ -21,8 +21,9 @@ class Workplace {
         label_counts_(shape.slots * layout_.nodes),
         positions_(positions_table(shape.spec)),
         rotation_(rotation_table(shape.spec)),
-        memory_{activations_.data(),  workspace_.data(), errors_.data(),
-                label_counts_.data(), positions_.data(), rotation_.data()} {}
+        memory_{activations_.data(),     workspace_.data(), errors_.data(),
+                label_counts_.data(),    positions_.data(), rotation_.data(),
+                rotated_size(shape.spec)} {}
 
   GeneralStep step(const StepData& data, const float* parameters, float* gradients,
                    cudaStream_t stream) {
@@ -77,8 +78,8 @@ int64_t bytes_of(const FleetShape& shape, Passes passes) {
   const GeneralLayout layout(shape, plan_of(shape.spec), general_attention_budget, passes);
   const ModelSpec& spec = shape.spec;
   const int64_t tables =
-      layout.nodes * (int64_t{1} * (spec.uses_positions() ? spec.encoding_size : 0) +
-                      (spec.rope ? spec.key_size() : 0));
+      layout.nodes *
+      (int64_t{1} * (spec.uses_positions() ? spec.encoding_size : 0) + rotated_size(spec));
   const auto slot = static_cast<int64_t>((layout.floats + 3 * product_workspace) * sizeof(float) +
                                          layout.nodes * (sizeof(double) + sizeof(int32_t)));
   return shape.slots * slot + tables * static_cast<int64_t>(sizeof(float));
@@ -90,11 +91,14 @@ bool general_supports(const ModelSpec& spec) {
   using S = ModelSpec;
   return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                     &S::attention, &S::positions_in_input, &S::encoding, &S::encoding_size,
-                    &S::rope, &S::direct_attention, &S::width, &S::heads, &S::depth, &S::mlp_width,
-                    &S::mlp_depth, &S::biases, &S::relative_attention, &S::reach, &S::causal,
-                    &S::split_heads, &S::join, &S::normalisation, &S::activation, &S::vocabulary,
-                    &S::positions_added, &S::tied_output, &S::fixed_tokens, &S::read_nodes,
-                    &S::loss);
+                    &S::rotation, &S::scores, &S::source_scale, &S::score_bias, &S::weighting,
+                    &S::kinds, &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth,
+                    &S::biases, &S::reach, &S::causal, &S::split_heads, &S::join, &S::normalisation,
+                    &S::activation, &S::vocabulary, &S::positions_added, &S::tied_output,
+                    &S::fixed_tokens, &S::read_nodes, &S::loss) &&
+         !spec.routed() && rotates_alike(spec) && !spec.any_layer([](const AttentionChoices& kind) {
+           return kind.weighting != Weighting::softmax && !kind.reads_data();
+         });
 }
 
 std::unique_ptr<StepEngine> make_general(const FleetShape& shape, int64_t attention_budget) {

@@ -134,7 +134,7 @@ TEST(GeneralEngine, TakesTokenModelsWithoutACausalMask) {
   ModelSpec spec = token_model(AttentionSource::data, false);
   spec.normalisation = Normalisation::before;
   spec.tied_output = true;
-  spec.rope = true;
+  spec.rotation = Rotation::rope;
   spec.heads = 1;  // keys of 24, values of 24
   check_token_model(spec);
   spec = token_model(AttentionSource::data_and_positions, false);

@@ -8,10 +8,25 @@ namespace {
 
 int64_t round_up(int64_t x, int64_t multiple) { return (x + multiple - 1) / multiple * multiple; }
 
-int64_t query_key_size(const Scores& scores) {
-  if (const auto* kind = std::get_if<PositionScores>(&scores)) return kind->query_key.out;
-  if (const auto* kind = std::get_if<DataScores>(&scores)) return kind->query_key.out;
-  return 0;
+int64_t data_columns(const AttentionBlock& block) {
+  return block.data ? block.data->query_key.out : 0;
+}
+int64_t position_columns(const AttentionBlock& block) {
+  return block.positions && block.positions->query_key ? block.positions->query_key->out : 0;
+}
+template <class Columns>
+int64_t most(const Plan& plan, const Columns& columns) {
+  int64_t most = 0;
+  for (const LayerBlock& layer : plan.layers) most = std::max(most, columns(layer.attention));
+  return most;
+}
+
+// Plain dot products of the data.
+bool fuses(const AttentionBlock& block, int64_t nodes) {
+  return block.data && !block.positions && block.data->scores == Scores::dot &&
+         block.data->scale == SourceScale::none && block.weighting == Weighting::softmax &&
+         attention_fits(static_cast<int32_t>(nodes), block.heads, block.data->key_size,
+                        block.head_size);
 }
 
 }  // namespace
@@ -27,16 +42,16 @@ GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t 
       backward_(passes == Passes::forward_and_backward) {
   const ModelSpec& spec = shape.spec;
   const int64_t width = spec.width;
-  const AttentionBlock& attention = plan.layers.front().attention;  // all layers have the same kind
-  query_key_columns = query_key_size(attention.scores);
-  fused = attention.from_data() && attention_fits(static_cast<int32_t>(nodes), attention.heads,
-                                                  attention.key_size, attention.head_size);
+  fused = std::ranges::all_of(
+      plan.layers, [&](const LayerBlock& layer) { return fuses(layer.attention, nodes); });
+  const int64_t query_key_columns =
+      std::max(most(plan, data_columns), most(plan, position_columns));
   source_columns = query_key_columns + width;
   place_layers(spec, plan);
   if (fused) {
-    place_fused_attention(attention);
+    place_fused_attention(plan.layers.front().attention);
   } else {
-    place_attention(attention, attention_budget);
+    place_attention(plan, attention_budget);
   }
   output = take(rows * spec.output_columns);
   const int64_t node_columns =
@@ -110,32 +125,69 @@ void GeneralLayout::place_layers(const ModelSpec& spec, const Plan& plan) {
   head_input = plan.head.norm ? take_rows(width) : x.back();
 }
 
-void GeneralLayout::place_attention(const AttentionBlock& block, int64_t attention_budget) {
+void GeneralLayout::place_attention(const Plan& plan, int64_t attention_budget) {
   const auto depth = static_cast<int64_t>(layers.size());
+  const AttentionBlock& first = plan.layers.front().attention;  // heads and values are alike in all
   attention_stride = round_up(nodes, 4);
-  const int64_t sample_floats = nodes * (query_key_columns + block.heads * attention_stride);
-  kept = !block.from_data() || (backward_ && sample_floats * samples * depth <= attention_budget);
-  if (!block.from_data()) {
+  const int64_t matrices = first.heads * nodes * attention_stride;
+  const int64_t most_columns = most(plan, data_columns);
+  const bool any_data = most_columns > 0;
+  const int64_t sample_floats = nodes * most_columns + matrices;
+  kept = !any_data || (backward_ && sample_floats * samples * depth <= attention_budget);
+  if (!any_data) {
     chunk = 1;
   } else if (kept) {
     chunk = samples;
   } else {  // with their gradients
     chunk = std::clamp<int64_t>(attention_budget / (2 * sample_floats), 1, samples);
   }
-  const int64_t query_key = chunk * nodes * query_key_columns;
-  const int64_t attention = chunk * block.heads * nodes * attention_stride;
-  for (Layer& layer : layers) {
-    const bool first = &layer == &layers.front(), own = kept || first;
-    layer.query_key = own ? take(query_key) : layers.front().query_key;
-    layer.attention = own ? take(attention) : layers.front().attention;
-    layer.value = backward_ || first ? take_rows(block.value.out) : layers.front().value;
+  // What layers share where it is not kept: of the largest size.
+  const int64_t inverses = chunk * nodes * 2 * first.heads;
+  Layer common{};
+  if (any_data && !kept) {
+    common.query_key = take(chunk * nodes * most_columns);
+    common.key_inverse = take(inverses);
+    common.attention = take(chunk * matrices);
+    common.softmax = take(chunk * matrices);
+  }
+  const View shared_source = backward_ ? View{} : take_rows(first.value.out);
+  for (size_t l = 0; l < layers.size(); ++l) {
+    const AttentionBlock& block = plan.layers[l].attention;
+    Layer& layer = layers[l];
+    layer.query_key_columns = data_columns(block);
+    layer.position_columns = position_columns(block);
+    layer.value = backward_ || l == 0 ? take_rows(block.value.out) : layers.front().value;
+    layer.source = layer.attention_input;
+    if (block.positions) {
+      layer.position_query_key = take(nodes * layer.position_columns);
+      layer.position_scores = take(matrices);
+    }
+    if (!block.data) {
+      layer.attention = layer.softmax = layer.position_scores;
+      continue;
+    }
+    layer.query_key = kept ? take(chunk * nodes * layer.query_key_columns) : common.query_key;
+    layer.key_inverse = kept ? take(inverses) : common.key_inverse;
+    layer.attention = kept ? take(chunk * matrices) : common.attention;
+    layer.softmax = block.weighting == Weighting::softmax ? layer.attention
+                    : kept                                ? take(chunk * matrices)
+                                                          : common.softmax;
+    if (block.data->scale != SourceScale::none) {
+      layer.source = backward_ ? take_rows(block.value.out) : shared_source;
+      layer.source_inverse = take(rows);
+    }
   }
   if (!backward_) return;
   for (LayerGradients& gradient : of_layer) {
-    gradient.query_key = take(query_key);
-    gradient.value = take_rows(block.value.out);
+    gradient.query_key = take(chunk * nodes * most_columns);
+    gradient.position_query_key = take(nodes * most(plan, position_columns));
+    gradient.position_scores = take(matrices);
+    gradient.along = take(chunk * nodes * first.heads);
+    gradient.value = take_rows(first.value.out);
   }
-  dattention = take(attention);
+  dattention = take(chunk * matrices);
+  dsource = any_data ? take(rows * first.value.out) : 0;
+  along_sums = take(nodes * first.heads);
 }
 
 void GeneralLayout::place_fused_attention(const AttentionBlock& block) {
@@ -144,9 +196,11 @@ void GeneralLayout::place_fused_attention(const AttentionBlock& block) {
   attention_stride = 0;
   const auto place = [&](int64_t& source, View& value) {
     source = take(rows * source_columns);
-    value = {source + query_key_columns, source_columns};
+    value = {source + source_columns - block.value.out, source_columns};
   };
   for (Layer& layer : layers) {
+    layer.query_key_columns = source_columns - block.value.out;
+    layer.source = layer.attention_input;
     if (backward_ || &layer == &layers.front()) {
       place(layer.query_key, layer.value);
       layer.totals = take(rows * block.heads);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "posattn/model/cuda/step/step_engine.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 
 namespace posattn::cuda {
 
@@ -29,18 +29,17 @@ struct GeneralLayout {
   int64_t nodes, samples, rows;
 
   // Attention from data in one kernel, which writes no scores: queries, keys and values are then
-  // one matrix [R, source_columns].
+  // one matrix [R, source_columns]. Of dot products in all layers, without anything added.
   bool fused;
   int64_t source_columns;
 
   // Otherwise attention from data works on chunks of samples: queries, keys and scores of a whole
   // batch are kept for the gradient if all layers' fit the budget, and computed again otherwise, in
-  // chunks that fit it. Attention that does not depend on the data is always one chunk of one
+  // chunks that fit it. Attention that is the same for all samples is always one chunk of one
   // "sample".
   int64_t chunk;
   bool kept;
-  int64_t query_key_columns;  // 2 d_k per head
-  int64_t attention_stride;   // of a row of scores
+  int64_t attention_stride;  // of a row of scores
 
   struct Layer {
     View attention_input;         // [R, d]: what attention reads, x or x normalised
@@ -52,9 +51,19 @@ struct GeneralLayout {
     int64_t mixed;                // [R, d]
     std::vector<int64_t> maps;    // [R, mlp_width] before each activation; hidden after a ReLU
     std::vector<int64_t> hidden;  // [R, mlp_width] after it
-    int64_t query_key;            // [nodes, chunk, query_key_columns], or the fused source
-    int64_t attention;            // [chunk, heads, nodes, attention_stride]
-    int64_t totals;               // [R, heads], of fused attention
+    // Of the data.
+    int64_t query_key_columns;  // 2 d_k per head
+    int64_t query_key;          // [nodes, chunk, query_key_columns], or the fused source
+    int64_t key_inverse;        // [nodes, chunk, 2 heads], of unit vectors
+    View source;                // [R, d]: attention_input, or that divided by its size
+    int64_t source_inverse;     // 1 / size of each part
+    int64_t totals;             // [R, heads], of fused attention
+    // Of positions; its scores are made in place of the attention where there is no other term.
+    int64_t position_columns;
+    int64_t position_query_key;  // [nodes, position_columns]
+    int64_t position_scores;     // [heads, nodes, attention_stride]
+    int64_t attention;           // [chunk, heads, nodes, attention_stride]
+    int64_t softmax;  // what the gradient goes through: attention, or what it was drawn by
   };
   std::vector<Layer> layers;
   std::vector<View> x;  // [R, d]: the input of each layer, then the last one's output
@@ -72,13 +81,18 @@ struct GeneralLayout {
     std::vector<int64_t> hidden;  // [R, mlp_width], of each map but the first
     int64_t mixed;                // [R, d]
     View value;                   // [R, d]
-    int64_t query_key;            // of one chunk, or of the fused source
+    int64_t query_key = 0;        // of one chunk, or of the fused source
+    int64_t position_query_key = 0;
+    int64_t position_scores = 0;  // [heads, nodes, attention_stride]
+    int64_t along = 0;            // [nodes, chunk, heads], of unit queries
   };
   LayerGradients of_layer[2];
   const LayerGradients& gradients(int layer) const { return of_layer[layer % 2]; }
   // Concatenated: the gradient of [x | o], whose first half becomes that of x.
   View dmlp_input(int layer) const { return added ? gradients(layer).mlp_input : dx(layer); }
   int64_t dattention;    // of one chunk
+  int64_t dsource;       // [R, d], of a source divided by its size
+  int64_t along_sums;    // [nodes, heads]
   int64_t norm_terms;    // [R, d], of a normalisation's gradient
   int64_t node_table;    // [nodes, any columns]: what a linear map makes of P
   int64_t node_sums[2];  // [nodes, any columns]: sums of a gradient over samples; the second for
@@ -90,7 +104,7 @@ struct GeneralLayout {
   int64_t take(int64_t count);  // room for so many floats
   View take_rows(int64_t columns) { return {take(rows * columns), columns}; }
   void place_layers(const ModelSpec& spec, const Plan& plan);
-  void place_attention(const AttentionBlock& block, int64_t attention_budget);
+  void place_attention(const Plan& plan, int64_t attention_budget);
   void place_fused_attention(const AttentionBlock& block);
   void place_gradients(const ModelSpec& spec, int64_t node_columns);
 

@@ -24,7 +24,7 @@ void GeneralStep::wait_for(const Event& event) {
 
 void GeneralStep::wait_for_concurrent(int layer) {
   wait_for(concurrent_.weights.layer[layer]);
-  if (!attention(layer).from_data()) wait_for(concurrent_.scores.layer[layer]);
+  if (shares_alone()) wait_for(concurrent_.scores.layer[layer]);
 }
 
 void GeneralStep::run(double* losses) {

@@ -6,11 +6,12 @@
 
 #include "posattn/kernels/cuda/attention.h"
 #include "posattn/kernels/cuda/elementwise_rows.h"
+#include "posattn/kernels/cuda/norms.h"
 #include "posattn/kernels/cuda/product.h"
 #include "posattn/kernels/cuda/shared_attention.h"
 #include "posattn/model/cuda/general/concurrent_streams.h"
 #include "posattn/model/cuda/general/layout.h"
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 
 namespace posattn::cuda {
 
@@ -21,7 +22,8 @@ struct GeneralMemory {
   double* errors = nullptr;            // [slots, nodes]
   int32_t* label_counts = nullptr;     // [slots, nodes]
   const float* positions = nullptr;    // P by formula [nodes, encoding_size]
-  const float* rotation = nullptr;     // RoPE's table [nodes, d_k]
+  const float* rotation = nullptr;     // RoPE's table [nodes, rotated_size]
+  int32_t rotated_size = 0;
 };
 
 // A linear map's place among the parameters: y = x W^T + b, W [out, in]. `in` may be a part of W's
@@ -33,6 +35,14 @@ struct LinearPart {
   int32_t in = 0, out = 0;
 };
 
+// Queries and keys of `count` samples, [node, sample, head, query | key]; scores are factor Q K^T.
+struct KeyPlace {
+  int64_t offset = 0, gradient = 0, columns = 0;
+  int32_t size = 0;
+  float factor = 1;
+  bool rope = false;
+};
+
 class GeneralStep {
  public:
   GeneralStep(const FleetShape& shape, const Plan& plan, const GeneralLayout& layout,
@@ -42,7 +52,7 @@ class GeneralStep {
   void run(double* losses);
   void forward();  // alone; gradients may be null
 
- private:
+  // What the rows of attention (general/rows.h) are written with.
   enum class Bias { parameter, node_table };
 
   // general/step.cu
@@ -78,7 +88,12 @@ class GeneralStep {
   // values, of the attention's parameters, and of what attention read: `end` is the epilogue of the
   // first product that writes dinput. That of the next one.
   void attend(int layer);
-  void share_all();  // attention of all layers that does not depend on the data, concurrently
+  // Scores of positions of all layers, and attention where they are all; concurrently where no
+  // layer's attention depends on the data.
+  void share_all();
+  void share(int layer);
+  void share_backward(int layer, Rows<float> dscores);
+  bool shares_alone() const;
   Product attend_backward(int layer, Rows<float> dinput, Product end);
   void softmax(int layer, int64_t count, Rows<const float> scores);
   void softmax_backward(int layer, int64_t count, Rows<float> dscores);
@@ -90,42 +105,32 @@ class GeneralStep {
   Rows<float> attention_rows(int64_t offset) const {
     return rows_at(offset, layout_.attention_stride);
   }
+  KeyPlace data_keys(int layer) const;
   Matrix<float> attention_matrices(int64_t offset) const;
   Matrix<float> head_columns(int64_t offset) const;  // of all samples, for one shared attention
   Matrix<float> head_of_sample(int64_t offset, int64_t first) const;
 
-  // Attention that does not depend on the data, one file for each kind: the layer's attention, and
-  // the gradients of its tensors from dattention.
-  void share(const PositionScores& kind, int layer);
-  void share_backward(const PositionScores& kind, int layer);
-  void share(const DirectScores& kind, int layer);
-  void share_backward(const DirectScores& kind, int layer);
-  void share(const RelativeScores& kind, int layer);
-  void share_backward(const RelativeScores& kind, int layer);
-  static void share(const RouteScores&, int) {}  // the engine refuses these
-  static void share_backward(const RouteScores&, int) {}
-
   // general/data_scores.cu
-  void attend_from_data(const DataScores& kind, int layer);
-  void attend_from_data_backward(const DataScores& kind, int layer, Rows<float> dinput,
-                                 const Product& end);
-  void attend_chunk(const DataScores& kind, int layer, int64_t first, int64_t count);
-  void attend_chunk_backward(const DataScores& kind, int layer, Rows<float> dinput,
-                             const Product& end, int64_t first, int64_t count);
-  Matrix<const float> attention_rows(int layer, int64_t first, int64_t count) const;
+  void attend_from_data(int layer);
+  void attend_from_data_backward(int layer, Rows<float> dinput, const Product& end);
+  void attend_chunk(int layer, int64_t first, int64_t count);
+  void attend_chunk_backward(int layer, Rows<float> dsource, const Product& end, int64_t first,
+                             int64_t count);
+  Matrix<const float> source_rows(int layer, int64_t first, int64_t count) const;
+  PartShape scaled_parts(int layer) const;
 
   // general/fused_attention.cu
   AttentionShape fused_shape(int layer) const;
-  LinearPart source_map(const DataScores& kind, int layer) const;
-  void attend_fused(const DataScores& kind, int layer);
-  void attend_fused_backward(const DataScores& kind, int layer, Rows<float> dinput,
-                             const Product& end);
+  LinearPart source_map(const DataTerm& term, int layer) const;
+  void attend_fused(int layer);
+  void attend_fused_backward(int layer, Rows<float> dinput, const Product& end);
 
-  // general/query_key_scores.cu
-  void scores(int layer, int64_t count, bool rope);
-  void scores_backward(int layer, int64_t count, bool rope);
+  // general/query_key_scores.cu: scores = or += of queries and keys, which are rotated; and back.
+  void query_key_scores(const KeyPlace& keys, int64_t count, int64_t scores, bool accumulate);
+  void query_key_scores_backward(const KeyPlace& keys, int64_t count, int64_t dscores);
   void rotate(Rows<float> query_key, int64_t count, float sign);
-  Matrix<float> query_key_heads(int64_t offset, int64_t count, bool keys) const;
+  Matrix<float> query_key_heads(const KeyPlace& keys, int64_t offset, int64_t count,
+                                bool of_keys) const;
 
   // general/dense.cu
   LinearPart part(const LinearBlock& map, int64_t first_column, int64_t in) const;

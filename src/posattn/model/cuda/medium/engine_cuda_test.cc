@@ -169,9 +169,9 @@ TEST(FusedMediumSupport, NamesItsShapes) {
   EXPECT_FALSE(fused_medium.supports(spec_of({.preset = "m3"}), tf32));
   EXPECT_FALSE(fused_medium.supports(spec_of({.preset = "m4"}), tf32));
   ModelSpec spec = spec_of({});
-  spec.rope = true;
+  spec.rotation = Rotation::rope;
   EXPECT_FALSE(supports(resolve(spec)));
-  spec.rope = false;
+  spec.rotation = Rotation::none;
   spec.heads = 4;
   EXPECT_FALSE(supports(resolve(spec)));
 }

@@ -137,7 +137,7 @@ int64_t query_key_floats(const FleetShape& shape) {
 }
 int64_t score_floats(const FleetShape& shape) {
   const ModelSpec& spec = shape.spec;
-  if (spec.direct_attention) return 0;
+  if (spec.scores == posattn::Scores::direct) return 0;
   return int64_t{1} * shape.slots * spec.depth * spec.heads * spec.nodes() * spec.nodes();
 }
 
@@ -148,7 +148,7 @@ PositionalAttention::PositionalAttention(const FleetShape& shape, const FoldedLa
     : t_(shape.spec, layout),
       slots_(shape.slots),
       learned_(shape.spec.encoding == Encoding::learned && shape.spec.has_query_key()),
-      relative_(shape.spec.relative_attention),
+      relative_(shape.spec.scores == posattn::Scores::distance),
       relative_shape_{shape.spec.real_nodes, shape.spec.scratch_nodes, shape.spec.reach},
       scale_(1 / std::sqrt(static_cast<float>(shape.spec.key_size()))),
       attention_layer_(t_.later_places.attention - t_.first_places.attention),

@@ -50,7 +50,7 @@ TEST_P(FusedPositional, TakesTwoLayersAndDirectAttention) {
   check_engine(fleet(spec, 1, 16, GetParam()), {random_slot(spec, 3, 16, 8)}, tolerance(GetParam()),
                fused_positional.make);
   spec = positional(3, 3);
-  spec.direct_attention = true;
+  spec.scores = Scores::direct;
   spec = resolve(spec);
   check_engine(fleet(spec, 1, 30, GetParam()), {random_slot(spec, 4, 30, 3)}, tolerance(GetParam()),
                fused_positional.make);

@@ -108,7 +108,7 @@ TEST(FusedStandardSupports, PaperShapesOnly) {
   other.width = 32;
   EXPECT_FALSE(fused_standard.supports(other, Precision::fp32));
   other = spec;
-  other.rope = true;
+  other.rotation = Rotation::rope;
   EXPECT_FALSE(fused_standard.supports(other, Precision::fp32));
   other = spec;
   other.encoding = Encoding::learned;

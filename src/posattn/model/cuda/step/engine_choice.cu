@@ -20,8 +20,13 @@ const EngineRow* const fused_engines[] = {&fused_positional, &fused_standard, &f
 const EngineRow& choose(const ModelSpec& spec, Precision precision, Path path,
                         const DeviceLimits& limits) {
   if (!general.supports(spec, precision)) {  // nor does any other
-    throw Error(ExitCode::configuration, "a routed model on the GPU", "a model with scores",
-                "routes are not trained; use the CPU");
+    if (spec.routed()) {
+      throw Error(ExitCode::configuration, "a routed model on the GPU", "a model with scores",
+                  "routes are not trained; use the CPU");
+    }
+    throw Error(ExitCode::configuration, "this combination of attention on the GPU",
+                "RoPE of one size of queries and keys, and draws by scores of the data",
+                "use the CPU");
   }
   if (path == Path::plain) return general;
   const ModelSpec computed = padded_spec(spec);

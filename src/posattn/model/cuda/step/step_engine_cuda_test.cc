@@ -140,7 +140,7 @@ TEST(StepEngines, ANanReachesTheLoss) {
 
 TEST(StepEngines, RoutedModelsAreRefusedInWords) {
   FleetShape shape;
-  shape.spec.routed = true;
+  shape.spec.scores = Scores::routes;
   shape.spec = resolve(shape.spec);
   shape.batch = 3;
   for (const Path path : {Path::automatic, Path::plain, Path::folded}) {

@@ -1,5 +1,6 @@
-#include "posattn/model/spec/plan.h"
+#include "posattn/model/plan.h"
 
+#include "posattn/model/attention/rows.h"
 #include "posattn/model/spec/tensor_names.h"
 
 namespace posattn {
@@ -80,44 +81,62 @@ class PlanBuilder {
     return block;
   }
 
-  Scores scores(int layer) {
-    const auto named = [&](std::string_view name) { return names::of_layer(layer, name); };
-    const int64_t heads = spec_.heads, nodes = spec_.nodes(), scratch = spec_.scratch_nodes;
-    if (spec_.routed) return routes(layer);
-    if (spec_.direct_attention) {
-      return DirectScores{add({.name = named(names::scores),
-                               .shape = {heads, nodes, nodes},
-                               .initial = Initial::xavier_uniform,
-                               .fan_in = nodes})};
-    }
-    if (spec_.relative_attention) {
-      return RelativeScores{
-          add({.name = named(names::relative_scores), .shape = {heads, 2 * spec_.reach - 1}}),
-          scratch == 0
-              ? no_tensor
-              : add({.name = named(names::scratch_scores), .shape = {heads, scratch, scratch + 2}}),
-          spec_.reach};
-    }
-    const LinearBlock query_key = projection(
-        named(names::query_key), 2 * spec_.key_size() * spec_.heads, spec_.source_size(), true);
-    if (spec_.attention == AttentionSource::positions) return PositionScores{query_key, spec_.rope};
-    return DataScores{query_key, spec_.rope,
-                      spec_.attention == AttentionSource::data_and_positions};
+  TensorId add_to_layer(int layer, TensorInfo tensor) {
+    tensor.name = names::of_layer(layer, tensor.name);
+    return add(std::move(tensor));
   }
 
-  RouteScores routes(int layer) {
+  // Without biases, those of queries and keys stay where they do no harm: f(c x) = c f(x) holds
+  // with them when the source is scaled. Dot products of the data have had them since 0.2.0.
+  DataTerm data_term(int layer, const ModelSpec& spec) {
+    const bool kept = spec.scores == Scores::dot || spec.source_scale != SourceScale::none;
+    DataTerm term{.query_key = projection(names::of_layer(layer, names::query_key),
+                                          2 * spec.key_size() * spec.heads, spec.source_size(),
+                                          kept || biased()),
+                  .scores = spec.scores,
+                  .scale = spec.source_scale,
+                  .positions_joined = spec.attention == AttentionSource::data_and_positions,
+                  .rope = spec.rotation == Rotation::rope,
+                  .key_size = spec.key_size()};
+    const DataRow& row = row_of(spec.scores);
+    term.factor = row.factor(term.key_size);
+    if (row.tensors != nullptr) {
+      for (TensorInfo& tensor : row.tensors(spec)) term.head_scale = add_to_layer(layer, tensor);
+    }
+    return term;
+  }
+
+  PositionTerm position_term(int layer, const ModelSpec& spec) {
+    PositionTerm term{.kind = spec.position_scores(),
+                      .tensors = {},
+                      .query_key = {},
+                      .key_size = spec.bias_key_size(),
+                      .rope = !spec.reads_data() && spec.rotation == Rotation::rope,
+                      .reach = spec.reach};
+    const PositionRow& row = row_of(term.kind);
+    for (TensorInfo& tensor : row.tensors(spec, spec.reads_data())) {
+      term.tensors.push_back(add_to_layer(layer, std::move(tensor)));
+    }
+    if (row.maps_positions) {
+      term.query_key = LinearBlock{term.tensors[0], term.tensors[1], spec.encoding_size,
+                                   2 * term.key_size * spec.heads};
+    }
+    return term;
+  }
+
+  RouteTerm routes(int layer) {
     std::vector<int64_t> shape = {spec_.heads, spec_.nodes()};
     if (spec_.route_places > 1) shape.push_back(spec_.route_places);
-    RouteScores block;
-    block.routes = add({.name = names::of_layer(layer, names::routes),
-                        .shape = shape,
-                        .trained = false,
-                        .integers = true});
+    RouteTerm term;
+    term.routes = add({.name = names::of_layer(layer, names::routes),
+                       .shape = shape,
+                       .trained = false,
+                       .integers = true});
     if (spec_.route_places > 1) {
-      block.weights = add(
+      term.weights = add(
           {.name = names::of_layer(layer, names::route_weights), .shape = shape, .trained = false});
     }
-    return block;
+    return term;
   }
 
   LayerBlock layer(int index) {
@@ -129,9 +148,14 @@ class PlanBuilder {
       block.attention_norm = normalisation(named(names::attention_norm));
     }
     AttentionBlock& attention = block.attention;
-    attention.scores = scores(index);
+    const ModelSpec kind = spec_.of_layer(index);
+    if (kind.routed()) attention.routes = routes(index);
+    if (kind.reads_data()) attention.data = data_term(index, kind);
+    if (kind.position_scores() != ScoreBias::none) {
+      attention.positions = position_term(index, kind);
+    }
+    attention.weighting = kind.weighting;
     attention.heads = spec_.heads;
-    attention.key_size = spec_.key_size();
     attention.head_size = spec_.head_size();
     attention.causal = spec_.causal;
     attention.value = projection(named(names::value), spec_.width, spec_.width, biased());

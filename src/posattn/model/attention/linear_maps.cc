@@ -1,4 +1,4 @@
-#include "posattn/model/blocks/linear_maps.h"
+#include "posattn/model/attention/linear_maps.h"
 
 #include <type_traits>
 
@@ -13,11 +13,11 @@ LinearMaps<T>::LinearMaps(const Plan& plan) : transposed_(plan.tensors.all().siz
     maps_.push_back(layer.attention.value);
     maps_.push_back(layer.attention.output);
     maps_.insert(maps_.end(), layer.mlp.maps.begin(), layer.mlp.maps.end());
-    std::visit(
-        [&](const auto& kind) {
-          if constexpr (requires { kind.query_key; }) maps_.push_back(kind.query_key);
-        },
-        layer.attention.scores);
+    const AttentionBlock& attention = layer.attention;
+    if (attention.data) maps_.push_back(attention.data->query_key);
+    if (attention.positions && attention.positions->query_key) {
+      maps_.push_back(*attention.positions->query_key);
+    }
   }
   maps_.push_back(plan.head.map);
 }

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "posattn/model/plan.h"
 #include "posattn/model/spec/parameters.h"
-#include "posattn/model/spec/plan.h"
 
 namespace posattn {
 

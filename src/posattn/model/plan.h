@@ -4,11 +4,10 @@
 //
 //   input -> [attention, MLP] x depth -> head -> loss
 //
-// A new kind of score is a struct here, a line in plan.cc, and one file in this folder (scores.h).
+// What attention is made of stands in tables of rows (attention/rows.h).
 #pragma once
 
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "posattn/model/spec/spec.h"
@@ -38,36 +37,43 @@ struct InputBlock {
   bool positions_added = false;
 };
 
-// How attention is scored. The first four do not depend on the data: one matrix per head for all
-// samples.
-struct PositionScores {  // queries and keys from P
-  LinearBlock query_key;
+// The part of the scores that is the same for all samples. Its row (attention/rows.h) says what the
+// tensors are.
+struct PositionTerm {
+  ScoreBias kind = ScoreBias::positions;
+  std::vector<TensorId> tensors;
+  std::optional<LinearBlock> query_key;  // of P
+  int key_size = 0;
   bool rope = false;
+  int reach = 0;  // of scores by distance
 };
-struct DirectScores {
-  TensorId scores = no_tensor;
+
+// The part that is made of queries and keys from x, or from [x | P].
+struct DataTerm {
+  LinearBlock query_key;
+  Scores scores = Scores::dot;
+  SourceScale scale = SourceScale::none;
+  bool positions_joined = false, rope = false;
+  int key_size = 0;
+  double factor = 1;                // of the products of queries and keys
+  TensorId head_scale = no_tensor;  // of scores that have one
 };
-struct RelativeScores {  // by distance
-  TensorId distances = no_tensor, scratch = no_tensor;
-  int reach = 0;
-};
-struct RouteScores {  // no scores but attention itself: the places that a node reads
+
+// Attention itself: the places that a node reads.
+struct RouteTerm {
   TensorId routes = no_tensor, weights = no_tensor;
 };
-struct DataScores {  // queries and keys from x or [x | P]
-  LinearBlock query_key;
-  bool rope = false, positions_joined = false;
-};
-using Scores = std::variant<PositionScores, DirectScores, RelativeScores, RouteScores, DataScores>;
 
-// o = (concat_h A_h V_h) W_O^T + b_O, A_h = softmax(scores_h), over nodes 0..i where causal.
+// o = (concat_h A_h V_h) W_O^T + b_O, A_h = weights of data + position scores, over nodes 0..i
+// where causal.
 struct AttentionBlock {
-  Scores scores;
-  int heads = 1, key_size = 0, head_size = 0;
+  std::optional<DataTerm> data;
+  std::optional<PositionTerm> positions;
+  std::optional<RouteTerm> routes;  // in place of both
+  Weighting weighting = Weighting::softmax;
+  int heads = 1, head_size = 0;
   bool causal = false;
   LinearBlock value, output;
-
-  bool from_data() const { return std::holds_alternative<DataScores>(scores); }
 };
 
 // Linear maps with an activation between each two.

@@ -1,0 +1,150 @@
+// Attention as tables of rows. A layer's scores are a sum of at most two terms: one made of the
+// data, sample by sample, and one that is the same for all samples. A weighting makes attention of
+// them.
+//
+//   S = scores of the data(scaled source of queries and keys) + scores of positions
+//   A = weighting(S),  o = A V
+//
+// Each choice of AttentionChoices (spec/spec.h) is a row here, for float (the block executor) and
+// double (the reference). The executors walk the rows and know none by name. Places of nodes: n
+// nodes at hand, d_k numbers of a query or key. Matrices are row-major.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "posattn/kernels/generic/attention.h"
+#include "posattn/model/attention/linear_maps.h"
+#include "posattn/model/plan.h"
+#include "posattn/model/spec/batch.h"
+#include "posattn/model/spec/parameters.h"
+
+namespace posattn {
+
+// The nodes that take part, and what the model knows of them whatever the data.
+template <class T>
+struct NodeContext {
+  NodeContext(const ModelSpec& spec, const Parameters<T>& parameters, const LinearMaps<T>& maps,
+              int real_nodes);
+
+  int count() const { return static_cast<int>(index.size()); }
+  const T* tensor(TensorId id) const {
+    return parameters.slice(parameters.layout().tensors()[id]).data();
+  }
+
+  const ModelSpec& spec;
+  const Parameters<T>& parameters;
+  const LinearMaps<T>& maps;
+  int real_nodes;
+  std::vector<int> index;    // by row of P: the first real ones, then the scratch nodes
+  std::vector<T> positions;  // [count, encoding_size]; empty without positions
+};
+
+// Gradients that do not depend on single samples.
+template <class T>
+struct ScoreGradients {
+  T* tensor(TensorId id) const {
+    return parameters.slice(parameters.layout().tensors()[id]).data();
+  }
+  Parameters<T>& parameters;
+  T* positions;  // [count, encoding_size]
+};
+
+// A function written once for both precisions.
+template <template <class> class Function>
+struct InBoth {
+  Function<float> in_float;
+  Function<double> in_double;
+  template <class T>
+  const Function<T>& in() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return in_float;
+    } else {
+      return in_double;
+    }
+  }
+};
+
+// Scores that are the same for all samples, [heads, n, n].
+template <class T>
+struct PositionFunctions {
+  void (*scores)(const PositionTerm&, int heads, const NodeContext<T>&, T* scores);
+  // Adds to the gradients of the term's tensors, and to that of P where it reads P.
+  void (*gradient)(const PositionTerm&, int heads, const NodeContext<T>&, const T* dscores,
+                   const ScoreGradients<T>&);
+};
+struct PositionRow : InBoth<PositionFunctions> {
+  // Of a layer, in the order of files; names are within the layer. `beside_data`: there is a data
+  // term.
+  std::vector<TensorInfo> (*tensors)(const ModelSpec& layer, bool beside_data);
+  bool maps_positions = false;  // the first two tensors are the queries' and keys' linear map
+};
+const PositionRow& row_of(ScoreBias kind);  // of a term, so not of `none`
+
+// What is done with queries and keys [rows, heads, 2 d_k] before their products are scores.
+template <class T>
+struct KeyFunctions {
+  // In place; kept [rows, heads, 2] stays for the gradient.
+  void (*prepare)(int64_t rows, int heads, int64_t key_size, const T* scale, T* query_key, T* kept);
+  // d becomes the gradient of what prepare was given; dscale += by head.
+  void (*gradient)(int64_t rows, int heads, int64_t key_size, const T* scale, const T* query_key,
+                   const T* kept, T* d, T* dscale);
+};
+struct DataRow : InBoth<KeyFunctions> {
+  bool changes_keys = false;                     // whether there is anything to do
+  double (*factor)(int64_t key_size) = nullptr;  // of the products
+  std::vector<TensorInfo> (*tensors)(const ModelSpec& layer) = nullptr;  // one by head, or none
+  int degree = 0;  // of scores in queries and keys
+};
+const DataRow& row_of(Scores kind);  // dot or unit
+
+// The data among the source of queries and keys, divided by its size: y = x norm / |x| in parts of
+// `part` numbers, norm = sqrt(part).
+struct ScaleRow {
+  bool by_sample = false;  // else by node
+  int64_t part(int64_t nodes, int64_t width) const { return by_sample ? nodes * width : width; }
+};
+const ScaleRow* row_of(SourceScale kind);  // null: the data as it is
+
+// One sample's queries and keys as the data row left them, and the term of positions.
+template <class T>
+struct ScoreParts {
+  generic::HeadShape keys;  // of one head; later keys lie behind its queries
+  int64_t heads = 0;
+  const T* query_key = nullptr;  // null: the other part alone
+  const T* positions = nullptr;  // [heads, n, n] or null
+};
+// Where a sample's weights are drawn: `uniform(row)` in [0, 1) for a row of [heads, n].
+struct AttentionDraws {
+  float uniform(int64_t row) const;
+
+  StepContext context;
+  int64_t first = 0;                   // of the rows of this sample and layer
+  const std::vector<int>* index = {};  // of nodes at hand, in the full model
+  int64_t nodes = 0;                   // of the full model
+};
+template <class T>
+struct WeightingFunctions {
+  // `kept` [heads, n, n] where the row keeps something.
+  void (*weights)(const ScoreParts<T>&, const AttentionDraws&, T* attention, T* kept,
+                  std::vector<T>& scratch);
+  // d attention becomes that of the scores, where a node attends to another; dquery_key =, if there
+  // are any.
+  void (*gradient)(const ScoreParts<T>&, const T* attention, const T* kept, T* dattention,
+                   T* dquery_key);
+};
+struct WeightingRow : InBoth<WeightingFunctions> {
+  bool rows_sum_to_one = true;
+  bool random = false;  // in training, where every sample has weights of its own
+  bool keeps = false;
+  bool scale_free = false;  // does not change when all scores of a row are multiplied
+};
+const WeightingRow& row_of(Weighting kind);
+
+// Routes are attention itself, without scores and without a gradient.
+template <class T>
+void routed_attention_matrix(const RouteTerm& term, int heads, const NodeContext<T>& nodes, T* out);
+
+}  // namespace posattn

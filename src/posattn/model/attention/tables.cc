@@ -1,0 +1,47 @@
+#include "posattn/model/attention/tables.h"
+
+#include <stdexcept>
+
+namespace posattn {
+
+// A table of pointers: rows are initialised in any order.
+const PositionRow& row_of(ScoreBias kind) {
+  switch (kind) {
+    case ScoreBias::positions:
+      return query_key_row;
+    case ScoreBias::direct:
+      return direct_row;
+    case ScoreBias::distance:
+      return distance_row;
+    case ScoreBias::none:
+      break;
+  }
+  throw std::logic_error("scores of positions of no kind");
+}
+
+const DataRow& row_of(Scores kind) { return kind == Scores::unit ? unit_row : dot_row; }
+
+const ScaleRow* row_of(SourceScale kind) {
+  static constexpr ScaleRow sample{.by_sample = true}, node{.by_sample = false};
+  switch (kind) {
+    case SourceScale::sample:
+      return &sample;
+    case SourceScale::node:
+      return &node;
+    case SourceScale::none:
+      break;
+  }
+  return nullptr;
+}
+
+const WeightingRow& row_of(Weighting kind) {
+  switch (kind) {
+    case Weighting::hard:
+      return hard_row;
+    case Weighting::softmax:
+      break;
+  }
+  return softmax_row;
+}
+
+}  // namespace posattn

@@ -1,0 +1,36 @@
+// How the rows of attention are made, each in a file of its own, and which there are.
+#pragma once
+
+#include "posattn/model/attention/rows.h"
+
+namespace posattn {
+
+// From a struct with tensors(spec, beside_data), scores<T> and gradient<T>.
+template <class Row>
+constexpr PositionRow position_row(bool maps_positions) {
+  PositionRow row;
+  row.in_float = {Row::template scores<float>, Row::template gradient<float>};
+  row.in_double = {Row::template scores<double>, Row::template gradient<double>};
+  row.tensors = Row::tensors;
+  row.maps_positions = maps_positions;
+  return row;
+}
+
+// From a struct with weights<T> and gradient<T>.
+template <class Row>
+constexpr WeightingRow weighting_row() {
+  WeightingRow row;
+  row.in_float = {Row::template weights<float>, Row::template gradient<float>};
+  row.in_double = {Row::template weights<double>, Row::template gradient<double>};
+  row.rows_sum_to_one = Row::rows_sum_to_one;
+  row.random = Row::random;
+  row.keeps = Row::keeps;
+  row.scale_free = Row::scale_free;
+  return row;
+}
+
+extern const PositionRow query_key_row, direct_row, distance_row;
+extern const DataRow dot_row, unit_row;
+extern const WeightingRow softmax_row, hard_row;
+
+}  // namespace posattn
