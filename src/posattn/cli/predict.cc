@@ -294,7 +294,7 @@ const Command registered_predict(
                   "posattn predict model.safetensors --input rows.csv --output y.csv",
                   "posattn predict model.safetensors --input x.npy --output y.npy",
                   "posattn predict runs/k-hop/standard-seed0 --input words.txt",
-                  "posattn predict runs/causal --stream < numbers.txt"},
+                  "printf '1\\n-0.5\\n2\\n' | posattn predict runs/causal --stream"},
      .details =
          "Each row is one sample: n numbers for sequence tasks, 2n for min-sum, n x n for path. "
          "Input is CSV or NPY, recognised by its content. A model of tokens reads whole numbers; "
