@@ -148,14 +148,15 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
   }
   const Batch& all = samples.batch;
   const int64_t nodes = all.real_nodes + spec.scratch_nodes;
-  const int64_t size = int64_t{1} * spec.depth * spec.heads * nodes * nodes;
+  const int64_t size =
+      int64_t{1} * spec.applied_layers(all.real_nodes) * spec.heads * nodes * nodes;
   if (size > most_attention || size * all.samples > most_attention) {
     throw Error(ExitCode::usage,
                 "attention of " + std::to_string(all.samples) + " samples, " +
                     std::to_string(size) + " numbers each",
                 "at most " + std::to_string(most_attention) + " in all", "ask for fewer samples");
   }
-  std::vector<int64_t> shape = {spec.depth, spec.heads, nodes, nodes};
+  std::vector<int64_t> shape = {spec.applied_layers(all.real_nodes), spec.heads, nodes, nodes};
   if (samples.form.has_samples) shape.insert(shape.begin(), all.samples);
   py::array_t<float> weights(shape);
   float* to = weights.mutable_data();

@@ -112,6 +112,7 @@ class Spec:
     scores: str = ""  # "unit"; else what the flags above say
     score_bias: str = "none"
     weighting: str = "softmax"
+    loops: str = "1"  # times that the layers are applied: a number, n or log2
     kinds: str = ""  # by layer, repeated; empty: all are as the fields say
 
     def __post_init__(self):
@@ -132,6 +133,10 @@ class Spec:
 
     def layers(self):
         return [self.of_layer(layer) for layer in range(self.depth if self.kinds else 1)]
+
+    def loops_at(self, real_nodes):
+        rules = {"n": real_nodes, "log2": max(1, math.ceil(math.log2(real_nodes)))}
+        return rules[self.loops] if self.loops in rules else int(self.loops)
 
     @property
     def reads_data(self):
@@ -493,8 +498,11 @@ class Transformer(nn.Module):
         elif spec.uses_positions and not spec.routed:
             positions = formula_positions(spec).to(inputs)[active]
         x = self.encoded(x, tokens, positions)
-        for layer in self.transformer_layers:
-            x = layer(x, positions, active)
+        self.applied = []  # weights of attention
+        for _ in range(spec.loops_at(length)):
+            for layer in self.transformer_layers:
+                x = layer(x, positions, active)
+                self.applied.append(getattr(layer.attn, "last_weights", None))
         if spec.normalisation == "before":
             x = self.norm(x)
         outputs = x @ self.tokens.weight.T if spec.tied_output else self.decoding(x)
@@ -505,7 +513,7 @@ class Transformer(nn.Module):
         if self.spec.routed:
             return torch.cat([layer.attn.route_matrices() for layer in self.transformer_layers])
         self(inputs[:1], None if tokens is None else tokens[:1])
-        return torch.stack([layer.attn.last_weights[0] for layer in self.transformer_layers])
+        return torch.stack([weights[0] for weights in self.applied])
 
 
 def loss_of(outputs, targets, mask=None):

@@ -176,6 +176,8 @@ def open_case(seed):
         sizes["output_columns"] = max(3, sizes["output_columns"])
         if sizes.get("tied_output"):
             sizes["output_columns"] = sizes["vocabulary"]
+    if seed % 3 == 1 and sizes["normalisation"] != "none":  # without it the same layers amplify again
+        sizes.update(loops=("2", "log2")[seed % 2], depth=min(2, sizes["depth"]))
     if seed % 3 == 0:
         sizes.update(kinds=random_kinds(numpy.random.default_rng((seed, 1))), depth=max(2, sizes["depth"]))
     spec = preset(name, **sizes)

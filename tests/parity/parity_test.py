@@ -100,8 +100,9 @@ class ModelParityTest(ParityTest):
         for name, values in expected.items():
             actual, what = answers[prefix + name], f"{case.name} {engine} {name}"
             limit = tolerance(engine, name)
-            if (case.spec.normalisation != "none" or case.spec.kinds) and engine != "reference":
-                limit = 1e-4  # a norm divides by what may be small
+            divides = case.spec.normalisation != "none" or case.spec.kinds  # by what may be small
+            if (divides or case.spec.loops != "1") and engine != "reference":
+                limit = 1e-4  # rounding grows with the layers
             if name.endswith("qk_proj.bias"):
                 zero = key_bias(case, name)
                 weight = numpy.abs(expected[name.removesuffix("bias") + "weight"]).max()

@@ -83,7 +83,9 @@ void answer_gradient(const Case& c, Answer& answer) {
       answer.add(prefix + "outputs", output_shape(spec, samples.samples, samples.real_nodes),
                  engine.forward(weights, samples));
       const int64_t nodes = samples.real_nodes + spec.scratch_nodes;
-      answer.add(prefix + "attention", {spec.depth, spec.heads, nodes, nodes},
+      answer.add(prefix + "attention",
+                 {spec.applied_layers(static_cast<int>(nodes) - spec.scratch_nodes), spec.heads,
+                  nodes, nodes},
                  engine.attention(weights, samples));
       const double loss = engine.gradient(weights, samples, mask, gradient);
       answer.add(prefix + "loss", {}, std::vector{loss});

@@ -79,7 +79,7 @@ std::optional<AttentionMaps> attention_maps(const Model& model, const std::strin
   const InputRow row = attention_input(model, path, input);
   if (row.real_nodes == 0 || !shows_attention(model.spec)) return std::nullopt;
   AttentionMaps maps{.caption = row.note,
-                     .depth = model.spec.depth,
+                     .depth = model.spec.applied_layers(row.real_nodes),
                      .heads = model.spec.heads,
                      .nodes = row.real_nodes + model.spec.scratch_nodes,
                      .scratch_nodes = model.spec.scratch_nodes,

@@ -7,7 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
@@ -19,6 +22,7 @@
 #include "posattn/evaluation/measure.h"
 #include "posattn/evaluation/samples_io.h"
 #include "posattn/evaluation/table.h"
+#include "posattn/model/causal_network.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/task_text.h"
@@ -29,7 +33,7 @@ namespace {
 struct PredictFlags {
   std::string model, input = "-", output = "-", format;
   int threads = 0;
-  bool scores = false, json = false;
+  bool scores = false, json = false, stream = false;
   ModelHints hints;
 };
 
@@ -183,6 +187,69 @@ ExitCode predict_text(const PredictFlags& options, const Model& model) {
   return ExitCode::done;
 }
 
+// The same model for as many nodes as a stream may have, where its weights mean something there.
+ModelSpec spec_of_stream(const ModelSpec& spec) {
+  constexpr int most_with_scores = 1024, most = 65536;  // scores of positions are made ahead
+  const bool scored = spec.any_layer(
+      [](const AttentionChoices& kind) { return kind.position_scores() != ScoreBias::none; });
+  return at_length(spec, std::max(spec.real_nodes, scored ? most_with_scores : most))
+      .value_or(spec);
+}
+
+CausalNetwork::Nodes node_of_line(const std::string& line, const RowPattern& pattern,
+                                  const std::string& where) {
+  std::string words = line;
+  std::ranges::replace(words, ',', ' ');
+  std::istringstream stream(words);
+  CausalNetwork::Nodes node;
+  for (std::string word; stream >> word;) {
+    if (static_cast<int>(node.tokens.size()) < pattern.whole) {
+      node.tokens.push_back(static_cast<int32_t>(parse_integer(word, where)));
+    } else {
+      node.values.push_back(static_cast<float>(parse_number(word, where)));
+    }
+  }
+  const size_t expected = static_cast<size_t>(pattern.whole + pattern.real);
+  if (node.tokens.size() + node.values.size() != expected) {
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: {}", where, plural(node.tokens.size() + node.values.size(), "number")),
+        fmt::format("{}, of one node", expected));
+  }
+  return node;
+}
+
+// A node on each line, answered at once; an empty line begins a new sample.
+ExitCode predict_stream(const PredictFlags& options, const Model& model) {
+  if (options.json || options.scores || !options.format.empty() || options.output != "-") {
+    throw Error(ExitCode::usage, "--stream with --json, --scores, --format or --output",
+                "--stream alone", "its answers go to standard output, line by line");
+  }
+  const ModelSpec spec = spec_of_stream(model.spec);
+  const CausalNetwork network(spec, model.parameters);
+  const RowPattern pattern = row_pattern(model.spec);
+  std::ifstream file;
+  if (options.input != "-") file.open(options.input);
+  if (!file) throw Error(ExitCode::data, "cannot read " + options.input, "a file");
+  std::istream& input = options.input == "-" ? std::cin : file;
+  CausalNetwork::Memory memory = network.memory(1);
+  std::string line;
+  for (int64_t number = 1; std::getline(input, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) {
+      memory = network.memory(1);
+      continue;
+    }
+    const CausalNetwork::Nodes node = node_of_line(line, pattern, fmt::format("line {}", number));
+    const std::vector<float> outputs = network.read({&node, 1}, memory);
+    if (spec.loss == Loss::cross_entropy) {
+      write_output(fmt::format("{}\n", decided_classes(outputs, spec.output_columns).front()));
+    } else {
+      write_output(fmt::format("{}\n", fmt::join(outputs, ",")));
+    }
+  }
+  return ExitCode::done;
+}
+
 ExitCode predict_file(const PredictFlags& options) {
   const std::vector<std::string> formats = {"csv", "npy"};
   if (!options.format.empty() && options.format != "csv" && options.format != "npy") {
@@ -193,6 +260,7 @@ ExitCode predict_file(const PredictFlags& options) {
   }
   const int threads = thread_count(options.threads);
   const Model model = read_model(find_model(options.model), options.hints);
+  if (options.stream) return predict_stream(options, model);
   if (written_answers_of(model) != nullptr) return predict_text(options, model);
   if (options.scores && model.spec.loss != Loss::cross_entropy) {
     throw Error(ExitCode::usage, "--scores for a model whose outputs are numbers",
@@ -212,6 +280,7 @@ void add_predict_options(CLI::App& command, PredictFlags& options) {
   CLI::Option* format = option(command, "--format", options.format, "NAME",
                                "csv or npy; by default as the output ends, and text for text");
   add_threads_option(command, options.threads);
+  command.add_flag("--stream", options.stream, "Read a node from each line and answer it at once");
   command.add_flag("--scores", options.scores, "The score of every class instead of the class");
   add_json_flag(command, options.json).excludes(format);
   add_hint_flags(command, options.hints);
@@ -224,14 +293,19 @@ const Command registered_predict(
      .examples = {"echo 1,2,3,4,5,6,7,8 | posattn predict runs/cumulative-sum/positional-seed0",
                   "posattn predict model.safetensors --input rows.csv --output y.csv",
                   "posattn predict model.safetensors --input x.npy --output y.npy",
-                  "posattn predict runs/k-hop/standard-seed0 --input words.txt"},
+                  "posattn predict runs/k-hop/standard-seed0 --input words.txt",
+                  "printf '1\\n-0.5\\n2\\n' | posattn predict runs/causal --stream"},
      .details =
          "Each row is one sample: n numbers for sequence tasks, 2n for min-sum, n x n for path. "
          "Input is CSV or NPY, recognised by its content. A model of tokens reads whole numbers; "
          "if nodes also hold numbers, the token comes first (-1: none). A model of classes answers "
          "with a class for each node.\n\nFor tasks that people write as text ('posattn tasks') "
          "each line is a sample, and the answer is text: '2 abcab -> --ab-'. A model trained on "
-         "written prompts reads one prompt per line and writes its answer."},
+         "written prompts reads one prompt per line and writes its answer.\n\nWith --stream a "
+         "causal "
+         "model (train --causal) reads one node from each line and answers it at once, as if it "
+         "had "
+         "read the whole sample up to there. An empty line begins a new sample."},
     add_predict_options, predict_file);
 
 }  // namespace

@@ -29,7 +29,7 @@ class Evaluator {
     TestDetails details{.x = x, .mse_per_node = {}};
     for (const Dataset& set : tests.sets) {
       const std::vector<float> outputs =
-          outputs_of(network_for(set), request_.model->parameters, set);
+          outputs_of(network_for(set, x), request_.model->parameters, set);
       const std::vector<uint8_t> mask = loss_mask(*request_.task, set.length);
       const Predictions predictions = predictions_of(set, outputs, mask);
       TestSums part(request_.task->loss());
@@ -48,14 +48,19 @@ class Evaluator {
 
  private:
   // At a length that it was not trained at, a model is its weights in a network of that length.
-  ForwardPass& network_for(const Dataset& set) {
-    const ModelSpec& spec = request_.model->spec;
+  ForwardPass& network_for(const Dataset& set, double x) {
+    const ModelSpec trained = request_.model->spec;
+    const ModelSpec spec = request_.axis->model ? request_.axis->model(trained, x) : trained;
     const bool fits =
         set.shape.real_nodes == spec.real_nodes ||
         (request_.model->origin.variable_length && set.shape.real_nodes < spec.real_nodes);
+    if (fits && spec != trained) {
+      other_.emplace(spec, options());
+      return *other_;
+    }
     if (fits) return request_.network != nullptr ? *request_.network : *network_;
-    other_length_.emplace(*at_length(spec, set.shape.real_nodes), options());
-    return *other_length_;
+    other_.emplace(*at_length(spec, set.shape.real_nodes), options());
+    return *other_;
   }
   NetworkOptions options() const {
     return {.path = path_for(*request_.model), .threads = request_.threads};
@@ -78,7 +83,7 @@ class Evaluator {
 
   const EvaluationRequest& request_;
   std::vector<Baseline> baselines_;
-  std::optional<Network> network_, other_length_;
+  std::optional<Network> network_, other_;
 };
 
 // A task of texts is tested by what the model writes.

@@ -31,7 +31,9 @@ TEST(Activations, OutputsAreTheReferences) {
       EXPECT_NEAR(found.outputs[i], expected[i], 1e-4 * largest);
     }
     EXPECT_EQ(found.nodes, real_nodes + spec.scratch_nodes);
-    EXPECT_EQ(found.states.size(), size_t{1} * (spec.depth + 1) * found.nodes * spec.width);
+    EXPECT_EQ(found.states.size(), size_t{1} *
+                                       (spec.applied_layers(found.nodes - spec.scratch_nodes) + 1) *
+                                       found.nodes * spec.width);
   }
 }
 

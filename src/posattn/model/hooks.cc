@@ -73,7 +73,7 @@ std::vector<ActivationPlace> activation_places(const ModelSpec& spec, int real_n
     if (auto place = place_of(spec, nodes, what, layer, map)) places.push_back(std::move(*place));
   };
   add(Activated::embedding, 0, 0);
-  for (int layer = 0; layer < spec.depth; ++layer) {
+  for (int layer = 0; layer < spec.applied_layers(real_nodes); ++layer) {
     for (const Activated what :
          {Activated::values, Activated::attention, Activated::heads, Activated::attention_output}) {
       add(what, layer, 0);

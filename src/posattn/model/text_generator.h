@@ -6,10 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "posattn/model/attention/linear_maps.h"
-#include "posattn/model/spec/parameters.h"
-#include "posattn/model/plan.h"
-#include "posattn/model/spec/spec.h"
+#include "posattn/model/causal_network.h"
 
 namespace posattn {
 
@@ -23,9 +20,8 @@ struct GenerationOptions {
 
 class TextGenerator {
  public:
-  // Throws Error(configuration) for a model that is none of tokens alone, that attends to
-  // later tokens, has scratch nodes, or scores attention otherwise than by queries and keys.
-  // Keeps a reference to the parameters.
+  // Throws Error(configuration) for a model that is none of tokens alone, or that cannot be read
+  // token by token. Keeps a reference to the parameters.
   TextGenerator(const ModelSpec& spec, const Parameters<float>& parameters);
 
   // The continuation of each text. A text that has reached the model's number of nodes ends there.
@@ -35,22 +31,12 @@ class TextGenerator {
                                         const GenerationOptions& options) const;
 
  private:
-  struct Memory;  // keys and values of some texts
   void check(const TokenText& text) const;
   void continue_group(std::span<const TokenText> texts, const GenerationOptions& options,
                       std::span<TokenText> continuations) const;
-  std::vector<float> read(const std::vector<TokenText>& more, Memory& memory) const;
-  std::vector<float> attend(int layer, const std::vector<float>& attended, Memory& memory) const;
-  std::vector<float> read_mlp(const MlpBlock& block, std::vector<float> x) const;
-  std::vector<float> normalised(const NormalisationBlock& block, const std::vector<float>& x) const;
-  std::vector<float> mapped(const LinearBlock& map, const std::vector<float>& x) const;
-  const float* tensor(TensorId id) const;
 
   const ModelSpec spec_;
-  const Plan plan_;
-  const Parameters<float>& parameters_;
-  LinearMaps<float> maps_;
-  std::vector<float> positions_;  // P
+  const CausalNetwork network_;
 };
 
 }  // namespace posattn

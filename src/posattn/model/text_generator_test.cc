@@ -100,6 +100,12 @@ TEST(TextGenerator, ContinuesAsWithoutAMemory) {
   spec.encoding = Encoding::binary;
   spec.mlp_depth = 3;
   expect_as_without_memory(resolve(spec), "data and positions, rotated");
+
+  ModelSpec mixed = token_model();
+  mixed.kinds = "relative,cosine weighting=hard,data source-scale=node score-bias=direct";
+  mixed.depth = 3;
+  mixed.loops = "2";
+  expect_as_without_memory(resolve(mixed), "kinds that differ, applied twice");
 }
 
 TEST(TextGenerator, RefusesModelsThatCannotContinue) {
@@ -111,9 +117,9 @@ TEST(TextGenerator, RefusesModelsThatCannotContinue) {
     EXPECT_THROW(TextGenerator(spec, parameters), Error);
   };
   refused([](ModelSpec& spec) { spec.causal = false; });
-  refused([](ModelSpec& spec) { spec.scratch_nodes = 1; });
   refused([](ModelSpec& spec) { spec.data_columns = 1; });
-  refused([](ModelSpec& spec) { spec.scores = Scores::direct; });
+  refused([](ModelSpec& spec) { spec.loops = "n"; });
+  refused([](ModelSpec& spec) { spec.kinds = "scaled"; });
 }
 
 TEST(TextGenerator, RefusesTextsThatItCannotRead) {

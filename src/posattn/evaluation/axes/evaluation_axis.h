@@ -31,6 +31,8 @@ struct EvaluationAxis {
   std::vector<double> (*parse)(std::string_view text, std::string_view flag) = nullptr;
   // Throws Error(data) where the model cannot be tested at x.
   TestSamples (*samples)(const EvaluationRequest& request, double x) = nullptr;
+  // The model as it is tested at x, where it is not the one that was trained. Throws as above.
+  ModelSpec (*model)(const ModelSpec& spec, double x) = nullptr;
 
   std::string flag() const { return "--" + plural; }
   // The setting of `train` for the values at which a run is tested.

@@ -6,12 +6,13 @@
 
 namespace posattn {
 
-extern const EvaluationAxis value_range_axis, length_axis;
+extern const EvaluationAxis value_range_axis, length_axis, loops_axis;
 
 const std::vector<const EvaluationAxis*>& evaluation_axes() {
   static const std::vector<const EvaluationAxis*> all = {
       &value_range_axis,
       &length_axis,
+      &loops_axis,
   };
   return all;
 }

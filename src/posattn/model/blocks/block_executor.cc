@@ -34,6 +34,9 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
     work.nominal_per_sample += maps + pairs;
     work.actual_per_sample += maps + share * pairs;
   }
+  const int loops = spec.loops_at(spec.real_nodes);  // attention from positions is made once
+  work.nominal_per_sample *= loops;
+  work.actual_per_sample *= loops;
   work.actual_per_step = work.nominal_per_step;
   return work;
 }

@@ -50,7 +50,7 @@ void BlockNetwork<T>::normalise_backward(const NormalisationBlock& block, int64_
 template <class T>
 void BlockNetwork<T>::forward_mlp(int layer, int64_t rows, const T* x, Layer& t, Scratch& scratch,
                                   std::vector<T>& out) const {
-  const MlpBlock& block = plan_.layers[layer].mlp;
+  const MlpBlock& block = block_of(layer).mlp;
   const size_t maps = block.maps.size();
   t.maps.resize(maps - 1);
   for (size_t k = 0; k < maps; ++k) {
@@ -82,7 +82,7 @@ void BlockNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T*
 
 template <class T>
 ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const {
-  const AttentionBlock& block = plan_.layers[layer].attention;
+  const AttentionBlock& block = block_of(layer).attention;
   ScoreParts<T> parts;
   parts.heads = block.heads;
   parts.keys.causal = block.causal;
@@ -94,7 +94,7 @@ ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const 
     parts.keys.factor = term.factor;
     parts.query_key = query_key;
   }
-  if (block.positions && per_sample(block)) parts.positions = shared_[layer].data();
+  if (block.positions && per_sample(block)) parts.positions = shared(layer).data();
   return parts;
 }
 
@@ -182,7 +182,7 @@ void BlockNetwork<T>::query_key_backward(const AttentionBlock& block, int64_t ro
 template <class T>
 void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t,
                              Scratch& scratch) const {
-  const AttentionBlock& block = plan_.layers[layer].attention;
+  const AttentionBlock& block = block_of(layer).attention;
   const int64_t n = nodes(), rows = samples * n, d = spec_.width, matrices = block.heads * n * n;
   t.value.resize(rows * d);
   t.mixed.resize(rows * d);
@@ -195,7 +195,7 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   if (own && weighting.keeps) t.weights_kept.resize(samples * matrices);
   const generic::HeadShape values = value_shape(block, n);
   const auto mix = [&](int64_t s) {
-    const T* a = own ? &t.attention[s * matrices] : shared_[layer].data();
+    const T* a = own ? &t.attention[s * matrices] : shared(layer).data();
     for (int64_t h = 0; h < block.heads; ++h) {
       const int64_t at = s * n * d + h * values.size;
       generic::mix(values, a + h * n * n, &t.value[at], &t.mixed[at]);
@@ -208,7 +208,7 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
       weighting.template in<T>().weights(score_parts(layer, query_key), draws(layer, s, scratch),
                                          &t.attention[s * matrices], kept, scratch.transposed);
     } else if (own) {
-      std::copy_n(shared_[layer].data(), matrices, &t.attention[s * matrices]);
+      std::copy_n(shared(layer).data(), matrices, &t.attention[s * matrices]);
     }
     if (scratch.hook == nullptr) mix(s);  // while the matrices are in the cache
   }
@@ -222,7 +222,7 @@ template <class T>
 void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended, Layer& t,
                                       Scratch& scratch, bool accumulate, T* dattended,
                                       std::span<T> sums) const {
-  const AttentionBlock& block = plan_.layers[layer].attention;
+  const AttentionBlock& block = block_of(layer).attention;
   const bool own = per_sample(block);
   const int64_t n = nodes(), rows = samples * n, d = spec_.width, matrices = block.heads * n * n;
   const int64_t row = block.data ? block.data->query_key.out : 0;
@@ -231,9 +231,9 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
   scratch.dquery_key.resize(rows * row);
   const generic::HeadShape values = value_shape(block, n);
   const auto& weighting = row_of(block.weighting);
-  T* shared_sums = sums.data() + attention_offset(layer);
+  T* shared_sums = sums.data() + attention_offset(layer % spec_.depth);
   for (int64_t s = 0; s < samples; ++s) {
-    const T* a = own ? &t.attention[s * matrices] : shared_[layer].data();
+    const T* a = own ? &t.attention[s * matrices] : shared(layer).data();
     T* da = own ? scratch.da.data() : shared_sums;
     for (int64_t h = 0; h < block.heads; ++h) {
       const int64_t at = s * n * d + h * values.size, matrix = h * n * n;
@@ -258,7 +258,7 @@ AttentionDraws BlockNetwork<T>::draws(int layer, int64_t sample, const Scratch& 
   const StepContext& context = scratch.context;
   const int64_t rows = int64_t{1} * spec_.heads * spec_.nodes();
   const int64_t number = context.first_sample + scratch.first + sample;
-  return {context, (number * spec_.depth + layer) * rows, &nodes_->index, spec_.nodes()};
+  return {context, (number * layers_ + layer) * rows, &nodes_->index, spec_.nodes()};
 }
 
 // The gradient of one sample's scores, where nodes attend to others.
@@ -273,12 +273,12 @@ void BlockNetwork<T>::add_scores(const AttentionBlock& block, const T* dscores, 
 
 template <class T>
 void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) const {
-  const LayerBlock& block = plan_.layers[layer];
+  const LayerBlock& block = block_of(layer);
   Layer& t = tape.layers[layer];
   const int64_t rows = int64_t{samples} * nodes(), d = spec_.width;
   const bool before = block.when == Normalisation::before,
              after = block.when == Normalisation::after;
-  std::vector<T>& next = layer + 1 < spec_.depth ? tape.layers[layer + 1].x : tape.decoder_input;
+  std::vector<T>& next = layer + 1 < layers_ ? tape.layers[layer + 1].x : tape.decoder_input;
   if (before) normalise(*block.attention_norm, rows, t.x, t.attended);
   const std::vector<T>& attended = before ? t.attended : t.x;
   attend(layer, samples, attended.data(), t, tape.scratch);
@@ -312,7 +312,7 @@ void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) 
 template <class T>
 void BlockNetwork<T>::backward_layer(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
                                      std::span<T> sums) const {
-  const LayerBlock& block = plan_.layers[layer];
+  const LayerBlock& block = block_of(layer);
   Layer& t = tape.layers[layer];
   Scratch& scratch = tape.scratch;
   const int64_t rows = int64_t{samples} * nodes(), d = spec_.width;

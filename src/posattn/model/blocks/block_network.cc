@@ -48,6 +48,7 @@ template <class T>
 void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
   maps_.prepare(parameters);
   nodes_ = std::make_unique<NodeContext<T>>(spec_, parameters, maps_, real_nodes);
+  layers_ = spec_.applied_layers(real_nodes);
   const int64_t n = nodes_->count();
   shared_.resize(spec_.depth);
   for (int l = 0; l < spec_.depth; ++l) {
@@ -197,12 +198,12 @@ template <class T>
 void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int samples,
                               BlockTape<T>& tape) const {
   const int64_t rows = int64_t{samples} * nodes();
-  tape.layers.resize(spec_.depth);
+  tape.layers.resize(layers_);
   tape.scratch.context = batch.context;
   tape.scratch.first = first;
   forward_input(batch, first, samples, tape);
   show(tape.scratch, Activated::embedding, 0, tape.layers.front().x);
-  for (int l = 0; l < spec_.depth; ++l) {
+  for (int l = 0; l < layers_; ++l) {
     Watch::look();
     forward_layer(l, samples, tape);
   }
@@ -246,7 +247,7 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
   maps_.backward(head.map, rows, (head.norm ? tape.head_input : tape.decoder_input).data(),
                  dy.data(), sums.data(), false, dx.data());
   if (head.norm) normalise_backward(*head.norm, rows, tape.decoder_input, dx, tape.scratch, sums);
-  for (int l = spec_.depth - 1; l >= 0; --l) {
+  for (int l = layers_ - 1; l >= 0; --l) {
     Watch::look();
     backward_layer(l, samples, tape, dx, sums);
   }
@@ -257,9 +258,9 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
 template <class T>
 std::vector<T> BlockNetwork<T>::attention(const BlockTape<T>& tape) const {
   std::vector<T> all;
-  for (int l = 0; l < spec_.depth; ++l) {
-    const AttentionBlock& block = plan_.layers[l].attention;
-    const std::vector<T>& a = per_sample(block) ? tape.layers[l].attention : shared_[l];
+  for (int l = 0; l < layers_; ++l) {
+    const AttentionBlock& block = block_of(l).attention;
+    const std::vector<T>& a = per_sample(block) ? tape.layers[l].attention : shared(l);
     all.insert(all.end(), a.begin(), a.begin() + int64_t{1} * block.heads * nodes() * nodes());
   }
   return all;

@@ -90,7 +90,7 @@ class BlockNetwork {
   void finish(std::span<const T> sums, Parameters<T>& gradient) const;
 
   int nodes() const { return nodes_->count(); }
-  // Attention of the tape's first sample, [depth, heads, nodes, nodes].
+  // Attention of the tape's first sample, [applied layers, heads, nodes, nodes].
   std::vector<T> attention(const BlockTape<T>& tape) const;
 
  private:
@@ -112,6 +112,9 @@ class BlockNetwork {
   static bool per_sample(const AttentionBlock& block) {
     return block.data || row_of(block.weighting).random;
   }
+  // Of an applied layer: the list is applied several times in looped models.
+  const LayerBlock& block_of(int layer) const { return plan_.layers[layer % spec_.depth]; }
+  const std::vector<T>& shared(int layer) const { return shared_[layer % spec_.depth]; }
   AttentionDraws draws(int layer, int64_t sample, const Scratch& scratch) const;
   ScoreParts<T> score_parts(int layer, const T* query_key) const;
   // What queries and keys are made of; and from scratch.dsource, adds to dattended.
@@ -156,6 +159,7 @@ class BlockNetwork {
 
   const ModelSpec spec_;
   const Plan plan_;
+  int layers_ = 0;  // that a sample goes through
   LinearMaps<T> maps_;
   std::unique_ptr<NodeContext<T>> nodes_;
   // Of each layer, [heads, nodes, nodes]: attention that is the same for all samples, or the term

@@ -19,7 +19,9 @@ inline std::vector<int> other_values(int value) {
   values.erase(value);
   return {values.begin(), values.end()};
 }
+// Of the two fields that are text: loops, or kinds.
 inline std::vector<std::string> other_values(const std::string& kinds) {
+  if (kinds == "1") return {"2", "log2"};
   if (!kinds.empty()) return {""};
   return {"relative,data", "positions,cosine", "direct,data source-scale=node"};
 }

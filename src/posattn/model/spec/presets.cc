@@ -152,8 +152,10 @@ void apply_preset(std::string_view name, ModelSpec& spec) {
 
 std::string preset_name(const ModelSpec& spec) {
   if (!spec.kinds.empty()) return "custom";
+  ModelSpec scored = spec;
+  if (spec.routed()) scored.scores = Scores::dot;  // routes are a saturated softmax of such scores
   for (const PresetRow& row : preset_rows) {
-    if (with_preset(row, spec) == spec) return row.name;
+    if (with_preset(row, scored) == scored) return row.name;
   }
   return "custom";
 }

@@ -83,6 +83,7 @@ inline ModelSpec random_open_spec(RandomStream& random) {
     spec.split_heads = false;
     spec.reach = 0;
   }
+  if (flip() && flip()) spec.loops = flip() ? "2" : "log2";
   if (flip()) spec.read_nodes = 1 + static_cast<int>(random.below(spec.real_nodes));
   return resolve(spec);
 }

@@ -216,6 +216,18 @@ void check_choices(const ModelSpec& spec) {
   check_total(spec);
 }
 
+void check_loops(const ModelSpec& spec) {
+  constexpr int most = 1000;
+  if (spec.loops == "n" || spec.loops == "log2") return;
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool number = !spec.loops.empty() && spec.loops.size() < 5 && spec.loops[0] != '0' &&
+                      std::ranges::all_of(spec.loops, digit);
+  if (!number || spec.loops_at(spec.real_nodes) > most) {
+    throw impossible(fmt::format("loops = '{}'", spec.loops),
+                     fmt::format("1 to {}, n or log2", most));
+  }
+}
+
 // "a,b,a,b" of four layers is "a,b"; where all layers are alike there is nothing to list.
 void resolve_kinds(ModelSpec& spec) {
   if (spec.kinds.empty()) return;
@@ -269,6 +281,14 @@ ScoreBias AttentionChoices::position_scores() const {
   }
 }
 
+int ModelSpec::loops_at(int of_real_nodes) const {
+  if (loops == "n") return of_real_nodes;
+  if (loops == "log2") {
+    return std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(of_real_nodes - 1))));
+  }
+  return static_cast<int>(parse_integer(loops, "loops"));
+}
+
 ModelSpec ModelSpec::of_layer(int layer) const {
   ModelSpec spec = *this;
   if (kinds.empty()) return spec;
@@ -296,6 +316,7 @@ ModelSpec resolve(ModelSpec spec) {
   check_size("mlp_width", spec.mlp_width, 1, width_limit);
   check_size("mlp_depth", spec.mlp_depth, 2, mlp_depth_limit);
   resolve_kinds(spec);
+  check_loops(spec);
   const bool by_distance = spec.any_layer(
       [](const AttentionChoices& kind) { return kind.position_scores() == ScoreBias::distance; });
   if (by_distance && spec.reach == 0) spec.reach = spec.real_nodes;

@@ -96,6 +96,9 @@ struct ModelSettings {
   // Kinds of attention, separated by commas, where layers differ: layer l has the one at l modulo
   // their number. Empty: all layers have the architecture's. See kind_of (presets.cc).
   std::string kinds;
+  // Times that the list of layers is applied, with the same weights: a number, or a rule by the
+  // real nodes of the sample, "n" or "log2" (rounded up).
+  std::string loops = "1";
 
   bool operator==(const ModelSettings&) const = default;
 };
@@ -145,6 +148,9 @@ struct ModelSpec : ModelSettings, AttentionChoices {
     return any_layer([](const AttentionChoices& kind) { return kind.reads_data(); });
   }
   bool routed() const { return scores == Scores::routes; }
+  int loops_at(int of_real_nodes) const;
+  // How many layers a sample goes through.
+  int applied_layers(int of_real_nodes) const { return depth * loops_at(of_real_nodes); }
   bool uses_positions() const {
     return positions_in_input || positions_added ||
            any_layer([](const AttentionChoices& kind) { return kind.reads_positions(); });

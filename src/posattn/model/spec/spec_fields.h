@@ -84,6 +84,10 @@ void visit_settings(Settings& s, Visitor&& visit) {
   visit("kinds", s.kinds, Since{"0.3.0", std::string()},
         Setting{
             "kinds of attention by layer, repeated, as relative,data; empty: the architecture's"});
+  visit(
+      "loops", s.loops, Since{"0.3.0", std::string("1")},
+      Setting{
+          "times that the layers are applied, with the same weights: a number, n or log2 (of n)"});
 }
 
 template <class Spec, class Visitor>

@@ -149,15 +149,14 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
                       .tokens = sample.tokens};
     return AttentionMaps{
         .caption = std::move(caption),
-        .depth = spec.depth,
+        .depth = spec.applied_layers(spec.real_nodes),
         .heads = spec.heads,
         .nodes = spec.nodes(),
         .scratch_nodes = spec.scratch_nodes,
         .weights = network.attention(model.parameters, batch),
         .names = text == nullptr ? std::vector<std::string>() : node_texts(*text, batch)};
   };
-  if (!spec.attends_by_data())
-    return {maps_on_sample("The same for every input.")};
+  if (!spec.attends_by_data()) return {maps_on_sample("The same for every input.")};
   std::vector<AttentionMaps> maps{
       maps_on_sample(spec.vocabulary > 0
                          ? "On one input."

@@ -32,10 +32,13 @@ std::vector<std::pair<int, double>> strongest(std::span<const float> row) {
 class NetworkWalk {
  public:
   NetworkWalk(const Model& model, const Batch& sample)
-      : spec_(model.spec), sample_(sample), nodes_(sample.real_nodes + model.spec.scratch_nodes) {
+      : spec_(model.spec),
+        sample_(sample),
+        nodes_(sample.real_nodes + model.spec.scratch_nodes),
+        layers_(spec_.applied_layers(sample.real_nodes)) {
     const int64_t columns = 1 + spec_.data_columns + 2 * spec_.output_columns + spec_.width;
-    const int64_t reads = int64_t{1} * spec_.depth * spec_.heads * std::min(nodes_, most_reads);
-    check_walk_size(nodes_, nodes_ * ((spec_.depth + 1) * columns + reads));
+    const int64_t reads = int64_t{1} * layers_ * spec_.heads * std::min(nodes_, most_reads);
+    check_walk_size(nodes_, nodes_ * ((layers_ + 1) * columns + reads));
     found_ = activations_of(spec_, model.parameters, sample);
     attention_ = Network(spec_).attention(model.parameters, sample);
     answer_ = exact_answer(model, sample, found_.outputs.size());
@@ -50,7 +53,7 @@ class NetworkWalk {
     walk.nodes = nodes_;
     walk.scratch_nodes = spec_.scratch_nodes;
     add_columns(walk);
-    for (int l = 0; l <= spec_.depth; ++l) {
+    for (int l = 0; l <= layers_; ++l) {
       WalkStep step;
       step.title = l == 0 ? "start" : fmt::format("after layer {}", l - 1);
       if (l == 0) {
@@ -78,7 +81,7 @@ class NetworkWalk {
   // What goes in and comes out first, then what is between.
   void add_columns(Walk& walk) const {
     const auto add_result = [&](const std::string& name) {
-      walk.columns.push_back({.name = name, .first_step = spec_.depth, .real_nodes_only = true});
+      walk.columns.push_back({.name = name, .first_step = layers_, .real_nodes_only = true});
     };
     if (spec_.vocabulary > 0) walk.columns.push_back({.name = "token", .real_nodes_only = true});
     for (int c = 0; c < spec_.data_columns; ++c) {
@@ -125,6 +128,7 @@ class NetworkWalk {
   const ModelSpec& spec_;
   const Batch& sample_;
   const int nodes_;
+  const int layers_;
   Activations found_;
   std::vector<float> answer_, attention_;
   std::vector<int32_t> classes_;  // of a model of classes
@@ -136,7 +140,8 @@ Walk network_walk(const Model& model, const Batch& one_sample) {
   Walk walk = NetworkWalk(model, one_sample).make();
   walk.title = fmt::format("{}, layer by layer",
                            model.origin.task.empty() ? preset_name(model.spec) : model.origin.task);
-  walk.facts.push_back(fmt::format("{} layers of {} heads, width {}", model.spec.depth,
+  walk.facts.push_back(fmt::format("{} layers of {} heads, width {}",
+                                   model.spec.applied_layers(one_sample.real_nodes),
                                    model.spec.heads, model.spec.width));
   return walk;
 }
