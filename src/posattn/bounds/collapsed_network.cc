@@ -30,13 +30,15 @@ std::string why_not_collapsible(const ModelSpec& spec) {
   if (spec.activation != Activation::relu) return "has another activation than ReLU";
   if (spec.mlp_depth != 2) return "has MLPs of other than two maps";
   const bool positional = spec.attention == AttentionSource::positions;
-  if (!positional && spec.rotation == Rotation::rope) return "turns queries and keys of data (RoPE)";
+  if (!positional && spec.rotation == Rotation::rope)
+    return "turns queries and keys of data (RoPE)";
   const bool known =
       positional
           ? knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::encoding,
                        &S::encoding_size, &S::width, &S::heads, &S::depth, &S::mlp_width,
                        &S::biases, &S::split_heads, &S::rotation, &S::scores, &S::reach,
-                       &S::causal) && among(spec.scores, {Scores::dot, Scores::direct, Scores::distance})
+                       &S::causal) &&
+                among(spec.scores, {Scores::dot, Scores::direct, Scores::distance})
           : spec.attention == AttentionSource::data && spec.positions_in_input &&
                 knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention,
                            &S::positions_in_input, &S::encoding, &S::encoding_size, &S::width,

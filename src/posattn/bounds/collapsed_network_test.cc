@@ -36,7 +36,8 @@ TEST(CollapsedNetwork, IsTheSameFunction) {
     spec.reach = 0;
     spec = resolve(spec);
     const bool from_positions = spec.attention == AttentionSource::positions;
-    if (from_positions ? spec.positions_in_input : spec.rotation == Rotation::rope || !spec.positions_in_input) {
+    if (from_positions ? spec.positions_in_input
+                       : spec.rotation == Rotation::rope || !spec.positions_in_input) {
       continue;
     }
     ++(from_positions ? positional : standard);

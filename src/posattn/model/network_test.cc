@@ -99,7 +99,8 @@ TEST(Network, AgreesWithTheReferenceForEverySpecOnBothPaths) {
   }
 }
 
-// Layers applied twice are an untied model of twice the layers with equal weights, whose gradients add up.
+// Layers applied twice are an untied model of twice the layers with equal weights, whose gradients
+// add up.
 TEST(Network, LoopsAreAnUntiedModelWithEqualWeights) {
   for (const char* kinds : {"positions", "cosine", "relative,data"}) {
     ModelSpec tied;

@@ -182,7 +182,8 @@ void PositionalAttention::gradient(float* da, Parameters<float>& out, float* dpo
     gemm(false, false, nodes_, dk, nodes_, scale, ds, ld, query + dk, total, 0, dquery, total);
     gemm(true, false, nodes_, dk, nodes_, scale, ds, ld, query, total, 0, dquery + dk, total);
   }
-  if (spec_.rotation == Rotation::rope) rotate_rows(nodes_, 2 * spec_.heads, dk, active_, -1, dqk.data(), total);
+  if (spec_.rotation == Rotation::rope)
+    rotate_rows(nodes_, 2 * spec_.heads, dk, active_, -1, dqk.data(), total);
   float* dweight = values + query_key_.weight;
   float* dbias = values + query_key_.bias;
   std::fill_n(dbias, total, 0.0f);

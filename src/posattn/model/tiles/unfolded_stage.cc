@@ -103,7 +103,8 @@ void UnfoldedStage::query_key_forward(int64_t rows, const float* x, float* qk) c
     std::copy_n(&table_[r % nodes_ * stride_qk_], total, qk + r * stride_qk_);
   }
   query_key_.forward(rows, x, stride_x_, qk, stride_qk_, Store::add);
-  if (spec_.rotation == Rotation::rope) rotate_rows(rows, 2 * spec_.heads, dk, active_, 1, qk, stride_qk_);
+  if (spec_.rotation == Rotation::rope)
+    rotate_rows(rows, 2 * spec_.heads, dk, active_, 1, qk, stride_qk_);
   for (int64_t r = 0; r < rows; ++r) {
     for (int h = 0; h < spec_.heads; ++h) {
       float* query = qk + r * stride_qk_ + h * 2 * dk;
@@ -177,7 +178,8 @@ float* UnfoldedStage::backward(int64_t /*first*/, int samples, const float* tape
         for (int64_t c = 0; c < dk; ++c) dquery[c] *= scale_;
       }
     }
-    if (spec_.rotation == Rotation::rope) rotate_rows(rows, 2 * spec_.heads, dk, active_, -1, dqk, stride_qk_);
+    if (spec_.rotation == Rotation::rope)
+      rotate_rows(rows, 2 * spec_.heads, dk, active_, -1, dqk, stride_qk_);
     query_key_.weight_gradient(rows, x, stride_x_, dqk, stride_qk_, sums + g.query_key);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = sums + g.table + r % nodes_ * stride_qk_;

@@ -157,8 +157,8 @@ bool Folding::supports(const ModelSpec& spec) {
   using S = ModelSpec;  // absent biases are zeros
   const bool known =
       knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
-                 &S::encoding, &S::encoding_size, &S::scores, &S::width, &S::heads,
-                 &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases) &&
+                 &S::encoding, &S::encoding_size, &S::scores, &S::width, &S::heads, &S::depth,
+                 &S::mlp_width, &S::mlp_depth, &S::biases) &&
       among(spec.scores, {Scores::dot, Scores::direct});
   const bool attention =
       spec.attention == AttentionSource::positions || spec.attention == AttentionSource::data;

@@ -142,9 +142,8 @@ bool supports(const ModelSpec& spec, Precision precision) {
   const bool from_data = spec.attention == AttentionSource::data && precision == Precision::tf32;
   const bool learned_input = spec.positions_in_input && spec.encoding == Encoding::learned;
   return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::attention, &S::positions_in_input,
-                    &S::encoding, &S::encoding_size, &S::scores,
-                    &S::reach, &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth,
-                    &S::biases) &&
+                    &S::encoding, &S::encoding_size, &S::scores, &S::reach, &S::width, &S::heads,
+                    &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases) &&
          among(spec.scores, {Scores::dot, Scores::direct, Scores::distance}) &&
          (from_positions || from_data) && !learned_input && spec.width == medium::columns &&
          spec.mlp_width == medium::columns && spec.heads == medium::heads && spec.mlp_depth == 2 &&
