@@ -87,10 +87,11 @@ const PositionRow& row_of(ScoreBias kind);  // of a term, so not of `none`
 template <class T>
 struct KeyFunctions {
   // In place; kept [rows, heads, 2] stays for the gradient.
-  void (*prepare)(int64_t rows, int heads, int64_t key_size, const T* scale, T* query_key, T* kept);
+  void (*prepare)(int64_t rows, int heads, int64_t key_size, const T* scale, T* query_key,
+                  T* kept) = nullptr;
   // d becomes the gradient of what prepare was given; dscale += by head.
   void (*gradient)(int64_t rows, int heads, int64_t key_size, const T* scale, const T* query_key,
-                   const T* kept, T* d, T* dscale);
+                   const T* kept, T* d, T* dscale) = nullptr;
 };
 struct DataRow : InBoth<KeyFunctions> {
   bool changes_keys = false;                     // whether there is anything to do
