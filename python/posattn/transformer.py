@@ -53,14 +53,18 @@ KINDS = {
 CHOICES = {
     "source": lambda value: dict(attention=value),
     "source_scale": lambda value: dict(source_scale=value),
-    "scores": lambda value: dict(scores=value if value == "unit" else "", direct_attention=value == "direct",
-                                 relative_attention=value == "distance"),
+    "scores": lambda value: dict(scores="" if value in ("dot", "direct", "distance") else value,
+                                 direct_attention=value == "direct", relative_attention=value == "distance"),
     "rotation": lambda value: dict(rope=value == "rope"),
     "score_bias": lambda value: dict(score_bias=value),
     "weighting": lambda value: dict(weighting=value),
+    "score_window": lambda value: dict(score_window=int(value)),
+    "features": lambda value: dict(features=int(value)),
+    "landmarks": lambda value: dict(landmarks=int(value)),
 }
 NO_CHOICE = dict(attention="positions", source_scale="none", scores="", rope=False, score_bias="none",
-                 direct_attention=False, relative_attention=False, weighting="softmax")
+                 direct_attention=False, relative_attention=False, weighting="softmax", score_window=0, features=0,
+                 landmarks=0)
 
 
 def kind_of(text):
@@ -109,9 +113,12 @@ class Spec:
     read_nodes: int = 0  # outputs that count in the loss; all are computed
     loss: str = "squared_error"
     source_scale: str = "none"
-    scores: str = ""  # "unit"; else what the flags above say
+    scores: str = ""  # "unit" and later ones; else what the flags above say
     score_bias: str = "none"
     weighting: str = "softmax"
+    score_window: int = 0
+    features: int = 0
+    landmarks: int = 0
     loops: str = "1"  # times that the layers are applied: a number, n or log2
     kinds: str = ""  # by layer, repeated; empty: all are as the fields say
 

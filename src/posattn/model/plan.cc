@@ -155,6 +155,10 @@ class PlanBuilder {
       attention.positions = position_term(index, kind);
     }
     attention.weighting = kind.weighting;
+    attention.landmarks = kind.landmarks;
+    if (const auto tensors = row_of(kind.weighting).tensors) {
+      for (TensorInfo& t : tensors(kind)) attention.weighting_tensor = add_to_layer(index, t);
+    }
     attention.heads = spec_.heads;
     attention.head_size = spec_.head_size();
     attention.causal = spec_.causal;

@@ -71,6 +71,8 @@ struct AttentionBlock {
   std::optional<PositionTerm> positions;
   std::optional<RouteTerm> routes;  // in place of both
   Weighting weighting = Weighting::softmax;
+  TensorId weighting_tensor = no_tensor;
+  int landmarks = 0;
   int heads = 1, head_size = 0;
   bool causal = false;
   LinearBlock value, output;

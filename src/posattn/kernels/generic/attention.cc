@@ -67,11 +67,29 @@ const float* transpose(const HeadShape& s, const float* x, std::vector<float>& s
 }  // namespace
 
 template <>
-void attention_matrix(const HeadShape& s, const double* q, const double* k, const double* bias,
-                      double* a, std::vector<double>&, const TileKernels&) {
-  if (bias != nullptr) std::copy_n(bias, s.nodes * s.nodes, a);
+void head_scores(const HeadShape& s, const double* q, const double* k, const double* bias,
+                 double* scores, std::vector<double>&, const TileKernels&) {
+  if (bias != nullptr) std::copy_n(bias, s.nodes * s.nodes, scores);
   reference::product(false, true, s.nodes, s.nodes, s.size, scale_of(s), q, s.stride, k, s.stride,
-                     bias != nullptr, a, s.nodes);
+                     bias != nullptr, scores, s.nodes);
+}
+
+template <>
+void head_scores_gradient(const HeadShape& s, const double* q, const double* k, double* ds,
+                          double* dq, double* dk, const TileKernels&) {
+  for (int64_t i = 0; s.causal && i < s.nodes; ++i) {
+    std::fill(ds + i * s.nodes + i + 1, ds + (i + 1) * s.nodes, 0.0);
+  }
+  reference::product(false, false, s.nodes, s.size, s.nodes, scale_of(s), ds, s.nodes, k, s.stride,
+                     false, dq, s.stride);
+  reference::product(true, false, s.nodes, s.size, s.nodes, scale_of(s), ds, s.nodes, q, s.stride,
+                     false, dk, s.stride);
+}
+
+template <>
+void attention_matrix(const HeadShape& s, const double* q, const double* k, const double* bias,
+                      double* a, std::vector<double>& scratch, const TileKernels& kernels) {
+  head_scores(s, q, k, bias, a, scratch, kernels);
   if (s.causal) mask_causal(s.nodes, a);
   reference::softmax_rows(s.nodes, s.nodes, a);
 }
@@ -79,12 +97,9 @@ void attention_matrix(const HeadShape& s, const double* q, const double* k, cons
 template <>
 void attention_matrix_gradient(const HeadShape& s, const double* q, const double* k,
                                const double* a, double* da, double* dq, double* dk,
-                               const TileKernels&) {
+                               const TileKernels& kernels) {
   reference::softmax_rows_gradient(s.nodes, s.nodes, a, da);
-  reference::product(false, false, s.nodes, s.size, s.nodes, scale_of(s), da, s.nodes, k, s.stride,
-                     false, dq, s.stride);
-  reference::product(true, false, s.nodes, s.size, s.nodes, scale_of(s), da, s.nodes, q, s.stride,
-                     false, dk, s.stride);
+  head_scores_gradient(s, q, k, da, dq, dk, kernels);
 }
 
 template <>
@@ -104,13 +119,19 @@ void mix_gradient(const HeadShape& s, const double* a, const double* v, const do
 }
 
 template <>
-void attention_matrix(const HeadShape& s, const float* q, const float* k, const float* bias,
-                      float* a, std::vector<float>& scratch, const TileKernels& kernels) {
+void head_scores(const HeadShape& s, const float* q, const float* k, const float* bias,
+                 float* scores, std::vector<float>& scratch, const TileKernels& kernels) {
   const float* keys = transpose(s, k, scratch, kernels);
   const auto scale = static_cast<float>(scale_of(s));
   for (float& key : scratch) key *= scale;
-  if (bias != nullptr) std::copy_n(bias, s.nodes * s.nodes, a);
-  outer_product(s, q, keys, bias == nullptr ? Store::assign : Store::add, a, kernels);
+  if (bias != nullptr) std::copy_n(bias, s.nodes * s.nodes, scores);
+  outer_product(s, q, keys, bias == nullptr ? Store::assign : Store::add, scores, kernels);
+}
+
+template <>
+void attention_matrix(const HeadShape& s, const float* q, const float* k, const float* bias,
+                      float* a, std::vector<float>& scratch, const TileKernels& kernels) {
+  head_scores(s, q, k, bias, a, scratch, kernels);
   if (!s.causal) return kernels.softmax_rows(s.nodes, s.nodes, s.nodes, a);
   for (int64_t i = 0; i < s.nodes; ++i) {
     kernels.softmax_rows(1, i + 1, s.nodes, a + i * s.nodes);
@@ -118,17 +139,13 @@ void attention_matrix(const HeadShape& s, const float* q, const float* k, const 
 }
 
 template <>
-void attention_matrix_gradient(const HeadShape& s, const float* q, const float* k, const float* a,
-                               float* da, float* dq, float* dk, const TileKernels& kernels) {
-  if (!s.causal) kernels.softmax_rows_gradient(s.nodes, s.nodes, s.nodes, a, da);
-  for_row_blocks(s, [&](Rows rows) {
-    for (int64_t i = rows.first; s.causal && i < rows.end; ++i) {
-      kernels.softmax_rows_gradient(1, i + 1, i + 1, a + i * s.nodes, da + i * s.nodes);
-      std::fill(da + i * s.nodes + i + 1, da + i * s.nodes + rows.end, 0.0f);
-    }
-  });
-  product_with(s, da, k, dq, kernels);
-  transposed_product_with(s, da, q, dk, kernels);
+void head_scores_gradient(const HeadShape& s, const float* q, const float* k, float* ds, float* dq,
+                          float* dk, const TileKernels& kernels) {
+  for (int64_t i = 0; s.causal && i < s.nodes; ++i) {
+    std::fill(ds + i * s.nodes + i + 1, ds + (i + 1) * s.nodes, 0.0f);
+  }
+  product_with(s, ds, k, dq, kernels);
+  transposed_product_with(s, ds, q, dk, kernels);
   const auto scale = static_cast<float>(scale_of(s));
   for (int64_t i = 0; i < s.nodes; ++i) {
     for (int64_t c = 0; c < s.size; ++c) {
@@ -136,6 +153,16 @@ void attention_matrix_gradient(const HeadShape& s, const float* q, const float* 
       dk[i * s.stride + c] *= scale;
     }
   }
+}
+
+template <>
+void attention_matrix_gradient(const HeadShape& s, const float* q, const float* k, const float* a,
+                               float* da, float* dq, float* dk, const TileKernels& kernels) {
+  if (!s.causal) kernels.softmax_rows_gradient(s.nodes, s.nodes, s.nodes, a, da);
+  for (int64_t i = 0; s.causal && i < s.nodes; ++i) {
+    kernels.softmax_rows_gradient(1, i + 1, i + 1, a + i * s.nodes, da + i * s.nodes);
+  }
+  head_scores_gradient(s, q, k, da, dq, dk, kernels);
 }
 
 template <>

@@ -16,7 +16,17 @@ struct HeadShape {
   double factor = 0;  // of q k^T; 0: 1 / sqrt(size)
 };
 
-// a = softmax(factor q k^T + bias), bias [nodes, nodes] or null.
+// s = factor q k^T + bias, bias [nodes, nodes] or null, where node i attends to j; elsewhere it may
+// hold anything finite.
+template <class T>
+void head_scores(const HeadShape& shape, const T* q, const T* k, const T* bias, T* s,
+                 std::vector<T>& scratch, const TileKernels& kernels = tile_kernels());
+// dq =, dk = from ds, which becomes 0 where no node attends.
+template <class T>
+void head_scores_gradient(const HeadShape& shape, const T* q, const T* k, T* ds, T* dq, T* dk,
+                          const TileKernels& kernels = tile_kernels());
+
+// a = softmax(factor q k^T + bias).
 template <class T>
 void attention_matrix(const HeadShape& shape, const T* q, const T* k, const T* bias, T* a,
                       std::vector<T>& scratch, const TileKernels& kernels = tile_kernels());

@@ -92,6 +92,11 @@ struct KeyFunctions {
   // d becomes the gradient of what prepare was given; dscale += by head.
   void (*gradient)(int64_t rows, int heads, int64_t key_size, const T* scale, const T* query_key,
                    const T* kept, T* d, T* dscale) = nullptr;
+  // Scores that are no products, of one head: scores [n, n] +=; dq =, dk = from dscores, where a
+  // node attends to another.
+  void (*scores)(const generic::HeadShape& keys, const T* q, const T* k, T* scores) = nullptr;
+  void (*scores_gradient)(const generic::HeadShape& keys, const T* q, const T* k, const T* dscores,
+                          T* dq, T* dk) = nullptr;
 };
 struct DataRow : InBoth<KeyFunctions> {
   bool changes_keys = false;                     // whether there is anything to do
@@ -116,7 +121,19 @@ struct ScoreParts {
   int64_t heads = 0;
   const T* query_key = nullptr;  // null: the other part alone
   const T* positions = nullptr;  // [heads, n, n] or null
+  const DataRow* data = nullptr;
+  const AttentionBlock* block = nullptr;
+  const T* tensor = nullptr;  // of the weighting, if it has one
 };
+// Their sum, [heads, n, n], where a node attends to another; elsewhere anything. `with_positions`
+// false: the data's alone.
+template <class T>
+void make_scores(const ScoreParts<T>& parts, bool with_positions, T* scores,
+                 std::vector<T>& scratch);
+// dquery_key =, if there are any, from dscores, which is free to change.
+template <class T>
+void scores_gradient(const ScoreParts<T>& parts, T* dscores, T* dquery_key);
+
 // Where a sample's weights are drawn: `uniform(row)` in [0, 1) for a row of [heads, n].
 struct AttentionDraws {
   float uniform(int64_t row) const;
@@ -135,8 +152,13 @@ struct WeightingFunctions {
   // are any.
   void (*gradient)(const ScoreParts<T>&, const T* attention, const T* kept, T* dattention,
                    T* dquery_key);
+  // In place of o = A V, of one head, and of its gradient as generic::mix_gradient has it.
+  void (*mix)(const generic::HeadShape& values, const T* a, const T* v, T* o) = nullptr;
+  void (*mix_gradient)(const generic::HeadShape& values, const T* a, const T* v, const T* d_o,
+                       T* dv, bool accumulate, T* da) = nullptr;
 };
 struct WeightingRow : InBoth<WeightingFunctions> {
+  std::vector<TensorInfo> (*tensors)(const ModelSpec& layer) = nullptr;  // one, or none
   bool rows_sum_to_one = true;
   bool random = false;  // in training, where every sample has weights of its own
   bool keeps = false;

@@ -13,13 +13,21 @@ const PositionRow& row_of(ScoreBias kind) {
       return direct_row;
     case ScoreBias::distance:
       return distance_row;
-    case ScoreBias::none:
-      break;
+    default:
+      throw std::logic_error("scores of positions of no kind");
   }
-  throw std::logic_error("scores of positions of no kind");
 }
 
-const DataRow& row_of(Scores kind) { return kind == Scores::unit ? unit_row : dot_row; }
+const DataRow& row_of(Scores kind) {
+  switch (kind) {
+    case Scores::dot:
+      return dot_row;
+    case Scores::unit:
+      return unit_row;
+    default:
+      throw std::logic_error("scores of no data");
+  }
+}
 
 const ScaleRow* row_of(SourceScale kind) {
   static constexpr ScaleRow sample{.by_sample = true}, node{.by_sample = false};
@@ -36,12 +44,13 @@ const ScaleRow* row_of(SourceScale kind) {
 
 const WeightingRow& row_of(Weighting kind) {
   switch (kind) {
+    case Weighting::softmax:
+      return softmax_row;
     case Weighting::hard:
       return hard_row;
-    case Weighting::softmax:
-      break;
+    default:
+      throw std::logic_error("a weighting without a row");
   }
-  return softmax_row;
 }
 
 }  // namespace posattn

@@ -84,7 +84,9 @@ template <class T>
 ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const {
   const AttentionBlock& block = block_of(layer).attention;
   ScoreParts<T> parts;
+  parts.block = &block;
   parts.heads = block.heads;
+  if (block.weighting_tensor != no_tensor) parts.tensor = tensor(block.weighting_tensor);
   parts.keys.causal = block.causal;
   parts.keys.nodes = nodes();
   if (block.data) {
@@ -93,6 +95,7 @@ ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const 
     parts.keys.stride = term.query_key.out;
     parts.keys.factor = term.factor;
     parts.query_key = query_key;
+    parts.data = &row_of(term.scores);
   }
   if (block.positions && per_sample(block)) parts.positions = shared(layer).data();
   return parts;
@@ -194,11 +197,15 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   if (own) t.attention.resize(samples * matrices);
   if (own && weighting.keeps) t.weights_kept.resize(samples * matrices);
   const generic::HeadShape values = value_shape(block, n);
+  const auto& own_mix = weighting.template in<T>().mix;
+  const auto mix_one = [&](const auto&... operands) {
+    own_mix != nullptr ? own_mix(operands...) : generic::mix(operands...);
+  };
   const auto mix = [&](int64_t s) {
     const T* a = own ? &t.attention[s * matrices] : shared(layer).data();
     for (int64_t h = 0; h < block.heads; ++h) {
       const int64_t at = s * n * d + h * values.size;
-      generic::mix(values, a + h * n * n, &t.value[at], &t.mixed[at]);
+      mix_one(values, a + h * n * n, &t.value[at], &t.mixed[at]);
     }
   };
   for (int64_t s = 0; s < samples; ++s) {
@@ -237,6 +244,11 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
     T* da = own ? scratch.da.data() : shared_sums;
     for (int64_t h = 0; h < block.heads; ++h) {
       const int64_t at = s * n * d + h * values.size, matrix = h * n * n;
+      if (const auto mix_gradient = weighting.template in<T>().mix_gradient) {
+        mix_gradient(values, a + matrix, &t.value[at], &scratch.dmixed[at], &scratch.dvalue[at],
+                     !own, da + matrix);
+        continue;
+      }
       generic::mix_gradient(values, a + matrix, &t.value[at], &scratch.dmixed[at],
                             &scratch.dvalue[at], !own, da + matrix, scratch.transposed);
     }

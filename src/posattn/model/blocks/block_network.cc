@@ -51,6 +51,8 @@ void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
   layers_ = spec_.applied_layers(real_nodes);
   const int64_t n = nodes_->count();
   shared_.resize(spec_.depth);
+  shared_kept_.resize(spec_.depth);
+  shared_scores_.resize(spec_.depth);
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
     shared_[l].resize(block.heads * n * n);
@@ -65,8 +67,12 @@ void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
     ScoreParts<T> parts = score_parts(l, nullptr);
     parts.positions = shared_[l].data();
     std::vector<T> attention(shared_[l].size()), scratch;
-    row_of(block.weighting).template in<T>().weights(parts, {}, attention.data(), nullptr, scratch);
-    shared_[l] = std::move(attention);
+    const auto& weighting = row_of(block.weighting);
+    if (weighting.keeps) shared_kept_[l].resize(attention.size());
+    weighting.template in<T>().weights(parts, {}, attention.data(), shared_kept_[l].data(),
+                                       scratch);
+    std::swap(shared_[l], attention);
+    if (weighting.keeps) shared_scores_[l] = std::move(attention);
   }
 }
 
@@ -98,9 +104,11 @@ void BlockNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) c
     std::vector<T> dscores(sums.begin() + attention_offset(l),
                            sums.begin() + attention_offset(l) + block.heads * n * n);
     if (!per_sample(block)) {
+      ScoreParts<T> parts = score_parts(l, nullptr);
+      parts.positions = shared_scores_[l].data();
       row_of(block.weighting)
           .template in<T>()
-          .gradient(score_parts(l, nullptr), shared_[l].data(), nullptr, dscores.data(), nullptr);
+          .gradient(parts, shared_[l].data(), shared_kept_[l].data(), dscores.data(), nullptr);
     }
     row_of(term.kind).template in<T>().gradient(term, block.heads, *nodes_, dscores.data(), out);
   }

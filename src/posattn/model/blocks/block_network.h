@@ -165,6 +165,8 @@ class BlockNetwork {
   // Of each layer, [heads, nodes, nodes]: attention that is the same for all samples, or the term
   // of positions beside one of the data.
   std::vector<std::vector<T>> shared_;
+  // Of a weighting that keeps something, where attention is the same for all samples.
+  std::vector<std::vector<T>> shared_kept_, shared_scores_;
 };
 
 }  // namespace posattn

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/model/spec/spec.h"
 
 namespace posattn {
@@ -88,6 +89,12 @@ bool set_choice(std::string_view name, std::string_view wanted, std::string_view
   return name == wanted;
 }
 
+bool set_number(std::string_view name, std::string_view wanted, const std::string& value,
+                int& number) {
+  if (name == wanted) number = static_cast<int>(parse_integer(value, wanted));
+  return name == wanted;
+}
+
 // "score-bias=positions"
 void change(std::string_view text, AttentionChoices& kind) {
   const size_t equals = std::min(text.find('='), text.size());
@@ -99,9 +106,13 @@ void change(std::string_view text, AttentionChoices& kind) {
         set_choice(name, "scores", value, kind.scores) ||
         set_choice(name, "rotation", value, kind.rotation) ||
         set_choice(name, "score_bias", value, kind.score_bias) ||
-        set_choice(name, "weighting", value, kind.weighting))) {
+        set_choice(name, "weighting", value, kind.weighting) ||
+        set_number(name, "score_window", value, kind.score_window) ||
+        set_number(name, "features", value, kind.features) ||
+        set_number(name, "landmarks", value, kind.landmarks))) {
     throw unknown_name(ExitCode::usage, "choice of attention", text.substr(0, equals),
-                       {"source", "source-scale", "scores", "rotation", "score-bias", "weighting"});
+                       {"source", "source-scale", "scores", "rotation", "score-bias", "weighting",
+                        "score-window", "features", "landmarks"});
   }
 }
 

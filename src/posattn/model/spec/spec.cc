@@ -94,6 +94,9 @@ void check_total(const ModelSpec& spec) {
       break;
     case ScoreBias::distance:
       attention += 2 * heads * spec.reach;
+      break;
+    default:  // a few numbers of each head
+      attention += 1000 * heads;
   }
   const int64_t norms = spec.normalisation == Normalisation::none ? 0 : 4 * width;
   const int64_t layer = attention + 2 * width * (width + 1) + hidden * (spec.joined_size() + 1) +
@@ -206,7 +209,9 @@ void check_choices(const ModelSpec& spec) {
     if (spec.source_scale != SourceScale::none) {
       refuse(fmt::format("source scale '{}'", to_string(spec.source_scale)));
     }
-    if (spec.scores == Scores::unit) refuse("scores 'unit'");
+    if (spec.has_query_key() && spec.scores != Scores::dot) {
+      refuse(fmt::format("scores '{}'", to_string(spec.scores)));
+    }
     if (spec.score_bias != ScoreBias::none) {
       refuse(fmt::format("score bias '{}'", to_string(spec.score_bias)));
     }

@@ -29,14 +29,31 @@ enum class SourceScale { none, sample, node };
 // dot: Q K^T / sqrt(d_k). unit: cosines times a learned number of each head. direct: a learned
 // score for every pair of nodes. distance: one for every distance i - j. routes: the places that a
 // node reads, from a table; not scores but attention itself, as a saturated softmax would make it.
-enum class Scores { dot, unit, direct, distance, routes };
+// direction: cosines alone. signs: products of the signs of queries and keys times a learned number
+// of each head. tropical: minus the largest difference of two coordinates of q - k.
+enum class Scores { dot, unit, direct, distance, routes, direction, signs, tropical };
 enum class Rotation { none, rope };  // of queries and keys by node index (base 10000, over d_k)
-// Scores that are the same for all samples, which are added: Q K^T / sqrt(d_k) of positions, or the
-// learned ones above.
-enum class ScoreBias { none, positions, direct, distance };
+// Scores that are the same for all samples, which are added: Q K^T / sqrt(d_k) of positions, the
+// learned ones above, or functions of the distance |i - j|: ALiBi, Kerple, FIRE, T5's buckets, the
+// codes of spiking networks (gray, log), or a window.
+enum class ScoreBias {
+  none,
+  positions,
+  direct,
+  distance,
+  alibi,
+  kerple,
+  fire,
+  buckets,
+  gray,
+  log,
+  window
+};
 // How scores become weights. hard: a node reads one other, drawn by the softmax in training, that
-// of the largest score in tests.
-enum class Weighting { softmax, hard };
+// of the largest score in tests. relu: relu(S) / n. relu_rows: relu(S) by its row's sum. sums:
+// exp(S) without a division. kernel: random features of exp(S). linear: features elu + 1. low_rank:
+// Nystrom with landmarks. max_plus: o = max_j (S_j + v_j), column by column.
+enum class Weighting { softmax, hard, relu, relu_rows, sums, kernel, linear, low_rank, max_plus };
 
 struct AttentionChoices {
   AttentionSource attention = AttentionSource::positions;
@@ -45,11 +62,16 @@ struct AttentionChoices {
   Rotation rotation = Rotation::none;
   ScoreBias score_bias = ScoreBias::none;
   Weighting weighting = Weighting::softmax;
+  int score_window = 0;  // of a convolution over the scores of neighbouring keys; 0: none
+  int features = 0;      // of the weighting `kernel`
+  int landmarks = 0;     // of the weighting `low_rank`
 
   bool operator==(const AttentionChoices&) const = default;
 
   // Whether scores come from queries and keys (of whatever source).
-  bool has_query_key() const { return scores == Scores::dot || scores == Scores::unit; }
+  bool has_query_key() const {
+    return scores != Scores::direct && scores != Scores::distance && scores != Scores::routes;
+  }
   bool reads_data() const { return attention != AttentionSource::positions; }
   // The part of the scores that is the same for all samples: all of them, or the bias.
   ScoreBias position_scores() const;

@@ -111,6 +111,9 @@ void visit_fields(Spec& spec, Visitor&& visit) {
   visit("source_scale", spec.source_scale, Since{"0.3.0", SourceScale::none});
   visit("score_bias", spec.score_bias, Since{"0.3.0", ScoreBias::none});
   visit("weighting", spec.weighting, Since{"0.3.0", Weighting::softmax});
+  visit("score_window", spec.score_window, Since{"0.3.0", 0});
+  visit("features", spec.features, Since{"0.3.0", 0});
+  visit("landmarks", spec.landmarks, Since{"0.3.0", 0});
 }
 
 // Whether an engine that knows nothing but these fields knows the whole model: every other one has

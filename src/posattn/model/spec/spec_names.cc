@@ -29,9 +29,10 @@ template <>
 struct Choices<Scores> {
   static constexpr const char* kind = "scores";
   static constexpr std::array names = {
-      std::pair{Scores::dot, "dot"}, std::pair{Scores::unit, "unit"},
+      std::pair{Scores::dot, "dot"},       std::pair{Scores::unit, "unit"},
       std::pair{Scores::direct, "direct"}, std::pair{Scores::distance, "distance"},
-      std::pair{Scores::routes, "routes"}};
+      std::pair{Scores::routes, "routes"}, std::pair{Scores::direction, "direction"},
+      std::pair{Scores::signs, "signs"},   std::pair{Scores::tropical, "tropical"}};
 };
 template <>
 struct Choices<Rotation> {
@@ -43,14 +44,22 @@ template <>
 struct Choices<ScoreBias> {
   static constexpr const char* kind = "score bias";
   static constexpr std::array names = {
-      std::pair{ScoreBias::none, "none"}, std::pair{ScoreBias::positions, "positions"},
-      std::pair{ScoreBias::direct, "direct"}, std::pair{ScoreBias::distance, "distance"}};
+      std::pair{ScoreBias::none, "none"},     std::pair{ScoreBias::positions, "positions"},
+      std::pair{ScoreBias::direct, "direct"}, std::pair{ScoreBias::distance, "distance"},
+      std::pair{ScoreBias::alibi, "alibi"},   std::pair{ScoreBias::kerple, "kerple"},
+      std::pair{ScoreBias::fire, "fire"},     std::pair{ScoreBias::buckets, "buckets"},
+      std::pair{ScoreBias::gray, "gray"},     std::pair{ScoreBias::log, "log"},
+      std::pair{ScoreBias::window, "window"}};
 };
 template <>
 struct Choices<Weighting> {
   static constexpr const char* kind = "weighting";
-  static constexpr std::array names = {std::pair{Weighting::softmax, "softmax"},
-                                       std::pair{Weighting::hard, "hard"}};
+  static constexpr std::array names = {
+      std::pair{Weighting::softmax, "softmax"},  std::pair{Weighting::hard, "hard"},
+      std::pair{Weighting::relu, "relu"},        std::pair{Weighting::relu_rows, "relu_rows"},
+      std::pair{Weighting::sums, "sums"},        std::pair{Weighting::kernel, "kernel"},
+      std::pair{Weighting::linear, "linear"},    std::pair{Weighting::low_rank, "low_rank"},
+      std::pair{Weighting::max_plus, "max_plus"}};
 };
 template <>
 struct Choices<Encoding> {

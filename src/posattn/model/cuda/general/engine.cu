@@ -85,6 +85,16 @@ int64_t bytes_of(const FleetShape& shape, Passes passes) {
   return shape.slots * slot + tables * static_cast<int64_t>(sizeof(float));
 }
 
+// Whether the tables of rows.h have what a kind is made of.
+bool has_rows(const AttentionChoices& kind) {
+  return among(kind.scores, {Scores::dot, Scores::unit, Scores::direct, Scores::distance}) &&
+         among(kind.position_scores(),
+               {ScoreBias::none, ScoreBias::positions, ScoreBias::direct, ScoreBias::distance}) &&
+         among(kind.weighting, {Weighting::softmax, Weighting::hard}) &&
+         (kind.weighting == Weighting::softmax || kind.reads_data()) && kind.score_window == 0 &&
+         kind.features == 0 && kind.landmarks == 0;
+}
+
 }  // namespace
 
 bool general_supports(const ModelSpec& spec) {
@@ -96,9 +106,8 @@ bool general_supports(const ModelSpec& spec) {
                     &S::biases, &S::reach, &S::causal, &S::split_heads, &S::join, &S::normalisation,
                     &S::activation, &S::vocabulary, &S::positions_added, &S::tied_output,
                     &S::fixed_tokens, &S::read_nodes, &S::loss) &&
-         !spec.routed() && rotates_alike(spec) && !spec.any_layer([](const AttentionChoices& kind) {
-           return kind.weighting != Weighting::softmax && !kind.reads_data();
-         });
+         !spec.routed() && rotates_alike(spec) &&
+         !spec.any_layer([](const AttentionChoices& kind) { return !has_rows(kind); });
 }
 
 std::unique_ptr<StepEngine> make_general(const FleetShape& shape, int64_t attention_budget) {
