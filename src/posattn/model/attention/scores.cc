@@ -16,7 +16,7 @@ void make_scores(const ScoreParts<T>& parts, bool with_positions, T* scores,
     if (positions != nullptr) std::copy_n(positions, parts.heads * square, scores);
     return;
   }
-  const auto own_scores = parts.data->in<T>().scores;
+  const auto own_scores = parts.data->template in<T>().scores;
   for (int64_t h = 0; h < parts.heads; ++h) {
     const T* q = parts.query_key + h * 2 * size;
     const T* bias = positions == nullptr ? nullptr : positions + h * square;
@@ -34,7 +34,7 @@ void make_scores(const ScoreParts<T>& parts, bool with_positions, T* scores,
 template <class T>
 void scores_gradient(const ScoreParts<T>& parts, T* dscores, T* dquery_key) {
   const int64_t n = parts.keys.nodes, size = parts.keys.size;
-  const auto own = parts.data == nullptr ? nullptr : parts.data->in<T>().scores_gradient;
+  const auto own = parts.data == nullptr ? nullptr : parts.data->template in<T>().scores_gradient;
   for (int64_t h = 0; parts.query_key != nullptr && h < parts.heads; ++h) {
     const T* q = parts.query_key + h * 2 * size;
     T* dq = dquery_key + h * 2 * size;
