@@ -12,7 +12,7 @@ namespace {
 std::unique_ptr<engine::NetworkEngine> make_engine(const ModelSpec& spec,
                                                    const NetworkOptions& options) {
   if (spec.routed()) return engine::make_routed_engine(spec, options);
-  if (engine::TileNetwork::supports(spec)) {
+  if (engine::TileNetwork::supports(spec, options.path)) {
     return std::make_unique<engine::TileNetwork>(spec, options);
   }
   return engine::make_block_executor(spec, options);

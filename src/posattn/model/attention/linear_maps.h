@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "posattn/model/plan.h"
@@ -13,6 +14,9 @@ template <class T>
 class LinearMaps {
  public:
   explicit LinearMaps(const Plan& plan);
+  // Of some maps of a plan with so many tensors.
+  LinearMaps(std::vector<LinearBlock> maps, size_t tensors)
+      : maps_(std::move(maps)), transposed_(tensors) {}
 
   // Once a step: the kernels for float read small weights transposed. Keeps a reference to the
   // parameters until the next call.

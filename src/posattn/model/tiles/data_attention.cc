@@ -33,16 +33,17 @@ int64_t DataAttention::whole_columns() const {
 }
 
 void DataAttention::rows(int64_t count, const float* q, int64_t q_stride,
-                         const float* transposed_keys, float* a) const {
+                         const float* transposed_keys, const float* offset, float* a) const {
   const TileKernels& kernels = tile_kernels();
+  if (offset != nullptr) std::copy_n(offset, count * stride(), a);
   kernels.product(count, whole_columns(), key_size_, q, q_stride, 1, transposed_keys, stride(), a,
-                  stride(), Store::assign, nullptr);
+                  stride(), offset != nullptr ? Store::add : Store::assign, nullptr);
   kernels.softmax_rows(count, nodes_, stride(), a);
 }
 
 void DataAttention::forward(int samples, Headed<const float> q, Headed<const float> k,
-                            Headed<const float> v, Headed<float> y, float* kept,
-                            float* scratch) const {
+                            Headed<const float> v, Headed<float> y, float* kept, float* scratch,
+                            ScoreOffset offset) const {
   const TileKernels& kernels = tile_kernels();
   float* transposed_keys = scratch;
   float* block_rows = scratch + key_size_ * stride();
@@ -55,7 +56,8 @@ void DataAttention::forward(int samples, Headed<const float> q, Headed<const flo
       for (int64_t i = 0; i < nodes_; i += row_block()) {
         const int64_t count = std::min<int64_t>(row_block(), nodes_ - i);
         float* a = keeps() ? kept + ((s * heads_ + h) * nodes_ + i) * stride() : block_rows;
-        rows(count, q.at(first + i, h), q.stride, transposed_keys, a);
+        rows(count, q.at(first + i, h), q.stride, transposed_keys,
+             offset ? offset.scores + offset_at(h, i) : nullptr, a);
         kernels.product(count, value_size_, nodes_, a, stride(), 1, v.at(first, h), v.stride,
                         y.at(first + i, h), y.stride, Store::assign, nullptr);
       }
@@ -84,7 +86,7 @@ void DataAttention::scores_gradient(int64_t count, const float* a, const float* 
 void DataAttention::backward(int samples, Headed<const float> q, Headed<const float> k,
                              Headed<const float> v, Headed<const float> y, Headed<const float> dy,
                              Headed<float> dq, Headed<float> dk, Headed<float> dv,
-                             const float* kept, float* scratch) const {
+                             const float* kept, float* scratch, ScoreOffset offset) const {
   const TileKernels& kernels = tile_kernels();
   float* transposed_keys = scratch;
   float* transposed_values = transposed_keys + key_size_ * stride();
@@ -106,12 +108,17 @@ void DataAttention::backward(int samples, Headed<const float> q, Headed<const fl
         const int64_t count = std::min<int64_t>(row_block(), nodes_ - i);
         const float* a = kept + ((s * heads_ + h) * nodes_ + i) * ld;
         if (!keeps()) {
-          rows(count, q.at(first + i, h), q.stride, transposed_keys, block_rows);
+          rows(count, q.at(first + i, h), q.stride, transposed_keys,
+               offset ? offset.scores + offset_at(h, i) : nullptr, block_rows);
           a = block_rows;
         }
         // dS from dY V^T; dQ = dS K; dK += dS^T Q; dV += A^T dY.
         scores_gradient(count, a, y.at(first + i, h), y.stride, dy.at(first + i, h), dy.stride,
                         transposed_values, with_dots, da);
+        if (offset) {
+          float* sums = offset.sums + offset_at(h, i);
+          for (int64_t at = 0; at < count * ld; ++at) sums[at] += da[at];
+        }
         kernels.product(count, key_size_, nodes_, da, ld, 1, k.at(first, h), k.stride,
                         dq.at(first + i, h), dq.stride, Store::assign, nullptr);
         kernels.product(nodes_, key_size_, count, da, 1, ld, q.at(first + i, h), q.stride,
@@ -124,14 +131,15 @@ void DataAttention::backward(int samples, Headed<const float> q, Headed<const fl
 }
 
 void DataAttention::matrices(Headed<const float> q, Headed<const float> k, float* scratch,
-                             float* out) const {
+                             float* out, ScoreOffset offset) const {
   const TileKernels& kernels = tile_kernels();
   float* transposed_keys = scratch;
   float* a = scratch + key_size_ * stride();
   for (int h = 0; h < heads_; ++h) {
     kernels.transpose(nodes_, key_size_, k.at(0, h), k.stride, transposed_keys, stride());
     for (int64_t i = 0; i < nodes_; ++i) {
-      rows(1, q.at(i, h), q.stride, transposed_keys, a);
+      rows(1, q.at(i, h), q.stride, transposed_keys,
+           offset ? offset.scores + offset_at(h, i) : nullptr, a);
       std::copy_n(a, nodes_, out + (h * nodes_ + i) * int64_t{nodes_});
     }
   }

@@ -19,6 +19,14 @@ struct Headed {
   T* at(int64_t row, int head) const { return data + row * stride + head * head_offset; }
 };
 
+// Scores of positions, [heads, nodes, stride], which are added to those of every sample, and the
+// sums of their gradient; null: none.
+struct ScoreOffset {
+  const float* scores = nullptr;
+  float* sums = nullptr;
+  explicit operator bool() const { return scores != nullptr; }
+};
+
 class DataAttention {
  public:
   DataAttention(int nodes, int heads, int64_t key_size, int64_t value_size);
@@ -38,21 +46,23 @@ class DataAttention {
   int64_t scratch_size() const;
 
   void forward(int samples, Headed<const float> q, Headed<const float> k, Headed<const float> v,
-               Headed<float> y, float* kept, float* scratch) const;
+               Headed<float> y, float* kept, float* scratch, ScoreOffset offset = {}) const;
 
   // dq =, dk +=, dv +=. y as forward left it.
   void backward(int samples, Headed<const float> q, Headed<const float> k, Headed<const float> v,
                 Headed<const float> y, Headed<const float> dy, Headed<float> dq, Headed<float> dk,
-                Headed<float> dv, const float* kept, float* scratch) const;
+                Headed<float> dv, const float* kept, float* scratch, ScoreOffset offset = {}) const;
 
   // Attention of the first sample, [heads, nodes, nodes].
-  void matrices(Headed<const float> q, Headed<const float> k, float* scratch, float* out) const;
+  void matrices(Headed<const float> q, Headed<const float> k, float* scratch, float* out,
+                ScoreOffset offset = {}) const;
+
+  int64_t stride() const { return padded(nodes_); }
 
  private:
   int64_t matrices_size(int nodes) const { return int64_t{heads_} * nodes * padded(nodes); }
   bool keeps_all() const { return matrices_size(most_nodes_) <= kept_floats; }
   bool keeps() const { return has_gradient_ && (nodes_ <= kept_nodes || keeps_all()); }
-  int64_t stride() const { return padded(nodes_); }
   // Columns computed of a matrix with one column per node: whole vectors. What is beyond the nodes
   // is never read.
   int64_t whole_columns() const;
@@ -65,9 +75,11 @@ class DataAttention {
   void scores_gradient(int64_t count, const float* a, const float* y, int64_t y_stride,
                        const float* dy, int64_t dy_stride, const float* transposed_values,
                        float* with_dots, float* da) const;
-  // rows [begin, begin + count) of softmax(Q K^T), given K^T [key_size, stride].
+  // rows [begin, begin + count) of softmax(Q K^T + offset), given K^T [key_size, stride] and those
+  // rows of the offset, if any.
   void rows(int64_t count, const float* q, int64_t q_stride, const float* transposed_keys,
-            float* a) const;
+            const float* offset, float* a) const;
+  int64_t offset_at(int head, int64_t node) const { return (head * nodes_ + node) * stride(); }
 
   int most_nodes_, nodes_, heads_;
   bool has_gradient_ = true;

@@ -11,7 +11,9 @@
 namespace posattn::engine {
 
 bool FoldedScores::supports(const ModelSpec& spec) {
-  return spec.attention == AttentionSource::data && spec.rotation == Rotation::none;
+  return spec.attention == AttentionSource::data && spec.rotation == Rotation::none &&
+         spec.scores == Scores::dot && spec.source_scale == SourceScale::none &&
+         spec.score_bias == ScoreBias::none;
 }
 
 FoldedScores::FoldedScores(const ModelSpec& spec, const ParameterLayout& layout, int layer,
@@ -23,8 +25,9 @@ FoldedScores::FoldedScores(const ModelSpec& spec, const ParameterLayout& layout,
       stride_t_(padded(spec.heads * k)),
       scale_(1.0f / std::sqrt(static_cast<float>(spec.width))) {}
 
-void FoldedScores::prepare(const float* weights, const float* e_weight, const float* e_bias) {
-  weights_ = weights;
+void FoldedScores::prepare(const Parameters<float>& parameters, const ActiveNodes&,
+                           const float* e_weight, const float* e_bias) {
+  weights_ = parameters.values().data();
   e_weight_ = e_weight;
   e_bias_ = e_bias;
   g_.resize(k_ * stride_t_);
@@ -48,25 +51,25 @@ void FoldedScores::prepare(const float* weights, const float* e_weight, const fl
   }
 }
 
-void FoldedScores::queries(int64_t rows, const float* s, int64_t s_stride, float* t) const {
-  tile_kernels().product(rows, heads_ * k_, k_, s, s_stride, 1, g_.data(), stride_t_, t, stride_t_,
-                         Store::bias, g_bias_.data());
+void FoldedScores::forward(const TileState& s, float* t) const {
+  tile_kernels().product(s.rows(), heads_ * k_, k_, s.data, s.stride, 1, g_.data(), stride_t_, t,
+                         stride_t_, Store::bias, g_bias_.data());
 }
 
-void FoldedScores::gradient(int64_t rows, const float* s, int64_t s_stride, const float* dt,
-                            float* sums) const {
-  tile_kernels().product(k_, heads_ * k_, rows, s, 1, s_stride, dt, stride_t_, sums, stride_t_,
-                         Store::add, nullptr);
-  tile_kernels().column_sums(rows, heads_ * k_, dt, stride_t_, sums + k_ * stride_t_);
+void FoldedScores::backward(const TileState& s, const float*, float* dt, float* sums, float* ds,
+                            bool wants_ds) const {
+  const TileKernels& kernels = tile_kernels();
+  kernels.product(k_, heads_ * k_, s.rows(), s.data, 1, s.stride, dt, stride_t_, sums, stride_t_,
+                  Store::add, nullptr);
+  kernels.column_sums(s.rows(), heads_ * k_, dt, stride_t_, sums + k_ * stride_t_);
+  if (!wants_ds) return;
+  kernels.product(s.rows(), k_, heads_ * k_, dt, stride_t_, 1, g_transposed_.data(), padded(k_), ds,
+                  s.stride, Store::add, nullptr);
 }
 
-void FoldedScores::input_gradient(int64_t rows, const float* dt, float* ds,
-                                  int64_t ds_stride) const {
-  tile_kernels().product(rows, k_, heads_ * k_, dt, stride_t_, 1, g_transposed_.data(), padded(k_),
-                         ds, ds_stride, Store::add, nullptr);
-}
-
-void FoldedScores::finish(const float* sums, float* values, float* de, float* de_bias) const {
+void FoldedScores::finish(const float* sums, Parameters<float>& out, float* de, float* de_bias,
+                          float*) const {
+  float* values = out.values().data();
   const float* dg_bias_all = sums + k_ * stride_t_;
   Buffer<float> dquery(d_ * k_), dkey(d_ * k_), dbias(d_);
   for (int h = 0; h < heads_; ++h) {

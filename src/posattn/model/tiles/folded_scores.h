@@ -5,31 +5,38 @@
 // and t_h = s G_h + g_h are the queries.
 #pragma once
 
-#include "posattn/model/tiles/stage.h"
+#include "posattn/model/tiles/tile_scores.h"
 #include "posattn/tensor/buffer.h"
 
 namespace posattn::engine {
 
-class FoldedScores {
+class FoldedScores : public TileScores {
  public:
-  // Attention from [data | positions] and RoPE do not fold.
+  // Attention from [data | positions], RoPE and scores that are no dot products do not fold.
   static bool supports(const ModelSpec& spec);
   // k: columns of s.
   FoldedScores(const ModelSpec& spec, const ParameterLayout& layout, int layer, int64_t k);
 
-  void prepare(const float* weights, const float* e_weight, const float* e_bias);
-  int64_t stride() const { return stride_t_; }  // between rows of t = [t_1 | t_2 | ...]
-
-  void queries(int64_t rows, const float* s, int64_t s_stride, float* t) const;
-  // Sums of dG and dg.
-  int64_t gradient_size() const { return (k_ + 1) * stride_t_; }
-  void gradient(int64_t rows, const float* s, int64_t s_stride, const float* dt, float* sums) const;
-  // ds += what comes through the queries.
-  void input_gradient(int64_t rows, const float* dt, float* ds, int64_t ds_stride) const;
-  // Into the parameters' gradients: Wq and Wk are written, E and e added to.
-  void finish(const float* sums, float* values, float* de, float* de_bias) const;
-
-  double work() const { return static_cast<double>(heads_ * k_ * k_); }  // of t, per node
+  void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
+               const float* e_weight, const float* e_bias) override;
+  int64_t key_size() const override { return k_; }
+  int64_t tape_size(int64_t rows) const override { return rows * stride_t_; }
+  int64_t scratch_size(int64_t rows) const override { return rows * stride_t_; }
+  int64_t gradient_size() const override { return (k_ + 1) * stride_t_; }  // dG and dg
+  void forward(const TileState& s, float* tape) const override;
+  Headed<const float> queries(const float* tape) const override { return {tape, stride_t_, k_}; }
+  Headed<const float> keys(const TileState& s, const float*) const override {
+    return {s.data, s.stride, 0};
+  }
+  Headed<float> dqueries(int64_t, float* scratch) const override {
+    return {scratch, stride_t_, k_};
+  }
+  Headed<float> dkeys(int64_t, float*, Headed<float> ds) const override { return ds; }
+  void backward(const TileState& s, const float* tape, float* scratch, float* sums, float* ds,
+                bool wants_ds) const override;
+  void finish(const float* sums, Parameters<float>& out, float* de, float* de_bias,
+              float* dpositions) const override;
+  double work() const override { return static_cast<double>(heads_ * k_ * k_); }
 
  private:
   LinearMap query_key_;  // stacked Wq and Wk

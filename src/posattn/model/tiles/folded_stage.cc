@@ -4,12 +4,14 @@
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/spec/tensor_names.h"
+#include "posattn/model/tiles/folded_scores.h"
+#include "posattn/model/tiles/key_scores.h"
 
 namespace posattn::engine {
 
 bool FoldedStage::supports(const ModelSpec& spec) {
-  return known_to_stages(spec) &&
-         (spec.attention == AttentionSource::positions || FoldedScores::supports(spec));
+  return known_to_stages(spec) && (spec.attention == AttentionSource::positions ||
+                                   FoldedScores::supports(spec) || KeyScores::needed(spec));
 }
 
 FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, int layer,
@@ -31,8 +33,12 @@ FoldedStage::FoldedStage(const ModelSpec& spec, const ParameterLayout& layout, i
     positional_ = std::make_unique<PositionalAttention>(spec, layout, layer);
     return;
   }
-  scores_ = std::make_unique<FoldedScores>(spec, layout, layer, k_);
-  data_ = std::make_unique<DataAttention>(most_nodes_, spec.heads, k_, mixed_);
+  if (FoldedScores::supports(spec)) {
+    scores_ = std::make_unique<FoldedScores>(spec, layout, layer, k_);
+  } else {
+    scores_ = std::make_unique<KeyScores>(spec, layer, k_);
+  }
+  data_ = std::make_unique<DataAttention>(most_nodes_, spec.heads, scores_->key_size(), mixed_);
 }
 
 void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes& active,
@@ -48,7 +54,7 @@ void FoldedStage::prepare(const Parameters<float>& parameters, const ActiveNodes
     positional_->compute(parameters, active, form);
   } else {
     data_->set_active(nodes_, form);
-    scores_->prepare(weights_, input_map_.weight(weights_), input_map_.bias(weights_));
+    scores_->prepare(parameters, active, input_map_.weight(weights_), input_map_.bias(weights_));
   }
 }
 
@@ -58,8 +64,10 @@ int64_t FoldedStage::tape_size(int samples) const {
 
 int64_t FoldedStage::scratch_size(int samples) const {
   // Gradients of inputs, r and queries; attention's own or a head's operand transposed.
-  return samples * int64_t{most_nodes_} * (stride_c_ + stride_v_ + queries_stride()) +
-         (data_ ? data_->scratch_size() : mixed_ * padded(most_nodes_));
+  const int64_t rows = samples * int64_t{most_nodes_};
+  return rows * (stride_c_ + stride_v_) +
+         (data_ ? padded(scores_->scratch_size(rows)) + data_->scratch_size()
+                : mixed_ * padded(most_nodes_));
 }
 
 int64_t FoldedStage::gradient_size() const {
@@ -77,10 +85,11 @@ void FoldedStage::forward(int samples, float* tape, float* scratch, float* outpu
   if (positional_) {
     mix_samples(*positional_, samples, mixed_, values, mixed);
   } else {
-    float* queries = tape + tape_queries(samples);
-    scores_->queries(rows, tape, stride_c_, queries);
-    data_->forward(samples, {queries, queries_stride(), k_}, {tape, stride_c_, 0}, values, mixed,
-                   tape + tape_kept(samples), scratch);
+    float* made = tape + tape_queries(samples);
+    const TileState s{samples, nodes_, stride_c_, tape};
+    scores_->forward(s, made);
+    data_->forward(samples, scores_->queries(made), scores_->keys(s, made), values, mixed,
+                   tape + tape_kept(samples), scratch, scores_->offset(nullptr));
   }
   tile_kernels().product(rows, spec_.mlp_width, inputs_, tape, stride_c_, 1, m_transposed_.data(),
                          stride_m_, output, output_stride, Store::bias_relu, c_.data());
@@ -106,14 +115,14 @@ float* FoldedStage::backward(int64_t first, int samples, const float* tape, cons
   const Headed<const float> dmixed{ds + k_, stride_c_, mixed_};
   float* sums = gradient + gradient_attention();
   if (data_) {
-    const float* queries = tape + tape_queries(samples);
-    float* dqueries = rest;
-    data_->backward(samples, {queries, queries_stride(), k_}, {tape, stride_c_, 0}, values,
-                    {tape + k_, stride_c_, mixed_}, dmixed, {dqueries, queries_stride(), k_},
-                    {ds, stride_c_, 0}, dvalues, tape + tape_kept(samples),
-                    dqueries + rows * queries_stride());
-    scores_->gradient(rows, tape, stride_c_, dqueries, sums);
-    if (wants_dinput) scores_->input_gradient(rows, dqueries, ds, stride_c_);
+    const float* made = tape + tape_queries(samples);
+    const TileState s{samples, nodes_, stride_c_, tape};
+    data_->backward(samples, scores_->queries(made), scores_->keys(s, made), values,
+                    {tape + k_, stride_c_, mixed_}, dmixed, scores_->dqueries(rows, rest),
+                    scores_->dkeys(rows, rest, {ds, stride_c_, 0}), dvalues,
+                    tape + tape_kept(samples), rest + padded(scores_->scratch_size(rows)),
+                    scores_->offset(sums));
+    scores_->backward(s, made, rest, sums, ds, wants_dinput);
   } else {
     add_attention_gradient(first, samples, dmixed, values, sums, rest);
     if (wants_dinput || mixes_values()) {
@@ -136,8 +145,8 @@ void FoldedStage::finish(float* gradient, Parameters<float>& out, float* dpositi
     positional_->gradient(attention_sums(gradient), out, dpositions);
   } else {
     float* values = out.values().data();
-    scores_->finish(gradient + gradient_attention(), values, input_map_.weight_gradient(values),
-                    input_map_.bias_gradient(values));
+    scores_->finish(gradient + gradient_attention(), out, input_map_.weight_gradient(values),
+                    input_map_.bias_gradient(values), dpositions);
   }
 }
 
@@ -145,8 +154,9 @@ bool FoldedStage::attention(const float* tape, float* scratch, float* out) const
   if (positional_) {
     copy_attention(*positional_, out);
   } else {
-    data_->matrices({tape + tape_queries(1), queries_stride(), k_}, {tape, stride_c_, 0}, scratch,
-                    out);
+    const float* made = tape + tape_queries(1);
+    data_->matrices(scores_->queries(made), scores_->keys({1, nodes_, stride_c_, tape}, made),
+                    scratch, out, scores_->offset(nullptr));
   }
   return true;
 }
@@ -160,7 +170,7 @@ StageWork FoldedStage::actual_work() const {
   double per_node =
       static_cast<double>(inputs_) * spec_.mlp_width + heads * n * static_cast<double>(mixed_);
   if (mixes_values()) per_node += k * spec_.width;
-  if (data_) per_node += scores_->work() + heads * n * k;
+  if (data_) per_node += scores_->work() + heads * n * static_cast<double>(scores_->key_size());
   return {per_node * n, positional_ ? positional_->work() : 0};
 }
 

@@ -12,17 +12,16 @@
 #include <memory>
 
 #include "posattn/model/tiles/data_attention.h"
-#include "posattn/model/tiles/folded_scores.h"
 #include "posattn/model/tiles/layer_maps.h"
 #include "posattn/model/tiles/positional_attention.h"
 #include "posattn/model/tiles/stage.h"
+#include "posattn/model/tiles/tile_scores.h"
 #include "posattn/tensor/buffer.h"
 
 namespace posattn::engine {
 
 class FoldedStage : public Stage {
  public:
-  // Attention from [data | positions] and RoPE do not fold.
   static bool supports(const ModelSpec& spec);
 
   void prepare(const Parameters<float>& parameters, const ActiveNodes& active,
@@ -81,22 +80,22 @@ class FoldedStage : public Stage {
   Buffer<float> c_;             // [stride_m]
 
  private:
-  int64_t queries_stride() const { return scores_ ? scores_->stride() : 0; }
-  // The tape: inputs, r and, of attention from data, queries and what is kept of attention.
+  // The tape: inputs, r and, of attention from data, its queries and what is kept of attention.
   int64_t tape_values(int samples) const { return samples * int64_t{most_nodes_} * stride_c_; }
   int64_t tape_queries(int samples) const {
     return tape_values(samples) + samples * int64_t{most_nodes_} * stride_v_;
   }
   int64_t tape_kept(int samples) const {
-    return tape_queries(samples) + samples * int64_t{most_nodes_} * queries_stride();
+    return tape_queries(samples) +
+           (scores_ ? padded(scores_->tape_size(samples * int64_t{most_nodes_})) : 0);
   }
   template <class T>
   Headed<T> operands(T* s, T* r) const {  // of mixing
     return mixes_values() ? Headed<T>{r, stride_v_, mixed_} : Headed<T>{s, stride_c_, 0};
   }
 
-  std::unique_ptr<FoldedScores> scores_;  // and
-  std::unique_ptr<DataAttention> data_;   // of attention from data
+  std::unique_ptr<TileScores> scores_;   // and
+  std::unique_ptr<DataAttention> data_;  // of attention from data
 };
 
 }  // namespace posattn::engine

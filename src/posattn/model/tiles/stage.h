@@ -77,8 +77,10 @@ class Stage {
   virtual StageWork actual_work() const = 0;
 };
 
-// Whether stages know all that the spec says. Biases that are absent are zeros here.
+// Whether stages know all that the spec says. Biases that are absent are zeros here. Some kinds of
+// attention exist as folded stages alone.
 bool known_to_stages(const ModelSpec& spec);
+bool always_folded(const ModelSpec& spec);
 
 // A linear map's place in the parameter buffer, weight [out, in].
 struct LinearMap {

@@ -16,7 +16,12 @@ namespace {
 
 std::unique_ptr<Stage> attention_stage(const ModelSpec& spec, const ParameterLayout& layout,
                                        int layer, Path path) {
-  std::unique_ptr<Stage> best = std::make_unique<UnfoldedStage>(spec, layout, layer);
+  std::unique_ptr<Stage> best;
+  if (always_folded(spec)) {
+    best = std::make_unique<StateStage>(spec, layout, layer);
+  } else {
+    best = std::make_unique<UnfoldedStage>(spec, layout, layer);
+  }
   if (path == Path::plain || !FoldedStage::supports(spec)) return best;
   std::unique_ptr<Stage> folded = std::make_unique<StateStage>(spec, layout, layer);
   if (path == Path::folded) return folded;
@@ -32,7 +37,9 @@ std::unique_ptr<Stage> attention_stage(const ModelSpec& spec, const ParameterLay
 
 }  // namespace
 
-bool TileNetwork::supports(const ModelSpec& spec) { return known_to_stages(spec); }
+bool TileNetwork::supports(const ModelSpec& spec, Path path) {
+  return known_to_stages(spec) && (path != Path::plain || !always_folded(spec));
+}
 
 TileNetwork::TileNetwork(const ModelSpec& spec, const NetworkOptions& options)
     : spec_(spec), options_(options), layout_(spec_) {

@@ -15,7 +15,7 @@ namespace posattn::engine {
 
 class TileNetwork : public NetworkEngine {
  public:
-  static bool supports(const ModelSpec& spec);
+  static bool supports(const ModelSpec& spec, Path path);
   TileNetwork(const ModelSpec& spec, const NetworkOptions& options);
 
   void prepare(const Parameters<float>& parameters, int real_nodes) override;
