@@ -1,4 +1,4 @@
-// LayerNorm of tile_kernels.h, a part of isa_kernels.cc.
+// LayerNorm and vectors of a given length, of tile_kernels.h; a part of isa_kernels.cc.
 #pragma once
 
 #include <stdint.h>
@@ -83,6 +83,41 @@ void layer_norm_gradient(int64_t rows, int64_t columns, const float* x, const fl
       write(dx + c, (g - mean - normalised * slope) * row.inverse, count);
     });
   }
+}
+
+void to_norm(int64_t vectors, int64_t size, int64_t stride, float norm, float* x, float* inverse,
+             int64_t inverse_stride) {
+  for (int64_t v = 0; v < vectors; ++v, x += stride, inverse += inverse_stride) {
+    Vec squares{};
+    over_columns(size, [&](int64_t c, int64_t count) {
+      const Vec part = read(x + c, count);
+      squares += part * part;
+    });
+    const float square = horizontal_sum(squares);
+    *inverse = square > 0 ? 1.0f / __builtin_sqrtf(square) : 0.0f;
+    const float factor = norm * *inverse;
+    over_columns(
+        size, [&](int64_t c, int64_t count) { write(x + c, read(x + c, count) * factor, count); });
+  }
+}
+
+float to_norm_gradient(int64_t vectors, int64_t size, int64_t stride, float norm,
+                       const float* inverse, int64_t inverse_stride, const float* y, float* dy) {
+  float all = 0;
+  const float inverse_square = 1.0f / (norm * norm);
+  for (int64_t v = 0; v < vectors; ++v, y += stride, dy += stride, inverse += inverse_stride) {
+    Vec products{};
+    over_columns(size, [&](int64_t c, int64_t count) {
+      products += read(y + c, count) * read(dy + c, count);
+    });
+    const float along = horizontal_sum(products), share = along * inverse_square;
+    const float factor = norm * *inverse;
+    over_columns(size, [&](int64_t c, int64_t count) {
+      write(dy + c, (read(dy + c, count) - read(y + c, count) * share) * factor, count);
+    });
+    all += along;
+  }
+  return all;
 }
 
 }  // namespace

@@ -68,6 +68,14 @@ struct TileKernels {
   void (*layer_norm_gradient)(int64_t rows, int64_t columns, const float* x, const float* gain,
                               const float* dy, float* dx, float* dgain, float* dshift);
 
+  // Vectors of `size` numbers, `stride` apart, get the length `norm`, and 1 / |x| is kept; and the
+  // gradient of that, which returns the sum of <dy, y> (generic/rows.h).
+  void (*to_norm)(int64_t vectors, int64_t size, int64_t stride, float norm, float* x,
+                  float* inverse, int64_t inverse_stride);
+  float (*to_norm_gradient)(int64_t vectors, int64_t size, int64_t stride, float norm,
+                            const float* inverse, int64_t inverse_stride, const float* y,
+                            float* dy);
+
   // sums += column sums of x.
   void (*column_sums)(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* sums);
   // y [columns, rows] = transpose of x [rows, columns].

@@ -27,19 +27,47 @@ T dot(int64_t size, const T* x, const T* y) {
 
 }  // namespace
 
+// As TileKernels has them.
+void normalise(int64_t vectors, int64_t size, int64_t stride, double norm, double* x,
+               double* inverse, int64_t inverse_stride) {
+  for (int64_t v = 0; v < vectors; ++v, x += stride, inverse += inverse_stride) {
+    const double square = dot(size, x, x);
+    *inverse = square > 0 ? 1 / std::sqrt(square) : 0;
+    for (int64_t c = 0; c < size; ++c) x[c] *= norm * *inverse;
+  }
+}
+void normalise(int64_t vectors, int64_t size, int64_t stride, float norm, float* x, float* inverse,
+               int64_t inverse_stride) {
+  tile_kernels().to_norm(vectors, size, stride, norm, x, inverse, inverse_stride);
+}
+
+double normalise_gradient(int64_t vectors, int64_t size, int64_t stride, double norm,
+                          const double* inverse, int64_t inverse_stride, const double* y,
+                          double* dy) {
+  double all = 0;
+  for (int64_t v = 0; v < vectors; ++v, y += stride, dy += stride, inverse += inverse_stride) {
+    const double along = dot(size, dy, y), share = along / (norm * norm);
+    for (int64_t c = 0; c < size; ++c) dy[c] = norm * *inverse * (dy[c] - y[c] * share);
+    all += along;
+  }
+  return all;
+}
+float normalise_gradient(int64_t vectors, int64_t size, int64_t stride, float norm,
+                         const float* inverse, int64_t inverse_stride, const float* y, float* dy) {
+  return tile_kernels().to_norm_gradient(vectors, size, stride, norm, inverse, inverse_stride, y,
+                                         dy);
+}
+
 template <class T>
 T to_norm(int64_t size, T norm, T* x) {
-  const T square = dot(size, x, x);
-  const T inverse = square > 0 ? 1 / std::sqrt(square) : T(0);
-  for (int64_t c = 0; c < size; ++c) x[c] *= norm * inverse;
+  T inverse = 0;
+  normalise(1, size, size, norm, x, &inverse, 1);
   return inverse;
 }
 
 template <class T>
 T to_norm_gradient(int64_t size, T norm, T inverse, const T* y, T* dy) {
-  const T along = dot(size, dy, y), share = along / (norm * norm);
-  for (int64_t c = 0; c < size; ++c) dy[c] = norm * inverse * (dy[c] - y[c] * share);
-  return along;
+  return normalise_gradient(1, size, size, norm, &inverse, 1, y, dy);
 }
 
 template <class T>
@@ -92,29 +120,21 @@ void rotate(int64_t rows, int64_t vectors, int64_t size, std::span<const int> po
 
 template <class T>
 void unit_keys(int64_t rows, int heads, int64_t size, const T* log_scale, T* query_key, T* kept) {
-  for (int h = 0; h < heads; ++h) {
-    const T scale = std::exp(log_scale[h]);
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t at = r * heads + h;
-      T* query = query_key + at * 2 * size;
-      kept[2 * at] = to_norm(size, scale, query);
-      kept[2 * at + 1] = to_norm(size, T(1), query + size);
-    }
+  const int64_t stride = 2 * heads * size, kept_stride = int64_t{2} * heads;
+  for (int h = 0; h < heads; ++h, query_key += 2 * size, kept += 2) {
+    normalise(rows, size, stride, std::exp(log_scale[h]), query_key, kept, kept_stride);
+    normalise(rows, size, stride, T(1), query_key + size, kept + 1, kept_stride);
   }
 }
 
 template <class T>
 void unit_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scale,
                         const T* query_key, const T* kept, T* d, T* dlog_scale) {
-  for (int h = 0; h < heads; ++h) {
-    const T scale = std::exp(log_scale[h]);
-    T sum = 0;
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t at = r * heads + h, query = at * 2 * size, key = query + size;
-      sum += to_norm_gradient(size, scale, kept[2 * at], query_key + query, d + query);
-      to_norm_gradient(size, T(1), kept[2 * at + 1], query_key + key, d + key);
-    }
-    dlog_scale[h] += sum;
+  const int64_t stride = 2 * heads * size, kept_stride = int64_t{2} * heads;
+  for (int h = 0; h < heads; ++h, query_key += 2 * size, d += 2 * size, kept += 2) {
+    dlog_scale[h] += normalise_gradient(rows, size, stride, std::exp(log_scale[h]), kept,
+                                        kept_stride, query_key, d);
+    normalise_gradient(rows, size, stride, T(1), kept + 1, kept_stride, query_key + size, d + size);
   }
 }
 
