@@ -4,6 +4,10 @@
 namespace posattn::cuda {
 namespace {
 
+__host__ __device__ int64_t part_count(const PartShape& shape) {
+  return shape.by_sample ? shape.samples : int64_t{1} * shape.nodes * shape.samples;
+}
+
 constexpr int warp_lanes = 32, warps = block_threads / warp_lanes;
 
 __device__ float inverse_of(float square) { return square > 0 ? 1 / sqrtf(square) : 0.0f; }
@@ -70,7 +74,7 @@ struct OwnPart {
         lane(threadIdx.x % warp_lanes),
         first_absent(steps == nullptr ? of_shape.absent_end : steps[blockIdx.y].real_nodes) {
     part = static_cast<int64_t>(blockIdx.x) * warps + threadIdx.x / warp_lanes;
-    surplus = part >= shape.parts();
+    surplus = part >= part_count(shape);
     if (surplus) part = 0;
     int present = 1;
     if (shape.by_sample) present = shape.nodes - max(0, shape.absent_end - first_absent);
@@ -157,14 +161,14 @@ void enqueue_unit_keys_gradient(const KeyShape& shape, SlotVector log_scale,
 
 void enqueue_scale_parts(const PartShape& shape, Rows<const float> x, Rows<float> y,
                          Rows<float> inverse, const SlotStep* steps, cudaStream_t stream) {
-  launch(scale_parts_kernel, blocks(shape.parts(), warps, shape.slots), dim3(block_threads), 0,
+  launch(scale_parts_kernel, blocks(part_count(shape), warps, shape.slots), dim3(block_threads), 0,
          stream, shape, x, y, inverse, steps);
 }
 
 void enqueue_scale_parts_gradient(const PartShape& shape, Rows<const float> y,
                                   Rows<const float> inverse, Rows<const float> dy, Rows<float> dx,
                                   bool accumulate, const SlotStep* steps, cudaStream_t stream) {
-  launch(scale_parts_gradient_kernel, blocks(shape.parts(), warps, shape.slots),
+  launch(scale_parts_gradient_kernel, blocks(part_count(shape), warps, shape.slots),
          dim3(block_threads), 0, stream, shape, y, inverse, dy, dx, accumulate, steps);
 }
 

@@ -30,8 +30,6 @@ struct PartShape {
   int slots = 1;
   int32_t nodes = 0, samples = 0, width = 0, absent_end = 0;
   bool by_sample = false;
-
-  int64_t parts() const { return by_sample ? samples : int64_t{1} * nodes * samples; }
 };
 void enqueue_scale_parts(const PartShape& shape, Rows<const float> x, Rows<float> y,
                          Rows<float> inverse, const SlotStep* steps, cudaStream_t stream);
