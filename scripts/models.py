@@ -36,8 +36,13 @@ The numeric models have the paper's size and training: length 8, four layers of 
 Errors are those of the run's own tests at its end: the mean squared error at c = 1 and c = 10, for k-hop the cross-entropy over
 all letters. All were trained in fp32 on one NVIDIA H200; `scripts/models.py` says how.
 
-| model | trained on | error inside | error outside | SHA-256 |
-| --- | --- | --- | --- | --- |
+| model | trained on | error inside | error outside |
+| --- | --- | --- | --- |
+"""
+SUMS = """
+SHA-256 of the files, for `sha256sum --check README.md` in this folder:
+
+```
 """
 
 
@@ -57,7 +62,7 @@ def sha256(file):
 
 def take(results):
     MODELS.mkdir(exist_ok=True)
-    rows = []
+    rows, sums = [], []
     for task in TASKS:
         for architecture in ["positional", "standard"]:
             folders = list((results / "runs").glob(f"{task}-{architecture}-seed0-*"))
@@ -73,15 +78,17 @@ def take(results):
             samples = f"{settings['samples']:,} {'new ' if settings.get('fresh') else ''}samples"
             samples += " an epoch" if settings.get("fresh") else ""
             rows.append(f"| `{file.stem}` | {samples}, {manifest['final']['step']:,} steps of "
-                        f"{settings['batch']} | {inside:.3g} | {outside} | `{sha256(file)}` |")
-    (MODELS / "README.md").write_text(HEAD + "\n".join(rows) + "\n")
+                        f"{settings['batch']} | {inside:.3g} | {outside} |")
+            sums.append(f"{sha256(file)}  {file.name}")
+    (MODELS / "README.md").write_text(HEAD + "\n".join(rows) + "\n" + SUMS + "\n".join(sums) + "\n```\n")
 
 
 def check():
-    described = dict(re.findall(r"^\| `(\S+)` \|.*\| `([0-9a-f]{64})` \|$", (MODELS / "README.md").read_text(), re.M))
+    page = (MODELS / "README.md").read_text()
+    described = {name: sum for sum, name in re.findall(r"^([0-9a-f]{64})  (\S+)\.safetensors$", page, re.M)}
     found = {file.stem: sha256(file) for file in MODELS.glob("*.safetensors")}
-    if described != found or not found:
-        sys.exit("error: models/README.md does not describe the files beside it\n"
+    if described != found or set(re.findall(r"^\| `(\S+)` \|", page, re.M)) != set(found) or not found:
+        sys.exit("error: models/README.md does not describe the files next to it\n"
                  f"  {sorted(set(described.items()) ^ set(found.items()))}")
 
 

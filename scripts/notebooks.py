@@ -79,6 +79,8 @@ def main():
     parser.add_argument("--pages", type=pathlib.Path, metavar="FOLDER")
     options = parser.parse_args()
     pages = options.pages.resolve() if options.pages else None
+    if pages:
+        pages.mkdir(parents=True, exist_ok=True)
     for path in [path.resolve() for path in options.notebooks]:
         with tempfile.TemporaryDirectory(prefix="posattn-notebook-") as folder:
             os.chdir(folder)  # what a notebook writes is not kept

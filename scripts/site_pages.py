@@ -22,7 +22,7 @@ REPOSITORY = os.environ.get("POSATTN_REPOSITORY", "").rstrip("/")
 # What the file or folder of the project is on the site.
 PAGES = {"README.md": "index.md", "docs/commands.md": "commands/index.md", "docs/lab": "lab/index.md",
          "docs/notebooks": "index.md", "docs/site/grammar.ebnf": "grammar.md",
-         "programs": "library.md", "examples/cmake_project": "cpp/examples.md",
+         "models/README.md": "models.md", "programs": "library.md", "examples/cmake_project": "cpp/examples.md",
          "docs/playground/index.html": "playground/index.html"}  # scripts/site puts it there
 CODE = re.compile(r"^(```+).*?^\1 *$|`[^`\n]+`", re.M | re.S)
 
@@ -129,7 +129,7 @@ class Site:
             posixpath.basename(place)[:-3] for place in self.command_pages if not place.endswith("index.md"))
         for place, text in self.command_pages.items():
             self.copy("docs/commands.md", place, text)
-        files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+        files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "models/README.md"]
         for path in sorted(str(file.relative_to(ROOT)) for file in files):
             if path not in {"README.md", "docs/commands.md"}:
                 self.copy(path, place_of(path), (ROOT / path).read_text())

@@ -16,7 +16,8 @@ import urllib.parse
 SITE = pathlib.Path(sys.argv.pop() if len(sys.argv) > 1 else "build/site").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SEARCHES = {"threads": "embed.html", "resume": "resume.html", "tf32": "gpu.html", "scratch node": "glossary.html",
-            "homogeneous": "why-it-holds.html"}
+            "homogeneous": "why-it-holds.html", "trained models": "models.html", "tensorboard": "logging.html",
+            "docker": "questions.html", "wandb": "questions.html", "related work": "cite.html", "preset": "glossary.html"}
 
 
 class Page(html.parser.HTMLParser):

@@ -1,6 +1,7 @@
 """Models: answers, attention, weights and gradients as NumPy arrays."""
 
 import collections.abc
+import difflib
 import json
 import numbers
 import os
@@ -9,7 +10,7 @@ import numpy
 
 from . import _posattn
 from .arguments import instance_of, numbers_of, path_of
-from .errors import mistaken
+from .errors import Error, mistaken
 from .tasks import name_of
 
 
@@ -266,15 +267,32 @@ def trained_models():
     return sorted(name.removesuffix(suffix) for name in os.listdir(_TRAINED) if name.endswith(suffix))
 
 
+def _model_file(path):
+    """The file that `path` means: itself, that of a run's folder, or a trained model's."""
+    name = os.fsdecode(path)
+    if os.path.isdir(path):
+        file = os.path.join(name, "model.safetensors")
+        if not os.path.exists(file):
+            begun = os.path.exists(os.path.join(name, "checkpoint.safetensors"))
+            raise Error(f"no model.safetensors in '{name}'", "the folder of a run that is done",
+                        "its run has not finished; posattn.resume goes on" if begun else "", code=4)
+        return file
+    if os.path.exists(path):
+        return path
+    if name in trained_models():
+        return os.path.join(_TRAINED, name + ".safetensors")
+    near = difflib.get_close_matches(name, trained_models(), 1)
+    raise Error(f"no such file: '{name}'",
+                f"a model file, the folder of a run, or one of: {', '.join(trained_models())}",
+                f"did you mean '{near[0]}'?" if near else "", code=4)
+
+
 def load(path, *, architecture=None, task=None, length=None, heads=None, vocabulary=None):
     """The model of a file, of the folder of a run, or a trained model of the package by its name,
-    such as "sort-positional" (docs: models/README.md). The keywords say what a file from elsewhere may leave open. `vocabulary` is the folder of vocab.json and merges.txt, for a model of GPT-2's
+    such as "sort-positional" (docs: models/README.md). The keywords say what a file from elsewhere
+    may leave open. `vocabulary` is the folder of vocab.json and merges.txt, for a model of GPT-2's
     tokens from posattn 0.2.0, whose files do not hold them."""
-    path = path_of("path", path)
-    if os.path.isdir(path):
-        path = os.path.join(os.fsdecode(path), "model.safetensors")
-    elif not os.path.exists(path) and os.fsdecode(path) in trained_models():
-        path = os.path.join(_TRAINED, os.fsdecode(path) + ".safetensors")
+    path = _model_file(path_of("path", path))
     vocabulary = None if vocabulary is None else path_of("vocabulary", vocabulary)
     return Model(_posattn.load(path, architecture, name_of(task), length, heads, vocabulary))
 

@@ -1,6 +1,7 @@
 """Progress: a bar in a terminal and in a notebook, lines of text on standard error elsewhere."""
 
 import html
+import math
 import statistics
 import sys
 import time
@@ -132,7 +133,7 @@ class Progress:
 
 
 class FleetProgress(Progress):
-    """The steps of all runs, and the loss of each architecture: the median of its runs."""
+    """The steps of all runs, and the loss of each architecture: the median of its runs that have one."""
 
     def __init__(self, runs, show):
         super().__init__(counted(runs, "run"), show)
@@ -142,9 +143,11 @@ class FleetProgress(Progress):
         self._latest[progress["run"]] = progress
         by_architecture = {}
         for _, run in sorted(self._latest.items()):
-            by_architecture.setdefault(run["architecture"], []).append(run["train_loss"])
-        note = "loss " + ", ".join(
+            losses = by_architecture.setdefault(run["architecture"], [])
+            if run["status"] != "running" or not math.isnan(run["train_loss"]):  # else it has only begun
+                losses.append(run["train_loss"])
+        note = ", ".join(
             f"{statistics.median(losses):.3g}" + (f" ({name})" if len(by_architecture) > 1 else "")
-            for name, losses in by_architecture.items())
+            for name, losses in by_architecture.items() if losses)
         self.update(sum(run["step"] for run in self._latest.values()),
-                    self._runs * progress["steps"], note)
+                    self._runs * progress["steps"], note and "loss " + note)

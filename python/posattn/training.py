@@ -254,9 +254,9 @@ def train(task="cumulative-sum", architecture="positional", seeds=None, *, devic
     `task` is a name or a `Task`; settings are those of `posattn train` (`posattn.settings()` lists
     them), with _ for -. Runs go to `out`; without it to a folder that lives as long as the fleet.
     `callback(progress)` gets a dict after every epoch of every run; what it raises stops the fleet,
-    as Ctrl-C does, with a checkpoint of every run that has begun; `resume` goes on with all. `progress`
-    forces or forbids that steps and losses are shown on standard error: without it they are shown in
-    a terminal and in a notebook. A run that diverges or fails has that status, the others go on; an
+    as Ctrl-C does, with a checkpoint of every run that has begun; `resume` goes on with all. Steps and
+    losses are shown on standard error: as a bar in a terminal and in a notebook, elsewhere as a line every
+    five seconds. `progress=False` shows nothing, and True also the end of short work. A run that diverges or fails has that status, the others go on; an
     error is raised where all fail. `from_=FILE` starts with the weights of a model.
     """
     architectures = several("architecture", architecture, "a name, or a list of them")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import unittest
 
+from browser import browser
 from support import PROGRAM, ROOT, CliCase
 
 # Stands for the program that quickstart builds, and trains for an instant.
@@ -42,6 +43,12 @@ class Quickstart(CliCase):
             shown = re.search(rf"<tr><td>{c}</td><td>[^<]*</td><td>([^<]*)<.*?<td>([^<]*)<", page)
             self.assertEqual(list(shown.groups()), medians)
         self.assertIn("quickstart-report/index.html", done.stdout)
+        # The maps that are to be compared lie next to each other.
+        with browser() as tab:
+            tab.open(self.folder / "quickstart-report" / "index.html", 1300, 900)
+            tops = tab.evaluate("[...document.querySelectorAll('.maps figure')].map((map) => map.offsetTop)")
+        self.assertEqual(len(tops), 3)
+        self.assertEqual(len(set(tops)), 1)
 
     def test_table_figure_and_caption_of_readme_agree(self):
         readme = (ROOT / "README.md").read_text()
@@ -78,7 +85,10 @@ class Quickstart(CliCase):
                     self.assertIn(f"option({option} ", (ROOT / "CMakeLists.txt").read_text())
             elif program.startswith("scripts/"):
                 subprocess.run([program, *words], cwd=ROOT, check=True, env={**os.environ, "POSATTN_SKIP_INSTALL": "1"})
-        self.assertEqual(seen, {"git", "cd", "cmake", "scripts/install_packages"})
+            elif program in ("python3", "env/bin/pip"):  # tests/python/package_test.py installs so
+                self.assertIn("python3 -m venv env && env/bin/pip install .", (ROOT / "docs/python.md").read_text())
+                self.assertIn(words, [["-m", "venv", "env"], ["install", "."]])
+        self.assertEqual(seen, {"git", "cd", "cmake", "scripts/install_packages", "python3", "env/bin/pip"})
 
 
 if __name__ == "__main__":

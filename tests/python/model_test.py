@@ -230,8 +230,16 @@ class Files(unittest.TestCase):
             path.write_bytes(b"no model")
             with self.assertRaises(posattn.Error):
                 posattn.load(path)
-        with self.assertRaisesRegex(posattn.Error, "nowhere"):
+        with self.assertRaisesRegex(posattn.Error, "nowhere.*\n.*one of: cumulative-max-subarray-positional, "):
             posattn.load("nowhere.safetensors")
+        with self.assertRaisesRegex(posattn.Error, "did you mean 'sort-positional'"):
+            posattn.load("sort-postional")
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(posattn.Error, "no model.safetensors in '.*'\n.*a run that is done$"):
+                posattn.load(folder)
+            (pathlib.Path(folder) / "checkpoint.safetensors").touch()
+            with self.assertRaisesRegex(posattn.Error, "has not finished; posattn.resume goes on"):
+                posattn.load(folder)
         with self.assertRaises(posattn.Error):
             posattn.from_bytes(b"")
 

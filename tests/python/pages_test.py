@@ -1,4 +1,4 @@
-"""The examples in Python of README and docs/site/ run, each page from its first to its last."""
+"""The examples in Python of README, docs/python.md and docs/site/ run, each page from its first to its last."""
 
 import contextlib
 import io
@@ -12,7 +12,13 @@ import types
 import unittest
 import unittest.mock
 
-import posattn.torch  # noqa: F401  before the modules are put back
+import matplotlib
+import posattn
+import posattn.torch  # before the modules are put back
+import torch
+
+matplotlib.use("Agg")  # no window
+import matplotlib.pyplot  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "site"
@@ -54,6 +60,27 @@ class Pages(unittest.TestCase):
         self.assertEqual(NUMBER.sub("", printed.getvalue()), NUMBER.sub("", shown))
         for found, expected in zip(NUMBER.findall(printed.getvalue()), NUMBER.findall(shown)):
             self.assertLess(abs(math.log((float(found) + 0.001) / (float(expected) + 0.001))), math.log(3))
+
+    def test_python(self):
+        """Until the experiments, which train for minutes; with inputs for the names that the page leaves open."""
+        text = (ROOT / "docs" / "python.md").read_text().split("## Experiments")[0]
+        blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+        self.assertEqual(len(blocks), 8)
+        x, y = posattn.samples("sort", samples=3)
+        _, other = posattn.load("sort-positional").run(x[::-1].copy(), keep="all")
+        known = {"ax": matplotlib.pyplot.figure().subplots()}
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            os.chdir(folder)
+            try:
+                torch.save(posattn.torch.Module(posattn.load("sort-positional")).state_dict(), "theirs.pt")
+                for block in blocks:
+                    known.update(x=x, y=y, other=other)
+                    exec(compile(block, "python.md", "exec"), known)
+                self.assertTrue(os.path.exists("changed.safetensors"))
+            finally:
+                os.chdir(here)
+        self.assertEqual(known["kept"]["layers.1.attention"].shape, (3, 2, 9, 9))
 
     def test_resume(self):
         self.assertIn("runs/short/positional-seed0/model.safetensors", self.run_page("resume.md"))

@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -126,6 +127,22 @@ class Fleets(unittest.TestCase):
                          r"[\d.e-]+ \(standard\)(  [\d.]+ steps/s)?\n$")
         for quiet in (None, False):  # nothing of short work
             self.assertEqual(self.said(progress=quiet), "")
+
+    def test_only_runs_with_a_loss_have_one_shown(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            progress = posattn.progress.FleetProgress(2, True)
+            nothing = float("nan")
+            for name, status, step, loss in [("positional", "running", 0, nothing), ("standard", "running", 0, nothing),
+                                             ("positional", "done", 16, 0.25), ("standard", "running", 8, 0.5),
+                                             ("standard", "diverged", 9, nothing)]:
+                progress.report({"run": name, "architecture": name, "status": status, "step": step, "steps": 16,
+                                 "train_loss": loss})
+                progress._draw()
+        shown = [re.sub("  [0-9.]+ steps/s.*", "", line) for line in said.getvalue().splitlines()]
+        self.assertEqual(shown[:1] + shown[-3:], [
+            "2 runs  0/32 steps", "2 runs  16/32 steps  loss 0.25 (positional)",
+            "2 runs  24/32 steps  loss 0.25 (positional), 0.5 (standard)",
+            "2 runs  25/32 steps  loss 0.25 (positional), nan (standard)"])
 
     def test_a_line_every_few_seconds(self):
         def said(seconds, show):

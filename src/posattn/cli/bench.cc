@@ -299,58 +299,47 @@ ExitCode bench(const BenchFlags& options, const CommandLine& line) {
 }
 
 void add_bench_options(CLI::App& command, BenchFlags& options) {
-  command
-      .add_option("--task", options.cases.task,
-                  "Task whose models are timed, at the settings it suggests")
-      ->capture_default_str();
+  option(command, "--task", options.cases.task, "TEXT [cumulative-sum]",
+         "Task whose models are timed, at the settings it suggests");
   option(command, "--architecture", options.cases.architectures, "LIST [positional,standard]",
          "Presets to measure, with a depth if it is to be another: standard:8")
       ->delimiter(',');
-  command.add_option("--length", options.cases.length, "Length n; 0: the task's own")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  command.add_option("--batch", options.cases.batch, "Samples of a step; 0: the task's own")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
+  option(command, "--length", options.cases.length, "INT [0]", "Length n; 0: the task's own")
+      ->check(CLI::Range(0, 4096));
+  option(command, "--batch", options.cases.batch, "INT [0]", "Samples of a step; 0: the task's own")
+      ->check(CLI::Range(0, 1 << 24));
   add_threads_option(command, options.threads);
-  command.add_option("--path", options.cases.path, "auto, plain or folded")
-      ->check(CLI::IsMember({"auto", "plain", "folded"}))
-      ->capture_default_str();
-  command.add_option("--tile", options.tile, "Samples of a tile; 0: chosen")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  command.add_option("--repetitions", options.repetitions, "Measurements at least")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command.add_option("--seconds", options.seconds, "Seconds of each measurement at least")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  command
-      .add_option("--growth", options.growth,
-                  "Also a step at each of these lengths, at constant batch x length")
+  option(command, "--path", options.cases.path, "auto|plain|folded [auto]",
+         "Engine: the folded algebra, the plain one, or the cheaper")
+      ->check(CLI::IsMember({"auto", "plain", "folded"}));
+  option(command, "--tile", options.tile, "INT [0]", "Samples of a tile; 0: chosen")
+      ->check(CLI::Range(0, 4096));
+  option(command, "--repetitions", options.repetitions, "INT [15]", "At least so many measurements")
+      ->check(CLI::Range(1, 100000));
+  option(command, "--seconds", options.seconds, "NUMBER [1]",
+         "At least so many seconds for each measurement")
+      ->check(CLI::Range(0.0, 3600.0));
+  option(command, "--growth", options.growth, "LIST",
+         "Also a step at each of these lengths, at constant batch x length")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
   CLI::Option* lengths =
-      command
-          .add_option("--long", options.long_lengths,
-                      "Also inference of one sample at each of these lengths, where attention does "
-                      "not depend on the data")
+      option(command, "--long", options.long_lengths, "LIST",
+             "Also inference of one sample at each of these lengths, where attention does not "
+             "depend on the data")
           ->delimiter(',')
           ->check(CLI::Range(2, 1 << 17));
   add_output_option(command, options.figure, "A figure of --long", "FILE.svg").needs(lengths);
-  command.add_option("--device", options.device, "cpu or cuda: where the steps are computed")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
+  option(command, "--device", options.device, "cpu|cuda [cpu]", "Where the steps are computed")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   option(command, "--runs", options.runs, "LIST [1,10,50,200]",
          "How many runs in lockstep, one by one (cuda only)")
       ->delimiter(',')
       ->check(CLI::Range(1, 65535));
-  command
-      .add_option("--precision", options.precisions,
-                  "Precision of products: fp32, tf32 (cuda only)")
+  option(command, "--precision", options.precisions, "LIST [fp32,tf32]",
+         "Precision of products (cuda only)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"fp32", "tf32"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"fp32", "tf32"}));
   command.add_flag("--peer", options.peer, "Also PyTorch, in its default and its best setting");
   command.add_flag("--inference", options.inference, "Also inference, batches of 1000 and 250");
   command.add_flag("--operations", options.operations, "Also each row of the operations table");

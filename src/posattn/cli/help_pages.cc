@@ -31,10 +31,6 @@ struct OptionText {
 OptionText option_text(const CLI::Option& option) {
   OptionText text;
   text.kind = option.get_option_text();
-  if (text.kind.empty() && option.get_items_expected_max() > 0) {  // what CLI11 shows itself
-    text.kind = option.get_type_name();
-    text.fallback = option.get_default_str();
-  }
   if (const size_t bracket = text.kind.find('['); bracket != std::string::npos) {  // "INT [0]"
     text.fallback = text.kind.substr(bracket + 1, text.kind.rfind(']') - bracket - 1);
     text.kind.erase(text.kind.find_last_not_of(' ', bracket - 1) + 1);
