@@ -24,27 +24,21 @@ constexpr uint64_t largest_stream = uint64_t{1} << 30;  // a pipe does not say h
 std::string reason(int number) { return std::generic_category().message(number); }
 
 std::string write_hint(int number) {
-  switch (number) {
-    case ENOSPC:
-    case EDQUOT:
-      return "the disk is full: free some space or write to another place";
-    case EFBIG:
-      return "the largest file size allowed here is reached (see ulimit -f)";
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return "choose a place that you may write to";
-    case ENOENT:
-      return "create the folder first";
-    case ENOTDIR:
-      return "a part of the path is a file, not a folder";
-    case EISDIR:
-      return "it is a folder: give the name of a file";
-    case ELOOP:
-      return "it is a symbolic link: remove it";
-    default:
-      return "";
+  constexpr std::pair<int, const char*> hints[] = {
+      {ENOSPC, "the disk is full: free some space or write to another place"},
+      {EDQUOT, "the disk is full: free some space or write to another place"},
+      {EFBIG, "the largest file size allowed here is reached (see ulimit -f)"},
+      {EACCES, "choose a place that you may write to"},
+      {EPERM, "choose a place that you may write to"},
+      {EROFS, "choose a place that you may write to"},
+      {ENOENT, "create the folder first"},
+      {ENOTDIR, "a part of the path is a file, not a folder"},
+      {EISDIR, "it is a folder: give the name of a file"},
+      {ELOOP, "it is a symbolic link: remove it"}};
+  for (const auto& [known, hint] : hints) {
+    if (number == known) return hint;
   }
+  return "";
 }
 
 Error write_error(const std::filesystem::path& path, int number) {

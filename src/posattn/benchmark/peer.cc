@@ -1,4 +1,4 @@
-#include "posattn/benchmark/peer.h"
+#include "posattn/benchmark/steps.h"
 
 #ifdef __APPLE__
 #include <mach-o/dyld.h>

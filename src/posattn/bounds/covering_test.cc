@@ -1,5 +1,3 @@
-#include "posattn/bounds/covering.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "posattn/base/random.h"
+#include "posattn/bounds/count_bound.h"
 #include "posattn/simulation/matrix.h"
 
 namespace posattn::bounds {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "posattn/bounds/bound_setting.h"
 #include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {

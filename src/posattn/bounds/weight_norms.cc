@@ -10,7 +10,7 @@
 #include "posattn/base/error.h"
 #include "posattn/bounds/collapsed_network.h"
 #include "posattn/model/spec/tensor_names.h"
-#include "posattn/simulation/singular_values.h"
+#include "posattn/simulation/matrix.h"
 
 namespace posattn::bounds {
 namespace {

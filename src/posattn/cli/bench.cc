@@ -1,22 +1,12 @@
 // posattn bench
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "posattn/base/command.h"
-#include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/base/version.h"
-#include "posattn/benchmark/peer.h"
 #include "posattn/benchmark/steps.h"
 #include "posattn/cli/bench_device.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/output_file.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
@@ -143,12 +133,7 @@ Json measure_peers(const BenchFlags& options, const std::vector<RunConfig>& conf
          "--length", std::to_string(configs.front().length), "--batch",
          std::to_string(configs.front().batch), "--repetitions",
          std::to_string(options.repetitions)});
-    size_t begin = 0;
-    while (begin < output.size()) {
-      const size_t end = output.find('\n', begin);
-      peers.push_back(Json::parse(output.substr(begin, end - begin)));
-      begin = end == std::string::npos ? output.size() : end + 1;
-    }
+    for (const std::string_view line : split_lines(output)) peers.push_back(Json::parse(line));
   }
   return peers;
 }

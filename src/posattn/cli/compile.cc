@@ -1,24 +1,13 @@
 // posattn compile
 #include "posattn/programs/lowering/compile.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
-#include "posattn/cli/output_file.h"
-#include "posattn/cli/program_input.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/programs/checking/rounding.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/network_plan.h"

@@ -1,9 +1,6 @@
 // posattn doctor
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
 #endif
@@ -11,7 +8,6 @@
 #include "posattn/base/version.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/terminal.h"
 
 namespace posattn {
 namespace {

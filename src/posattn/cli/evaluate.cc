@@ -1,19 +1,13 @@
 // posattn evaluate
 #include "posattn/evaluation/evaluate.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
 #include <map>
-#include <optional>
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/evaluate_output.h"
 #include "posattn/cli/given_input.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/programs/checking/program_task.h"
 
 namespace posattn {

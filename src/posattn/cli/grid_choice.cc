@@ -1,8 +1,5 @@
 #include "posattn/cli/grid_choice.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 

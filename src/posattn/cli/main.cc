@@ -1,19 +1,13 @@
 // The program: describes the commands, parses, runs the chosen one, and turns whatever goes wrong
 // into one message and the documented exit code.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <new>
 
-#include "posattn/base/error.h"
 #include "posattn/base/version.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/cli/usage_errors.h"
 
 namespace posattn {

@@ -25,6 +25,23 @@ double seconds_between(std::chrono::steady_clock::time_point from,
   return std::chrono::duration<double>(to - from).count();
 }
 
+constexpr int plain_columns = 120;
+
+std::string grid_line(const GridProgress& progress, bool bar, bool steps) {
+  std::string text = "  ";
+  if (bar && progress.steps > 0) text += progress_bar(progress.fraction) + "  ";
+  text += fmt::format("{}/{} runs", progress.ended, progress.runs);
+  if (steps) text += fmt::format("  {}/{} steps", progress.step, progress.steps);
+  const double rate = progress.steps_per_second;
+  if (rate > 0) text += fmt::format("  {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
+  if (progress.ended < progress.runs && progress.seconds_left > 0) {
+    text += "  " + duration_text(progress.seconds_left) + " left";
+  }
+  if (progress.diverged > 0) text += fmt::format("  {} diverged", progress.diverged);
+  if (progress.failed > 0) text += fmt::format("  {} failed", progress.failed);
+  return text;
+}
+
 }  // namespace
 
 std::string progress_bar(double share) {
@@ -161,27 +178,6 @@ void ProgressDisplay::draw(bool last) {
   lines_drawn_ = lines;
   write_error_stream(text);
 }
-
-namespace {
-
-constexpr int plain_columns = 120;
-
-std::string grid_line(const GridProgress& progress, bool bar, bool steps) {
-  std::string text = "  ";
-  if (bar && progress.steps > 0) text += progress_bar(progress.fraction) + "  ";
-  text += fmt::format("{}/{} runs", progress.ended, progress.runs);
-  if (steps) text += fmt::format("  {}/{} steps", progress.step, progress.steps);
-  const double rate = progress.steps_per_second;
-  if (rate > 0) text += fmt::format("  {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
-  if (progress.ended < progress.runs && progress.seconds_left > 0) {
-    text += "  " + duration_text(progress.seconds_left) + " left";
-  }
-  if (progress.diverged > 0) text += fmt::format("  {} diverged", progress.diverged);
-  if (progress.failed > 0) text += fmt::format("  {} failed", progress.failed);
-  return text;
-}
-
-}  // namespace
 
 std::string grid_line(const GridProgress& progress, int columns) {
   for (const auto& [bar, steps] : {std::pair{true, true}, {true, false}, {false, false}}) {

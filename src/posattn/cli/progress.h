@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "posattn/experiments/grid_progress.h"
+#include "posattn/experiments/runner.h"
 #include "posattn/training/fleet.h"
 
 namespace posattn {

@@ -1,19 +1,12 @@
 // posattn report
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "posattn/base/command.h"
-#include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/cli/commands.h"
-#include "posattn/cli/output_file.h"
 #include "posattn/cli/playground_page.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/report/architectures.h"
 #include "posattn/report/experiment/results.h"

@@ -41,10 +41,7 @@ std::string run_count(const Experiment& whole, const Curve& curve) {
     diverged += point.diverged;
     if (is_tested) break;
   }
-  const bool is_baseline = std::ranges::any_of(whole.lines, [&](const ExperimentLine& line) {
-    return line.is_baseline && line.name == curve.line;
-  });
-  if (is_baseline) return std::to_string(finished);  // measured, not trained: nothing is missing
+  if (whole.is_baseline(curve.line)) return std::to_string(finished);
   const std::size_t all = whole.seeds.size() * (is_tested ? 1 : whole.axis.values.size());
   const std::string text = fmt::format("{}/{}", finished, all);
   return diverged == 0 ? text : fmt::format("{} ({} diverged)", text, diverged);

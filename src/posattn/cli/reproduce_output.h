@@ -7,7 +7,7 @@
 
 #include "posattn/experiments/curves.h"
 #include "posattn/experiments/runner.h"
-#include "posattn/report/experiment/files.h"
+#include "posattn/report/experiment/results.h"
 
 namespace posattn {
 

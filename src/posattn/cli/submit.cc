@@ -1,19 +1,13 @@
 // posattn submit
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "posattn/base/command.h"
 #include "posattn/base/file.h"
 #include "posattn/base/text.h"
-#include "posattn/benchmark/peer.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/reproduce_output.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/runner.h"
 #include "posattn/experiments/slurm_script.h"

@@ -164,7 +164,7 @@ void print_error(const Error& error) {
   const auto shown = [](const std::string& message) { return printable(message, true); };
   // Long lists of names are wrapped; hints are not, as they may hold commands to paste.
   constexpr int columns = 100;
-  std::string text = coloured("error:", Colour::red, stderr) + " " + shown(error.problem()) + "\n";
+  std::string text = in_red("error:", stderr) + " " + shown(error.problem()) + "\n";
   if (!error.expected().empty()) {
     text += "  " + wrapped("expected " + shown(error.expected()), columns, 4) + "\n";
   }

@@ -1,13 +1,7 @@
 // posattn version
 #include "posattn/base/version.h"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "posattn/cli/commands.h"
-#include "posattn/cli/terminal.h"
 
 namespace posattn {
 namespace {

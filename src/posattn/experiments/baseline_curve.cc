@@ -1,5 +1,3 @@
-#include "posattn/experiments/baseline_curve.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +7,12 @@
 #include <span>
 
 #include "posattn/evaluation/evaluate.h"
+#include "posattn/experiments/curves.h"
 #include "posattn/model/inference.h"
-#include "posattn/programs/language/library.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/tasks/k_hop.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn {
 namespace {

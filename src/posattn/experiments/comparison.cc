@@ -92,6 +92,14 @@ std::pair<std::vector<double>, std::vector<double>> common_runs(const CurvePoint
   return values;
 }
 
+std::vector<PublishedPoint> read_embedded() {
+  constexpr std::string_view name = "published.csv";
+  for (const EmbeddedFile& file : embedded_experiments()) {
+    if (file.name == name) return published_from_csv(file.text, std::string(name));
+  }
+  throw std::logic_error("published.csv is not part of the program");
+}
+
 }  // namespace
 
 bool ComparedCurve::agrees() const {
@@ -190,18 +198,6 @@ std::vector<PairedPoint> paired_points(const std::vector<Curve>& curves, const s
   }
   return paired;
 }
-
-namespace {
-
-std::vector<PublishedPoint> read_embedded() {
-  constexpr std::string_view name = "published.csv";
-  for (const EmbeddedFile& file : embedded_experiments()) {
-    if (file.name == name) return published_from_csv(file.text, std::string(name));
-  }
-  throw std::logic_error("published.csv is not part of the program");
-}
-
-}  // namespace
 
 std::vector<PublishedPoint> published_from_csv(std::string_view csv, const std::string& name) {
   std::vector<PublishedPoint> points;

@@ -128,7 +128,7 @@ std::vector<uint64_t> ExperimentReader::seeds(const toml::node& node) const {
   try {
     return parse_seeds(node.as_string()->get(), fmt::format("seeds {}", where(node)));
   } catch (const Error& error) {
-    throw Error(ExitCode::configuration, error.problem(), error.expected(), error.hint());
+    throw error.as(ExitCode::configuration);
   }
 }
 
@@ -170,8 +170,7 @@ std::vector<std::pair<std::string, std::string>> ExperimentReader::settings(
       std::string problem = error.problem();
       const size_t place = problem.rfind(" in ");
       if (place != std::string::npos) problem.erase(place);
-      throw Error(ExitCode::configuration, problem + " " + where(node), error.expected(),
-                  error.hint());
+      throw error.as(ExitCode::configuration, problem + " " + where(node));
     }
     found.emplace_back(key.str(), get_field(parsed, key.str()));
   }

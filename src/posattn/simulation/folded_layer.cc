@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "posattn/simulation/singular_values.h"
+#include "posattn/simulation/matrix.h"
 
 namespace posattn::simulation {
 namespace {

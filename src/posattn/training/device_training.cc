@@ -1,5 +1,3 @@
-#include "posattn/training/device_training.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +9,9 @@
 #include "posattn/base/error.h"
 #include "posattn/kernels/cuda/device_info.h"
 #include "posattn/training/device_fleet.h"
+#include "posattn/training/fleet_folders.h"
 #include "posattn/training/ordered_workers.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn {
 namespace {
@@ -274,6 +273,14 @@ std::vector<std::vector<std::size_t>> split(const std::vector<std::size_t>& runs
   return parts;
 }
 
+// The epochs that a run has, of one that was killed about those: its manifest does not know.
+int64_t epochs_of(const RunFolder& folder) {
+  const std::optional<Manifest>& previous = folder.previous();
+  if (!previous) return 0;
+  if (previous->status != RunStatus::running) return previous->epoch;
+  return static_cast<int64_t>(folder.metrics_lines().size());
+}
+
 }  // namespace
 
 std::vector<std::vector<std::size_t>> plan_waves(
@@ -313,18 +320,6 @@ std::vector<std::vector<std::size_t>> plan_waves(
   }
   return waves;
 }
-
-namespace {
-
-// The epochs that a run has, of one that was killed about those: its manifest does not know.
-int64_t epochs_of(const RunFolder& folder) {
-  const std::optional<Manifest>& previous = folder.previous();
-  if (!previous) return 0;
-  if (previous->status != RunStatus::running) return previous->epoch;
-  return static_cast<int64_t>(folder.metrics_lines().size());
-}
-
-}  // namespace
 
 void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& options,
                      std::vector<RunOutcome>& outcomes) {

@@ -9,7 +9,6 @@
 
 #include "posattn/base/watch.h"
 #include "posattn/kernels/cpu/blas.h"
-#include "posattn/training/device_training.h"
 #include "posattn/training/fleet_folders.h"
 
 namespace posattn {

@@ -6,8 +6,7 @@
 #include <limits>
 
 #include "posattn/kernels/cpu/blas.h"
-#include "posattn/training/checkpoint.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn {
 namespace {

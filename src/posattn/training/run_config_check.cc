@@ -96,7 +96,7 @@ void check_tests(const RunConfig& config) {
                         {static_cast<int>(config.length), config.variable_length}, length);
     }
   } catch (const Error& error) {
-    throw impossible(error.problem(), error.expected(), error.hint());
+    throw error.as(ExitCode::configuration);
   }
 }
 

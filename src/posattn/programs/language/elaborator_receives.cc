@@ -5,7 +5,7 @@
 
 #include "posattn/programs/language/arithmetic.h"
 #include "posattn/programs/language/elaborator.h"
-#include "posattn/programs/language/tree.h"
+#include "posattn/programs/language/local_terms.h"
 
 namespace posattn::language {
 namespace {

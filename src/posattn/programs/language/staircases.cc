@@ -7,7 +7,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/programs/language/local_terms.h"
-#include "posattn/programs/language/tree.h"
 
 namespace posattn::language {
 namespace {

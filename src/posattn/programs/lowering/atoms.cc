@@ -1,5 +1,3 @@
-#include "posattn/programs/lowering/atoms.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/operation.h"
+#include "posattn/programs/lowering/local_network.h"
 
 namespace posattn {
 

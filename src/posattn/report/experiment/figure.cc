@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/experiment/panels.h"
 #include "posattn/report/plot/figure.h"
 #include "posattn/report/plot/figure_layout.h"
 #include "posattn/report/plot/gnuplot.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {

@@ -6,7 +6,6 @@
 #include "posattn/base/error.h"
 #include "posattn/report/experiment/figure.h"
 #include "posattn/report/experiment/results.h"
-#include "posattn/report/experiment/tables.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/plot/gnuplot.h"

@@ -11,8 +11,8 @@
 
 #include "posattn/base/command.h"
 #include "posattn/base/error.h"
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {

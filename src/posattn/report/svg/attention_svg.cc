@@ -9,8 +9,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {

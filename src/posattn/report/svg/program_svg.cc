@@ -1,5 +1,3 @@
-#include "posattn/report/svg/program_svg.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,7 +8,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/static_program.h"
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/drawn_rounds.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/line_style.h"

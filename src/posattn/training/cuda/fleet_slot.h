@@ -12,7 +12,6 @@
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/optimiser.h"
 #include "posattn/training/run_config.h"
-#include "posattn/training/schedule.h"
 
 namespace posattn::cuda {
 
