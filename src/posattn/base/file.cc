@@ -11,7 +11,6 @@
 #include <csignal>
 #include <random>
 #include <system_error>
-#include <utility>
 
 #include "posattn/base/error.h"
 #include "posattn/base/memory.h"

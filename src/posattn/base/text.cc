@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <set>
-#include <string>
 
 #include "posattn/base/error.h"
 

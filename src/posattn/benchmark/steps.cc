@@ -7,7 +7,6 @@
 #include <chrono>
 #include <map>
 #include <thread>
-#include <vector>
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/operations.h"

@@ -4,10 +4,7 @@
 // algorithm may pass the hardware's peak.
 #pragma once
 
-#include <filesystem>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "posattn/training/run_config.h"
 

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
 #include "posattn/bounds/crossing.h"
-#include "posattn/bounds/network_norms.h"
 #include "posattn/model/inference.h"
 #include "posattn/training/run.h"
 

@@ -3,10 +3,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/bounds/count_bound.h"
 #include "posattn/bounds/network_norms.h"

@@ -2,11 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <optional>
-#include <vector>
-
-#include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
 namespace {
@@ -134,11 +129,6 @@ double kl_inverse(double q, double bound) {
     if (!(low < middle && middle < high)) return high;  // no number between them
     (binary_kl(q, middle) <= bound ? low : high) = middle;
   }
-}
-
-double linear_entropy(double size, double length, double radius, double points) {
-  const double ratio = size * length / radius;
-  return ratio * ratio * std::log(2 * points + 1);
 }
 
 double row_profiles(int rows) {

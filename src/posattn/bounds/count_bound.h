@@ -41,10 +41,6 @@ double kl_inverse(double q, double bound);
 // How many networks are enough to stand for all (lemmas 3 to 5 of docs/bounds.md): logarithms of
 // covering numbers, in nats.
 
-// Lemma 3. Linear functions with ||w|| <= size on `points` points with ||x|| <= length, to `radius`
-// at each of them: (size length / radius)^2 ln(2 points + 1).
-double linear_entropy(double size, double length, double radius, double points);
-
 // Lemma 4. Matrices cost the same with ||W||_{2,1} in the place of ||w||, times this factor
 // squared, and the number of ways to share that norm among the rows.
 inline constexpr double row_factor = 1.1;  // 1 + 1/q with q = 10

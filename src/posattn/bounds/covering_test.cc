@@ -14,6 +14,13 @@ namespace {
 
 using Vector = std::vector<double>;
 
+// Lemma 3. Linear functions with ||w|| <= size on `points` points with ||x|| <= length, to `radius`
+// at each of them: (size length / radius)^2 ln(2 points + 1).
+double linear_entropy(double size, double length, double radius, double points) {
+  const double ratio = size * length / radius;
+  return ratio * ratio * std::log(2 * points + 1);
+}
+
 double inner(const Vector& a, const Vector& b) {
   return simulation::dot(a.data(), b.data(), a.size());
 }

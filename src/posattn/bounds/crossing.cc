@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/network_norms.h"
 #include "posattn/bounds/norm_bound.h"
 #include "posattn/bounds/weight_norms.h"
 

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "posattn/base/error.h"
 #include "posattn/bounds/weight_norms.h"
 

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
-#include <span>
-#include <vector>
 
 #include "posattn/bounds/collapsed_network.h"
 

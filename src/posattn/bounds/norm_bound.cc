@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 #include "posattn/base/error.h"
 #include "posattn/bounds/count_bound.h"
-#include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
 namespace {

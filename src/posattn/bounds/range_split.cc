@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "posattn/base/error.h"
 #include "posattn/evaluation/evaluate.h"

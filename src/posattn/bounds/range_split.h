@@ -6,11 +6,6 @@
 //   MSE(c) = c^2 MSE of f_(b/c) at 1 = c^2 MSE of f_0 at 1 + what biases change.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "posattn/model/file/model_file.h"
 #include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/spec.h"

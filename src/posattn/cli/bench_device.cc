@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "posattn/base/version.h"
 #include "posattn/benchmark/steps.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/report/plot/figure.h"
 #include "posattn/report/plot/line_style.h"

@@ -2,7 +2,6 @@
 #include "posattn/bounds/certificate/certify.h"
 
 #include <cerrno>
-#include <chrono>
 #include <fstream>
 #include <mutex>
 #include <system_error>

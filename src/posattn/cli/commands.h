@@ -22,10 +22,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/cli/terminal.h"

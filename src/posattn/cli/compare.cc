@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 
 #include "posattn/base/command.h"
 #include "posattn/cli/commands.h"

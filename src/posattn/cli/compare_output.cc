@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
 #include "posattn/report/page/page_parts.h"
 
@@ -251,11 +250,6 @@ Json growth_json(const Growth& growth) {
   return {{"exponent", growth.exponent}, {"error", growth.error}};
 }
 
-Json summary_json(const PointSummary& point) {
-  return {{"runs", point.runs},     {"min", point.minimum}, {"q10", point.q10},
-          {"median", point.median}, {"q90", point.q90},     {"max", point.maximum}};
-}
-
 Json point_json(const ComparedExperiment& compared, const Curve& curve, const CurvePoint& point,
                 const ComparedPoint* pair) {
   const std::optional<Interval> interval = interval_of(point);
@@ -328,6 +322,11 @@ std::string missing_list(const ComparedExperiment& compared) {
 }
 
 }  // namespace
+
+Json summary_json(const PointSummary& point) {
+  return {{"runs", point.runs},     {"min", point.minimum}, {"q10", point.q10},
+          {"median", point.median}, {"q90", point.q90},     {"max", point.maximum}};
+}
 
 std::string comparison_text(const ComparedExperiment& compared) {
   const Experiment& experiment = compared.experiment;

@@ -1,15 +1,10 @@
 #include "posattn/cli/given_input.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/evaluation/table.h"
-#include "posattn/programs/form/static_program.h"
-#include "posattn/programs/language/language.h"
-#include "posattn/programs/messages/route_messages.h"
 #include "posattn/report/page/page_parts.h"
 
 namespace posattn {

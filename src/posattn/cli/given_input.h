@@ -3,9 +3,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/evaluation/samples_io.h"
 #include "posattn/evaluation/table.h"

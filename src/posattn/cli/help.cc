@@ -2,7 +2,6 @@
 // manual pages, which say the same for reading elsewhere than on a terminal.
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 
 #include "posattn/base/file.h"
 #include "posattn/base/version.h"

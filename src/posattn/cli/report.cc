@@ -1,14 +1,10 @@
 // posattn report
 
-#include <filesystem>
-#include <map>
-
 #include "posattn/base/command.h"
 #include "posattn/base/file.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/playground_page.h"
 #include "posattn/experiments/recorded_runs.h"
-#include "posattn/report/architectures.h"
 #include "posattn/report/experiment/results.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/page/report_input.h"

@@ -9,7 +9,6 @@
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/progress.h"
-#include "posattn/cli/reproduce_output.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/experiment.h"

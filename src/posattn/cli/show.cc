@@ -1,7 +1,6 @@
 // posattn show
 
 #include <algorithm>
-#include <filesystem>
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"

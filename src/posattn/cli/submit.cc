@@ -7,7 +7,6 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/reproduce_output.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/runner.h"
 #include "posattn/experiments/slurm_script.h"

@@ -1,8 +1,6 @@
 // posattn train
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
 
 #include "posattn/base/command.h"
 #include "posattn/base/text.h"
@@ -19,7 +17,6 @@
 #include "posattn/tasks/written_prompt.h"
 #include "posattn/training/fleet.h"
 #include "posattn/training/run_config.h"
-#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {

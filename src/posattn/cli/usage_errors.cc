@@ -4,9 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/base/text.h"
 #include "posattn/cli/terminal.h"

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <optional>
-#include <span>
 
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/experiments/curves.h"

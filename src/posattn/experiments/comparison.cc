@@ -7,13 +7,11 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <stdexcept>
 #include <tuple>
 
 #include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"
 #include "posattn/evaluation/summary.h"
-#include "posattn/experiments/curves.h"
 
 namespace posattn {
 namespace {

@@ -1,14 +1,6 @@
 // What the runs of an experiment gave, as the curves that figures draw and comparisons read.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "posattn/experiments/experiment.h"
 #include "posattn/results/results_database.h"
 #include "posattn/tasks/task.h"

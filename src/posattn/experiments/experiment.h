@@ -48,13 +48,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/metrics/metric.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 #include <sstream>
-#include <utility>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -14,7 +13,7 @@
 #include "posattn/model/file/gpt2_weights.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
-#include "posattn/training/start.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 namespace {

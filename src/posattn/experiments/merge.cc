@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <unordered_map>
-#include <utility>
-
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/text.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/experiments/shards.h"
-#include "posattn/results/results_database.h"
 
 namespace posattn {
 namespace {

@@ -13,11 +13,7 @@
 // of its settings, is left out as a whole and named; the others are merged.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "posattn/results/results_database.h"
 

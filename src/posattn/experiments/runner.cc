@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <stop_token>
 #include <thread>
 #include <unordered_map>
@@ -19,8 +17,7 @@
 #include "posattn/base/version.h"
 #include "posattn/experiments/merge.h"
 #include "posattn/experiments/recorded_runs.h"
-#include "posattn/experiments/shards.h"
-#include "posattn/results/settings_difference.h"
+#include "posattn/results/manifest.h"
 #include "posattn/training/fleet.h"
 
 namespace posattn {

@@ -7,13 +7,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/shards.h"

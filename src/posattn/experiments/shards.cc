@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"

@@ -12,11 +12,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "posattn/experiments/experiment.h"
 #include "posattn/training/run_config.h"

@@ -3,9 +3,6 @@
 // route are one bundle of arrows.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/programs/form/static_program.h"
 
 namespace posattn {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <vector>
 
 #include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/tensor_names.h"

@@ -13,9 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "posattn/model/file/model_file.h"
 #include "posattn/simulation/matrix.h"

@@ -7,9 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/model/file/model_file.h"
 #include "posattn/simulation/calibration.h"

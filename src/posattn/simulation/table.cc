@@ -1,6 +1,5 @@
 #include "posattn/simulation/table.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace posattn::simulation {

@@ -2,15 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <queue>
-#include <stdexcept>
 #include <tuple>
-#include <unordered_map>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"

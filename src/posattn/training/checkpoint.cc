@@ -6,7 +6,7 @@
 #include "posattn/base/file.h"
 #include "posattn/base/text.h"
 #include "posattn/model/file/safetensors.h"
-#include "posattn/results/settings_difference.h"
+#include "posattn/results/manifest.h"
 #include "posattn/training/recording.h"
 
 namespace posattn {

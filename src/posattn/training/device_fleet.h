@@ -7,12 +7,6 @@
 // on the slot, nor on the other runs.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "posattn/model/network.h"
 #include "posattn/training/run.h"
 #include "posattn/training/run_config.h"

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
-#include <mutex>
-#include <optional>
 
 #include "posattn/base/error.h"
 #include "posattn/kernels/cuda/device_info.h"

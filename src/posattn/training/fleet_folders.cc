@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "posattn/base/error.h"
 #include "posattn/base/json_fields.h"
-#include "posattn/results/settings_difference.h"
-#include "posattn/training/start.h"
+#include "posattn/results/manifest.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 namespace {

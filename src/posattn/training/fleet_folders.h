@@ -3,10 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "posattn/results/run_folder.h"
 #include "posattn/training/fleet.h"

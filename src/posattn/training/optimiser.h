@@ -3,9 +3,7 @@
 // Every operation is per element, so the result does not depend on how the work is split.
 #pragma once
 
-#include <cstdint>
 #include <limits>
-#include <string_view>
 
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/spec/parameters.h"

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "posattn/kernels/cpu/blas.h"
-#include "posattn/training/run.h"
 
 namespace posattn {
 namespace {

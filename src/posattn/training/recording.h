@@ -9,13 +9,9 @@
 
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/results/run_folder.h"

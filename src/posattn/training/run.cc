@@ -9,11 +9,8 @@
 
 #include "posattn/base/json_fields.h"
 #include "posattn/evaluation/measure.h"
-#include "posattn/evaluation/measurement.h"
 #include "posattn/evaluation/measurement_json.h"
-#include "posattn/tasks/dataset.h"
 #include "posattn/training/batches.h"
-#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {
@@ -194,17 +191,15 @@ OptimiserOptions optimiser_options(const RunConfig& config) {
 }
 
 ScheduleOptions schedule_options(const RunConfig& config, int64_t steps_per_epoch) {
-  ScheduleOptions options;
-  options.kind = schedule_kind_from(config.schedule);
-  options.lr = config.lr;
-  options.patience = config.plateau_patience;
-  options.factor = config.plateau_factor;
-  options.threshold = config.plateau_threshold;
-  options.floor = config.plateau_floor;
-  options.epsilon = config.plateau_epsilon;
-  options.warmup_steps = config.warmup_steps;
-  options.total_steps = config.epochs * steps_per_epoch;
-  return options;
+  return {schedule_kind_from(config.schedule),
+          config.lr,
+          config.plateau_patience,
+          config.plateau_factor,
+          config.plateau_threshold,
+          config.plateau_floor,
+          config.plateau_epsilon,
+          config.warmup_steps,
+          config.epochs * steps_per_epoch};
 }
 
 RunState initial_state(const RunConfig& config) {

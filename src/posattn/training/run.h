@@ -6,12 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/measurement.h"

@@ -10,7 +10,6 @@
 #include "posattn/kernels/cuda/device_info.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
-#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {

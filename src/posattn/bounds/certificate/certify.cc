@@ -8,7 +8,6 @@
 #include "posattn/base/error.h"
 #include "posattn/bounds/bound_report.h"
 #include "posattn/bounds/certificate/gaussians.h"
-#include "posattn/bounds/certificate/posterior_training.h"
 #include "posattn/bounds/collapsed_network.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run.h"

@@ -4,12 +4,6 @@
 // are Gaussians over the collapsed network's numbers.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-
 #include "posattn/bounds/certificate/collapsed_engine.h"
 #include "posattn/bounds/certificate/posterior_training.h"
 #include "posattn/model/file/model_file.h"

@@ -2,24 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "posattn/kernels/cpu/blas.h"
 
 namespace posattn::bounds {
 namespace {
-
-// Rows of A from rows of scores.
-void attention_from_scores(const float* scores, int nodes, float* attention) {
-  for (int i = 0; i < nodes; ++i) {
-    const float* row = scores + i * nodes;
-    float* weights = attention + i * nodes;
-    const float largest = *std::max_element(row, row + nodes);
-    float sum = 0;
-    for (int j = 0; j < nodes; ++j) sum += weights[j] = std::exp(row[j] - largest);
-    for (int j = 0; j < nodes; ++j) weights[j] /= sum;
-  }
-}
 
 // Adds the derivative by scores, of which that by attention is known.
 void add_score_gradient(const float* attention, const float* by_attention, int nodes,
@@ -157,7 +144,8 @@ void CollapsedEngine::run_layer(size_t index, const float* weights, int samples)
     float* mixed = memory.mixed[h].data();
     if (coordinates_.positional()) {
       float* attention = memory.attention[h].data();
-      attention_from_scores(weights + layer.scores[h], nodes, attention);
+      std::copy_n(weights + layer.scores[h], nodes * nodes, attention);
+      for (int i = 0; i < nodes; ++i) softmax(attention + i * nodes, nodes);
       gemm(false, false, nodes, columns, nodes, 1, attention, nodes, state, columns, 0, mixed,
            columns);
     } else {

@@ -5,9 +5,7 @@
 // A_h [nodes, nodes] times S [nodes, samples features], and a map one over all nodes and samples.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "posattn/bounds/certificate/coordinates.h"
 #include "posattn/tensor/buffer.h"

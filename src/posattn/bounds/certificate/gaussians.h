@@ -9,9 +9,7 @@
 // choice. With this step rounding to the grid adds at most 1 nat.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "posattn/base/random.h"
 #include "posattn/bounds/certificate/coordinates.h"

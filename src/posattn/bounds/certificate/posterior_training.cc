@@ -6,8 +6,6 @@
 #include <numbers>
 
 #include "posattn/base/parallel.h"
-#include "posattn/bounds/certificate/collapsed_engine.h"
-#include "posattn/bounds/certificate/gaussians.h"
 #include "posattn/bounds/count_bound.h"
 
 namespace posattn::bounds {

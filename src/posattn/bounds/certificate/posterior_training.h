@@ -6,9 +6,7 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "posattn/base/random.h"
 #include "posattn/bounds/certificate/collapsed_engine.h"

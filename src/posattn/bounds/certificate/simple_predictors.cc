@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "posattn/bounds/certificate/certify.h"
 #include "posattn/simulation/matrix.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"

@@ -5,10 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/model/file/model_file.h"
 #include "posattn/programs/form/static_program.h"

@@ -8,7 +8,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/watch.h"
-#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {

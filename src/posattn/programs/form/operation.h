@@ -2,9 +2,6 @@
 // row of lowering/local_network.cc.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/programs/form/expression.h"
 
 namespace posattn {

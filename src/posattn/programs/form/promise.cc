@@ -1,14 +1,12 @@
-#include "posattn/programs/form/promise.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <stdexcept>
 
-#include "posattn/base/error.h"
 #include "posattn/base/watch.h"
 #include "posattn/programs/form/local_step.h"
 

@@ -4,9 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <vector>
 
 #include "posattn/programs/form/definition.h"
 #include "posattn/programs/language/arithmetic.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"

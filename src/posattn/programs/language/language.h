@@ -10,10 +10,7 @@
 #pragma once
 
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/source.h"

@@ -2,11 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <map>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "posattn/programs/form/builder.h"
 #include "posattn/programs/form/expression.h"

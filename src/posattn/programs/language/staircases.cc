@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/language/local_terms.h"

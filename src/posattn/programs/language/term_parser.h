@@ -3,10 +3,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "posattn/programs/language/source.h"
 #include "posattn/programs/language/syntax.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/operation.h"

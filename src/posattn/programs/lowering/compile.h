@@ -2,11 +2,6 @@
 // starts at zero and reads itself, stays exactly zero.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "posattn/model/file/model_file.h"
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/network_plan.h"

@@ -9,9 +9,6 @@
 // the part of its sum that is known.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/programs/form/expression.h"
 #include "posattn/programs/form/linear_form.h"
 #include "posattn/programs/form/static_program.h"

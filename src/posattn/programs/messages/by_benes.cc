@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/programs/messages/benes_network.h"
 #include "posattn/programs/messages/message_group.h"
 #include "posattn/programs/messages/route_messages.h"
 

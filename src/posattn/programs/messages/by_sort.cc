@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "posattn/programs/messages/benes_network.h"
 #include "posattn/programs/messages/message_group.h"
 
 namespace posattn {

@@ -7,14 +7,12 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <system_error>
 
 #include "posattn/base/command.h"
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/version.h"
-#include "posattn/experiments/comparison.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/report/experiment/figure.h"
 #include "posattn/results/manifest.h"

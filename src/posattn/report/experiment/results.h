@@ -1,12 +1,8 @@
 // The experiments of a results folder, as their page shows them.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/curves.h"

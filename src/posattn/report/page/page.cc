@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "posattn/base/error.h"
-#include "posattn/report/architectures.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/page/report_input.h"

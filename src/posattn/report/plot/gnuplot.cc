@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "posattn/base/command.h"
-#include "posattn/base/error.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/line_style.h"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <span>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/static_program.h"

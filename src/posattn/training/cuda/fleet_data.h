@@ -5,9 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <future>
-#include <vector>
 
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/sort.h"

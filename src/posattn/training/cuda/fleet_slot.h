@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <vector>
 
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/training/cuda/fleet_data.h"

@@ -5,8 +5,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/cuda/fleet.h"
 
