@@ -32,7 +32,7 @@ class Error : public std::runtime_error {
   const std::string& problem() const { return problem_; }
   const std::string& expected() const { return expected_; }
   const std::string& hint() const { return hint_; }
-  // The same said of another thing, as of the file in which it stands.
+  // The same error about another thing, such as the file that contains it.
   Error as(ExitCode code, std::string what) const {
     return {code, std::move(what), expected_, hint_};
   }

@@ -114,7 +114,7 @@ std::filesystem::path partial_name(const std::filesystem::path& path) {
 // the system does not change modes, the file stays as it was made: for its owner alone.
 void take_permissions(int descriptor, const struct stat& old) {
   mode_t mode = old.st_mode & 0777;
-  // Another group must not have what was given to the old one.
+  // If the group changes, the new group must not get the permissions of the old one.
   if (::fchown(descriptor, old.st_uid, old.st_gid) != 0 &&
       ::fchown(descriptor, static_cast<uid_t>(-1), old.st_gid) != 0) {
     mode &= ~static_cast<mode_t>(S_IRWXG);

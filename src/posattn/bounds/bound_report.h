@@ -28,7 +28,7 @@ struct MeasuredGap {
   ClippedLoss training, fresh;
   double gap() const { return fresh.mean - training.mean; }
   double standard_error() const;  // of the gap, from the spread over samples
-  // Whether it is less than twice its standard error, so that it may be nothing.
+  // Whether the gap is below twice its standard error, so that it may be zero.
   bool within_error() const { return std::abs(gap()) < 2 * standard_error(); }
 };
 

@@ -156,7 +156,8 @@ Json measure(const BenchFlags& options) {
   const double memory = peak_memory_bytes();
   Json result = {{"peak_gflops", 0.0}, {"threads", threads}, {"steps", Json::array()}};
   result["peers"] = options.peer ? measure_peers(options, configs) : Json::array();
-  // The larger of two measurements, before and after: others may have used the machine meanwhile.
+  // Takes the larger of two measurements, before and after, since other programs may have used the
+  // machine in between.
   peak = std::max(peak, measure_peak_gflops(threads, 0.5));
   result["peak_gflops"] = four_digits(peak);
   for (const StepResult& step : steps) result["steps"].push_back(step_json(step, peak));

@@ -117,7 +117,7 @@ class CertifyDisplay {
   Clock::time_point started_;
 };
 
-// One line for each certificate, as soon as it is there.
+// Prints a line for each certificate as soon as it is computed.
 class RowFile {
  public:
   explicit RowFile(const std::string& path) : path_(path) {

@@ -15,7 +15,8 @@ namespace {
 
 std::string paragraph(const std::string& text) { return wrapped(text, page_columns, 0) + "\n"; }
 
-// So many significant digits, or all of a whole part that is not too long: 118, never 1.2e+02.
+// Rounds to this many significant digits, but keeps a short whole part complete: 118, never
+// 1.2e+02.
 std::string digits(double value, int count) {
   if (std::isnan(value)) return "nan";  // never "-nan"
   if (value >= 99.5 && value < 1e5) return fmt::format("{:.0f}", value);
@@ -31,7 +32,7 @@ std::string their_name(const ComparedExperiment& compared) {
   return compared.published ? "published" : "theirs";
 }
 
-// Nothing for so few runs that it would not hold what its name says.
+// Nothing for so few runs that the interval would not have the confidence that it claims.
 std::optional<Interval> interval_of(const CurvePoint& point) {
   if (static_cast<int64_t>(point.runs.size()) < fewest_for_interval) return {};
   std::vector<double> values;
@@ -54,7 +55,8 @@ const ComparedPoint* find_compared(const ComparedCurve* curve, std::optional<dou
   return at == curve->points.end() ? nullptr : &*at;
 }
 
-// Less training than the published runs had: a point that does not agree says nothing against them.
+// These runs were trained less than the published ones, so a point that differs does not contradict
+// them.
 bool is_reduced(const ComparedExperiment& compared) {
   return compared.published && !compared.experiment.reduction.empty();
 }

@@ -83,7 +83,7 @@ Json message_report(const StaticProgram& program, const RoutedProgram& routed,
           {"sending", sending}};
 }
 
-// With a row for every round that sends, if asked.
+// `with_rounds` adds a row for each round that sends.
 std::string message_text(const Json& report, const NetworkPlan& plan, bool with_rounds) {
   const auto number = [&](const char* key) { return report[key].get<int>(); };
   return fmt::format(
@@ -124,7 +124,8 @@ PlanSizes parse_sizes(const std::string& text) {
           static_cast<int>(numbers[3])};
 }
 
-// How exact the network is: of whole numbers wholly, of reals to this part of the largest input.
+// How exact the network is: exact for whole numbers, and for reals to this part of the largest
+// input.
 std::string precision_text(const NetworkPlan& plan, bool dense) {
   const auto is_real = [&](int word) { return plan.program.words[word].type.is_real(); };
   if (std::ranges::none_of(plan.program.outputs, is_real)) {

@@ -17,7 +17,7 @@ constexpr const char* default_scales = "1..10";
 
 struct EvaluateFlags {
   std::vector<std::string> models;
-  // By axis: values at which to test, as the user writes them; at most one is given.
+  // The values at which to test along each axis, as the user writes them; at most one is given.
   std::map<const EvaluationAxis*, std::optional<std::string>> values;
   std::vector<std::string> axes;  // others and their values
   int64_t samples = 1000;

@@ -227,7 +227,7 @@ StaticProgram embedded_program(const Model& model, const std::string& path, bool
     const auto name = model.origin.notes.find("name");  // only where the text has none
     if (name != model.origin.notes.end()) options.name = printable(name->second);
     StaticProgram program = compile_text(text->second, path, static_cast<int>(n), options);
-    // What follows routes it; that this cannot be done is to be known here.
+    // The caller routes the program afterwards, so a program that cannot be routed is refused here.
     if (program.sends()) route_messages(program, embedded_routing(model));
     return program;
   } catch (const Error& error) {  // the file's fault

@@ -25,7 +25,7 @@ struct PlaygroundFlags {
 
 constexpr int64_t most_length = 64;  // the page draws no more processors
 
-// Compiled here, so that what is wrong with it is said here and not first in the page.
+// Compiles the program here, so that an error appears here and not only in the page.
 PageProgram page_program(const PlaygroundFlags& options) {
   const int64_t length = options.length.value_or(8);
   if (length > most_length) {
@@ -122,7 +122,7 @@ std::string shown_name(const fs::path& file) {
   return file.filename() == "model.safetensors" ? folder.string() : file.filename().string();
 }
 
-// What the page is told of a model, once it has answered as it has to there.
+// What the page gets of a model, after the model has answered here as it must there.
 nlohmann::json try_out(const PageModel& model, const std::string& path) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(model.bytes.data());
   const int32_t handle =

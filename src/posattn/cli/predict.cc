@@ -91,7 +91,7 @@ std::vector<std::string> answer_texts(const Table& table, const TaskText& text) 
   return texts;
 }
 
-// What a trained model has not seen it may answer badly; a compiled one is exact everywhere.
+// A trained model may answer badly outside its training range; a compiled one is exact everywhere.
 void note_numbers_outside(const Model& model, const Table& table) {
   if (is_compiled(model) || model.origin.task.empty()) return;
   const double range = model.origin.range;

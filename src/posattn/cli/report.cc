@@ -101,7 +101,7 @@ std::string write_playground(const ReportFlags& options, const ReportInput& inpu
 
 Written report_runs(const ReportFlags& options) {
   for (const std::string& source : options.sources) {
-    // A database without a single result is still no run.
+    // A database without any result does not count as a run.
     if (has_results(source) ||
         std::filesystem::exists(std::filesystem::path(source) / "results.db")) {
       throw Error(ExitCode::usage, fmt::format("'{}' holds experiments", source), "run folders",

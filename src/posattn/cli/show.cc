@@ -69,7 +69,7 @@ std::string example_input(int numbers, const WordType& type) {
   return " --input " + list;
 }
 
-// A model is named, and no input: says what it would take.
+// The error for a model that is named without an input: it says which input the model takes.
 Error no_input(const std::string& name) {
   const std::filesystem::path path = find_model(name);
   const Model model = read_model(path, {});

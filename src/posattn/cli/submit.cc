@@ -91,7 +91,7 @@ void settle_device(SubmitFlags& flags) {
     throw Error(ExitCode::usage, "--device cuda without --gpus", "--gpus 1",
                 "a task of the job has one GPU then");
   }
-  // A job that was given a GPU must not do without in silence.
+  // A job that was given a GPU must not silently run without it.
   if (changes.device.empty() || changes.device == "auto") changes.device = "cuda";
   if (changes.device != "cuda") {
     throw Error(ExitCode::usage,

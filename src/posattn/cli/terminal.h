@@ -30,7 +30,7 @@ int terminal_columns(std::FILE* stream);
 int display_width(std::string_view text);
 
 // Thrown when nobody reads standard output any more (`posattn tasks | head -1`): the program ends
-// with ExitCode::failed, without a word.
+// with ExitCode::failed and prints nothing.
 struct ReaderGone {};
 
 // Writes text or JSON to standard output. Names, files and models may contain characters that a
@@ -45,16 +45,16 @@ std::string json_text(const Json& document);
 // The bytes of a file to standard output, as they are.
 void write_output_bytes(std::string_view bytes);
 
-// A line to standard error, escaped too. It fails in silence, as there is nobody to tell.
+// Writes a line to standard error, escaped too. Failures are ignored: they could not be shown.
 void write_notice(std::string_view line);
 
 // Makes descriptors 0 to 2 refer to something, so that a file opened later never takes the place of
 // a closed standard output, and turns SIGPIPE and SIGXFSZ into write errors that can be reported.
 void secure_standard_streams();
 
-// Ctrl-C as a wish: long work looks at the flag, saves its state and returns. From now on the
-// first SIGINT, SIGTERM or SIGHUP sets the flag; the second ends the process at
-// once. A signal that was ignored (nohup) stays ignored.
+// Makes Ctrl-C a request: long work looks at the flag, saves its state and returns. From now on the
+// first SIGINT, SIGTERM or SIGHUP sets the flag; the second ends the process at once. A signal that
+// was ignored (nohup) stays ignored.
 const std::atomic<bool>& catch_interrupts();
 
 // The one file that a command writes: -o, --out and --output mean the same everywhere, and "-" is

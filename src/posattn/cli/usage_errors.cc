@@ -83,8 +83,8 @@ const CLI::Option* named_option(const CLI::App& command, const std::string& word
   return command.get_option_no_throw(word.substr(0, word.find('=')));
 }
 
-// For a setting of a run empty text is a value with a meaning: the preset's encoding, no model to
-// start from.
+// Empty text is a meaningful value of a run's setting: the preset's encoding, no model to start
+// from.
 bool may_be_empty(const CLI::App& command, const CLI::Option& option) {
   return command.get_name() == "train" &&
          std::ranges::any_of(config_fields(), [&](const FieldInfo& field) {

@@ -95,7 +95,8 @@ Baseline compiled_numbers(const std::string& task) {
 Curve baseline_curve(const Experiment& experiment, const std::string& task,
                      const std::string& baseline, const std::vector<uint64_t>& seeds) {
   const Baseline predictor = find_experiment_baseline(find_task(task), baseline);
-  // An exact network is the same for every seed, and its hundreds of layers take their time.
+  // An exact network is the same for every seed, so it is evaluated once: its hundreds of layers
+  // are slow.
   const bool is_compiled = baseline == compiled_baseline;
   const auto tested =
       std::span(seeds).first(is_compiled ? std::min<size_t>(1, seeds.size()) : seeds.size());

@@ -153,7 +153,7 @@ Growth growth_in_scale(const std::vector<PointSummary>& points, const std::strin
   for (const PointSummary& point : points) {
     if (point.task != task || point.line != line || point.split != Split::test || !point.x)
       continue;
-    // What a logarithm cannot show is as good as missing.
+    // A point that a logarithm cannot show counts as missing.
     const bool shown = point.median > 0 && std::isfinite(point.median);
     if (!shown || *point.x < growth_first || *point.x > growth_last) continue;
     scales.push_back(*point.x);

@@ -15,7 +15,7 @@ namespace {
 
 const char* const expected_views = "[[views]] with a name each";
 
-// Moves, as a copy of a node forgets the line it came from.
+// Moves the node: a copy would lose the line that it came from.
 void move_keys(toml::table& from, toml::table& to) {
   for (auto&& [key, node] : from) {
     node.visit([&, &name = key](auto& found) { to.insert_or_assign(name, std::move(found)); });

@@ -34,7 +34,7 @@ fs::path folder_of(const fs::path& results, const std::string& key) {
 
 using Statuses = std::unordered_map<std::string, RunStatus>;
 
-// Adds the run to `found`; whether it is missing.
+// Adds the run to `found` and returns whether it is missing.
 bool count(GridSurvey& found, const fs::path& results, const Statuses& statuses,
            const std::string& key) {
   ++found.runs;
@@ -54,7 +54,8 @@ int64_t recorded_epochs(const fs::path& folder) {
   return std::count(std::istreambuf_iterator<char>(metrics), {}, '\n');
 }
 
-// The manifest goes last: without it, what a kill leaves would look like something else's folder.
+// Removes the manifest last: if the process is killed, the folder must still be recognised as a
+// run.
 void remove_run(const fs::path& folder) {
   const FolderLock lock(folder);
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -71,7 +72,7 @@ std::string recorded_device(const std::string& configuration, const fs::path& fo
 
 class Runner {
  public:
-  // In `folder`; what ended elsewhere is not missing.
+  // Looks in `folder`; a run that ended elsewhere is not missing.
   Runner(const RunnerOptions& options, fs::path folder, ResultsDatabase& database,
          const Statuses& elsewhere)
       : options_(options), folder_(std::move(folder)), database_(database), elsewhere_(elsewhere) {}
@@ -139,7 +140,7 @@ class Runner {
       }
       run.config.device = device;
     }
-    // Everything that would keep a fleet from taking the folder shows here, for this run alone.
+    // Any problem that would keep a fleet from taking the folder appears here, for this run alone.
     const RunFolder taken(folder, to_json(run.config), result_neutral_keys(), true);
     if (!taken.previous() || !has_ended(taken.previous()->status)) return true;
     database_.record(read_result(folder, run.key));

@@ -19,10 +19,10 @@ namespace posattn {
 
 struct GridProgress {
   int64_t runs = 0, ended = 0;       // of the whole grid
-  int64_t diverged = 0, failed = 0;  // of those that ended in this sitting
+  int64_t diverged = 0, failed = 0;  // of those that ended in this session
   int64_t step = 0, steps = 0;       // of the runs that were missing
   double fraction = 0;               // of their work: a step of one may be many of another
-  double steps_per_second = 0;       // of all runs together, in this sitting
+  double steps_per_second = 0;       // of all runs together, in this session
   double seconds_left = 0;
 };
 
@@ -96,7 +96,7 @@ struct RunFailure {
 struct GridSummary {
   int64_t runs = 0;
   int64_t there = 0;               // had ended before
-  int64_t done = 0, diverged = 0;  // in this sitting
+  int64_t done = 0, diverged = 0;  // in this session
   int64_t interrupted = 0;         // still missing
   std::vector<RunFailure> failures;
 };

@@ -72,8 +72,8 @@ Connection open_in_memory() {
   return connection;
 }
 
-// To a file that is known to be ours, or a copy of it: readers never write to the folder, so that
-// one that is write-protected can be read whatever its format.
+// Opens a file that is known to be ours, or a copy of it: readers never write to the folder, so
+// that one that is write-protected can be read whatever its format.
 Connection open_file(const fs::path& folder, ResultsDatabase::Access access) {
   const bool writing = access == ResultsDatabase::Access::write;
   auto connection = std::make_unique<SqliteConnection>(database_file(folder, access), writing);

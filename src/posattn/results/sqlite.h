@@ -100,7 +100,7 @@ void make_tables(const SqliteConnection& connection);
 // Throws Error(data) for a database of something else or of a newer program.
 void check_format(const SqliteConnection& connection);
 bool has_older_format(const SqliteConnection& connection);
-// Whoever is killed on the way leaves the older database whole.
+// A process that is killed meanwhile leaves the older database intact.
 void bring_to_our_format(const SqliteConnection& connection);
 
 }  // namespace posattn

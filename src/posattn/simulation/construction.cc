@@ -312,7 +312,7 @@ class Construction {
     LayerWriter layer(width_, {}, {});
     carry(layer, l);
     for (int h = 0; h < heads_; ++h) {
-      // With a single node the maximum is the score.
+      // For a single node the maximum is its score.
       const Form below =
           next_.empty() ? layer.own(score(h), 0) : layer.own(score(h)) - layer.own(scratch(h));
       layer.keep(below, score(h));

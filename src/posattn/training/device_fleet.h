@@ -48,7 +48,7 @@ class DeviceFleet {
   // GPU is at work on what follows. Nothing once `stop` is set or all runs rest.
   std::vector<EpochEnd> advance(const std::atomic<bool>* stop = nullptr);
 
-  // The run takes part no more.
+  // The run takes no further part.
   void rest(int slot);
 
   // The run after its last completed epoch, as training can go on from it; with moments = false

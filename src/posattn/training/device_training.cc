@@ -222,7 +222,7 @@ std::vector<std::vector<std::size_t>> group(const std::vector<PlannedRun>& plann
   return groups;
 }
 
-// So many runs keep a GPU nearly as busy as any number does.
+// More runs than this hardly use a GPU better.
 constexpr std::size_t busy_runs = 32;
 
 int64_t samples_left(const PlannedRun& run) {
@@ -270,7 +270,8 @@ std::vector<std::vector<std::size_t>> split(const std::vector<std::size_t>& runs
   return parts;
 }
 
-// The epochs that a run has, of one that was killed about those: its manifest does not know.
+// The epochs of an earlier run in the folder. The manifest of a killed run does not tell them, so
+// its metrics are counted.
 int64_t epochs_of(const RunFolder& folder) {
   const std::optional<Manifest>& previous = folder.previous();
   if (!previous) return 0;

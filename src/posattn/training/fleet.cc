@@ -13,7 +13,7 @@
 namespace posattn {
 namespace {
 
-// Thrown out of whatever a run is at, when the fleet is stopped.
+// Thrown from inside a run when the fleet is stopped.
 struct Stopped {};
 
 // Runs on the CPU: whole runs per thread.

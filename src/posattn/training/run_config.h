@@ -34,7 +34,7 @@ struct RunConfig : ModelSettings {
   int64_t data_seed = -1, weight_seed = -1;
   bool fresh = false;  // new training samples every epoch. Since 0.2.0
 
-  // Weights to start from, instead of random ones (start.h). Since 0.2.0.
+  // Weights to start from, instead of random ones. Since 0.2.0.
   std::string from, from_hash;
   double from_noise = 0;
   std::string initial = "paper";  // since 0.2.0

@@ -115,7 +115,7 @@ void check_warmup(const RunConfig& config) {
   }
 }
 
-// What the file itself says is start.h's matter: a run that goes on from a checkpoint needs none.
+// take_start checks the file itself: a run that continues from a checkpoint needs none.
 void check_start(const RunConfig& config) {
   if (config.from.empty()) {
     if (!config.from_hash.empty()) {

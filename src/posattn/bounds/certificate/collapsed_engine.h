@@ -82,7 +82,7 @@ class CollapsedEngine {
   void run_layer(size_t index, const float* weights, int samples);
   // Reads the derivative by the state after the layer, writes that by the state before it.
   void back_layer(size_t index, const float* weights, int samples, float* gradient);
-  // By each output, [real nodes, samples], if `slopes`.
+  // The derivative by each output, [real nodes, samples], if `slopes`.
   double measure(const LabelledBatch& batch, const OutputLoss& loss, bool slopes);
 
   const Coordinates& coordinates_;

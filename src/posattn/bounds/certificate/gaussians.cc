@@ -85,7 +85,7 @@ double expectation_bound(double mean, int64_t count, double delta) {
 
 double drawn_bound(double training_loss, double log_ratio, int64_t samples, double delta) {
   const auto m = static_cast<double>(samples);
-  // A ratio below 1 is possible for a draw, never for the right side.
+  // A single draw may have a ratio below 1; the right side never has.
   const double right = std::max(0.0, log_ratio + std::log(2 * std::sqrt(m) / delta));
   return kl_inverse(training_loss, right / m);
 }

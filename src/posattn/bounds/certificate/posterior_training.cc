@@ -91,7 +91,8 @@ class Trainer {
     progress.loss = loss_;
     const double right = progress.divergence + std::log(4 * std::sqrt(m) / options_.delta);
     progress.bound = kl_inverse(std::clamp(loss_, 0.0, 1.0), right / m);
-    // The weight of the divergence. A bound near 1 would hardly move with it, and stay there.
+    // The weight of the divergence. At a bound near 1 its gradient nearly vanishes, and the bound
+    // would stay there.
     const double q = std::clamp(loss_, 1e-6, 0.4), p = std::clamp(progress.bound, 1.01 * q, 0.5);
     const double weight = 1 / (m * std::log(p * (1 - q) / (q * (1 - p))));
     if (index == 0) keep_or_return(variant);
@@ -103,9 +104,9 @@ class Trainer {
  private:
   static constexpr int64_t check_every = 500;  // steps
 
-  // Large steps are quick, and may leave a good posterior for one whose networks are all noise.
-  // Then it goes back to the best one seen, and on with half the rates. The running loss lags
-  // behind such a fall, so the posterior is measured as it is.
+  // Large steps are fast, but may move from a good posterior to one whose networks are all noise.
+  // Then training returns to the best posterior so far and continues with half the rates. The
+  // running loss lags behind such a fall, so the posterior is measured as it is.
   void keep_or_return(uint32_t variant) {
     const MonteCarlo check{.draws = 300,
                            .clip = options_.clip,

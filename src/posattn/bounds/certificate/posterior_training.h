@@ -1,8 +1,8 @@
 // Finds a posterior with a small bound: mean and deviations by Adam on
 //   loss + KL / (m ln(p (1-q) / (q (1-p)))),   p = klinv(q, (KL + ln(4 sqrt(m) / delta)) / m),
 // whose gradient is that of the bound p itself up to a factor: dp/dc and dp/dq of the inverse kl
-// have this ratio. q is a running mean of the noisy networks' clipped loss. Whatever it finds, the
-// certificate holds: nothing here needs to be trusted.
+// have this ratio. q is a running mean of the noisy networks' clipped loss. The certificate holds
+// for any posterior, so nothing here needs to be trusted.
 #pragma once
 
 #include <atomic>

@@ -192,7 +192,7 @@ Judgement JudgedNetwork::judge(const float* input, const double* output) const {
   Judgement judgement;
   judgement.expected = run_static<double>(program_, exact, 1);
   allow_errors(exact, judgement);
-  // Written so that what is no number is wrong.
+  // Written so that NaN counts as wrong.
   const auto is_within = [&](int i, double expected, double more) {
     return std::abs(output[i] - expected) <= judgement.bounds[i] + judgement.slack[i] + more;
   };

@@ -272,7 +272,7 @@ void Elaborator::execute(const AssertStatement& statement, Position position, Sc
   throw source_.error(position, "the program is not for " + sizes, statement.text.substr(0, 200));
 }
 
-// With one or two processors loops over others are often empty as they should be.
+// For one or two processors, loops over the other processors are often rightly empty.
 std::vector<std::string> Elaborator::warnings() const {
   std::vector<std::string> lines;
   for (const Loop& loop : loops_) {

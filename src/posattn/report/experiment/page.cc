@@ -75,7 +75,7 @@ std::string introduction(const Experiment& experiment) {
   return text.empty() ? "" : paragraph(text);
 }
 
-// What is not there must not hide behind what is.
+// The page must also say what is missing.
 std::string warnings(const ExperimentResults& results) {
   const RunTally& tally = results.tally;
   std::vector<std::string> parts;

@@ -52,7 +52,7 @@ std::string shaded(const char* colour, const char* paper, const char* ink, doubl
 constexpr std::array<std::pair<int, int>, 6> markers{
     {{7, 6}, {5, 4}, {9, 8}, {11, 10}, {13, 12}, {15, 14}}};
 
-// For each number of variants, which shades they take, from pale to dark.
+// The shades for each number of variants, from pale to dark.
 constexpr std::array<std::array<Shade, 5>, 6> ordered_shades{
     {{},
      {Shade::plain},
