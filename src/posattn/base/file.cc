@@ -126,7 +126,7 @@ void take_permissions(int descriptor, const struct stat& old) {
 void check_replaceable(const std::filesystem::path& path, const struct stat& old) {
   if (S_ISDIR(old.st_mode)) throw write_error(path, EISDIR);
   if (!S_ISREG(old.st_mode)) throw no_file("write", path, ExitCode::failed);
-  // Root may write to anything, but a file that nobody may write to is meant to stay.
+  // Root may write to anything, but a write-protected file is meant to stay.
   const bool anybody = (old.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0;
   if (anybody && ::access(path.c_str(), W_OK) == 0) return;
   throw Error(ExitCode::failed,

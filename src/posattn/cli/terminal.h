@@ -1,4 +1,5 @@
-// Writing to a terminal or a pipe: colour only where it is wanted, and no output lost in silence.
+// Writing to a terminal or a pipe: colour only where it is wanted, and an error for output that is
+// lost.
 #pragma once
 
 #include <atomic>

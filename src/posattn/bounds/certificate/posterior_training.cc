@@ -112,7 +112,7 @@ class Trainer {
                            .clip = options_.clip,
                            .seed = options_.seed,
                            .purpose = Purpose::posterior_training,
-                           .variant = ~variant,  // beside those of the steps
+                           .variant = ~variant,  // differs from those of the steps
                            .threads = options_.threads};
     double loss = 0;
     for (const double one : noisy_losses(coordinates_, posterior_, data_, check)) {

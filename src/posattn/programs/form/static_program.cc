@@ -72,7 +72,7 @@ class Machine {
     return sum;
   }
 
-  // Who sends to each processor; the scratch processor where nobody does.
+  // The sender to each processor, or the scratch processor if there is none.
   void find_senders(const Receive& receive) {
     const int n = program_.processors;
     const auto [place, added] = senders_.try_emplace(receive.route.destination);

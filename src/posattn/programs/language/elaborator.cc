@@ -210,7 +210,7 @@ void Elaborator::run(const Block& block, Scope& scope) {
   }
 }
 
-// In branches by position or data all processors do the same, so that nobody can receive less.
+// In branches by position or data all processors do the same, so no processor can receive less.
 void Elaborator::only_outside_branches(const char* what, Position position,
                                        const char* hint) const {
   if (branches_ == 0) return;

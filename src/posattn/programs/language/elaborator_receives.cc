@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t round_work = 500;  // in terms
 
-// `nothing` as a destination is -1, where nobody is.
+// `nothing` as a destination is -1, which is no processor.
 Term without_nothing(Term term) {
   if (term.kind == Term::Kind::nothing) {
     term.kind = Term::Kind::number;

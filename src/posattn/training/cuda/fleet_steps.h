@@ -50,7 +50,7 @@ struct FleetArrays {
   const uint8_t* trained = nullptr;  // [parameters]: 0, or how a number is trained
   float* gradients = nullptr;        // [slots, parameters]
   float* state = nullptr;            // [3, slots, parameters]: weights, first, second moments
-  float* backup = nullptr;           // likewise, after the last completed epoch
+  float* backup = nullptr;           // the same after the last completed epoch
 };
 
 // Counts the loss of the step before and makes the next one current. A slot whose loss is not
