@@ -44,13 +44,6 @@ void check_request(const ReportRequest& request) {
   }
 }
 
-void require_one_length(const Model& model, const std::string& name) {
-  if (model.origin.variable_length) {
-    throw Error(ExitCode::configuration, name + " was trained on several lengths",
-                "a model of one length: its samples are independent and alike");
-  }
-}
-
 std::vector<double> inputs_to_look_at(const Model& model) {
   if (model.origin.task.empty()) return {};
   const Dataset data = fresh_samples_of(model, jacobian_samples, 1);
@@ -127,7 +120,10 @@ BoundJson measured_json(const BoundReport& report) {
 
 BoundReport bound_report(const Model& model, const ReportRequest& request) {
   check_request(request);
-  require_one_length(model, request.name);
+  if (model.origin.variable_length) {
+    throw Error(ExitCode::configuration, request.name + " was trained on several lengths",
+                "a model of one length: its samples are independent and alike");
+  }
   const Parameters<double> parameters = to_double(model.parameters);
   const CollapsedNetwork network = collapse(model.spec, parameters, request.name);
   const BoundSetting setting = setting_of(model, request);

@@ -64,12 +64,6 @@ std::optional<double> factor_reaching(const InitialNetwork& network, double leve
   return low;
 }
 
-void check_depth(int depth, const std::string& what) {
-  if (depth < 1 || depth > deepest) {
-    throw Error(ExitCode::usage, what, fmt::format("1 to {} layers", deepest));
-  }
-}
-
 }  // namespace
 
 int standard_depth_for(int hops) { return std::bit_width(static_cast<unsigned>(hops)) + 1; }
@@ -77,7 +71,9 @@ int standard_depth_for(int hops) { return std::bit_width(static_cast<unsigned>(h
 Crossing find_crossing(const CrossingRequest& request) {
   check(request.setting);
   for (const int depth : request.positional_depths) {
-    check_depth(depth, fmt::format("--crossing {}", depth));
+    if (depth >= 1 && depth <= deepest) continue;
+    throw Error(ExitCode::usage, fmt::format("--crossing {}", depth),
+                fmt::format("1 to {} layers", deepest));
   }
   Crossing crossing;
   for (const int depth : request.positional_depths) {

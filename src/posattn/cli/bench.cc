@@ -197,13 +197,6 @@ void refuse_flags_of_other_device(const CLI::App& command, const std::string& de
   }
 }
 
-Json measure_device(const BenchFlags& options) {
-  return measure_device_steps({.configs = bench_configs(options.cases),
-                               .precisions = options.precisions,
-                               .runs = options.runs,
-                               .seconds = options.seconds});
-}
-
 std::string bench_text(const Json& result) {
   std::string text =
       fmt::format("{}, {}, peak {} GFLOP/s ({})\n\n", result["machine"]["cpu"].get<std::string>(),
@@ -273,7 +266,11 @@ ExitCode bench(const BenchFlags& options, const CommandLine& line) {
   check_ending("--output", options.figure, ".svg");
   refuse_with_standard_output(options.figure, options.json, "--json");
   const bool on_device = options.device == "cuda";
-  const Json result = on_device ? measure_device(options) : measure(options);
+  const Json result = on_device ? measure_device_steps({.configs = bench_configs(options.cases),
+                                                        .precisions = options.precisions,
+                                                        .runs = options.runs,
+                                                        .seconds = options.seconds})
+                                : measure(options);
   if (!is_standard_output(options.figure)) {
     write_output(options.json ? json_text(result)
                  : on_device  ? device_steps_text(result)

@@ -31,11 +31,9 @@ std::string number_of_log(double log) {
 
 std::string log10_text(double log) { return fmt::format("{:.2f}", to_log10(log)); }
 
-double log_of_clip_square(const BoundReport& report) { return 2 * std::log(report.setting.clip); }
-
 // How the value stands to b^2, which no gap exceeds.
 std::string emptiness(const BoundReport& report, double log_gap) {
-  const double orders = to_log10(log_gap - log_of_clip_square(report));
+  const double orders = to_log10(log_gap - 2 * std::log(report.setting.clip));
   return orders < 0 ? "says something" : fmt::format("vacuous by {:.1f} orders", orders);
 }
 

@@ -344,12 +344,6 @@ AttentionMaps chosen_part(const AttentionMaps& maps, const std::string& part) {
               fmt::format("nodes, as 40..60, from 0 to {}", last_node));
 }
 
-void check_flags(const InspectFlags& options) {
-  check_ending("--attention", options.attention, ".svg");
-  refuse_with_standard_output(options.attention, options.json, "--json");
-  refuse_with_standard_output(options.attention, options.node.has_value(), "--node");
-}
-
 // Throws where there is none to show, or not of what was asked for.
 void check_attention(const Model& model, const std::optional<AttentionMaps>& attention,
                      const InspectFlags& options) {
@@ -369,7 +363,9 @@ void check_attention(const Model& model, const std::optional<AttentionMaps>& att
 }
 
 ExitCode inspect(const InspectFlags& options) {
-  check_flags(options);
+  check_ending("--attention", options.attention, ".svg");
+  refuse_with_standard_output(options.attention, options.json, "--json");
+  refuse_with_standard_output(options.attention, options.node.has_value(), "--node");
   const std::filesystem::path path = find_model(options.model);
   const Model model = read_model(path, options.hints);
   Inspection inspection{path.string(), &model, attention_maps(model, path.string(), options.input),

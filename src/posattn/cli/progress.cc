@@ -20,11 +20,6 @@ void write_error_stream(const std::string& text) {
   (void)std::fflush(stderr);
 }
 
-double seconds_between(std::chrono::steady_clock::time_point from,
-                       std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 constexpr int plain_columns = 120;
 
 // "  512 steps/s  2 min 05 s left  1 diverged  1 failed", as far as there is any of it.
@@ -125,7 +120,7 @@ std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
     if (progress.validation_loss) validation.push_back(*progress.validation_loss);
   }
   total += steps_of_run * static_cast<int64_t>(group.runs - group.latest.size());
-  const double elapsed = seconds_between(group.started, group.ended);
+  const double elapsed = std::chrono::duration<double>(group.ended - group.started).count();
   const double rate =
       this_session > 0 && elapsed > 0 ? static_cast<double>(this_session) / elapsed : reported_rate;
   const int64_t left = total - done - given_up;

@@ -321,12 +321,6 @@ Training prepare(const TrainSettings& settings, const std::vector<std::string>& 
   return training;
 }
 
-void print_start(const Training& training, const std::string& machine) {
-  write_notice(machine);
-  write_notice(fmt::format("{}: {} in {}", samples_words(training.configs[0]),
-                           plural(training.configs.size(), "run"), training.options.out.string()));
-}
-
 // The results, and what to do next; throws where runs did not finish.
 ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>& arguments,
                   const std::filesystem::path& out, const std::vector<RunOutcome>& outcomes) {
@@ -363,7 +357,10 @@ ExitCode train_models(const TrainSettings& settings, const CommandLine& line) {
     return ExitCode::done;
   }
   for (RunConfig& config : training.configs) config = with_device(config, options);
-  print_start(training, machine_line(find_machine(), options.threads, training.configs[0].device));
+  const RunConfig& first = training.configs[0];
+  write_notice(machine_line(find_machine(), options.threads, first.device));
+  write_notice(fmt::format("{}: {} in {}", samples_words(first),
+                           plural(training.configs.size(), "run"), options.out.string()));
   ProgressDisplay display(training.configs);
   options.stop = &catch_interrupts();
   options.progress = [&display](const RunProgress& progress) { display.update(progress); };

@@ -225,10 +225,6 @@ std::vector<std::vector<std::size_t>> group(const std::vector<PlannedRun>& plann
 // More runs than this hardly use a GPU better.
 constexpr std::size_t busy_runs = 32;
 
-int64_t samples_left(const PlannedRun& run) {
-  return (run.config->epochs - run.epoch) * run.config->samples;
-}
-
 // Each group in parts of runs that end at about the same time, the longest first: in lockstep, runs
 // that have ended leave the GPU to the few that have not. Lengths with few runs share a part, and
 // the last few join longer ones where `fit` says that both have enough memory.
@@ -236,7 +232,9 @@ template <class Fit>
 std::vector<std::vector<std::size_t>> by_length(std::vector<std::vector<std::size_t>> groups,
                                                 const std::vector<PlannedRun>& planned,
                                                 const Fit& fit) {
-  const auto length = [&](std::size_t run) { return samples_left(planned[run]); };
+  const auto length = [&](std::size_t run) {
+    return (planned[run].config->epochs - planned[run].epoch) * planned[run].config->samples;
+  };
   std::vector<std::vector<std::size_t>> parts;
   for (std::vector<std::size_t>& runs : groups) {
     std::ranges::stable_sort(runs, std::ranges::greater(), length);

@@ -40,11 +40,6 @@ bool any_drawable(const std::vector<BandPoint>& points, const Metric& metric) {
       points, [&metric](const BandPoint& point) { return drawable(point.median, metric); });
 }
 
-bool has_finished_run(const Panel& panel, const Metric& metric) {
-  return std::ranges::any_of(
-      panel.lines, [&metric](const PanelLine& line) { return any_drawable(line.ours, metric); });
-}
-
 // A point that has no neighbour has no band either: its spread is drawn as whiskers.
 std::vector<BandPoint> isolated(const std::vector<BandPoint>& points, const Metric& metric) {
   std::vector<BandPoint> alone;
@@ -264,7 +259,10 @@ std::string draw_experiment(const Experiment& whole, const std::vector<Curve>& c
   Experiment experiment = whole;
   std::vector<std::string> without;
   for (const Panel& panel : panels_of(whole, curves, published)) {
-    if (!has_finished_run(panel, *whole.metric)) without.push_back(panel.task);
+    const auto has_finished_run = [&](const PanelLine& line) {
+      return any_drawable(line.ours, *whole.metric);
+    };
+    if (std::ranges::none_of(panel.lines, has_finished_run)) without.push_back(panel.task);
   }
   std::erase_if(experiment.tasks, [&](const std::string& task) {
     return std::ranges::find(without, task) != without.end();
