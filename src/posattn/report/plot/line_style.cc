@@ -96,6 +96,10 @@ int style_of(std::string_view architecture, Shade shade) {
          static_cast<int>(shade);
 }
 
+int in_shade(int style, Shade shade) {
+  return style - style % shade_count + static_cast<int>(shade);
+}
+
 int variant_style(std::string_view architecture, size_t variant) {
   const auto again = static_cast<int>(variant / shade_count);
   return style_of(architecture, other_shades[variant % shade_count]) + again * line_style_count;
@@ -115,8 +119,7 @@ std::vector<int> styles_of(const std::vector<StyledLine>& lines) {
     }
     const bool ordered = depths.size() == variants && variants < ordered_shades.size();
     const auto place = static_cast<size_t>(std::distance(depths.begin(), depths.find(line.depth)));
-    styles.push_back(ordered ? plain - plain % shade_count +
-                                   static_cast<int>(ordered_shades[variants][place])
+    styles.push_back(ordered ? in_shade(plain, ordered_shades[variants][place])
                              : variant_style(line.architecture, before));
   }
   return styles;
