@@ -94,6 +94,10 @@ std::vector<int> styles_of(const std::vector<ArchitectureSummary>& architectures
   return styles_of(lines);
 }
 
+const Metric& loss_of(const std::vector<ArchitectureSummary>& architectures) {
+  return training_loss(architectures.front().loss);
+}
+
 FigureRequest test_figure(const std::vector<ArchitectureSummary>& architectures,
                           const EvaluationAxis& axis, const Metric& metric) {
   FigureRequest request{.name = identifier(axis),
@@ -121,7 +125,7 @@ FigureRequest loss_figure(const std::vector<ArchitectureSummary>& architectures)
   FigureRequest request{.name = "losses",
                         .title = "Loss during training",
                         .x_label = "epoch",
-                        .y_label = std::string(training_loss(architectures.front().loss).words),
+                        .y_label = std::string(loss_of(architectures).words),
                         .markers = false,
                         .lines = {}};
   const std::vector<int> styles = styles_of(architectures);
