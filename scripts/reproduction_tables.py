@@ -393,7 +393,7 @@ def filled(page, names):
 
 
 def main():
-    short = ["status", "value-range", "k-hop-small", "k-hop-settings", "samples-depth-k-hop", "samples-depth-sum"]
+    short = ["status", "value-range", "k-hop-small"]
     for page, names in [(PAGE, short), (NOTEBOOK, TABLES.keys() - {*short, "brief-status"}), (README, ["brief-status"])]:
         text = filled(page, names)
         if "--check" not in sys.argv[1:]:

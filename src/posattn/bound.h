@@ -1,4 +1,4 @@
-// What theory promises of a trained model: bounds beside the measured gap, certificates.
+// What theory promises of a trained model: bounds, with the measured gap, and certificates.
 //   posattn::bounds::BoundReport report = posattn::bounds::bound_report(model, {.samples = 30000});
 // Threads: these functions only read the model, and keep nothing: several threads may ask about
 // one. `drawn` is called from all threads of a certificate at once; any thread may set `stop`.

@@ -6,8 +6,8 @@
 // along, and may change; what they name is meant to stay.
 #pragma once
 
+#include "posattn/report/drawn_rounds.h"
 #include "posattn/report/plot/figure.h"
 #include "posattn/report/plot/line_style.h"
 #include "posattn/report/steps/walk.h"
 #include "posattn/report/svg/attention_svg.h"
-#include "posattn/report/svg/program_svg.h"

@@ -11,4 +11,4 @@
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/experiments/runner.h"
-#include "posattn/report/experiment/files.h"
+#include "posattn/report/experiment/results.h"

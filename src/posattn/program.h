@@ -10,6 +10,5 @@
 #include "posattn/programs/checking/verify.h"
 #include "posattn/programs/form/builder.h"
 #include "posattn/programs/language/language.h"
-#include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"

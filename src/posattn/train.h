@@ -11,5 +11,3 @@
 #include "posattn/training/optimiser.h"
 #include "posattn/training/run.h"
 #include "posattn/training/run_config.h"
-#include "posattn/training/run_parts.h"
-#include "posattn/training/start.h"

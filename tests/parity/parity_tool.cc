@@ -10,7 +10,6 @@
 #include "posattn/model/file/gpt2_weights.h"
 #include "posattn/model/file/model_file.h"
 #include "posattn/training/optimiser.h"
-#include "posattn/training/schedule.h"
 
 namespace posattn::parity {
 namespace {

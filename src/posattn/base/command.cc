@@ -71,7 +71,7 @@ pid_t start(const std::vector<std::string>& arguments, int output, int messages)
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
   if (messages >= 0) posix_spawn_file_actions_adddup2(&files, messages, STDERR_FILENO);
-  // Last: where our standard input is closed, `output` may be the descriptor 0.
+  // This comes last: `output` may be descriptor 0 when our standard input is closed.
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   pid_t process = 0;
   const int problem =

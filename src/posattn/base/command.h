@@ -1,7 +1,6 @@
-// Another program, run to its end: without a shell, and with nothing on its standard input.
+// Runs another program to its end, without a shell and with nothing on its standard input.
 //
-// It is started by posix_spawn, which copies nothing of this process and so is safe beside its
-// threads.
+// posix_spawn starts it: that copies nothing of this process, so other threads may run meanwhile.
 #pragma once
 
 #include <string>

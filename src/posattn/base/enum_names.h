@@ -2,10 +2,6 @@
 #pragma once
 
 #include <array>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "posattn/base/error.h"
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace posattn {
@@ -31,6 +32,11 @@ class Error : public std::runtime_error {
   const std::string& problem() const { return problem_; }
   const std::string& expected() const { return expected_; }
   const std::string& hint() const { return hint_; }
+  // The same error about another thing, such as the file that contains it.
+  Error as(ExitCode code, std::string what) const {
+    return {code, std::move(what), expected_, hint_};
+  }
+  Error as(ExitCode code) const { return as(code, problem_); }
 
  private:
   ExitCode code_;

@@ -11,7 +11,6 @@
 #include <csignal>
 #include <random>
 #include <system_error>
-#include <utility>
 
 #include "posattn/base/error.h"
 #include "posattn/base/memory.h"
@@ -24,27 +23,21 @@ constexpr uint64_t largest_stream = uint64_t{1} << 30;  // a pipe does not say h
 std::string reason(int number) { return std::generic_category().message(number); }
 
 std::string write_hint(int number) {
-  switch (number) {
-    case ENOSPC:
-    case EDQUOT:
-      return "the disk is full: free some space or write to another place";
-    case EFBIG:
-      return "the largest file size allowed here is reached (see ulimit -f)";
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return "choose a place that you may write to";
-    case ENOENT:
-      return "create the folder first";
-    case ENOTDIR:
-      return "a part of the path is a file, not a folder";
-    case EISDIR:
-      return "it is a folder: give the name of a file";
-    case ELOOP:
-      return "it is a symbolic link: remove it";
-    default:
-      return "";
+  constexpr std::pair<int, const char*> hints[] = {
+      {ENOSPC, "the disk is full: free some space or write to another place"},
+      {EDQUOT, "the disk is full: free some space or write to another place"},
+      {EFBIG, "the largest file size allowed here is reached (see ulimit -f)"},
+      {EACCES, "choose a place that you may write to"},
+      {EPERM, "choose a place that you may write to"},
+      {EROFS, "choose a place that you may write to"},
+      {ENOENT, "create the folder first"},
+      {ENOTDIR, "a part of the path is a file, not a folder"},
+      {EISDIR, "it is a folder: give the name of a file"},
+      {ELOOP, "it is a symbolic link: remove it"}};
+  for (const auto& [known, hint] : hints) {
+    if (number == known) return hint;
   }
+  return "";
 }
 
 Error write_error(const std::filesystem::path& path, int number) {
@@ -121,7 +114,7 @@ std::filesystem::path partial_name(const std::filesystem::path& path) {
 // the system does not change modes, the file stays as it was made: for its owner alone.
 void take_permissions(int descriptor, const struct stat& old) {
   mode_t mode = old.st_mode & 0777;
-  // Another group must not have what was given to the old one.
+  // If the group changes, the new group must not get the permissions of the old one.
   if (::fchown(descriptor, old.st_uid, old.st_gid) != 0 &&
       ::fchown(descriptor, static_cast<uid_t>(-1), old.st_gid) != 0) {
     mode &= ~static_cast<mode_t>(S_IRWXG);
@@ -133,7 +126,7 @@ void take_permissions(int descriptor, const struct stat& old) {
 void check_replaceable(const std::filesystem::path& path, const struct stat& old) {
   if (S_ISDIR(old.st_mode)) throw write_error(path, EISDIR);
   if (!S_ISREG(old.st_mode)) throw no_file("write", path, ExitCode::failed);
-  // Root may write to anything, but a file that nobody may write to is meant to stay.
+  // Root may write to anything, but a write-protected file is meant to stay.
   const bool anybody = (old.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0;
   if (anybody && ::access(path.c_str(), W_OK) == 0) return;
   throw Error(ExitCode::failed,

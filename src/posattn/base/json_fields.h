@@ -38,8 +38,8 @@ class JsonFields {
 // in the error ("header of model.safetensors").
 nlohmann::json parse_strict_json(std::string_view text, std::string_view what);
 
-// Numbers in JSON files of results. JSON has finite numbers alone: NaN is null, and an infinite one
-// the text "inf" or "-inf", so that what is written is what is read again.
+// Numbers in JSON files of results. JSON has only finite numbers, so NaN is written as null and
+// infinity as the text "inf" or "-inf". Reading gives back the number that was written.
 inline nlohmann::ordered_json json_number(double value) {
   if (std::isnan(value)) return nullptr;
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

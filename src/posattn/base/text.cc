@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <set>
-#include <string>
 
 #include "posattn/base/error.h"
 
@@ -20,13 +17,6 @@ constexpr double scale_limit = 1e12;  // far above it a squared error no longer 
 
 Error bad_text(std::string_view name, std::string_view text, std::string expected) {
   return Error(ExitCode::usage, fmt::format("{}: '{}'", name, text), std::move(expected));
-}
-
-template <class Number>
-bool parse_exactly(std::string_view text, Number& number) {
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  return result.ec == std::errc() && result.ptr == end && !text.empty();
 }
 
 // Calls add_item for every item that is no range and add_number for every number of a range.
@@ -138,6 +128,16 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
     begin = end + 1;
   }
   return parts;
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 int64_t parse_integer(std::string_view text, std::string_view name) {

@@ -2,13 +2,26 @@
 // every error (usage) quotes the text and says what was expected. `name` is the flag or key.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace posattn {
+
+// The lines of a text without their ends; an empty last line is none.
+std::vector<std::string_view> split_lines(std::string_view text);
+
+// Reads a whole text as a number; false where it is none.
+template <class Number>
+bool parse_exactly(std::string_view text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  return result.ec == std::errc() && result.ptr == end && !text.empty();
+}
 
 // The parts between the commas. An empty text has one empty part.
 std::vector<std::string_view> split_at_commas(std::string_view text);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "posattn/benchmark/device_steps.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/training/small_run_test.h"
 
 namespace posattn {

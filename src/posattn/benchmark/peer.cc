@@ -1,4 +1,4 @@
-#include "posattn/benchmark/peer.h"
+#include "posattn/benchmark/steps.h"
 
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
@@ -31,7 +31,7 @@ fs::path find_peer_script() {
   for (const fs::path& place : places) {
     if (fs::exists(place)) return fs::canonical(place);
   }
-  throw Error(ExitCode::data, "bench/peer_torch.py not found beside " + program.string(),
+  throw Error(ExitCode::data, "bench/peer_torch.py not found near " + program.string(),
               "a build folder inside the source tree, or an installation",
               "run the binary in build/release of a checkout");
 }

@@ -1,5 +1,3 @@
-#include "posattn/bounds/bias_scaling.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <set>
 
 #include "posattn/base/error.h"
+#include "posattn/bounds/range_split.h"
 #include "posattn/model/spec/perturbed_specs_test.h"
 #include "posattn/model/spec/random_spec_test.h"
 

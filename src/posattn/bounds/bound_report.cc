@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
 #include "posattn/bounds/crossing.h"
-#include "posattn/bounds/log_space.h"
+#include "posattn/model/inference.h"
+#include "posattn/training/run.h"
 
 namespace posattn::bounds {
 namespace {
@@ -43,66 +44,11 @@ void check_request(const ReportRequest& request) {
   }
 }
 
-void require_one_length(const Model& model, const std::string& name) {
-  if (model.origin.variable_length) {
-    throw Error(ExitCode::configuration, name + " was trained on several lengths",
-                "a model of one length: its samples are independent and alike");
-  }
-}
-
 std::vector<double> inputs_to_look_at(const Model& model) {
   if (model.origin.task.empty()) return {};
   const Dataset data = fresh_samples_of(model, jacobian_samples, 1);
   return {data.inputs.begin(), data.inputs.end()};
 }
-
-}  // namespace
-
-BoundReport bound_report(const Model& model, const ReportRequest& request) {
-  check_request(request);
-  require_one_length(model, request.name);
-  const Parameters<double> parameters = to_double(model.parameters);
-  const CollapsedNetwork network = collapse(model.spec, parameters, request.name);
-  const BoundSetting setting = setting_of(model, request);
-  BoundReport report{
-      .name = request.name,
-      .spec = model.spec,
-      .origin = model.origin,
-      .run = request.run,
-      .setting = setting,
-      .weights = weight_norms(model.spec, parameters, inputs_to_look_at(model)),
-      .norms = with_scaled_queries_and_keys(norms_of(network), std::log(request.query_key_scale)),
-      .by_norms = {},
-      .by_count = {},
-      .needed = {},
-      .measured = {},
-      .small_loss = {}};
-  report.by_norms = norm_bound(report.norms, setting);
-  report.by_count = count_bound(report.norms, setting);
-  if (request.samples_for) {
-    report.needed = samples_needed(report.norms, setting, *request.samples_for);
-  }
-  if (!request.run || request.query_key_scale != 1) return report;
-  report.measured =
-      measure_gap(model, *request.run, setting.clip, request.fresh_samples, request.threads);
-  if (setting.samples == static_cast<double>(request.run->samples)) {
-    report.small_loss = small_loss_bound(report.norms, setting, report.measured->training.mean);
-  }
-  return report;
-}
-
-std::optional<RatioToGap> ratio_to_gap(const BoundReport& report, double log_bound) {
-  if (!report.measured) return {};
-  const double gap = std::abs(report.measured->gap()), error = report.measured->standard_error();
-  const bool at_least = report.measured->within_error();
-  const double compared = at_least ? gap + 2 * error : gap;
-  if (!(compared > 0)) return {};
-  return RatioToGap{.log = log_bound - std::log(compared), .at_least = at_least};
-}
-
-// Reports and crossings as JSON.
-
-namespace {
 
 using BoundJson = nlohmann::ordered_json;
 
@@ -171,6 +117,53 @@ BoundJson measured_json(const BoundReport& report) {
 }
 
 }  // namespace
+
+BoundReport bound_report(const Model& model, const ReportRequest& request) {
+  check_request(request);
+  if (model.origin.variable_length) {
+    throw Error(ExitCode::configuration, request.name + " was trained on several lengths",
+                "a model of one length: its samples are independent and alike");
+  }
+  const Parameters<double> parameters = to_double(model.parameters);
+  const CollapsedNetwork network = collapse(model.spec, parameters, request.name);
+  const BoundSetting setting = setting_of(model, request);
+  BoundReport report{
+      .name = request.name,
+      .spec = model.spec,
+      .origin = model.origin,
+      .run = request.run,
+      .setting = setting,
+      .weights = weight_norms(model.spec, parameters, inputs_to_look_at(model)),
+      .norms = with_scaled_queries_and_keys(norms_of(network), std::log(request.query_key_scale)),
+      .by_norms = {},
+      .by_count = {},
+      .needed = {},
+      .measured = {},
+      .small_loss = {}};
+  report.by_norms = norm_bound(report.norms, setting);
+  report.by_count = count_bound(report.norms, setting);
+  if (request.samples_for) {
+    report.needed = samples_needed(report.norms, setting, *request.samples_for);
+  }
+  if (!request.run || request.query_key_scale != 1) return report;
+  report.measured =
+      measure_gap(model, *request.run, setting.clip, request.fresh_samples, request.threads);
+  if (setting.samples == static_cast<double>(request.run->samples)) {
+    report.small_loss = small_loss_bound(report.norms, setting, report.measured->training.mean);
+  }
+  return report;
+}
+
+std::optional<RatioToGap> ratio_to_gap(const BoundReport& report, double log_bound) {
+  if (!report.measured) return {};
+  const double gap = std::abs(report.measured->gap()), error = report.measured->standard_error();
+  const bool at_least = report.measured->within_error();
+  const double compared = at_least ? gap + 2 * error : gap;
+  if (!(compared > 0)) return {};
+  return RatioToGap{.log = log_bound - std::log(compared), .at_least = at_least};
+}
+
+// Reports and crossings as JSON.
 
 std::string to_json(const BoundReport& report) {
   const double log_clip = 2 * std::log(report.setting.clip);
@@ -246,6 +239,55 @@ std::string to_json(const Crossing& crossing) {
                               {"standard", standard},
                               {"crossings", points}};
   return document.dump();
+}
+
+ClippedLoss clipped_loss(const Model& model, const Dataset& data, double clip, int threads) {
+  Inference inference(model, threads);
+  const std::vector<float> outputs = inference.run(
+      {.inputs = data.inputs, .samples = data.samples, .real_nodes = data.shape.real_nodes});
+  const size_t nodes = static_cast<size_t>(data.shape.real_nodes);
+  double sum = 0, squares = 0;
+  for (size_t first = 0; first < outputs.size(); first += nodes) {
+    double loss = 0;
+    for (size_t k = first; k < first + nodes; ++k) {
+      const double error = double{outputs[k]} - double{data.targets[k]};
+      loss += error * error < clip * clip ? error * error : clip * clip;  // NaN counts as b^2
+    }
+    loss /= static_cast<double>(nodes);
+    sum += loss;
+    squares += loss * loss;
+  }
+  const double count = static_cast<double>(data.samples), mean = sum / count;
+  return {.mean = mean,
+          .standard_error = std::sqrt(std::max(0.0, squares / count - mean * mean) / count),
+          .samples = data.samples};
+}
+
+double MeasuredGap::standard_error() const {
+  return std::hypot(training.standard_error, fresh.standard_error);
+}
+
+MeasuredGap measure_gap(const Model& model, const RunConfig& config, double clip,
+                        int64_t fresh_samples, int threads) {
+  if (config.fresh || config.variable_length) {
+    throw Error(ExitCode::configuration,
+                config.fresh ? "this run had new training samples every epoch"
+                             : "this run had training samples of several lengths",
+                "a run with one training set", "train with --samples m and without --fresh");
+  }
+  const std::vector<Dataset> training = training_data(config, 1, threads);
+  return {
+      .training = clipped_loss(model, training.front(), clip, threads),
+      .fresh = clipped_loss(model, fresh_samples_of(model, fresh_samples, threads), clip, threads)};
+}
+
+Dataset fresh_samples_of(const Model& model, int64_t samples, int threads) {
+  return make_dataset({.task = &task_of(model.origin, "the model"),
+                       .length = model.origin.length,
+                       .samples = samples,
+                       .range = training_range(model.origin.range, model.origin.integers),
+                       .purpose = Purpose::evaluation_data,
+                       .threads = threads});
 }
 
 }  // namespace posattn::bounds

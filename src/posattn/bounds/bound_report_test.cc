@@ -7,7 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/bounds/collapsed_network.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 #include "posattn/training/small_run_test.h"
 
 namespace posattn::bounds {

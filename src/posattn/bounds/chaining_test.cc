@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "posattn/bounds/covering.h"
+#include "posattn/bounds/count_bound.h"
 
 namespace posattn::bounds {
 namespace {

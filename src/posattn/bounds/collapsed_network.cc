@@ -9,7 +9,6 @@
 #include "posattn/model/blocks/reference_network.h"
 #include "posattn/model/spec/spec_fields.h"
 #include "posattn/model/spec/tensor_names.h"
-#include "posattn/simulation/matrix.h"
 
 namespace posattn::bounds {
 namespace {

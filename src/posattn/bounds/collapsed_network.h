@@ -9,11 +9,6 @@
 // from data).
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/spec.h"
 #include "posattn/simulation/matrix.h"

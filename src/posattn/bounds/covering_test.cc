@@ -1,5 +1,3 @@
-#include "posattn/bounds/covering.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,12 +6,20 @@
 #include <vector>
 
 #include "posattn/base/random.h"
+#include "posattn/bounds/count_bound.h"
 #include "posattn/simulation/matrix.h"
 
 namespace posattn::bounds {
 namespace {
 
 using Vector = std::vector<double>;
+
+// Lemma 3. Linear functions with ||w|| <= size on `points` points with ||x|| <= length, to `radius`
+// at each of them: (size length / radius)^2 ln(2 points + 1).
+double linear_entropy(double size, double length, double radius, double points) {
+  const double ratio = size * length / radius;
+  return ratio * ratio * std::log(2 * points + 1);
+}
 
 double inner(const Vector& a, const Vector& b) {
   return simulation::dot(a.data(), b.data(), a.size());

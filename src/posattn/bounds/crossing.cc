@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/log_space.h"
 #include "posattn/bounds/norm_bound.h"
 #include "posattn/bounds/weight_norms.h"
 
@@ -65,12 +64,6 @@ std::optional<double> factor_reaching(const InitialNetwork& network, double leve
   return low;
 }
 
-void check_depth(int depth, const std::string& what) {
-  if (depth < 1 || depth > deepest) {
-    throw Error(ExitCode::usage, what, fmt::format("1 to {} layers", deepest));
-  }
-}
-
 }  // namespace
 
 int standard_depth_for(int hops) { return std::bit_width(static_cast<unsigned>(hops)) + 1; }
@@ -78,7 +71,9 @@ int standard_depth_for(int hops) { return std::bit_width(static_cast<unsigned>(h
 Crossing find_crossing(const CrossingRequest& request) {
   check(request.setting);
   for (const int depth : request.positional_depths) {
-    check_depth(depth, fmt::format("--crossing {}", depth));
+    if (depth >= 1 && depth <= deepest) continue;
+    throw Error(ExitCode::usage, fmt::format("--crossing {}", depth),
+                fmt::format("1 to {} layers", deepest));
   }
   Crossing crossing;
   for (const int depth : request.positional_depths) {

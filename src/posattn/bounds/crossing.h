@@ -8,9 +8,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "posattn/bounds/bound_setting.h"
+#include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/log_space.h"
+#include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
 

@@ -2,10 +2,6 @@
 // training samples, the epochs or the depth.
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "posattn/bounds/bound_report.h"
 #include "posattn/experiments/experiment.h"
 

@@ -7,7 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/temporary_folder_test.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn::bounds {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "posattn/bounds/count_bound.h"
 #include "posattn/bounds/golden_network_test.h"
-#include "posattn/bounds/log_space.h"
+#include "posattn/bounds/network_norms.h"
 #include "posattn/bounds/norm_bound.h"
 
 namespace posattn::bounds {

@@ -5,7 +5,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/random.h"
 #include "posattn/bounds/weight_norms.h"
-#include "posattn/simulation/singular_values.h"
+#include "posattn/simulation/matrix.h"
 
 namespace posattn::bounds {
 namespace {

@@ -1,9 +1,8 @@
 #include "posattn/bounds/network_norms.h"
 
-#include <algorithm>
-#include <cmath>
+#include <fmt/format.h>
 
-#include "posattn/bounds/log_space.h"
+#include "posattn/base/error.h"
 #include "posattn/bounds/weight_norms.h"
 
 namespace posattn::bounds {
@@ -34,6 +33,18 @@ LayerNorms norms_of_layer(const CollapsedLayer& layer) {
   return norms;
 }
 
+// ln of what head h makes of an error: of its values and, from data, of its scores.
+double head_amplification(const LayerNorms& layer, int h, double state) {
+  const double values = layer.maps[1 + h];
+  if (layer.scores.empty()) return values;
+  return values +
+         log_sum({0, std::log(2.0) + layer.scores[h] + 2 * state, layer.score_offsets[h] + state});
+}
+
+const double log_base = std::log(grid_base);
+const double log_floor = std::log(1e-6);
+constexpr double rounding = 1e-12;  // of the singular values themselves
+
 }  // namespace
 
 NetworkNorms norms_of(const CollapsedNetwork& network) {
@@ -56,18 +67,6 @@ NetworkNorms with_scaled_queries_and_keys(NetworkNorms norms, double log_factor)
   }
   return norms;
 }
-
-namespace {
-
-// ln of what head h makes of an error: of its values and, from data, of its scores.
-double head_amplification(const LayerNorms& layer, int h, double state) {
-  const double values = layer.maps[1 + h];
-  if (layer.scores.empty()) return values;
-  return values +
-         log_sum({0, std::log(2.0) + layer.scores[h] + 2 * state, layer.score_offsets[h] + state});
-}
-
-}  // namespace
 
 double Propagation::joined_state(int layer, int heads) const {
   return log_sum({std::log(heads + 1.0) + 2 * state[layer], 0}) / 2;
@@ -93,14 +92,6 @@ Propagation propagate(const NetworkNorms& norms, double range) {
   }
   return found;
 }
-
-namespace {
-
-const double log_base = std::log(grid_base);
-const double log_floor = std::log(1e-6);
-constexpr double rounding = 1e-12;  // of the singular values themselves
-
-}  // namespace
 
 double rounded_up(double log_norm) {
   return std::ceil((std::max(log_norm, log_floor) + rounding) / log_base) * log_base;
@@ -131,6 +122,27 @@ RoundedNorms on_grid(NetworkNorms norms, BoundKind kind) {
   round(norms.output);
   round(norms.output_joined);
   return {.norms = std::move(norms), .cost = cost};
+}
+
+void check(const BoundSetting& setting) {
+  const auto refuse = [](const std::string& what, const std::string& expected) {
+    throw Error(ExitCode::usage, what, expected);
+  };
+  const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
+  if (!(setting.samples >= 1)) {
+    refuse(fmt::format("--samples {:.0f}", setting.samples),
+           "1 or more: the size of a training set");
+  }
+  if (!positive(setting.range)) {
+    refuse(fmt::format("--range {}", setting.range), "a number above 0: inputs lie in [-R, R]");
+  }
+  if (!positive(setting.clip) || !positive(setting.clip * setting.clip)) {
+    refuse(fmt::format("--clip {}", setting.clip),
+           "a number above 0, as its square: squared errors count up to that");
+  }
+  if (!(setting.delta > 0 && setting.delta < 1)) {
+    refuse(fmt::format("--delta {}", setting.delta), "a probability between 0 and 1");
+  }
 }
 
 }  // namespace posattn::bounds

@@ -1,7 +1,10 @@
 // The norms of a collapsed network that the bounds read, each as its natural logarithm.
 #pragma once
 
-#include <vector>
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
 
 #include "posattn/bounds/collapsed_network.h"
 
@@ -77,5 +80,37 @@ struct RoundedNorms {
   double cost = 0;     // g: sum of ln(1 / share), in nats
 };
 RoundedNorms on_grid(NetworkNorms norms, BoundKind kind);
+
+// The sizes and probabilities that a bound is computed for.
+
+struct BoundSetting {
+  double samples = 30000;  // m, independent; some bounds need more than integers hold
+  double range = 2;        // R: |x_i| <= R, known and not estimated
+  double clip = 1;         // b: the loss is the mean over nodes of min((f_i - y_i)^2, b^2)
+  double delta = 0.05;     // the statement holds with probability 1 - delta
+};
+
+// Throws Error(usage), naming the flag of posattn bound.
+void check(const BoundSetting& setting);
+
+// Numbers as their natural logarithms: bounds of deep networks leave the range of double, their
+// logarithms do not.
+
+inline constexpr double log_zero = -std::numeric_limits<double>::infinity();
+
+// ln(sum of e^x)
+inline double log_sum(std::span<const double> logs) {
+  double greatest = log_zero;
+  for (const double x : logs) greatest = std::max(greatest, x);
+  if (greatest == log_zero) return log_zero;
+  double sum = 0;
+  for (const double x : logs) sum += std::exp(x - greatest);
+  return greatest + std::log(sum);
+}
+inline double log_sum(std::initializer_list<double> logs) {
+  return log_sum(std::span<const double>(logs.begin(), logs.size()));
+}
+
+inline double to_log10(double log) { return log / std::log(10.0); }
 
 }  // namespace posattn::bounds

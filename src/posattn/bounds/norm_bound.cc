@@ -3,14 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/bound_setting.h"
 #include "posattn/bounds/count_bound.h"
-#include "posattn/bounds/covering.h"
-#include "posattn/bounds/log_space.h"
-#include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
 namespace {
@@ -81,6 +76,24 @@ double log_attention_entropy(const NetworkNorms& norms, const Propagation& trave
   return std::log(sum);
 }
 
+// Both bounds fall with m like 1 / sqrt(m), up to factors of sqrt(ln m): bisection in ln m.
+template <class LogBound>
+double smallest_log_samples(double log_gap, const LogBound& log_bound) {
+  constexpr double thousandth = 1e-3;
+  double too_few = 0, enough = 1;
+  if (log_bound(1.0) <= log_gap) return 0;
+  while (log_bound(std::exp(enough)) > log_gap) {
+    too_few = enough;
+    enough *= 2;
+    if (enough > 600) return std::numeric_limits<double>::infinity();  // beyond 1e260
+  }
+  while (enough - too_few > thousandth) {
+    const double middle = (too_few + enough) / 2;
+    (log_bound(std::exp(middle)) <= log_gap ? enough : too_few) = middle;
+  }
+  return enough;
+}
+
 }  // namespace
 
 NormBound norm_bound(const NetworkNorms& exact, const BoundSetting& setting) {
@@ -116,28 +129,6 @@ NormBound norm_bound(const NetworkNorms& exact, const BoundSetting& setting) {
   bound.log_gap = log_sum({std::log(2.0) + bound.log_average, bound.log_confidence});
   return bound;
 }
-
-namespace {
-
-// Both bounds fall with m like 1 / sqrt(m), up to factors of sqrt(ln m): bisection in ln m.
-template <class LogBound>
-double smallest_log_samples(double log_gap, const LogBound& log_bound) {
-  constexpr double thousandth = 1e-3;
-  double too_few = 0, enough = 1;
-  if (log_bound(1.0) <= log_gap) return 0;
-  while (log_bound(std::exp(enough)) > log_gap) {
-    too_few = enough;
-    enough *= 2;
-    if (enough > 600) return std::numeric_limits<double>::infinity();  // beyond 1e260
-  }
-  while (enough - too_few > thousandth) {
-    const double middle = (too_few + enough) / 2;
-    (log_bound(std::exp(middle)) <= log_gap ? enough : too_few) = middle;
-  }
-  return enough;
-}
-
-}  // namespace
 
 SamplesNeeded samples_needed(const NetworkNorms& norms, const BoundSetting& setting, double gap) {
   if (!(gap > 0) || !std::isfinite(gap)) {

@@ -6,9 +6,7 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "posattn/bounds/bound_setting.h"
 #include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {

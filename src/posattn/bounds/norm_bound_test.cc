@@ -8,7 +8,7 @@
 #include "posattn/base/error.h"
 #include "posattn/bounds/count_bound.h"
 #include "posattn/bounds/golden_network_test.h"
-#include "posattn/bounds/log_space.h"
+#include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {
 namespace {

@@ -2,9 +2,7 @@
 
 #include <cmath>
 
-#include "posattn/bounds/bound_setting.h"
 #include "posattn/bounds/golden_network_test.h"
-#include "posattn/bounds/log_space.h"
 #include "posattn/bounds/network_norms.h"
 
 namespace posattn::bounds {

@@ -97,8 +97,8 @@ double map_error(const CollapsedLayer& exact, const CollapsedLayer& wrong, const
   return longest_row(sum);
 }
 
-// Follows a network and a wrong one beside it: lemma 7 layer by layer, and the output's error
-// against what all errors of the way sum up to.
+// Follows a network and a perturbed copy. Checks lemma 7 layer by layer, and the error of the
+// output against the sum of all errors before it.
 void expect_lemma_7(const CollapsedNetwork& network, double range, double error_size,
                     RandomStream& random) {
   const NetworkNorms norms = norms_of(network);

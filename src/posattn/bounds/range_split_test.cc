@@ -8,7 +8,7 @@
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/model_for_test.h"
 #include "posattn/model/spec/random_spec_test.h"
-#include "posattn/programs/language/library.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
 
 namespace posattn::bounds {

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <stdexcept>
 
 #include "posattn/base/error.h"
 #include "posattn/bounds/collapsed_network.h"
 #include "posattn/model/spec/tensor_names.h"
-#include "posattn/simulation/singular_values.h"
 
 namespace posattn::bounds {
 namespace {

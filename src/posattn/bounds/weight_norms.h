@@ -1,11 +1,6 @@
 // Norms of a model's own matrices, as files hold them, and how much its MLPs can amplify.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/spec.h"
 #include "posattn/simulation/matrix.h"

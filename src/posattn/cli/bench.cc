@@ -1,22 +1,12 @@
 // posattn bench
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "posattn/base/command.h"
-#include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/base/version.h"
-#include "posattn/benchmark/peer.h"
 #include "posattn/benchmark/steps.h"
 #include "posattn/cli/bench_device.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/output_file.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
@@ -143,12 +133,7 @@ Json measure_peers(const BenchFlags& options, const std::vector<RunConfig>& conf
          "--length", std::to_string(configs.front().length), "--batch",
          std::to_string(configs.front().batch), "--repetitions",
          std::to_string(options.repetitions)});
-    size_t begin = 0;
-    while (begin < output.size()) {
-      const size_t end = output.find('\n', begin);
-      peers.push_back(Json::parse(output.substr(begin, end - begin)));
-      begin = end == std::string::npos ? output.size() : end + 1;
-    }
+    for (const std::string_view line : split_lines(output)) peers.push_back(Json::parse(line));
   }
   return peers;
 }
@@ -171,7 +156,8 @@ Json measure(const BenchFlags& options) {
   const double memory = peak_memory_bytes();
   Json result = {{"peak_gflops", 0.0}, {"threads", threads}, {"steps", Json::array()}};
   result["peers"] = options.peer ? measure_peers(options, configs) : Json::array();
-  // The larger of two measurements, before and after: others may have used the machine meanwhile.
+  // Takes the larger of two measurements, before and after, since other programs may have used the
+  // machine in between.
   peak = std::max(peak, measure_peak_gflops(threads, 0.5));
   result["peak_gflops"] = four_digits(peak);
   for (const StepResult& step : steps) result["steps"].push_back(step_json(step, peak));
@@ -209,13 +195,6 @@ void refuse_flags_of_other_device(const CLI::App& command, const std::string& de
                 fmt::format("--device {}", device == "cuda" ? "cpu" : "cuda"),
                 fmt::format("leave {} out, or name the other device", flag));
   }
-}
-
-Json measure_device(const BenchFlags& options) {
-  return measure_device_steps({.configs = bench_configs(options.cases),
-                               .precisions = options.precisions,
-                               .runs = options.runs,
-                               .seconds = options.seconds});
 }
 
 std::string bench_text(const Json& result) {
@@ -287,7 +266,11 @@ ExitCode bench(const BenchFlags& options, const CommandLine& line) {
   check_ending("--output", options.figure, ".svg");
   refuse_with_standard_output(options.figure, options.json, "--json");
   const bool on_device = options.device == "cuda";
-  const Json result = on_device ? measure_device(options) : measure(options);
+  const Json result = on_device ? measure_device_steps({.configs = bench_configs(options.cases),
+                                                        .precisions = options.precisions,
+                                                        .runs = options.runs,
+                                                        .seconds = options.seconds})
+                                : measure(options);
   if (!is_standard_output(options.figure)) {
     write_output(options.json ? json_text(result)
                  : on_device  ? device_steps_text(result)

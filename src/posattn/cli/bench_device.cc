@@ -3,16 +3,26 @@
 #include <fmt/format.h>
 
 #include "posattn/base/version.h"
-#include "posattn/benchmark/device_steps.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/report/plot/figure.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
 
 // The paper's numeric tasks have 30000 samples, 1000 a step.
 constexpr int64_t epoch_steps = 30;
+
+constexpr double most_matrix_bytes = 4e9;
+// Factors are found once, but every number of the matrices is looked at: minutes beyond this.
+constexpr int most_factored = 1 << 14;
+
+bool left_out(const std::string& positions, bool as_written, int length) {
+  return as_written ? matrix_bytes(length) > most_matrix_bytes
+                    : positions == "sinusoidal" && length > most_factored;
+}
 
 }  // namespace
 
@@ -90,6 +100,50 @@ std::string device_steps_text(const Json& result) {
              four_digits_text(ceilings["copy_terabytes_per_second"]),
              four_digits_text(ceilings["tf32_tensor_teraflops"]),
              four_digits_text(ceilings["fp32_teraflops"]));
+}
+
+Json measure_long(const std::vector<int>& lengths, int threads, double seconds) {
+  Json rows = Json::array();
+  for (const char* positions : {"relative", "sinusoidal"}) {
+    for (const bool as_written : {true, false}) {
+      for (const int length : lengths) {
+        if (left_out(positions, as_written, length)) continue;
+        const LongInference time = measure_long_inference({.positions = positions,
+                                                           .as_written = as_written,
+                                                           .length = length,
+                                                           .threads = threads,
+                                                           .seconds = seconds});
+        rows.push_back({{"positions", positions},
+                        {"form", as_written ? "matrices" : "chosen"},
+                        {"length", length},
+                        {"ms_per_sample", four_digits(time.sample_seconds * 1e3)},
+                        {"ms_once", four_digits(time.prepare_seconds * 1e3)}});
+      }
+    }
+  }
+  return rows;
+}
+
+std::string long_figure(const Json& rows) {
+  FigureRequest request{.name = "long",
+                        .title = "Time of inference against the length of the input",
+                        .x_label = "length n",
+                        .y_label = "ms a sample, four layers",
+                        .markers = true,
+                        .lines = {},
+                        .logarithmic_x = true};
+  for (const Json& row : rows) {
+    const std::string label = fmt::format("{}, {}", row["positions"].get<std::string>(),
+                                          row["form"] == "matrices" ? "by matrices" : "as chosen");
+    if (request.lines.empty() || request.lines.back().label != label) {
+      const int style = style_of(row["positions"] == "sinusoidal" ? "positional" : "relative",
+                                 row["form"] == "matrices" ? Shade::pale : Shade::plain);
+      request.lines.push_back({.label = label, .style = style, .points = {}});
+    }
+    const double time = row["ms_per_sample"];
+    request.lines.back().points.push_back({row["length"], time, time, time});
+  }
+  return draw_figure(request);
 }
 
 }  // namespace posattn

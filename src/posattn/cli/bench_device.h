@@ -2,8 +2,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "posattn/cli/terminal.h"
 #include "posattn/training/run_config.h"

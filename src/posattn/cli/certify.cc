@@ -1,25 +1,16 @@
 // posattn certify
 #include "posattn/bounds/certificate/certify.h"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <cerrno>
-#include <chrono>
 #include <fstream>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <system_error>
 
-#include "posattn/base/error.h"
 #include "posattn/base/parallel.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
 #include "posattn/cli/progress.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 
 namespace posattn {
 namespace {
@@ -67,7 +58,7 @@ CertifiedRun read_run(const std::filesystem::path& model) {
   return run;
 }
 
-std::vector<CertifiedRun> read_runs(const CertifyFlags& flags) {
+std::vector<CertifiedRun> certified_runs(const CertifyFlags& flags) {
   std::vector<CertifiedRun> runs;
   for (const std::filesystem::path& model : find_named_models(flags.runs)) {
     runs.push_back(read_run(model));
@@ -126,7 +117,7 @@ class CertifyDisplay {
   Clock::time_point started_;
 };
 
-// One line for each certificate, as soon as it is there.
+// Prints a line for each certificate as soon as it is computed.
 class RowFile {
  public:
   explicit RowFile(const std::string& path) : path_(path) {
@@ -186,7 +177,7 @@ std::string certificate_text(const CertifiedRun& run, const CertifyOptions& opti
 ExitCode certify_runs(const CertifyFlags& flags) {
   check_flags(flags);
   const int threads = thread_count(flags.threads);
-  const std::vector<CertifiedRun> runs = read_runs(flags);
+  const std::vector<CertifiedRun> runs = certified_runs(flags);
   RowFile rows(flags.rows);
   const std::atomic<bool>& stop = catch_interrupts();
   write_notice(machine_line(find_machine(), threads, "cpu"));

@@ -1,22 +1,31 @@
 // The commands of the program. A command is one file: what it is called and says of itself, its
 // options, and what it does. It registers itself, and help, completion and docs/commands.md follow:
 //
-//   struct SortFlags { bool json = false; };
-//   void add_sort_options(CLI::App& command, SortFlags& flags) { add_json_flag(command,
-//   flags.json); } ExitCode sort(const SortFlags& flags) { ... } const Command
-//   registered_sort({.name = "sort", .group = Group::algorithms, .summary = "...",
-//                               .examples = {"posattn sort"}}, add_sort_options, sort);
+//   struct SortFlags {
+//     bool json = false;
+//   };
+//   void add_sort_options(CLI::App& command, SortFlags& flags) {
+//     add_json_flag(command, flags.json);
+//   }
+//   ExitCode sort(const SortFlags& flags) { ... }
+//   const Command registered_sort({.name = "sort", .group = Group::algorithms, .summary = "...",
+//                                  .examples = {"posattn sort"}}, add_sort_options, sort);
+//
+// What every command uses comes with this header: options, errors, formatted text, tables, JSON.
 #pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "posattn/base/error.h"
+#include "posattn/cli/terminal.h"
+#include "posattn/cli/text_table.h"
 
 namespace posattn {
 
@@ -53,20 +62,17 @@ class Command {
     enter({std::move(text), [add, run](CLI::App& command, const CommandLine& line) {
              auto flags = std::make_shared<Flags>();
              add(command, *flags);
-             return [run, flags, &line] { return call(run, *flags, line); };
+             return [run, flags, &line] {
+               if constexpr (std::is_invocable_v<Run, const Flags&>) {
+                 return run(*flags);
+               } else {
+                 return run(*flags, line);
+               }
+             };
            }});
   }
 
  private:
-  template <class Flags>
-  static ExitCode call(ExitCode (*run)(const Flags&), const Flags& flags, const CommandLine&) {
-    return run(flags);
-  }
-  template <class Flags>
-  static ExitCode call(ExitCode (*run)(const Flags&, const CommandLine&), const Flags& flags,
-                       const CommandLine& line) {
-    return run(flags, line);
-  }
   static void enter(RegisteredCommand command);
 };
 

@@ -1,17 +1,12 @@
 // posattn compare
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 
 #include "posattn/base/command.h"
-#include "posattn/base/error.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/compare_output.h"
 #include "posattn/cli/grid_choice.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/results/results_database.h"

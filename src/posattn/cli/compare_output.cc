@@ -7,15 +7,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "posattn/cli/terminal.h"
 #include "posattn/cli/text_table.h"
+#include "posattn/report/page/page_parts.h"
 
 namespace posattn {
 namespace {
 
 std::string paragraph(const std::string& text) { return wrapped(text, page_columns, 0) + "\n"; }
 
-// So many significant digits, or all of a whole part that is not too long: 118, never 1.2e+02.
+// Rounds to this many significant digits, but keeps a short whole part complete: 118, never
+// 1.2e+02.
 std::string digits(double value, int count) {
   if (std::isnan(value)) return "nan";  // never "-nan"
   if (value >= 99.5 && value < 1e5) return fmt::format("{:.0f}", value);
@@ -31,7 +32,7 @@ std::string their_name(const ComparedExperiment& compared) {
   return compared.published ? "published" : "theirs";
 }
 
-// Nothing for so few runs that it would not hold what its name says.
+// Nothing for so few runs that the interval would not have the confidence that it claims.
 std::optional<Interval> interval_of(const CurvePoint& point) {
   if (static_cast<int64_t>(point.runs.size()) < fewest_for_interval) return {};
   std::vector<double> values;
@@ -54,7 +55,8 @@ const ComparedPoint* find_compared(const ComparedCurve* curve, std::optional<dou
   return at == curve->points.end() ? nullptr : &*at;
 }
 
-// Less training than the published runs had: a point that does not agree says nothing against them.
+// These runs were trained less than the published ones, so a point that differs does not contradict
+// them.
 bool is_reduced(const ComparedExperiment& compared) {
   return compared.published && !compared.experiment.reduction.empty();
 }
@@ -121,16 +123,9 @@ std::string growth_note(const ComparedExperiment& compared, const Curve& curve) 
   return note;
 }
 
-// Baselines are measured, not trained: none of their runs can be missing.
-bool is_baseline(const Experiment& experiment, const std::string& line) {
-  return std::ranges::any_of(experiment.lines, [&](const ExperimentLine& known) {
-    return known.is_baseline && known.name == line;
-  });
-}
-
 // The runs of the curve. Where x is a test point, each run has every point.
 std::string missing_note(const Experiment& experiment, const Curve& curve) {
-  if (is_baseline(experiment, curve.line)) return "";
+  if (experiment.is_baseline(curve.line)) return "";
   auto all = static_cast<int64_t>(experiment.seeds.size());
   int64_t there = 0, diverged = 0;
   if (!experiment.axis.is_tested()) {
@@ -257,11 +252,6 @@ Json growth_json(const Growth& growth) {
   return {{"exponent", growth.exponent}, {"error", growth.error}};
 }
 
-Json summary_json(const PointSummary& point) {
-  return {{"runs", point.runs},     {"min", point.minimum}, {"q10", point.q10},
-          {"median", point.median}, {"q90", point.q90},     {"max", point.maximum}};
-}
-
 Json point_json(const ComparedExperiment& compared, const Curve& curve, const CurvePoint& point,
                 const ComparedPoint* pair) {
   const std::optional<Interval> interval = interval_of(point);
@@ -302,7 +292,43 @@ Json curve_json(const ComparedExperiment& compared, const Curve& curve) {
   return object;
 }
 
+// "5000 (10 runs)", "1 of 6 runs [1 failed: disk full]"
+std::string missing_text(const MissingRuns& place) {
+  const std::string count = place.missing == place.runs
+                                ? plural(place.runs, "run")
+                                : fmt::format("{} of {} runs", place.missing, place.runs);
+  std::string text = place.x ? fmt::format("{} ({})", *place.x, count) : count;
+  if (place.failed > 0) text += fmt::format(" [{} failed: {}]", place.failed, place.failure);
+  return text;
+}
+
+// A line for each task and line: "sort, standard: samples = 5000 (10 runs), 50000 (7 of 10 runs)".
+std::string missing_list(const ComparedExperiment& compared) {
+  const ExperimentAxis& axis = compared.experiment.axis;
+  std::vector<std::pair<std::string, std::vector<std::string>>> lines;
+  for (const MissingRuns& place : compared.missing) {
+    const std::string name = place.task + ", " + place.line;
+    auto at = std::ranges::find(lines, name, [](const auto& line) { return line.first; });
+    if (at == lines.end()) at = lines.insert(at, {name, {}});
+    at->second.push_back(missing_text(place));
+  }
+  std::string list;
+  for (const auto& [name, places] : lines) {
+    list += "  " +
+            wrapped(fmt::format("{}: {}{}", name, axis.is_tested() ? "" : axis.name() + " = ",
+                                fmt::join(places, ", ")),
+                    page_columns - 2, 4) +
+            "\n";
+  }
+  return list;
+}
+
 }  // namespace
+
+Json summary_json(const PointSummary& point) {
+  return {{"runs", point.runs},     {"min", point.minimum}, {"q10", point.q10},
+          {"median", point.median}, {"q90", point.q90},     {"max", point.maximum}};
+}
 
 std::string comparison_text(const ComparedExperiment& compared) {
   const Experiment& experiment = compared.experiment;
@@ -373,6 +399,22 @@ std::string comparison_json(const ComparedExperiment& compared) {
                          {"only_ours", comparison.only_ours},
                          {"only_theirs", comparison.only_theirs}};
   return json_text(document);
+}
+
+std::string missing_part(const ComparedExperiment& compared) {
+  std::string text;
+  if (!compared.missing.empty()) {
+    int64_t missing = 0;
+    for (const MissingRuns& place : compared.missing) missing += place.missing;
+    text += fmt::format("\n{} of {} runs are missing in {}:\n", missing,
+                        runs_of(compared.experiment).size(), compared.results);
+    text += missing_list(compared);
+    text += fmt::format("To train them: {}\n", compared.reproduce);
+  }
+  if (!compared.other_precision.empty()) {
+    text += fmt::format("\nThere are runs of another precision: {}\n", compared.other_precision);
+  }
+  return text;
 }
 
 }  // namespace posattn

@@ -1,9 +1,7 @@
 // What `posattn compare` prints.
 #pragma once
 
-#include <string>
-#include <vector>
-
+#include "posattn/cli/terminal.h"
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/curves.h"
 
@@ -24,6 +22,9 @@ struct ComparedExperiment {
 };
 
 constexpr int page_columns = 100;
+
+// {"runs": ..., "min": ..., "q10": ..., "median": ..., "q90": ..., "max": ...}
+Json summary_json(const PointSummary& point);
 
 std::string comparison_text(const ComparedExperiment& compared);
 std::string comparison_json(const ComparedExperiment& compared);

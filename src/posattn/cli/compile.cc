@@ -1,24 +1,13 @@
 // posattn compile
 #include "posattn/programs/lowering/compile.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
-#include "posattn/cli/output_file.h"
-#include "posattn/cli/program_input.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/programs/checking/rounding.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/network_plan.h"
@@ -94,7 +83,7 @@ Json message_report(const StaticProgram& program, const RoutedProgram& routed,
           {"sending", sending}};
 }
 
-// With a row for every round that sends, if asked.
+// `with_rounds` adds a row for each round that sends.
 std::string message_text(const Json& report, const NetworkPlan& plan, bool with_rounds) {
   const auto number = [&](const char* key) { return report[key].get<int>(); };
   return fmt::format(
@@ -135,7 +124,8 @@ PlanSizes parse_sizes(const std::string& text) {
           static_cast<int>(numbers[3])};
 }
 
-// How exact the network is: of whole numbers wholly, of reals to this part of the largest input.
+// How exact the network is: exact for whole numbers, and for reals to this part of the largest
+// input.
 std::string precision_text(const NetworkPlan& plan, bool dense) {
   const auto is_real = [&](int word) { return plan.program.words[word].type.is_real(); };
   if (std::ranges::none_of(plan.program.outputs, is_real)) {

@@ -1,18 +1,13 @@
 // posattn completion: the scripts are made from the description of the commands, so they always
 // agree with the program.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "posattn/cli/commands.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/model/spec/spec.h"
-#include "posattn/programs/language/library.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
 

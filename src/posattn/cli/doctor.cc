@@ -1,17 +1,13 @@
 // posattn doctor
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
 #endif
 
-#include "posattn/base/version.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/terminal.h"
+#include "posattn/results/manifest.h"
 
 namespace posattn {
 namespace {
@@ -28,15 +24,10 @@ std::string glibc_version() {
 }
 
 Json findings(const Machine& machine) {
-  const BuildInfo& build = build_info();
   Json problems = Json::array();
   if (!machine.blas_problem.empty()) problems.push_back(machine.blas_problem);
-  return {
-      {"version", build.version},
-      {"commit", build.commit},
-      {"compiler", build.compiler},
-      {"flags", build.flags},
-      {"build_type", build.build_type},
+  Json found = build_json();
+  found.update(Json{
       {"cpu", machine.cpu},
       {"cpu_features", machine.features},
       {"instruction_set", machine.instruction_set},
@@ -57,7 +48,8 @@ Json findings(const Machine& machine) {
         {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
                                       NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}}},
       {"problems", problems},
-  };
+  });
+  return found;
 }
 
 std::string cuda_text(const Json& cuda) {

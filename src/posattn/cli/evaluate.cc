@@ -1,19 +1,13 @@
 // posattn evaluate
 #include "posattn/evaluation/evaluate.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
 #include <map>
-#include <optional>
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/evaluate_output.h"
 #include "posattn/cli/given_input.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/programs/checking/program_task.h"
 
 namespace posattn {
@@ -23,7 +17,7 @@ constexpr const char* default_scales = "1..10";
 
 struct EvaluateFlags {
   std::vector<std::string> models;
-  // By axis: values at which to test, as the user writes them; at most one is given.
+  // The values at which to test along each axis, as the user writes them; at most one is given.
   std::map<const EvaluationAxis*, std::optional<std::string>> values;
   std::vector<std::string> axes;  // others and their values
   int64_t samples = 1000;

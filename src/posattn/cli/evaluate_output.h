@@ -1,9 +1,6 @@
 // What `posattn evaluate` prints.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/model/file/model_file.h"
 

@@ -1,18 +1,12 @@
 // posattn experiments
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "posattn/base/command.h"
-#include "posattn/base/error.h"
-#include "posattn/benchmark/estimate.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/progress.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/experiments/experiment.h"
 
 namespace posattn {

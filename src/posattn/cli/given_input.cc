@@ -1,62 +1,13 @@
 #include "posattn/cli/given_input.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <filesystem>
 
-#include "posattn/base/error.h"
-#include "posattn/cli/program_input.h"
+#include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
 #include "posattn/evaluation/predict.h"
-#include "posattn/evaluation/table.h"
 #include "posattn/report/page/page_parts.h"
 
 namespace posattn {
-CarriedProgram carried_program(const Model& model, const std::string& path) {
-  CarriedProgram carried;
-  carried.program = embedded_program(model, path);
-  carried.routed = route_messages(carried.program, embedded_routing(model));
-  return carried;
-}
-
-void check_rows(const CarriedProgram& carried, Table& table, const std::string& name) {
-  const StaticProgram& program = carried.program;
-  const size_t n = program.processors, own = program.inputs.size();
-  const size_t all = carried.routed.program.inputs.size();
-  const auto columns = static_cast<size_t>(table.columns);
-  if (columns != n * own && columns != n * all) return;
-  const size_t given = columns / n;
-  std::vector<float> rows;
-  for (size_t k = 0; k < table.values.size(); ++k) {
-    if (k % given < own) rows.push_back(table.values[k]);
-  }
-  for (int64_t r = 0; r < table.rows; ++r) {
-    const auto first = rows.begin() + r * static_cast<int64_t>(n * own);
-    const std::vector<double> row(first, first + static_cast<int64_t>(n * own));
-    const std::string place = fmt::format("{}, row {}: ", name, r + 1);
-    if (const std::optional<InputFault> fault = input_fault(program, row)) {
-      throw Error(ExitCode::data, place + fault->problem, fault->expected);
-    }
-    try {
-      run_static<double>(program, row, 1);
-    } catch (const Error& error) {
-      throw Error(error.code(), place + error.problem(), error.expected(), error.hint());
-    }
-  }
-  if (own == all) return;
-  std::vector<float> complete = routed_inputs<float>(program, carried.routed, rows, table.rows);
-  if (given == all && complete != table.values) {
-    const auto wrong = std::ranges::mismatch(complete, table.values).in1 - complete.begin();
-    throw Error(ExitCode::data,
-                fmt::format("{}, row {}: switches that do not carry the row's messages", name,
-                            wrong / static_cast<int64_t>(n * all) + 1),
-                "those of this input", "leave them out: the program in the file finds them");
-  }
-  table.values = std::move(complete);
-  table.columns = static_cast<int64_t>(n * all);
-}
-
 namespace {
 
 bool is_list_of_numbers(const std::string& input) {
@@ -72,32 +23,6 @@ bool reads_like_a_name(const std::string& input, bool takes_text) {
   return input.find('/') != std::string::npos ||
          (!takes_text && input.find_first_of(", \t") == std::string::npos);
 }
-
-}  // namespace
-
-GivenInput given_input(const std::string& input, bool takes_text) {
-  if (input == "-") return {read_bytes(input), "standard input"};
-  const GivenInput typed{input, "--input"};
-  if (is_list_of_numbers(input)) return typed;
-  std::error_code ignored;
-  if (std::filesystem::exists(input, ignored)) return {read_bytes(input), input};
-  if (!reads_like_a_name(input, takes_text)) return typed;
-  throw Error(ExitCode::data, fmt::format("--input '{}': there is no such file", input),
-              takes_text ? "text, a file, or '-' for standard input"
-                         : "numbers as 1,2,3, a file, or '-' for standard input");
-}
-
-ReadSamples given_samples(const std::string& input, const Model& model, const std::string& path) {
-  const GivenInput given = given_input(input, text_of(model) != nullptr);
-  ReadSamples samples = parse_samples(given.bytes, given.name, model);
-  if (is_compiled(model) && model.origin.notes.contains("program")) {
-    check_rows(carried_program(model, path), samples.table, given.name);
-  }
-  samples_of(model, samples.table, given.name);  // throws where they do not fit
-  return samples;
-}
-
-namespace {
 
 struct InputList {
   std::string name;
@@ -155,7 +80,90 @@ std::vector<double> arranged(const std::vector<InputList>& lists, const StaticPr
   return numbers;
 }
 
+constexpr int64_t longest = 1 << 20;
+
+// "3-7,9"; the first ones and how many more, where it would be long.
+std::string line_ranges(const std::vector<int>& lines) {
+  constexpr size_t enough = 24;
+  std::string text;
+  for (size_t first = 0; first < lines.size();) {
+    size_t last = first;
+    while (last + 1 < lines.size() && lines[last + 1] == lines[last] + 1) ++last;
+    if (text.size() > enough) return fmt::format("{} and {} more", text, lines.size() - first);
+    text += fmt::format("{}{}", text.empty() ? "" : ",", lines[first]);
+    if (last > first) text += fmt::format("{}{}", last == first + 1 ? ',' : '-', lines[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
 }  // namespace
+
+CarriedProgram carried_program(const Model& model, const std::string& path) {
+  CarriedProgram carried;
+  carried.program = embedded_program(model, path);
+  carried.routed = route_messages(carried.program, embedded_routing(model));
+  return carried;
+}
+
+void check_rows(const CarriedProgram& carried, Table& table, const std::string& name) {
+  const StaticProgram& program = carried.program;
+  const size_t n = program.processors, own = program.inputs.size();
+  const size_t all = carried.routed.program.inputs.size();
+  const auto columns = static_cast<size_t>(table.columns);
+  if (columns != n * own && columns != n * all) return;
+  const size_t given = columns / n;
+  std::vector<float> rows;
+  for (size_t k = 0; k < table.values.size(); ++k) {
+    if (k % given < own) rows.push_back(table.values[k]);
+  }
+  for (int64_t r = 0; r < table.rows; ++r) {
+    const auto first = rows.begin() + r * static_cast<int64_t>(n * own);
+    const std::vector<double> row(first, first + static_cast<int64_t>(n * own));
+    const std::string place = fmt::format("{}, row {}: ", name, r + 1);
+    if (const std::optional<InputFault> fault = input_fault(program, row)) {
+      throw Error(ExitCode::data, place + fault->problem, fault->expected);
+    }
+    try {
+      run_static<double>(program, row, 1);
+    } catch (const Error& error) {
+      throw error.as(error.code(), place + error.problem());
+    }
+  }
+  if (own == all) return;
+  std::vector<float> complete = routed_inputs<float>(program, carried.routed, rows, table.rows);
+  if (given == all && complete != table.values) {
+    const auto wrong = std::ranges::mismatch(complete, table.values).in1 - complete.begin();
+    throw Error(ExitCode::data,
+                fmt::format("{}, row {}: switches that do not carry the row's messages", name,
+                            wrong / static_cast<int64_t>(n * all) + 1),
+                "those of this input", "leave them out: the program in the file finds them");
+  }
+  table.values = std::move(complete);
+  table.columns = static_cast<int64_t>(n * all);
+}
+
+GivenInput given_input(const std::string& input, bool takes_text) {
+  if (input == "-") return {read_bytes(input), "standard input"};
+  const GivenInput typed{input, "--input"};
+  if (is_list_of_numbers(input)) return typed;
+  std::error_code ignored;
+  if (std::filesystem::exists(input, ignored)) return {read_bytes(input), input};
+  if (!reads_like_a_name(input, takes_text)) return typed;
+  throw Error(ExitCode::data, fmt::format("--input '{}': there is no such file", input),
+              takes_text ? "text, a file, or '-' for standard input"
+                         : "numbers as 1,2,3, a file, or '-' for standard input");
+}
+
+ReadSamples given_samples(const std::string& input, const Model& model, const std::string& path) {
+  const GivenInput given = given_input(input, text_of(model) != nullptr);
+  ReadSamples samples = parse_samples(given.bytes, given.name, model);
+  if (is_compiled(model) && model.origin.notes.contains("program")) {
+    check_rows(carried_program(model, path), samples.table, given.name);
+  }
+  samples_of(model, samples.table, given.name);  // throws where they do not fit
+  return samples;
+}
 
 std::vector<double> given_numbers(const std::vector<std::string>& inputs,
                                   const StaticProgram& program, const std::string& hint) {
@@ -174,6 +182,105 @@ GivenProgram given_program(const std::string& name_or_path, const std::vector<st
       arranged(lists, given.input.program,
                length && one_each ? fmt::format("--length {}", count) : "--length says what n is");
   return given;
+}
+
+ProgramInput read_program(const std::string& name_or_path, int64_t length, const Settings& settings,
+                          bool whole) {
+  if (length < 1 || length > longest) {
+    throw Error(ExitCode::usage, fmt::format("--length {}", length),
+                fmt::format("1 to {}", longest));
+  }
+  LibraryProgram source = find_program(name_or_path);
+  const auto n = static_cast<int>(length);
+  std::vector<std::string> warnings;
+  const TextOptions options{.settings = settings, .warnings = &warnings, .whole = whole};
+  StaticProgram program = compile_text(source.text, source.file, n, options);
+  for (const std::string& line : warnings) write_notice("note: " + line);
+  std::vector<ProgramParameter> parameters = text_parameters(source.text, source.file, n, options);
+  return {std::move(source), std::move(program), std::move(parameters)};
+}
+
+CLI::Option* add_set_option(CLI::App& command, std::string& text) {
+  return option(command, "--set", text, "LIST", "Parameters of the program, as K=16,q=4");
+}
+
+StaticProgram embedded_program(const Model& model, const std::string& path, bool whole) {
+  const auto text = model.origin.notes.find("program");
+  const auto length = model.origin.notes.find("length");
+  if (text == model.origin.notes.end()) {
+    throw Error(ExitCode::data, fmt::format("{} carries no program", path),
+                "a model that `posattn compile` wrote",
+                "posattn evaluate compares any model with its task's answer");
+  }
+  try {
+    const int64_t n = length == model.origin.notes.end()
+                          ? model.origin.length
+                          : parse_integer(length->second, path + ": length");
+    if (n < 1 || n > longest) {
+      throw Error(ExitCode::data, fmt::format("{}: length {}", path, n),
+                  fmt::format("1 to {}", longest));
+    }
+    const auto set = model.origin.notes.find("set");
+    TextOptions options;
+    options.whole = whole;
+    if (set != model.origin.notes.end()) options.settings = parse_settings(set->second);
+    const auto name = model.origin.notes.find("name");  // only where the text has none
+    if (name != model.origin.notes.end()) options.name = printable(name->second);
+    StaticProgram program = compile_text(text->second, path, static_cast<int>(n), options);
+    // The caller routes the program afterwards, so a program that cannot be routed is refused here.
+    if (program.sends()) route_messages(program, embedded_routing(model));
+    return program;
+  } catch (const Error& error) {  // the file's fault
+    throw error.as(ExitCode::data);
+  }
+}
+
+Routing embedded_routing(const Model& model) {
+  const auto note = model.origin.notes.find("routing");
+  if (note == model.origin.notes.end()) return Routing::automatic;
+  try {
+    return parse_routing(note->second);
+  } catch (const Error& error) {  // the file's fault
+    throw error.as(ExitCode::data);
+  }
+}
+
+CLI::Option* add_routing_option(CLI::App& command, std::string& name) {
+  return option(command, "--routing", name, "NAME [auto]",
+                "How messages travel whose destination is data: auto, static, gather, sort or "
+                "benes");
+}
+
+std::string plan_summary(const NetworkPlan& plan, int64_t parameters) {
+  return fmt::format("{}, n = {}: {} -> {}, {}, {}, {}, {}", plan.program.name, plan.program.length,
+                     plural(plan.program.rounds.size(), "round"),
+                     plural(plan.layers.size(), "layer"), plural(plan.heads, "head"),
+                     plural(plan.width, "word"), plural(plan.hidden, "hidden unit"),
+                     plural(parameters, "parameter"));
+}
+
+std::string plan_listing(const NetworkPlan& plan) {
+  TextTable table({"layer", "round", "lines", "heads", "hidden", "what happens"}, 6);
+  for (size_t k = 0; k < plan.layers.size(); ++k) {
+    const PlannedLayer& layer = plan.layers[k];
+    const bool passing = layer.round >= static_cast<int>(plan.program.rounds.size());
+    const bool goes_on = k > 0 && plan.layers[k - 1].round == layer.round;
+    std::string lines = "-", what = "passes the result on";
+    if (!passing) {
+      const Round& round = plan.program.rounds[layer.round];
+      lines = round.lines.empty() ? "-" : line_ranges(round.lines);
+      const bool continues = k + 1 < plan.layers.size() && plan.layers[k + 1].round == layer.round;
+      const std::vector<std::string> updates = describe_updates(plan.program, round, 58);
+      what = updates.empty() ? "" : updates.front();
+      if (updates.size() > 1) what += fmt::format("; and {} more", updates.size() - 1);
+      if (goes_on) what = "(goes on: nested minima, maxima or comparisons)";
+      if (!goes_on && continues) what += " ...";
+    }
+    table.add_row({std::to_string(k), passing ? "-" : std::to_string(layer.round), lines,
+                   layer.silent ? "silent" : std::to_string(layer.heads.size()),
+                   std::to_string(layer.units.size()), what});
+  }
+  return table.to_string();
 }
 
 }  // namespace posattn

@@ -15,7 +15,6 @@
 #include "posattn/base/command.h"
 #include "posattn/base/error.h"
 #include "posattn/base/version.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/kernels/cpu/blas.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/cuda/step/engine_choice.h"

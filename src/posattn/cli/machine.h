@@ -1,7 +1,6 @@
 // What the program found on this machine.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "posattn/cli/terminal.h"

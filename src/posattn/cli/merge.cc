@@ -1,13 +1,7 @@
 // posattn merge
 #include "posattn/experiments/merge.h"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "posattn/cli/commands.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/report/page/page_parts.h"
 
 namespace posattn {

@@ -1,10 +1,7 @@
 #include "posattn/cli/model_paths.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/cli/commands.h"
 #include "posattn/results/manifest.h"

@@ -1,12 +1,6 @@
 // Model files as people name them: a file, a run folder, or a folder of runs.
 #pragma once
 
-#include <filesystem>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "posattn/model/file/model_file.h"
 #include "posattn/training/run_config.h"
 

@@ -1,15 +1,10 @@
 // posattn predict
 #include "posattn/evaluation/predict.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "posattn/base/text.h"
@@ -17,8 +12,6 @@
 #include "posattn/cli/given_input.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/output_file.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/evaluation/samples_io.h"
 #include "posattn/evaluation/table.h"
@@ -98,7 +91,7 @@ std::vector<std::string> answer_texts(const Table& table, const TaskText& text) 
   return texts;
 }
 
-// What a trained model has not seen it may answer badly; a compiled one is exact everywhere.
+// A trained model may answer badly outside its training range; a compiled one is exact everywhere.
 void note_numbers_outside(const Model& model, const Table& table) {
   if (is_compiled(model) || model.origin.task.empty()) return;
   const double range = model.origin.range;
@@ -146,19 +139,17 @@ std::vector<std::string> answers_to(const Model& model, std::string_view text,
                                     const std::string& name, int threads) {
   const WrittenAnswers& written = *written_answers_of(model);
   std::vector<TokenText> prompts;
-  for (size_t line = 1; !text.empty(); ++line) {
-    const size_t end = std::min(text.find('\n'), text.size());
+  for (const std::string_view line : split_lines(text)) {
     try {
-      prompts.push_back(written.tokeniser().encode(std::string(text.substr(0, end)) + '\n'));
+      prompts.push_back(written.tokeniser().encode(std::string(line) + '\n'));
       if (static_cast<int>(prompts.back().size()) > model.spec.real_nodes) {
         throw Error(ExitCode::data, fmt::format("{} tokens", prompts.back().size()),
                     fmt::format("at most {}, the model's nodes", model.spec.real_nodes));
       }
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("{}:{}: {}", name, line, error.problem()),
-                  error.expected(), error.hint());
+      throw error.as(error.code(),
+                     fmt::format("{}:{}: {}", name, prompts.size() + 1, error.problem()));
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   std::vector<std::string> answers =
       write_answers(TextGenerator(model.spec, model.parameters), written, prompts, threads);
@@ -178,11 +169,7 @@ ExitCode predict_text(const PredictFlags& options, const Model& model) {
   if (text.empty()) throw Error(ExitCode::data, name + ": no text", "one prompt per line");
   Answers answers;
   answers.texts = answers_to(model, text, name, thread_count(options.threads));
-  for (std::string_view rest = text; answers.lines.size() < answers.texts.size();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    answers.lines.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  for (const std::string_view line : split_lines(text)) answers.lines.emplace_back(line);
   write_result(options.output, options.json ? as_json(answers) : as_text(answers));
   return ExitCode::done;
 }
@@ -251,9 +238,8 @@ ExitCode predict_stream(const PredictFlags& options, const Model& model) {
 }
 
 ExitCode predict_file(const PredictFlags& options) {
-  const std::vector<std::string> formats = {"csv", "npy"};
   if (!options.format.empty() && options.format != "csv" && options.format != "npy") {
-    throw unknown_name(ExitCode::usage, "format", options.format, formats);
+    throw unknown_name(ExitCode::usage, "format", options.format, {"csv", "npy"});
   }
   if (options.json && wanted_format(options) == "npy") {
     throw Error(ExitCode::usage, "--json and NPY output are both asked for", "one of them");

@@ -1,10 +1,6 @@
 // posattn presets
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "posattn/cli/commands.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/model/spec/spec.h"
 
 namespace posattn {

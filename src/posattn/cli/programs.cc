@@ -1,16 +1,10 @@
 // posattn programs
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 
 #include "posattn/cli/commands.h"
-#include "posattn/cli/program_input.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/messages/route_messages.h"
 

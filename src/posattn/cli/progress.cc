@@ -14,15 +14,32 @@ namespace {
 
 constexpr int bar_width = 20;
 
-// Progress is a courtesy: a standard error that cannot be written to is no reason to stop.
+// Failing to write progress to standard error must not stop the work.
 void write_error_stream(const std::string& text) {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);
 }
 
-double seconds_between(std::chrono::steady_clock::time_point from,
-                       std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
+constexpr int plain_columns = 120;
+
+// "  512 steps/s  2 min 05 s left  1 diverged  1 failed", as far as there is any of it.
+std::string line_end(double rate, double seconds_left, int64_t diverged, int64_t failed) {
+  std::string text;
+  if (rate > 0) text += fmt::format("  {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
+  if (seconds_left > 0) text += "  " + duration_text(seconds_left) + " left";
+  if (diverged > 0) text += fmt::format("  {} diverged", diverged);
+  if (failed > 0) text += fmt::format("  {} failed", failed);
+  return text;
+}
+
+std::string grid_line(const GridProgress& progress, bool bar, bool steps) {
+  std::string text = "  ";
+  if (bar && progress.steps > 0) text += progress_bar(progress.fraction) + "  ";
+  text += fmt::format("{}/{} runs", progress.ended, progress.runs);
+  if (steps) text += fmt::format("  {}/{} steps", progress.step, progress.steps);
+  return text + line_end(progress.steps_per_second,
+                         progress.ended < progress.runs ? progress.seconds_left : 0,
+                         progress.diverged, progress.failed);
 }
 
 }  // namespace
@@ -103,7 +120,7 @@ std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
     if (progress.validation_loss) validation.push_back(*progress.validation_loss);
   }
   total += steps_of_run * static_cast<int64_t>(group.runs - group.latest.size());
-  const double elapsed = seconds_between(group.started, group.ended);
+  const double elapsed = std::chrono::duration<double>(group.ended - group.started).count();
   const double rate =
       this_session > 0 && elapsed > 0 ? static_cast<double>(this_session) / elapsed : reported_rate;
   const int64_t left = total - done - given_up;
@@ -118,13 +135,8 @@ std::string ProgressDisplay::line(const Group& group, Part first_shown) const {
   if (!validation.empty() && first_shown <= Part::validation) {
     text += "  validation " + short_number(spread_of(validation).median);
   }
-  if (rate > 0) text += fmt::format("  {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
-  if (ended < group.runs && rate > 0 && left > 0) {
-    text += "  " + duration_text(static_cast<double>(left) / rate) + " left";
-  }
-  if (diverged > 0) text += fmt::format("  {} diverged", diverged);
-  if (failed > 0) text += fmt::format("  {} failed", failed);
-  return text;
+  const bool unfinished = ended < group.runs && rate > 0;
+  return text + line_end(rate, unfinished ? static_cast<double>(left) / rate : 0, diverged, failed);
 }
 
 std::string ProgressDisplay::live_line(const Group& group) const {
@@ -161,27 +173,6 @@ void ProgressDisplay::draw(bool last) {
   lines_drawn_ = lines;
   write_error_stream(text);
 }
-
-namespace {
-
-constexpr int plain_columns = 120;
-
-std::string grid_line(const GridProgress& progress, bool bar, bool steps) {
-  std::string text = "  ";
-  if (bar && progress.steps > 0) text += progress_bar(progress.fraction) + "  ";
-  text += fmt::format("{}/{} runs", progress.ended, progress.runs);
-  if (steps) text += fmt::format("  {}/{} steps", progress.step, progress.steps);
-  const double rate = progress.steps_per_second;
-  if (rate > 0) text += fmt::format("  {:.{}f} steps/s", rate, rate < 10 ? 1 : 0);
-  if (progress.ended < progress.runs && progress.seconds_left > 0) {
-    text += "  " + duration_text(progress.seconds_left) + " left";
-  }
-  if (progress.diverged > 0) text += fmt::format("  {} diverged", progress.diverged);
-  if (progress.failed > 0) text += fmt::format("  {} failed", progress.failed);
-  return text;
-}
-
-}  // namespace
 
 std::string grid_line(const GridProgress& progress, int columns) {
   for (const auto& [bar, steps] : {std::pair{true, true}, {true, false}, {false, false}}) {

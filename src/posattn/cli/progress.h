@@ -2,13 +2,9 @@
 // elsewhere one line per architecture every few seconds.
 #pragma once
 
-#include <chrono>
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "posattn/experiments/grid_progress.h"
+#include "posattn/experiments/runner.h"
 #include "posattn/training/fleet.h"
 
 namespace posattn {

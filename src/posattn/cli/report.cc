@@ -1,21 +1,10 @@
 // posattn report
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <filesystem>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "posattn/base/command.h"
-#include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/cli/commands.h"
-#include "posattn/cli/output_file.h"
 #include "posattn/cli/playground_page.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/experiments/recorded_runs.h"
-#include "posattn/report/architectures.h"
 #include "posattn/report/experiment/results.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/page/report_input.h"
@@ -112,7 +101,7 @@ std::string write_playground(const ReportFlags& options, const ReportInput& inpu
 
 Written report_runs(const ReportFlags& options) {
   for (const std::string& source : options.sources) {
-    // A database without a single result is still no run.
+    // A database without any result does not count as a run.
     if (has_results(source) ||
         std::filesystem::exists(std::filesystem::path(source) / "results.db")) {
       throw Error(ExitCode::usage, fmt::format("'{}' holds experiments", source), "run folders",

@@ -1,20 +1,14 @@
 // posattn reproduce
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <optional>
 
 #include "posattn/base/command.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/progress.h"
-#include "posattn/cli/reproduce_output.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/experiment.h"

@@ -1,22 +1,12 @@
 // posattn scale
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "posattn/base/error.h"
 #include "posattn/base/text.h"
-#include "posattn/bounds/bias_scaling.h"
 #include "posattn/bounds/range_split.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/output_file.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/evaluation/summary.h"
 #include "posattn/model/file/model_file.h"
 #include "posattn/report/plot/figure.h"

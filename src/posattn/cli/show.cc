@@ -1,24 +1,17 @@
 // posattn show
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <optional>
 
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/output_file.h"
-#include "posattn/cli/program_input.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/messages/route_messages.h"
+#include "posattn/report/drawn_rounds.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/steps/walk.h"
-#include "posattn/report/svg/program_svg.h"
 
 namespace posattn {
 namespace {
@@ -76,7 +69,7 @@ std::string example_input(int numbers, const WordType& type) {
   return " --input " + list;
 }
 
-// A model is named, and no input: says what it would take.
+// The error for a model that is named without an input: it says which input the model takes.
 Error no_input(const std::string& name) {
   const std::filesystem::path path = find_model(name);
   const Model model = read_model(path, {});

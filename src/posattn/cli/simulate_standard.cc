@@ -1,20 +1,11 @@
 // posattn simulate-standard
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <optional>
 
-#include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/output_file.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
-#include "posattn/simulation/construction.h"
 #include "posattn/simulation/simulate.h"
 
 namespace posattn {

@@ -1,19 +1,12 @@
 // posattn submit
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "posattn/base/command.h"
 #include "posattn/base/file.h"
 #include "posattn/base/text.h"
-#include "posattn/benchmark/peer.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/grid_choice.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/reproduce_output.h"
-#include "posattn/cli/terminal.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/runner.h"
 #include "posattn/experiments/slurm_script.h"
@@ -98,7 +91,7 @@ void settle_device(SubmitFlags& flags) {
     throw Error(ExitCode::usage, "--device cuda without --gpus", "--gpus 1",
                 "a task of the job has one GPU then");
   }
-  // A job that was given a GPU must not do without in silence.
+  // A job that was given a GPU must not silently run without it.
   if (changes.device.empty() || changes.device == "auto") changes.device = "cuda";
   if (changes.device != "cuda") {
     throw Error(ExitCode::usage,

@@ -1,12 +1,6 @@
 // posattn tasks
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "posattn/cli/commands.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/tasks/task.h"
 

@@ -12,7 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/base/file.h"
 #include "posattn/base/text.h"
+#include "posattn/cli/commands.h"
 
 namespace posattn {
 namespace {
@@ -29,6 +31,21 @@ bool variable_is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
+
+void note_interrupt(int /*signal*/) { interrupted = true; }
+
+void catch_one(int number) {
+  struct sigaction previous {};
+  if (sigaction(number, nullptr, &previous) == 0 && previous.sa_handler == SIG_IGN) return;
+  struct sigaction action {};
+  action.sa_handler = note_interrupt;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  sigemptyset(&action.sa_mask);
+  (void)sigaction(number, &action, nullptr);
+}
+
 }  // namespace
 
 bool is_terminal(std::FILE* stream) {
@@ -36,24 +53,9 @@ bool is_terminal(std::FILE* stream) {
   return isatty(fileno(stream)) != 0 && (kind == nullptr || std::strcmp(kind, "dumb") != 0);
 }
 
-std::string coloured(std::string_view text, Colour colour, std::FILE* stream) {
+std::string in_red(std::string_view text, std::FILE* stream) {
   if (!is_terminal(stream) || variable_is_set("NO_COLOR")) return std::string(text);
-  const char* code = "";
-  switch (colour) {
-    case Colour::red:
-      code = "1;31";
-      break;
-    case Colour::green:
-      code = "32";
-      break;
-    case Colour::yellow:
-      code = "33";
-      break;
-    case Colour::dim:
-      code = "2";
-      break;
-  }
-  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+  return fmt::format("\x1b[1;31m{}\x1b[0m", text);
 }
 
 int terminal_columns(std::FILE* stream) {
@@ -105,28 +107,44 @@ void secure_standard_streams() {
   for (const int number : {SIGPIPE, SIGXFSZ}) (void)std::signal(number, SIG_IGN);
 }
 
-namespace {
-
-std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
-
-void note_interrupt(int /*signal*/) { interrupted = true; }
-
-void catch_one(int number) {
-  struct sigaction previous {};
-  if (sigaction(number, nullptr, &previous) == 0 && previous.sa_handler == SIG_IGN) return;
-  struct sigaction action {};
-  action.sa_handler = note_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  sigemptyset(&action.sa_mask);
-  (void)sigaction(number, &action, nullptr);
-}
-
-}  // namespace
-
 const std::atomic<bool>& catch_interrupts() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) catch_one(number);
   return interrupted;
+}
+
+CLI::Option& add_output_option(CLI::App& command, std::string& path, const std::string& what,
+                               const std::string& text) {
+  return *option(command, "-o,--out,--output", path, text, what);
+}
+
+void check_ending(std::string_view flag, std::string_view path, std::string_view ending) {
+  const std::string found = std::filesystem::path(path).extension().string();
+  if (found.empty() || found == ending) return;
+  throw Error(ExitCode::usage, fmt::format("{} '{}'", flag, path),
+              fmt::format("a name that ends in {}, or - for standard output", ending));
+}
+
+void refuse_with_standard_output(std::string_view path, bool given, std::string_view flag) {
+  if (!given || !is_standard_output(path)) return;
+  throw Error(ExitCode::usage, fmt::format("{} with the file on standard output", flag),
+              "one of them", fmt::format("leave {} out, or name a file", flag));
+}
+
+void write_result(const std::string& path, std::string_view text) {
+  if (is_standard_output(path)) {
+    write_output_bytes(text);
+  } else {
+    write_output_file(path, std::as_bytes(std::span(text)));
+  }
+}
+
+void write_result(const std::string& path, std::span<const std::byte> bytes) {
+  write_result(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+void say_written(std::string_view what, std::string_view path) {
+  if (!path.empty() && !is_standard_output(path))
+    write_output(fmt::format("{} in {}\n", what, path));
 }
 
 }  // namespace posattn

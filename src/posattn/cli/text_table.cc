@@ -8,8 +8,6 @@
 #include <sstream>
 #include <utility>
 
-#include "posattn/cli/terminal.h"
-
 namespace posattn {
 
 TextTable::TextTable(std::vector<std::string> header, size_t left_columns)

@@ -1,7 +1,6 @@
 // Plain text tables: the first column to the left, numbers to the right.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "posattn/cli/terminal.h"

@@ -1,31 +1,157 @@
 // posattn train
-#include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/base/command.h"
+#include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"
-#include "posattn/cli/output_file.h"
+#include "posattn/cli/model_paths.h"
 #include "posattn/cli/progress.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
-#include "posattn/cli/train_settings.h"
 #include "posattn/cli/usage_errors.h"
 #include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/summary.h"
+#include "posattn/model/file/gpt2_weights.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/tasks/task.h"
+#include "posattn/tasks/written_prompt.h"
 #include "posattn/training/fleet.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 namespace {
+
+// What `posattn train` was asked to do: defaults, then --config, then flags, then --set.
+struct TrainSettings {
+  std::vector<std::pair<std::string, std::string>> flags;  // fields given on the command line
+  std::vector<std::string> assignments;                    // --set key=value
+  std::string config_file, seeds, out;
+  int threads = 0;
+  bool resume = false, dry_run = false, json = false;
+};
+
+// What the task suggests, where neither the command line nor the file says anything.
+void suggest(const Task& task, const std::set<std::string>& given, ConfigFile& base) {
+  if (base.complete) return;
+  for (const auto& [key, value] : task.settings()) {
+    if (!given.contains(key) && !base.named.contains(key)) set_field(base.config, key, value);
+  }
+}
+
+// --from takes what `evaluate` and the others take: a model file, or the folder of a run; and the
+// folder of a GPT-2.
+void start_from(RunConfig& config, const std::set<std::string>& named) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(config.from, ignored) && !is_gpt2_folder(config.from)) {
+    config.from = find_model(config.from).string();
+  }
+  take_start(config, named);
+}
+
+// One flag per field of RunConfig, in the groups of its sections; those given land in
+// settings.flags.
+void add_config_flags(CLI::App& command, TrainSettings& settings) {
+  for (const FieldInfo& field : config_fields()) {
+    const std::string name = "--" + field.name;
+    const auto keep = [&settings, key = field.name](const std::string& value) {
+      settings.flags.emplace_back(key, value);
+    };
+    const std::string help = field.accepts.empty() ? field.help : field.help + "; " + field.accepts;
+    CLI::Option* option = nullptr;
+    if (field.type == "flag") {
+      option = command.add_flag(name, help)->each(keep);
+    } else {
+      option = command.add_option_function<std::string>(name, keep, help);
+      std::string text = field.type == "text" ? "TEXT" : field.type == "integer" ? "INT" : "NUMBER";
+      if (!field.default_value.empty()) text += " [" + field.default_value + "]";
+      option->option_text(text);
+    }
+    option->group(capitalised(field.section));
+  }
+}
+
+// One configuration per architecture and seed, in that order.
+std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
+  ConfigFile base;
+  if (!settings.config_file.empty()) base = read_config_file(settings.config_file);
+  std::set<std::string> given;  // on the command line
+  for (const auto& [key, value] : settings.flags) {
+    set_field(base.config, key, value, fmt::format("in --{}", key), ExitCode::usage);
+    given.insert(key);
+  }
+  for (const std::string& assignment : settings.assignments) {
+    const size_t equals = assignment.find('=');
+    if (equals == std::string::npos) {
+      throw Error(ExitCode::usage, fmt::format("--set '{}' has no value", assignment),
+                  "--set key=value", "posattn train --set lr=0.001");
+    }
+    const std::string key = assignment.substr(0, equals);
+    set_field(base.config, key, assignment.substr(equals + 1), "in --set", ExitCode::usage);
+    given.insert(key);
+  }
+  if (is_gpt2_folder(base.config.from)) {
+    offer_gpt2_tasks(base.config.from);
+    if (!given.contains("task") && !base.named.contains("task")) {
+      base.config.task = "mixed-min-gpt2";
+    }
+  }
+  if (!settings.config_file.empty() && !given.contains("task")) {
+    task_named_in(settings.config_file, base.config.task);
+  }
+  suggest(find_task(base.config.task), given, base);
+  const bool seed_given = given.contains("seed");
+  if (seed_given && !settings.seeds.empty()) {
+    throw Error(ExitCode::usage, "both --seed and --seeds are given", "one of them");
+  }
+  // What the command line says about seeds replaces what the file says, in either form.
+  std::vector<uint64_t> seeds = {static_cast<uint64_t>(base.config.seed)};
+  if (!settings.seeds.empty()) {
+    seeds = parse_seeds(settings.seeds);
+  } else if (!seed_given && base.seeds) {
+    seeds = parse_seeds(*base.seeds);
+  }
+  // The hash in the configuration file belongs to its own `from`, not to another one.
+  if (given.contains("from") && !given.contains("from-hash")) base.config.from_hash.clear();
+  base.named.merge(given);
+  std::vector<RunConfig> configs;
+  for (const std::string& architecture : split_architectures(base.config.architecture)) {
+    RunConfig config = base.config;
+    config.architecture = architecture;
+    if (!config.from.empty()) start_from(config, base.named);
+    for (const uint64_t seed : seeds) {
+      config.seed = static_cast<int64_t>(seed);
+      configs.push_back(config);
+    }
+  }
+  return configs;
+}
+
+// The configuration file that collect_configs reads back as these runs.
+ConfigFile as_config_file(const std::vector<RunConfig>& configs) {
+  const RunConfig& first = configs.front();
+  ConfigFile file{first, {}};
+  std::string seeds;
+  for (const RunConfig& config : configs) {  // every architecture with every seed, in that order
+    if (config.architecture == first.architecture) {
+      seeds += fmt::format("{}{}", seeds.empty() ? "" : ",", config.seed);
+    }
+    if (config.seed == first.seed && config.architecture != first.architecture) {
+      file.config.architecture += "," + config.architecture;
+    }
+  }
+  if (seeds.find(',') != std::string::npos) file.seeds = seeds;
+  return file;
+}
+
+// --out, or runs/TASK.
+std::filesystem::path output_folder(const TrainSettings& settings,
+                                    const std::vector<RunConfig>& configs) {
+  if (is_standard_output(settings.out)) {
+    throw Error(ExitCode::usage, "--out -", "a folder: runs are several files", "./- names one");
+  }
+  if (!settings.out.empty()) return settings.out;
+  return std::filesystem::path("runs") / configs.front().task;
+}
 
 struct Measure {
   std::string name;  // "train loss", "c = 3"
@@ -195,12 +321,6 @@ Training prepare(const TrainSettings& settings, const std::vector<std::string>& 
   return training;
 }
 
-void print_start(const Training& training, const std::string& machine) {
-  write_notice(machine);
-  write_notice(fmt::format("{}: {} in {}", samples_words(training.configs[0]),
-                           plural(training.configs.size(), "run"), training.options.out.string()));
-}
-
 // The results, and what to do next; throws where runs did not finish.
 ExitCode conclude(const TrainSettings& settings, const std::vector<std::string>& arguments,
                   const std::filesystem::path& out, const std::vector<RunOutcome>& outcomes) {
@@ -237,7 +357,10 @@ ExitCode train_models(const TrainSettings& settings, const CommandLine& line) {
     return ExitCode::done;
   }
   for (RunConfig& config : training.configs) config = with_device(config, options);
-  print_start(training, machine_line(find_machine(), options.threads, training.configs[0].device));
+  const RunConfig& first = training.configs[0];
+  write_notice(machine_line(find_machine(), options.threads, first.device));
+  write_notice(fmt::format("{}: {} in {}", samples_words(first),
+                           plural(training.configs.size(), "run"), options.out.string()));
   ProgressDisplay display(training.configs);
   options.stop = &catch_interrupts();
   options.progress = [&display](const RunProgress& progress) { display.update(progress); };
@@ -287,4 +410,5 @@ const Command registered_train(
     add_train_options, train_models);
 
 }  // namespace
+
 }  // namespace posattn

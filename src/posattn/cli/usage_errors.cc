@@ -4,9 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/base/text.h"
 #include "posattn/cli/terminal.h"
@@ -86,8 +83,8 @@ const CLI::Option* named_option(const CLI::App& command, const std::string& word
   return command.get_option_no_throw(word.substr(0, word.find('=')));
 }
 
-// For a setting of a run empty text is a value with a meaning: the preset's encoding, no model to
-// start from.
+// Empty text is a meaningful value of a run's setting: the preset's encoding, no model to start
+// from.
 bool may_be_empty(const CLI::App& command, const CLI::Option& option) {
   return command.get_name() == "train" &&
          std::ranges::any_of(config_fields(), [&](const FieldInfo& field) {
@@ -164,7 +161,7 @@ void print_error(const Error& error) {
   const auto shown = [](const std::string& message) { return printable(message, true); };
   // Long lists of names are wrapped; hints are not, as they may hold commands to paste.
   constexpr int columns = 100;
-  std::string text = coloured("error:", Colour::red, stderr) + " " + shown(error.problem()) + "\n";
+  std::string text = in_red("error:", stderr) + " " + shown(error.problem()) + "\n";
   if (!error.expected().empty()) {
     text += "  " + wrapped("expected " + shown(error.expected()), columns, 4) + "\n";
   }

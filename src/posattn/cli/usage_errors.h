@@ -1,9 +1,6 @@
 // What CLI11 found wrong with a command line, in the form of every other error of the program.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/base/error.h"
 
 namespace CLI {

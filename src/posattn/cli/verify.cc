@@ -1,22 +1,14 @@
 // posattn verify
 #include "posattn/programs/checking/verify.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
+#include "posattn/cli/given_input.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
-#include "posattn/cli/program_input.h"
-#include "posattn/cli/terminal.h"
-#include "posattn/cli/text_table.h"
 
 namespace posattn {
 namespace {

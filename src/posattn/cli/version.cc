@@ -1,24 +1,15 @@
 // posattn version
 #include "posattn/base/version.h"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "posattn/cli/commands.h"
-#include "posattn/cli/terminal.h"
+#include "posattn/results/manifest.h"
 
 namespace posattn {
 namespace {
 
 ExitCode show_version(const JsonFlag& flags) {
   const BuildInfo& build = build_info();
-  write_output(flags.json ? json_text({{"version", build.version},
-                                       {"commit", build.commit},
-                                       {"compiler", build.compiler},
-                                       {"flags", build.flags},
-                                       {"build_type", build.build_type}})
+  write_output(flags.json ? json_text(build_json())
                           : fmt::format("posattn {} (commit {}, {}, {})\n", build.version,
                                         build.commit, build.compiler, build.build_type));
   return ExitCode::done;

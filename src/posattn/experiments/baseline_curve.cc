@@ -1,19 +1,15 @@
-#include "posattn/experiments/baseline_curve.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <optional>
-#include <span>
 
 #include "posattn/evaluation/evaluate.h"
+#include "posattn/experiments/curves.h"
 #include "posattn/model/inference.h"
-#include "posattn/programs/language/library.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/tasks/k_hop.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn {
 namespace {
@@ -99,7 +95,8 @@ Baseline compiled_numbers(const std::string& task) {
 Curve baseline_curve(const Experiment& experiment, const std::string& task,
                      const std::string& baseline, const std::vector<uint64_t>& seeds) {
   const Baseline predictor = find_experiment_baseline(find_task(task), baseline);
-  // An exact network is the same for every seed, and its hundreds of layers take their time.
+  // An exact network is the same for every seed, so it is evaluated once: its hundreds of layers
+  // are slow.
   const bool is_compiled = baseline == compiled_baseline;
   const auto tested =
       std::span(seeds).first(is_compiled ? std::min<size_t>(1, seeds.size()) : seeds.size());

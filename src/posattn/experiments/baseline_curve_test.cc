@@ -1,11 +1,10 @@
-#include "posattn/experiments/baseline_curve.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "posattn/base/error.h"
+#include "posattn/experiments/curves.h"
 
 namespace posattn {
 namespace {

@@ -7,13 +7,11 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <stdexcept>
 #include <tuple>
 
 #include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"
 #include "posattn/evaluation/summary.h"
-#include "posattn/experiments/curves.h"
 
 namespace posattn {
 namespace {
@@ -92,6 +90,14 @@ std::pair<std::vector<double>, std::vector<double>> common_runs(const CurvePoint
   return values;
 }
 
+std::vector<PublishedPoint> read_embedded() {
+  constexpr std::string_view name = "published.csv";
+  for (const EmbeddedFile& file : embedded_experiments()) {
+    if (file.name == name) return published_from_csv(file.text, std::string(name));
+  }
+  throw std::logic_error("published.csv is not part of the program");
+}
+
 }  // namespace
 
 bool ComparedCurve::agrees() const {
@@ -147,7 +153,7 @@ Growth growth_in_scale(const std::vector<PointSummary>& points, const std::strin
   for (const PointSummary& point : points) {
     if (point.task != task || point.line != line || point.split != Split::test || !point.x)
       continue;
-    // What a logarithm cannot show is as good as missing.
+    // A point that a logarithm cannot show counts as missing.
     const bool shown = point.median > 0 && std::isfinite(point.median);
     if (!shown || *point.x < growth_first || *point.x > growth_last) continue;
     scales.push_back(*point.x);
@@ -190,18 +196,6 @@ std::vector<PairedPoint> paired_points(const std::vector<Curve>& curves, const s
   }
   return paired;
 }
-
-namespace {
-
-std::vector<PublishedPoint> read_embedded() {
-  constexpr std::string_view name = "published.csv";
-  for (const EmbeddedFile& file : embedded_experiments()) {
-    if (file.name == name) return published_from_csv(file.text, std::string(name));
-  }
-  throw std::logic_error("published.csv is not part of the program");
-}
-
-}  // namespace
 
 std::vector<PublishedPoint> published_from_csv(std::string_view csv, const std::string& name) {
   std::vector<PublishedPoint> points;

@@ -2,11 +2,6 @@
 // one experiment with each other.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "posattn/experiments/curves.h"
 #include "posattn/experiments/statistics.h"
 

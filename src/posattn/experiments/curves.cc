@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "posattn/evaluation/summary.h"
-#include "posattn/experiments/baseline_curve.h"
 
 namespace posattn {
 namespace {

@@ -1,16 +1,9 @@
 // What the runs of an experiment gave, as the curves that figures draw and comparisons read.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "posattn/experiments/experiment.h"
 #include "posattn/results/results_database.h"
+#include "posattn/tasks/task.h"
 
 namespace posattn {
 
@@ -84,5 +77,20 @@ struct PointRow {
 // empty. Every point appears once. Throws Error(data) that starts with "name:line".
 std::vector<PointRow> read_point_rows(std::string_view csv, const std::string& name,
                                       std::string_view text_column);
+
+// Baselines of tasks (tasks/task.h) as further curves of an experiment.
+
+// The test errors of a baseline on the samples that runs of these seeds are tested on. Nothing is
+// trained or recorded: the samples follow from the settings.
+Curve baseline_curve(const Experiment& experiment, const std::string& task,
+                     const std::string& baseline, const std::vector<uint64_t>& seeds);
+
+// The name of a baseline that no task offers itself: the exact network that posattn compiles for a
+// task of the library (programs/*.par) or for k-hop.
+inline constexpr std::string_view compiled_baseline = "compiled";
+
+// The task's baseline of this name, or its compiled network. Throws unknown_name(usage), which
+// names those that there are.
+Baseline find_experiment_baseline(const Task& task, std::string_view name);
 
 }  // namespace posattn

@@ -47,13 +47,8 @@
 // A view trains nothing of its own: each of its runs is one of the experiment's.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/metrics/metric.h"
@@ -107,6 +102,11 @@ struct Experiment {
   // "value-range"; "value-range-quick", "value-range-epochs100" and "value-range-tf32" where
   // --quick, --epochs or --precision change what is trained: folder and files of its results.
   std::string output_name;
+  // Baselines are measured, not trained: none of their runs can be missing.
+  bool is_baseline(std::string_view line) const {
+    const auto found = std::ranges::find(lines, line, &ExperimentLine::name);
+    return found != lines.end() && found->is_baseline;
+  }
   // What --quick and --epochs reduced, in words for the figure: "quick: 100 epochs, 2 runs"; empty
   // for the whole experiment.
   std::string reduction;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 #include <sstream>
-#include <utility>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -16,7 +15,7 @@ namespace {
 
 const char* const expected_views = "[[views]] with a name each";
 
-// Moves, as a copy of a node forgets the line it came from.
+// Moves the node: a copy would lose the line that it came from.
 void move_keys(toml::table& from, toml::table& to) {
   for (auto&& [key, node] : from) {
     node.visit([&, &name = key](auto& found) { to.insert_or_assign(name, std::move(found)); });
@@ -128,7 +127,7 @@ std::vector<uint64_t> ExperimentReader::seeds(const toml::node& node) const {
   try {
     return parse_seeds(node.as_string()->get(), fmt::format("seeds {}", where(node)));
   } catch (const Error& error) {
-    throw Error(ExitCode::configuration, error.problem(), error.expected(), error.hint());
+    throw error.as(ExitCode::configuration);
   }
 }
 
@@ -170,8 +169,7 @@ std::vector<std::pair<std::string, std::string>> ExperimentReader::settings(
       std::string problem = error.problem();
       const size_t place = problem.rfind(" in ");
       if (place != std::string::npos) problem.erase(place);
-      throw Error(ExitCode::configuration, problem + " " + where(node), error.expected(),
-                  error.hint());
+      throw error.as(ExitCode::configuration, problem + " " + where(node));
     }
     found.emplace_back(key.str(), get_field(parsed, key.str()));
   }

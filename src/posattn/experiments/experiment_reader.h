@@ -1,12 +1,6 @@
 // Reads the tables of an experiment's TOML file; every error names file and line.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "posattn/base/toml.h"
 #include "posattn/experiments/experiment.h"
 

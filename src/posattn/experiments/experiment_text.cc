@@ -3,18 +3,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/base/toml.h"
-#include "posattn/experiments/baseline_curve.h"
+#include "posattn/experiments/curves.h"
 #include "posattn/experiments/experiment.h"
 #include "posattn/experiments/experiment_reader.h"
 #include "posattn/model/file/gpt2_weights.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
-#include "posattn/training/start.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 namespace {
@@ -177,8 +176,7 @@ void add_baselines(const ExperimentReader& reader, const toml::table& file,
       try {
         find_experiment_baseline(find_task(task), name);
       } catch (const Error& error) {
-        throw Error(ExitCode::configuration, error.problem() + " " + reader.where(*node),
-                    error.expected(), error.hint());
+        throw error.as(ExitCode::configuration, error.problem() + " " + reader.where(*node));
       }
     }
     if (std::ranges::find(experiment.lines, name, &ExperimentLine::name) !=
@@ -346,8 +344,7 @@ void check(const Experiment& experiment, const std::string& where) {
       }
     }
   } catch (const Error& error) {
-    throw Error(ExitCode::configuration, fmt::format("{} (in {})", error.problem(), where),
-                error.expected(), error.hint());
+    throw error.as(ExitCode::configuration, fmt::format("{} (in {})", error.problem(), where));
   }
   const EvaluationAxis& axis = experiment.axis.test_axis;
   std::vector<double> drawn = {experiment.axis.test_x};

@@ -1,9 +1,9 @@
-#include "posattn/experiments/grid_progress.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <thread>
+
+#include "posattn/experiments/runner.h"
 
 namespace posattn {
 namespace {

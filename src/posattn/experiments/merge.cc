@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <unordered_map>
-#include <utility>
-
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/text.h"
 #include "posattn/experiments/recorded_runs.h"
 #include "posattn/experiments/shards.h"
-#include "posattn/results/results_database.h"
 
 namespace posattn {
 namespace {
@@ -34,8 +30,8 @@ std::string origin(const fs::path& file, const RunResult& result) {
                      printable(result.ended));
 }
 
-// Those that ended, all of them checked: by the reader of recorded runs, which takes nothing on
-// trust. So a key is safe as the name of a folder.
+// The runs that ended. The reader of recorded runs checks each of them, so a key is safe as the
+// name of a folder.
 std::vector<RunResult> ended_runs(const fs::path& shard) {
   std::vector<RunResult> ended;
   for (RunResult& result : ResultsDatabase(shard, ResultsDatabase::Access::read).all()) {
@@ -100,7 +96,7 @@ class Reading {
   ShardReading reading_;
 };
 
-// Whether a run's folder may come to `folder`: there is none, or one of the run unfinished.
+// Whether a run's folder may be moved to `folder`: nothing is there, or the same run unfinished.
 bool has_room(const fs::path& folder, const std::string& key) {
   if (!fs::exists(folder)) return true;
   if (!fs::exists(folder / "manifest.json")) return false;

@@ -13,11 +13,7 @@
 // of its settings, is left out as a whole and named; the others are merged.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "posattn/results/results_database.h"
 
@@ -59,11 +55,11 @@ struct MergeSummary {
   std::vector<ShardProblem> problems;
 };
 
-// For a process that holds the lock of DIR and has its database open. A folder of DIR that holds
-// the run unfinished is replaced by the finished one. Throws Error(failed) when DIR cannot be
+// Merges in a process that holds the lock of DIR and has its database open. A folder of DIR that
+// holds the run unfinished is replaced by the finished one. Throws Error(failed) when DIR cannot be
 // written.
 MergeSummary merge_shards(const std::filesystem::path& results, ResultsDatabase& database);
-// For any other process: takes the lock first. Throws Error(data) when there are no shards,
+// Merges in any other process: takes the lock first. Throws Error(data) when there are no shards,
 // Error(failed) when another process works in DIR itself.
 MergeSummary merge_shards(const std::filesystem::path& results);
 

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <tuple>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/experiments/curves.h"
 
 namespace posattn {
@@ -137,9 +137,7 @@ class PointReader {
 
   int64_t runs_of_point(const std::string& field) const {
     int64_t runs = 0;
-    const char* end = field.data() + field.size();
-    const auto [stop, error] = std::from_chars(field.data(), end, runs);
-    if (error != std::errc() || stop != end || runs < 1) {
+    if (!parse_exactly(field, runs) || runs < 1) {
       throw refusal(fmt::format("runs '{}'", shown(field)), "a whole number from 1");
     }
     return runs;
@@ -147,9 +145,7 @@ class PointReader {
 
   double value(const std::string& field, const char* column) const {
     double read = 0;
-    const char* end = field.data() + field.size();
-    const auto [stop, error] = std::from_chars(field.data(), end, read);
-    if (error != std::errc() || stop != end || read < 0) {
+    if (!parse_exactly(field, read) || read < 0) {
       throw refusal(fmt::format("{} '{}'", column, shown(field)), "a number from 0, inf or nan");
     }
     return read;
@@ -185,11 +181,7 @@ class PointReader {
 std::vector<PointRow> read_point_rows(std::string_view csv, const std::string& name,
                                       std::string_view text_column) {
   PointReader reader(name, text_column);
-  for (size_t start = 0; start < csv.size();) {
-    const size_t end = std::min(csv.find('\n', start), csv.size());
-    reader.add_line(csv.substr(start, end - start));
-    start = end + 1;
-  }
+  for (const std::string_view line : split_lines(csv)) reader.add_line(line);
   return reader.take();
 }
 

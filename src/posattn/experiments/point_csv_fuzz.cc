@@ -1,6 +1,5 @@
 // Any bytes must either be refused with an Error or give points that survive writing and reading.
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 
 #include "posattn/base/error.h"

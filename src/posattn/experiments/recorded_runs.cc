@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -131,10 +130,7 @@ std::vector<RunResult> unknown_runs(std::string_view text, const std::string& na
                                     const std::unordered_map<std::string, RunStatus>& known) {
   std::vector<RunResult> results;
   int number_of_line = 0;
-  for (size_t start = 0; start < text.size();) {
-    const size_t end = std::min(text.find('\n', start), text.size());
-    const std::string_view line = text.substr(start, end - start);
-    start = end + 1;
+  for (const std::string_view line : split_lines(text)) {
     ++number_of_line;
     if (line.empty()) continue;
     try {
@@ -142,8 +138,8 @@ std::vector<RunResult> unknown_runs(std::string_view text, const std::string& na
       const auto there = known.find(parsed.at("key").get<std::string>());
       if (there == known.end() || !has_ended(there->second)) results.push_back(result_from(parsed));
     } catch (const Error& error) {
-      throw Error(ExitCode::data, fmt::format("{}:{}: {}", name, number_of_line, error.problem()),
-                  error.expected(), error.hint());
+      throw error.as(ExitCode::data,
+                     fmt::format("{}:{}: {}", name, number_of_line, error.problem()));
     } catch (const nlohmann::json::exception&) {
       throw Error(ExitCode::data, fmt::format("{}:{} is no recorded run", name, number_of_line),
                   "a line that `posattn reproduce` wrote");
@@ -172,6 +168,17 @@ std::vector<RunResult> unknown_runs(const std::filesystem::path& folder,
     }
   }
   return results;
+}
+
+constexpr uint64_t largest_manifest = 16 << 20;
+
+// Which build wrote the manifest; `text` is one.
+std::string build_entry(const std::string& text, const char* name) {
+  const nlohmann::json json = nlohmann::json::parse(text);
+  const nlohmann::json build = json.value("build", nlohmann::json::object());
+  return build.is_object() && build.contains(name) && build[name].is_string()
+             ? build[name].get<std::string>()
+             : "";
 }
 
 }  // namespace
@@ -235,21 +242,6 @@ ResultsDatabase open_results(const std::filesystem::path& folder,
   }
   return newer.empty() ? std::move(stored) : with_results(stored, newer);
 }
-
-namespace {
-
-constexpr uint64_t largest_manifest = 16 << 20;
-
-// Which build wrote the manifest; `text` is one.
-std::string build_entry(const std::string& text, const char* name) {
-  const nlohmann::json json = nlohmann::json::parse(text);
-  const nlohmann::json build = json.value("build", nlohmann::json::object());
-  return build.is_object() && build.contains(name) && build[name].is_string()
-             ? build[name].get<std::string>()
-             : "";
-}
-
-}  // namespace
 
 RunResult read_result(const std::filesystem::path& run_folder, const std::string& key) {
   return result_of_manifest(read_text_file(run_folder / "manifest.json", largest_manifest),

@@ -3,11 +3,7 @@
 // again. Each line ends with a checksum of its values.
 #pragma once
 
-#include <filesystem>
 #include <functional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "posattn/results/results_database.h"
 

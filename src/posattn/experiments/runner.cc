@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <stop_token>
 #include <thread>
 #include <unordered_map>
@@ -19,8 +17,7 @@
 #include "posattn/base/version.h"
 #include "posattn/experiments/merge.h"
 #include "posattn/experiments/recorded_runs.h"
-#include "posattn/experiments/shards.h"
-#include "posattn/results/settings_difference.h"
+#include "posattn/results/manifest.h"
 #include "posattn/training/fleet.h"
 
 namespace posattn {
@@ -37,7 +34,7 @@ fs::path folder_of(const fs::path& results, const std::string& key) {
 
 using Statuses = std::unordered_map<std::string, RunStatus>;
 
-// Adds the run to `found`; whether it is missing.
+// Adds the run to `found` and returns whether it is missing.
 bool count(GridSurvey& found, const fs::path& results, const Statuses& statuses,
            const std::string& key) {
   ++found.runs;
@@ -57,7 +54,8 @@ int64_t recorded_epochs(const fs::path& folder) {
   return std::count(std::istreambuf_iterator<char>(metrics), {}, '\n');
 }
 
-// The manifest goes last: without it, what a kill leaves would look like something else's folder.
+// Removes the manifest last: if the process is killed, the folder must still be recognised as a
+// run.
 void remove_run(const fs::path& folder) {
   const FolderLock lock(folder);
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -74,7 +72,7 @@ std::string recorded_device(const std::string& configuration, const fs::path& fo
 
 class Runner {
  public:
-  // In `folder`; what ended elsewhere is not missing.
+  // Looks in `folder`; a run that ended elsewhere is not missing.
   Runner(const RunnerOptions& options, fs::path folder, ResultsDatabase& database,
          const Statuses& elsewhere)
       : options_(options), folder_(std::move(folder)), database_(database), elsewhere_(elsewhere) {}
@@ -142,7 +140,7 @@ class Runner {
       }
       run.config.device = device;
     }
-    // Everything that would keep a fleet from taking the folder shows here, for this run alone.
+    // Any problem that would keep a fleet from taking the folder appears here, for this run alone.
     const RunFolder taken(folder, to_json(run.config), result_neutral_keys(), true);
     if (!taken.previous() || !has_ended(taken.previous()->status)) return true;
     database_.record(read_result(folder, run.key));
@@ -295,6 +293,51 @@ GridSummary run_experiment(const std::vector<ExperimentRun>& wanted, const Runne
   const MergeSummary merged = merge_shards(folder, database);
   describe(merged.conflicts, merged.problems, options.notice);
   return Runner(options, folder, database, {}).run(wanted);
+}
+
+// Until a run begins its steps are those of one length; several lengths may end in smaller batches.
+GridSteps::GridSteps(const std::vector<RunConfig>& configs) {
+  for (const RunConfig& config : configs) {
+    const int64_t an_epoch = (config.samples + config.batch - 1) / config.batch;
+    const int64_t of = an_epoch * config.epochs;
+    runs_.push_back(
+        {.of = of, .cost = estimated_cost(config) / static_cast<double>(std::max<int64_t>(1, of))});
+    of_ += of;
+    cost_of_ += runs_.back().cost * static_cast<double>(of);
+  }
+}
+
+void GridSteps::update(std::size_t run, const RunProgress& progress) {
+  if (!started_) started_ = Clock::now();
+  Steps& steps = runs_[run];
+  if (!steps.seen) {
+    before_ += progress.step;
+    cost_before_ += steps.cost * static_cast<double>(progress.step);
+  }
+  // A run that ended early has no more to do.
+  const int64_t of = progress.status == RunStatus::diverged || progress.status == RunStatus::failed
+                         ? progress.step
+                         : progress.steps;
+  done_ += progress.step - steps.done;
+  of_ += of - steps.of;
+  cost_done_ += steps.cost * static_cast<double>(progress.step - steps.done);
+  cost_of_ += steps.cost * static_cast<double>(of - steps.of);
+  steps = {progress.step, of, true, steps.cost};
+}
+
+GridProgress GridSteps::progress() const {
+  GridProgress progress;
+  progress.step = done_;
+  progress.steps = of_;
+  progress.fraction = cost_of_ > 0 ? std::clamp(cost_done_ / cost_of_, 0.0, 1.0) : 0;
+  if (!started_) return progress;
+  const double seconds = std::chrono::duration<double>(Clock::now() - *started_).count();
+  if (done_ > before_ && seconds > 0) {
+    progress.steps_per_second = static_cast<double>(done_ - before_) / seconds;
+    progress.seconds_left =
+        seconds * std::max(0.0, cost_of_ - cost_done_) / (cost_done_ - cost_before_);
+  }
+  return progress;
 }
 
 }  // namespace posattn

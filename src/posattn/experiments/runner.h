@@ -7,18 +7,48 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/experiments/experiment.h"
-#include "posattn/experiments/grid_progress.h"
 #include "posattn/experiments/shards.h"
+#include "posattn/training/recording.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
+
+// How far the training of a grid has come.
+
+struct GridProgress {
+  int64_t runs = 0, ended = 0;       // of the whole grid
+  int64_t diverged = 0, failed = 0;  // of those that ended in this session
+  int64_t step = 0, steps = 0;       // of the runs that were missing
+  double fraction = 0;               // of their work: a step of one may be many of another
+  double steps_per_second = 0;       // of all runs together, in this session
+  double seconds_left = 0;
+};
+
+// Adds up the steps of runs, and what they cost: in a grid over lengths the last runs take most of
+// the time.
+class GridSteps {
+ public:
+  explicit GridSteps(const std::vector<RunConfig>& configs);
+
+  void update(std::size_t run, const RunProgress& progress);
+  GridProgress progress() const;  // its part about steps and time
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Steps {
+    int64_t done = 0, of = 0;
+    bool seen = false;
+    double cost = 1;  // of one
+  };
+  std::vector<Steps> runs_;
+  int64_t done_ = 0, of_ = 0;
+  int64_t before_ = 0;  // of those done: in earlier sittings
+  double cost_done_ = 0, cost_of_ = 0, cost_before_ = 0;
+  std::optional<Clock::time_point> started_;
+};
 
 // How a grid, or a part of it, stands; each key counts once.
 struct GridSurvey {
@@ -66,7 +96,7 @@ struct RunFailure {
 struct GridSummary {
   int64_t runs = 0;
   int64_t there = 0;               // had ended before
-  int64_t done = 0, diverged = 0;  // in this sitting
+  int64_t done = 0, diverged = 0;  // in this session
   int64_t interrupted = 0;         // still missing
   std::vector<RunFailure> failures;
 };

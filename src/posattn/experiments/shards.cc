@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <string>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -19,8 +17,7 @@ constexpr int64_t most_shards = 100'000;  // as an experiment has runs
 // "3", without sign, spaces or leading zeros.
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || std::to_string(value) != text) return std::nullopt;
+  if (!parse_exactly(text, value) || std::to_string(value) != text) return std::nullopt;
   return value;
 }
 

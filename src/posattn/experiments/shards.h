@@ -1,8 +1,8 @@
-// A grid in parts that know nothing of each other, as for the tasks of a Slurm array: shard 3/16 is
-// one of 16, and trains in a results folder of its own, DIR/shards/3-of-16 (results.db, runs/ and
-// lock as in every results folder). So no two shards write to one file, on a shared file system
-// either, and the lock refuses a second process with the same shard. Shards of another number (3/16
-// and 2/8) may lie side by side. merge.h brings shards together.
+// A grid in independent parts, for example for the tasks of a Slurm array: shard 3/16 is one of 16,
+// and trains in a results folder of its own, DIR/shards/3-of-16 (results.db, runs/ and lock as in
+// every results folder). So no two shards write to one file, on a shared file system either, and
+// the lock refuses a second process with the same shard. Shards of another number (3/16 and 2/8)
+// may lie side by side. merge.h brings shards together.
 //
 // Which runs a shard has follows from the grid alone, never from what is done already: runs are
 // lined up by shape, so that equal ones lie together and form fleets, and the line is cut into
@@ -12,11 +12,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "posattn/experiments/experiment.h"
 #include "posattn/training/run_config.h"

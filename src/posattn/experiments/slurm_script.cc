@@ -87,11 +87,11 @@ std::string directives(const SlurmJob& job) {
   return text;
 }
 
-constexpr const char* sitting = R"sh(#
+constexpr const char* session = R"sh(#
 # Each task of the array trains the runs of a shard of {0} that are missing, and
 # puts itself back into the queue until none is.
 # Finished runs are not trained again. {1} seconds before the time is up Slurm interrupts posattn,
-# which saves checkpoints for the next sitting. A sitting that records no further epoch is the last.
+# which saves checkpoints for the next session. A session that records no further epoch is the last.
 # Written by:
 #   {2}
 
@@ -114,7 +114,7 @@ if [ "${{missing:-1}}" -gt 0 ]; then
   if [ "${{epochs:-0}}" -gt "${{before:-0}}" ]; then
     scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID" && exit 0
   fi
-  echo "stopped: runs are missing and this sitting brought them no further; see above" >&2
+  echo "stopped: runs are missing and this session brought them no further; see above" >&2
   keep 1
 fi
 
@@ -189,7 +189,7 @@ std::string slurm_script(const SlurmJob& job) {
   validate(job);
   const std::string arguments = shell_command(job.arguments);
   return "#!/bin/sh\n" + directives(job) +
-         fmt::format(sitting, job.name, seconds_to_save, job.command_line,
+         fmt::format(session, job.name, seconds_to_save, job.command_line,
                      shell_command({job.program.string()}), arguments, job.array,
                      shell_command({(slurm_folder(job) / "merge.lock").string()}),
                      shell_command({job.results.string()}));

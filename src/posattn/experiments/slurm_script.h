@@ -1,7 +1,7 @@
 // A batch script for Slurm that trains an experiment: plain sh, which a user can read and change.
 // Each task of an array trains one shard (shards.h), puts itself back into the queue while runs of
-// it are missing, and merges what is there. It ends: every sitting must record at least one epoch
-// more than there were, and there are only so many.
+// it are missing, and merges what is there. It ends, because each attempt must record at least one
+// more epoch and their number is finite.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ TEST(MedianInterval, IsThatOfAllResamples) {
 }
 
 TEST(MedianInterval, OfManyValuesTendsToTheOrderStatistics) {
-  // Of n values 1..n the bootstrap median is normal with standard deviation sqrt(n) / 2.
+  // The bootstrap median of the values 1..n is about normal with standard deviation sqrt(n) / 2.
   for (const int n : {400, 401, 2000}) {
     std::vector<double> values;
     for (int i = 1; i <= n; ++i) values.push_back(i);
@@ -155,7 +155,7 @@ TEST(SignedRankTest, KnownValues) {
   EXPECT_EQ(all.p_value, 2.0 / 1024);
   EXPECT_EQ(test_of({-1, -2, -3, -4, -5}).p_value, 2.0 / 32);
   EXPECT_EQ(test_of({-1, -2, -3, -4, -5}).statistic, 0);
-  // Of n = 10, sums up to 8 have 25 subsets of {1..10} (sums 0..8: 1 1 1 2 2 3 4 5 6): the 5 %
+  // For n = 10, 25 subsets have a sum up to 8 of {1..10} (sums 0..8: 1 1 1 2 2 3 4 5 6): the 5 %
   // point of the printed tables.
   EXPECT_EQ(test_of({-1, -2, -3, -4, -5, -6, -7, 8, -9, -10}).p_value, 2 * 25.0 / 1024);
 }

@@ -6,7 +6,7 @@
 #include "posattn/model/spec/spec.h"
 #include "posattn/playground/answer.h"
 #include "posattn/playground/playground.h"
-#include "posattn/programs/language/library.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/playground/answer.h"
@@ -35,10 +35,7 @@ struct Setting {
 
 std::vector<Setting> read_settings(std::string_view text) {
   std::vector<Setting> settings;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : split_lines(text)) {
     if (line.empty()) continue;
     const size_t sign = line.find('=');
     if (sign == std::string_view::npos) {

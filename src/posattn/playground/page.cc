@@ -40,7 +40,7 @@ std::string json_text(const PageContent& content) {
                        {"n", program.length},
                        {"parameters", program.parameters}};
   }
-  // In ASCII, and without the one character that could end the element around it.
+  // The text is ASCII, without the one character that could end the element around it.
   std::string text = json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), safe;
   safe.reserve(text.size());
   for (const char letter : text) letter == '<' ? safe += "\\u003c" : safe += letter;

@@ -236,11 +236,6 @@ void add_words(const PlayedProgram& played, const double* row, int32_t count) {
   }
 }
 
-void add_trace(const PlayedProgram& played, const double* row, int32_t count) {
-  check_size(played.written);
-  answer().numbers = trace_static(played.written, checked_input(played.written, row, count));
-}
-
 void add_outputs(const PlayedProgram& played, const double* row, int32_t count) {
   const std::vector<double> input = network_input(played, row, count);
   const std::vector<float> given(input.begin(), input.end());
@@ -299,7 +294,9 @@ int32_t play_words(int32_t program, const double* row, int32_t count) {
 
 int32_t play_trace(int32_t program, const double* row, int32_t count) {
   return answered([&] {
-    add_trace(programs().at(program), row, count);
+    const StaticProgram& written = programs().at(program).written;
+    check_size(written);
+    answer().numbers = trace_static(written, checked_input(written, row, count));
     return 0;
   });
 }

@@ -1,12 +1,10 @@
-#include "posattn/report/architectures.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-#include <map>
 
+#include "posattn/report/page/report_input.h"
 #include "posattn/report/plot/line_style.h"
 
 namespace posattn {

@@ -1,9 +1,8 @@
-#include "posattn/report/architectures.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "posattn/report/page/report_input.h"
 #include "posattn/report/page/sample_report_test.h"
 
 namespace posattn {

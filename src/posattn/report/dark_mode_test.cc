@@ -1,5 +1,3 @@
-#include "posattn/report/dark_mode.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -3,9 +3,6 @@
 // route are one bundle of arrows.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/programs/form/static_program.h"
 
 namespace posattn {
@@ -33,5 +30,12 @@ struct RouteBundle {
 
 // These are the program's: what only the lowering of an exchange reads is left out.
 std::vector<RouteBundle> route_bundles(const Round& round);
+
+// Who reads from whom in a static program: a line per processor, a column per round, an arrow from
+// the processor that is read to the one that reads it.
+
+// Draws one <svg> element. Throws Error(usage) for more than 128 processors or 200 rounds, which
+// nobody could read, and for messages that go where data says.
+std::string program_svg(const StaticProgram& program);
 
 }  // namespace posattn

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "posattn/base/text.h"
 
@@ -18,6 +19,8 @@ size_t character_size(std::string_view text) {
   return control || no_character ? 0 : utf8_size(text);
 }
 
+constexpr double letter = 0.53;  // mean width of a letter, as a share of the size
+
 }  // namespace
 
 std::string valid_text(std::string_view text) {
@@ -32,38 +35,16 @@ std::string valid_text(std::string_view text) {
 }
 
 std::string escape_markup(std::string_view text) {
+  using Entity = std::pair<char, const char*>;
+  constexpr Entity entities[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string escaped;
-  escaped.reserve(text.size());
   for (const char c : valid_text(text)) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += c;
-        break;
-    }
+    const auto* entity = std::ranges::find(entities, c, &Entity::first);
+    escaped += entity == std::end(entities) ? std::string(1, c) : entity->second;
   }
   return escaped;
 }
-
-namespace {
-
-constexpr double letter = 0.53;  // mean width of a letter, as a share of the size
-
-}  // namespace
 
 double text_width(std::string_view text, double size) {
   const auto letters = std::ranges::count_if(

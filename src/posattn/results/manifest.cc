@@ -24,15 +24,6 @@ constexpr EnumNames<RunStatus, 5> status_names = {{{RunStatus::running, "running
 
 Json parsed_or_null(const std::string& json) { return json.empty() ? Json() : Json::parse(json); }
 
-Json build() {
-  const BuildInfo& info = build_info();
-  return {{"version", info.version},
-          {"commit", info.commit},
-          {"compiler", info.compiler},
-          {"flags", info.flags},
-          {"build_type", info.build_type}};
-}
-
 }  // namespace
 
 std::string_view to_string(RunStatus status) { return name_of(status_names, status); }
@@ -42,6 +33,15 @@ RunStatus run_status_from(std::string_view name) {
 
 bool has_ended(RunStatus status) {
   return status == RunStatus::done || status == RunStatus::diverged;
+}
+
+nlohmann::ordered_json build_json() {
+  const BuildInfo& info = build_info();
+  return {{"version", info.version},
+          {"commit", info.commit},
+          {"compiler", info.compiler},
+          {"flags", info.flags},
+          {"build_type", info.build_type}};
 }
 
 std::string to_json(const Manifest& manifest) {
@@ -56,7 +56,7 @@ std::string to_json(const Manifest& manifest) {
   json["configuration"] = parsed_or_null(manifest.configuration);
   json["seeds"] = manifest.seeds;
   json["engine"] = manifest.engine;
-  json["build"] = build();
+  json["build"] = build_json();
   json["libraries"] = manifest.libraries;
   // A command line may hold any bytes; what is not UTF-8 is replaced.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/hash.h"
-#include "posattn/results/results_schema.h"
 #include "posattn/results/sqlite.h"
 
 namespace posattn {
@@ -75,8 +72,8 @@ Connection open_in_memory() {
   return connection;
 }
 
-// To a file that is known to be ours, or a copy of it: readers never write to the folder, so that
-// one that is write-protected can be read whatever its format.
+// Opens a file that is known to be ours, or a copy of it: readers never write to the folder, so
+// that one that is write-protected can be read whatever its format.
 Connection open_file(const fs::path& folder, ResultsDatabase::Access access) {
   const bool writing = access == ResultsDatabase::Access::write;
   auto connection = std::make_unique<SqliteConnection>(database_file(folder, access), writing);
@@ -114,7 +111,7 @@ struct ResultsDatabase::Implementation {
     result.commit = row.text();
     result.ended = row.text();
     const std::string checksum = row.text();
-    measurements.start().bind(result.key);
+    measurements.start(result.key);
     while (measurements.step()) {
       Measurement measured;
       measured.split = split_from(measurements.text());
@@ -137,29 +134,16 @@ struct ResultsDatabase::Implementation {
   }
 
   void put(const RunResult& result) {
-    drop_measurements.start().bind(result.key).finish();
-    put_run.start()
-        .bind(result.key)
-        .bind(result.configuration)
-        .bind(std::string(to_string(result.status)))
-        .bind(result.message)
-        .bind(result.epochs)
-        .bind(result.steps)
-        .bind(result.seconds)
-        .bind(result.device)
-        .bind(result.version)
-        .bind(result.commit)
-        .bind(result.ended)
-        .bind(checksum_of(result))
+    drop_measurements.start(result.key).finish();
+    put_run
+        .start(result.key, result.configuration, to_string(result.status), result.message,
+               result.epochs, result.steps, result.seconds, result.device, result.version,
+               result.commit, result.ended, checksum_of(result))
         .finish();
     for (const Measurement& measured : result.measurements) {
-      put_measurement.start()
-          .bind(result.key)
-          .bind(std::string(to_string(measured.split)))
-          .bind(measured.axis)
-          .bind(measured.x)
-          .bind(measured.metric)
-          .bind(measured.value)
+      put_measurement
+          .start(result.key, to_string(measured.split), measured.axis, measured.x, measured.metric,
+                 measured.value)
           .finish();
     }
   }
@@ -200,7 +184,7 @@ void ResultsDatabase::record(const std::vector<RunResult>& results) {
 std::optional<RunResult> ResultsDatabase::find(const std::string& key) const {
   Implementation& of = *implementation_;
   const SqliteTransaction one_state(*of.connection, false);
-  of.one.start().bind(key);
+  of.one.start(key);
   std::optional<RunResult> found;
   while (of.one.step()) found = of.result(of.one);
   return found;

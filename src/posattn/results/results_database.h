@@ -3,14 +3,9 @@
 // number of reading ones.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "posattn/evaluation/measurement.h"
 #include "posattn/results/manifest.h"

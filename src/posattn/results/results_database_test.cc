@@ -151,7 +151,7 @@ TEST_F(ResultsDatabaseTest, KeepsRowsOfAnyAxisAndMetric) {
   expect_same(database.find("a").value(), result);
 }
 
-// For whoever reads the file with SQL: the table of format 1.
+// Users who read the file with SQL expect the table of format 1.
 TEST_F(ResultsDatabaseTest, AViewShowsTestsInValueRanges) {
   RunResult result = sample("a");
   result.measurements.push_back({Split::test, "length", 16, "mse", 3});

@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "posattn/base/error.h"
-#include "posattn/results/settings_difference.h"
 
 namespace posattn {
 namespace {
@@ -50,13 +49,19 @@ std::optional<int64_t> epoch_of(std::string_view line) {
   return json["epoch"].get<int64_t>();
 }
 
-Error metrics_error(const fs::path& metrics, int problem) {
-  return Error(ExitCode::failed,
-               fmt::format("cannot write '{}': {}", metrics.string(),
-                           std::generic_category().message(problem)),
-               "",
-               problem == ELOOP ? "it is a symbolic link: remove it"
-                                : "free some space, then go on with --resume");
+// `write` gets the open file and returns the system's number of what went wrong, or 0.
+template <class Write>
+void with_open(const fs::path& metrics, int flags, const Write& write) {
+  const int descriptor = ::open(metrics.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
+  int problem = descriptor < 0 ? errno : write(descriptor);
+  if (descriptor >= 0 && ::close(descriptor) != 0 && problem == 0) problem = errno;
+  if (problem == 0) return;
+  throw Error(ExitCode::failed,
+              fmt::format("cannot write '{}': {}", metrics.string(),
+                          std::generic_category().message(problem)),
+              "",
+              problem == ELOOP ? "it is a symbolic link: remove it"
+                               : "free some space, then go on with --resume");
 }
 
 }  // namespace
@@ -101,32 +106,19 @@ void RunFolder::write_manifest(const Manifest& manifest_now) const {
 }
 
 void RunFolder::append_metrics(const std::string& json_line) const {
-  const std::string line = json_line + "\n";
-  const int descriptor =
-      ::open(metrics().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
-  int problem = descriptor < 0 ? errno : 0;
-  if (descriptor >= 0) {
+  with_open(metrics(), O_CREAT | O_APPEND, [line = json_line + "\n"](int descriptor) {
     struct stat before = {};
     const bool known = ::fstat(descriptor, &before) == 0;
     const ssize_t written = ::write(descriptor, line.data(), line.size());
-    if (written != static_cast<ssize_t>(line.size())) {
-      problem = written < 0 ? errno : ENOSPC;
-      if (known && ::ftruncate(descriptor, before.st_size) != 0) problem = errno;
-    }
-    if (::close(descriptor) != 0 && problem == 0) problem = errno;
-  }
-  if (problem != 0) throw metrics_error(metrics(), problem);
+    if (written == static_cast<ssize_t>(line.size())) return 0;
+    const int problem = written < 0 ? errno : ENOSPC;
+    return known && ::ftruncate(descriptor, before.st_size) != 0 ? errno : problem;
+  });
 }
 
 void RunFolder::sync_metrics() const {
   if (!fs::exists(metrics())) return;
-  const int descriptor = ::open(metrics().c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-  int problem = descriptor < 0 ? errno : 0;
-  if (descriptor >= 0) {
-    if (::fsync(descriptor) != 0) problem = errno;
-    if (::close(descriptor) != 0 && problem == 0) problem = errno;
-  }
-  if (problem != 0) throw metrics_error(metrics(), problem);
+  with_open(metrics(), 0, [](int descriptor) { return ::fsync(descriptor) != 0 ? errno : 0; });
 }
 
 void RunFolder::drop_metrics_after(int64_t epoch) const {

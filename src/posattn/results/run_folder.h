@@ -8,11 +8,7 @@
 // A folder belongs to one configuration and to one process at a time.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/base/file.h"
 #include "posattn/results/manifest.h"

@@ -1,5 +1,3 @@
-#include "posattn/results/settings_difference.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/json_fields.h"
+#include "posattn/results/manifest.h"
 
 namespace posattn {
 

@@ -1,10 +1,9 @@
-#include "posattn/results/settings_difference.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "posattn/base/error.h"
+#include "posattn/results/manifest.h"
 
 namespace posattn {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -36,7 +37,7 @@ class SqliteConnection {
 };
 
 // Parameters are bound and columns are read in order:
-//   statement.start().bind(key); while (statement.step()) name = statement.text();
+//   statement.start(key); while (statement.step()) name = statement.text();
 // A statement reads (and keeps a lock) until step() has said false, or start() or finish().
 class SqliteStatement {
  public:
@@ -45,18 +46,26 @@ class SqliteStatement {
   SqliteStatement(const SqliteStatement&) = delete;
   SqliteStatement& operator=(const SqliteStatement&) = delete;
 
-  SqliteStatement& start();
-  SqliteStatement& bind(const std::string& text);
-  SqliteStatement& bind(int64_t value);
-  SqliteStatement& bind(double value);  // NaN is stored as NULL
-  bool step();                          // whether there is a row
-  void finish();                        // steps to the end
+  // Begins again, with these parameters.
+  template <class... Values>
+  SqliteStatement& start(const Values&... values) {
+    reset();
+    (bind(values), ...);
+    return *this;
+  }
+  bool step();    // whether there is a row
+  void finish();  // steps to the end
 
   std::string text();
   int64_t integer();
   double number();  // NULL is NaN
 
  private:
+  void reset();
+  void bind(std::string_view text);
+  void bind(int64_t value);
+  void bind(double value);  // NaN is stored as NULL
+
   const SqliteConnection& connection_;
   sqlite3_stmt* statement_ = nullptr;
   int parameter_ = 0, column_ = 0;
@@ -79,5 +88,19 @@ class SqliteTransaction {
 
 // The error of a file that is no database of ours.
 [[noreturn]] void refuse_database(const std::filesystem::path& file, const std::string& why);
+
+// The tables of results.db. Every format that a release has written can be opened: it is brought to
+// ours, step by step, in one transaction.
+
+// Without tables: also what a process leaves that is killed before they are there.
+bool is_empty(const SqliteConnection& connection);
+
+void make_tables(const SqliteConnection& connection);
+
+// Throws Error(data) for a database of something else or of a newer program.
+void check_format(const SqliteConnection& connection);
+bool has_older_format(const SqliteConnection& connection);
+// A process that is killed meanwhile leaves the older database intact.
+void bring_to_our_format(const SqliteConnection& connection);
 
 }  // namespace posattn

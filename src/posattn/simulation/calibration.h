@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <vector>
 
 #include "posattn/simulation/folded_layer.h"
 #include "posattn/tasks/dataset.h"

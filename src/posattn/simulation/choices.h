@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <vector>
 
 #include "posattn/simulation/calibration.h"
 

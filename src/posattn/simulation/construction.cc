@@ -1,13 +1,153 @@
-#include "posattn/simulation/construction.h"
-
 #include <algorithm>
 #include <bit>
 
+#include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/tensor_names.h"
-#include "posattn/simulation/layer_writer.h"
+#include "posattn/simulation/simulate.h"
+#include "posattn/simulation/table.h"
 
 namespace posattn::simulation {
 namespace {
+
+using Form = std::vector<double>;  // over [own words | words of head 0 | words of head 1]
+
+// The words that a head reads: at every node the mean over one place or several.
+struct HeadReads {
+  const std::vector<std::vector<int>>* places = nullptr;  // by node; null: the scratch node
+  std::vector<int> words = {};
+};
+
+// One layer of a positional network under construction: who reads which words, and hidden units as
+// linear forms over the words of the node and what its heads deliver. Biases are zero; constants
+// come from word 0, which is 1 on every node but the scratch node.
+class LayerWriter {
+ public:
+  LayerWriter(int width, HeadReads first, HeadReads second)
+      : width_(width), heads_{std::move(first), std::move(second)}, constants_(width) {}
+
+  Form own(int word, double factor = 1) const;
+  // Word `word` of those that a head reads.
+  Form read(int head, int word, double factor = 1) const;
+
+  // word += factor relu(form)
+  void add_unit(Form form, int word, double factor);
+  // word += form, by one unit where it is never negative.
+  void keep(const Form& form, int word, bool never_negative = false);
+  // word += factor table(form)
+  void add_table(const FittedTable& table, const Form& form, int word, double factor = 1);
+
+  int units() const { return static_cast<int>(forms_.size()) + 1; }  // with that of the constants
+  void write(const ModelSpec& spec, Parameters<float>& parameters, int layer) const;
+
+ private:
+  struct Target {
+    int word;
+    double factor;
+  };
+  void write_heads(const ModelSpec& spec, Parameters<float>& parameters, int layer) const;
+
+  int width_;
+  HeadReads heads_[2];
+  std::vector<Form> forms_;
+  std::vector<Target> targets_;
+  std::vector<double> constants_;  // of each word
+};
+
+Form operator+(Form left, const Form& right);
+
+Form operator-(Form left, const Form& right);
+
+Form operator+(Form left, const Form& right) {
+  std::ranges::transform(left, right, left.begin(), std::plus<>());
+  return left;
+}
+
+Form operator-(Form left, const Form& right) {
+  std::ranges::transform(left, right, left.begin(), std::minus<>());
+  return left;
+}
+
+Form LayerWriter::own(int word, double factor) const {
+  Form form(int64_t{2} * width_);
+  form[word] = factor;
+  return form;
+}
+
+Form LayerWriter::read(int head, int word, double factor) const {
+  const std::vector<int>& words = heads_[head].words;
+  const auto place = std::ranges::find(words, word) - words.begin();
+  Form form(int64_t{2} * width_);
+  form[width_ + head * (width_ / 2) + place] = factor;
+  return form;
+}
+
+void LayerWriter::add_unit(Form form, int word, double factor) {
+  forms_.push_back(std::move(form));
+  targets_.push_back({word, factor});
+}
+
+void LayerWriter::keep(const Form& form, int word, bool never_negative) {
+  add_unit(form, word, 1);
+  if (!never_negative) add_unit(Form(form.size()) - form, word, -1);
+}
+
+void LayerWriter::add_table(const FittedTable& table, const Form& form, int word, double factor) {
+  const HingeSum sum = table.hinges();
+  constants_[word] += factor * sum.constant;
+  for (const Hinge& hinge : sum.hinges) {
+    Form at = form;
+    for (double& x : at) x *= hinge.direction;
+    at[0] -= hinge.direction * hinge.knot;
+    add_unit(std::move(at), word, factor * hinge.slope);
+  }
+}
+
+void LayerWriter::write(const ModelSpec& spec, Parameters<float>& parameters, int layer) const {
+  write_heads(spec, parameters, layer);
+  const auto first = parameters[names::of_layer(layer, names::weight(names::mlp_map(0)))],
+             second = parameters[names::of_layer(layer, names::weight(names::mlp_map(1)))];
+  const int64_t in = spec.joined_size(), hidden = spec.mlp_width;
+  const auto count = static_cast<int64_t>(forms_.size());
+  for (int64_t u = 0; u < count; ++u) {
+    std::ranges::transform(forms_[u], &first[u * in],
+                           [](double x) { return static_cast<float>(x); });
+    second[targets_[u].word * hidden + u] = static_cast<float>(targets_[u].factor);
+  }
+  // The last unit is the word that is 1, and with it all constants.
+  first[count * in] = 1;
+  for (int w = 0; w < width_; ++w) {
+    second[w * hidden + count] = static_cast<float>(constants_[w] + (w == 0 ? 1 : 0));
+  }
+}
+
+void LayerWriter::write_heads(const ModelSpec& spec, Parameters<float>& parameters,
+                              int layer) const {
+  const auto value = parameters[names::of_layer(layer, names::weight(names::value))],
+             out = parameters[names::of_layer(layer, names::weight(names::output))],
+             routes = parameters[names::of_layer(layer, names::routes)],
+             weights = parameters[names::of_layer(layer, names::route_weights)];
+  const int nodes = spec.nodes(), places = spec.route_places;
+  std::ranges::fill(routes, static_cast<float>(nodes - 1));
+  for (int64_t w = 0; w < width_; ++w) out[w * width_ + w] = 1;
+  for (int h = 0; h < 2; ++h) {
+    for (size_t k = 0; k < heads_[h].words.size(); ++k) {
+      const auto row = h * spec.head_size() + static_cast<int64_t>(k);
+      value[row * width_ + heads_[h].words[k]] = 1;
+    }
+    for (int i = 0; i < nodes; ++i) {
+      const int64_t at = (int64_t{1} * h * nodes + i) * places;
+      if (heads_[h].places == nullptr) {
+        weights[at] = 1;
+        continue;
+      }
+      const std::vector<int>& read = (*heads_[h].places)[i];
+      for (size_t k = 0; k < read.size(); ++k) {
+        routes[at + static_cast<int64_t>(k)] = static_cast<float>(read[k]);
+        weights[at + static_cast<int64_t>(k)] = 1 / static_cast<float>(read.size());
+      }
+    }
+  }
+}
 
 using Places = std::vector<std::vector<int>>;  // by node
 
@@ -172,7 +312,7 @@ class Construction {
     LayerWriter layer(width_, {}, {});
     carry(layer, l);
     for (int h = 0; h < heads_; ++h) {
-      // With a single node the maximum is the score.
+      // For a single node the maximum is its score.
       const Form below =
           next_.empty() ? layer.own(score(h), 0) : layer.own(score(h)) - layer.own(scratch(h));
       layer.keep(below, score(h));

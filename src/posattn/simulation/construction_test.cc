@@ -1,5 +1,3 @@
-#include "posattn/simulation/construction.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "posattn/model/routed/routed_network.h"
 #include "posattn/simulation/choices.h"
+#include "posattn/simulation/simulate.h"
 #include "posattn/simulation/standard_model_test.h"
 
 namespace posattn::simulation {

@@ -1,9 +1,6 @@
 #include "posattn/simulation/folded_layer.h"
 
-#include <cmath>
 #include <limits>
-
-#include "posattn/simulation/singular_values.h"
 
 namespace posattn::simulation {
 namespace {

@@ -40,7 +40,7 @@ TEST(StandardNetwork, IsTheModel) {
   }
 }
 
-// With exact functions and nothing left out it is the same network.
+// The copy equals the network if its functions are exact and nothing is left out.
 TEST(FoldedLayer, IsExactByExactFunctions) {
   for (const int length : {1, 2, 5}) {
     const Model model = testing::standard_model(length, 3, 7);

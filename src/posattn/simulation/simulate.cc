@@ -8,7 +8,6 @@
 #include "posattn/base/error.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/simulation/choices.h"
-#include "posattn/simulation/construction.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn::simulation {

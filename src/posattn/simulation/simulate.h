@@ -7,9 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/model/file/model_file.h"
 #include "posattn/simulation/calibration.h"
@@ -54,5 +51,21 @@ struct Simulation {
 // too large, with the size it would have.
 Simulation simulate_standard(const Model& model, const std::string& name,
                              const SimulationOptions& options);
+
+// The positional network that does what folded layers and their tables say.
+//
+// A node for every pair (i, j) of the original's N nodes, and the scratch node, which stays zero.
+// All nodes of row i hold the words u_i of node i. The first nodes are the diagonal (i, i) of the
+// real nodes: only there numbers come in and go out, all other nodes are scratch nodes. Two heads:
+// one reads a single place, (j, j) for what belongs to j, the other the mean of row i.
+
+// Layers of a copy for each of the original's: A, M (ceil(log2 N)), B, C, D, E.
+int layers_each(int nodes);
+// The node of pair (i, j).
+int pair_node(int real_nodes, int nodes, int i, int j);
+
+// Task, length and range are the original's.
+Model construct(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
+                const std::vector<std::vector<FittedTable>>& tables, const ModelOrigin& origin);
 
 }  // namespace posattn::simulation

@@ -1,5 +1,3 @@
-#include "posattn/simulation/singular_values.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <functional>
 
 #include "posattn/base/random.h"
+#include "posattn/simulation/matrix.h"
 
 namespace posattn::simulation {
 namespace {

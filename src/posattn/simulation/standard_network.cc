@@ -1,5 +1,3 @@
-#include "posattn/simulation/standard_network.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "posattn/base/error.h"
 #include "posattn/model/spec/spec_fields.h"
 #include "posattn/model/spec/tensor_names.h"
+#include "posattn/simulation/folded_layer.h"
 #include "posattn/simulation/matrix.h"
 
 namespace posattn::simulation {

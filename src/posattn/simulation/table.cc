@@ -1,20 +1,13 @@
 #include "posattn/simulation/table.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace posattn::simulation {
 namespace {
 
 double second_derivative(Function function, double z) {
-  switch (function) {
-    case Function::square:
-      return 2;
-    case Function::exponential:
-      return std::exp(z);
-    default:
-      return -1 / (z * z);
-  }
+  if (function == Function::square) return 2;
+  return function == Function::exponential ? std::exp(z) : -1 / (z * z);
 }
 
 double error_weight(Function function, double z) {
@@ -117,14 +110,8 @@ std::vector<double> fit_values(Function function, const Cells& cells,
 }  // namespace
 
 double exactly(Function function, double z) {
-  switch (function) {
-    case Function::square:
-      return z * z;
-    case Function::exponential:
-      return std::exp(z);
-    default:
-      return std::log(z);
-  }
+  if (function == Function::square) return z * z;
+  return function == Function::exponential ? std::exp(z) : std::log(z);
 }
 
 Arguments::Arguments(std::vector<double> all) : sorted(std::move(all)) {

@@ -2,15 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <queue>
-#include <stdexcept>
 #include <tuple>
-#include <unordered_map>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -63,16 +58,11 @@ std::vector<std::string> read_vocabulary(std::string_view text, const Place& pla
 
 // The lines of a text; the last one may or may not end.
 std::vector<std::string> lines_of(std::string_view text, const Place& place) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (lines.size() > most_tokens) {
-      throw bad(place, "too many tokens", fmt::format("1 to {}", most_tokens));
-    }
+  const std::vector<std::string_view> lines = split_lines(text);
+  if (lines.size() > most_tokens) {
+    throw bad(place, "too many tokens", fmt::format("1 to {}", most_tokens));
   }
-  return lines;
+  return {lines.begin(), lines.end()};
 }
 
 class Reader {
@@ -98,13 +88,11 @@ class Reader {
     check_utf8(text, place_.name);
     BytePairs pairs;
     int64_t line_number = 0;
-    while (!text.empty()) {
-      const size_t end = std::min(text.find('\n'), text.size());
-      std::string_view line = text.substr(0, end);
-      text.remove_prefix(std::min(end + 1, text.size()));
+    for (std::string_view line : split_lines(text)) {
+      const bool last = line.data() + line.size() + 1 >= text.data() + text.size();
       if (line.ends_with('\r')) line.remove_suffix(1);
       if (++line_number == 1 && line.starts_with("#version")) continue;
-      if (line.empty() && text.empty()) break;
+      if (line.empty() && last) break;
       read_merge(line, {fmt::format("{}:{}", place_.name, line_number), place_.hint}, pairs);
       lines.append(line) += '\n';
     }
@@ -141,6 +129,36 @@ class Reader {
   std::unordered_map<std::string, int32_t> numbers_;
   std::vector<bool> made_;
 };
+
+uint64_t key_of(int32_t left, int32_t right) {
+  return (uint64_t{static_cast<uint32_t>(left)} << 32) | static_cast<uint32_t>(right);
+}
+
+constexpr int32_t nothing = -1;
+
+constexpr int first_other = 0x100;
+
+constexpr bool prints(int byte) {
+  return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+}
+
+constexpr std::array<uint16_t, 256> characters = [] {
+  std::array<uint16_t, 256> table{};
+  int next = first_other;
+  for (int byte = 0; byte < 256; ++byte) {
+    table[byte] = static_cast<uint16_t>(prints(byte) ? byte : next++);
+  }
+  return table;
+}();
+
+constexpr int count = characters[0xad] + 1;  // the last byte that does not print
+
+constexpr std::array<int, count> bytes_of = [] {
+  std::array<int, count> table{};
+  for (int& byte : table) byte = -1;
+  for (int byte = 0; byte < 256; ++byte) table[characters[byte]] = byte;
+  return table;
+}();
 
 }  // namespace
 
@@ -216,16 +234,6 @@ BytePairTokeniser read_byte_pair_tokeniser(const std::filesystem::path& folder) 
           read_text_file(folder / merges_file, file_limit), folder.string()};
 }
 
-namespace {
-
-uint64_t key_of(int32_t left, int32_t right) {
-  return (uint64_t{static_cast<uint32_t>(left)} << 32) | static_cast<uint32_t>(right);
-}
-
-constexpr int32_t nothing = -1;
-
-}  // namespace
-
 void BytePairs::add(int32_t left, int32_t right, int32_t result) {
   merges_.emplace(key_of(left, right), Merge{static_cast<int32_t>(merges_.size()), result});
 }
@@ -268,34 +276,6 @@ void BytePairs::merge(std::vector<int32_t>& tokens) const {
   }
   std::erase(tokens, nothing);
 }
-
-namespace {
-
-constexpr int first_other = 0x100;
-
-constexpr bool prints(int byte) {
-  return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-}
-
-constexpr std::array<uint16_t, 256> characters = [] {
-  std::array<uint16_t, 256> table{};
-  int next = first_other;
-  for (int byte = 0; byte < 256; ++byte) {
-    table[byte] = static_cast<uint16_t>(prints(byte) ? byte : next++);
-  }
-  return table;
-}();
-
-constexpr int count = characters[0xad] + 1;  // the last byte that does not print
-
-constexpr std::array<int, count> bytes_of = [] {
-  std::array<int, count> table{};
-  for (int& byte : table) byte = -1;
-  for (int byte = 0; byte < 256; ++byte) table[characters[byte]] = byte;
-  return table;
-}();
-
-}  // namespace
 
 std::string bytes_to_characters(std::string_view bytes) {
   std::string text;

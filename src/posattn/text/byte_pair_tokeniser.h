@@ -7,13 +7,9 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "posattn/text/tokeniser.h"
 #include "posattn/text/word_pattern.h"

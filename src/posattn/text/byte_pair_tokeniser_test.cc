@@ -23,8 +23,8 @@ BytePairTokeniser tokeniser_of(const SmallTokeniserFiles& files) {
   return {files.vocabulary_text(), files.merges_text(), "folder"};
 }
 
-// As GPT-2's description says: look at all neighbours, take the pair of the lowest rank, merge it
-// everywhere from left to right, look again.
+// This follows GPT-2's description: look at all neighbours, take the pair of the lowest rank, merge
+// it everywhere from left to right, look again.
 std::vector<int32_t> merged_plainly(const SmallTokeniserFiles& files, std::string_view piece) {
   std::vector<std::string> parts;
   for (const char c : piece) parts.push_back(bytes_to_characters(std::string(1, c)));

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
-
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 

@@ -4,7 +4,6 @@
 #include <pcre2.h>
 
 #include <stdexcept>
-#include <string>
 
 #include "posattn/text/tokeniser.h"
 

@@ -18,10 +18,6 @@ void gather_rows(const Buffer<T>& source, int64_t samples, const uint32_t* rows,
   }
 }
 
-int64_t batches_of(int64_t samples, int64_t batch_size) {
-  return (samples + batch_size - 1) / batch_size;
-}
-
 }  // namespace
 
 std::vector<uint32_t> shuffled(uint64_t data_seed, int64_t epoch, int64_t first_index,
@@ -74,7 +70,7 @@ EpochBatches::EpochBatches(const std::vector<Dataset>& sets, int64_t batch_size,
 
 int64_t EpochBatches::count(const std::vector<Dataset>& sets, int64_t batch_size) {
   int64_t total = 0;
-  for (const Dataset& set : sets) total += batches_of(set.samples, batch_size);
+  for (const Dataset& set : sets) total += (set.samples + batch_size - 1) / batch_size;
   return total;
 }
 

@@ -2,9 +2,6 @@
 // epoch alone: samples sorted by (random key << 32 | index), which a GPU can repeat.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "posattn/model/network.h"
 #include "posattn/tasks/dataset.h"
 

@@ -1,14 +1,13 @@
-#include "posattn/training/checkpoint.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
+#include "posattn/base/text.h"
 #include "posattn/model/file/safetensors.h"
-#include "posattn/results/settings_difference.h"
+#include "posattn/results/manifest.h"
+#include "posattn/training/recording.h"
 
 namespace posattn {
 namespace {
@@ -43,9 +42,7 @@ class MetadataReader {
   T number(const std::string& key) const {
     const std::string& value = text(key);
     T result{};
-    const char* end = value.data() + value.size();
-    const auto parsed = std::from_chars(value.data(), end, result);
-    if (parsed.ec != std::errc{} || parsed.ptr != end) {
+    if (!parse_exactly(value, result)) {
       throw bad_checkpoint(path_, fmt::format("{} is '{}'", key, value));
     }
     return result;

@@ -1,5 +1,3 @@
-#include "posattn/training/checkpoint.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "posattn/base/file.h"
 #include "posattn/base/random.h"
 #include "posattn/base/temporary_folder_test.h"
+#include "posattn/training/recording.h"
 #include "posattn/training/small_run_test.h"
 
 namespace posattn {

@@ -7,12 +7,6 @@
 // on the slot, nor on the other runs.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "posattn/model/network.h"
 #include "posattn/training/run.h"
 #include "posattn/training/run_config.h"
@@ -54,7 +48,7 @@ class DeviceFleet {
   // GPU is at work on what follows. Nothing once `stop` is set or all runs rest.
   std::vector<EpochEnd> advance(const std::atomic<bool>* stop = nullptr);
 
-  // The run takes part no more.
+  // The run takes no further part.
   void rest(int slot);
 
   // The run after its last completed epoch, as training can go on from it; with moments = false

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "posattn/training/device_fleet.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 #include "posattn/training/token_task_test.h"
 
 namespace posattn {

@@ -1,18 +1,14 @@
-#include "posattn/training/device_training.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
-#include <mutex>
-#include <optional>
 
 #include "posattn/base/error.h"
 #include "posattn/kernels/cuda/device_info.h"
 #include "posattn/training/device_fleet.h"
+#include "posattn/training/fleet_folders.h"
 #include "posattn/training/ordered_workers.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn {
 namespace {
@@ -226,12 +222,8 @@ std::vector<std::vector<std::size_t>> group(const std::vector<PlannedRun>& plann
   return groups;
 }
 
-// So many runs keep a GPU nearly as busy as any number does.
+// More runs than this hardly use a GPU better.
 constexpr std::size_t busy_runs = 32;
-
-int64_t samples_left(const PlannedRun& run) {
-  return (run.config->epochs - run.epoch) * run.config->samples;
-}
 
 // Each group in parts of runs that end at about the same time, the longest first: in lockstep, runs
 // that have ended leave the GPU to the few that have not. Lengths with few runs share a part, and
@@ -240,7 +232,9 @@ template <class Fit>
 std::vector<std::vector<std::size_t>> by_length(std::vector<std::vector<std::size_t>> groups,
                                                 const std::vector<PlannedRun>& planned,
                                                 const Fit& fit) {
-  const auto length = [&](std::size_t run) { return samples_left(planned[run]); };
+  const auto length = [&](std::size_t run) {
+    return (planned[run].config->epochs - planned[run].epoch) * planned[run].config->samples;
+  };
   std::vector<std::vector<std::size_t>> parts;
   for (std::vector<std::size_t>& runs : groups) {
     std::ranges::stable_sort(runs, std::ranges::greater(), length);
@@ -272,6 +266,15 @@ std::vector<std::vector<std::size_t>> split(const std::vector<std::size_t>& runs
     parts.emplace_back(first, last);
   }
   return parts;
+}
+
+// The epochs of an earlier run in the folder. The manifest of a killed run does not tell them, so
+// its metrics are counted.
+int64_t epochs_of(const RunFolder& folder) {
+  const std::optional<Manifest>& previous = folder.previous();
+  if (!previous) return 0;
+  if (previous->status != RunStatus::running) return previous->epoch;
+  return static_cast<int64_t>(folder.metrics_lines().size());
 }
 
 }  // namespace
@@ -313,18 +316,6 @@ std::vector<std::vector<std::size_t>> plan_waves(
   }
   return waves;
 }
-
-namespace {
-
-// The epochs that a run has, of one that was killed about those: its manifest does not know.
-int64_t epochs_of(const RunFolder& folder) {
-  const std::optional<Manifest>& previous = folder.previous();
-  if (!previous) return 0;
-  if (previous->status != RunStatus::running) return previous->epoch;
-  return static_cast<int64_t>(folder.metrics_lines().size());
-}
-
-}  // namespace
 
 void train_on_device(const std::vector<FolderRun>& runs, const FleetOptions& options,
                      std::vector<RunOutcome>& outcomes) {

@@ -8,11 +8,11 @@
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
 #include "posattn/training/device_fleet.h"
-#include "posattn/training/device_training.h"
+#include "posattn/training/fleet_folders.h"
 #include "posattn/training/run.h"
+#include "posattn/training/run_config.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
-#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {

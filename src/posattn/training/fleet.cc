@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "posattn/base/watch.h"
 #include "posattn/kernels/cpu/blas.h"
-#include "posattn/training/device_training.h"
 #include "posattn/training/fleet_folders.h"
 
 namespace posattn {
 namespace {
 
-// Thrown out of whatever a run is at, when the fleet is stopped.
+// Thrown from inside a run when the fleet is stopped.
 struct Stopped {};
 
 // Runs on the CPU: whole runs per thread.

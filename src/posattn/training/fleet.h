@@ -4,10 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <filesystem>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "posattn/training/recording.h"
 #include "posattn/training/run_config.h"

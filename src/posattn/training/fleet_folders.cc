@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "posattn/base/error.h"
 #include "posattn/base/json_fields.h"
-#include "posattn/results/settings_difference.h"
-#include "posattn/training/start.h"
+#include "posattn/results/manifest.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 namespace {
@@ -39,18 +38,16 @@ void check_epochs(const RunConfig& config, const RunFolder& folder) {
   }
 }
 
-// A run without a checkpoint reads the file that it starts from; it must be the right one.
-void check_start(const RunConfig& config, const std::filesystem::path& folder) {
-  if (config.from.empty() || std::filesystem::exists(folder / "checkpoint.safetensors")) return;
-  start_parameters(config);
-}
-
 void check_configs(const std::vector<RunConfig>& configs, const FleetOptions& options) {
   std::set<std::filesystem::path> paths;
   for (const RunConfig& config : configs) {
     validate(config);
-    check_start(config, folder_of(config, options));
-    if (!paths.insert(folder_of(config, options)).second) {
+    const std::filesystem::path folder = folder_of(config, options);
+    // A run without a checkpoint reads the file that it starts from; it must be the right one.
+    if (!config.from.empty() && !std::filesystem::exists(folder / "checkpoint.safetensors")) {
+      start_parameters(config);
+    }
+    if (!paths.insert(folder).second) {
       throw Error(ExitCode::usage,
                   fmt::format("architecture '{}' with seed {} is asked for twice",
                               config.architecture, config.seed),

@@ -16,7 +16,7 @@
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
 #include "posattn/model/file/safetensors.h"
-#include "posattn/training/checkpoint.h"
+#include "posattn/training/recording.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 

@@ -6,8 +6,6 @@
 #include <limits>
 
 #include "posattn/kernels/cpu/blas.h"
-#include "posattn/training/checkpoint.h"
-#include "posattn/training/run_parts.h"
 
 namespace posattn {
 namespace {

@@ -8,12 +8,10 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
+#include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
+#include <span>
 
 #include "posattn/base/error.h"
 #include "posattn/results/run_folder.h"
@@ -105,5 +103,23 @@ class Recording {
   int64_t first_step_ = 0;  // of this sitting
   Clock::time_point started_, checkpointed_;
 };
+
+// A run's state as one safetensors file, written atomically: the weights under their own names,
+// Adam's moments under "optimiser.first.NAME" and "optimiser.second.NAME", the counters, the
+// schedule and the configuration in the metadata. Random numbers are functions of seed, epoch and
+// index, so the counters are the whole random state. Numbers are stored exactly.
+
+void save_checkpoint(const std::filesystem::path& path, const RunConfig& config,
+                     const RunState& state);
+
+// Throws Error(data) for a file that is no checkpoint and Error(configuration), naming the settings
+// that differ, for a checkpoint of another configuration (result_neutral_keys may differ, and the
+// number of epochs where a run can be extended).
+RunState load_checkpoint(const std::filesystem::path& path, const RunConfig& config);
+
+// A checkpoint as bytes; `path` stands for them in errors.
+std::vector<std::byte> checkpoint_bytes(const RunConfig& config, const RunState& state);
+RunState state_from_checkpoint(std::span<const std::byte> bytes, const RunConfig& config,
+                               const std::filesystem::path& path);
 
 }  // namespace posattn

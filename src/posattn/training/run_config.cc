@@ -7,10 +7,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "posattn/base/error.h"
 #include "posattn/base/text.h"
+#include "posattn/training/optimiser.h"
 #include "posattn/training/run_config_fields.h"
-#include "posattn/training/schedule.h"
 
 namespace posattn {
 namespace {

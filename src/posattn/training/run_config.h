@@ -3,16 +3,12 @@
 // line, its help and the documentation all come from these lists.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/model/network.h"
+#include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/spec.h"
 
 namespace posattn {
@@ -38,7 +34,7 @@ struct RunConfig : ModelSettings {
   int64_t data_seed = -1, weight_seed = -1;
   bool fresh = false;  // new training samples every epoch. Since 0.2.0
 
-  // Weights to start from, instead of random ones (start.h). Since 0.2.0.
+  // Weights to start from, instead of random ones. Since 0.2.0.
   std::string from, from_hash;
   double from_noise = 0;
   std::string initial = "paper";  // since 0.2.0
@@ -144,5 +140,25 @@ const std::vector<std::string>& result_neutral_keys();
 // Whether a run of fewer epochs can go on to config.epochs as if it had been meant to: not where
 // the learning rates were chosen for a number of steps.
 bool can_be_extended(const RunConfig& config);
+
+// Training that starts from the weights of a model file (`from`), a compiled program's first of
+// all, instead of random ones. What decides the result is what the file holds, so its hash
+// (`from-hash`) is a setting and part of the run's key; where it lies is not. A run that goes on
+// from a checkpoint does not read the file again. `from` may also be a folder with a GPT-2 as it is
+// distributed (config.json, model.safetensors, vocab.json, merges.txt), for tasks in its tokens.
+
+// Sets from-hash and, but for the settings in `named`, what the file says of its model: task,
+// length, architecture and sizes. Throws Error(data) for a file that cannot be read and
+// Error(configuration) for one that cannot be trained or has another hash than from-hash.
+// Where from-hash is there but the file is not, it leaves everything as it is.
+void take_start(RunConfig& config, const std::set<std::string>& named);
+
+// The weights that a run of these (valid) settings starts from: the file's, each tensor with
+// Gaussian noise of from-noise times its root mean square, drawn from the weight seed. A tensor of
+// zeros stays one. Throws as take_start, and Error(configuration), naming the fields, where the
+// file's model is not that of the settings.
+Parameters<float> start_parameters(const RunConfig& config);
+
+bool is_file_hash(std::string_view text);  // 16 hexadecimal digits
 
 }  // namespace posattn

@@ -10,7 +10,6 @@
 #include "posattn/kernels/cuda/device_info.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
-#include "posattn/training/start.h"
 
 namespace posattn {
 namespace {
@@ -96,7 +95,7 @@ void check_tests(const RunConfig& config) {
                         {static_cast<int>(config.length), config.variable_length}, length);
     }
   } catch (const Error& error) {
-    throw impossible(error.problem(), error.expected(), error.hint());
+    throw error.as(ExitCode::configuration);
   }
 }
 
@@ -116,7 +115,7 @@ void check_warmup(const RunConfig& config) {
   }
 }
 
-// What the file itself says is start.h's matter: a run that goes on from a checkpoint needs none.
+// take_start checks the file itself: a run that continues from a checkpoint needs none.
 void check_start(const RunConfig& config) {
   if (config.from.empty()) {
     if (!config.from_hash.empty()) {

@@ -8,10 +8,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "posattn/base/text.h"
 #include "posattn/model/spec/spec_fields.h"

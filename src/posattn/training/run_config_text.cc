@@ -21,8 +21,7 @@ void check_in_file(const std::string& where, const Read& read) {
   try {
     read();
   } catch (const Error& error) {
-    throw Error(ExitCode::configuration, error.problem() + " " + where, error.expected(),
-                error.hint());
+    throw error.as(ExitCode::configuration, error.problem() + " " + where);
   }
 }
 

@@ -1,10 +1,9 @@
-#include "posattn/training/schedule.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/training/optimiser.h"
 
 namespace posattn {
 namespace {

@@ -1,10 +1,7 @@
-#include "posattn/training/start.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
@@ -12,9 +9,10 @@
 #include "posattn/base/random.h"
 #include "posattn/model/file/gpt2_weights.h"
 #include "posattn/model/file/model_file.h"
-#include "posattn/results/settings_difference.h"
+#include "posattn/results/manifest.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
+#include "posattn/training/run_config.h"
 
 namespace posattn {
 namespace {

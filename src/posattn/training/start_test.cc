@@ -1,5 +1,3 @@
-#include "posattn/training/start.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "posattn/model/file/model_file.h"
 #include "posattn/training/fleet.h"
 #include "posattn/training/run.h"
+#include "posattn/training/run_config.h"
 #include "posattn/training/run_files_test.h"
 #include "posattn/training/small_run_test.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "posattn/benchmark/device_steps.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/kernels/cuda/primitives.cuh"
 #include "posattn/kernels/cuda/runtime.h"
 

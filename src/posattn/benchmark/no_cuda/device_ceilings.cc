@@ -1,5 +1,5 @@
 #include "posattn/base/error.h"
-#include "posattn/benchmark/device_steps.h"
+#include "posattn/benchmark/steps.h"
 #include "posattn/kernels/cuda/device_info.h"
 
 namespace posattn {

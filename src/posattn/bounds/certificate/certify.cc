@@ -6,13 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
+#include "posattn/bounds/bound_report.h"
 #include "posattn/bounds/certificate/gaussians.h"
-#include "posattn/bounds/certificate/noisy_loss.h"
-#include "posattn/bounds/certificate/statement.h"
 #include "posattn/bounds/collapsed_network.h"
-#include "posattn/bounds/measured_gap.h"
 #include "posattn/tasks/dataset.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn::bounds {
 namespace {
@@ -113,6 +111,13 @@ void scale_losses(Certificate& certificate, double square) {
   }
 }
 
+nlohmann::ordered_json drawn_json(const DrawnNetwork& network) {
+  return {{"bound", network.bound},
+          {"training_loss", network.training_loss},
+          {"fresh_loss", network.fresh_loss},
+          {"log_ratio", network.log_ratio}};
+}
+
 }  // namespace
 
 int64_t all_draws(const CertifyOptions& options) { return options.draws + fresh_draws(options); }
@@ -204,17 +209,6 @@ std::optional<Certificate> certify(const CertifiedRun& run, const CertifyOptions
 }
 
 // A certificate as JSON.
-
-namespace {
-
-nlohmann::ordered_json drawn_json(const DrawnNetwork& network) {
-  return {{"bound", network.bound},
-          {"training_loss", network.training_loss},
-          {"fresh_loss", network.fresh_loss},
-          {"log_ratio", network.log_ratio}};
-}
-
-}  // namespace
 
 std::string to_json(const CertifiedRun& run, const CertifyOptions& options,
                     const Certificate& certificate, double seconds) {

@@ -4,18 +4,24 @@
 // are Gaussians over the collapsed network's numbers.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-
+#include "posattn/bounds/certificate/collapsed_engine.h"
 #include "posattn/bounds/certificate/posterior_training.h"
-#include "posattn/bounds/certificate/simple_predictors.h"
 #include "posattn/model/file/model_file.h"
 #include "posattn/training/run_config.h"
 
 namespace posattn::bounds {
+
+// Predictors without a network, with which a certificate is to be compared. Losses are clipped and
+// in units of b^2.
+
+struct SimplePredictors {
+  double constant = 0;  // of each node: the mean or the median, whichever is better
+  double linear = 0;    // of each node: affine in all inputs, by least squares
+};
+
+// Fitted to `training`, measured on `fresh`.
+SimplePredictors simple_predictors(const LabelledSamples& training, const LabelledSamples& fresh,
+                                   double clip);
 
 struct CertifiedRun {
   std::string name;  // for errors: the run's folder

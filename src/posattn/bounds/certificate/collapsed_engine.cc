@@ -8,18 +8,6 @@
 namespace posattn::bounds {
 namespace {
 
-// Rows of A from rows of scores.
-void attention_from_scores(const float* scores, int nodes, float* attention) {
-  for (int i = 0; i < nodes; ++i) {
-    const float* row = scores + i * nodes;
-    float* weights = attention + i * nodes;
-    const float largest = *std::max_element(row, row + nodes);
-    float sum = 0;
-    for (int j = 0; j < nodes; ++j) sum += weights[j] = std::exp(row[j] - largest);
-    for (int j = 0; j < nodes; ++j) weights[j] /= sum;
-  }
-}
-
 // Adds the derivative by scores, of which that by attention is known.
 void add_score_gradient(const float* attention, const float* by_attention, int nodes,
                         float* by_scores) {
@@ -31,6 +19,25 @@ void add_score_gradient(const float* attention, const float* by_attention, int n
       by_scores[row + j] += attention[row + j] * (by_attention[row + j] - mean);
     }
   }
+}
+
+float dot_product(const float* a, const float* b, int size) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int k = 0; k < size; ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+void add_scaled(float* to, const float* from, float factor, int size) {
+#pragma omp simd
+  for (int k = 0; k < size; ++k) to[k] += factor * from[k];
+}
+
+void softmax(float* row, int size) {
+  const float largest = *std::max_element(row, row + size);
+  float sum = 0;
+  for (int j = 0; j < size; ++j) sum += row[j] = std::exp(row[j] - largest);
+  for (int j = 0; j < size; ++j) row[j] /= sum;
 }
 
 }  // namespace
@@ -137,7 +144,8 @@ void CollapsedEngine::run_layer(size_t index, const float* weights, int samples)
     float* mixed = memory.mixed[h].data();
     if (coordinates_.positional()) {
       float* attention = memory.attention[h].data();
-      attention_from_scores(weights + layer.scores[h], nodes, attention);
+      std::copy_n(weights + layer.scores[h], nodes * nodes, attention);
+      for (int i = 0; i < nodes; ++i) softmax(attention + i * nodes, nodes);
       gemm(false, false, nodes, columns, nodes, 1, attention, nodes, state, columns, 0, mixed,
            columns);
     } else {
@@ -217,6 +225,77 @@ double CollapsedEngine::measure(const LabelledBatch& batch, const OutputLoss& lo
     }
   }
   return sum / outputs;
+}
+
+DataMixing::DataMixing(const MixingShape& largest)
+    : queries_(static_cast<size_t>(largest.nodes) * largest.samples * largest.features),
+      by_queries_(queries_.size()),
+      attention_(static_cast<size_t>(largest.nodes) * largest.nodes * largest.samples) {}
+
+void DataMixing::forward(const MixingShape& shape, const float* states, const float* scores,
+                         const float* score_offset, float* mixed) {
+  const int nodes = shape.nodes, features = shape.features;
+  const int64_t rows = static_cast<int64_t>(nodes) * shape.samples;
+  const auto row = [&](int node, int sample) {
+    return (static_cast<int64_t>(node) * shape.samples + sample) * features;
+  };
+  gemm(false, false, rows, features, features, 1, states, features, scores, features, 0,
+       queries_.data(), features);
+  std::fill_n(mixed, rows * features, 0.0F);
+  for (int b = 0; b < shape.samples; ++b) {
+    float* attention = attention_.data() + static_cast<int64_t>(b) * nodes * nodes;
+    for (int j = 0; j < nodes; ++j) {
+      const float* state = states + row(j, b);
+      const float offset = dot_product(score_offset, state, features);
+      for (int i = 0; i < nodes; ++i) {
+        attention[i * nodes + j] =
+            dot_product(queries_.data() + row(i, b), state, features) + offset;
+      }
+    }
+    for (int i = 0; i < nodes; ++i) {
+      softmax(attention + i * nodes, nodes);
+      for (int j = 0; j < nodes; ++j) {
+        add_scaled(mixed + row(i, b), states + row(j, b), attention[i * nodes + j], features);
+      }
+    }
+  }
+}
+
+void DataMixing::backward(const MixingShape& shape, const float* states, const float* scores,
+                          const float* score_offset, const float* by_mixed, float* by_states,
+                          float* by_scores, float* by_score_offset) {
+  const int nodes = shape.nodes, features = shape.features;
+  const int64_t rows = static_cast<int64_t>(nodes) * shape.samples;
+  const auto row = [&](int node, int sample) {
+    return (static_cast<int64_t>(node) * shape.samples + sample) * features;
+  };
+  std::fill_n(by_queries_.data(), rows * features, 0.0F);
+  std::vector<float> by_row(nodes);
+  for (int b = 0; b < shape.samples; ++b) {
+    const float* attention = attention_.data() + static_cast<int64_t>(b) * nodes * nodes;
+    for (int i = 0; i < nodes; ++i) {
+      const float* by_node = by_mixed + row(i, b);
+      const float* weight = attention + i * nodes;
+      float mean = 0;
+      for (int j = 0; j < nodes; ++j) {
+        by_row[j] = dot_product(by_node, states + row(j, b), features);
+        mean += weight[j] * by_row[j];
+        add_scaled(by_states + row(j, b), by_node, weight[j], features);
+      }
+      for (int j = 0; j < nodes; ++j) {
+        const float by_score = weight[j] * (by_row[j] - mean);
+        const float* state = states + row(j, b);
+        add_scaled(by_queries_.data() + row(i, b), state, by_score, features);
+        add_scaled(by_states + row(j, b), queries_.data() + row(i, b), by_score, features);
+        add_scaled(by_states + row(j, b), score_offset, by_score, features);
+        add_scaled(by_score_offset, state, by_score, features);
+      }
+    }
+  }
+  gemm(true, false, features, features, rows, 1, states, features, by_queries_.data(), features, 1,
+       by_scores, features);
+  gemm(false, true, rows, features, features, 1, by_queries_.data(), features, scores, features, 1,
+       by_states, features);
 }
 
 }  // namespace posattn::bounds

@@ -5,15 +5,38 @@
 // A_h [nodes, nodes] times S [nodes, samples features], and a map one over all nodes and samples.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "posattn/bounds/certificate/coordinates.h"
-#include "posattn/bounds/certificate/data_mixing.h"
 #include "posattn/tensor/buffer.h"
 
 namespace posattn::bounds {
+
+// One head's attention from data, of the collapsed network: in every sample
+//   A_ij = softmax over j of s_i' M s_j + mu' s_j,   z_i = sum_j A_ij s_j,
+// and its derivatives. States lie as in CollapsedEngine, [node, sample, feature].
+
+struct MixingShape {
+  int nodes = 0, samples = 0, features = 0;
+};
+
+class DataMixing {
+ public:
+  explicit DataMixing(const MixingShape& largest);
+
+  void forward(const MixingShape& shape, const float* states, const float* scores,
+               const float* score_offset, float* mixed);
+
+  // Follows forward on the same states. Adds to the derivatives by states, M and mu.
+  void backward(const MixingShape& shape, const float* states, const float* scores,
+                const float* score_offset, const float* by_mixed, float* by_states,
+                float* by_scores, float* by_score_offset);
+
+ private:
+  Buffer<float> queries_;     // M' s_i [node, sample, feature]
+  Buffer<float> by_queries_;  // the same shape
+  Buffer<float> attention_;   // [sample, node, node]
+};
 
 // The error u of an output as a loss in [0, 1]: min(u^2, b^2) / b^2.
 struct OutputLoss {
@@ -59,7 +82,7 @@ class CollapsedEngine {
   void run_layer(size_t index, const float* weights, int samples);
   // Reads the derivative by the state after the layer, writes that by the state before it.
   void back_layer(size_t index, const float* weights, int samples, float* gradient);
-  // By each output, [real nodes, samples], if `slopes`.
+  // The derivative by each output, [real nodes, samples], if `slopes`.
   double measure(const LabelledBatch& batch, const OutputLoss& loss, bool slopes);
 
   const Coordinates& coordinates_;

@@ -5,10 +5,6 @@
 // start with mean 0. A network without biases has no offsets here, and stays without.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "posattn/bounds/collapsed_network.h"
 
 namespace posattn::bounds {

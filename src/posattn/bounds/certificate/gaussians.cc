@@ -1,8 +1,11 @@
 #include "posattn/bounds/certificate/gaussians.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
+
+#include "posattn/bounds/count_bound.h"
 
 namespace posattn::bounds {
 
@@ -74,6 +77,21 @@ void fill_normal(RandomStream& random, std::span<float> numbers) {
     numbers[k] = radius * std::cos(angle);
     if (k + 1 < numbers.size()) numbers[k + 1] = radius * std::sin(angle);
   }
+}
+
+double expectation_bound(double mean, int64_t count, double delta) {
+  return kl_inverse(mean, std::log(1 / delta) / static_cast<double>(count));
+}
+
+double drawn_bound(double training_loss, double log_ratio, int64_t samples, double delta) {
+  const auto m = static_cast<double>(samples);
+  // A single draw may have a ratio below 1; the right side never has.
+  const double right = std::max(0.0, log_ratio + std::log(2 * std::sqrt(m) / delta));
+  return kl_inverse(training_loss, right / m);
+}
+
+double randomised_bound(double loss_bound, double divergence, int64_t samples, double delta) {
+  return drawn_bound(loss_bound, divergence, samples, delta / 2);
 }
 
 }  // namespace posattn::bounds

@@ -6,9 +6,6 @@
 #include <numbers>
 
 #include "posattn/base/parallel.h"
-#include "posattn/bounds/certificate/gaussians.h"
-#include "posattn/bounds/certificate/noisy_loss.h"
-#include "posattn/bounds/certificate/statement.h"
 #include "posattn/bounds/count_bound.h"
 
 namespace posattn::bounds {
@@ -94,7 +91,8 @@ class Trainer {
     progress.loss = loss_;
     const double right = progress.divergence + std::log(4 * std::sqrt(m) / options_.delta);
     progress.bound = kl_inverse(std::clamp(loss_, 0.0, 1.0), right / m);
-    // The weight of the divergence. A bound near 1 would hardly move with it, and stay there.
+    // The weight of the divergence. At a bound near 1 its gradient nearly vanishes, and the bound
+    // would stay there.
     const double q = std::clamp(loss_, 1e-6, 0.4), p = std::clamp(progress.bound, 1.01 * q, 0.5);
     const double weight = 1 / (m * std::log(p * (1 - q) / (q * (1 - p))));
     if (index == 0) keep_or_return(variant);
@@ -106,15 +104,15 @@ class Trainer {
  private:
   static constexpr int64_t check_every = 500;  // steps
 
-  // Large steps are quick, and may leave a good posterior for one whose networks are all noise.
-  // Then it goes back to the best one seen, and on with half the rates. The running loss lags
-  // behind such a fall, so the posterior is measured as it is.
+  // Large steps are fast, but may move from a good posterior to one whose networks are all noise.
+  // Then training returns to the best posterior so far and continues with half the rates. The
+  // running loss lags behind such a fall, so the posterior is measured as it is.
   void keep_or_return(uint32_t variant) {
     const MonteCarlo check{.draws = 300,
                            .clip = options_.clip,
                            .seed = options_.seed,
                            .purpose = Purpose::posterior_training,
-                           .variant = ~variant,  // beside those of the steps
+                           .variant = ~variant,  // differs from those of the steps
                            .threads = options_.threads};
     double loss = 0;
     for (const double one : noisy_losses(coordinates_, posterior_, data_, check)) {
@@ -245,6 +243,71 @@ Posterior train_posterior(const Coordinates& coordinates, const GaussianPrior& p
     if (options.progress) options.progress(progress);
   }
   return trainer.posterior();
+}
+
+double loss_on(const Coordinates& coordinates, const std::vector<float>& weights,
+               const LabelledSamples& data, double clip, int threads) {
+  constexpr int64_t chunk = 100;
+  constexpr int64_t per_part = 10 * chunk;
+  const int64_t parts = (data.samples + per_part - 1) / per_part;
+  std::vector<double> sums(parts);
+  parallel_for(parts, threads, [&](int64_t part) {
+    CollapsedEngine engine(coordinates, chunk);
+    const int64_t end = std::min(data.samples, (part + 1) * per_part);
+    for (int64_t first = part * per_part; first < end; first += chunk) {
+      const auto samples = static_cast<int>(std::min(chunk, end - first));
+      const int64_t offset = first * coordinates.real_nodes();
+      sums[part] +=
+          samples *
+          engine.loss(weights.data(),
+                      {data.inputs.data() + offset, data.targets.data() + offset, samples}, {clip});
+    }
+  });
+  double sum = 0;
+  for (const double part : sums) sum += part;
+  return sum / static_cast<double>(data.samples);
+}
+
+std::vector<double> noisy_losses(const Coordinates& coordinates, const Posterior& posterior,
+                                 const LabelledSamples& data, const MonteCarlo& options) {
+  std::vector<double> losses(options.draws);
+  const std::vector<float> deviations = deviations_of(posterior);
+  constexpr int64_t per_part = 100;
+  const int nodes = coordinates.real_nodes();
+  parallel_for((options.draws + per_part - 1) / per_part, options.threads, [&](int64_t part) {
+    if (options.stop != nullptr && *options.stop) return;
+    CollapsedEngine engine(coordinates, options.samples);
+    std::vector<float> noise(coordinates.size()), weights(coordinates.size());
+    std::vector<float> inputs(static_cast<size_t>(options.samples) * nodes), targets(inputs.size());
+    const int64_t end = std::min(options.draws, (part + 1) * per_part);
+    for (int64_t d = part * per_part; d < end; ++d) {
+      RandomStream random(options.seed, options.purpose, options.variant, static_cast<uint32_t>(d));
+      fill_normal(random, noise);
+      add_noise(posterior.mean, deviations, noise, weights);
+      for (int b = 0; b < options.samples; ++b) {
+        const int64_t from = int64_t{random.below(static_cast<uint32_t>(data.samples))} * nodes;
+        std::copy_n(data.inputs.data() + from, nodes, inputs.data() + int64_t{b} * nodes);
+        std::copy_n(data.targets.data() + from, nodes, targets.data() + int64_t{b} * nodes);
+      }
+      losses[d] = engine.loss(weights.data(), {inputs.data(), targets.data(), options.samples},
+                              {options.clip});
+    }
+    if (options.drawn) options.drawn(end - part * per_part);
+  });
+  return losses;
+}
+
+std::vector<float> deviations_of(const Posterior& posterior) {
+  std::vector<float> deviations(posterior.log_deviation.size());
+  std::ranges::transform(posterior.log_deviation, deviations.begin(),
+                         [](float logarithm) { return std::exp(logarithm); });
+  return deviations;
+}
+
+void add_noise(const std::vector<float>& mean, const std::vector<float>& deviations,
+               const std::vector<float>& noise, std::vector<float>& weights) {
+#pragma omp simd
+  for (size_t k = 0; k < noise.size(); ++k) weights[k] = mean[k] + deviations[k] * noise[k];
 }
 
 }  // namespace posattn::bounds

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "posattn/bounds/certificate/noisy_loss.h"
+#include "posattn/bounds/certificate/gaussians.h"
 #include "posattn/bounds/certificate/small_network_test.h"
-#include "posattn/bounds/certificate/statement.h"
 
 namespace posattn::bounds {
 namespace {

@@ -1,10 +1,8 @@
-#include "posattn/bounds/certificate/simple_predictors.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
+#include "posattn/bounds/certificate/certify.h"
 #include "posattn/simulation/matrix.h"
 
 namespace posattn::bounds {

@@ -1,10 +1,9 @@
-#include "posattn/bounds/certificate/simple_predictors.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "posattn/base/random.h"
+#include "posattn/bounds/certificate/certify.h"
 
 namespace posattn::bounds {
 namespace {

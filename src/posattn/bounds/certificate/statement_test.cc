@@ -1,12 +1,10 @@
-#include "posattn/bounds/certificate/statement.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "posattn/base/random.h"
 #include "posattn/bounds/certificate/gaussians.h"
-#include "posattn/bounds/certificate/noisy_loss.h"
+#include "posattn/bounds/certificate/posterior_training.h"
 #include "posattn/bounds/certificate/small_network_test.h"
 
 namespace posattn::bounds {

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "posattn/programs/checking/hard_inputs.h"
-#include "posattn/programs/form/promise.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {

@@ -3,11 +3,6 @@
 // neighbours, special permutations, lists and graphs. All keep the program's types and promises.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <utility>
-#include <vector>
-
 #include "posattn/base/random.h"
 #include "posattn/programs/form/static_program.h"
 #include "posattn/tasks/task.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "posattn/programs/language/language.h"
-#include "posattn/programs/language/library.h"
 
 namespace posattn {
 namespace {

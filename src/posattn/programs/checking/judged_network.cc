@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -20,6 +19,105 @@ double task_slack(double answer) {
   constexpr double steps = 4096;
   return (float_roundoff + steps * double_roundoff) * std::abs(answer);
 }
+
+// The sharpness that `compile` notes in the file: "dense sharpness 1024".
+double noted_sharpness(const Model& model) {
+  constexpr std::string_view before = "dense sharpness ";
+  const auto note = model.origin.notes.find("compiled");
+  if (note == model.origin.notes.end() || !note->second.starts_with(before)) {
+    return CompileOptions{}.sharpness;
+  }
+  return parse_number(note->second.substr(before.size()), "metadata compiled");
+}
+
+// Nothing where the network is too small for the program.
+std::optional<Model> compiled_again(const Model& model, const RoutedProgram& routed) {
+  const ModelSpec& spec = model.spec;
+  try {
+    const NetworkPlan smallest = plan_network(routed.program);
+    if (spec.width < smallest.width || spec.heads < smallest.heads ||
+        spec.mlp_width < smallest.hidden || spec.depth < static_cast<int>(smallest.layers.size())) {
+      return std::nullopt;
+    }
+    CompileOptions options;
+    options.dense = !spec.routed();
+    options.sharpness = noted_sharpness(model);
+    const PlanSizes sizes = {spec.width, spec.heads, spec.mlp_width, spec.depth};
+    return compile(plan_network(routed.program, sizes), options);
+  } catch (const Error& error) {  // the file's fault
+    throw error.as(ExitCode::data);
+  }
+}
+
+class Simplifier {
+ public:
+  Simplifier(JudgedNetwork& network, std::vector<float> input)
+      : network_(network),
+        input_(std::move(input)),
+        left_(std::clamp<int64_t>(most_work / network.work(), fewest_tries, most_tries)) {}
+
+  std::vector<float> run() {
+    const auto count = static_cast<int>(input_.size());
+    // Zeros first, in blocks that halve.
+    for (int block = count; block >= 1 && left_ > 0; block /= 2) {
+      for (int i = 0; i < count && left_ > 0; i += block) {
+        try_instead(i, std::min(i + block, count), [](float) { return 0.0f; });
+      }
+    }
+    for (int i = 0; i < count && left_ > 0; ++i) {
+      if (input_[i] == 0 || input_[i] == 1) continue;
+      const float before = input_[i];
+      try_instead(i, i + 1, [](float) { return 1.0f; });
+      if (input_[i] == before) try_instead(i, i + 1, [](float x) { return std::round(x); });
+      if (input_[i] == before) {
+        try_instead(i, i + 1, [](float x) { return std::round(x * 10) / 10; });
+      }
+    }
+    return std::move(input_);
+  }
+
+ private:
+  bool allowed(int i, float x) const {
+    const StaticProgram& program = network_.program();
+    const WordType& type = program.words[program.inputs[i % program.inputs.size()]].type;
+    return type.is_real() ||
+           (x >= static_cast<float>(type.low) && x <= static_cast<float>(type.high));
+  }
+
+  // Only what changes is copied and counts as a try.
+  template <class Simpler>
+  void try_instead(int first, int last, const Simpler& simpler) {
+    std::vector<float> before(input_.begin() + first, input_.begin() + last);
+    bool changed = false;
+    for (int i = first; i < last; ++i) {
+      const float x = simpler(input_[i]);
+      if (x == input_[i] || !allowed(i, x)) continue;
+      input_[i] = x;
+      changed = true;
+    }
+    if (!changed) return;
+    --left_;
+    if (!is_wrong()) std::ranges::copy(before, input_.begin() + first);
+  }
+
+  bool is_wrong() {
+    if (input_fault(network_.program(), std::vector<double>(input_.begin(), input_.end()))) {
+      return false;
+    }
+    try {
+      return network_.judge(input_.data(), network_.forward(input_).data()).wrong;
+    } catch (const Error&) {  // an input on which the program has no value
+      return false;
+    }
+  }
+
+  // About two seconds of a processor.
+  static constexpr int64_t most_work = 400'000'000, fewest_tries = 8, most_tries = 4000;
+
+  JudgedNetwork& network_;
+  std::vector<float> input_;
+  int64_t left_;
+};
 
 }  // namespace
 
@@ -94,7 +192,7 @@ Judgement JudgedNetwork::judge(const float* input, const double* output) const {
   Judgement judgement;
   judgement.expected = run_static<double>(program_, exact, 1);
   allow_errors(exact, judgement);
-  // Written so that what is no number is wrong.
+  // Written so that NaN counts as wrong.
   const auto is_within = [&](int i, double expected, double more) {
     return std::abs(output[i] - expected) <= judgement.bounds[i] + judgement.slack[i] + more;
   };
@@ -138,39 +236,6 @@ void JudgedNetwork::allow_errors(const std::vector<double>& input, Judgement& ju
   }
 }
 
-namespace {
-
-// The sharpness that `compile` notes in the file: "dense sharpness 1024".
-double noted_sharpness(const Model& model) {
-  constexpr std::string_view before = "dense sharpness ";
-  const auto note = model.origin.notes.find("compiled");
-  if (note == model.origin.notes.end() || !note->second.starts_with(before)) {
-    return CompileOptions{}.sharpness;
-  }
-  return parse_number(note->second.substr(before.size()), "metadata compiled");
-}
-
-// Nothing where the network is too small for the program.
-std::optional<Model> compiled_again(const Model& model, const RoutedProgram& routed) {
-  const ModelSpec& spec = model.spec;
-  try {
-    const NetworkPlan smallest = plan_network(routed.program);
-    if (spec.width < smallest.width || spec.heads < smallest.heads ||
-        spec.mlp_width < smallest.hidden || spec.depth < static_cast<int>(smallest.layers.size())) {
-      return std::nullopt;
-    }
-    CompileOptions options;
-    options.dense = !spec.routed();
-    options.sharpness = noted_sharpness(model);
-    const PlanSizes sizes = {spec.width, spec.heads, spec.mlp_width, spec.depth};
-    return compile(plan_network(routed.program, sizes), options);
-  } catch (const Error& error) {  // the file's fault
-    throw Error(ExitCode::data, error.problem(), error.expected(), error.hint());
-  }
-}
-
-}  // namespace
-
 std::string difference_from_compiled(const Model& model, const RoutedProgram& routed) {
   const std::optional<Model> again = compiled_again(model, routed);
   if (!again) return "a network that is too small for it";
@@ -196,80 +261,6 @@ std::string difference_from_compiled(const Model& model, const RoutedProgram& ro
   return fmt::format("{} number{} of {}{}", numbers, numbers == 1 ? "" : "s", first,
                      tensors == 1 ? "" : fmt::format(" and {} more tensors", tensors - 1));
 }
-
-namespace {
-
-class Simplifier {
- public:
-  Simplifier(JudgedNetwork& network, std::vector<float> input)
-      : network_(network),
-        input_(std::move(input)),
-        left_(std::clamp<int64_t>(most_work / network.work(), fewest_tries, most_tries)) {}
-
-  std::vector<float> run() {
-    const auto count = static_cast<int>(input_.size());
-    // Zeros first, in blocks that halve.
-    for (int block = count; block >= 1 && left_ > 0; block /= 2) {
-      for (int i = 0; i < count && left_ > 0; i += block) {
-        try_instead(i, std::min(i + block, count), [](float) { return 0.0f; });
-      }
-    }
-    for (int i = 0; i < count && left_ > 0; ++i) {
-      if (input_[i] == 0 || input_[i] == 1) continue;
-      const float before = input_[i];
-      try_instead(i, i + 1, [](float) { return 1.0f; });
-      if (input_[i] == before) try_instead(i, i + 1, [](float x) { return std::round(x); });
-      if (input_[i] == before) {
-        try_instead(i, i + 1, [](float x) { return std::round(x * 10) / 10; });
-      }
-    }
-    return std::move(input_);
-  }
-
- private:
-  bool allowed(int i, float x) const {
-    const StaticProgram& program = network_.program();
-    const WordType& type = program.words[program.inputs[i % program.inputs.size()]].type;
-    return type.is_real() ||
-           (x >= static_cast<float>(type.low) && x <= static_cast<float>(type.high));
-  }
-
-  // Only what changes is copied and counts as a try.
-  template <class Simpler>
-  void try_instead(int first, int last, const Simpler& simpler) {
-    std::vector<float> before(input_.begin() + first, input_.begin() + last);
-    bool changed = false;
-    for (int i = first; i < last; ++i) {
-      const float x = simpler(input_[i]);
-      if (x == input_[i] || !allowed(i, x)) continue;
-      input_[i] = x;
-      changed = true;
-    }
-    if (!changed) return;
-    --left_;
-    if (!is_wrong()) std::ranges::copy(before, input_.begin() + first);
-  }
-
-  bool is_wrong() {
-    if (input_fault(network_.program(), std::vector<double>(input_.begin(), input_.end()))) {
-      return false;
-    }
-    try {
-      return network_.judge(input_.data(), network_.forward(input_).data()).wrong;
-    } catch (const Error&) {  // an input on which the program has no value
-      return false;
-    }
-  }
-
-  // About two seconds of a processor.
-  static constexpr int64_t most_work = 400'000'000, fewest_tries = 8, most_tries = 4000;
-
-  JudgedNetwork& network_;
-  std::vector<float> input_;
-  int64_t left_;
-};
-
-}  // namespace
 
 CounterExample simplified(JudgedNetwork& network, std::vector<float> input, double c) {
   input = Simplifier(network, std::move(input)).run();

@@ -2,10 +2,6 @@
 // right.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "posattn/model/file/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/model/routed/routed_network.h"

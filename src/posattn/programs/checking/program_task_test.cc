@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "posattn/programs/language/language.h"
-#include "posattn/programs/language/library.h"
 
 namespace posattn {
 namespace {

@@ -12,8 +12,6 @@
 // Where numbers cancel, that is of the size they had.
 #pragma once
 
-#include <vector>
-
 #include "posattn/programs/lowering/network_plan.h"
 
 namespace posattn {

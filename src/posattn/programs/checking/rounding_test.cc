@@ -8,7 +8,7 @@
 #include "posattn/model/network.h"
 #include "posattn/model/routed/routed_network.h"
 #include "posattn/programs/form/sample_programs_test.h"
-#include "posattn/programs/language/library.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
 
 namespace posattn {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -61,8 +60,8 @@ class Verifier {
  private:
   static ValueRange range_at(double c) { return test_range(training_bound, c, false); }
 
-  // Where the program has no value on an input that was drawn: nobody has seen that input, but its
-  // range can be chosen. Whole numbers are drawn from their own.
+  // The program has no value on a random input. The user has not seen that input, but can choose
+  // its range. Whole numbers are drawn from their own.
   Error at_scale(double c, const Error& error) const {
     if (!error.hint().empty() || result_.whole) return error;
     return {error.code(),

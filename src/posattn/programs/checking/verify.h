@@ -5,10 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "posattn/model/file/model_file.h"
 #include "posattn/programs/form/static_program.h"
@@ -41,8 +37,8 @@ struct ScaleVerification {
   // bounds over the rms of its exact values, the largest of all outputs of all processors. An
   // output that is always zero is measured by the inputs' range.
   double bound_share = 0;
-  // A bound above a hundredth of the outputs would let pass what is not right. Written so that what
-  // is no number decides nothing.
+  // A bound above a hundredth of the outputs could hide an error. The comparison is written so that
+  // NaN gives false.
   bool is_decided() const { return bound_share <= 0.01; }
   // On random inputs, against the task's answer; against the program's where it has none, and in
   // double, since the tasks' answers are fp32.

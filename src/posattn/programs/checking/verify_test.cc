@@ -9,7 +9,6 @@
 #include "posattn/base/error.h"
 #include "posattn/programs/form/sample_programs_test.h"
 #include "posattn/programs/language/language.h"
-#include "posattn/programs/language/library.h"
 #include "posattn/programs/lowering/compile.h"
 
 namespace posattn {

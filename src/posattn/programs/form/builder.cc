@@ -8,14 +8,13 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/watch.h"
-#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {
 
 using Kind = Expression::Kind;
 
-// Against programs that no network could hold.
+// Limits programs to a size that a network can have.
 constexpr size_t most_words = 8192;
 constexpr size_t most_receives = 4096;
 constexpr int64_t most_route_numbers = int64_t{1} << 28;
@@ -284,7 +283,7 @@ Value ProgramBuilder::by_position(std::vector<Piece> pieces) {
   return result;
 }
 
-// Whom messages reach cannot be changed by position: there is no place to leave out.
+// The receiver of a message cannot be chosen by position, so no place can be left out.
 bool ProgramBuilder::reads_messages(const Value& value) const {
   std::set<const Expression*> seen;
   const auto reads = [&](const auto& self, const Value& v) -> bool {
@@ -303,7 +302,7 @@ bool ProgramBuilder::is_partner(const Value& own, const Value& received) const {
   return receive.word == own->index && !receive.route.is_weighted() && !receive.route.is_sent();
 }
 
-// What is received `where`, the processor's own elsewhere.
+// The received value on the processors of `where`; elsewhere the processor's own.
 Value ProgramBuilder::redirected(const Value& other, const std::vector<bool>& where) {
   const Receive& receive = round_.receives[other->index];
   Route route = receive.route;

@@ -14,8 +14,6 @@
 
 #include <functional>
 #include <map>
-#include <string>
-#include <vector>
 
 #include "posattn/programs/form/static_program.h"
 

@@ -5,7 +5,6 @@
 
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/language.h"
-#include "posattn/programs/language/library.h"
 
 namespace posattn {
 namespace {

@@ -36,14 +36,8 @@ Value make(const Operator& what, std::vector<Value> operands, const WordType& ty
 }  // namespace
 
 std::string to_string(const WordType& type) {
-  switch (type.kind) {
-    case WordType::Kind::real:
-      return "real";
-    case WordType::Kind::bit:
-      return "bit";
-    case WordType::Kind::integer:
-      break;
-  }
+  if (type.is_real()) return "real";
+  if (type.kind == WordType::Kind::bit) return "bit";
   return fmt::format("int[{}..{}]", type.low, type.high);
 }
 

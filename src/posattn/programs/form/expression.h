@@ -33,7 +33,7 @@ struct WordType {
 std::string to_string(const WordType& type);  // "real", "int[0..9]", "bit"
 // The smallest type that holds both.
 WordType hull(const WordType& a, const WordType& b);
-// The type with zero, which a processor receives where it reads from nobody.
+// The type with zero, which a processor receives where it reads from no other.
 WordType with_zero(const WordType& type);
 
 // What is computed, its operands left out. What each kind means is one row of operation.cc.

@@ -179,7 +179,8 @@ std::shared_ptr<const FunctionTable> function_table(std::string_view function, d
 #pragma omp critical(posattn_function_tables)
   table = known[key].lock();
   if (table) return table;
-  // Made outside: it may throw. Of two threads that make the same, the later takes the earlier's.
+  // The table is made without the lock, since that may throw. If two threads make the same one, the
+  // second takes the first's.
   auto made = std::make_shared<const FunctionTable>(smallest_table(*f, low, high, tolerance));
 #pragma omp critical(posattn_function_tables)
   {

@@ -1,6 +1,6 @@
 // Curved functions as tables: straight pieces between break points, which ReLUs compute. A table
-// has a range and an error that is known, not hoped for. Each function bends one way only on its
-// range, so that the largest distance of a chord from it is where the tangent is parallel.
+// has a range and a proven bound on its error. Each function bends one way only on its range, so
+// that the largest distance of a chord from it is where the tangent is parallel.
 #pragma once
 
 #include <memory>
@@ -35,8 +35,8 @@ struct FunctionTable {
   size_t flattest_knot() const;
   bool contains(double x) const { return x >= low && x <= high; }
   double operator()(double x) const;  // goes on straight beyond the range
-  // By how much the table's value may be off the function's at x, where it is read at x + d,
-  // |d| <= e; also a little beyond the range.
+  // A bound on the difference between the table's value at x + d, |d| <= e, and the function's at
+  // x; it also holds a little beyond the range.
   double error_at(double x, double e) const;
 };
 

@@ -1,8 +1,6 @@
 // The local function of a round on one processor, in T's arithmetic.
 #pragma once
 
-#include <vector>
-
 #include "posattn/programs/form/static_program.h"
 
 namespace posattn {

@@ -2,9 +2,6 @@
 // row of lowering/local_network.cc.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/programs/form/expression.h"
 
 namespace posattn {
@@ -40,7 +37,8 @@ struct Operation {
   double (*value)(const Operator& what, const double* x) = nullptr;
   // From the operands' types; an integer's range is where the result must lie.
   WordType (*type)(const Operator& what, const WordType* x) = nullptr;
-  // By how much the network's result may be off where operand k is x[k], off by e[k] at most.
+  // A bound on the error of the network's result where operand k is x[k] with an error of at most
+  // e[k].
   double (*error)(const Operator& what, const double* x, const double* e) = nullptr;
   // How often it is rounded in double: by the interpreter, or in factors that the compiler adds up,
   // where the network has it as a sum.

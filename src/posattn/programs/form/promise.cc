@@ -1,14 +1,12 @@
-#include "posattn/programs/form/promise.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {
@@ -94,17 +92,9 @@ Promise parse_promise(const std::string& name) {
 }
 
 std::string broken(Promise promise, std::span<const double> columns, int processors) {
-  switch (promise) {
-    case Promise::same:
-      return not_same(columns);
-    case Promise::permutation:
-      return no_permutation(columns);
-    case Promise::list:
-      return no_list(columns);
-    case Promise::symmetric:
-      break;
-  }
-  return not_symmetric(columns, processors);
+  if (promise == Promise::same) return not_same(columns);
+  if (promise == Promise::permutation) return no_permutation(columns);
+  return promise == Promise::list ? no_list(columns) : not_symmetric(columns, processors);
 }
 
 std::vector<double> drawn(Promise promise, const WordType& type, int processors, int count,

@@ -1,10 +1,9 @@
-#include "posattn/programs/form/promise.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/builder.h"
+#include "posattn/programs/form/static_program.h"
 
 namespace posattn {
 namespace {

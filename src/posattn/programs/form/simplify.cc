@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "posattn/programs/form/operation.h"
 #include "posattn/programs/form/static_program.h"

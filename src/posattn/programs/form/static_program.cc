@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <stdexcept>
 
-#include "posattn/base/error.h"
 #include "posattn/base/watch.h"
 #include "posattn/programs/form/local_step.h"
 
@@ -74,7 +72,7 @@ class Machine {
     return sum;
   }
 
-  // Who sends to each processor; the scratch processor where nobody does.
+  // The sender to each processor, or the scratch processor if there is none.
   void find_senders(const Receive& receive) {
     const int n = program_.processors;
     const auto [place, added] = senders_.try_emplace(receive.route.destination);

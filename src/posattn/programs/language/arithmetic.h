@@ -2,12 +2,6 @@
 // tables, without words.
 #pragma once
 
-#include <map>
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
-
 #include "posattn/programs/form/builder.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/language/source.h"

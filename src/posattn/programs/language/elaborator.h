@@ -2,11 +2,7 @@
 // has a file: elaborator_words.cc, elaborator_receives.cc and elaborator_branches.cc.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/language.h"

@@ -5,14 +5,14 @@
 
 #include "posattn/programs/language/arithmetic.h"
 #include "posattn/programs/language/elaborator.h"
-#include "posattn/programs/language/tree.h"
+#include "posattn/programs/language/local_terms.h"
 
 namespace posattn::language {
 namespace {
 
 constexpr int64_t round_work = 500;  // in terms
 
-// `nothing` as a destination is -1, where nobody is.
+// `nothing` as a destination is -1, which is no processor.
 Term without_nothing(Term term) {
   if (term.kind == Term::Kind::nothing) {
     term.kind = Term::Kind::number;

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <algorithm>
 
+#include "posattn/base/embedded_file.h"
 #include "posattn/base/error.h"
+#include "posattn/base/file.h"
 #include "posattn/base/text.h"
 #include "posattn/programs/language/arithmetic.h"
 #include "posattn/programs/language/elaborator.h"
@@ -17,6 +19,15 @@ void check_length(int length, const language::Limits& limits) {
   if (length >= 1 && length <= limits.processors) return;
   throw Error(ExitCode::configuration, fmt::format("n = {}", length),
               fmt::format("a length from 1 to {}", limits.processors));
+}
+
+constexpr std::string_view suffix = ".par";
+
+std::string description_of(std::string_view text) {
+  if (!text.starts_with('#')) return "";
+  std::string_view line = text.substr(1, text.find_first_of("\r\n") - 1);
+  while (line.starts_with(' ')) line.remove_prefix(1);
+  return std::string(line);
 }
 
 }  // namespace
@@ -79,6 +90,38 @@ std::string to_text(const ProgramParameter& parameter) {
   std::string text = fmt::format("{} = {}", parameter.name, parameter.value);
   if (parameter.low) text += fmt::format(" ({} to {})", *parameter.low, *parameter.high);
   return text;
+}
+
+const std::vector<LibraryProgram>& library_programs() {
+  static const std::vector<LibraryProgram> programs = [] {
+    std::vector<LibraryProgram> list;
+    for (const EmbeddedFile& file : embedded_programs()) {
+      list.push_back({std::string(file.name.substr(0, file.name.size() - suffix.size())),
+                      description_of(file.text), std::string(file.name), std::string(file.text)});
+    }
+    std::ranges::sort(list, {}, &LibraryProgram::name);
+    return list;
+  }();
+  return programs;
+}
+
+LibraryProgram find_program(const std::string& name_or_path) {
+  if (name_or_path.ends_with(suffix) || name_or_path.find('/') != std::string::npos) {
+    std::string text = read_input_file(name_or_path, language::Limits{}.text_bytes);
+    return {name_or_path, description_of(text), name_or_path, std::move(text)};
+  }
+  std::vector<std::string> known;
+  for (const LibraryProgram& program : library_programs()) {
+    if (program.name == name_or_path) return program;
+    known.push_back(program.name);
+  }
+  throw unknown_name(ExitCode::usage, "program", name_or_path, known);
+}
+
+StaticProgram library_program(const std::string& name_or_path, int length,
+                              const Settings& settings) {
+  const LibraryProgram program = find_program(name_or_path);
+  return compile_text(program.text, program.file, length, {.settings = settings});
 }
 
 }  // namespace posattn

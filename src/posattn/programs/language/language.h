@@ -10,10 +10,7 @@
 #pragma once
 
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/language/source.h"
@@ -58,5 +55,25 @@ std::string text_name(std::string_view text, const std::string& file);
 // The parameters of a text with these settings.
 std::vector<ProgramParameter> text_parameters(std::string_view text, const std::string& name,
                                               int length, const TextOptions& options = {});
+
+// The programs that come with posattn (programs/*.par), and those of a user's own files.
+
+struct LibraryProgram {
+  std::string name;         // "sort", or a file's path
+  std::string description;  // the text's first comment
+  std::string file;         // for errors: "sort.par"
+  std::string text;
+};
+
+// All that come with posattn, by name.
+const std::vector<LibraryProgram>& library_programs();
+
+// A library program by name, or the file where the name ends with .par or has a slash.
+// Throws unknown_name(usage), Error(data).
+LibraryProgram find_program(const std::string& name_or_path);
+
+// The program for length n. Throws Error(configuration) for a text that is wrong.
+StaticProgram library_program(const std::string& name_or_path, int length,
+                              const Settings& settings = {});
 
 }  // namespace posattn

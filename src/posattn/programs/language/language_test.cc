@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// With the statements between input and output.
+// The statements go between input and output.
 Values run_body(const std::string& body, const Values& x) {
   return run(input + body + "output x\n", x);
 }

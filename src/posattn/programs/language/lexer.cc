@@ -1,32 +1,27 @@
-#include "posattn/programs/language/lexer.h"
-
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "posattn/base/limits.h"
+#include "posattn/base/text.h"
+#include "posattn/programs/language/term_parser.h"
 
 namespace posattn::language {
 namespace {
 
 // What other languages write so.
 const char* hint_for(char c) {
-  switch (c) {
-    case '^':
-      return "a power is power(a, b), and bits are joined by xor";
-    case '&':
-      return "write and";
-    case '|':
-      return "write or";
-    case '!':
-      return "write not, and != for unequal";
-    case ';':
-      return "every statement has a line of its own";
-    default:
-      return "any text may follow a #";
+  constexpr std::pair<char, const char*> hints[] = {
+      {'^', "a power is power(a, b), and bits are joined by xor"},
+      {'&', "write and"},
+      {'|', "write or"},
+      {'!', "write not, and != for unequal"},
+      {';', "every statement has a line of its own"}};
+  for (const auto& [sign, hint] : hints) {
+    if (c == sign) return hint;
   }
+  return "any text may follow a #";
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -162,8 +157,7 @@ class Lexer {
     }
     const std::string_view digits = text_.substr(at_, size);
     double value = 0;
-    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + size, value);
-    if (problem != std::errc() || !std::isfinite(value) || (whole && value > whole_limit)) {
+    if (!parse_exactly(digits, value) || !std::isfinite(value) || (whole && value > whole_limit)) {
       throw source_.error(here(), fmt::format("the number {}", digits.substr(0, 40)),
                           "a whole number up to 2^53, or a real number a double can hold");
     }
@@ -207,18 +201,12 @@ class Lexer {
 }  // namespace
 
 std::string describe(const Token& token) {
-  switch (token.kind) {
-    case Token::Kind::newline:
-      return "the end of the line";
-    case Token::Kind::indent:
-      return "a deeper indentation";
-    case Token::Kind::dedent:
-      return "the end of the block";
-    case Token::Kind::end:
-      return "the end of the program";
-    default:
-      return "'" + token.text.substr(0, 60) + "'";
-  }
+  const Token::Kind kind = token.kind;
+  if (kind == Token::Kind::newline) return "the end of the line";
+  if (kind == Token::Kind::indent) return "a deeper indentation";
+  if (kind == Token::Kind::dedent) return "the end of the block";
+  if (kind == Token::Kind::end) return "the end of the program";
+  return "'" + token.text.substr(0, 60) + "'";
 }
 
 std::vector<Token> tokenize(std::string_view text, const Source& source, const Limits& limits) {

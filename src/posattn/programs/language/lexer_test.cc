@@ -1,7 +1,7 @@
-#include "posattn/programs/language/lexer.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "posattn/programs/language/term_parser.h"
 
 namespace posattn::language {
 namespace {

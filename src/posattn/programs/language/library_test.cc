@@ -1,5 +1,3 @@
-#include "posattn/programs/language/library.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 #include "posattn/programs/form/function_table.h"
 #include "posattn/programs/language/local_terms.h"
 #include "posattn/programs/language/term_parser.h"
-#include "posattn/programs/language/tree.h"
 
 namespace posattn::language {
 namespace {

@@ -1,8 +1,6 @@
 // libFuzzer entry for the language: any text gives a program or an Error, never a crash or a hang.
 // The first byte is the length n. programs/*.par are good seeds.
 // Built with -DPOSATTN_FUZZ=ON (cmake/Fuzz.cmake).
-#include <string_view>
-#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/language/language.h"

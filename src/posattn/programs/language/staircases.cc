@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <vector>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/language/local_terms.h"
-#include "posattn/programs/language/tree.h"
 
 namespace posattn::language {
 namespace {

@@ -1,13 +1,11 @@
-#include "posattn/programs/lowering/atoms.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/operation.h"
+#include "posattn/programs/lowering/local_network.h"
 
 namespace posattn {
 

@@ -11,7 +11,6 @@
 #include "posattn/base/memory.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/model/spec/tensor_names.h"
-#include "posattn/programs/messages/route_messages.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {

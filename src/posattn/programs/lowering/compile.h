@@ -2,11 +2,6 @@
 // starts at zero and reads itself, stays exactly zero.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "posattn/model/file/model_file.h"
 #include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/network_plan.h"
@@ -18,8 +13,8 @@ struct CompileOptions {
   // Routes (ModelSpec::routed), or queries and keys as PyTorch loads them: 2 H (n + 1)^2 numbers a
   // layer, for n up to 128.
   bool dense = false;
-  // By how much the score of the place to read is above the others in dense attention. From 104 on
-  // the softmax is exactly one-hot in fp32; below, an error remains that grows with depth.
+  // In dense attention, the difference between the score of the place to read and the others. From
+  // 104 on the softmax is exactly one-hot in fp32; below, an error remains that grows with depth.
   double sharpness = 1024;
   PlanSizes sizes = {};
   std::string program = {};              // its text, kept in the file as note "program"

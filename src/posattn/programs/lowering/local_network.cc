@@ -219,15 +219,6 @@ class Lowering {
   std::vector<int> result_words_;
 };
 
-}  // namespace
-
-LocalNetwork lower_local(const StaticProgram& program, const Round& round,
-                         const std::vector<bool>& live_after, int one) {
-  return Lowering(program, round, live_after, one).lower();
-}
-
-namespace {
-
 using Forms = std::vector<LinearForm>;
 
 bool never(const Operator&, const std::vector<int>&) { return false; }
@@ -318,6 +309,11 @@ constexpr const LoweredOperation* rows[] = {
     &absolute, &positive_part, &comparison, &selection, &exchange, &curve};
 
 }  // namespace
+
+LocalNetwork lower_local(const StaticProgram& program, const Round& round,
+                         const std::vector<bool>& live_after, int one) {
+  return Lowering(program, round, live_after, one).lower();
+}
 
 const LoweredOperation& lowered_operation(Operator::Kind kind) {
   return *rows[static_cast<size_t>(kind)];

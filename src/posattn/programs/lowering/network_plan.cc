@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/operation.h"
-#include "posattn/programs/form/static_program.h"
 #include "posattn/programs/lowering/local_network.h"
 
 namespace posattn {

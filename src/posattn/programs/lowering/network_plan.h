@@ -2,9 +2,6 @@
 // column holds which value, who reads from whom through which head, and the sparse MLP.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/programs/form/linear_form.h"
 #include "posattn/programs/form/static_program.h"
 

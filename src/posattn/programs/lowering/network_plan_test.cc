@@ -10,7 +10,7 @@
 #include "posattn/evaluation/predict.h"
 #include "posattn/model/routed/routed_network.h"
 #include "posattn/programs/form/sample_programs_test.h"
-#include "posattn/programs/language/library.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/programs/lowering/run_plan_test.h"
 

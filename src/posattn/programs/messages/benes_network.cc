@@ -1,7 +1,7 @@
-#include "posattn/programs/messages/benes_network.h"
-
 #include <bit>
 #include <stdexcept>
+
+#include "posattn/programs/messages/message_group.h"
 
 namespace posattn {
 namespace {

@@ -1,5 +1,3 @@
-#include "posattn/programs/messages/benes_network.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <stdexcept>
 
 #include "posattn/base/random.h"
+#include "posattn/programs/messages/message_group.h"
 
 namespace posattn {
 namespace {

@@ -4,40 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/programs/messages/benes_network.h"
 #include "posattn/programs/messages/message_group.h"
 #include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
-
-SwitchStream::SwitchStream(ProgramBuilder& builder, int bits) : builder_(builder), bits_(bits) {
-  for (int left = bits; left > 0; left -= bits_per_word) {
-    const int64_t highest = (int64_t{1} << std::min(left, bits_per_word)) - 1;
-    words_.push_back(
-        builder.input(fmt::format("switches{}", words_.size()), WordType::integer(0, highest)));
-  }
-  if (bits == 0) return;
-  open_ = builder.word("switch", WordType::bit());
-  shut_ = builder.word("switch off", WordType::bit());
-}
-
-void SwitchStream::next() {
-  const int in_word = taken_ % bits_per_word;
-  const Variable word = words_[taken_ / bits_per_word];
-  const int in_all = std::min(bits_ - (taken_ - in_word), bits_per_word);
-  const int place = in_all - 1 - in_word;
-  Value rest = builder_[word];
-  if (in_word > 0) {  // the bit before is still in it; as a word of its own it is taken out exactly
-    rest = with_type(subtract(rest, scale(std::ldexp(1.0, place + 1), builder_[open_])),
-                     WordType::integer(0, (int64_t{1} << (place + 1)) - 1));
-    builder_.set(word, rest);
-  }
-  const Value bit = at_least(rest, constant_value(std::ldexp(1.0, place)));
-  builder_.set(open_, bit);
-  builder_.set(shut_, negation(bit));
-  ++taken_;
-}
-
 namespace {
 
 // Words that start with what is sent; who sends nothing carries zero to somebody who receives
@@ -58,32 +28,6 @@ std::vector<Variable> loaded(ProgramBuilder& builder, const MessageGroup& group)
   }
   return carried;
 }
-
-}  // namespace
-
-Arrivals deliver_by_benes(ProgramBuilder& builder, const std::vector<MessageGroup>& groups,
-                          std::vector<SwitchStream>& switches) {
-  Arrivals carried;
-  for (const MessageGroup& group : groups) carried.push_back(loaded(builder, group));
-  for (const std::vector<int32_t>& partners : benes_partners(builder.processors())) {
-    for (size_t g = 0; g < groups.size(); ++g) switches[g].next();
-    builder.end_round();
-    Route route;
-    route.sources = partners;
-    for (size_t g = 0; g < groups.size(); ++g) {
-      const Value open = builder[switches[g].open()], shut = builder[switches[g].shut()];
-      for (const Variable word : carried[g]) {
-        const Variable other = builder.receive("across", word, route);
-        builder.set(word, select(open, builder[other], builder[word], shut));
-      }
-    }
-  }
-  return carried;
-}
-
-// The switches of Benes networks as inputs: what the network cannot find itself.
-
-namespace {
 
 // To places that are all different: who sends nothing gets what is left, in order.
 std::vector<int32_t> completed(std::vector<int32_t> to) {
@@ -124,6 +68,56 @@ std::vector<std::vector<std::vector<bool>>> switch_bits(const StaticProgram& pro
 }
 
 }  // namespace
+
+SwitchStream::SwitchStream(ProgramBuilder& builder, int bits) : builder_(builder), bits_(bits) {
+  for (int left = bits; left > 0; left -= bits_per_word) {
+    const int64_t highest = (int64_t{1} << std::min(left, bits_per_word)) - 1;
+    words_.push_back(
+        builder.input(fmt::format("switches{}", words_.size()), WordType::integer(0, highest)));
+  }
+  if (bits == 0) return;
+  open_ = builder.word("switch", WordType::bit());
+  shut_ = builder.word("switch off", WordType::bit());
+}
+
+void SwitchStream::next() {
+  const int in_word = taken_ % bits_per_word;
+  const Variable word = words_[taken_ / bits_per_word];
+  const int in_all = std::min(bits_ - (taken_ - in_word), bits_per_word);
+  const int place = in_all - 1 - in_word;
+  Value rest = builder_[word];
+  if (in_word > 0) {  // the bit before is still in it; as a word of its own it is taken out exactly
+    rest = with_type(subtract(rest, scale(std::ldexp(1.0, place + 1), builder_[open_])),
+                     WordType::integer(0, (int64_t{1} << (place + 1)) - 1));
+    builder_.set(word, rest);
+  }
+  const Value bit = at_least(rest, constant_value(std::ldexp(1.0, place)));
+  builder_.set(open_, bit);
+  builder_.set(shut_, negation(bit));
+  ++taken_;
+}
+
+Arrivals deliver_by_benes(ProgramBuilder& builder, const std::vector<MessageGroup>& groups,
+                          std::vector<SwitchStream>& switches) {
+  Arrivals carried;
+  for (const MessageGroup& group : groups) carried.push_back(loaded(builder, group));
+  for (const std::vector<int32_t>& partners : benes_partners(builder.processors())) {
+    for (size_t g = 0; g < groups.size(); ++g) switches[g].next();
+    builder.end_round();
+    Route route;
+    route.sources = partners;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const Value open = builder[switches[g].open()], shut = builder[switches[g].shut()];
+      for (const Variable word : carried[g]) {
+        const Variable other = builder.receive("across", word, route);
+        builder.set(word, select(open, builder[other], builder[word], shut));
+      }
+    }
+  }
+  return carried;
+}
+
+// The switches of Benes networks as inputs: what the network cannot find itself.
 
 template <class T>
 std::vector<T> routed_inputs(const StaticProgram& program, const RoutedProgram& routed,

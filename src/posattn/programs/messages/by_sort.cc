@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "posattn/programs/messages/benes_network.h"
 #include "posattn/programs/messages/message_group.h"
 
 namespace posattn {
@@ -98,7 +97,7 @@ class Sorter {
       const Value own = with_type(builder_[key.word], left);
       const Value other = with_type(builder_[receive(key.word, before)], left);
       if (key.payload == none) move_apart(own, other, far, before);
-      // With 1 added to what rides, a message that moves on is never 0.
+      // 1 is added to what a message carries, so that a moving message is never 0.
       const Value stays = select(at_least(own, whole(far)), whole(0), own);
       const Value comes = relu(subtract(other, whole(far)));
       builder_.set(key.word, with_type(add(stays, comes), left));

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <utility>
 
 #include "posattn/base/enum_names.h"
 #include "posattn/base/error.h"
 #include "posattn/programs/form/operation.h"
-#include "posattn/programs/messages/benes_network.h"
 #include "posattn/programs/messages/message_group.h"
 
 namespace posattn {

@@ -1,10 +1,7 @@
 // A program with messages as one without: every message travels by receives from fixed places.
 #pragma once
 
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "posattn/programs/form/static_program.h"
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <vector>
 
 #include "posattn/evaluation/summary.h"
 #include "posattn/report/experiment/figure.h"

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/experiment/panels.h"
 #include "posattn/report/plot/figure.h"
 #include "posattn/report/plot/figure_layout.h"
 #include "posattn/report/plot/gnuplot.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
@@ -38,11 +38,6 @@ std::string data_block(const std::string& name, const std::vector<BandPoint>& po
 bool any_drawable(const std::vector<BandPoint>& points, const Metric& metric) {
   return std::ranges::any_of(
       points, [&metric](const BandPoint& point) { return drawable(point.median, metric); });
-}
-
-bool has_finished_run(const Panel& panel, const Metric& metric) {
-  return std::ranges::any_of(
-      panel.lines, [&metric](const PanelLine& line) { return any_drawable(line.ours, metric); });
 }
 
 // A point that has no neighbour has no band either: its spread is drawn as whiskers.
@@ -264,7 +259,10 @@ std::string draw_experiment(const Experiment& whole, const std::vector<Curve>& c
   Experiment experiment = whole;
   std::vector<std::string> without;
   for (const Panel& panel : panels_of(whole, curves, published)) {
-    if (!has_finished_run(panel, *whole.metric)) without.push_back(panel.task);
+    const auto has_finished_run = [&](const PanelLine& line) {
+      return any_drawable(line.ours, *whole.metric);
+    };
+    if (std::ranges::none_of(panel.lines, has_finished_run)) without.push_back(panel.task);
   }
   std::erase_if(experiment.tasks, [&](const std::string& task) {
     return std::ranges::find(without, task) != without.end();

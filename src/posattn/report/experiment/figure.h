@@ -4,9 +4,6 @@
 // behind ours. A triangle at the edge of a panel marks a spread that goes on beyond it.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "posattn/bounds/crossing.h"
 #include "posattn/bounds/experiment_bounds.h"
 #include "posattn/experiments/comparison.h"

@@ -1,5 +1,3 @@
-#include "posattn/report/experiment/files.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "posattn/base/error.h"
 #include "posattn/base/file.h"
 #include "posattn/base/temporary_folder_test.h"
+#include "posattn/report/experiment/results.h"
 #include "posattn/report/experiment/sample_experiment_test.h"
 #include "posattn/report/well_formed_test.h"
 

@@ -6,7 +6,6 @@
 #include "posattn/base/error.h"
 #include "posattn/report/experiment/figure.h"
 #include "posattn/report/experiment/results.h"
-#include "posattn/report/experiment/tables.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/plot/gnuplot.h"
@@ -76,7 +75,7 @@ std::string introduction(const Experiment& experiment) {
   return text.empty() ? "" : paragraph(text);
 }
 
-// What is not there must not hide behind what is.
+// The page must also say what is missing.
 std::string warnings(const ExperimentResults& results) {
   const RunTally& tally = results.tally;
   std::vector<std::string> parts;

@@ -52,11 +52,6 @@ struct Count {
   }
 };
 
-bool is_baseline(const Experiment& experiment, const std::string& name) {
-  const auto line = std::ranges::find(experiment.lines, name, &ExperimentLine::name);
-  return line != experiment.lines.end() && line->is_baseline;
-}
-
 // The line is there, and all its values are 0.
 bool is_zero(const std::vector<Curve>& curves, const std::string& line) {
   bool found = false;
@@ -178,7 +173,7 @@ std::string figure_note(const Experiment& experiment, const std::vector<Curve>& 
   Count ours, theirs;
   int64_t diverged = 0;  // points
   for (const Curve& curve : curves) {
-    if (curve.split != Split::test || is_baseline(experiment, curve.line)) continue;
+    if (curve.split != Split::test || experiment.is_baseline(curve.line)) continue;
     for (const CurvePoint& point : curve.points) {
       ours.add(static_cast<int64_t>(point.runs.size()));
       diverged += point.diverged > 0;

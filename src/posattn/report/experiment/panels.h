@@ -2,10 +2,6 @@
 // line of the experiment and the published one.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "posattn/experiments/comparison.h"
 #include "posattn/experiments/curves.h"
 #include "posattn/report/plot/figure.h"

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "posattn/base/error.h"
-#include "posattn/report/architectures.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/report/page/report_input.h"
@@ -159,7 +157,7 @@ std::string tests(const ReportInput& input, const std::vector<ArchitectureSummar
   return text;
 }
 
-// For classes the figure shows the share of wrong ones, which needs no explanation.
+// For classes the figure shows the share of errors, which needs no explanation.
 const Metric& drawn_metric(Loss loss) {
   return loss == Loss::cross_entropy ? find_metric("label_error") : training_loss(loss);
 }
@@ -192,7 +190,7 @@ std::string figures(const ReportInput& input,
 }
 
 std::string attention(const std::vector<ArchitectureSummary>& architectures) {
-  // One scale for all: they are there to be compared.
+  // All maps share one scale, so that they can be compared.
   double scale_end = 0;
   for (const ArchitectureSummary& architecture : architectures) {
     for (const RunReport* run : architecture.runs) {

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <system_error>
 #include <tuple>
@@ -15,12 +13,10 @@
 #include "posattn/base/file.h"
 #include "posattn/base/json_fields.h"
 #include "posattn/base/text.h"
-#include "posattn/evaluation/metrics/metric.h"
 #include "posattn/evaluation/samples_io.h"
 #include "posattn/model/file/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/results/manifest.h"
-#include "posattn/results/settings_difference.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run.h"
 

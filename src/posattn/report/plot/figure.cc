@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/gnuplot.h"
 #include "posattn/report/plot/line_style.h"

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "posattn/experiments/experiment.h"
 #include "posattn/report/plot/figure.h"

@@ -10,9 +10,8 @@
 #include <system_error>
 
 #include "posattn/base/command.h"
-#include "posattn/base/error.h"
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
@@ -132,7 +131,7 @@ std::string gnuplot_quote(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : valid_text(text)) {
     const auto byte = static_cast<unsigned char>(c);
-    // No digits: gnuplot takes one behind an octal number as its fourth.
+    // Digits are escaped too: gnuplot reads a digit behind an octal number as its fourth.
     const bool plain = byte >= 0x80 || c == ' ' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     if (byte < 0x20) {
       quoted += ' ';

@@ -1,9 +1,6 @@
 // Runs gnuplot as a child process: a script in, what it draws out. No shell is involved.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "posattn/base/error.h"
 
 namespace posattn {

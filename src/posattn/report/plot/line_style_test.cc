@@ -6,7 +6,6 @@
 #include <set>
 
 #include "posattn/model/spec/spec.h"
-#include "posattn/report/dark_mode.h"
 
 namespace posattn {
 namespace {

@@ -50,7 +50,7 @@ WalkReading reading_of(const StaticProgram& program, const RouteBundle& bundle,
   return reading;
 }
 
-// By processor: which of two numbers it keeps; empty for a round without comparators.
+// For each processor, which of two numbers it keeps; empty for a round without comparators.
 std::vector<std::string> kept_by(const StaticProgram& program, const Round& round) {
   std::vector<std::string> kept;
   for (const Exchange& exchange : exchanges_of(round)) {

@@ -4,7 +4,7 @@
 #include "posattn/base/error.h"
 #include "posattn/model/spec/tensor_names.h"
 #include "posattn/programs/form/sample_programs_test.h"
-#include "posattn/programs/language/library.h"
+#include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/compile.h"
 #include "posattn/report/steps/walk.h"
 

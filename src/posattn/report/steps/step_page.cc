@@ -71,8 +71,8 @@ ordered_json step_json(const WalkStep& step) {
   return json;
 }
 
-// In ASCII, and without a character that could end or open an element: text of a program and names
-// of files come from outside.
+// The text is ASCII, without characters that end or open an element: programs and names of files
+// come from outside.
 std::string walk_json(const Walk& walk) {
   ordered_json document = {{"noun", walk.node_noun},        {"nodes", walk.nodes},
                            {"scratch", walk.scratch_nodes}, {"columns", ordered_json::array()},

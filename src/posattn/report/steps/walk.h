@@ -2,12 +2,6 @@
 // compiled program or each layer of a trained model, and which nodes it read from.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "posattn/model/file/model_file.h"
 #include "posattn/model/spec/batch.h"
 #include "posattn/programs/form/static_program.h"

@@ -9,8 +9,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/markup.h"
+#include "posattn/report/plot/line_style.h"
 
 namespace posattn {
 namespace {
@@ -164,7 +164,7 @@ class AttentionDrawing {
     text_ += "</g>\n";
   }
 
-  // Few cells: each shows its number under the pointer.
+  // If there are few cells, each shows its number under the pointer.
   void draw_cells_with_numbers(const Map& map, double cell) {
     for (int row = 0; row < map.cells; ++row) {
       for (int column = 0; column < map.cells; ++column) {
@@ -179,7 +179,7 @@ class AttentionDrawing {
     }
   }
 
-  // Many cells: one path for all cells of a shade, which keeps the drawing small.
+  // If there are many cells, one path draws all cells of a shade, which keeps the drawing small.
   void draw_cells_by_shade(const Map& map, double cell) {
     std::map<std::string, std::string> paths;
     for (int row = 0; row < map.cells; ++row) {

@@ -1,16 +1,12 @@
-#include "posattn/report/svg/program_svg.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <span>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/static_program.h"
-#include "posattn/report/dark_mode.h"
 #include "posattn/report/drawn_rounds.h"
 #include "posattn/report/markup.h"
 #include "posattn/report/plot/line_style.h"

@@ -1,12 +1,9 @@
-#include "posattn/report/svg/program_svg.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "posattn/base/error.h"
 #include "posattn/programs/form/builder.h"
 #include "posattn/programs/language/language.h"
-#include "posattn/programs/language/library.h"
 #include "posattn/programs/messages/route_messages.h"
 #include "posattn/report/drawn_rounds.h"
 #include "posattn/report/well_formed_test.h"

@@ -11,7 +11,7 @@
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/cuda/fleet_validation.h"
 #include "posattn/training/device_fleet.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn {
 namespace {

@@ -5,9 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <future>
-#include <vector>
 
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/sort.h"
@@ -16,7 +14,7 @@
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/device_fleet.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn::cuda {
 

@@ -5,7 +5,7 @@
 #include "posattn/training/batches.h"
 #include "posattn/training/cuda/fleet_data.h"
 #include "posattn/training/cuda/fleet_slot.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 #include "posattn/training/token_task_test.h"
 
 namespace posattn::cuda {

@@ -1,6 +1,6 @@
 #include "posattn/training/batches.h"
 #include "posattn/training/cuda/fleet_slot.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn::cuda {
 

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <vector>
 
 #include "posattn/model/cuda/step/step_engine.h"
 #include "posattn/training/cuda/fleet_data.h"
@@ -12,7 +10,6 @@
 #include "posattn/training/device_fleet.h"
 #include "posattn/training/optimiser.h"
 #include "posattn/training/run_config.h"
-#include "posattn/training/schedule.h"
 
 namespace posattn::cuda {
 

@@ -5,8 +5,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/cuda/fleet.h"
 
@@ -52,7 +50,7 @@ struct FleetArrays {
   const uint8_t* trained = nullptr;  // [parameters]: 0, or how a number is trained
   float* gradients = nullptr;        // [slots, parameters]
   float* state = nullptr;            // [3, slots, parameters]: weights, first, second moments
-  float* backup = nullptr;           // likewise, after the last completed epoch
+  float* backup = nullptr;           // the same after the last completed epoch
 };
 
 // Counts the loss of the step before and makes the next one current. A slot whose loss is not

@@ -6,7 +6,7 @@
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/training/cuda/fleet_steps.h"
 #include "posattn/training/optimiser.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 #include "posattn/training/small_run_test.h"
 
 namespace posattn::cuda {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "posattn/training/cuda/fleet_validation.h"
-#include "posattn/training/run_parts.h"
+#include "posattn/training/run.h"
 
 namespace posattn::cuda {
 namespace {

@@ -5,9 +5,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "posattn/kernels/cuda/runtime.h"
 #include "posattn/kernels/cuda/stream.h"
