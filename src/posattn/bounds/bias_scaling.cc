@@ -11,12 +11,16 @@ namespace posattn::bounds {
 namespace {
 
 // Every bias but those of queries and keys whose source is positions or has been divided by its
-// size.
+// size. Tables of scores of positions are among them where scores are added to values.
 std::vector<TensorId> scaled_biases(const Plan& plan) {
   std::vector<TensorId> biases = {plan.input.values->bias};
   for (const LayerBlock& layer : plan.layers) {
     const auto& data = layer.attention.data;
     if (data && data->scale == SourceScale::none) biases.push_back(data->query_key.bias);
+    if (row_of(layer.attention.weighting).adds_values && layer.attention.positions) {
+      const std::vector<TensorId>& tables = layer.attention.positions->tensors;
+      biases.insert(biases.end(), tables.begin(), tables.end());
+    }
     biases.push_back(layer.attention.value.bias);
     biases.push_back(layer.attention.output.bias);
     for (const LinearBlock& map : layer.mlp.maps) biases.push_back(map.bias);
@@ -25,16 +29,42 @@ std::vector<TensorId> scaled_biases(const Plan& plan) {
   return biases;
 }
 
+// Of a layer's scores in its input; the part that is the same for all samples has degree 0.
+int score_degree(const ModelSpec& layer) {
+  const bool scales = layer.reads_data() && layer.source_scale == SourceScale::none;
+  return scales ? row_of(layer.scores).degree : 0;
+}
+
+// Sums of scores and values scale where both parts do: scores of positions as tables, which count
+// among the biases, and scores of the data by their degree.
+std::optional<std::string> sums_broken_by(const ModelSpec& layer) {
+  const ScoreBias positions = layer.position_scores();
+  if (!among(positions, {ScoreBias::none, ScoreBias::direct, ScoreBias::distance})) {
+    return "values added to scores of positions, which do not scale";
+  }
+  if (!layer.reads_data() || score_degree(layer) == 1) return std::nullopt;
+  return "values added to scores of the data that do not scale as they do";
+}
+
 // Attention is the same for x and c x where the source is, or where weights do not see a factor of
 // the scores.
 std::optional<std::string> attention_broken_by(const ModelSpec& layer) {
-  if (!layer.reads_data() || layer.source_scale != SourceScale::none) return std::nullopt;
-  if (layer.attention == AttentionSource::data_and_positions) {
+  const WeightingRow& weighting = row_of(layer.weighting);
+  if (layer.attention == AttentionSource::data_and_positions &&
+      layer.source_scale == SourceScale::none) {
     return "attention from data and positions, of which one scales";
   }
-  const bool hidden =
-      row_of(layer.weighting).scale_free && layer.position_scores() == ScoreBias::none;
-  if (row_of(layer.scores).degree == 0 || hidden) return std::nullopt;
+  if (weighting.adds_values) return sums_broken_by(layer);
+  const int degree = score_degree(layer);
+  const bool hidden = weighting.scale_free && (layer.position_scores() == ScoreBias::none ||
+                                               weighting.positions_are_factors);
+  if (degree == 0 || hidden) return std::nullopt;
+  if (among(layer.weighting, {Weighting::relu, Weighting::sums})) {  // of degree 1 in the scores
+    return fmt::format(
+        "weights that grow with the scores: attention has degree {0} in its input, and L layers "
+        "{0}^L, which overflows far outside the training range",
+        degree + 1);
+  }
   return "attention from the data: its scores change with the scale of the input";
 }
 

@@ -3,8 +3,9 @@
 // satisfies
 //   f_b(c x) = c f_(b/c)(x)   for every c > 0
 // (docs/bounds-range.md has the proof): outside its training range a network is itself with smaller
-// biases. Biases of queries and keys count among b where their source scales with x. Attention that
-// is drawn in training has this property in tests.
+// biases. Biases of queries and keys count among b where their source scales with x, and tables of
+// scores of positions where scores are added to values. Attention that is drawn in training has
+// this property in tests.
 #pragma once
 
 #include <optional>

@@ -93,7 +93,7 @@ void rotate(int64_t rows, int64_t vectors, int64_t size, std::span<const int> po
 template <class T>
 void unit_keys(int64_t rows, int heads, int64_t size, const T* log_scale, T* query_key, T* kept) {
   for (int h = 0; h < heads; ++h) {
-    const T scale = std::exp(log_scale[h]);
+    const T scale = log_scale == nullptr ? T(1) : std::exp(log_scale[h]);
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t at = r * heads + h;
       T* query = query_key + at * 2 * size;
@@ -107,12 +107,48 @@ template <class T>
 void unit_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scale,
                         const T* query_key, const T* kept, T* d, T* dlog_scale) {
   for (int h = 0; h < heads; ++h) {
-    const T scale = std::exp(log_scale[h]);
+    const T scale = log_scale == nullptr ? T(1) : std::exp(log_scale[h]);
     T sum = 0;
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t at = r * heads + h, query = at * 2 * size, key = query + size;
       sum += to_norm_gradient(size, scale, kept[2 * at], query_key + query, d + query);
       to_norm_gradient(size, T(1), kept[2 * at + 1], query_key + key, d + key);
+    }
+    if (log_scale != nullptr) dlog_scale[h] += sum;
+  }
+}
+
+template <class T>
+void sign_keys(int64_t rows, int heads, int64_t size, const T* log_scale, T* query_key, T* kept) {
+  constexpr T pi = 3.14159265358979323846;
+  for (int h = 0; h < heads; ++h) {
+    const T of_query = std::exp(log_scale[h]);
+    for (int64_t part = 0; part < 2 * rows; ++part) {
+      const int64_t at = ((part / 2 * heads + h) * 2 + part % 2) * size;
+      T *x = query_key + at, *slope = kept + at;
+      const T square = dot(size, x, x), value = part % 2 == 0 ? of_query : T(1);
+      const T inverse = square > 0 ? std::sqrt(static_cast<T>(size) / square) : T(0);
+      for (int64_t c = 0; c < size; ++c) {
+        const T u = pi * inverse * x[c];
+        slope[c] = 2 * inverse / (1 + u * u);
+        x[c] = value * static_cast<T>((x[c] > 0) - (x[c] < 0));
+      }
+    }
+  }
+}
+
+template <class T>
+void sign_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scale,
+                        const T* query_key, const T* kept, T* d, T* dlog_scale) {
+  for (int h = 0; h < heads; ++h) {
+    const T of_query = std::exp(log_scale[h]);
+    T sum = 0;
+    for (int64_t part = 0; part < 2 * rows; ++part) {
+      const int64_t at = ((part / 2 * heads + h) * 2 + part % 2) * size;
+      const bool query = part % 2 == 0;
+      if (query) sum += dot(size, d + at, query_key + at);
+      const T factor = query ? of_query : T(1);
+      for (int64_t c = at; c < at + size; ++c) d[c] *= factor * kept[c];
     }
     dlog_scale[h] += sum;
   }
@@ -156,6 +192,8 @@ void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int
   template T to_norm_gradient(int64_t, T, T, const T*, T*);                                      \
   template void unit_keys(int64_t, int, int64_t, const T*, T*, T*);                              \
   template void unit_keys_gradient(int64_t, int, int64_t, const T*, const T*, const T*, T*, T*); \
+  template void sign_keys(int64_t, int, int64_t, const T*, T*, T*);                              \
+  template void sign_keys_gradient(int64_t, int, int64_t, const T*, const T*, const T*, T*, T*); \
   template void rotate(int64_t, int64_t, int64_t, std::span<const int>, int, T*);                \
   template void squared_error(int64_t, T, const T*, const T*, const uint8_t*, T*, double&);      \
   template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&,        \
