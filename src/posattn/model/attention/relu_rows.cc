@@ -4,8 +4,6 @@
 // A(c S) = A(S) for c > 0. A factor of a row of w does not change A, so w is softmax(B) here.
 #include <algorithm>
 
-#include "posattn/kernels/generic/product.h"
-#include "posattn/kernels/generic/rows.h"
 #include "posattn/model/attention/tables.h"
 
 namespace posattn {
@@ -14,26 +12,14 @@ namespace {
 struct ReluRows {
   static constexpr bool rows_sum_to_one = false, random = false, keeps = true, scale_free = true;
 
-  template <class T>
-  static void factors(const ScoreParts<T>& parts, T* w) {
-    const int64_t n = parts.keys.nodes, square = n * n;
-    if (parts.positions == nullptr) {
-      std::fill_n(w, parts.heads * square, T(1));
-      return;
-    }
-    std::copy_n(parts.positions, parts.heads * square, w);
-    for (int64_t h = 0; parts.keys.causal && h < parts.heads; ++h) {
-      generic::mask_causal(n, w + h * square);
-    }
-    generic::softmax_rows(parts.heads * n, n, w);
-  }
-
   // kept: w / z where a node is read, else 0.
   template <class T>
   static void weights(const ScoreParts<T>& parts, const AttentionDraws&, T* attention, T* kept,
                       std::vector<T>& scratch) {
+    ScoreParts<T> positions = parts;
+    positions.query_key = nullptr;
+    softmax_row.in<T>().weights(positions, {}, kept, nullptr, scratch);
     make_scores(parts, false, attention, scratch);
-    factors(parts, kept);
     const int64_t n = parts.keys.nodes;
     for (int64_t row = 0; row < parts.heads * n; ++row) {
       T *a = attention + row * n, *w = kept + row * n;
