@@ -36,6 +36,14 @@ PRESETS = {
     "standard-no-bias": dict(attention="data", positions_in_input=True, biases="none"),
     "scale-free": dict(attention="data", scores="unit", score_bias="positions", biases="none"),
     "scale-free-joint": dict(attention="data_and_positions", source_scale="sample", biases="none"),
+    "hard": dict(attention="data", weighting="hard", positions_in_input=True),
+    "hard-rope": dict(attention="data", rope=True, weighting="hard", biases="none"),
+    "hard-cosine": dict(attention="data", scores="unit", score_bias="positions", weighting="hard", biases="none"),
+    "relu": dict(attention="data", weighting="relu", positions_in_input=True),
+    "relu-rows": dict(attention="data", score_bias="positions", weighting="relu_rows", biases="none"),
+    "spiking-scores": dict(attention="data", scores="signs", score_bias="positions", biases="none"),
+    "tropical": dict(attention="data", scores="tropical", score_bias="distance", weighting="max_plus", biases="none"),
+    "sums": dict(relative_attention=True, weighting="sums", biases="none"),
 }
 
 # Kinds of attention that layers may name, and the fields that a choice sets.
@@ -49,6 +57,13 @@ KINDS = {
     "cosine": dict(attention="data", scores="unit", score_bias="positions"),
     "hard": dict(attention="data", weighting="hard"),
     "scaled": dict(attention="data_and_positions", source_scale="sample"),
+    "hard-rope": dict(attention="data", rope=True, weighting="hard"),
+    "hard-cosine": dict(attention="data", scores="unit", score_bias="positions", weighting="hard"),
+    "relu": dict(attention="data", weighting="relu"),
+    "relu-rows": dict(attention="data", score_bias="positions", weighting="relu_rows"),
+    "spiking-scores": dict(attention="data", scores="signs", score_bias="positions"),
+    "tropical": dict(attention="data", scores="tropical", score_bias="distance", weighting="max_plus"),
+    "sums": dict(relative_attention=True, weighting="sums"),
 }
 CHOICES = {
     "source": lambda value: dict(attention=value),
@@ -280,6 +295,32 @@ def inverse_root(square):
     return torch.where(above, torch.where(above, square, torch.ones_like(square)).rsqrt(), torch.zeros_like(square))
 
 
+class Sign(torch.autograd.Function):
+    """sign(x), and for its gradient the slope of 2/pi arctan(pi x / r), r the root mean square of each vector."""
+
+    @staticmethod
+    def forward(context, x):
+        context.save_for_backward(x)
+        return torch.sign(x)
+
+    @staticmethod
+    def backward(context, gradient):
+        (x,) = context.saved_tensors
+        inverse = inverse_root((x**2).mean(-1, keepdim=True))
+        return gradient * 2 * inverse / (1 + (math.pi * x * inverse) ** 2)
+
+
+def integer_scores(kind, spec, real):
+    """Fixed scores [nodes, nodes] of Gray codes or of logarithms of distances; 0 of scratch nodes."""
+    place = range(real)
+    if kind == "gray":
+        code, bits = [i ^ (i >> 1) for i in place], max(10, (spec.real_nodes - 1).bit_length())
+        scores = [[bits - bin(code[i] ^ code[j]).count("1") for j in place] for i in place]
+    else:  # ceil(log2((n - 1) / (|i - j| + 1))) of whole numbers
+        scores = [[(max(0, -(-(real - 1) // (abs(i - j) + 1)) - 1)).bit_length() for j in place] for i in place]
+    return nn.functional.pad(torch.tensor(scores), (0, spec.scratch_nodes) * 2)
+
+
 def biased(spec, module):
     """The map or norm; where the model has no biases, its bias is zero and stays."""
     if spec.biases == "none":
@@ -300,10 +341,10 @@ class Attention(nn.Module):
                 self.register_buffer("route_weights", torch.zeros(shape))
         if spec.reads_data:
             self.qk_proj = nn.Linear(spec.source_size, 2 * spec.key_size * spec.heads)
-            if spec.scores == "unit":
+            if spec.scores in ("unit", "signs"):
                 self.log_scale = nn.Parameter(torch.full((spec.heads,), math.log(4)))
-                if spec.source_scale == "none":
-                    biased(spec, self.qk_proj)
+            if spec.source_scale == "none" and (spec.scores or spec.weighting != "softmax"):
+                biased(spec, self.qk_proj)
         if spec.position_scores == "positions":
             proj = nn.Linear(spec.encoding_size, 2 * spec.position_key_size * spec.heads)
             setattr(self, "bias_qk_proj" if spec.reads_data else "qk_proj", proj)
@@ -345,6 +386,9 @@ class Attention(nn.Module):
             return self.scores[:, active][:, :, active][None]
         if spec.position_scores == "distance":
             return self.relative_scores(len(active) - spec.scratch_nodes)[None]
+        if spec.position_scores in ("gray", "log"):
+            fixed = integer_scores(spec.position_scores, spec, len(active) - spec.scratch_nodes)
+            return fixed.to(self.v_proj.weight)[None]
         proj, size = self.bias_qk_proj if spec.reads_data else self.qk_proj, spec.position_key_size
         rope = spec.rope and not spec.reads_data
         query, key = self.query_key(proj, positions[None], size, active, rope)
@@ -358,10 +402,17 @@ class Attention(nn.Module):
         if spec.attention == "data_and_positions":
             x = torch.cat([x, positions.expand(x.shape[0], -1, -1)], -1)
         query, key = self.query_key(self.qk_proj, x, size, active, spec.rope)
-        if spec.scores != "unit":
+        if spec.scores == "tropical":
+            difference = query[..., :, None, :] - key[..., None, :, :]
+            return difference.min(-1).values - difference.max(-1).values
+        if not spec.scores:
             return query @ key.transpose(-1, -2) / math.sqrt(size)
-        query, key = (part * inverse_root((part**2).sum(-1, keepdim=True)) for part in (query, key))
-        return self.log_scale.exp()[:, None, None] * (query @ key.transpose(-1, -2))
+        if spec.scores == "signs":
+            query, key = Sign.apply(query), Sign.apply(key) / size
+        else:
+            query, key = (part * inverse_root((part**2).sum(-1, keepdim=True)) for part in (query, key))
+        scores = query @ key.transpose(-1, -2)
+        return scores if spec.scores == "direction" else self.log_scale.exp()[:, None, None] * scores
 
     def scores_of(self, x, positions, active):
         terms = []
@@ -370,6 +421,15 @@ class Attention(nn.Module):
         if self.spec.position_scores != "none":
             terms.append(self.scores_of_positions(positions, active))
         return sum(terms)
+
+    def relu_rows(self, x, positions, active, allowed):
+        """relu(scores of the data) exp(scores of positions), divided by its row's sum where that is above 0."""
+        weights = self.scores_of_data(x, positions, active).relu() * allowed
+        if self.spec.position_scores != "none":
+            scores = self.scores_of_positions(positions, active).masked_fill(~allowed, -math.inf)
+            weights = weights * (scores - scores.max(-1, keepdim=True).values).exp()
+        total = weights.sum(-1, keepdim=True)
+        return torch.where(total > 0, weights / torch.where(total > 0, total, torch.ones_like(total)), weights)
 
     def routed(self, value):
         """What nodes read of value [samples, heads, nodes, d] through routes."""
@@ -387,15 +447,28 @@ class Attention(nn.Module):
 
     def weights(self, x, positions, active):
         """A [samples or 1, heads, nodes, nodes], for the active rows of the full model."""
+        allowed = torch.ones(len(active), len(active), dtype=torch.bool, device=x.device)
+        allowed = allowed.tril() if self.spec.causal else allowed
+        if self.spec.weighting == "relu_rows":
+            return self.relu_rows(x, positions, active, allowed)
         scores = self.scores_of(x, positions, active)
-        if self.spec.causal:
-            allowed = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-            scores = scores.masked_fill(~allowed, -math.inf)
-        weights = torch.softmax(scores, -1)
+        if self.spec.weighting in ("relu", "sums", "max_plus"):
+            scores = scores.masked_fill(~allowed, 0)
+            return scores.relu() / allowed.sum(-1, keepdim=True) if self.spec.weighting == "relu" else scores
+        weights = torch.softmax(scores.masked_fill(~allowed, -math.inf), -1)
         if self.spec.weighting == "hard":  # as in tests: the largest, and the gradient of the softmax
             chosen = torch.nn.functional.one_hot(weights.argmax(-1), weights.shape[-1]).to(weights)
             return chosen + weights - weights.detach()
         return weights
+
+    def mixed(self, weights, value):
+        if self.spec.weighting != "max_plus":
+            return weights @ value
+        sums = weights[..., None] + value[..., None, :, :]  # [samples, heads, nodes, nodes, d]
+        if self.spec.causal:
+            later = torch.ones(sums.shape[2:4], dtype=torch.bool, device=sums.device).triu(1)
+            sums = sums.masked_fill(later[..., None], -math.inf)
+        return sums.max(-2).values
 
     def forward(self, x, positions, active):
         value = self.v_proj(x).unflatten(-1, (self.spec.heads, -1)).transpose(1, 2)
@@ -403,7 +476,7 @@ class Attention(nn.Module):
             mixed = self.routed(value)
         else:
             self.last_weights = self.weights(x, positions, active)
-            mixed = self.last_weights @ value
+            mixed = self.mixed(self.last_weights, value)
         return self.o_proj(mixed.transpose(1, 2).flatten(-2))
 
 

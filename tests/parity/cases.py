@@ -10,7 +10,7 @@ import numpy
 import torch
 
 import tool  # noqa: F401, puts scripts/ on the path
-from posattn_torch import KINDS, PRESETS, Spec, Transformer, cross_entropy_of, loss_of, preset
+from posattn_torch import KINDS, PRESETS, Spec, Transformer, cross_entropy_of, kind_of, loss_of, preset
 
 ENCODINGS = ("one_hot", "binary", "sinusoidal", "random", "learned")
 
@@ -28,6 +28,12 @@ class Case:
     @property
     def spec(self):
         return self.model.spec
+
+    @property
+    def engines(self):
+        """What the case compares: in fp32 rounding turns the sign of a number near 0."""
+        signs = any(layer.scores == "signs" for layer in self.spec.layers())
+        return ("reference",) if signs else ("reference", "plain", "folded", "automatic")
 
     def weights(self):
         return {f"weights/{name}": t.numpy() for name, t in self.model.state_dict().items()}
@@ -118,9 +124,18 @@ def random_sizes(rng, rope, encoding):
     return sizes
 
 
+def limit_growth(sizes, *fields):
+    """Of weights that grow with the scores of the data L layers have degree 3^L: two are enough."""
+    for field in fields:
+        if field.get("weighting") in ("relu", "sums") and field.get("attention", "positions") != "positions":
+            sizes.update(depth=min(2, sizes["depth"]), loops="1")
+
+
 def random_case(name, encoding, seed):
     rng = numpy.random.default_rng(seed)
-    spec = preset(name, **random_sizes(rng, PRESETS[name].get("rope", False), encoding))
+    sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
+    limit_growth(sizes, PRESETS[name])
+    spec = preset(name, **sizes)
     length = spec.real_nodes if rng.random() < 0.6 else int(rng.integers(1, spec.real_nodes + 1))
     generator = torch.Generator().manual_seed(seed)
     inputs, targets = make_batch(spec, int(rng.integers(1, 41)), length, generator)
@@ -133,7 +148,9 @@ def random_case(name, encoding, seed):
 
 def paper_case(name, samples, length=8, seed=0, make_model=lively_model):
     """The sizes of the paper: width 64, two heads, depth floor(log2 n) + 1."""
-    spec = preset(name, real_nodes=length, depth=length.bit_length())
+    sizes = dict(depth=length.bit_length())
+    limit_growth(sizes, PRESETS[name])
+    spec = preset(name, real_nodes=length, **sizes)
     generator = torch.Generator().manual_seed(seed)
     inputs, _ = make_batch(spec, samples, length, generator)
     return Case(f"{name}-paper-{length}", make_model(spec, seed), inputs, inputs.cumsum(1))
@@ -142,7 +159,11 @@ def paper_case(name, samples, length=8, seed=0, make_model=lively_model):
 def random_kinds(rng):
     """Kinds that no preset has, or that differ by layer."""
     composed = ["data scores=unit", "data source-scale=node scores=unit", "data source-scale=node",
-                "data score-bias=distance", "data score-bias=direct", "cosine weighting=hard", "data-and-positions score-bias=positions"]
+                "data score-bias=distance", "data score-bias=direct", "cosine weighting=hard", "data-and-positions score-bias=positions",
+                "data scores=direction", "data scores=signs score-bias=gray", "data score-bias=log", "data scores=tropical",
+                "data scores=tropical weighting=max_plus", "relative weighting=max_plus", "positions weighting=relu",
+                "cosine weighting=relu", "cosine weighting=sums", "direct weighting=sums", "data weighting=relu_rows",
+                "data scores=direction weighting=relu_rows score-bias=log"]
     names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
     return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])
 
@@ -151,7 +172,9 @@ def open_case(seed):
     """Any combination of blocks: tokens, masks, residuals, norms, activations, heads, losses."""
     rng = numpy.random.default_rng(seed)
     flip = lambda: bool(rng.integers(2))
-    name = str(rng.choice([name for name in PRESETS if "scores" not in PRESETS[name] and "source_scale" not in PRESETS[name]]))
+    # Equal tokens are equal nodes, of which a hard choice may read either: gradients then differ.
+    plain = lambda fields: not {"scores", "source_scale"} & set(fields) and fields.get("weighting") != "hard"
+    name = str(rng.choice([name for name in PRESETS if plain(PRESETS[name])]))
     encoding = "learned" if flip() else "one_hot"
     sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
     sizes.update(
@@ -180,6 +203,7 @@ def open_case(seed):
         sizes.update(loops=("2", "log2")[seed % 2], depth=min(2, sizes["depth"]))
     if seed % 3 == 0:
         sizes.update(kinds=random_kinds(numpy.random.default_rng((seed, 1))), depth=max(2, sizes["depth"]))
+    limit_growth(sizes, PRESETS[name], *map(kind_of, filter(None, sizes.get("kinds", "").split(","))))
     spec = preset(name, **sizes)
     if not (spec.kinds or spec.direct_attention or spec.relative_attention) and flip():
         spec.split_heads = spec.source_size % spec.heads == 0 and spec.encoding_size % spec.heads == 0

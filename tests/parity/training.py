@@ -145,6 +145,7 @@ class StepsCase:
     def __init__(self, case, optimiser, samples, seed):
         self.name = f"steps-{case.name}-{optimiser}"
         self.options, self.model, self.spec = OPTIMISERS[optimiser], case.model, case.spec
+        self.engines = case.engines
         generator = torch.Generator().manual_seed(seed)
         length = case.inputs.shape[1]
         batches = [make_batch(self.spec, samples, length, generator) for _ in range(self.steps)]

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/range_split.h"
+#include "posattn/bounds/bias_scaling.h"
 #include "posattn/model/spec/perturbed_specs_test.h"
 #include "posattn/model/spec/random_spec_test.h"
 
@@ -51,11 +51,13 @@ double relative_difference(const ModelSpec& spec, const Parameters<double>& orig
 }
 
 // Without asking whether the identity holds.
-Parameters<double> divide_by_name(const Parameters<double>& parameters, double c) {
+Parameters<double> divide_by_name(const Parameters<double>& parameters, double c,
+                                  bool max_plus = false) {
   Parameters<double> divided = parameters;
   for (const TensorInfo& tensor : parameters.layout().tensors()) {
     const bool bias = tensor.name.ends_with(".bias") && !tensor.name.ends_with("qk_proj.bias");
-    for (double& value : divided.slice(tensor)) value /= bias ? c : 1;
+    const bool table = max_plus && tensor.name.find("attn.relative") != std::string::npos;
+    for (double& value : divided.slice(tensor)) value /= bias || table ? c : 1;
   }
   return divided;
 }
@@ -65,13 +67,15 @@ TEST(BiasScaling, HoldsForThePresetsThatItNamesAndForNoOther) {
   for (const Preset& preset : presets()) {
     const ModelSpec spec = small_spec(preset.name);
     const Parameters<double> parameters = to_double(random_parameters(spec, 11));
+    const bool max_plus = spec.weighting == Weighting::max_plus;
     RandomStream random(3, Purpose::test_data, 0, 0);
     const RandomBatch data(spec, 20, spec.real_nodes, random);
     for (const double c : {0.25, 3.0, 1000.0}) {
       if (!scaling_broken_by(spec)) {
         holds.insert(preset.name);
         const Parameters<double> divided = divide_biases(spec, parameters, c);
-        EXPECT_TRUE(std::ranges::equal(divided.values(), divide_by_name(parameters, c).values()));
+        EXPECT_TRUE(
+            std::ranges::equal(divided.values(), divide_by_name(parameters, c, max_plus).values()));
         EXPECT_LT(relative_difference(spec, parameters, divided, data, c), 1e-13) << preset.name;
       } else {
         EXPECT_THROW(divide_biases(spec, parameters, c), Error);
@@ -81,9 +85,69 @@ TEST(BiasScaling, HoldsForThePresetsThatItNamesAndForNoOther) {
       }
     }
   }
-  EXPECT_THAT(holds,
-              ::testing::UnorderedElementsAre("positional", "m5", "positional-direct", "relative",
-                                              "homogeneous", "scale-free", "scale-free-joint"));
+  EXPECT_THAT(holds, ::testing::UnorderedElementsAre(
+                         "positional", "m5", "positional-direct", "relative", "homogeneous",
+                         "scale-free", "scale-free-joint", "hard-rope", "hard-cosine", "relu-rows",
+                         "spiking-scores", "tropical", "sums"));
+}
+
+// f(c x) = c f(x) without biases, for the kinds that have it and for no other.
+TEST(BiasScaling, KindsAreHomogeneousAsTheirRowsSay) {
+  const struct {
+    const char* kind;
+    bool homogeneous;
+  } rows[] = {{"relu-rows", true},
+              {"data weighting=relu_rows", true},
+              {"data weighting=relu_rows score-bias=log", true},
+              {"spiking-scores", true},
+              {"data scores=signs score-bias=gray", true},
+              {"data scores=signs score-bias=log weighting=hard", true},
+              {"data scores=direction", true},
+              {"hard-rope", true},
+              {"hard-cosine", true},
+              {"hard", true},
+              {"sums", true},
+              {"relative weighting=relu", true},
+              {"cosine weighting=relu", true},
+              {"data scores=signs weighting=sums", true},
+              {"tropical score-bias=none", true},
+              {"tropical score-bias=none weighting=hard", true},
+              {"relu", false},
+              {"data weighting=sums", false},
+              {"data scores=tropical", false},
+              {"tropical weighting=hard score-bias=gray", false},
+              {"tropical score-bias=log", false},
+              {"tropical score-bias=positions", false},
+              {"tropical source-scale=sample score-bias=none", false},
+              {"data weighting=max_plus", false},
+              {"cosine weighting=max_plus", false},
+              {"data scores=direction weighting=max_plus", false},
+              {"positions weighting=max_plus", false},
+              {"data-and-positions weighting=relu_rows", false},
+              {"data-and-positions scores=signs", false}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.kind);
+    ModelSpec spec = small_spec("homogeneous");
+    spec.kinds = row.kind;
+    spec = resolve(spec);
+    EXPECT_EQ(!scaling_broken_by(spec), row.homogeneous) << scaling_broken_by(spec).value_or("");
+    RandomStream random(3, Purpose::test_data, 0, 0);
+    const RandomBatch data(spec, 20, spec.real_nodes, random);
+    const Parameters<double> parameters = to_double(random_parameters(spec, 11));
+    const double difference = relative_difference(spec, parameters, parameters, data, 3);
+    if (row.homogeneous) {
+      EXPECT_LT(difference, 1e-13);
+    } else {
+      EXPECT_GT(difference, 1e-3);
+    }
+  }
+}
+
+TEST(BiasScaling, SaysWhichDegreeWeightsOfScoresHave) {
+  EXPECT_THAT(*scaling_broken_by(small_spec("relu")), ::testing::HasSubstr("degree 3"));
+  ModelSpec spec = small_spec("positional");
+  spec.kinds = "data scores=tropical weighting=relu";
+  EXPECT_THAT(*scaling_broken_by(resolve(spec)), ::testing::HasSubstr("L layers 2^L"));
 }
 
 TEST(BiasScaling, HoldsForRandomModelsThatItDoesNotRefuse) {
@@ -158,7 +222,7 @@ TEST(BiasScaling, FailsClosed) {
   }
   EXPECT_THAT(refused, ::testing::UnorderedElementsAre("attention", "kinds", "positions_in_input",
                                                        "normalisation", "activation", "vocabulary",
-                                                       "positions_added"));
+                                                       "positions_added", "weighting"));
 }
 
 }  // namespace

@@ -6,9 +6,10 @@
 //   MSE(c) = c^2 MSE of f_(b/c) at 1 = c^2 MSE of f_0 at 1 + what biases change.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "posattn/model/file/model_file.h"
-#include "posattn/model/spec/parameters.h"
-#include "posattn/model/spec/spec.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/tasks/task.h"
 
@@ -48,21 +49,5 @@ RangeSplit split_range(const RangeRequest& request);
 // Every sample of the set is solved again at several powers of two, for
 // which both sides are exact. False for tasks of classes, and of tokens.
 bool answers_scale(const Task& task, const Dataset& set);
-
-// How a network's outputs change when its input is scaled, exactly. With values alone in the input,
-// attention that is the same for x and c x, and ReLUs, a network with weights W and biases b
-// satisfies
-//   f_b(c x) = c f_(b/c)(x)   for every c > 0
-// (docs/bounds-range.md has the proof): outside its training range a network is itself with smaller
-// biases. Biases of queries and keys count among b where their source scales with x. Attention that
-// is drawn in training has this property in tests.
-
-// The reason why the identity fails for such a model; empty where it holds.
-std::optional<std::string> scaling_broken_by(const ModelSpec& spec);
-
-// The same weights with b / c; c = infinity: without biases. Throws Error(configuration) where the
-// identity does not hold, Error(usage) for c that is not above 0.
-template <class T>
-Parameters<T> divide_biases(const ModelSpec& spec, const Parameters<T>& parameters, double c);
 
 }  // namespace posattn::bounds

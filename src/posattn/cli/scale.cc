@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "posattn/base/text.h"
+#include "posattn/bounds/bias_scaling.h"
 #include "posattn/bounds/range_split.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/machine.h"

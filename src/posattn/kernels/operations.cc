@@ -407,6 +407,28 @@ struct UnitKeys : Rows {  // sizes rows, heads, size; inputs queries and keys, l
   }
 };
 
+struct SignProducts {  // sizes rows, columns, size; inputs x, y
+  static Sizes random(RandomStream& random) {
+    return {between(random, 1, 40), between(random, 1, 40), between(random, 1, 200)};
+  }
+  static std::vector<int64_t> inputs(const Sizes& s) { return {s[0] * s[2], s[1] * s[2]}; }
+  static int64_t output(const Sizes& s) { return s[0] * s[1]; }
+  static double work(const Sizes& s) { return static_cast<double>(s[0] * s[1] * s[2]); }
+  static void forward(const TileKernels&, const Sizes& s, Operands<double> in,
+                      Buffer<double>& out) {
+    for (Buffer<double>& part : in) {
+      for (double& x : part) x = (x > 0) - (x < 0);
+    }
+    reference::product(false, true, s[0], s[1], s[2], 1, in[0].data(), s[2], in[1].data(), s[2],
+                       false, out.data(), s[1]);
+  }
+  static void forward(const TileKernels& k, const Sizes& s, const Operands<float>& in,
+                      Buffer<float>& out) {
+    Buffer<uint64_t> packed(2 * (s[0] + s[1]) * ((s[2] + 63) / 64));
+    k.sign_products(s[0], s[1], s[2], in[0].data(), in[1].data(), packed.data(), out.data());
+  }
+};
+
 struct SquaredError : Rows {  // sizes rows, columns; inputs y, target; output the mean
   static std::vector<int64_t> inputs(const Sizes& s) { return {whole(s), whole(s)}; }
   static int64_t output(const Sizes&) { return 1; }
@@ -477,6 +499,8 @@ const std::vector<Operation>& operations() {
       row<ScaleParts>("scale-parts", "y = x sqrt(columns) / |x|", {"rows", "columns"}, {144, 64}),
       row<UnitKeys>("unit-keys", "q' = e^t q / |q|, k' = k / |k|", {"rows", "heads", "size"},
                     {144, 2, 64}),
+      row<SignProducts>("sign-products", "y = sign(x) sign(w)^T by XNOR and counts, as linear",
+                        {"rows", "columns", "size"}, {144, 64, 192}),
       row<SquaredError>("squared-error", "mean of (y - target)^2", {"rows", "columns"}, {9000, 1}),
       row<CrossEntropy>("cross-entropy", "mean of -log softmax(y)[label]", {"rows", "classes"},
                         {6336, 16}),

@@ -153,6 +153,34 @@ TEST(ScoresGradient, IsOneProductOnEveryInstructionSet) {
   }
 }
 
+TEST(SignProducts, EqualTheProductsExactlyZerosIncluded) {
+  int count = 0;
+  const TileKernels* const* available = available_tile_kernels(count);
+  for (int k = 0; k < count; ++k) {
+    SCOPED_TRACE(available[k]->instruction_set);
+    RandomStream random(10, Purpose::test_data, 0, 0);
+    for (int trial = 0; trial < 40; ++trial) {
+      const int64_t rows = 1 + random.below(9), columns = 1 + random.below(9);
+      const int64_t size = 1 + random.below(300);
+      const float values[] = {-3, -1e-38f, -0.0f, 0, 1e-38f, 0.25f, INFINITY};
+      std::vector<float> x(rows * size), y(columns * size), out(rows * columns);
+      for (float& v : x) v = values[random.below(7)];
+      for (float& v : y) v = values[random.below(7)];
+      std::vector<uint64_t> packed(2 * (rows + columns) * ((size + 63) / 64));
+      available[k]->sign_products(rows, columns, size, x.data(), y.data(), packed.data(),
+                                  out.data());
+      const auto sign = [](float v) { return (v > 0) - (v < 0); };
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        int expected = 0;
+        for (int64_t c = 0; c < size; ++c) {
+          expected += sign(x[i / columns * size + c]) * sign(y[i % columns * size + c]);
+        }
+        EXPECT_EQ(out[i], static_cast<float>(expected));
+      }
+    }
+  }
+}
+
 TEST(Softmax, IsExactlyOneHotForLargeScoresAndKeepsNaN) {
   int count = 0;
   const TileKernels* const* available = available_tile_kernels(count);

@@ -11,6 +11,7 @@
 #include "posattn/kernels/generic/rows.h"
 #include "posattn/model/attention/rows.h"
 #include "posattn/model/blocks/activation.h"
+#include "posattn/model/spec/spec_fields.h"
 
 namespace posattn {
 namespace {
@@ -28,6 +29,14 @@ std::string CausalNetwork::refusal(const ModelSpec& spec) {
   if (spec.any_layer(
           [](const AttentionChoices& kind) { return kind.source_scale == SourceScale::sample; })) {
     return "divides by the size of the whole sample";
+  }
+  if (spec.any_layer([](const AttentionChoices& kind) {
+        return !among(kind.weighting, {Weighting::softmax, Weighting::hard}) ||
+               !among(kind.scores, {Scores::dot, Scores::unit, Scores::direction, Scores::signs,
+                                    Scores::direct, Scores::distance}) ||
+               kind.position_scores() == ScoreBias::log;
+      })) {
+    return "has a kind of attention that no node computes from earlier ones alone";
   }
   return {};
 }
@@ -168,8 +177,9 @@ std::vector<float> CausalNetwork::query_key(const AttentionBlock& block,
                            made.data());
   }
   if (const DataRow& row = row_of(term.scores); row.changes_keys) {
-    std::vector<float> kept(rows.size() * block.heads * 2);
-    row.in<float>().prepare(rows.size(), block.heads, term.key_size, tensor(term.head_scale),
+    std::vector<float> kept(rows.size() * block.heads * 2 * (row.keeps_each ? term.key_size : 1));
+    row.in<float>().prepare(rows.size(), block.heads, term.key_size,
+                            term.head_scale == no_tensor ? nullptr : tensor(term.head_scale),
                             made.data(), kept.data());
   }
   return made;

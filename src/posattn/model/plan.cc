@@ -87,9 +87,10 @@ class PlanBuilder {
   }
 
   // Without biases, those of queries and keys stay where they do no harm: f(c x) = c f(x) holds
-  // with them when the source is scaled. Dot products of the data have had them since 0.2.0.
+  // with them when the source is scaled. A softmax of dot products has had them since 0.2.0.
   DataTerm data_term(int layer, const ModelSpec& spec) {
-    const bool kept = spec.scores == Scores::dot || spec.source_scale != SourceScale::none;
+    const bool softmax = spec.scores == Scores::dot && spec.weighting == Weighting::softmax;
+    const bool kept = softmax || spec.source_scale != SourceScale::none;
     DataTerm term{.query_key = projection(names::of_layer(layer, names::query_key),
                                           2 * spec.key_size() * spec.heads, spec.source_size(),
                                           kept || biased()),

@@ -6,6 +6,7 @@
 #include "posattn/kernels/cpu/fourier_kernels.h"
 #include "posattn/kernels/cpu/normalisation_kernels.h"
 #include "posattn/kernels/cpu/product_kernels.h"
+#include "posattn/kernels/cpu/sign_kernels.h"
 #include "posattn/kernels/cpu/softmax_kernels.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/cpu/vector.h"
@@ -158,6 +159,7 @@ const TileKernels POSATTN_ISA = {.instruction_set = POSATTN_ISA_NAME,
                                  .to_norm_gradient = to_norm_gradient,
                                  .column_sums = column_sums,
                                  .transpose = transpose,
+                                 .sign_products = sign_products,
                                  .sum_parts = sum_parts,
                                  .adam = adam,
                                  .fourier = fourier,

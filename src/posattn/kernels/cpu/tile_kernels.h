@@ -82,6 +82,12 @@ struct TileKernels {
   void (*transpose)(int64_t rows, int64_t columns, const float* x, int64_t ldx, float* y,
                     int64_t ldy);
 
+  // out [rows, columns] = sign(x) sign(y)^T of x [rows, size] and y [columns, size], sign(0) = 0,
+  // by counting bits in words of 64 signs: of numbers that neither sign is 0 of, those where they
+  // agree minus those where they differ. packed holds 2 (rows + columns) ceil(size / 64) words.
+  void (*sign_products)(int64_t rows, int64_t columns, int64_t size, const float* x, const float* y,
+                        uint64_t* packed, float* out);
+
   // sum = part_0 + part_1 + ... in order, parts `stride` apart.
   void (*sum_parts)(int64_t count, int parts, int64_t stride, const float* x, float* sum);
 

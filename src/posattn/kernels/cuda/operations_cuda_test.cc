@@ -1,4 +1,5 @@
-// Every row of the table of operations has CUDA kernels, and they agree with the double reference.
+// Every row of the table of operations has CUDA kernels, but for counts of bits, and they agree
+// with the double reference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +64,9 @@ class CudaOperations : public ::testing::TestWithParam<Operation> {
 };
 
 TEST_P(CudaOperations, AgreeWithTheReference) {
-  ASSERT_TRUE(find());
+  const bool on_cpu_alone = GetParam().name == "sign-products";
+  ASSERT_EQ(find() == nullptr, on_cpu_alone);
+  if (on_cpu_alone) return;
   EXPECT_EQ(find()->gradient != nullptr, GetParam().cpu_gradient != nullptr);
   for (int trial = 0; trial < trials; ++trial) {
     RandomStream random(3, Purpose::test_data, 0, trial);

@@ -14,6 +14,9 @@ struct HeadShape {
   bool causal = false;  // node i attends to nodes 0..i
   int64_t nodes = 0, size = 0, stride = 0;
   double factor = 0;  // of q k^T; 0: 1 / sqrt(size)
+
+  // Row `row` of matrices one below the other attends to nodes 0 .. end - 1.
+  int64_t end(int64_t row) const { return causal ? row % nodes + 1 : nodes; }
 };
 
 // s = factor q k^T + bias, bias [nodes, nodes] or null, where node i attends to j; elsewhere it may

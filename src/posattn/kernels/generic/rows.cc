@@ -122,7 +122,8 @@ template <class T>
 void unit_keys(int64_t rows, int heads, int64_t size, const T* log_scale, T* query_key, T* kept) {
   const int64_t stride = 2 * heads * size, kept_stride = int64_t{2} * heads;
   for (int h = 0; h < heads; ++h, query_key += 2 * size, kept += 2) {
-    normalise(rows, size, stride, std::exp(log_scale[h]), query_key, kept, kept_stride);
+    const T scale = log_scale == nullptr ? T(1) : std::exp(log_scale[h]);
+    normalise(rows, size, stride, scale, query_key, kept, kept_stride);
     normalise(rows, size, stride, T(1), query_key + size, kept + 1, kept_stride);
   }
 }
@@ -132,9 +133,46 @@ void unit_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scal
                         const T* query_key, const T* kept, T* d, T* dlog_scale) {
   const int64_t stride = 2 * heads * size, kept_stride = int64_t{2} * heads;
   for (int h = 0; h < heads; ++h, query_key += 2 * size, d += 2 * size, kept += 2) {
-    dlog_scale[h] += normalise_gradient(rows, size, stride, std::exp(log_scale[h]), kept,
-                                        kept_stride, query_key, d);
+    const T scale = log_scale == nullptr ? T(1) : std::exp(log_scale[h]);
+    const T along = normalise_gradient(rows, size, stride, scale, kept, kept_stride, query_key, d);
+    if (log_scale != nullptr) dlog_scale[h] += along;
     normalise_gradient(rows, size, stride, T(1), kept + 1, kept_stride, query_key + size, d + size);
+  }
+}
+
+template <class T>
+void sign_keys(int64_t rows, int heads, int64_t size, const T* log_scale, T* query_key, T* kept) {
+  constexpr T pi = 3.14159265358979323846;
+  for (int h = 0; h < heads; ++h) {
+    const T of_query = std::exp(log_scale[h]);
+    for (int64_t part = 0; part < 2 * rows; ++part) {
+      const int64_t at = ((part / 2 * heads + h) * 2 + part % 2) * size;
+      T *x = query_key + at, *slope = kept + at;
+      const T square = dot(size, x, x), value = part % 2 == 0 ? of_query : T(1);
+      const T inverse = square > 0 ? std::sqrt(static_cast<T>(size) / square) : T(0);
+      for (int64_t c = 0; c < size; ++c) {
+        const T u = pi * inverse * x[c];
+        slope[c] = 2 * inverse / (1 + u * u);
+        x[c] = value * static_cast<T>((x[c] > 0) - (x[c] < 0));
+      }
+    }
+  }
+}
+
+template <class T>
+void sign_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scale,
+                        const T* query_key, const T* kept, T* d, T* dlog_scale) {
+  for (int h = 0; h < heads; ++h) {
+    const T of_query = std::exp(log_scale[h]);
+    T sum = 0;
+    for (int64_t part = 0; part < 2 * rows; ++part) {
+      const int64_t at = ((part / 2 * heads + h) * 2 + part % 2) * size;
+      const bool query = part % 2 == 0;
+      if (query) sum += dot(size, d + at, query_key + at);
+      const T factor = query ? of_query : T(1);
+      for (int64_t c = at; c < at + size; ++c) d[c] *= factor * kept[c];
+    }
+    dlog_scale[h] += sum;
   }
 }
 
@@ -176,6 +214,8 @@ void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int
   template T to_norm_gradient(int64_t, T, T, const T*, T*);                                      \
   template void unit_keys(int64_t, int, int64_t, const T*, T*, T*);                              \
   template void unit_keys_gradient(int64_t, int, int64_t, const T*, const T*, const T*, T*, T*); \
+  template void sign_keys(int64_t, int, int64_t, const T*, T*, T*);                              \
+  template void sign_keys_gradient(int64_t, int, int64_t, const T*, const T*, const T*, T*, T*); \
   template void rotate(int64_t, int64_t, int64_t, std::span<const int>, int, T*);                \
   template void squared_error(int64_t, T, const T*, const T*, const uint8_t*, T*, double&);      \
   template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&,        \

@@ -38,13 +38,24 @@ template <class T>
 T to_norm_gradient(int64_t size, T norm, T inverse, const T* y, T* dy);
 
 // In place, for rows of `heads` queries and keys by turns, of `size` numbers each: q' = e^t q / |q|
-// with t = log_scale of the head, k' = k / |k|. kept [rows, heads, 2]: 1 / |q| and 1 / |k|. The
-// gradient: d becomes that of q and k; dq = (e^t / |q|) (dq' - q' <dq', q'> / e^2t), dk as dq
-// without t, dlog_scale += <dq', q'>.
+// with t = log_scale of the head (null: 0), k' = k / |k|. kept [rows, heads, 2]: 1 / |q| and
+// 1 / |k|. The gradient: d becomes that of q and k; dq = (e^t / |q|) (dq' - q' <dq', q'> / e^2t),
+// dk as dq without t, dlog_scale += <dq', q'>.
 template <class T>
 void unit_keys(int64_t rows, int heads, int64_t size, const T* log_scale, T* query_key, T* kept);
 template <class T>
 void unit_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scale,
+                        const T* query_key, const T* kept, T* d, T* dlog_scale);
+
+// In place, as above: q' = e^t sign(q), k' = sign(k), sign(0) = 0. A sign has no derivative. Its
+// surrogate is that of (2 / pi) arctan(pi x / r), r the root mean square of the vector's numbers:
+//   g(x) = 2 / (r (1 + (pi x / r)^2)), and 0 where r = 0
+// as if r did not depend on x. Like the true derivative of what has degree 0, g has degree -1.
+// kept [rows, heads, 2 size] is g; dq = e^t g(q) dq', dk = g(k) dk', dlog_scale += <dq', q'>.
+template <class T>
+void sign_keys(int64_t rows, int heads, int64_t size, const T* log_scale, T* query_key, T* kept);
+template <class T>
+void sign_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scale,
                         const T* query_key, const T* kept, T* d, T* dlog_scale);
 
 // loss += (y - target)^2 for elements with mask != 0 (null: all); dy = 2 scale (y - target), else

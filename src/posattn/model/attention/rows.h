@@ -100,11 +100,12 @@ struct KeyFunctions {
 };
 struct DataRow : InBoth<KeyFunctions> {
   bool changes_keys = false;                     // whether there is anything to do
+  bool keeps_each = false;                       // kept is [rows, heads, 2 d_k]
   double (*factor)(int64_t key_size) = nullptr;  // of the products
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer) = nullptr;  // one by head, or none
   int degree = 0;  // of scores in queries and keys
 };
-const DataRow& row_of(Scores kind);  // dot or unit
+const DataRow& row_of(Scores kind);
 
 // The data among the source of queries and keys, divided by its size: y = x norm / |x| in parts of
 // `part` numbers, norm = sqrt(part).
@@ -130,7 +131,7 @@ struct ScoreParts {
 template <class T>
 void make_scores(const ScoreParts<T>& parts, bool with_positions, T* scores,
                  std::vector<T>& scratch);
-// dquery_key =, if there are any, from dscores, which is free to change.
+// dquery_key =, if there are any, from dscores, which may become 0 where no node attends.
 template <class T>
 void scores_gradient(const ScoreParts<T>& parts, T* dscores, T* dquery_key);
 
@@ -148,8 +149,8 @@ struct WeightingFunctions {
   // `kept` [heads, n, n] where the row keeps something.
   void (*weights)(const ScoreParts<T>&, const AttentionDraws&, T* attention, T* kept,
                   std::vector<T>& scratch);
-  // d attention becomes that of the scores, where a node attends to another; dquery_key =, if there
-  // are any.
+  // d attention becomes that of the scores (of positions, where the two differ), where a node
+  // attends to another; dquery_key =, if there are any.
   void (*gradient)(const ScoreParts<T>&, const T* attention, const T* kept, T* dattention,
                    T* dquery_key);
   // In place of o = A V, of one head, and of its gradient as generic::mix_gradient has it.
@@ -162,7 +163,9 @@ struct WeightingRow : InBoth<WeightingFunctions> {
   bool rows_sum_to_one = true;
   bool random = false;  // in training, where every sample has weights of its own
   bool keeps = false;
-  bool scale_free = false;  // does not change when all scores of a row are multiplied
+  bool scale_free = false;             // does not change when all scores of a row are multiplied
+  bool positions_are_factors = false;  // exp(B) times weights of the data alone
+  bool adds_values = false;            // o = sums of a score and a value, so of one degree
 };
 const WeightingRow& row_of(Weighting kind);
 

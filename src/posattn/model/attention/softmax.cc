@@ -13,11 +13,16 @@ struct Softmax {
   static constexpr bool rows_sum_to_one = true, random = false, keeps = false, scale_free = false;
 
   template <class T>
+  static bool are_products(const ScoreParts<T>& parts) {
+    return parts.query_key != nullptr && parts.data->template in<T>().scores == nullptr;
+  }
+
+  template <class T>
   static void weights(const ScoreParts<T>& parts, const AttentionDraws&, T* attention, T*,
                       std::vector<T>& scratch) {
     const int64_t n = parts.keys.nodes, size = parts.keys.size;
-    if (parts.query_key == nullptr) {
-      std::copy_n(parts.positions, parts.heads * n * n, attention);
+    if (!are_products<T>(parts)) {
+      make_scores(parts, true, attention, scratch);
       for (int64_t h = 0; parts.keys.causal && h < parts.heads; ++h) {
         generic::mask_causal(n, attention + h * n * n);
       }
@@ -35,8 +40,9 @@ struct Softmax {
   static void gradient(const ScoreParts<T>& parts, const T* attention, const T*, T* dattention,
                        T* dquery_key) {
     const int64_t n = parts.keys.nodes, size = parts.keys.size;
-    if (parts.query_key == nullptr) {
-      return generic::softmax_rows_gradient(parts.heads * n, n, attention, dattention);
+    if (!are_products<T>(parts)) {
+      generic::softmax_rows_gradient(parts.heads * n, n, attention, dattention);
+      return scores_gradient(parts, dattention, dquery_key);
     }
     for (int64_t h = 0; h < parts.heads; ++h) {
       const T* query = parts.query_key + h * 2 * size;

@@ -13,6 +13,10 @@ const PositionRow& row_of(ScoreBias kind) {
       return direct_row;
     case ScoreBias::distance:
       return distance_row;
+    case ScoreBias::gray:
+      return gray_row;
+    case ScoreBias::log:
+      return log_row;
     default:
       throw std::logic_error("scores of positions of no kind");
   }
@@ -24,6 +28,12 @@ const DataRow& row_of(Scores kind) {
       return dot_row;
     case Scores::unit:
       return unit_row;
+    case Scores::direction:
+      return direction_row;
+    case Scores::signs:
+      return signs_row;
+    case Scores::tropical:
+      return tropical_row;
     default:
       throw std::logic_error("scores of no data");
   }
@@ -48,6 +58,14 @@ const WeightingRow& row_of(Weighting kind) {
       return softmax_row;
     case Weighting::hard:
       return hard_row;
+    case Weighting::relu:
+      return relu_row;
+    case Weighting::relu_rows:
+      return relu_rows_row;
+    case Weighting::sums:
+      return sums_row;
+    case Weighting::max_plus:
+      return max_plus_row;
     default:
       throw std::logic_error("a weighting without a row");
   }

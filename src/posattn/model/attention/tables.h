@@ -16,7 +16,7 @@ constexpr PositionRow position_row(bool maps_positions) {
   return row;
 }
 
-// From a struct with weights<T> and gradient<T>.
+// From a struct with weights<T> and gradient<T>, and mix<T> and mix_gradient<T> if it has its own.
 template <class Row>
 constexpr WeightingRow weighting_row() {
   WeightingRow row;
@@ -26,11 +26,17 @@ constexpr WeightingRow weighting_row() {
   row.random = Row::random;
   row.keeps = Row::keeps;
   row.scale_free = Row::scale_free;
+  if constexpr (requires { &Row::template mix<float>; }) {
+    row.in_float.mix = Row::template mix<float>;
+    row.in_double.mix = Row::template mix<double>;
+    row.in_float.mix_gradient = Row::template mix_gradient<float>;
+    row.in_double.mix_gradient = Row::template mix_gradient<double>;
+  }
   return row;
 }
 
-extern const PositionRow query_key_row, direct_row, distance_row;
-extern const DataRow dot_row, unit_row;
-extern const WeightingRow softmax_row, hard_row;
+extern const PositionRow query_key_row, direct_row, distance_row, gray_row, log_row;
+extern const DataRow dot_row, unit_row, direction_row, signs_row, tropical_row;
+extern const WeightingRow softmax_row, hard_row, relu_row, relu_rows_row, sums_row, max_plus_row;
 
 }  // namespace posattn

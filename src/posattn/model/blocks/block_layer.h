@@ -153,7 +153,7 @@ void BlockNetwork<T>::make_query_key(const AttentionBlock& block, int64_t rows, 
     generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, 1, t.query_key.data());
   }
   if (!row.changes_keys) return;
-  t.keys_kept.resize(rows * block.heads * 2);
+  t.keys_kept.resize(rows * block.heads * 2 * (row.keeps_each ? term.key_size : 1));
   row.in<T>().prepare(rows, block.heads, term.key_size, head_scale(term), t.query_key.data(),
                       t.keys_kept.data());
 }
@@ -167,7 +167,8 @@ void BlockNetwork<T>::query_key_backward(const AttentionBlock& block, int64_t ro
   T* d = scratch.dquery_key.data();
   if (row.changes_keys) {
     row.in<T>().gradient(rows, block.heads, term.key_size, head_scale(term), t.query_key.data(),
-                         t.keys_kept.data(), d, gradient(sums, term.head_scale));
+                         t.keys_kept.data(), d,
+                         term.head_scale == no_tensor ? nullptr : gradient(sums, term.head_scale));
   }
   if (term.rope) {
     generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, -1, d);

@@ -35,7 +35,7 @@ struct BlockTape {
     std::vector<T> scaled_inverse;     // 1 / size of each part
     std::vector<T> source;             // [rows, source], of queries and keys, where it differs
     std::vector<T> query_key;          // [rows, heads, 2 d_k], as their products make scores
-    std::vector<T> keys_kept;          // [rows, heads, 2], see KeyFunctions
+    std::vector<T> keys_kept;          // [rows, heads, 2 or 2 d_k], see KeyFunctions
     std::vector<T> attention;          // [samples, heads, nodes, nodes], where samples differ
     std::vector<T> weights_kept;       // [samples, heads, nodes, nodes], see WeightingFunctions
     std::vector<T> value, mixed;       // [rows, width]

@@ -215,6 +215,19 @@ void check_choices(const ModelSpec& spec) {
     if (spec.score_bias != ScoreBias::none) {
       refuse(fmt::format("score bias '{}'", to_string(spec.score_bias)));
     }
+    if (spec.weighting == Weighting::relu_rows) {  // scores of positions are factors of weights
+      refuse(fmt::format("weighting '{}'", to_string(spec.weighting)));
+    }
+  }
+  if (spec.rotation == Rotation::rope && among(spec.scores, {Scores::signs, Scores::tropical})) {
+    throw impossible(fmt::format("scores '{}' with RoPE", to_string(spec.scores)),
+                     "scores dot, unit or direction",
+                     "only products of turned queries and keys depend on distances");
+  }
+  if (spec.scores == Scores::unit && spec.weighting == Weighting::relu_rows) {
+    throw impossible("scores 'unit' with weighting 'relu_rows'",
+                     "scores 'direction', the same without a learned factor",
+                     "rows divided by their sum do not see a factor of the scores");
   }
   check_routes(spec);
   check_heads(spec);

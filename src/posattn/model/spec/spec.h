@@ -50,8 +50,8 @@ enum class ScoreBias {
   window
 };
 // How scores become weights. hard: a node reads one other, drawn by the softmax in training, that
-// of the largest score in tests. relu: relu(S) / n. relu_rows: relu(S) by its row's sum. sums:
-// exp(S) without a division. kernel: random features of exp(S). linear: features elu + 1. low_rank:
+// of the largest score in tests. relu: relu(S) / n. relu_rows: relu(S) by its row's sum. sums: S
+// itself. kernel: random features of exp(S). linear: features elu + 1. low_rank:
 // Nystrom with landmarks. max_plus: o = max_j (S_j + v_j), column by column.
 enum class Weighting { softmax, hard, relu, relu_rows, sums, kernel, linear, low_rank, max_plus };
 
@@ -226,7 +226,8 @@ struct NamedKind {
 const std::vector<NamedKind>& attention_kinds();
 
 // Named presets: positional (M5), standard (M0), m0..m5, positional-direct, standard-rope,
-// relative, homogeneous, standard-no-bias, scale-free, scale-free-joint.
+// relative, homogeneous, standard-no-bias, scale-free, scale-free-joint, and those of other systems
+// (docs/neighbours.md).
 struct Preset {
   std::string name;
   std::string description;

@@ -28,6 +28,7 @@ void check_random(ModelSpec spec, int seed, RandomStream& random) {
   spec.depth = std::min(spec.depth, 2);
   shape.spec = resolve(spec);
   SCOPED_TRACE(to_json(shape.spec));
+  if (!general_supports(shape.spec)) return;  // refused, as the engine's choice has it
   shape.batch = 1 + random.below(17);
   shape.slots = 3;
   std::vector<EngineSlot> slots;
