@@ -70,7 +70,7 @@ def initial_model(spec, seed):
 
 def gain(name):
     """By how much lively_model enlarges PyTorch's initial values, of variance 1 / (3 fan_in)."""
-    if not name.endswith("weight") or name.startswith(("positions", "tokens")) or "norm" in name:
+    if not name.endswith("weight") or name.startswith(("positions", "tokens")) or "norm" in name or "score_conv" in name:
         return 1.0
     if ".mlp.mlp.0." in name:
         return 2.0
@@ -142,7 +142,10 @@ def paper_case(name, samples, length=8, seed=0, make_model=lively_model):
 def random_kinds(rng):
     """Kinds that no preset has, or that differ by layer."""
     composed = ["data scores=unit", "data source-scale=node scores=unit", "data source-scale=node",
-                "data score-bias=distance", "data score-bias=direct", "cosine weighting=hard", "data-and-positions score-bias=positions"]
+                "data score-bias=distance", "data score-bias=direct", "cosine weighting=hard", "data-and-positions score-bias=positions",
+                "data score-bias=alibi", "rope score-bias=buckets", "data score-bias=fire scores=unit", "data score-bias=kerple score-window=5",
+                "data score-bias=alibi score-window=1 weighting=hard", "rope score-window=3", "data score-bias=fire weighting=kernel features=7",
+                "data-and-positions weighting=kernel features=9"]
     names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
     return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])
 
@@ -151,7 +154,7 @@ def open_case(seed):
     """Any combination of blocks: tokens, masks, residuals, norms, activations, heads, losses."""
     rng = numpy.random.default_rng(seed)
     flip = lambda: bool(rng.integers(2))
-    name = str(rng.choice([name for name in PRESETS if "scores" not in PRESETS[name] and "source_scale" not in PRESETS[name]]))
+    name = str(rng.choice([name for name in PRESETS if not {"scores", "source_scale", "score_window"} & {*PRESETS[name]}]))
     encoding = "learned" if flip() else "one_hot"
     sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
     sizes.update(

@@ -32,9 +32,10 @@ std::optional<std::string> attention_broken_by(const ModelSpec& layer) {
   if (layer.attention == AttentionSource::data_and_positions) {
     return "attention from data and positions, of which one scales";
   }
-  const bool hidden =
-      row_of(layer.weighting).scale_free && layer.position_scores() == ScoreBias::none;
-  if (row_of(layer.scores).degree == 0 || hidden) return std::nullopt;
+  const bool hidden = row_of(layer.weighting).scale_free &&
+                      layer.position_scores() == ScoreBias::none && layer.score_window == 0;
+  const bool no_degree = row_of(layer.scores).degree == 0 || row_of(layer.weighting).unit_keys;
+  if (no_degree || hidden) return std::nullopt;
   return "attention from the data: its scores change with the scale of the input";
 }
 
@@ -55,9 +56,10 @@ std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
   }
   if (!knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                   &S::encoding, &S::encoding_size, &S::attention, &S::source_scale, &S::rotation,
-                  &S::scores, &S::score_bias, &S::weighting, &S::kinds, &S::loops, &S::route_places,
-                  &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases,
-                  &S::reach, &S::causal, &S::split_heads, &S::join, &S::read_nodes, &S::loss)) {
+                  &S::scores, &S::score_bias, &S::weighting, &S::score_window, &S::features,
+                  &S::kinds, &S::loops, &S::route_places, &S::width, &S::heads, &S::depth,
+                  &S::mlp_width, &S::mlp_depth, &S::biases, &S::reach, &S::causal, &S::split_heads,
+                  &S::join, &S::read_nodes, &S::loss)) {
     return "a setting for which nobody has shown it";
   }
   return std::nullopt;

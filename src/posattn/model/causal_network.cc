@@ -29,6 +29,11 @@ std::string CausalNetwork::refusal(const ModelSpec& spec) {
           [](const AttentionChoices& kind) { return kind.source_scale == SourceScale::sample; })) {
     return "divides by the size of the whole sample";
   }
+  if (spec.any_layer([](const AttentionChoices& kind) {
+        return kind.weighting == Weighting::kernel || kind.score_window > 0;
+      })) {
+    return "attends by features or by scores of neighbouring keys";
+  }
   return {};
 }
 

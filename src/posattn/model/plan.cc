@@ -1,6 +1,7 @@
 #include "posattn/model/plan.h"
 
 #include "posattn/model/attention/rows.h"
+#include "posattn/model/attention/score_convolution.h"
 #include "posattn/model/spec/tensor_names.h"
 
 namespace posattn {
@@ -89,7 +90,8 @@ class PlanBuilder {
   // Without biases, those of queries and keys stay where they do no harm: f(c x) = c f(x) holds
   // with them when the source is scaled. Dot products of the data have had them since 0.2.0.
   DataTerm data_term(int layer, const ModelSpec& spec) {
-    const bool kept = spec.scores == Scores::dot || spec.source_scale != SourceScale::none;
+    const bool dot = spec.scores == Scores::dot && !row_of(spec.weighting).unit_keys;
+    const bool kept = dot || spec.source_scale != SourceScale::none;
     DataTerm term{.query_key = projection(names::of_layer(layer, names::query_key),
                                           2 * spec.key_size() * spec.heads, spec.source_size(),
                                           kept || biased()),
@@ -120,6 +122,16 @@ class PlanBuilder {
     if (row.maps_positions) {
       term.query_key = LinearBlock{term.tensors[0], term.tensors[1], spec.encoding_size,
                                    2 * term.key_size * spec.heads};
+    }
+    return term;
+  }
+
+  ScoreConvolutionTerm convolution(int layer, const ModelSpec& spec) {
+    ScoreConvolutionTerm term{.channels = score_channels(spec), .window = spec.score_window};
+    TensorId* const ids[] = {&term.first, &term.first_bias, &term.last, &term.last_bias};
+    size_t next = 0;
+    for (TensorInfo& tensor : score_convolution_tensors(spec)) {
+      *ids[next++] = add_to_layer(layer, std::move(tensor));
     }
     return term;
   }
@@ -156,6 +168,8 @@ class PlanBuilder {
     }
     attention.weighting = kind.weighting;
     attention.landmarks = kind.landmarks;
+    attention.features = kind.features;
+    if (kind.score_window > 0) attention.convolution = convolution(index, kind);
     if (const auto tensors = row_of(kind.weighting).tensors) {
       for (TensorInfo& t : tensors(kind)) attention.weighting_tensor = add_to_layer(index, t);
     }

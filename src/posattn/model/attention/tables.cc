@@ -13,6 +13,14 @@ const PositionRow& row_of(ScoreBias kind) {
       return direct_row;
     case ScoreBias::distance:
       return distance_row;
+    case ScoreBias::alibi:
+      return alibi_row;
+    case ScoreBias::kerple:
+      return kerple_row;
+    case ScoreBias::fire:
+      return fire_row;
+    case ScoreBias::buckets:
+      return buckets_row;
     default:
       throw std::logic_error("scores of positions of no kind");
   }
@@ -48,6 +56,8 @@ const WeightingRow& row_of(Weighting kind) {
       return softmax_row;
     case Weighting::hard:
       return hard_row;
+    case Weighting::kernel:
+      return kernel_row;
     default:
       throw std::logic_error("a weighting without a row");
   }

@@ -1,6 +1,7 @@
 // Random models and batches for property tests of the network.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "posattn/base/random.h"
@@ -29,15 +30,25 @@ inline ModelSpec random_spec(RandomStream& random) {
 
 // Kinds of attention that no preset has, or that differ by layer.
 inline std::string random_kinds(RandomStream& random) {
-  const char* const composed[] = {"data scores=unit",
-                                  "data scores=unit source-scale=node",
-                                  "data source-scale=node",
-                                  "data score-bias=direct rotation=rope",
-                                  "data score-bias=distance",
-                                  "data-and-positions score-bias=positions",
-                                  "data-and-positions source-scale=sample scores=unit",
-                                  "positions weighting=hard",
-                                  "cosine weighting=hard"};
+  const char* const composed[] = {
+      "data scores=unit",
+      "data scores=unit source-scale=node",
+      "data source-scale=node",
+      "data score-bias=direct rotation=rope",
+      "data score-bias=distance",
+      "data-and-positions score-bias=positions",
+      "data-and-positions source-scale=sample scores=unit",
+      "positions weighting=hard",
+      "data score-bias=alibi",
+      "rope score-bias=buckets",
+      "data score-bias=kerple scores=unit score-window=1",
+      "data score-bias=fire score-window=5",
+      "data score-window=3",
+      "cosine weighting=hard score-window=3",
+      "data weighting=kernel features=5",
+      "rope score-bias=fire weighting=kernel features=3",
+      "data source-scale=node score-bias=alibi weighting=kernel features=4",
+      "cosine weighting=hard"};
   std::string kinds;
   const uint32_t count = 1 + random.below(2);
   for (uint32_t k = 0; k < count; ++k) {
@@ -105,6 +116,8 @@ inline Parameters<float> random_parameters(const ModelSpec& spec, uint64_t seed)
     for (float& value : parameters.slice(t)) {
       const float change = random.uniform(-0.2f, 0.2f);
       if (!absent_bias) value += change;
+      // Below its bound such a number has no derivative.
+      if (t.initial == Initial::positive_uniform) value = std::max(value, 0.05f);
     }
   }
   return parameters;
