@@ -1,5 +1,5 @@
-// Inference over many nodes where attention does not depend on the data: as the architecture is
-// written, with its matrices, and as the engine chooses (model/tiles/mixing.h).
+// Inference over many nodes where attention need not be made as matrices: as the architecture is
+// written, with them, and as the engine chooses (model/tiles/mixing.h, model/attention/kernel.h).
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace posattn {
 
 struct LongInferenceRequest {
-  std::string positions;  // "relative", or "sinusoidal": what scores are made of
+  std::string positions;  // "relative", "kernel", or "sinusoidal": what scores are made of
   bool as_written = false;
   int length = 8;
   int threads = 1;

@@ -13,19 +13,20 @@ namespace posattn {
 namespace {
 
 constexpr double most_matrix_bytes = 4e9;
-// Factors are found once, but every number of the matrices is looked at: minutes beyond this.
-constexpr int most_factored = 1 << 14;
+// Factors are found once, but every number of the matrices is looked at, and features need
+// thousands of transforms: minutes beyond this.
+constexpr int most_slow = 1 << 14;
 
 bool left_out(const std::string& positions, bool as_written, int length) {
   return as_written ? matrix_bytes(length) > most_matrix_bytes
-                    : positions == "sinusoidal" && length > most_factored;
+                    : positions != "relative" && length > most_slow;
 }
 
 }  // namespace
 
 Json measure_long(const std::vector<int>& lengths, int threads, double seconds) {
   Json rows = Json::array();
-  for (const char* positions : {"relative", "sinusoidal"}) {
+  for (const char* positions : {"relative", "sinusoidal", "kernel"}) {
     for (const bool as_written : {true, false}) {
       for (const int length : lengths) {
         if (left_out(positions, as_written, length)) continue;
@@ -57,8 +58,9 @@ std::string long_figure(const Json& rows) {
     const std::string label = fmt::format("{}, {}", row["positions"].get<std::string>(),
                                           row["form"] == "matrices" ? "by matrices" : "as chosen");
     if (request.lines.empty() || request.lines.back().label != label) {
-      const int style = style_of(row["positions"] == "sinusoidal" ? "positional" : "relative",
-                                 row["form"] == "matrices" ? Shade::pale : Shade::plain);
+      const int style = style_of(
+          row["positions"] == "sinusoidal" ? "positional" : row["positions"].get<std::string>(),
+          row["form"] == "matrices" ? Shade::pale : Shade::plain);
       request.lines.push_back({.label = label, .style = style, .points = {}});
     }
     const double time = row["ms_per_sample"];
