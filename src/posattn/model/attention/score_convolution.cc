@@ -158,12 +158,16 @@ void ScoreConvolution<T>::backward(const ScoreParts<T>& parts, const T* kept, T*
   du.resize(pixels() * hidden);
   generic::strided_product(pixels(), hidden, columns, dproducts.data(), columns, 1, last_.data(),
                            false, du.data());
+  T dbias[hidden] = {};
   for (int64_t p = 0; p < pixels(); ++p) {
+    const T* of_u = u + p * hidden;
+    T* of_du = du.data() + p * hidden;
     for (int64_t c = 0; c < hidden; ++c) {
-      du[p * hidden + c] *= u[p * hidden + c] > 0 ? T(1) : slope;
-      dfirst_bias[c] += du[p * hidden + c];
+      of_du[c] *= of_u[c] > 0 ? T(1) : slope;
+      dbias[c] += of_du[c];
     }
   }
+  for (int64_t c = 0; c < hidden; ++c) dfirst_bias[c] += dbias[c];
   generic::strided_product(inputs, hidden, pixels(), z, 1, channels_, du.data(), true, dfirst);
   // dZ of every place of a window, then their sums.
   dproducts.resize(pixels() * inputs);
