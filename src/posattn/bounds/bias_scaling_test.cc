@@ -129,7 +129,8 @@ TEST(BiasScaling, KindsOfScoresAreHomogeneousWhereTheySaySo) {
       }
       RandomStream random(4, Purpose::test_data, 0, 0);
       const RandomBatch data(spec, 20, spec.real_nodes, random);
-      const double difference = relative_difference(spec, parameters, parameters, data, 3);
+      const double c = holds ? 3 : 1000;  // the largest score may stay the largest for a while
+      const double difference = relative_difference(spec, parameters, parameters, data, c);
       if (holds) {
         EXPECT_LT(difference, 1e-13) << kind;
       } else {

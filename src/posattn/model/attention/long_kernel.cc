@@ -66,20 +66,23 @@ class LongKernel final : public LongMixing<float> {
     Buffer<double> work(toeplitz.work_size());
     for (int64_t first = 0; first < phi.count * columns; first += at_once) {
       const int64_t width = std::min(at_once, phi.count * columns - first);
-      for (int64_t c = 0; c < width; ++c) {
-        const int64_t f = (first + c) / columns, column = (first + c) % columns;
-        for (int64_t j = 0; j < real; ++j) {
-          const float value = column < values.size ? v[j * values.stride + column] : 1.0f;
-          x[j * at_once + c] = phi.k[j * phi.stride + f] * value;
-        }
-      }
-      toeplitz.apply(width, x.data(), at_once, work.data());
-      for (int64_t c = 0; c < width; ++c) {
-        const int64_t f = (first + c) / columns, column = (first + c) % columns;
+      const auto visit = [&](const auto& place) {  // (node, lane, feature, column of values)
         for (int64_t i = 0; i < real; ++i) {
-          sums[i * columns + column] += phi.q[i * phi.stride + f] * work[i * at_once + c];
+          int64_t f = first / columns, column = first % columns;
+          for (int64_t c = 0; c < width; ++c) {
+            place(i, i * at_once + c, f, column);
+            if (++column == columns) ++f, column = 0;
+          }
         }
-      }
+      };
+      visit([&](int64_t j, int64_t lane, int64_t f, int64_t column) {
+        const float value = column < values.size ? v[j * values.stride + column] : 1.0f;
+        x[lane] = phi.k[j * phi.stride + f] * value;
+      });
+      toeplitz.apply(width, x.data(), at_once, work.data());
+      visit([&](int64_t i, int64_t lane, int64_t f, int64_t column) {
+        sums[i * columns + column] += phi.q[i * phi.stride + f] * work[lane];
+      });
     }
     add_scratch(h, phi, values, v, sums);
     for (int64_t i = 0; i < n; ++i) {
@@ -97,9 +100,11 @@ class LongKernel final : public LongMixing<float> {
     const int32_t real = shape_.real, n = shape_.nodes();
     for (int32_t i = 0; i < n; ++i) {
       const int32_t first = i < real ? real : 0, end = causal_ ? i + 1 : n;
-      const float* own = u + (i - real) * shape_.scratch_columns() + 1;  // of a scratch node
-      const double largest =
-          i < real ? largest_[h] : *std::max_element(own, own + shape_.scratch + 1);
+      double largest = largest_[h];
+      if (i >= real) {
+        const float* own = u + shape_.scratch_place(i, 0);  // of any real node, of scratch nodes
+        largest = *std::max_element(own, own + 1 + shape_.scratch);
+      }
       double* row = &sums[i * (values.size + 1)];
       for (int32_t j = first; j < end; ++j) {
         const double weight = std::exp(u[shape_.scratch_place(i, j)] - largest) * phi.product(i, j);
@@ -118,12 +123,11 @@ class LongKernel final : public LongMixing<float> {
 
 // Whether transforms cost less than the matrices do, in flops of the tile kernel.
 bool transforms_pay(int64_t n, int64_t real, int64_t features, int64_t head_size) {
-  constexpr double transform_cost = 3, exponential_cost = 20;  // measured
+  constexpr double exponential_cost = 20;  // measured
   const double pairs = static_cast<double>(n) * static_cast<double>(n);
   const double columns = static_cast<double>(features * (head_size + 1));
   const double products = columns / ToeplitzProduct::most_columns * ToeplitzProduct::flops(real);
-  return transform_cost * products <
-         pairs * (2 * static_cast<double>(features + head_size) + exponential_cost);
+  return products < pairs * (2 * static_cast<double>(features + head_size) + exponential_cost);
 }
 
 }  // namespace

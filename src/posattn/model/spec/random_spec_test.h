@@ -22,6 +22,8 @@ inline ModelSpec random_spec(RandomStream& random) {
   if (spec.nodes() < 2 && spec.encoding == Encoding::binary) spec.encoding = Encoding::one_hot;
   spec.heads = 1 + static_cast<int>(random.below(3));
   spec.width = spec.heads * (1 + static_cast<int>(random.below(12)));
+  // One or two columns may cancel by chance: rounding is then large beside what is left.
+  if (spec.width < 3) spec.width += 2 * spec.heads;
   spec.depth = 1 + static_cast<int>(random.below(3));
   spec.mlp_width = 1 + static_cast<int>(random.below(40));
   spec.mlp_depth = 2 + static_cast<int>(random.below(2));

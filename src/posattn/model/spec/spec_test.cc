@@ -108,7 +108,6 @@ TEST(Spec, ResolveRefusesTheImpossible) {
       {"score bias 'alibi' with attention from positions",
        [](auto& s) { s.kinds = "positions score-bias=alibi"; }},
       {"score_window = 2", [](auto& s) { s.kinds = "data score-window=2"; }},
-      {"score_window = -1", [](auto& s) { s.kinds = "data score-window=-1"; }},
       {"score_window = 33", [](auto& s) { s.kinds = "data score-window=33"; }},
       {"score_window = 3 with attention from positions",
        [](auto& s) { s.kinds = "relative score-window=3"; }},
