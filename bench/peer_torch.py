@@ -117,7 +117,13 @@ def multiply_adds_of(spec, batch):
     per_sample = 2 * width**2 + 3 * width * spec.mlp_width + nodes * width  # V and O, MLP, mixing
     once = 0
     if spec.reads_data:
-        per_sample += HEADS * spec.key_size * (2 * spec.source_size + nodes)
+        per_sample += HEADS * spec.key_size * 2 * spec.source_size
+        if spec.weighting == "kernel":
+            per_sample += HEADS * spec.features * (2 * spec.key_size + nodes)
+        else:
+            per_sample += HEADS * spec.key_size * nodes
+        channels = HEADS * (2 if spec.score_bias == "none" else 3)  # in and out of 32 hidden ones
+        per_sample += nodes * spec.score_window * 32 * channels
     if spec.position_scores == "positions":
         once = HEADS * spec.position_key_size * (2 * spec.encoding_size + nodes)
     return spec.depth * nodes * (batch * per_sample + once)

@@ -44,6 +44,8 @@ PRESETS = {
     "spiking-scores": dict(attention="data", scores="signs", score_bias="positions", biases="none"),
     "tropical": dict(attention="data", scores="tropical", score_bias="distance", weighting="max_plus", biases="none"),
     "sums": dict(relative_attention=True, weighting="sums", biases="none"),
+    "kernel": dict(attention="data", score_bias="distance", weighting="kernel", features=64, biases="none"),
+    "dape": dict(attention="data", score_bias="kerple", score_window=3),
 }
 
 # Kinds of attention that layers may name, and the fields that a choice sets.
@@ -56,6 +58,8 @@ KINDS = {
     "relative": dict(relative_attention=True),
     "cosine": dict(attention="data", scores="unit", score_bias="positions"),
     "hard": dict(attention="data", weighting="hard"),
+    "kernel": dict(attention="data", score_bias="distance", weighting="kernel", features=64),
+    "dape": dict(attention="data", score_bias="kerple", score_window=3),
     "scaled": dict(attention="data_and_positions", source_scale="sample"),
     "hard-rope": dict(attention="data", rope=True, weighting="hard"),
     "hard-cosine": dict(attention="data", scores="unit", score_bias="positions", weighting="hard"),
@@ -143,7 +147,9 @@ class Spec:
             self.encoding_size = (
                 self.width if self.positions_added else default.get(self.encoding, self.nodes)
             )
-        if self.reach == 0 and any(layer.position_scores == "distance" for layer in self.layers()):
+        if self.reach == 0 and any(
+            layer.position_scores in ("distance", "fire") for layer in self.layers()
+        ):
             self.reach = self.real_nodes
 
     def of_layer(self, layer):
@@ -321,6 +327,52 @@ def integer_scores(kind, spec, real):
     return nn.functional.pad(torch.tensor(scores), (0, spec.scratch_nodes) * 2)
 
 
+class AtLeast(torch.autograd.Function):
+    """max(x, least), as if x itself were set to it: below, only a gradient that raises x passes."""
+
+    @staticmethod
+    def forward(context, x, least):
+        context.save_for_backward(x)
+        context.least = least
+        return x.clamp(min=least)
+
+    @staticmethod
+    def backward(context, gradient):
+        (x,) = context.saved_tensors
+        return torch.where((x >= context.least) | (gradient < 0), gradient, torch.zeros_like(gradient)), None
+
+
+def alibi_slopes(heads):
+    """Those of a power of two; else of the next lower one, then every second of the next higher."""
+    of_power = lambda count: [2.0 ** (-8 * (head + 1) / count) for head in range(count)]
+    power = 2 ** int(math.log2(heads))
+    return torch.tensor(of_power(power) + of_power(2 * power)[::2][: heads - power], dtype=torch.float64)
+
+
+def buckets_of(distance, causal, count=32, farthest=128):
+    """T5's bucket of i - j."""
+    mine = count if causal else count // 2
+    exact, far = mine // 2, distance.abs()
+    share = (far.clamp(min=1).double() / exact).log() / math.log(farthest / exact)
+    beyond = (exact + (share * (mine - exact) + 1e-9).floor().long()).clamp(max=mine - 1)
+    later = torch.where(distance < 0, 0 if causal else mine, 0)
+    return later + torch.where(far < exact, far, beyond)
+
+
+class Fire(nn.Sequential):
+    """Scores of all heads from the normalised distance."""
+
+    def __init__(self, heads):
+        super().__init__(nn.Linear(1, 32), nn.ReLU(), nn.Linear(32, heads))
+
+    def forward(self, distance, causal, rate, length):
+        far, last = distance.abs().to(rate), len(distance) - 1
+        node = torch.arange(last + 1)
+        most = torch.maximum((node if causal else torch.maximum(node, last - node)).to(rate), length.abs())
+        of = lambda x: torch.log(1 + rate.abs() * x)
+        return super().forward((of(far) / (of(most) + 1e-6)[:, None])[..., None]).permute(2, 0, 1)
+
+
 def biased(spec, module):
     """The map or norm; where the model has no biases, its bias is zero and stays."""
     if spec.biases == "none":
@@ -356,6 +408,25 @@ class Attention(nn.Module):
                 self.relative_scratch = nn.Parameter(
                     torch.randn(spec.heads, spec.scratch_nodes, spec.scratch_nodes + 2)
                 )
+        elif spec.position_scores == "kerple":
+            self.kerple_p = nn.Parameter(2 * torch.rand(spec.heads))
+            self.kerple_a = nn.Parameter(torch.rand(spec.heads))
+        elif spec.position_scores == "fire":
+            self.fire = Fire(spec.heads)
+            self.fire_c = nn.Parameter(torch.full((1,), 0.1))
+            self.fire_share = nn.Parameter(torch.ones(1))
+        elif spec.position_scores == "buckets":
+            self.buckets = nn.Parameter(torch.randn(spec.heads, 32))
+        if spec.score_window > 0:
+            size, margin = (1, spec.score_window), (0, spec.score_window // 2)
+            channels = spec.heads * (1 if spec.score_bias == "none" else 2)
+            self.score_conv = nn.Sequential(
+                nn.Conv2d(channels, 32, size, padding=margin),
+                nn.LeakyReLU(0.01),
+                nn.Conv2d(32, spec.heads, size, padding=margin),
+            )
+        if spec.weighting == "kernel":
+            self.register_buffer("features", torch.randn(spec.heads, spec.features, spec.key_size))
         self.v_proj = biased(spec, nn.Linear(spec.width, spec.width))
         self.o_proj = biased(spec, nn.Linear(spec.width, spec.width))
 
@@ -374,6 +445,22 @@ class Attention(nn.Module):
         below = torch.cat([reads_real, own[:, :, 2:]], 2)
         return torch.cat([above, below], 1)
 
+    def scores_by_distance(self, real):
+        """[heads, nodes, nodes] of formulas of i - j; scratch nodes have none."""
+        spec, place = self.spec, torch.arange(real)
+        distance = place[:, None] - place[None, :]
+        far, like = distance.abs(), self.v_proj.weight
+        if spec.position_scores == "alibi":
+            scores = -alibi_slopes(spec.heads).to(like)[:, None, None] * far
+        elif spec.position_scores == "kerple":
+            p, a = (AtLeast.apply(x, 0.01)[:, None, None] for x in (self.kerple_p, self.kerple_a))
+            scores = -p * torch.log(1 + a * far)
+        elif spec.position_scores == "fire":
+            scores = self.fire(distance, spec.causal, self.fire_c, self.fire_share * spec.reach)
+        else:
+            scores = self.buckets[:, buckets_of(distance, spec.causal)]
+        return torch.nn.functional.pad(scores, (0, spec.scratch_nodes) * 2)
+
     def query_key(self, proj, source, size, active, rope):
         """Queries and keys, [samples, heads, nodes, size] each."""
         qk = proj(source).unflatten(-1, (self.spec.heads, 2 * size)).transpose(1, 2)
@@ -389,6 +476,8 @@ class Attention(nn.Module):
         if spec.position_scores in ("gray", "log"):
             fixed = integer_scores(spec.position_scores, spec, len(active) - spec.scratch_nodes)
             return fixed.to(self.v_proj.weight)[None]
+        if spec.position_scores != "positions":
+            return self.scores_by_distance(len(active) - spec.scratch_nodes)[None]
         proj, size = self.bias_qk_proj if spec.reads_data else self.qk_proj, spec.position_key_size
         rope = spec.rope and not spec.reads_data
         query, key = self.query_key(proj, positions[None], size, active, rope)
@@ -405,12 +494,18 @@ class Attention(nn.Module):
         if spec.scores == "tropical":
             difference = query[..., :, None, :] - key[..., None, :, :]
             return difference.min(-1).values - difference.max(-1).values
-        if not spec.scores:
+        if not spec.scores and spec.weighting != "kernel":
             return query @ key.transpose(-1, -2) / math.sqrt(size)
         if spec.scores == "signs":
             query, key = Sign.apply(query), Sign.apply(key) / size
         else:
             query, key = (part * inverse_root((part**2).sum(-1, keepdim=True)) for part in (query, key))
+        if spec.weighting == "kernel":  # random features of exp(q . k), as logarithms of products
+            query, key = (
+                (part @ self.features.transpose(-1, -2) - (part**2).sum(-1, keepdim=True) / 2).exp()
+                for part in (query, key)
+            )
+            return (query @ key.transpose(-1, -2) / spec.features).log()
         scores = query @ key.transpose(-1, -2)
         return scores if spec.scores == "direction" else self.log_scale.exp()[:, None, None] * scores
 
@@ -420,6 +515,8 @@ class Attention(nn.Module):
             terms.append(self.scores_of_data(x, positions, active))
         if self.spec.position_scores != "none":
             terms.append(self.scores_of_positions(positions, active))
+        if self.spec.score_window > 0:
+            terms.append(self.mixed_scores(terms))
         return sum(terms)
 
     def relu_rows(self, x, positions, active, allowed):
@@ -430,6 +527,14 @@ class Attention(nn.Module):
             weights = weights * (scores - scores.max(-1, keepdim=True).values).exp()
         total = weights.sum(-1, keepdim=True)
         return torch.where(total > 0, weights / torch.where(total > 0, total, torch.ones_like(total)), weights)
+
+    def mixed_scores(self, terms):
+        """What neighbouring keys and other heads add, among real nodes."""
+        spec, samples, nodes = self.spec, len(terms[0]), terms[0].shape[-1]
+        real = nodes - spec.scratch_nodes
+        all_heads = torch.cat([term.expand(samples, -1, -1, -1) for term in terms], 1)[..., :real, :real]
+        added = self.score_conv(all_heads.tril() if spec.causal else all_heads)
+        return torch.nn.functional.pad(added, (0, spec.scratch_nodes) * 2)
 
     def routed(self, value):
         """What nodes read of value [samples, heads, nodes, d] through routes."""

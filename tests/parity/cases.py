@@ -76,7 +76,7 @@ def initial_model(spec, seed):
 
 def gain(name):
     """By how much lively_model enlarges PyTorch's initial values, of variance 1 / (3 fan_in)."""
-    if not name.endswith("weight") or name.startswith(("positions", "tokens")) or "norm" in name:
+    if not name.endswith("weight") or name.startswith(("positions", "tokens")) or "norm" in name or "score_conv" in name:
         return 1.0
     if ".mlp.mlp.0." in name:
         return 2.0
@@ -163,7 +163,10 @@ def random_kinds(rng):
                 "data scores=direction", "data scores=signs score-bias=gray", "data score-bias=log", "data scores=tropical",
                 "data scores=tropical weighting=max_plus", "relative weighting=max_plus", "positions weighting=relu",
                 "cosine weighting=relu", "cosine weighting=sums", "direct weighting=sums", "data weighting=relu_rows",
-                "data scores=direction weighting=relu_rows score-bias=log"]
+                "data scores=direction weighting=relu_rows score-bias=log",
+                "data score-bias=alibi", "rope score-bias=buckets", "data score-bias=fire scores=unit", "data score-bias=kerple score-window=5",
+                "data score-bias=alibi score-window=1 weighting=hard", "rope score-window=3", "data score-bias=fire weighting=kernel features=7",
+                "data-and-positions weighting=kernel features=9"]
     names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
     return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])
 
@@ -173,7 +176,8 @@ def open_case(seed):
     rng = numpy.random.default_rng(seed)
     flip = lambda: bool(rng.integers(2))
     # Equal tokens are equal nodes, of which a hard choice may read either: gradients then differ.
-    plain = lambda fields: not {"scores", "source_scale"} & set(fields) and fields.get("weighting") != "hard"
+    special = {"scores", "source_scale", "score_window"}
+    plain = lambda fields: not special & set(fields) and fields.get("weighting") != "hard"
     name = str(rng.choice([name for name in PRESETS if plain(PRESETS[name])]))
     encoding = "learned" if flip() else "one_hot"
     sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)

@@ -55,7 +55,7 @@ double now() {
 
 ModelSpec long_model(const std::string& positions, int length) {
   ModelSpec spec;
-  apply_preset(positions == "relative" ? "relative" : "positional", spec);
+  apply_preset(positions == "sinusoidal" ? "positional" : positions, spec);
   if (positions == "sinusoidal") spec.encoding = Encoding::sinusoidal;
   spec.real_nodes = length;
   return resolve(spec);

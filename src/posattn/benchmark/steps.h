@@ -80,7 +80,7 @@ DeviceCeilings measure_device_ceilings();
 // written, with its matrices, and as the engine chooses (model/tiles/mixing.h).
 
 struct LongInferenceRequest {
-  std::string positions;  // "relative", or "sinusoidal": what scores are made of
+  std::string positions;  // "relative", "kernel", or "sinusoidal": what scores are made of
   bool as_written = false;
   int length = 8;
   int threads = 1;

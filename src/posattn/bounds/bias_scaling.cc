@@ -55,9 +55,10 @@ std::optional<std::string> attention_broken_by(const ModelSpec& layer) {
     return "attention from data and positions, of which one scales";
   }
   if (weighting.adds_values) return sums_broken_by(layer);
-  const int degree = score_degree(layer);
-  const bool hidden = weighting.scale_free && (layer.position_scores() == ScoreBias::none ||
-                                               weighting.positions_are_factors);
+  const int degree = weighting.unit_keys ? 0 : score_degree(layer);
+  const bool only_data =
+      layer.position_scores() == ScoreBias::none || weighting.positions_are_factors;
+  const bool hidden = weighting.scale_free && only_data && layer.score_window == 0;
   if (degree == 0 || hidden) return std::nullopt;
   if (among(layer.weighting, {Weighting::relu, Weighting::sums})) {  // of degree 1 in the scores
     return fmt::format(
@@ -85,9 +86,10 @@ std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
   }
   if (!knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                   &S::encoding, &S::encoding_size, &S::attention, &S::source_scale, &S::rotation,
-                  &S::scores, &S::score_bias, &S::weighting, &S::kinds, &S::loops, &S::route_places,
-                  &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases,
-                  &S::reach, &S::causal, &S::split_heads, &S::join, &S::read_nodes, &S::loss)) {
+                  &S::scores, &S::score_bias, &S::weighting, &S::score_window, &S::features,
+                  &S::kinds, &S::loops, &S::route_places, &S::width, &S::heads, &S::depth,
+                  &S::mlp_width, &S::mlp_depth, &S::biases, &S::reach, &S::causal, &S::split_heads,
+                  &S::join, &S::read_nodes, &S::loss)) {
     return "a setting for which nobody has shown it";
   }
   return std::nullopt;

@@ -88,7 +88,7 @@ TEST(BiasScaling, HoldsForThePresetsThatItNamesAndForNoOther) {
   EXPECT_THAT(holds, ::testing::UnorderedElementsAre(
                          "positional", "m5", "positional-direct", "relative", "homogeneous",
                          "scale-free", "scale-free-joint", "hard-rope", "hard-cosine", "relu-rows",
-                         "spiking-scores", "tropical", "sums"));
+                         "spiking-scores", "tropical", "sums", "kernel"));
 }
 
 // f(c x) = c f(x) without biases, for the kinds that have it and for no other.
@@ -148,6 +148,59 @@ TEST(BiasScaling, SaysWhichDegreeWeightsOfScoresHave) {
   ModelSpec spec = small_spec("positional");
   spec.kinds = "data scores=tropical weighting=relu";
   EXPECT_THAT(*scaling_broken_by(resolve(spec)), ::testing::HasSubstr("L layers 2^L"));
+}
+
+// Without any bias f(c x) = c f(x), or not, kind by kind.
+TEST(BiasScaling, KindsOfScoresAreHomogeneousWhereTheySaySo) {
+  const std::pair<const char*, bool> rows[] = {
+      {"data scores=unit score-bias=alibi", true},
+      {"data scores=unit score-bias=kerple", true},
+      {"data scores=unit score-bias=fire", true},
+      {"data scores=unit score-bias=buckets", true},
+      {"data source-scale=sample score-bias=alibi", true},
+      {"data scores=unit score-bias=kerple score-window=3", true},
+      {"data scores=unit score-window=5", true},
+      {"data weighting=kernel features=6", true},
+      {"rope weighting=kernel features=6 score-bias=kerple", true},
+      {"hard", true},
+      {"data score-bias=alibi", false},
+      {"data score-bias=kerple", false},
+      {"data score-bias=fire", false},
+      {"data score-bias=buckets", false},
+      {"data score-window=3", false},
+      {"hard score-window=3", false},
+      {"hard score-bias=kerple", false},
+      {"data-and-positions weighting=kernel features=6", false},
+      {"dape", false},
+  };
+  for (const auto& [kind, holds] : rows) {
+    for (const bool causal : {false, true}) {
+      ModelSpec spec;
+      spec.kinds = kind;
+      spec.real_nodes = 6;
+      spec.width = spec.mlp_width = 8;
+      spec.depth = 2;
+      spec.causal = causal;
+      spec.biases = Biases::none;
+      spec = resolve(spec);
+      EXPECT_EQ(!scaling_broken_by(spec), holds) << kind;
+      Parameters<double> parameters = to_double(random_parameters(spec, 5));
+      for (const TensorInfo& tensor : parameters.layout().tensors()) {
+        const bool scales =
+            tensor.name.ends_with("qk_proj.bias") && spec.source_scale == SourceScale::none;
+        if (scales) std::ranges::fill(parameters.slice(tensor), 0.0);
+      }
+      RandomStream random(4, Purpose::test_data, 0, 0);
+      const RandomBatch data(spec, 20, spec.real_nodes, random);
+      const double c = holds ? 3 : 1000;  // the largest score may stay the largest for a while
+      const double difference = relative_difference(spec, parameters, parameters, data, c);
+      if (holds) {
+        EXPECT_LT(difference, 1e-13) << kind;
+      } else {
+        EXPECT_GT(difference, 1e-4) << kind;
+      }
+    }
+  }
 }
 
 TEST(BiasScaling, HoldsForRandomModelsThatItDoesNotRefuse) {

@@ -308,8 +308,8 @@ void add_bench_options(CLI::App& command, BenchFlags& options) {
       ->check(CLI::Range(1, 4096));
   CLI::Option* lengths =
       option(command, "--long", options.long_lengths, "LIST",
-             "Also inference of one sample at each of these lengths, where attention does not "
-             "depend on the data")
+             "Also inference of one sample at each of these lengths, where attention need "
+             "not be made as matrices")
           ->delimiter(',')
           ->check(CLI::Range(2, 1 << 17));
   add_output_option(command, options.figure, "A figure of --long", "FILE.svg").needs(lengths);

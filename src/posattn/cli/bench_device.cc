@@ -136,8 +136,9 @@ std::string long_figure(const Json& rows) {
     const std::string label = fmt::format("{}, {}", row["positions"].get<std::string>(),
                                           row["form"] == "matrices" ? "by matrices" : "as chosen");
     if (request.lines.empty() || request.lines.back().label != label) {
-      const int style = style_of(row["positions"] == "sinusoidal" ? "positional" : "relative",
-                                 row["form"] == "matrices" ? Shade::pale : Shade::plain);
+      const int style = style_of(
+          row["positions"] == "sinusoidal" ? "positional" : row["positions"].get<std::string>(),
+          row["form"] == "matrices" ? Shade::pale : Shade::plain);
       request.lines.push_back({.label = label, .style = style, .points = {}});
     }
     const double time = row["ms_per_sample"];

@@ -399,9 +399,10 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
                   "accuracy", "length-generalisation", "beside-compiled", "k-hop", "k-hop-unseen",
                   "k-hop-error", "k-hop-length", "k-hop-sanford", "k-hop-codes",
                   "samples-depth-k-hop", "samples-depth-sum", "mixed-type", "mixed-type-samples",
-                  "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "k-hop-settings",
-                  "k-hop-settings-error", "k-hop-settings-unseen", "k-hop-small",
-                  "k-hop-small-unseen", "k-hop-small-error", "scale-free"));
+                  "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "dape-recall",
+                  "encodings-by-score", "k-hop-settings", "k-hop-settings-error",
+                  "k-hop-settings-unseen", "k-hop-small", "k-hop-small-unseen", "k-hop-small-error",
+                  "scale-free"));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);

@@ -34,7 +34,7 @@ std::string CausalNetwork::refusal(const ModelSpec& spec) {
         return !among(kind.weighting, {Weighting::softmax, Weighting::hard}) ||
                !among(kind.scores, {Scores::dot, Scores::unit, Scores::direction, Scores::signs,
                                     Scores::direct, Scores::distance}) ||
-               kind.position_scores() == ScoreBias::log;
+               kind.position_scores() == ScoreBias::log || kind.score_window > 0;
       })) {
     return "has a kind of attention that no node computes from earlier ones alone";
   }

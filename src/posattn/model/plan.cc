@@ -1,6 +1,7 @@
 #include "posattn/model/plan.h"
 
 #include "posattn/model/attention/rows.h"
+#include "posattn/model/attention/score_convolution.h"
 #include "posattn/model/spec/tensor_names.h"
 
 namespace posattn {
@@ -125,6 +126,16 @@ class PlanBuilder {
     return term;
   }
 
+  ScoreConvolutionTerm convolution(int layer, const ModelSpec& spec) {
+    ScoreConvolutionTerm term{.channels = score_channels(spec), .window = spec.score_window};
+    TensorId* const ids[] = {&term.first, &term.first_bias, &term.last, &term.last_bias};
+    size_t next = 0;
+    for (TensorInfo& tensor : score_convolution_tensors(spec)) {
+      *ids[next++] = add_to_layer(layer, std::move(tensor));
+    }
+    return term;
+  }
+
   RouteTerm routes(int layer) {
     std::vector<int64_t> shape = {spec_.heads, spec_.nodes()};
     if (spec_.route_places > 1) shape.push_back(spec_.route_places);
@@ -157,6 +168,8 @@ class PlanBuilder {
     }
     attention.weighting = kind.weighting;
     attention.landmarks = kind.landmarks;
+    attention.features = kind.features;
+    if (kind.score_window > 0) attention.convolution = convolution(index, kind);
     if (const auto tensors = row_of(kind.weighting).tensors) {
       for (TensorInfo& t : tensors(kind)) attention.weighting_tensor = add_to_layer(index, t);
     }

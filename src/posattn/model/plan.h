@@ -59,6 +59,12 @@ struct DataTerm {
   TensorId head_scale = no_tensor;  // of scores that have one
 };
 
+// A convolution over the scores of neighbouring keys (attention/score_convolution.h).
+struct ScoreConvolutionTerm {
+  TensorId first = no_tensor, first_bias = no_tensor, last = no_tensor, last_bias = no_tensor;
+  int channels = 0, window = 0;
+};
+
 // Attention itself: the places that a node reads.
 struct RouteTerm {
   TensorId routes = no_tensor, weights = no_tensor;
@@ -70,9 +76,10 @@ struct AttentionBlock {
   std::optional<DataTerm> data;
   std::optional<PositionTerm> positions;
   std::optional<RouteTerm> routes;  // in place of both
+  std::optional<ScoreConvolutionTerm> convolution;
   Weighting weighting = Weighting::softmax;
   TensorId weighting_tensor = no_tensor;
-  int landmarks = 0;
+  int landmarks = 0, features = 0;
   int heads = 1, head_size = 0;
   bool causal = false;
   LinearBlock value, output;

@@ -152,9 +152,9 @@ class KHopTask : public Task {
     const bool by_k = sampling.axis == "k" || sampling.axis == "k-unseen";
     const bool unseen =
         sampling.axis == "k-unseen" || (sampling.axis == "letters" && sampling.x == 1);
-    const int k =
-        by_k ? asked_hops(sampling.x)
-             : static_cast<int>(random.below(static_cast<uint32_t>(setting_.most_hops + 1)));
+    const auto choices = static_cast<uint32_t>(setting_.most_hops - setting_.least_hops + 1);
+    const int k = by_k ? asked_hops(sampling.x)
+                       : setting_.least_hops + static_cast<int>(random.below(choices));
     room.tokens[0] = k;
     int last = -1;  // of the letters but the last one
     for (int i = 1; i < length; ++i) {
@@ -220,11 +220,15 @@ constexpr KHopSetting paper_setting = {
 // The setting of arXiv 2402.09268: hops 0 to 16, 4 letters, fresh samples.
 constexpr KHopSetting sanford_setting = {
     .most_hops = 16, .letters = 4, .vocabulary = 26, .ask_always = true};
+// Induction alone: one hop among 16 letters.
+constexpr KHopSetting one_hop_setting = {
+    .most_hops = 1, .letters = 16, .vocabulary = 35, .ask_always = true, .least_hops = 1};
 
 }  // namespace
 
 const KHopSetting* k_hop_setting(std::string_view task) {
   if (task == "k-hop") return &paper_setting;
+  if (task == "one-hop") return &one_hop_setting;
   return task == "k-hop-sanford" ? &sanford_setting : nullptr;
 }
 
@@ -244,6 +248,26 @@ const Task& k_hop_task() {
                                                {"weight-decay", "0.1"},
                                                {"clip", "1"},
                                                {"schedule", "constant"}}));
+  return task;
+}
+
+const Task& one_hop_task() {
+  static const KHopTask task("one-hop", "the letter one hop back among 16 letters (induction)",
+                             one_hop_setting,
+                             decoder_settings({{"length", "32"},
+                                               {"width", "64"},
+                                               {"heads", "2"},
+                                               {"depth", "1"},
+                                               {"mlp-width", "128"},
+                                               {"encoding", ""},
+                                               {"initial", "paper"},
+                                               {"samples", "6400"},
+                                               {"fresh", "true"},
+                                               {"epochs", "60"},
+                                               {"batch", "64"},
+                                               {"lr", "2e-3"},
+                                               {"clip", "1"},
+                                               {"test-axis", "k=1;letters=0,1"}}));
   return task;
 }
 

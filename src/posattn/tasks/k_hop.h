@@ -23,8 +23,9 @@ std::vector<int32_t> k_hop(std::span<const int32_t> word, int k);
 // answer only.
 struct KHopSetting {
   int most_hops, letters;
-  int vocabulary;   // at least most_hops + 1 + 2 letters + 1
-  bool ask_always;  // undefined places count in training too
+  int vocabulary;      // at least most_hops + 1 + 2 letters + 1
+  bool ask_always;     // undefined places count in training too
+  int least_hops = 0;  // in training
 
   int letter(int index, bool unseen) const {
     return most_hops + 1 + index + (unseen ? letters : 0);

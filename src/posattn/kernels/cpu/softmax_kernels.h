@@ -131,6 +131,18 @@ void softmax_rows_gradient(int64_t rows, int64_t columns, int64_t ld, const floa
   }
 }
 
+// The sum of exponents in exp_nonpositive holds for x up to 88 as well.
+inline Vec exp_of(Vec x) {
+  constexpr float most = 88.0f;
+  return x > most ? broadcast(INFINITY) : exp_nonpositive(x);
+}
+
+void exponential(int64_t count, const float* x, float* y) {
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) store(y + i, exp_of(load(x + i)));
+  if (i < count) store_part(y + i, exp_of(load_part(x + i, count - i)), count - i);
+}
+
 void with_dots(int64_t rows, int64_t columns, const float* dy, int64_t lddy, const float* y,
                int64_t ldy, float* out, int64_t ldo) {
   const int64_t whole = columns / lanes * lanes, part = columns - whole;

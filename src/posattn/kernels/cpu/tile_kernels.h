@@ -47,6 +47,9 @@ struct TileKernels {
   void (*softmax_rows_gradient)(int64_t rows, int64_t columns, int64_t ld, const float* a,
                                 float* da);
 
+  // y = exp(x) to about a unit in the last place, infinity above 88; y may be x.
+  void (*exponential)(int64_t count, const float* x, float* y);
+
   // out = [dy | -<dy, y>] per row. With it the gradient of scores is one product: for y = a v,
   // a (da - <a, da>) = a (dy v^T - <dy, y>).
   void (*with_dots)(int64_t rows, int64_t columns, const float* dy, int64_t lddy, const float* y,

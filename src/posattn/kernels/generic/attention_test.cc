@@ -139,5 +139,26 @@ TEST_F(PlainLinear, AgreesWithTheReference) {
   });
 }
 
+TEST_F(PlainAttention, ExponentialIsThatOfTheLibrary) {
+  on_each([](const TileKernels& kernels) {
+    std::vector<float> x;
+    for (float value = -86.5f; value < 88; value += 0.37f) x.push_back(value);
+    std::vector<float> y(x.size());
+    kernels.exponential(static_cast<int64_t>(x.size()), x.data(), y.data());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = std::exp(static_cast<double>(x[i]));
+      EXPECT_NEAR(y[i], expected, 2e-7 * expected) << x[i];
+    }
+    float ends[] = {-200, 89, INFINITY, -INFINITY, NAN, 0};
+    kernels.exponential(6, ends, ends);
+    EXPECT_EQ(ends[0], 0);
+    EXPECT_EQ(ends[1], INFINITY);
+    EXPECT_EQ(ends[2], INFINITY);
+    EXPECT_EQ(ends[3], 0);
+    EXPECT_TRUE(std::isnan(ends[4]));
+    EXPECT_EQ(ends[5], 1);
+  });
+}
+
 }  // namespace
 }  // namespace posattn

@@ -1,5 +1,7 @@
 // A learned score for every distance: S_h[i, j] = t_h[i - j], with scores of their own for scratch
 // nodes (kernels/generic/relative.h).
+#include <algorithm>
+
 #include "posattn/kernels/generic/relative.h"
 #include "posattn/model/attention/tables.h"
 #include "posattn/model/spec/tensor_names.h"
@@ -33,6 +35,22 @@ struct Distance {
     for (int64_t h = 0; h < heads; ++h) {
       generic::relative_scores(shape, t + h * shape.distances(),
                                u ? u + h * shape.scratch_size() : nullptr, out + h * n * n, n);
+    }
+  }
+
+  template <class T>
+  static void by_distance(const PositionTerm& term, int heads, const NodeContext<T>& nodes, T* t,
+                          T* u) {
+    const generic::RelativeShape shape = shape_of(term, nodes);
+    const int64_t own = shape.distances();
+    const T* table = nodes.tensor(term.tensors[0]);
+    for (int64_t h = 0; h < heads; ++h) {
+      for (int32_t d = 1 - shape.real; d < shape.real; ++d) {
+        *t++ = table[h * own + shape.distance_place(d, 0)];
+      }
+    }
+    if (shape.scratch > 0) {
+      std::copy_n(nodes.tensor(term.tensors[1]), heads * shape.scratch_size(), u);
     }
   }
 

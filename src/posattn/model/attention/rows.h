@@ -10,6 +10,7 @@
 // nodes at hand, d_k numbers of a query or key. Matrices are row-major.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -74,6 +75,9 @@ struct PositionFunctions {
   // Adds to the gradients of the term's tensors, and to that of P where it reads P.
   void (*gradient)(const PositionTerm&, int heads, const NodeContext<T>&, const T* dscores,
                    const ScoreGradients<T>&);
+  // Where scores of real nodes depend on i - j alone: t [heads, 2 real - 1] and u of scratch nodes
+  // [heads, scratch, scratch + 2], as kernels/generic/relative.h has them.
+  void (*by_distance)(const PositionTerm&, int heads, const NodeContext<T>&, T* t, T* u) = nullptr;
 };
 struct PositionRow : InBoth<PositionFunctions> {
   // Of a layer, in the order of files; names are within the layer. `beside_data`: there is a data
@@ -144,6 +148,15 @@ struct AttentionDraws {
   const std::vector<int>* index = {};  // of nodes at hand, in the full model
   int64_t nodes = 0;                   // of the full model
 };
+// o = A V of long inputs without the matrix A, prepared once for all samples.
+template <class T>
+struct LongMixing {
+  virtual ~LongMixing() = default;
+  // v, o [n, heads, values.size].
+  virtual void mix(const ScoreParts<T>&, const generic::HeadShape& values, const T* v,
+                   T* o) const = 0;
+};
+
 template <class T>
 struct WeightingFunctions {
   // `kept` [heads, n, n] where the row keeps something.
@@ -157,6 +170,16 @@ struct WeightingFunctions {
   void (*mix)(const generic::HeadShape& values, const T* a, const T* v, T* o) = nullptr;
   void (*mix_gradient)(const generic::HeadShape& values, const T* a, const T* v, const T* d_o,
                        T* dv, bool accumulate, T* da) = nullptr;
+  // Features [rows, heads, 2 m], whose products are scores, of queries and keys [rows, heads, 2
+  // d_k], which may change in place; `kept` [rows, heads, 2] stays for the gradient, which turns
+  // dfeatures into dquery_key.
+  void (*features)(const ScoreParts<T>&, int64_t rows, T* query_key, T* kept,
+                   T* features) = nullptr;
+  void (*features_gradient)(const ScoreParts<T>&, int64_t rows, const T* query_key, const T* kept,
+                            const T* features, T* dfeatures, T* dquery_key) = nullptr;
+  // Null where the matrices are faster, or more exact.
+  std::unique_ptr<LongMixing<T>> (*long_mixing)(const AttentionBlock&,
+                                                const NodeContext<T>&) = nullptr;
 };
 struct WeightingRow : InBoth<WeightingFunctions> {
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer) = nullptr;  // one, or none
@@ -166,6 +189,7 @@ struct WeightingRow : InBoth<WeightingFunctions> {
   bool scale_free = false;             // does not change when all scores of a row are multiplied
   bool positions_are_factors = false;  // exp(B) times weights of the data alone
   bool adds_values = false;            // o = sums of a score and a value, so of one degree
+  bool unit_keys = false;              // queries and keys are divided by their size
 };
 const WeightingRow& row_of(Weighting kind);
 

@@ -17,6 +17,14 @@ const PositionRow& row_of(ScoreBias kind) {
       return gray_row;
     case ScoreBias::log:
       return log_row;
+    case ScoreBias::alibi:
+      return alibi_row;
+    case ScoreBias::kerple:
+      return kerple_row;
+    case ScoreBias::fire:
+      return fire_row;
+    case ScoreBias::buckets:
+      return buckets_row;
     default:
       throw std::logic_error("scores of positions of no kind");
   }
@@ -66,6 +74,8 @@ const WeightingRow& row_of(Weighting kind) {
       return sums_row;
     case Weighting::max_plus:
       return max_plus_row;
+    case Weighting::kernel:
+      return kernel_row;
     default:
       throw std::logic_error("a weighting without a row");
   }

@@ -13,6 +13,10 @@ constexpr PositionRow position_row(bool maps_positions) {
   row.in_double = {Row::template scores<double>, Row::template gradient<double>};
   row.tensors = Row::tensors;
   row.maps_positions = maps_positions;
+  if constexpr (requires { &Row::template by_distance<float>; }) {
+    row.in_float.by_distance = Row::template by_distance<float>;
+    row.in_double.by_distance = Row::template by_distance<double>;
+  }
   return row;
 }
 
@@ -35,8 +39,10 @@ constexpr WeightingRow weighting_row() {
   return row;
 }
 
-extern const PositionRow query_key_row, direct_row, distance_row, gray_row, log_row;
+extern const PositionRow query_key_row, direct_row, distance_row, gray_row, log_row, alibi_row,
+    kerple_row, fire_row, buckets_row;
 extern const DataRow dot_row, unit_row, direction_row, signs_row, tropical_row;
-extern const WeightingRow softmax_row, hard_row, relu_row, relu_rows_row, sums_row, max_plus_row;
+extern const WeightingRow softmax_row, hard_row, relu_row, relu_rows_row, sums_row, max_plus_row,
+    kernel_row;
 
 }  // namespace posattn

@@ -25,8 +25,14 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
     for (const LinearBlock& map : layer.mlp.maps) maps += rows(map);
     const double all_pairs = nodes * nodes * attention.heads;
     if (const auto& data = attention.data) {
-      maps += rows(data->query_key);
-      pairs += all_pairs * data->key_size;
+      const int features = attention.features;  // in place of queries and keys
+      maps += rows(data->query_key) +
+              nodes * 2 * attention.heads * features * static_cast<double>(data->key_size);
+      pairs += all_pairs * (features > 0 ? features : data->key_size);
+    }
+    if (const auto& convolution = attention.convolution) {
+      const double channels = convolution->channels + attention.heads;
+      pairs += nodes * nodes * channels * convolution->window * score_convolution_hidden;
     }
     if (const auto& positions = attention.positions; positions && positions->query_key) {
       work.nominal_per_step += rows(*positions->query_key) + all_pairs * positions->key_size;
@@ -44,7 +50,9 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
 class BlockExecutor : public NetworkEngine {
  public:
   BlockExecutor(const ModelSpec& spec, const NetworkOptions& options)
-      : network_(spec), threads_(std::max(1, options.threads)) {
+      : network_(spec),
+        threads_(std::max(1, options.threads)),
+        as_written_(options.path == Path::plain) {
     blas_info();  // what may be refused is refused here, before any thread needs it
     // About a hundred rows keep the products busy, and what a tile leaves for backward should stay
     // in the cache.
@@ -53,7 +61,7 @@ class BlockExecutor : public NetworkEngine {
   }
 
   void prepare(const Parameters<float>& parameters, int real_nodes) override {
-    network_.prepare(parameters, real_nodes);
+    network_.prepare(parameters, real_nodes, !as_written_);
   }
 
   void run(const Batch& batch, std::span<float> outputs) const override {
@@ -74,7 +82,7 @@ class BlockExecutor : public NetworkEngine {
 
   double gradient(const Parameters<float>& parameters, const Batch& batch,
                   std::span<const uint8_t> mask, Parameters<float>& gradient) override {
-    prepare(parameters, batch.real_nodes);
+    network_.prepare(parameters, batch.real_nodes);
     const int64_t size = network_.sums_size();
     const Tiles tiles{batch.samples, tile_};
     const double scale = loss_scale(network_.spec(), batch, mask);
@@ -92,7 +100,7 @@ class BlockExecutor : public NetworkEngine {
   }
 
   std::vector<float> attention(const Parameters<float>& parameters, const Batch& batch) override {
-    prepare(parameters, batch.real_nodes);
+    network_.prepare(parameters, batch.real_nodes);
     const Tapes::Borrowed tapes = tapes_.borrow(threads_);
     network_.forward(batch, 0, 1, tapes->front());
     return network_.attention(tapes->front());
@@ -113,6 +121,7 @@ class BlockExecutor : public NetworkEngine {
 
   BlockNetwork<float> network_;
   int threads_, tile_ = 1;
+  bool as_written_;                                   // with matrices of attention at any length
   using Tapes = Pool<std::vector<BlockTape<float>>>;  // a call's: one for each of its threads
   mutable Tapes tapes_;
   Buffer<float> sums_;  // [groups, sums_size]

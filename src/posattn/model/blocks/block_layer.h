@@ -91,13 +91,14 @@ ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const 
   parts.keys.nodes = nodes();
   if (block.data) {
     const DataTerm& term = *block.data;
-    parts.keys.size = term.key_size;
-    parts.keys.stride = term.query_key.out;
-    parts.keys.factor = term.factor;
+    parts.keys.size = has_features(block) ? block.features : term.key_size;
+    parts.keys.stride = key_row(block);
+    parts.keys.factor = has_features(block) ? 1 : term.factor;
     parts.query_key = query_key;
     parts.data = &row_of(term.scores);
   }
-  if (block.positions && per_sample(block)) parts.positions = shared(layer).data();
+  const bool positions = block.positions && per_sample(block) && long_mixing(layer) == nullptr;
+  if (positions) parts.positions = shared(layer).data();
   return parts;
 }
 
@@ -143,8 +144,8 @@ void BlockNetwork<T>::source_backward(const DataTerm& term, int64_t rows, const 
 }
 
 template <class T>
-void BlockNetwork<T>::make_query_key(const AttentionBlock& block, int64_t rows, const T* attended,
-                                     Layer& t) const {
+void BlockNetwork<T>::make_query_key(int layer, int64_t rows, const T* attended, Layer& t) const {
+  const AttentionBlock& block = block_of(layer).attention;
   const DataTerm& term = *block.data;
   const DataRow& row = row_of(term.scores);
   t.query_key.resize(rows * term.query_key.out);
@@ -152,19 +153,32 @@ void BlockNetwork<T>::make_query_key(const AttentionBlock& block, int64_t rows, 
   if (term.rope) {
     generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, 1, t.query_key.data());
   }
-  if (!row.changes_keys) return;
   t.keys_kept.resize(rows * block.heads * 2 * (row.keeps_each ? term.key_size : 1));
-  row.in<T>().prepare(rows, block.heads, term.key_size, head_scale(term), t.query_key.data(),
-                      t.keys_kept.data());
+  if (row.changes_keys) {
+    row.in<T>().prepare(rows, block.heads, term.key_size, head_scale(term), t.query_key.data(),
+                        t.keys_kept.data());
+  }
+  if (!has_features(block)) return;
+  t.features.resize(rows * key_row(block));
+  row_of(block.weighting)
+      .template in<T>()
+      .features(score_parts(layer, nullptr), rows, t.query_key.data(), t.keys_kept.data(),
+                t.features.data());
 }
 
 template <class T>
-void BlockNetwork<T>::query_key_backward(const AttentionBlock& block, int64_t rows,
-                                         const T* attended, const Layer& t, Scratch& scratch,
-                                         T* dattended, std::span<T> sums) const {
+void BlockNetwork<T>::query_key_backward(int layer, int64_t rows, const T* attended, const Layer& t,
+                                         Scratch& scratch, T* dattended, std::span<T> sums) const {
+  const AttentionBlock& block = block_of(layer).attention;
   const DataTerm& term = *block.data;
   const DataRow& row = row_of(term.scores);
   T* d = scratch.dquery_key.data();
+  if (has_features(block)) {
+    row_of(block.weighting)
+        .template in<T>()
+        .features_gradient(score_parts(layer, nullptr), rows, t.query_key.data(),
+                           t.keys_kept.data(), t.features.data(), scratch.dfeatures.data(), d);
+  }
   if (row.changes_keys) {
     row.in<T>().gradient(rows, block.heads, term.key_size, head_scale(term), t.query_key.data(),
                          t.keys_kept.data(), d,
@@ -192,9 +206,20 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   t.mixed.resize(rows * d);
   maps_.forward(block.value, rows, attended, t.value.data());
   show(scratch, Activated::values, layer, t.value);
-  if (block.data) make_query_key(block, rows, attended, t);
+  if (block.data) make_query_key(layer, rows, attended, t);
+  const std::vector<T>& keys = has_features(block) ? t.features : t.query_key;
+  const int64_t row = key_row(block);
+  if (const LongMixing<T>* mixing = long_mixing(layer)) {
+    for (int64_t s = 0; s < samples; ++s) {
+      mixing->mix(score_parts(layer, &keys[s * n * row]), value_shape(block, n),
+                  &t.value[s * n * d], &t.mixed[s * n * d]);
+    }
+    return;
+  }
   const auto& weighting = row_of(block.weighting);
   const bool own = per_sample(block) || scratch.hook != nullptr;  // each sample has its matrices
+  const ScoreConvolution<T>* convolution = this->convolution(layer);
+  if (convolution) t.convolution_kept.resize(samples * convolution->kept_size());
   if (own) t.attention.resize(samples * matrices);
   if (own && weighting.keeps) t.weights_kept.resize(samples * matrices);
   const generic::HeadShape values = value_shape(block, n);
@@ -211,9 +236,14 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   };
   for (int64_t s = 0; s < samples; ++s) {
     if (per_sample(block)) {
-      const T* query_key = block.data ? &t.query_key[s * n * block.data->query_key.out] : nullptr;
+      ScoreParts<T> parts = score_parts(layer, block.data ? &keys[s * n * row] : nullptr);
+      if (convolution) {
+        T* kept = &t.convolution_kept[s * convolution->kept_size()];
+        convolution->forward(parts, kept, scratch.convolution);
+        parts = convolution->mixed(parts, kept);
+      }
       T* kept = weighting.keeps ? &t.weights_kept[s * matrices] : nullptr;
-      weighting.template in<T>().weights(score_parts(layer, query_key), draws(layer, s, scratch),
+      weighting.template in<T>().weights(parts, draws(layer, s, scratch),
                                          &t.attention[s * matrices], kept, scratch.transposed);
     } else if (own) {
       std::copy_n(shared(layer).data(), matrices, &t.attention[s * matrices]);
@@ -233,10 +263,15 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
   const AttentionBlock& block = block_of(layer).attention;
   const bool own = per_sample(block);
   const int64_t n = nodes(), rows = samples * n, d = spec_.width, matrices = block.heads * n * n;
-  const int64_t row = block.data ? block.data->query_key.out : 0;
+  const int64_t row = key_row(block);
+  const std::vector<T>& keys = has_features(block) ? t.features : t.query_key;
+  std::vector<T>& dkeys = has_features(block) ? scratch.dfeatures : scratch.dquery_key;
+  const ScoreConvolution<T>* convolution = this->convolution(layer);
+  if (convolution) convolution->begin_backward(scratch.convolution);
   scratch.dvalue.resize(rows * d);
   scratch.da.resize(own ? matrices : 0);
-  scratch.dquery_key.resize(rows * row);
+  scratch.dquery_key.resize(t.query_key.size());
+  dkeys.resize(rows * row);
   const generic::HeadShape values = value_shape(block, n);
   const auto& weighting = row_of(block.weighting);
   T* shared_sums = sums.data() + attention_offset(layer % spec_.depth);
@@ -256,14 +291,22 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
     if (!own) continue;
     const int64_t place = s * n * row;
     const T* kept = weighting.keeps ? &t.weights_kept[s * matrices] : nullptr;
-    weighting.template in<T>().gradient(
-        score_parts(layer, block.data ? &t.query_key[place] : nullptr), a, kept, da,
-        block.data ? &scratch.dquery_key[place] : nullptr);
+    const ScoreParts<T> parts = score_parts(layer, block.data ? &keys[place] : nullptr);
+    T* dquery_key = block.data ? &dkeys[place] : nullptr;
+    const auto& gradient_of = weighting.template in<T>().gradient;
+    if (convolution) {
+      const T* convolved = &t.convolution_kept[s * convolution->kept_size()];
+      gradient_of(convolution->mixed(parts, convolved), a, kept, da, nullptr);
+      convolution->backward(parts, convolved, da, dquery_key, scratch.convolution);
+    } else {
+      gradient_of(parts, a, kept, da, dquery_key);
+    }
     if (block.positions) add_scores(block, da, shared_sums);
   }
+  if (convolution) convolution->end_backward(scratch.convolution, sums.data());
   maps_.backward(block.value, rows, attended, scratch.dvalue.data(), sums.data(), accumulate,
                  dattended);
-  if (block.data) query_key_backward(block, rows, attended, t, scratch, dattended, sums);
+  if (block.data) query_key_backward(layer, rows, attended, t, scratch, dattended, sums);
 }
 
 template <class T>

@@ -45,7 +45,7 @@ template <class T>
 BlockNetwork<T>::~BlockNetwork() = default;
 
 template <class T>
-void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
+void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes, bool forward_only) {
   maps_.prepare(parameters);
   nodes_ = std::make_unique<NodeContext<T>>(spec_, parameters, maps_, real_nodes);
   layers_ = spec_.applied_layers(real_nodes);
@@ -53,8 +53,16 @@ void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes) {
   shared_.resize(spec_.depth);
   shared_kept_.resize(spec_.depth);
   shared_scores_.resize(spec_.depth);
+  convolutions_.resize(spec_.depth);
+  long_.resize(spec_.depth);
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
+    if (block.convolution) {
+      convolutions_[l] = std::make_unique<ScoreConvolution<T>>(block, *nodes_);
+    }
+    const auto make_long = row_of(block.weighting).template in<T>().long_mixing;
+    long_[l] = forward_only && make_long != nullptr ? make_long(block, *nodes_) : nullptr;
+    if (long_[l]) continue;
     shared_[l].resize(block.heads * n * n);
     if (block.routes) {
       routed_attention_matrix(*block.routes, block.heads, *nodes_, shared_[l].data());

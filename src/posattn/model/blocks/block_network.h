@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "posattn/model/attention/rows.h"
+#include "posattn/model/attention/score_convolution.h"
 #include "posattn/model/blocks/hook.h"
 #include "posattn/model/spec/batch.h"
 
@@ -36,6 +37,8 @@ struct BlockTape {
     std::vector<T> source;             // [rows, source], of queries and keys, where it differs
     std::vector<T> query_key;          // [rows, heads, 2 d_k], as their products make scores
     std::vector<T> keys_kept;          // [rows, heads, 2 or 2 d_k], see KeyFunctions
+    std::vector<T> features;           // [rows, heads, 2 features], in place of query_key
+    std::vector<T> convolution_kept;   // [samples], see ScoreConvolution
     std::vector<T> attention;          // [samples, heads, nodes, nodes], where samples differ
     std::vector<T> weights_kept;       // [samples, heads, nodes, nodes], see WeightingFunctions
     std::vector<T> value, mixed;       // [rows, width]
@@ -54,7 +57,8 @@ struct BlockTape {
   struct Scratch {
     std::vector<T> o, transposed, hidden;  // attention's output; of one head; after an activation
     std::vector<T> dx, dy, dmlp, djoined, dattended, dnorm;
-    std::vector<T> dmixed, dvalue, dquery_key, dsource, dscaled, da;
+    std::vector<T> dmixed, dvalue, dquery_key, dfeatures, dsource, dscaled, da;
+    typename ScoreConvolution<T>::Memory convolution;
     std::vector<std::vector<T>> dhidden;
     StepContext context;
     int64_t first = 0;                   // sample of the batch
@@ -72,8 +76,9 @@ class BlockNetwork {
   const ModelSpec& spec() const { return spec_; }
   const Plan& plan() const { return plan_; }
 
-  // Keeps a reference to the parameters until the next call.
-  void prepare(const Parameters<T>& parameters, int real_nodes);
+  // Keeps a reference to the parameters until the next call. `forward_only`: attention over long
+  // inputs need not be made as matrices, which backward, attention() and hooks want.
+  void prepare(const Parameters<T>& parameters, int real_nodes, bool forward_only = false);
 
   // Samples first .. first + samples - 1; the output lies in the tape, [samples, nodes, columns].
   void forward(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
@@ -115,16 +120,29 @@ class BlockNetwork {
   // Of an applied layer: the list is applied several times in looped models.
   const LayerBlock& block_of(int layer) const { return plan_.layers[layer % spec_.depth]; }
   const std::vector<T>& shared(int layer) const { return shared_[layer % spec_.depth]; }
+  const ScoreConvolution<T>* convolution(int layer) const {
+    return convolutions_[layer % spec_.depth].get();
+  }
+  const LongMixing<T>* long_mixing(int layer) const { return long_[layer % spec_.depth].get(); }
+  // Whose products are scores: queries and keys, or features of them; numbers of a row.
+  static bool has_features(const AttentionBlock& block) {
+    return row_of(block.weighting).template in<T>().features != nullptr;
+  }
+  static int64_t key_row(const AttentionBlock& block) {
+    if (!block.data) return 0;
+    return has_features(block) ? int64_t{2} * block.heads * block.features
+                               : block.data->query_key.out;
+  }
   AttentionDraws draws(int layer, int64_t sample, const Scratch& scratch) const;
   ScoreParts<T> score_parts(int layer, const T* query_key) const;
   // What queries and keys are made of; and from scratch.dsource, adds to dattended.
   const T* make_source(const DataTerm& term, int64_t rows, const T* attended, Layer& t) const;
   void source_backward(const DataTerm& term, int64_t rows, const Layer& t, Scratch& scratch,
                        T* dattended, std::span<T> sums) const;
-  void make_query_key(const AttentionBlock& block, int64_t rows, const T* attended, Layer& t) const;
-  // From scratch.dquery_key: adds to dattended.
-  void query_key_backward(const AttentionBlock& block, int64_t rows, const T* attended,
-                          const Layer& t, Scratch& scratch, T* dattended, std::span<T> sums) const;
+  void make_query_key(int layer, int64_t rows, const T* attended, Layer& t) const;
+  // From scratch.dquery_key, or from that of features: adds to dattended.
+  void query_key_backward(int layer, int64_t rows, const T* attended, const Layer& t,
+                          Scratch& scratch, T* dattended, std::span<T> sums) const;
   void add_scores(const AttentionBlock& block, const T* dscores, T* sums) const;
   const T* head_scale(const DataTerm& term) const {
     return term.head_scale == no_tensor ? nullptr : tensor(term.head_scale);
@@ -167,6 +185,9 @@ class BlockNetwork {
   std::vector<std::vector<T>> shared_;
   // Of a weighting that keeps something, where attention is the same for all samples.
   std::vector<std::vector<T>> shared_kept_, shared_scores_;
+  // Of each layer; null where there is none.
+  std::vector<std::unique_ptr<ScoreConvolution<T>>> convolutions_;
+  std::vector<std::unique_ptr<LongMixing<T>>> long_;
 };
 
 }  // namespace posattn

@@ -43,8 +43,10 @@ void initialise(Parameters<float>& parameters, uint64_t seed, InitialValues valu
     const Purpose purpose = tensor.trained ? Purpose::initial_values : Purpose::encoding;
     RandomStream random(seed, purpose, 0, index++);
     const std::span<float> values = parameters.slice(tensor);
-    if (values_wanted == InitialValues::gpt && tensor.trained && tensor.initial != Initial::one &&
-        tensor.initial != Initial::log_4) {
+    const bool gain = tensor.initial == Initial::one || tensor.initial == Initial::log_4 ||
+                      tensor.initial == Initial::constant ||
+                      tensor.initial == Initial::positive_uniform;  // zero would be no start
+    if (values_wanted == InitialValues::gpt && tensor.trained && !gain) {
       constexpr double deviation = 0.02;
       const double share = tensor.ends_branch ? std::sqrt(static_cast<double>(branches)) : 1.0;
       const double scale = tensor.shape.size() < 2 ? 0.0 : deviation / share;  // biases are zero
@@ -64,6 +66,15 @@ void initialise(Parameters<float>& parameters, uint64_t seed, InitialValues valu
         break;
       case Initial::log_4:
         std::fill(values.begin(), values.end(), std::log(4.0f));
+        break;
+      case Initial::constant:
+        std::fill(values.begin(), values.end(), static_cast<float>(tensor.value));
+        break;
+      case Initial::positive_uniform:
+        for (float& value : values) value = random.uniform(0, static_cast<float>(tensor.value));
+        break;
+      case Initial::normal:
+        for (float& value : values) value = static_cast<float>(random.normal());
         break;
       case Initial::xavier_uniform: {
         const int64_t fan_out = tensor.shape[tensor.shape.size() - 2];

@@ -30,6 +30,16 @@ constexpr NamedKind kind_rows[] = {
     {"hard",
      "one node is read, by queries and keys from the data",
      {.attention = Source::data, .weighting = Weighting::hard}},
+    {"kernel",
+     "random features of unit queries and keys from the data, times the exponential of a learned "
+     "score for every distance",
+     {.attention = Source::data,
+      .score_bias = ScoreBias::distance,
+      .weighting = Weighting::kernel,
+      .features = 64}},
+    {"dape",
+     "queries and keys from the data, Kerple, and a convolution over the scores of three keys",
+     {.attention = Source::data, .score_bias = ScoreBias::kerple, .score_window = 3}},
     {"scaled",
      "queries and keys from [data / their root mean square | P]",
      {.attention = Source::data_and_positions, .source_scale = SourceScale::sample}},
@@ -116,6 +126,13 @@ constexpr PresetRow preset_rows[] = {
      "tropical", false, Biases::none, false},
     {"sums", "relative whose heads add up, no biases: sums at every length, f(c x) = c f(x)",
      "sums", false, Biases::none, false},
+    {"kernel",
+     "random features of unit queries and keys with a learned score per distance, no biases: "
+     "f(c x) = c f(x), exactly",
+     "kernel", false, Biases::none, false},
+    {"dape",
+     "the data's scores and Kerple's by distance, mixed over neighbouring keys; for --causal",
+     "dape", false, Biases::all, false},
 };
 
 // The fields that a preset decides.

@@ -35,6 +35,8 @@ inline ModelSpec random_spec(RandomStream& random) {
   if (spec.nodes() < 2 && spec.encoding == Encoding::binary) spec.encoding = Encoding::one_hot;
   spec.heads = 1 + static_cast<int>(random.below(3));
   spec.width = spec.heads * (1 + static_cast<int>(random.below(12)));
+  // One or two columns may cancel by chance: rounding is then large beside what is left.
+  if (spec.width < 3) spec.width += 2 * spec.heads;
   spec.depth = 1 + static_cast<int>(random.below(3));
   spec.mlp_width = 1 + static_cast<int>(random.below(40));
   spec.mlp_depth = 2 + static_cast<int>(random.below(2));
@@ -45,25 +47,34 @@ inline ModelSpec random_spec(RandomStream& random) {
 // Kinds of attention that no preset has, or that differ by layer.
 inline std::string random_kinds(RandomStream& random) {
   const char* const composed[] = {"data scores=unit",
-                                  "data scores=unit source-scale=node",
-                                  "data source-scale=node",
-                                  "data score-bias=direct rotation=rope",
-                                  "data score-bias=distance",
-                                  "data-and-positions score-bias=positions",
-                                  "data-and-positions source-scale=sample scores=unit",
-                                  "positions weighting=hard",
-                                  "cosine weighting=hard",
-                                  "data scores=direction",
-                                  "data scores=signs score-bias=gray",
-                                  "data score-bias=log",
-                                  "data scores=tropical",
-                                  "data scores=tropical weighting=max_plus",
-                                  "relative weighting=max_plus",
-                                  "cosine weighting=max_plus",
-                                  "positions weighting=relu",
-                                  "cosine weighting=relu",
-                                  "data weighting=sums",
-                                  "data weighting=relu_rows"};
+"data scores=unit source-scale=node",
+"data source-scale=node",
+"data score-bias=direct rotation=rope",
+"data score-bias=distance",
+"data-and-positions score-bias=positions",
+"data-and-positions source-scale=sample scores=unit",
+"positions weighting=hard",
+"cosine weighting=hard",
+"data scores=direction",
+"data scores=signs score-bias=gray",
+"data score-bias=log",
+"data scores=tropical",
+"data scores=tropical weighting=max_plus",
+"relative weighting=max_plus",
+"cosine weighting=max_plus",
+"positions weighting=relu",
+"cosine weighting=relu",
+"data weighting=sums",
+"data weighting=relu_rows",
+"data score-bias=alibi",
+"rope score-bias=buckets",
+"data score-bias=kerple scores=unit score-window=1",
+"data score-bias=fire score-window=5",
+"data score-window=3",
+"cosine weighting=hard score-window=3",
+"data weighting=kernel features=5",
+"rope score-bias=fire weighting=kernel features=3",
+"data source-scale=node score-bias=alibi weighting=kernel features=4"};
   std::string kinds;
   const uint32_t count = 1 + random.below(2);
   for (uint32_t k = 0; k < count; ++k) {
@@ -138,6 +149,8 @@ inline Parameters<float> random_parameters(const ModelSpec& spec, uint64_t seed)
     for (float& value : parameters.slice(t)) {
       const float change = random.uniform(-0.2f, 0.2f);
       if (!absent_bias) value += change;
+      // Below its bound such a number has no derivative.
+      if (t.initial == Initial::positive_uniform) value = std::max(value, 0.05f);
     }
   }
   return parameters;

@@ -98,6 +98,7 @@ void check_total(const ModelSpec& spec) {
     default:  // a few numbers of each head
       attention += 1000 * heads;
   }
+  attention += heads * spec.features * spec.key_size() + 100 * heads * spec.score_window;
   const int64_t norms = spec.normalisation == Normalisation::none ? 0 : 4 * width;
   const int64_t layer = attention + 2 * width * (width + 1) + hidden * (spec.joined_size() + 1) +
                         (spec.mlp_depth - 2) * hidden * (hidden + 1) + width * (hidden + 1) + norms;
@@ -197,6 +198,40 @@ void check_tokens(const ModelSpec& spec) {
   }
 }
 
+// Scores meet those of neighbours before they are weights, so there must be scores.
+void check_score_window(const ModelSpec& spec) {
+  if (spec.score_window == 0) return;
+  check_size("score_window", spec.score_window, 1, 31);
+  const std::string what = fmt::format("score_window = {}", spec.score_window);
+  if (spec.score_window % 2 == 0) {
+    throw impossible(what, "an odd number: as many keys on either side");
+  }
+  if (!spec.reads_data()) {
+    throw impossible(what + " with attention from positions",
+                     "attention from data, or from data and positions");
+  }
+  if (among(spec.weighting, {Weighting::kernel, Weighting::linear, Weighting::low_rank})) {
+    throw impossible(fmt::format("{} with the weighting '{}'", what, to_string(spec.weighting)),
+                     "a weighting of scores, as softmax", "features never become a score");
+  }
+}
+
+void check_features(const ModelSpec& spec) {
+  if (spec.weighting != Weighting::kernel) {
+    check_size("features (without the weighting 'kernel')", spec.features, 0, 0);
+    return;
+  }
+  check_size("features (of the weighting 'kernel')", spec.features, 1, width_limit);
+  if (!spec.reads_data()) {
+    throw impossible("the weighting 'kernel' with attention from positions",
+                     "attention from data, or from data and positions");
+  }
+  if (spec.scores != Scores::dot) {
+    throw impossible(fmt::format("the weighting 'kernel' with scores '{}'", to_string(spec.scores)),
+                     "scores 'dot'", "it divides queries and keys by their size itself");
+  }
+}
+
 // The choices of one layer fit together.
 void check_choices(const ModelSpec& spec) {
   if (spec.scores == Scores::direct) check_learned_scores(spec, "direct");
@@ -229,6 +264,8 @@ void check_choices(const ModelSpec& spec) {
                      "scores 'direction', the same without a learned factor",
                      "rows divided by their sum do not see a factor of the scores");
   }
+  check_score_window(spec);
+  check_features(spec);
   check_routes(spec);
   check_heads(spec);
   check_total(spec);
@@ -335,8 +372,9 @@ ModelSpec resolve(ModelSpec spec) {
   check_size("mlp_depth", spec.mlp_depth, 2, mlp_depth_limit);
   resolve_kinds(spec);
   check_loops(spec);
-  const bool by_distance = spec.any_layer(
-      [](const AttentionChoices& kind) { return kind.position_scores() == ScoreBias::distance; });
+  const bool by_distance = spec.any_layer([](const AttentionChoices& kind) {
+    return among(kind.position_scores(), {ScoreBias::distance, ScoreBias::fire});
+  });
   if (by_distance && spec.reach == 0) spec.reach = spec.real_nodes;
   check_size(by_distance ? "reach" : "reach (without relative attention)", spec.reach,
              by_distance ? 1 : 0, by_distance ? node_limit : 0);

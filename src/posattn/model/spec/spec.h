@@ -138,7 +138,7 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   // Since 0.2.0
   Biases biases = Biases::all;
   // Of scores by distance: farther nodes count as reach - 1 (0: real_nodes). Scratch nodes have
-  // scores of their own. Such a model works at any length.
+  // scores of their own. Such a model works at any length. FIRE divides distances by it.
   int reach = 0;
   // Tokens that the input may hold, 0: numbers only. With data_columns > 0 a node holds either: its
   // token, or, where that is negative, its numbers. Scratch nodes hold the number 0, or nothing.

@@ -118,6 +118,22 @@ TEST(Spec, ResolveRefusesTheImpossible) {
       {"direct attention with attention from data",
        [](auto& s) { s.kinds = "positions,data scores=direct"; }},
       {"routes", [](auto& s) { s.kinds = "positions,positions scores=routes"; }},
+      {"score bias 'alibi' with attention from positions",
+       [](auto& s) { s.kinds = "positions score-bias=alibi"; }},
+      {"score_window = 2", [](auto& s) { s.kinds = "data score-window=2"; }},
+      {"score_window = 33", [](auto& s) { s.kinds = "data score-window=33"; }},
+      {"score_window = 3 with attention from positions",
+       [](auto& s) { s.kinds = "relative score-window=3"; }},
+      {"score_window = 3 with the weighting 'kernel'",
+       [](auto& s) { s.kinds = "kernel score-window=3"; }},
+      {"features (without the weighting 'kernel') = 8",
+       [](auto& s) { s.kinds = "data features=8"; }},
+      {"features (of the weighting 'kernel') = 0",
+       [](auto& s) { s.kinds = "data weighting=kernel"; }},
+      {"the weighting 'kernel' with attention from positions",
+       [](auto& s) { s.kinds = "positions weighting=kernel features=4"; }},
+      {"the weighting 'kernel' with scores 'unit'",
+       [](auto& s) { s.kinds = "kernel scores=unit"; }},
   };
   for (const auto& row : rows) {
     ModelSpec spec;

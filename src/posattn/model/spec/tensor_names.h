@@ -25,7 +25,17 @@ inline constexpr std::string_view relative_scores = "attn.relative";
 // [heads, scratch, scratch + 2]: of a real node that attends to it, of itself attending to a real
 // node, of itself attending to each scratch node.
 inline constexpr std::string_view scratch_scores = "attn.relative_scratch";
-inline constexpr std::string_view routes = "attn.routes";  // see parameters.h
+inline constexpr std::string_view kerple_factor = "attn.kerple_p";  // [heads]
+inline constexpr std::string_view kerple_rate = "attn.kerple_a";    // [heads]
+inline constexpr std::string_view fire_first = "attn.fire.0";       // linear map
+inline constexpr std::string_view fire_last = "attn.fire.2";        // linear map
+inline constexpr std::string_view fire_rate = "attn.fire_c";        // [1]
+inline constexpr std::string_view fire_share = "attn.fire_share";   // [1]: of the reach
+inline constexpr std::string_view buckets = "attn.buckets";         // [heads, 32]
+inline constexpr std::string_view score_convolution_first = "attn.score_conv.0";
+inline constexpr std::string_view score_convolution_last = "attn.score_conv.2";
+inline constexpr std::string_view features = "attn.features";  // [heads, features, d_k]
+inline constexpr std::string_view routes = "attn.routes";      // see parameters.h
 inline constexpr std::string_view route_weights = "attn.route_weights";
 inline constexpr std::string_view attention_norm = "attn_norm";  // gain and shift
 inline constexpr std::string_view mlp_norm = "mlp_norm";         // gain and shift

@@ -8,7 +8,17 @@
 namespace posattn {
 
 // How a tensor is drawn at the start of training (see initialise).
-enum class Initial { zero, one, log_4, xavier_uniform, fan_in_uniform, unit_normal_rows };
+enum class Initial {
+  zero,
+  one,
+  log_4,
+  constant,
+  positive_uniform,  // U(0, value)
+  xavier_uniform,
+  fan_in_uniform,
+  normal,
+  unit_normal_rows
+};
 
 struct TensorInfo {
   std::string name;
@@ -16,6 +26,7 @@ struct TensorInfo {
   int64_t offset = 0;  // in elements, into the buffer
   int64_t size = 0;    // product of the shape
   Initial initial = Initial::zero;
+  double value = 0;          // for constant and positive_uniform
   int64_t fan_in = 0;        // for fan_in_uniform (a bias uses its weight's fan-in)
   bool maps = false;         // the matrix of a linear map: neither bias, gain nor table
   bool ends_branch = false;  // of a map whose output is added to x
