@@ -10,7 +10,7 @@ bool known_to_stages(const ModelSpec& spec) {
   return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                     &S::attention, &S::positions_in_input, &S::encoding, &S::encoding_size,
                     &S::rotation, &S::scores, &S::width, &S::heads, &S::depth, &S::mlp_width,
-                    &S::mlp_depth, &S::biases, &S::reach) &&
+                    &S::mlp_depth, &S::biases, &S::reach, &S::wrap) &&
          among(spec.scores, {Scores::dot, Scores::direct, Scores::distance});
 }
 
