@@ -26,6 +26,7 @@ struct EvaluationAxis {
   std::string help;          // of the flag
   bool logarithmic = false;  // in figures, to base 2
   bool whole = false;        // x is a whole number
+  bool from_zero = false;    // x may be 0
   bool stated = false;       // by tasks (Task::test_axes), which make the samples
   // Values as a user writes them; throws Error(usage) that names the flag.
   std::vector<double> (*parse)(std::string_view text, std::string_view flag) = nullptr;

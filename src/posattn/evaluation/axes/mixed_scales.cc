@@ -38,6 +38,7 @@ const EvaluationAxis mixed_scales_axis{
     .words = "powers of ten x: each number times 10^u, u in [-x, x]",
     .plural = "mixed-scales",
     .help = "Multiply each number by 10^u, u in [-x, x], for these x, as 0,0.5,1",
+    .from_zero = true,
     .parse = parse_numbers,
     .samples = samples_of_mixed_scales};
 
