@@ -5,7 +5,9 @@ foreach(room IN ITEMS base tensor text kernels tasks model evaluation programs t
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/posattn/${room}/*.cc)
   list(APPEND POSATTN_SOURCES ${sources})
 endforeach()
-list(APPEND POSATTN_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/src/posattn/results/settings_difference.cc)
+foreach(file IN ITEMS bounds/bias_scaling results/settings_difference)
+  list(APPEND POSATTN_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/src/posattn/${file}.cc)
+endforeach()
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX "(_test|_fuzz)\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
   "/base/(command|file|memory|toml)\\.cc$|/tensor/buffer\\.cc$|/text/word_pattern\\.cc$")

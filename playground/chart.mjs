@@ -100,7 +100,13 @@ export function drawPredictions(canvas, lines, truth) {
   });
 }
 
-/** attention [depth, heads, nodes, nodes]: a column of maps for each layer, a row for each head; full colour: 1. */
+/** What the colours of these maps mean: the weight of full colour, 1 where no weight is above it, and whether any is below 0. */
+export function mapScale(attention) {
+  const largest = attention.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
+  return { full: largest > 1.001 ? largest : 1, negative: attention.some((weight) => weight < 0) };  // a sum may round to above 1
+}
+
+/** attention [depth, heads, nodes, nodes]: a column of maps for each layer, a row for each head; weights below 0 have their own colour. */
 export function drawMaps(canvas, attention, { depth, heads, nodes }) {
   const label = 22;
   const gap = 6;
@@ -116,14 +122,17 @@ export function drawMaps(canvas, attention, { depth, heads, nodes }) {
   for (let layer = 0; layer < depth; ++layer) pen.fillText(`L${layer}`, place(layer, 0)[0], 11);
   for (let head = 0; head < heads; ++head) pen.fillText(`H${head}`, 0, place(0, head)[1] + side / 2);
   pen.strokeStyle = colour('--faint');
-  pen.fillStyle = colour('--map');
+  const { full } = mapScale(attention);
+  const [positive, negative] = [colour('--map'), colour('--map-negative')];
   for (let map = 0; map < depth * heads; ++map) {
     const [x, y] = place(Math.floor(map / heads), map % heads);
     pen.globalAlpha = 1;
     pen.strokeRect(x, y, side, side);
     for (let i = 0; i < nodes; ++i) {
       for (let j = 0; j < nodes; ++j) {
-        pen.globalAlpha = attention[(map * nodes + i) * nodes + j];
+        const weight = attention[(map * nodes + i) * nodes + j];
+        pen.fillStyle = weight < 0 ? negative : positive;
+        pen.globalAlpha = Math.min(1, Math.abs(weight) / full);
         pen.fillRect(x + j * cell, y + i * cell, cell, cell);
       }
     }

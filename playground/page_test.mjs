@@ -116,6 +116,20 @@ const tests = {
     await page.waitForFunction(() => document.querySelector('#problem').textContent === '' && location.hash.includes('task=sort'));
   },
 
+  async 'architectures stand in groups, and those that hold are told apart'(page) {
+    await openTrain(page);
+    const groups = await page.locator('#second optgroup').evaluateAll((all) => all.map((group) => [group.label, [...group.children].map((option) => option.value)]));
+    assert.deepEqual(groups.map(([label]) => label), ['attention does not see the scale', 'others']);
+    assert.ok(['positional', 'homogeneous', 'scale-free'].every((name) => groups[0][1].includes(name)));
+    assert.ok(['standard', 'm2'].every((name) => groups[1][1].includes(name)));
+    for (const name of groups.flatMap(([, names]) => names)) {  // every one of them trains
+      await page.locator('#second').selectOption(name);
+      await page.click('#step');
+      await steps(page);
+      assert.equal(await text(page, 'problem'), '');
+    }
+  },
+
   async 'a model is saved, and loaded again'(page) {
     await openTrain(page);
     const save = async (place, width, name) => {

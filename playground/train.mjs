@@ -1,5 +1,5 @@
 // The tab Train: two workers, each with its own engine, trained in step; what they say is drawn here.
-import { drawLines, drawMaps, drawPredictions } from './chart.mjs';
+import { drawLines, drawMaps, drawPredictions, mapScale } from './chart.mjs';
 import { EngineWorker } from './client.mjs';
 import { element, make, number, oncePerFrame, plural, say } from './dom.mjs';
 import { modelFiles } from './files.mjs';
@@ -49,6 +49,12 @@ export function makeTrain(module, catalogue, onChange) {
   const sizes = ({ length: numbers, width, depth, heads, parameters }) =>
     `length ${numbers}, width ${width}, ${plural(depth, 'layer')}, ${plural(heads, 'head')}, ${plural(parameters, 'parameter')}`;
 
+  // Said where the maps are not those of shares between 0 and 1.
+  function colours(attention) {
+    const { full, negative } = mapScale(attention);
+    return (full === 1 ? '' : `; full colour: weight ${number(full)}`) + (negative ? '; red: below 0' : '');
+  }
+
   function draw() {
     const lines = (points) => panels.map((panel) => ({ colour: panel.colour, dash: panel.dash, ...points(panel) }));
     drawLines(element('losses'), lines((panel) => ({ points: panel.points })), undefined,
@@ -61,7 +67,7 @@ export function makeTrain(module, catalogue, onChange) {
       say(document.querySelector(`.key.${panel.place}`), name(panel));
       if (!panel.view) continue;
       drawMaps(panel.maps, panel.view.attention, { ...panel.about, nodes: panel.about.real_nodes + panel.about.scratch_nodes });
-      say(panel.text, sizes(panel.about));
+      say(panel.text, sizes(panel.about) + colours(panel.view.attention));
     }
     if (panels[0].view) {
       showNodes(panels[0].about, panels.map(shortName), views());
@@ -190,14 +196,17 @@ export function makeTrain(module, catalogue, onChange) {
     },
   });
 
-  const chosen = (id, values, value) => {
-    element(id).replaceChildren(...values.map((each) => make('option', { value: each.name, textContent: each.name, title: each.description })));
+  const optionOf = ({ name: value, description }) => make('option', { value, textContent: value, title: description });
+  const chosen = (id, options, value) => {
+    element(id).replaceChildren(...options);
     element(id).value = value;
   };
-  chosen('task', catalogue.tasks.filter((task) => Object.keys(task.settings).length === 0), 'cumulative-sum');
+  chosen('task', catalogue.tasks.filter((task) => Object.keys(task.settings).length === 0).map(optionOf), 'cumulative-sum');
   const architectures = catalogue.architectures.filter(({ description }) => !description.startsWith('the same as'));
-  chosen('first', architectures, 'positional');
-  chosen('second', architectures, 'standard');
+  const group = (label, holds) => make('optgroup', { label }, ...architectures.filter(({ broken_by: reason }) => (reason === '') === holds).map(optionOf));
+  const groups = () => [group('attention does not see the scale', true), group('others', false)];
+  chosen('first', groups(), 'positional');
+  chosen('second', groups(), 'standard');
   const usual = Object.fromEntries(fields.map((id) => [id, element(id).value]));
 
   for (const panel of panels) {

@@ -84,20 +84,24 @@ function sendAll() {
 }
 
 // How far attention is from that of the same input at c = 1: the part of its weight that lies elsewhere.
-function moved(row, attention, nodes) {
+function moved(row, attention) {
   const before = model.attention(row.map((value) => value / look.scale));
   let difference = 0;
-  attention.forEach((weight, i) => { difference += Math.abs(weight - before[i]); });
-  return (0.5 * difference * nodes) / attention.length;
+  let whole = 0;  // of shares: the number of rows
+  attention.forEach((weight, i) => {
+    difference += Math.abs(weight - before[i]);
+    whole += Math.abs(before[i]);
+  });
+  return (0.5 * difference) / whole;
 }
 
 function sendView() {
-  const { real_nodes, scratch_nodes, vocabulary } = model.about;
+  const { vocabulary } = model.about;
   const row = look.row ? Float64Array.from(look.row) : model.sample(look.scale, look.sample).row;
   const attention = model.attention(row);
   postMessage({ type: 'view', row, ...model.answer(row), attention, scale: look.scale, stamp: look.stamp,
     error: scalable() ? model.errors(`c=${look.scale}`, samples)[0].loss : NaN,
-    moved: vocabulary > 0 ? NaN : moved(row, attention, real_nodes + scratch_nodes) });
+    moved: vocabulary > 0 ? NaN : moved(row, attention) });
 }
 
 function take(next, loaded) {

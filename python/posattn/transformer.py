@@ -139,6 +139,7 @@ class Spec:
     features: int = 0
     landmarks: int = 0
     loops: str = "1"  # times that the layers are applied: a number, n or log2
+    wrap: str = "none"  # scale: f(x) = r g(x / r), r the root mean square of the sample's input numbers
     kinds: str = ""  # by layer, repeated; empty: all are as the fields say
 
     def __post_init__(self):
@@ -674,6 +675,9 @@ class Transformer(nn.Module):
         """inputs [samples, length, data_columns], and tokens [samples, length] where the model has
         a vocabulary (negative: the node holds numbers) -> [samples, length, output_columns]."""
         spec, (samples, length, _) = self.spec, inputs.shape
+        if spec.wrap == "scale":
+            square = (inputs**2).mean((1, 2), keepdim=True)
+            inputs = inputs * inverse_root(square)
         active = torch.cat([torch.arange(length), torch.arange(spec.real_nodes, spec.nodes)])
         scratch = inputs.new_zeros(samples, spec.scratch_nodes, spec.data_columns)
         x = torch.cat([inputs, scratch], 1)
@@ -691,7 +695,8 @@ class Transformer(nn.Module):
         if spec.normalisation == "before":
             x = self.norm(x)
         outputs = x @ self.tokens.weight.T if spec.tied_output else self.decoding(x)
-        return outputs[:, :length]
+        outputs = outputs[:, :length]
+        return outputs * (square * inverse_root(square)) if spec.wrap == "scale" else outputs
 
     def attention(self, inputs, tokens=None):
         """A of every layer for the first sample, [depth, heads, nodes, nodes]."""

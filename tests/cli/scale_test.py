@@ -53,6 +53,55 @@ class Scale(CliCase):
                     for threads in (1, 2))
         self.assertEqual(one, two)
 
+    def test_the_law_of_a_model(self):
+        self.run_ok("train", *tiny(architecture="homogeneous,m2"), "--out", "runs")
+        self.run_ok("train", *tiny(architecture="standard", wrap="scale"), "--out", "wrapped")
+        text = self.run_ok("scale", "runs", "wrapped", trained_runs(), "--degrees")
+        for part in ["positions: scores of degree 0, attention of degree 0", "homogeneous: f(c x) = c f(x)",
+                     "data: scores of degree 2, attention of no degree", "qk_proj.weight",
+                     "the wrap divides the scale out", "positions in the input", "encoding.weight",
+                     "biases, which do not scale (encoding.bias, ...)"]:
+            self.assertIn(part, text)
+        found = self.run_json("scale", "runs", "wrapped", "--degrees")["models"]
+        self.assertEqual([model["homogeneous"] for model in found], [True, False, True])
+        self.assertEqual(found[0]["layers"][0], {"kind": "positions", "scores_degree": 0, "attention_degree": 0})
+        self.run_error(2, "scale", "runs", "--degrees", "-o", "x.svg", message="--degrees")
+
+    def test_wrapped_models_are_homogeneous(self):
+        self.run_ok("train", *tiny(architecture="standard", wrap="scale"), "--out", "runs")
+        model, = self.run_json("scale", "runs", "--scales", "1,2,10", "--samples", 2000)["models"]
+        self.assertTrue(model["homogeneous"])
+        self.assertLess(model["deviation"], 1e-5)
+        inside = model["scales"][0]["mse"]
+        for point in model["scales"]:
+            self.assertTrue(math.isclose(point["mse"], point["c"] ** 2 * inside, rel_tol=1e-6))
+            law = inside if point["c"] == 1 else (point["c"] ** 2 + 1) * inside
+            self.assertTrue(math.isclose(point["predicted"], law, rel_tol=1e-6))
+            self.assertTrue(math.isclose(point["evaluate"], law, rel_tol=0.15), point)
+        self.run_error(3, "train", "--task", "k-hop", "--wrap", "scale", message="wrap 'scale' with tokens")
+
+    def test_cooled_attention(self):
+        self.run_ok("train", *tiny(architecture="m2"), "--out", "runs")
+        text = self.run_ok("scale", "runs", "--scales", "1,10", "-o", "cooled.svg")
+        for part in ["c^2 MSE cooled", "with attention cooled", "evaluate", "predicted"]:
+            self.assertIn(part, text)
+        self.assertIn("cooled, at c = 1", (self.folder / "cooled.svg").read_text())
+        model, = self.run_json("scale", "runs", "--scales", "1,3,10", "--samples", 2000)["models"]
+        self.assertLess(model["deviation"], 1e-4)
+        for point in model["scales"]:
+            self.assertTrue(math.isclose(point["mse"], point["c"] ** 2 * point["mse_cooled"], rel_tol=1e-3))
+            self.assertTrue(math.isclose(point["evaluate"], point["predicted"], rel_tol=0.15), point)
+
+    def test_mixed_scales(self):
+        table = self.run_ok("evaluate", self.model(), "--mixed-scales", "0,0.5,1", "--samples", 50)
+        self.assertIn("mixed-scales", table)
+        same = self.run_ok("evaluate", self.model(), "--axis", "mixed-scales=0,0.5,1", "--samples", 50)
+        self.assertEqual(table, same)
+        self.run_ok("train", *tiny(), "--test-mixed-scales", "0,1", "--out", "runs")
+        self.run_error(2, "evaluate", self.model(), "--mixed-scales=-1", message="0 or more powers of ten")
+        self.run_error(3, "train", *tiny(), "--integers", "--test-mixed-scales", "1", "--out", "none", message="whole numbers")
+        self.run_error(3, "train", "--task", "k-hop", "--test-mixed-scales", "1", "--out", "none", message="mixed scales")
+
     def test_refusals(self):
         def refused(code, *arguments, message):
             self.run_error(code, "scale", *arguments, message=message)

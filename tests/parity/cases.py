@@ -225,6 +225,17 @@ def open_case(seed):
     return Case(f"open-{name}-{seed}", model, inputs, targets, None, tokens, labels)
 
 
+def wrapped(case):
+    """The same model between a division by the size of its input and a multiplication; one sample is zero."""
+    spec = dataclasses.replace(case.spec, wrap="scale")
+    magnitude = 10 ** torch.linspace(-2, 2, len(case.inputs)).double()[:, None, None]
+    inputs = as_float(case.inputs * magnitude)
+    inputs[len(inputs) // 2] *= 0
+    model = lively_model(spec, 7)
+    return dataclasses.replace(case, name=case.name + "-wrapped", model=model, inputs=inputs,
+                               targets=as_float(case.targets * magnitude))
+
+
 def gradient_cases(shapes_each=2):
     """Every preset with every encoding it can use, and the paper's sizes."""
     cases, seed = [], 0
@@ -237,4 +248,6 @@ def gradient_cases(shapes_each=2):
     cases += [paper_case(name, samples=24) for name in PRESETS]
     cases += [paper_case(name, samples=12, length=16) for name in ("positional", "standard")]
     cases += [open_case(seed) for seed in range(1000, 1060)]
+    cases += [wrapped(random_case(name, "one_hot", seed)) for seed, name in enumerate(("standard", "m4", "positional", "scale-free"), 2000)]
+    cases += [wrapped(case) for case in map(open_case, range(1000, 1030)) if case.tokens is None and case.labels is None]
     return cases

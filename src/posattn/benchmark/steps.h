@@ -76,8 +76,8 @@ struct DeviceCeilings {
 // Throws Error(device) where there is no usable GPU.
 DeviceCeilings measure_device_ceilings();
 
-// Inference over many nodes where attention does not depend on the data: as the architecture is
-// written, with its matrices, and as the engine chooses (model/tiles/mixing.h).
+// Inference over many nodes where attention need not be made as matrices: as the architecture is
+// written, with them, and as the engine chooses (model/tiles/mixing.h, model/attention/kernel.h).
 
 struct LongInferenceRequest {
   std::string positions;  // "relative", "kernel", or "sinusoidal": what scores are made of

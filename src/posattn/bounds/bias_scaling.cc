@@ -4,8 +4,8 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/attention/rows.h"
-#include "posattn/model/plan.h"
 #include "posattn/model/spec/spec_fields.h"
+#include "posattn/model/spec/tensor_names.h"
 
 namespace posattn::bounds {
 namespace {
@@ -73,14 +73,22 @@ std::optional<std::string> attention_broken_by(const ModelSpec& layer) {
 
 std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
   using S = ModelSpec;
+  if (spec.wrap == Wrap::scale) return std::nullopt;
   for (int layer = 0; layer < spec.depth; ++layer) {
-    if (auto reason = attention_broken_by(spec.of_layer(layer))) return reason;
+    if (auto reason = attention_broken_by(spec.of_layer(layer))) {
+      const std::string map = names::of_layer(layer, names::query_key);
+      return fmt::format("{} ({})", *reason, names::weight(map));
+    }
   }
   if (spec.positions_in_input || spec.positions_added) {
-    return "positions in the input, which do not scale with its values";
+    return fmt::format("positions in the input, which do not scale with its values ({})",
+                       spec.positions_added ? "positions" : names::weight(names::encoding));
   }
-  if (spec.vocabulary > 0) return "tokens, which have no scale";
-  if (spec.normalisation != Normalisation::none) return "LayerNorm, which removes the scale";
+  if (spec.vocabulary > 0) return fmt::format("tokens, which have no scale ({})", names::tokens);
+  if (spec.normalisation != Normalisation::none) {
+    return fmt::format("LayerNorm, which removes the scale ({})",
+                       names::of_layer(0, names::attention_norm));
+  }
   if (spec.activation != Activation::relu) {
     return fmt::format("{}: only ReLUs commute with scaling", to_string(spec.activation));
   }
@@ -95,6 +103,12 @@ std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
   return std::nullopt;
 }
 
+bool attention_sees_scale(const ModelSpec& layer) { return attention_broken_by(layer).has_value(); }
+
+std::vector<TensorId> biases_that_scale(const ModelSpec& spec, const Plan& plan) {
+  return spec.wrap == Wrap::scale ? std::vector<TensorId>() : scaled_biases(plan);
+}
+
 template <class T>
 Parameters<T> divide_biases(const ModelSpec& spec, const Parameters<T>& parameters, double c) {
   if (!(c > 0)) {
@@ -103,11 +117,11 @@ Parameters<T> divide_biases(const ModelSpec& spec, const Parameters<T>& paramete
   if (const auto reason = scaling_broken_by(spec)) {
     throw Error(ExitCode::configuration, "a model with " + *reason,
                 "values alone in the input, attention that does not see their scale, ReLUs",
-                "as --architecture positional or scale-free");
+                "as --architecture positional or scale-free, or --wrap scale");
   }
   Parameters<T> divided = parameters;
   const Plan plan = plan_of(spec);
-  for (const TensorId bias : scaled_biases(plan)) {
+  for (const TensorId bias : biases_that_scale(spec, plan)) {
     for (T& value : divided.slice(plan.tensors.all()[static_cast<size_t>(bias)])) {
       value = static_cast<T>(value / c);
     }

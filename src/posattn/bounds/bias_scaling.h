@@ -10,14 +10,23 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "posattn/model/plan.h"
 #include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/spec.h"
 
 namespace posattn::bounds {
 
-// The reason why the identity fails for such a model; empty where it holds.
+// The reason why the identity fails for such a model, with the tensor or field; empty where it
+// holds. In a model with the wrap `scale` it does, and b is empty.
 std::optional<std::string> scaling_broken_by(const ModelSpec& spec);
+
+// Whether attention of such layers differs between x and c x.
+bool attention_sees_scale(const ModelSpec& layer);
+
+// The tensors b.
+std::vector<TensorId> biases_that_scale(const ModelSpec& spec, const Plan& plan);
 
 // The same weights with b / c; c = infinity: without biases. Throws Error(configuration) where the
 // identity does not hold, Error(usage) for c that is not above 0.

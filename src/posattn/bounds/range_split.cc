@@ -8,6 +8,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/bounds/bias_scaling.h"
+#include "posattn/bounds/scale_law.h"
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/model/inference.h"
@@ -26,57 +27,87 @@ class RangeSplitter {
  public:
   explicit RangeSplitter(const RangeRequest& request)
       : model_(*request.model),
-        network_(model_.spec, {.path = path_for(model_), .threads = request.threads}) {
-    const Parameters<float> without =
-        divide_biases(model_.spec, model_.parameters, std::numeric_limits<double>::infinity());
-    const EvaluationRequest inside{.model = request.model,
-                                   .task = request.task,
-                                   .samples = request.samples,
-                                   .seed = request.seed,
-                                   .threads = request.threads};
-    MetricSum error;
-    for (Dataset& set : inside.axis->samples(inside, 1).sets) {
+        network_(model_.spec, options(request)),
+        inside_{.model = request.model,
+                .task = request.task,
+                .samples = request.samples,
+                .seed = request.seed,
+                .threads = request.threads} {
+    split_.cooled = scaling_broken_by(model_.spec).has_value();
+    // Scores of a cooled model stay finite.
+    const Parameters<float> limit =
+        at_scale(split_.cooled ? 1e6 : std::numeric_limits<double>::infinity());
+    MetricSum error, at_one;
+    for (Dataset& set : inside_.axis->samples(inside_, 1).sets) {
       if (!answers_scale(*request.task, set)) {
         throw Error(
             ExitCode::configuration,
             fmt::format("task {}: its answers do not scale with its input", request.task->name()),
             "a task with y(c x) = c y(x), as sums, minima, medians and sorting");
       }
-      std::vector<float> outputs = outputs_of(network_, without, set);
+      std::vector<float> outputs = outputs_of(network_, limit, set);
       sets_.push_back({std::move(set), {}, std::move(outputs)});
       ScaledSet& added = sets_.back();
       added.mask = loss_mask(*request.task, added.samples.length);
       error += loss_.measure(predictions_of(added.samples, added.without_biases, added.mask));
+      at_one += loss_.measure(predictions_of(
+          added.samples, outputs_of(network_, model_.parameters, added.samples), added.mask));
     }
+    at_one_ = at_one.mean();
     split_.without_biases = error.mean();
   }
 
   void add(double c) {
-    const Parameters<float> divided = divide_biases(model_.spec, model_.parameters, c);
-    MetricSum error, added;
+    const Parameters<float> divided = at_scale(c);
+    MetricSum error, added, measured;
     for (const ScaledSet& set : sets_) {
       const std::vector<float> outputs = outputs_of(network_, divided, set.samples);
       Predictions predictions = predictions_of(set.samples, outputs, set.mask);
       error += loss_.measure(predictions);
       predictions.targets = set.without_biases;
       added += loss_.measure(predictions);
-      check_identity(set.samples, outputs, c);
+      measured += check_identity(set, outputs, c);
     }
     const double weights = c * c * split_.without_biases;
     split_.points.push_back({.c = c,
                              .error = c * c * error.mean(),
+                             .measured = measured.mean(),
                              .from_weights = weights,
                              .from_biases = c * c * error.mean() - weights,
                              .bias_output = c * std::sqrt(added.mean())});
+    add_test(split_.points.back());
   }
 
   RangeSplit take() { return std::move(split_); }
 
  private:
-  // `divided`: f_(b/c)(x).
-  void check_identity(const Dataset& set, const std::vector<float>& divided, double c) {
-    Dataset scaled = set;
+  static NetworkOptions options(const RangeRequest& request) {
+    return {.path = path_for(*request.model), .threads = request.threads};
+  }
+
+  Parameters<float> at_scale(double c) const {
+    return split_.cooled ? cooled(model_.spec, model_.parameters, c)
+                         : divide_biases(model_.spec, model_.parameters, c);
+  }
+
+  // Where the samples of `evaluate` are those of training times c but for what is left out: a pair
+  // (a, b) lies inside the training range with probability 1 / c^2, and is then one of c = 1.
+  void add_test(RangePoint& point) {
+    const ModelOrigin& origin = model_.origin;
+    const double c = point.c;
+    if (origin.integers || !states_axis(*inside_.task, "c") || (c > 1 && c < 1.001)) return;
+    EvaluationRequest request = inside_;
+    request.values = {c};
+    const MeasuredPlace place{.axis = "c", .x = c, .metric = loss_.name};
+    point.tested = find_value(evaluate(request).rows, place).value();
+    point.predicted = c > 1 ? (c * c * point.error - at_one_) / (c * c - 1) : point.error;
+  }
+
+  // `divided`: f_(b/c)(x). Returns the error on c x.
+  MetricSum check_identity(const ScaledSet& of, const std::vector<float>& divided, double c) {
+    Dataset scaled = of.samples;
     for (float& value : scaled.inputs) value = static_cast<float>(c * value);
+    for (float& value : scaled.targets) value = static_cast<float>(c * value);
     const std::vector<float> outputs = outputs_of(network_, model_.parameters, scaled);
     double difference = 0, greatest = 0;
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -84,11 +115,14 @@ class RangeSplitter {
       greatest = std::max(greatest, std::abs(static_cast<double>(outputs[i])));
     }
     if (difference > 0) split_.deviation = std::max(split_.deviation, difference / greatest);
+    return loss_.measure(predictions_of(scaled, outputs, of.mask));
   }
 
   const Model& model_;
   const Metric& loss_ = training_loss();
   Network network_;
+  const EvaluationRequest inside_;  // the samples of c = 1
+  double at_one_ = 0;               // the error on them
   std::vector<ScaledSet> sets_;
   RangeSplit split_;
 };

@@ -4,8 +4,11 @@
 // the error of the weights, which grows as c, and what biases add, which stays bounded
 // (docs/bounds-range.md). Hence
 //   MSE(c) = c^2 MSE of f_(b/c) at 1 = c^2 MSE of f_0 at 1 + what biases change.
+// Of a model whose attention sees the scale there is no such split, but f_b(c x) is c times the
+// output for x of the model with cooled attention (scale_law.h).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -26,17 +29,25 @@ struct RangeRequest {
 
 struct RangePoint {
   double c = 1;
-  double error = 0;         // mean squared error on c x
+  double error = 0;         // mean squared error on c x: c^2 times that on x of f_(b/c), or cooled
+  double measured = 0;      // the same, on c x itself
   double from_weights = 0;  // c^2 times that of f_0 on x
   double from_biases = 0;   // the rest; negative where biases correct the weights
   double bias_output = 0;   // root mean square of g_c
+  // The error on the samples that `evaluate` draws at c, and what follows for it from `error`:
+  // values for c > 1 that leave the training range (docs/bounds-range.md, Corollary 5). NaN where
+  // those samples have another law, as whole numbers do.
+  double tested = NAN, predicted = NAN;
 };
 
 struct RangeSplit {
   std::vector<RangePoint> points;  // one per scale, in their order
-  double without_biases = 0;       // MSE of f_0 on x, the limit of error / c^2
-  // The largest |f_b(c x) - c f_(b/c)(x)| as a share of the largest |f_b(c x)|, over all scales: by
-  // how much the identity is missed in float.
+  // The limit of error / c^2: MSE of f_0 on x, or of a cooled model with attention that is as cold
+  // as float allows, which reads the nodes of the largest scores.
+  double without_biases = 0;
+  bool cooled = false;
+  // The largest |f_b(c x) - c f_(b/c)(x)|, or cooled, as a share of the largest |f_b(c x)|, over
+  // all scales: by how much the identity is missed in float.
   double deviation = 0;
 };
 

@@ -157,6 +157,46 @@ TEST(RangeSplit, CompiledProgramsAreExactAtEveryScale) {
   }
 }
 
+// What `evaluate` finds is what follows from the error, within the noise of its samples; and the
+// error of the identity is that on c x.
+TEST(RangeSplit, PredictsWhatEvaluateFinds) {
+  Model model = random_model("cumulative-min", 3);
+  for (const char* preset : {"positional", "homogeneous", "m2", "standard"}) {
+    apply_preset(preset, model.spec);
+    model.spec.wrap = model.spec.positions_in_input ? Wrap::scale : Wrap::none;
+    model.spec = resolve(model.spec);
+    model.parameters = random_parameters(model.spec, 4);
+    const Task& task = find_task(model.origin.task);
+    const RangeSplit found =
+        split_range({.model = &model, .task = &task, .scales = {0.5, 1, 2, 5}, .samples = 10000});
+    EXPECT_EQ(found.cooled, std::string(preset) == "m2");
+    EXPECT_LT(found.deviation, 1e-5) << preset;
+    for (const RangePoint& point : found.points) {
+      EXPECT_NEAR(point.measured, point.error, 1e-4 * point.error) << preset;
+      EXPECT_NEAR(point.tested, point.predicted, 0.05 * point.predicted) << preset;
+    }
+    if (found.points[1].bias_output == 0) {  // homogeneous
+      const double inside = found.points[1].error;
+      EXPECT_NEAR(found.points[2].predicted, 5 * inside, 1e-4 * inside);
+      EXPECT_NEAR(found.points[3].predicted, 26 * inside, 1e-3 * inside);
+    }
+  }
+}
+
+// Scores grow as c^2, so attention tends to what reads the largest.
+TEST(RangeSplit, CooledAttentionHasALimit) {
+  Model model = random_model("sort", 4);
+  apply_preset("m2", model.spec);
+  model.parameters = random_parameters(model.spec, 4);
+  const RangeSplit found = split(model, {1, 1e5});
+  const auto distance = [&](size_t point) {
+    const auto& at = found.points[point];
+    return std::abs(at.error / (at.c * at.c) / found.without_biases - 1);
+  };
+  EXPECT_GT(distance(0), 0.01);
+  EXPECT_LT(distance(1), 0.1 * distance(0));
+}
+
 TEST(RangeSplit, RefusesModelsThatDoNotScale) {
   Model model = random_model("sort", 4);
   model.spec.activation = Activation::gelu;

@@ -111,7 +111,8 @@ std::string parameter_table(const Model& model) {
 // The shade for a share of the largest weight.
 const char* shade(float share) {
   constexpr const char* shades[] = {"··", "░░", "▒▒", "▓▓", "██"};
-  return shades[std::clamp(static_cast<int>(share * 5), 0, 4)];
+  constexpr const char* negative[] = {"··", "-░", "-▒", "-▓", "-█"};
+  return (share < 0 ? negative : shades)[std::clamp(static_cast<int>(std::abs(share) * 5), 0, 4)];
 }
 
 // The number and name next to a row; nothing where nodes have none.
@@ -144,12 +145,17 @@ std::string heat_maps(const AttentionMaps& maps) {
                       maps.nodes, widest_text_map - 1);
   }
   // A softmax is never zero everywhere, so the largest weight is positive; of a part it may be 0.
-  const float largest =
-      std::max(*std::max_element(maps.weights.begin(), maps.weights.end()), 1e-30f);
+  float largest = 1e-30f;
+  bool negative = false;
+  for (const float weight : maps.weights) {
+    largest = std::max(largest, std::abs(weight));
+    negative = negative || weight < 0;
+  }
   text += fmt::format(
       "  a row is a node; shade by share of the largest weight, {}:\n"
       "  ·· < 0.2 ≤ ░░ < 0.4 ≤ ▒▒ < 0.6 ≤ ▓▓ < 0.8 ≤ ██\n",
       short_number(largest));
+  if (negative) text += "  - before a shade: below 0\n";
   int widest = 0;
   for (int node = 0; node < maps.nodes; ++node) {
     widest = std::max(widest, display_width(maps.full_name(node)));
@@ -182,8 +188,9 @@ std::string strongest_places(const AttentionMaps& maps, int node) {
     const float* row =
         maps.weights.data() + (int64_t{1} * map * maps.nodes + node) * int64_t{1} * maps.nodes;
     std::iota(places.begin(), places.end(), 0);
-    std::ranges::partial_sort(places, places.begin() + shown,
-                              [row](int left, int right) { return row[left] > row[right]; });
+    std::ranges::partial_sort(places, places.begin() + shown, [row](int left, int right) {
+      return std::abs(row[left]) > std::abs(row[right]);
+    });
     std::string text;
     for (int i = 0; i < shown; ++i) {
       text += fmt::format("{}{} ({:.3f})", i > 0 ? ", " : "", maps.full_name(places[i]),

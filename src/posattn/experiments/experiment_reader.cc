@@ -93,7 +93,7 @@ std::vector<double> ExperimentReader::numbers(const toml::node& node, const char
                                               const ExperimentAxis& axis) const {
   const toml::array* array = node.as_array();
   std::vector<double> found;
-  const bool zero = axis.is_tested() && axis.test_axis.stated;
+  const bool zero = axis.is_tested() && (axis.test_axis.stated || axis.test_axis.from_zero);
   const std::string expected =
       fmt::format("a list of ascending numbers {}, as [1, 2, 10]", zero ? "from 0 on" : "above 0");
   if (array) {

@@ -26,7 +26,7 @@ class ExperimentReader {
 
   std::vector<std::string> texts(const toml::node& node, const char* key) const;
 
-  // Above 0, or on an axis that tasks state from 0 on.
+  // Above 0, or on an axis that tasks state, or that has 0, from 0 on.
   std::vector<double> numbers(const toml::node& node, const char* key,
                               const ExperimentAxis& axis) const;
 

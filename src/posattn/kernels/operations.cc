@@ -435,8 +435,8 @@ struct SquaredError : Rows {  // sizes rows, columns; inputs y, target; output t
   template <class T>
   static double loss(const Sizes& s, const Operands<T>& in, Buffer<T>& dy) {
     double sum = 0;
-    generic::squared_error(whole(s), T(1) / static_cast<T>(whole(s)), in[0].data(), in[1].data(),
-                           nullptr, dy.data(), sum);
+    generic::squared_error(whole(s), T(1) / static_cast<T>(whole(s)), T(1), in[0].data(),
+                           in[1].data(), nullptr, dy.data(), sum);
     return sum / work(s);
   }
   template <class T>

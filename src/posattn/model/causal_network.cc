@@ -26,8 +26,9 @@ std::string CausalNetwork::refusal(const ModelSpec& spec) {
   if (spec.routed()) return "reads by routes, from any node";
   if (!spec.causal) return "has nodes that attend to later ones";
   if (spec.loops == "n" || spec.loops == "log2") return "applies its layers by the whole length";
-  if (spec.any_layer(
-          [](const AttentionChoices& kind) { return kind.source_scale == SourceScale::sample; })) {
+  if (spec.wrap != Wrap::none || spec.any_layer([](const AttentionChoices& kind) {
+        return kind.source_scale == SourceScale::sample;
+      })) {
     return "divides by the size of the whole sample";
   }
   if (spec.any_layer([](const AttentionChoices& kind) {

@@ -11,6 +11,7 @@
 #include "posattn/model/blocks/block_network.h"
 #include "posattn/model/routed/routed_network.h"
 #include "posattn/model/spec/check_batch.h"
+#include "posattn/model/spec/scale_wrap.h"
 
 namespace posattn {
 namespace {
@@ -112,12 +113,14 @@ std::vector<float> run_with_hook(const ModelSpec& spec, const Parameters<float>&
   };
   BlockTape<float> tape;
   tape.scratch.hook = &named;
-  network.forward(batch, 0, static_cast<int>(batch.samples), tape);
+  const ScaledBatch<float> scaled(spec, batch);
+  network.forward(scaled.batch(), 0, static_cast<int>(batch.samples), tape);
   const int64_t of_sample = int64_t{1} * batch.real_nodes * spec.output_columns;
   for (int64_t s = 0; s < batch.samples; ++s) {  // of each sample the real nodes
     const auto first = tape.output.begin() + s * nodes * spec.output_columns;
     outputs.insert(outputs.end(), first, first + of_sample);
   }
+  scaled.multiply_back(outputs);
   return outputs;
 }
 
@@ -139,12 +142,14 @@ Activations activations_of(const ModelSpec& spec, const Parameters<float>& param
   BlockNetwork<float> network(spec);
   network.prepare(parameters, one_sample.real_nodes);
   BlockTape<float> tape;
-  network.forward(one_sample, 0, 1, tape);
+  const ScaledBatch<float> scaled(spec, one_sample);
+  network.forward(scaled.batch(), 0, 1, tape);
   for (const auto& layer : tape.layers) {
     found.states.insert(found.states.end(), layer.x.begin(), layer.x.end());
   }
   found.states.insert(found.states.end(), tape.decoder_input.begin(), tape.decoder_input.end());
   found.outputs.assign(tape.output.begin(), tape.output.begin() + outputs);  // scratch nodes last
+  scaled.multiply_back(found.outputs);
   return found;
 }
 

@@ -4,6 +4,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/spec/check_batch.h"
+#include "posattn/model/spec/scale_wrap.h"
 #include "posattn/model/tiles/tile_network.h"
 
 namespace posattn {
@@ -44,7 +45,9 @@ void Network::run(const Batch& batch, std::span<float> outputs) const {
     throw Error(ExitCode::data, fmt::format("room for {} outputs", outputs.size()),
                 fmt::format("{}: samples x nodes x columns", count));
   }
-  engine_->run(batch, outputs);
+  const ScaledBatch<float> scaled(spec_, batch);
+  engine_->run(scaled.batch(), outputs);
+  scaled.multiply_back(outputs);
 }
 
 void Network::forward(const Parameters<float>& parameters, const Batch& batch,
@@ -59,14 +62,14 @@ double Network::gradient(const Parameters<float>& parameters, const Batch& batch
   check_batch(spec_, batch);
   check_targets(spec_, batch);
   prepared_nodes_ = 0;  // the weights will change
-  return engine_->gradient(parameters, batch, mask, gradient);
+  return engine_->gradient(parameters, ScaledBatch<float>(spec_, batch).batch(), mask, gradient);
 }
 
 std::vector<float> Network::attention(const Parameters<float>& parameters,
                                       const Batch& one_sample) {
   check_batch(spec_, one_sample);
   prepared_nodes_ = 0;
-  return engine_->attention(parameters, one_sample);
+  return engine_->attention(parameters, ScaledBatch<float>(spec_, one_sample).batch());
 }
 
 Network::Work Network::work() const { return engine_->work(); }

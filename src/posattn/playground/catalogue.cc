@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/version.h"
+#include "posattn/bounds/bias_scaling.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/spec/spec.h"
 #include "posattn/playground/answer.h"
@@ -31,7 +32,12 @@ std::string catalogue() {
   Json all = {{"version", build_info().version}, {"instruction_set", instruction_set()}};
   for (const Task* task : tasks()) all["tasks"].push_back(json_of(*task));
   for (const Preset& preset : presets()) {
-    all["architectures"].push_back({{"name", preset.name}, {"description", preset.description}});
+    ModelSpec spec;
+    apply_preset(preset.name, spec);
+    all["architectures"].push_back(
+        {{"name", preset.name},
+         {"description", preset.description},
+         {"broken_by", bounds::scaling_broken_by(resolve(spec)).value_or("")}});
   }
   for (const LibraryProgram& program : library_programs()) {
     all["programs"].push_back({{"name", program.name}, {"description", program.description}});

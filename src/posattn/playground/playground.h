@@ -26,8 +26,9 @@ void play_release(void* pointer);
 
 /* ---- what there is --------------------------------------------------------------------------- */
 /* {"version", "instruction_set", "tasks": [{name, description, axes, settings}],
-   "architectures": [{name, description}], "programs": [{name, description}],
-   "settings": [{name, section, type, default, help, accepts}]} */
+   "architectures": [{name, description, broken_by}], "programs": [{name, description}],
+   broken_by says why not f_b(c x) = c f_(b/c)(x), and is empty where that holds; "settings":
+   [{name, section, type, default, help, accepts}]} */
 int32_t play_catalogue(void);
 /* The text of a program of the library, as it is. */
 int32_t play_program_text(const char* name);

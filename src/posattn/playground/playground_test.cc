@@ -229,6 +229,9 @@ TEST(Playground, NamesWhatThereIs) {
   EXPECT_FALSE(all["tasks"].empty());
   EXPECT_FALSE(all["programs"].empty());
   EXPECT_EQ(all["architectures"][0]["name"], "positional");
+  EXPECT_EQ(all["architectures"][0]["broken_by"], "");
+  EXPECT_THAT(all["architectures"][1]["broken_by"],
+              ::testing::HasSubstr("attention from the data"));
   EXPECT_EQ(all["settings"][0]["name"], "task");
 }
 

@@ -22,16 +22,21 @@ namespace posattn {
 // then every x_i uniform in [a, b]. With `exclude`, (a, b) is redrawn while it lies inside
 // [excluded_low, excluded_high]: a test range must not fall back into the training range.
 // Integers are drawn uniformly from [low, high) instead, with no sub-range and no rejection.
+// With `decades` u_i uniform in [-decades, decades] and x_i is multiplied by 10^u_i.
 struct ValueRange {
   float low = -2, high = 2;
   bool exclude = false;
   float excluded_low = -2, excluded_high = 2;
   bool integers = false;
+  float decades = 0;
 };
 
 ValueRange training_range(double range, bool integers);
 // [-range c, range c], for c > 1 rejecting what lies inside [-range, range].
 ValueRange test_range(double range, double scale, bool integers);
+
+// As in training, with `decades`. Throws Error(usage) where that makes no sense.
+ValueRange mixed_range(double range, double decades, bool integers);
 
 // Under which condition a sample is drawn. Training: the training range, x = 1. A test: x on one of
 // the task's axes; on the axis "c" the range says all.

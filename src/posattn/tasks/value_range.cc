@@ -50,6 +50,19 @@ ValueRange test_range(double range, double scale, bool integers) {
           .integers = integers};
 }
 
+ValueRange mixed_range(double range, double decades, bool integers) {
+  if (integers || !(decades >= 0)) {
+    throw Error(
+        ExitCode::usage,
+        integers ? "mixed scales of whole numbers" : fmt::format("mixed scales {}", decades),
+        integers ? "real numbers, which may be divided" : "0 or more powers of ten");
+  }
+  ValueRange mixed = training_range(range, false);
+  checked_bound(range * std::pow(10, decades), false);
+  mixed.decades = static_cast<float>(decades);
+  return mixed;
+}
+
 void draw_values(RandomStream& random, const ValueRange& range, std::span<float> values) {
   if (range.integers) {
     const auto first = static_cast<int64_t>(std::ceil(range.low));
@@ -65,7 +78,12 @@ void draw_values(RandomStream& random, const ValueRange& range, std::span<float>
     b = random.uniform(range.low, range.high);
     if (a > b) std::swap(a, b);
   } while (range.exclude && a >= range.excluded_low && b <= range.excluded_high);
-  for (float& value : values) value = random.uniform(a, b);
+  for (float& value : values) {
+    value = random.uniform(a, b);
+    if (range.decades > 0) {
+      value *= std::pow(10.0f, random.uniform(-range.decades, range.decades));
+    }
+  }
 }
 
 }  // namespace posattn

@@ -56,8 +56,8 @@ struct RunConfig : ModelSettings {
   // Evaluation, in epochs; 0: only at the end
   int64_t validate_every = 10, test_every = 100;
   std::string test_scales = "1..10";
-  std::string test_lengths, test_axis;  // since 0.2.0
-  std::string test_loops;               // since 0.3.0
+  std::string test_lengths, test_axis;        // since 0.2.0
+  std::string test_loops, test_mixed_scales;  // since 0.3.0
 
   double checkpoint_every = 30;  // seconds; 0: after every epoch
   std::string path = "auto";

@@ -88,6 +88,12 @@ void check_tests(const RunConfig& config) {
         test_range(config.range, scale, config.integers);
     }
     check_test_axis(config);
+    if (!config.test_mixed_scales.empty()) {
+      for (const double x : parse_numbers(config.test_mixed_scales, "test-mixed-scales")) {
+        mixed_range(config.range, x, config.integers);
+      }
+      check_mixed_scales(find_task(config.task), static_cast<int>(config.length));
+    }
     if (config.test_lengths.empty()) return;
     const ModelSpec spec = model_spec(config);
     for (const int length : parse_lengths(config.test_lengths, "test-lengths")) {

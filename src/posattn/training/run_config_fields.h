@@ -153,6 +153,9 @@ void visit_config(Config& c, Visitor&& visit) {
   field("test-loops", c.test_loops,
         "test with the layers applied so many times too, as 1..16; empty: as trained only",
         FieldLimits{}, Since{"0.3.0", std::string()});
+  field("test-mixed-scales", c.test_mixed_scales,
+        "test with each number times 10^u too, u in [-x, x], for these x, as 0,0.5,1; empty: not",
+        FieldLimits{}, Since{"0.3.0", std::string()});
   field("test-axis", c.test_axis,
         "test along axes of the task too, as share=0.1,0.5 or k=0..3;letters=1", FieldLimits{},
         Since{"0.2.0", std::string()});

@@ -26,6 +26,7 @@ struct EvaluationAxis {
   std::string help;          // of the flag
   bool logarithmic = false;  // in figures, to base 2
   bool whole = false;        // x is a whole number
+  bool from_zero = false;    // x may be 0
   bool stated = false;       // by tasks (Task::test_axes), which make the samples
   // Values as a user writes them; throws Error(usage) that names the flag.
   std::vector<double> (*parse)(std::string_view text, std::string_view flag) = nullptr;
@@ -60,8 +61,14 @@ bool states_axis(const Task& task, std::string_view axis);
 // Throws Error(data) that names the axes which the task states.
 void check_states_axis(const Task& task, std::string_view axis);
 
-// Samples at x on an axis that the request's task states, with values in `range`. A model trained
-// on several lengths gets all of them in equal shares.
+// Throws Error(data) for a task that does not draw its numbers by the rule of ValueRange: mixed
+// scales would not change its samples.
+void check_mixed_scales(const Task& task, int length);
+
+// Samples at x on the request's axis, with values in `range`. A model trained on several lengths
+// gets all of them in equal shares.
+TestSamples samples_on_axis(const EvaluationRequest& request, double x, const ValueRange& range);
+// The same, where the axis is one that the request's task states.
 TestSamples stated_samples(const EvaluationRequest& request, double x, const ValueRange& range);
 
 // The task's n that the model was made for. A file without our metadata may not say; most tasks

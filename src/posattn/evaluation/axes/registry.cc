@@ -6,13 +6,14 @@
 
 namespace posattn {
 
-extern const EvaluationAxis value_range_axis, length_axis, loops_axis;
+extern const EvaluationAxis value_range_axis, length_axis, loops_axis, mixed_scales_axis;
 
 const std::vector<const EvaluationAxis*>& evaluation_axes() {
   static const std::vector<const EvaluationAxis*> all = {
       &value_range_axis,
       &length_axis,
       &loops_axis,
+      &mixed_scales_axis,
   };
   return all;
 }

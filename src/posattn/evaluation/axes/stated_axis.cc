@@ -87,6 +87,10 @@ void check_states_axis(const Task& task, std::string_view axis) {
 
 TestSamples stated_samples(const EvaluationRequest& request, double x, const ValueRange& range) {
   check_states_axis(*request.task, request.axis->name);
+  return samples_on_axis(request, x, range);
+}
+
+TestSamples samples_on_axis(const EvaluationRequest& request, double x, const ValueRange& range) {
   const DatasetRequest data{.task = request.task,
                             .length = length_of(*request.model),
                             .samples = request.samples,

@@ -177,14 +177,14 @@ void sign_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scal
 }
 
 template <class T>
-void squared_error(int64_t count, T scale, const T* y, const T* target, const uint8_t* mask, T* dy,
-                   double& loss) {
+void squared_error(int64_t count, T scale, T unit, const T* y, const T* target, const uint8_t* mask,
+                   T* dy, double& loss) {
   for (int64_t i = 0; i < count; ++i) {
     dy[i] = 0;
     if (mask && !mask[i]) continue;
-    const T error = y[i] - target[i];
+    const T error = unit * y[i] - target[i];
     loss += static_cast<double>(error) * error;
-    dy[i] = 2 * scale * error;
+    dy[i] = 2 * scale * unit * error;
   }
 }
 
@@ -217,7 +217,7 @@ void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int
   template void sign_keys(int64_t, int, int64_t, const T*, T*, T*);                              \
   template void sign_keys_gradient(int64_t, int, int64_t, const T*, const T*, const T*, T*, T*); \
   template void rotate(int64_t, int64_t, int64_t, std::span<const int>, int, T*);                \
-  template void squared_error(int64_t, T, const T*, const T*, const uint8_t*, T*, double&);      \
+  template void squared_error(int64_t, T, T, const T*, const T*, const uint8_t*, T*, double&);   \
   template void cross_entropy(int64_t, int64_t, T, const T*, const int32_t*, T*, double&,        \
                               const TileKernels&);
 POSATTN_INSTANTIATE(float)

@@ -58,11 +58,11 @@ template <class T>
 void sign_keys_gradient(int64_t rows, int heads, int64_t size, const T* log_scale,
                         const T* query_key, const T* kept, T* d, T* dlog_scale);
 
-// loss += (y - target)^2 for elements with mask != 0 (null: all); dy = 2 scale (y - target), else
-// 0.
+// loss += (unit y - target)^2 for elements with mask != 0 (null: all); dy = 2 scale unit (unit y -
+// target), else 0.
 template <class T>
-void squared_error(int64_t count, T scale, const T* y, const T* target, const uint8_t* mask, T* dy,
-                   double& loss);
+void squared_error(int64_t count, T scale, T unit, const T* y, const T* target, const uint8_t* mask,
+                   T* dy, double& loss);
 // loss += -log softmax(y)[label] for rows with label >= 0; dy = scale (softmax(y) - [label]), else
 // 0.
 template <class T>

@@ -245,7 +245,7 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
     const T* y = tape.output.data() + s * n * columns;
     T* d = dy.data() + s * n * columns;  // nodes that are not read have no part in the loss
     if (plan_.loss == Loss::squared_error) {
-      generic::squared_error(read * columns, static_cast<T>(scale), y,
+      generic::squared_error(read * columns, static_cast<T>(scale), batch.unit(first + s), y,
                              batch.targets.data() + (first + s) * real * columns,
                              mask.empty() ? nullptr : mask.data(), d, loss);
       continue;

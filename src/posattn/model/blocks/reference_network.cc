@@ -2,6 +2,7 @@
 
 #include "posattn/model/blocks/block_network.h"
 #include "posattn/model/spec/check_batch.h"
+#include "posattn/model/spec/scale_wrap.h"
 
 namespace posattn {
 namespace {
@@ -10,8 +11,7 @@ class Reference {
  public:
   Reference(const ModelSpec& spec, const Parameters<double>& parameters,
             const ReferenceBatch& batch)
-      : network_(spec), batch_(batch) {
-    check_batch(spec, batch);
+      : network_(spec), scaled_(spec, checked(spec, batch)), batch_(scaled_.batch()) {
     network_.prepare(parameters, batch.real_nodes);
   }
 
@@ -19,6 +19,8 @@ class Reference {
     network_.forward(batch_, sample, 1, tape_);
     return tape_;
   }
+
+  void multiply_back(std::vector<double>& outputs) const { scaled_.multiply_back(outputs); }
 
   double gradient(std::span<const uint8_t> mask, Parameters<double>& gradient) {
     check_targets(network_.spec(), batch_);
@@ -39,7 +41,13 @@ class Reference {
   }
 
  private:
+  static const ReferenceBatch& checked(const ModelSpec& spec, const ReferenceBatch& batch) {
+    check_batch(spec, batch);
+    return batch;
+  }
+
   BlockNetwork<double> network_;
+  const ScaledBatch<double> scaled_;
   const ReferenceBatch& batch_;
   BlockTape<double> tape_;
 };
@@ -55,6 +63,7 @@ std::vector<double> reference_forward(const ModelSpec& spec, const Parameters<do
     const std::vector<double>& all = reference.forward(s).output;
     outputs.insert(outputs.end(), all.begin(), all.begin() + count);  // scratch nodes come last
   }
+  reference.multiply_back(outputs);
   return outputs;
 }
 

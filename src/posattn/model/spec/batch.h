@@ -26,6 +26,10 @@ struct BatchOf {
   std::span<const int32_t> tokens = {};  // [samples, real_nodes]; negative: the node holds numbers
   std::span<const int32_t> labels = {};  // [samples, real_nodes]: classes; negative: does not count
   StepContext context = {};
+  // What the loss multiplies a sample's outputs by, [samples]; empty: 1 (spec/scale_wrap.h).
+  std::span<const T> units = {};
+
+  T unit(int64_t sample) const { return units.empty() ? T(1) : units[sample]; }
 };
 
 using Batch = BatchOf<float>;

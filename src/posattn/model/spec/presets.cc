@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <sstream>
+#include <type_traits>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -198,6 +199,32 @@ AttentionChoices kind_of(std::string_view text) {
   }
   throw unknown_name(ExitCode::usage, "kind of attention", words.empty() ? "" : words.front(),
                      known);
+}
+
+std::string kind_text(const AttentionChoices& kind) {
+  for (const NamedKind& row : kind_rows) {
+    if (row.choices == kind) return std::string(row.name);
+  }
+  const AttentionChoices plain{.attention = kind.attention};
+  std::string text(to_string(kind.attention));
+  const auto add = [&](const char* name, auto value, auto usual) {
+    if (value == usual) return;
+    if constexpr (std::is_same_v<decltype(value), int>) {
+      text += std::string(" ") + name + "=" + std::to_string(value);
+    } else {
+      text += std::string(" ") + name + "=" + std::string(to_string(value));
+    }
+  };
+  add("source-scale", kind.source_scale, plain.source_scale);
+  add("scores", kind.scores, plain.scores);
+  add("rotation", kind.rotation, plain.rotation);
+  add("score-bias", kind.score_bias, plain.score_bias);
+  add("weighting", kind.weighting, plain.weighting);
+  add("score-window", kind.score_window, plain.score_window);
+  add("features", kind.features, plain.features);
+  add("landmarks", kind.landmarks, plain.landmarks);
+  std::ranges::replace(text, '_', '-');
+  return text;
 }
 
 const std::vector<Preset>& presets() {

@@ -123,6 +123,9 @@ inline ModelSpec random_open_spec(RandomStream& random) {
   if (flip() && flip()) spec.loops = flip() ? "2" : "log2";
   limit_growth(spec);
   if (flip()) spec.read_nodes = 1 + static_cast<int>(random.below(spec.real_nodes));
+  if (spec.vocabulary == 0 && spec.loss == Loss::squared_error && spec.mlp_width % 3 == 0) {
+    spec.wrap = Wrap::scale;  // without a draw, so that the other choices stay
+  }
   return resolve(spec);
 }
 

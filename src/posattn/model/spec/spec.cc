@@ -232,6 +232,17 @@ void check_features(const ModelSpec& spec) {
   }
 }
 
+// The border of the network has one size for a sample, which tokens and classes do not have.
+void check_wrap(const ModelSpec& spec) {
+  if (spec.wrap == Wrap::none) return;
+  const auto refuse = [](const char* what) {
+    throw impossible(fmt::format("wrap 'scale' with {}", what),
+                     "numbers in and out: their size is divided out and multiplied back");
+  };
+  if (spec.vocabulary > 0) refuse("tokens");
+  if (spec.loss != Loss::squared_error) refuse("classes");
+}
+
 // The choices of one layer fit together.
 void check_choices(const ModelSpec& spec) {
   if (spec.scores == Scores::direct) check_learned_scores(spec, "direct");
@@ -384,6 +395,7 @@ ModelSpec resolve(ModelSpec spec) {
   if (spec.encoding_size == 0) spec.encoding_size = default_encoding_size(spec);
   check_encoding_size(spec);
   check_tokens(spec);
+  check_wrap(spec);
   const int different = spec.kinds.empty() ? 1 : spec.depth;
   for (int layer = 0; layer < different; ++layer) check_choices(spec.of_layer(layer));
   return spec;

@@ -91,6 +91,8 @@ enum class Biases { all, none };
 enum class Join { concatenate, add };
 enum class Normalisation { none, before, after };  // LayerNorm before or after each part of a layer
 enum class Activation { relu, gelu, gelu_tanh };
+// scale: f(x) = r g(x / r), r the root mean square of the sample's input numbers, g the network.
+enum class Wrap { none, scale };
 
 // What people choose of a model: flags, TOML, help and the documentation follow from the list in
 // spec_fields.h.
@@ -121,6 +123,7 @@ struct ModelSettings {
   // Times that the list of layers is applied, with the same weights: a number, or a rule by the
   // real nodes of the sample, "n" or "log2" (rounded up).
   std::string loops = "1";
+  Wrap wrap = Wrap::none;
 
   bool operator==(const ModelSettings&) const = default;
 };
@@ -219,6 +222,8 @@ std::optional<ModelSpec> at_length(const ModelSpec& spec, int real_nodes);
 // The choices of a kind: a name (attention_kinds), then choices that differ, as
 // "data scores=unit score-bias=positions". Throws Error(configuration).
 AttentionChoices kind_of(std::string_view text);
+// A text that kind_of reads as these choices: a name where there is one.
+std::string kind_text(const AttentionChoices& kind);
 struct NamedKind {
   std::string_view name, description;
   AttentionChoices choices;
@@ -253,6 +258,7 @@ std::string_view to_string(Biases biases);
 std::string_view to_string(Join join);
 std::string_view to_string(Normalisation normalisation);
 std::string_view to_string(Activation activation);
+std::string_view to_string(Wrap wrap);
 std::string_view to_string(Loss loss);
 template <class Enumeration>
 std::vector<std::string> names_of();

@@ -88,6 +88,9 @@ void visit_settings(Settings& s, Visitor&& visit) {
       "loops", s.loops, Since{"0.3.0", std::string("1")},
       Setting{
           "times that the layers are applied, with the same weights: a number, n or log2 (of n)"});
+  visit(
+      "wrap", s.wrap, Since{"0.3.0", Wrap::none},
+      Setting{"divide the input by the sample's root mean square, and multiply the output by it"});
 }
 
 template <class Spec, class Visitor>

@@ -96,6 +96,12 @@ struct Choices<Activation> {
                                        std::pair{Activation::gelu_tanh, "gelu_tanh"}};
 };
 template <>
+struct Choices<Wrap> {
+  static constexpr const char* kind = "wrap";
+  static constexpr std::array names = {std::pair{Wrap::none, "none"},
+                                       std::pair{Wrap::scale, "scale"}};
+};
+template <>
 struct Choices<Loss> {
   static constexpr const char* kind = "loss";
   static constexpr std::array names = {std::pair{Loss::squared_error, "squared_error"},
@@ -125,6 +131,7 @@ std::string_view to_string(Biases biases) { return name_of(biases); }
 std::string_view to_string(Join join) { return name_of(join); }
 std::string_view to_string(Normalisation normalisation) { return name_of(normalisation); }
 std::string_view to_string(Activation activation) { return name_of(activation); }
+std::string_view to_string(Wrap wrap) { return name_of(wrap); }
 std::string_view to_string(Loss loss) { return name_of(loss); }
 
 template <class Enumeration>
@@ -153,10 +160,12 @@ template Biases from_name(std::string_view);
 template Join from_name(std::string_view);
 template Normalisation from_name(std::string_view);
 template Activation from_name(std::string_view);
+template Wrap from_name(std::string_view);
 template Loss from_name(std::string_view);
 template std::vector<std::string> names_of<Encoding>();
 template std::vector<std::string> names_of<Join>();
 template std::vector<std::string> names_of<Normalisation>();
 template std::vector<std::string> names_of<Activation>();
+template std::vector<std::string> names_of<Wrap>();
 
 }  // namespace posattn

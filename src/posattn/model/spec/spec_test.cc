@@ -110,6 +110,9 @@ TEST(Spec, ResolveRefusesTheImpossible) {
        [](auto& s) { s.scores = Scores::routes, s.weighting = Weighting::sums; }},
       {"split heads: 2 heads do not divide the 9 columns of positions",
        [](auto& s) { apply_preset("scale-free", s), s.split_heads = true; }},
+      {"wrap 'scale' with tokens", [](auto& s) { s.wrap = Wrap::scale, s.vocabulary = 3; }},
+      {"wrap 'scale' with classes",
+       [](auto& s) { s.wrap = Wrap::scale, s.loss = Loss::cross_entropy; }},
       {"unknown kind of attention 'relativ'", [](auto& s) { s.kinds = "relativ,data"; }},
       {"unknown choice of attention 'score'", [](auto& s) { s.kinds = "data score=unit"; }},
       {"unknown scores 'cosine'", [](auto& s) { s.kinds = "data scores=cosine"; }},
@@ -141,6 +144,18 @@ TEST(Spec, ResolveRefusesTheImpossible) {
     const std::string message = message_of(ExitCode::configuration, [&] { resolve(spec); });
     EXPECT_NE(message.find(row.part), std::string::npos) << row.part << " in: " << message;
   }
+}
+
+TEST(Spec, KindsAreWrittenAsTheyAreRead) {
+  for (const NamedKind& named : attention_kinds()) {
+    EXPECT_EQ(kind_of(kind_text(named.choices)), named.choices) << named.name;
+  }
+  for (const char* text : {"data", "data scores=unit", "data-and-positions source-scale=node",
+                           "positions scores=direct weighting=hard",
+                           "data rotation=rope score-bias=positions score-window=3"}) {
+    EXPECT_EQ(kind_of(kind_text(kind_of(text))), kind_of(text));
+  }
+  EXPECT_EQ(kind_text(kind_of("data score-bias=distance")), "data score-bias=distance");
 }
 
 TEST(Spec, PresetsDecideTheirFieldsAndNothingElse) {

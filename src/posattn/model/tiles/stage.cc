@@ -11,7 +11,8 @@ bool known_to_stages(const ModelSpec& spec) {
   return knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                     &S::attention, &S::positions_in_input, &S::encoding, &S::encoding_size,
                     &S::rotation, &S::scores, &S::width, &S::heads, &S::depth, &S::mlp_width,
-                    &S::mlp_depth, &S::biases, &S::reach, &S::source_scale, &S::score_bias) &&
+                    &S::mlp_depth, &S::biases, &S::reach, &S::source_scale, &S::score_bias,
+                    &S::wrap) &&
          (always_folded(spec) ||
           (among(spec.scores, {Scores::dot, Scores::direct, Scores::distance}) &&
            spec.source_scale == SourceScale::none && spec.score_bias == ScoreBias::none));

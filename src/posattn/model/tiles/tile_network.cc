@@ -197,7 +197,7 @@ double TileNetwork::run_tile(const Batch& batch, const Tile& tile, std::span<con
       const float* y = work.output + (s * nodes + i) * stride;
       float* dy = work.doutput + (s * nodes + i) * stride;
       if (i < batch.real_nodes) {
-        generic::squared_error(columns, scale, y, targets + i * columns,
+        generic::squared_error(columns, scale, batch.unit(first + s), y, targets + i * columns,
                                mask.empty() ? nullptr : mask.data() + i * columns, dy, loss);
       } else {
         std::fill_n(dy, columns, 0.0f);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "posattn/evaluation/predict.h"
 #include "posattn/model/hooks.h"
@@ -22,9 +23,10 @@ std::string numbered(const char* name, int count, int k) {
 std::vector<std::pair<int, double>> strongest(std::span<const float> row) {
   std::vector<std::pair<int, double>> reads;
   for (size_t j = 0; j < row.size(); ++j) {
-    if (row[j] >= smallest_weight) reads.emplace_back(static_cast<int>(j), row[j]);
+    if (std::abs(row[j]) >= smallest_weight) reads.emplace_back(static_cast<int>(j), row[j]);
   }
-  std::ranges::stable_sort(reads, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(
+      reads, [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
   if (reads.size() > most_reads) reads.resize(most_reads);
   return reads;
 }

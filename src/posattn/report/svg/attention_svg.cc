@@ -56,6 +56,9 @@ struct Colour {
 using Scale = std::array<Colour, 2>;
 constexpr Scale light_scale{{{247, 249, 252}, {22, 26, 33}}};
 constexpr Scale dark_scale{{{29, 34, 41}, {232, 238, 246}}};
+// Of weights below 0: a red that no architecture has.
+constexpr Scale light_negative{{{247, 249, 252}, {150, 16, 60}}};
+constexpr Scale dark_negative{{{29, 34, 41}, {255, 128, 150}}};
 
 std::string colour_at(const Scale& scale, double share) {
   const double at = share * (scale.size() - 1);
@@ -71,7 +74,8 @@ std::string colour_at(const Scale& scale, double share) {
 // The nearest of the shades, on light paper.
 std::string colour_at(double share) {
   if (!std::isfinite(share)) return "#bbbbbb";
-  return colour_at(light_scale, std::round(std::clamp(share, 0.0, 1.0) * shades) / shades);
+  return colour_at(share < 0 ? light_negative : light_scale,
+                   std::round(std::clamp(std::abs(share), 0.0, 1.0) * shades) / shades);
 }
 
 std::vector<ThemedColour> themed_shades() {
@@ -79,6 +83,9 @@ std::vector<ThemedColour> themed_shades() {
   for (int shade = 0; shade <= shades; ++shade) {
     const double share = static_cast<double>(shade) / shades;
     colours.push_back({colour_at(light_scale, share), colour_at(dark_scale, share)});
+    if (shade > 0) {
+      colours.push_back({colour_at(light_negative, share), colour_at(dark_negative, share)});
+    }
   }
   return colours;
 }
@@ -105,10 +112,27 @@ Map aggregate(std::span<const float> attention, int nodes) {
   return map;
 }
 
+// The smallest and largest sum of a row of whole maps, where some row does not add up to 1; else
+// "".
+std::string sums_text(const AttentionMaps& maps) {
+  constexpr double rounding = 1e-3;
+  double least = 1, most = 1;
+  for (size_t row = 0; maps.whole && row < maps.weights.size(); row += maps.nodes) {
+    double sum = 0;
+    for (int node = 0; node < maps.nodes; ++node) sum += maps.weights[row + node];
+    if (std::isfinite(sum)) least = std::min(least, sum), most = std::max(most, sum);
+  }
+  if (least > 1 - rounding && most < 1 + rounding) return "";
+  return fmt::format("; a row adds up to {:.2g} to {:.2g}", least, most);
+}
+
 class AttentionDrawing {
  public:
   AttentionDrawing(const AttentionMaps& maps, int cells, double scale_end)
-      : maps_(maps), layout_(layout_of(maps, cells)), scale_end_(scale_end) {}
+      : maps_(maps),
+        layout_(layout_of(maps, cells)),
+        scale_end_(scale_end),
+        has_negative_(std::ranges::any_of(maps.weights, [](float weight) { return weight < 0; })) {}
 
   std::string draw(const std::vector<Map>& maps, const std::string& title) {
     const int width = std::max(maps_.heads * layout_.pitch_x(), least_width);
@@ -169,7 +193,7 @@ class AttentionDrawing {
     for (int row = 0; row < map.cells; ++row) {
       for (int column = 0; column < map.cells; ++column) {
         const double weight = map.weights[static_cast<size_t>(row) * map.cells + column];
-        if (weight / scale_end_ < 0.5 / shades) continue;  // the colour of the background
+        if (std::abs(weight / scale_end_) < 0.5 / shades) continue;  // the colour of the background
         text_ += fmt::format(
             "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\">"
             "<title>{} \u2192 {}: {:.3f}</title></rect>\n",
@@ -185,7 +209,7 @@ class AttentionDrawing {
     for (int row = 0; row < map.cells; ++row) {
       for (int column = 0; column < map.cells; ++column) {
         const double weight = map.weights[static_cast<size_t>(row) * map.cells + column];
-        if (weight / scale_end_ < 0.5 / shades) continue;
+        if (std::abs(weight / scale_end_) < 0.5 / shades) continue;
         paths[colour_at(weight / scale_end_)] += fmt::format("M{} {}h1v1h-1z", column, row);
       }
     }
@@ -227,19 +251,24 @@ class AttentionDrawing {
 
   // Returns where it ends.
   int draw_legend(int width, int top, int block) {
-    constexpr int step_width = 4;
-    text_ += fmt::format("<g transform=\"translate({},{})\">\n", layout_.label_space, top);
-    for (int shade = 0; shade < shades; ++shade) {
-      text_ += fmt::format("<rect x=\"{}\" width=\"{}\" height=\"12\" fill=\"{}\"/>\n",
-                           shade * step_width, step_width, colour_at((shade + 0.5) / shades));
+    // With weights below 0 the same bar goes from minus the strongest colour to the strongest.
+    const int first = has_negative_ ? -shades : 0, step_width = has_negative_ ? 2 : 4;
+    const std::string start = has_negative_ ? fmt::format("-{:.2g}", scale_end_) : "0";
+    const int room = has_negative_ ? static_cast<int>(text_width(start, drawing_text_size)) : 0;
+    text_ += fmt::format("<g transform=\"translate({},{})\">\n", layout_.label_space + room, top);
+    for (int shade = first; shade < shades; ++shade) {
+      text_ +=
+          fmt::format("<rect x=\"{}\" width=\"{}\" height=\"12\" fill=\"{}\"/>\n",
+                      (shade - first) * step_width, step_width, colour_at((shade + 0.5) / shades));
     }
     text_ += fmt::format(
         "<rect width=\"{0}\" height=\"12\" fill=\"none\" stroke=\"#999999\"/>\n"
-        "<text x=\"-5\" y=\"11\" text-anchor=\"end\">0</text><text x=\"{1}\" y=\"11\">{2:.2g} "
+        "<text x=\"-5\" y=\"11\" text-anchor=\"end\">{3}</text><text x=\"{1}\" y=\"11\">{2:.2g} "
         "attention weight</text>\n</g>\n",
-        shades * step_width, shades * step_width + 6, scale_end_);
+        (shades - first) * step_width, (shades - first) * step_width + 6, scale_end_, start);
     std::string text = "Row: the node that looks; column: where it looks";
     if (maps_.scratch_nodes > 0) text += "; s: scratch";
+    text += sums_text(maps_);
     if (block > 1) text += fmt::format("; a cell stands for {0} \u00d7 {0} nodes", block);
     int y = top + 14;
     for (const std::string& line : wrapped(text, drawing_text_size, width)) {
@@ -252,6 +281,7 @@ class AttentionDrawing {
   const AttentionMaps& maps_;
   const MapLayout layout_;
   const double scale_end_;
+  const bool has_negative_;
   std::string text_;
 };
 
@@ -276,8 +306,12 @@ double attention_scale_end(const AttentionMaps& maps) {
   double largest = 0;
   for (const Map& map : cells_of(maps)) {
     for (const double weight : map.weights) {
-      if (std::isfinite(weight)) largest = std::max(largest, weight);
+      if (std::isfinite(weight)) largest = std::max(largest, std::abs(weight));
     }
+  }
+  if (largest > 1.001) {  // more than the rounding of a sum
+    const double tenth = std::pow(10, std::floor(std::log10(largest)) - 1);
+    return tenth * std::ceil(largest / tenth - 1e-6);
   }
   return largest > 0.05 ? std::min(1.0, std::ceil(largest * 10 - 1e-6) / 10)
                         : std::max(largest, 1e-6);
@@ -322,7 +356,8 @@ AttentionMaps part_of(const AttentionMaps& maps, int first, int last) {
                      .scratch_nodes = 0,
                      .weights = {},
                      .names = {},
-                     .first_node = maps.first_node + first};
+                     .first_node = maps.first_node + first,
+                     .whole = false};
   for (int map = 0; map < maps.depth * maps.heads; ++map) {
     for (int row = first; row <= last; ++row) {
       const auto begin = maps.weights.begin() + (int64_t{1} * map * maps.nodes + row) * maps.nodes;

@@ -1,5 +1,6 @@
 // Attention matrices as heat maps: one row per layer, one column per head; a row of a map shows
-// where one node looks.
+// where one node looks. Weights below 0 have a colour of their own. The legend says how large
+// weights are, and what rows add up to where that is not 1.
 #pragma once
 
 #include <string>
@@ -15,6 +16,7 @@ struct AttentionMaps {
   std::vector<float> weights;
   std::vector<std::string> names = {};  // what the real nodes hold; empty: they have numbers
   int first_node = 0;                   // the number of the first one, where others are left out
+  bool whole = true;                    // none is left out
 
   std::string number(int node) const;  // "12", or "s" for a scratch node
   std::string name(int node) const;    // what it holds, or its number
@@ -31,7 +33,8 @@ AttentionMaps part_of(const AttentionMaps& maps, int first, int last);
 // `scale_end` is the weight of the strongest colour: drawings that are compared share it.
 std::string attention_svg(const AttentionMaps& maps, const std::string& title, double scale_end);
 
-// What these maps need: their largest weight, rounded up to a tenth where it is not very small.
+// What these maps need: their largest weight by magnitude, rounded up to a tenth where it is not
+// very small, to two digits where it is above 1.
 double attention_scale_end(const AttentionMaps& maps);
 
 }  // namespace posattn

@@ -115,6 +115,31 @@ TEST(AttentionSvg, DrawingsShareAScale) {
   EXPECT_THAT(shared, HasSubstr(">1 attention weight<"));
 }
 
+TEST(AttentionSvg, WeightsBelowZeroHaveAColourOfTheirOwn) {
+  const std::string svg = draw({1.5F, -0.5F, 0.5F, 0.5F}, 1, 1, 2, 0, "t");
+  EXPECT_EQ(markup_problem(svg), "");
+  EXPECT_EQ(count(svg, "0 \u2192 1: -0.500</title>"), 1);
+  EXPECT_EQ(count(svg, "fill=\"#d6a9ba\"><title>0 \u2192 1"), 1);  // a third of the strongest
+  EXPECT_EQ(count(svg, "fill=\"#161a21\"><title>0 \u2192 0"), 1);
+  EXPECT_THAT(svg, HasSubstr("text-anchor=\"end\">-1.5</text>"));
+  EXPECT_THAT(svg, HasSubstr(">1.5 attention weight<"));
+  EXPECT_THAT(svg, HasSubstr("[fill=\"#96103c\"]{fill:#ff8096}"));
+  EXPECT_THAT(svg, Not(HasSubstr("adds up")));
+  const std::string usual = draw({1, 0, 0.5F, 0.5F}, 1, 1, 2, 0, "t");
+  EXPECT_THAT(usual, HasSubstr("text-anchor=\"end\">0</text>"));
+  EXPECT_THAT(usual, Not(HasSubstr("#96103c")));
+}
+
+TEST(AttentionSvg, SaysWhatRowsAddUpTo) {
+  const AttentionMaps maps = maps_of({12, 0.5F, 0, 0.25F}, 1, 1, 2);
+  EXPECT_EQ(attention_scale_end(maps), 12);
+  EXPECT_THAT(attention_svg(maps, "t", 12), HasSubstr("; a row adds up to 0.25 to 12"));
+  // A part of maps leaves weights out.
+  EXPECT_THAT(attention_svg(part_of(maps, 1, 1), "t", 1), Not(HasSubstr("adds up")));
+  EXPECT_EQ(attention_scale_end(maps_of({1.0000001F, 0, 0, 1}, 1, 1, 2)), 1);  // rounding
+  EXPECT_EQ(attention_scale_end(maps_of({-0.31F, 0, 0, 0.1F}, 1, 1, 2)), 0.4);
+}
+
 TEST(AttentionSvg, FollowsDarkPages) {
   const std::string svg = draw(identity(1, 3), 1, 1, 3, 0, "t");
   EXPECT_THAT(svg, HasSubstr("[fill=\"#161a21\"]{fill:#e8eef6}"));

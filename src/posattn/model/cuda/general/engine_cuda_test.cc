@@ -65,7 +65,9 @@ TEST_P(GeneralEngineOnRandomSpecs, AgreesWithTheReference) {
 TEST_P(GeneralEngineOnRandomSpecs, AgreesForAnyBlocks) {
   const int seed = GetParam();
   RandomStream random(7, Purpose::test_data, 1, seed);
-  check_random(posattn::testing::random_open_spec(random), seed, random);
+  ModelSpec spec = posattn::testing::random_open_spec(random);
+  spec.wrap = Wrap::none;  // which no engine of a GPU has
+  check_random(spec, seed, random);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, GeneralEngineOnRandomSpecs, ::testing::Range(0, seeds()));
