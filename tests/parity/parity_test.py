@@ -49,7 +49,7 @@ def spec_of(case):
 def tolerance(engine, tensor):
     if engine in ("reference", "double"):
         return 1e-9
-    return 1e-4 if any(part in tensor for part in ("qk_proj", "relative", "log_scale")) else 1e-5
+    return 1e-4 if any(part in tensor for part in ("qk_proj", "relative", "log_scale", "attn.pair")) else 1e-5
 
 
 def key_bias(case, tensor):

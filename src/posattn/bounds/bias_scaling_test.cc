@@ -23,6 +23,8 @@ ModelSpec small_spec(std::string_view preset) {
   spec.real_nodes = 5;
   spec.width = spec.mlp_width = 8;
   spec.depth = 3;
+  spec.pair_columns = 1;
+  spec.pair_classes = 2;
   apply_preset(preset, spec);
   return resolve(spec);
 }
@@ -82,9 +84,9 @@ TEST(BiasScaling, HoldsForThePresetsThatItNamesAndForNoOther) {
       }
     }
   }
-  EXPECT_THAT(holds,
-              ::testing::UnorderedElementsAre("positional", "m5", "positional-direct", "relative",
-                                              "homogeneous", "scale-free", "scale-free-joint"));
+  EXPECT_THAT(holds, ::testing::UnorderedElementsAre("positional", "m5", "positional-direct",
+                                                     "relative", "homogeneous", "scale-free",
+                                                     "scale-free-joint", "structural"));
 }
 
 TEST(BiasScaling, HoldsForRandomModelsThatItDoesNotRefuse) {

@@ -29,6 +29,9 @@ std::string CausalNetwork::refusal(const ModelSpec& spec) {
           [](const AttentionChoices& kind) { return kind.source_scale == SourceScale::sample; })) {
     return "divides by the size of the whole sample";
   }
+  if (spec.any_layer([](const AttentionChoices& kind) { return kind.reads_pairs(); })) {
+    return "reads pairs of nodes";
+  }
   return {};
 }
 

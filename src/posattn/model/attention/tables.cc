@@ -13,6 +13,8 @@ const PositionRow& row_of(ScoreBias kind) {
       return direct_row;
     case ScoreBias::distance:
       return distance_row;
+    case ScoreBias::pairs:
+      return pairs_row;
     default:
       throw std::logic_error("scores of positions of no kind");
   }

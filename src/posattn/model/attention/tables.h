@@ -29,7 +29,7 @@ constexpr WeightingRow weighting_row() {
   return row;
 }
 
-extern const PositionRow query_key_row, direct_row, distance_row;
+extern const PositionRow query_key_row, direct_row, distance_row, pairs_row;
 extern const DataRow dot_row, unit_row;
 extern const WeightingRow softmax_row, hard_row;
 

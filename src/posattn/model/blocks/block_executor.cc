@@ -28,6 +28,9 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
       maps += rows(data->query_key);
       pairs += all_pairs * data->key_size;
     }
+    if (attention.positions && row_of(attention.positions->kind).of_pairs) {
+      pairs += all_pairs * spec.pair_columns;
+    }
     if (const auto& positions = attention.positions; positions && positions->query_key) {
       work.nominal_per_step += rows(*positions->query_key) + all_pairs * positions->key_size;
     }

@@ -26,6 +26,8 @@ struct BatchOf {
   std::span<const int32_t> tokens = {};  // [samples, real_nodes]; negative: the node holds numbers
   std::span<const int32_t> labels = {};  // [samples, real_nodes]: classes; negative: does not count
   StepContext context = {};
+  std::span<const T> pairs = {};               // [samples, real_nodes, real_nodes, pair_columns]
+  std::span<const int32_t> pair_classes = {};  // [samples, real_nodes, real_nodes]
 };
 
 using Batch = BatchOf<float>;

@@ -33,6 +33,10 @@ constexpr NamedKind kind_rows[] = {
     {"scaled",
      "queries and keys from [data / their root mean square | P]",
      {.attention = Source::data_and_positions, .source_scale = SourceScale::sample}},
+    {"pairs", "scores from the sample's pairs of nodes alone", {.scores = Scores::pairs}},
+    {"neighbours",
+     "queries and keys from the data, among nodes that an edge connects",
+     {.attention = Source::data, .pair_mask = PairMask::edges}},
 };
 
 struct PresetRow {
@@ -71,6 +75,9 @@ constexpr PresetRow preset_rows[] = {
     {"scale-free-joint",
      "queries and keys from scaled data and positions, no biases: f(c x) = c f(x), exactly",
      "scaled", false, Biases::none, false},
+    {"structural",
+     "attention from the sample's pairs of nodes, no biases: f(c x) = c f(x), exactly", "pairs",
+     false, Biases::none, false},
 };
 
 // The fields that a preset decides.
@@ -107,12 +114,13 @@ void change(std::string_view text, AttentionChoices& kind) {
         set_choice(name, "rotation", value, kind.rotation) ||
         set_choice(name, "score_bias", value, kind.score_bias) ||
         set_choice(name, "weighting", value, kind.weighting) ||
+        set_choice(name, "pair_mask", value, kind.pair_mask) ||
         set_number(name, "score_window", value, kind.score_window) ||
         set_number(name, "features", value, kind.features) ||
         set_number(name, "landmarks", value, kind.landmarks))) {
     throw unknown_name(ExitCode::usage, "choice of attention", text.substr(0, equals),
                        {"source", "source-scale", "scores", "rotation", "score-bias", "weighting",
-                        "score-window", "features", "landmarks"});
+                        "score-window", "features", "landmarks", "pair-mask"});
   }
 }
 

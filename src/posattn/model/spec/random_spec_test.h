@@ -9,6 +9,12 @@
 
 namespace posattn::testing {
 
+// Pairs for a model that reads some; resolve leaves them out of any other.
+inline void add_random_pairs(RandomStream& random, ModelSpec& spec) {
+  spec.pair_columns = static_cast<int>(random.below(3));
+  spec.pair_classes = 2 + static_cast<int>(random.below(3));
+}
+
 inline ModelSpec random_spec(RandomStream& random) {
   ModelSpec spec;
   spec.real_nodes = 1 + static_cast<int>(random.below(12));
@@ -24,6 +30,7 @@ inline ModelSpec random_spec(RandomStream& random) {
   spec.depth = 1 + static_cast<int>(random.below(3));
   spec.mlp_width = 1 + static_cast<int>(random.below(40));
   spec.mlp_depth = 2 + static_cast<int>(random.below(2));
+  add_random_pairs(random, spec);
   return resolve(spec);
 }
 
@@ -37,7 +44,11 @@ inline std::string random_kinds(RandomStream& random) {
                                   "data-and-positions score-bias=positions",
                                   "data-and-positions source-scale=sample scores=unit",
                                   "positions weighting=hard",
-                                  "cosine weighting=hard"};
+                                  "cosine weighting=hard",
+                                  "data score-bias=pairs",
+                                  "cosine score-bias=pairs pair-mask=edges",
+                                  "relative pair-mask=edges",
+                                  "pairs weighting=hard"};
   std::string kinds;
   const uint32_t count = 1 + random.below(2);
   for (uint32_t k = 0; k < count; ++k) {
@@ -85,6 +96,7 @@ inline ModelSpec random_open_spec(RandomStream& random) {
   }
   if (flip() && flip()) spec.loops = flip() ? "2" : "log2";
   if (flip()) spec.read_nodes = 1 + static_cast<int>(random.below(spec.real_nodes));
+  add_random_pairs(random, spec);
   return resolve(spec);
 }
 
@@ -111,9 +123,9 @@ inline Parameters<float> random_parameters(const ModelSpec& spec, uint64_t seed)
 }
 
 struct RandomBatch {
-  std::vector<float> inputs, targets;
-  std::vector<double> inputs64, targets64;
-  std::vector<int32_t> tokens, labels;
+  std::vector<float> inputs, targets, pairs;
+  std::vector<double> inputs64, targets64, pairs64;
+  std::vector<int32_t> tokens, labels, pair_classes;
   std::vector<uint8_t> mask;
   int64_t samples;
   int real_nodes;
@@ -140,11 +152,22 @@ struct RandomBatch {
     };
     if (spec.vocabulary > 0) tokens = classes(spec.vocabulary, spec.data_columns > 0);
     if (spec.loss == Loss::cross_entropy) labels = classes(spec.output_columns, true);
+    const int64_t all_pairs = samples * real_nodes * real_nodes;
+    pairs.resize(all_pairs * spec.pair_columns);
+    for (float& x : pairs) x = random.uniform(-2, 2);
+    pairs64.assign(pairs.begin(), pairs.end());
+    pair_classes.resize(spec.pair_classes > 0 ? all_pairs : 0);
+    for (auto& v : pair_classes) {
+      v = static_cast<int32_t>(random.below(static_cast<uint32_t>(spec.pair_classes)));
+    }
   }
   // In training, of the first step, from seed 0: as a step of a fleet is in tests.
-  Batch batch() const { return {inputs, targets, samples, real_nodes, tokens, labels, context}; }
+  Batch batch() const {
+    return {inputs, targets, samples, real_nodes, tokens, labels, context, pairs, pair_classes};
+  }
   ReferenceBatch reference() const {
-    return {inputs64, targets64, samples, real_nodes, tokens, labels, context};
+    return {inputs64, targets64, samples, real_nodes,  tokens,
+            labels,   context,   pairs64, pair_classes};
   }
 };
 

@@ -25,7 +25,10 @@ inline constexpr std::string_view relative_scores = "attn.relative";
 // [heads, scratch, scratch + 2]: of a real node that attends to it, of itself attending to a real
 // node, of itself attending to each scratch node.
 inline constexpr std::string_view scratch_scores = "attn.relative_scratch";
-inline constexpr std::string_view routes = "attn.routes";  // see parameters.h
+inline constexpr std::string_view pair_class_scores = "attn.pair_classes";    // [heads, classes]
+inline constexpr std::string_view pair_number_scores = "attn.pair_numbers";   // [heads, columns]
+inline constexpr std::string_view pair_scratch_scores = "attn.pair_scratch";  // as the one above
+inline constexpr std::string_view routes = "attn.routes";                     // see parameters.h
 inline constexpr std::string_view route_weights = "attn.route_weights";
 inline constexpr std::string_view attention_norm = "attn_norm";  // gain and shift
 inline constexpr std::string_view mlp_norm = "mlp_norm";         // gain and shift
