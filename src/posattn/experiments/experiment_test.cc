@@ -401,7 +401,8 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
                   "samples-depth-k-hop", "samples-depth-sum", "mixed-type", "mixed-type-samples",
                   "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "k-hop-settings",
                   "k-hop-settings-error", "k-hop-settings-unseen", "k-hop-small",
-                  "k-hop-small-unseen", "k-hop-small-error", "scale-free"));
+                  "k-hop-small-unseen", "k-hop-small-error", "neighbour-min", "neighbour-min-range",
+                  "scale-free"));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
