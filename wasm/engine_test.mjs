@@ -65,8 +65,10 @@ test('tasks and architectures are those of the native build', { skip: native ? f
   const list = (command) => JSON.parse(execFileSync(native, [command, '--json']));
   const { tasks, architectures } = engine.catalogue();
   const named = (all) => all.map(({ name, description }) => ({ name, description }));
-  assert.deepEqual(named(tasks), named(list('tasks')), older);
-  assert.deepEqual(named(architectures), named(list('presets')), older);
+  // But those of pairs of nodes, which a page has no room for.
+  const ofNodes = list('tasks').filter((task) => task.pair_columns + task.pair_classes === 0);
+  assert.deepEqual(named(tasks), named(ofNodes), older);
+  assert.deepEqual(named(architectures), named(list('presets').filter(({ name }) => name !== 'structural')), older);
 });
 
 test('programs are those of programs/', () => {

@@ -38,8 +38,8 @@ std::vector<std::string> names_of(const Model& model) {
 }  // namespace
 
 struct HeldModel::Samples {
-  Floats numbers;
-  Integers tokens;
+  Floats numbers, pairs;
+  Integers tokens, pair_classes;
   SampleForm form;
   Batch batch;
 };
@@ -61,8 +61,9 @@ void HeldModel::close() {
 }
 
 HeldModel::Samples HeldModel::samples_of(const Model& model, const py::object& x,
-                                         const py::object& tokens) const {
+                                         const py::dict& given) const {
   const ModelSpec& spec = model.spec;
+  const py::object tokens = given["tokens"];
   Samples samples;
   if (spec.data_columns > 0) {
     samples.numbers = floats_of(x, "x");
@@ -91,8 +92,48 @@ HeldModel::Samples HeldModel::samples_of(const Model& model, const py::object& x
   samples.batch.real_nodes = form.nodes;
   if (spec.data_columns > 0) samples.batch.inputs = numbers(samples.numbers);
   if (spec.vocabulary > 0) samples.batch.tokens = numbers(samples.tokens);
+  add_pairs(model, given, samples);
   check_batch(spec, samples.batch);
   return samples;
+}
+
+void HeldModel::add_pairs(const Model& model, const py::dict& given, Samples& samples) {
+  const ModelSpec& spec = model.spec;
+  const Task* task = task_of(model.origin);
+  // Whether the model reads these; its task's others are left out.
+  const auto reads = [&](const char* name, int columns, int of_task) {
+    const py::object array = given[name];
+    if (columns > 0 && array.is_none()) {
+      throw Error(ExitCode::usage, "no " + std::string(name) + " for a model that reads them",
+                  std::string(name) + "=[samples, nodes, nodes]");
+    }
+    if (columns > 0 || array.is_none()) return columns > 0;
+    if (of_task > 0) return false;
+    throw Error(ExitCode::usage, std::string(name) + " for a model that reads none", "x");
+  };
+  const auto check = [&](const py::array& array, int columns, const std::string& name) {
+    std::vector<int64_t> wanted = {samples.form.nodes, samples.form.nodes};
+    if (samples.form.has_samples) wanted.insert(wanted.begin(), samples.form.samples);
+    std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
+    const bool with_columns = shape.size() == wanted.size() + 1 && shape.back() == columns;
+    if (with_columns) shape.pop_back();
+    if (shape == wanted && (with_columns || columns == 1)) return;
+    if (columns > 1) wanted.push_back(columns);
+    throw Error(ExitCode::data, name + " of shape " + shape_text(array),
+                std::string(py::str(py::tuple(py::cast(wanted)))));
+  };
+  const TaskShape shape =
+      task == nullptr ? TaskShape() : task->shape(std::max(1, model.origin.length));
+  if (reads("pairs", spec.pair_columns, shape.pair_columns)) {
+    samples.pairs = floats_of(given["pairs"], "pairs");
+    check(samples.pairs, spec.pair_columns, "pairs");
+    samples.batch.pairs = numbers(samples.pairs);
+  }
+  if (reads("pair_classes", spec.pair_classes, shape.pair_classes)) {
+    samples.pair_classes = integers_of(given["pair_classes"], "pair_classes");
+    check(samples.pair_classes, 1, "pair_classes");
+    samples.batch.pair_classes = numbers(samples.pair_classes);
+  }
 }
 
 std::shared_lock<std::shared_mutex> HeldModel::computing() {
@@ -113,10 +154,10 @@ std::shared_ptr<const Inference> HeldModel::inference(const std::shared_ptr<Mode
   return inference_;
 }
 
-py::array HeldModel::run(const py::object& x, const py::object& tokens, int threads) {
+py::array HeldModel::run(const py::object& x, const py::dict& given, int threads) {
   checked_threads(threads);
   const std::shared_ptr<Model> model = shared();
-  const Samples samples = samples_of(*model, x, tokens);
+  const Samples samples = samples_of(*model, x, given);
   py::array_t<float> outputs(samples.form.answer_shape(model->spec.output_columns));
   const std::span<float> room(outputs.mutable_data(), static_cast<size_t>(outputs.size()));
   if (samples.batch.samples > 0) {
@@ -127,13 +168,13 @@ py::array HeldModel::run(const py::object& x, const py::object& tokens, int thre
   return outputs;
 }
 
-py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
+py::array HeldModel::attention(const py::object& x, const py::dict& given) {
   const std::shared_ptr<Model> model = shared();
   const ModelSpec& spec = model->spec;
   Samples samples;
   std::vector<float> zeros;
   std::vector<int32_t> nothing;
-  if (x.is_none() && tokens.is_none()) {
+  if (x.is_none() && py::object(given["tokens"]).is_none()) {
     if (spec.attends_by_data()) {
       throw Error(ExitCode::usage, "attention of this model without an input",
                   "x: its attention depends on data");
@@ -144,7 +185,7 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
     samples.batch = {
         .inputs = zeros, .samples = 1, .real_nodes = spec.real_nodes, .tokens = nothing};
   } else {
-    samples = samples_of(*model, x, tokens);
+    samples = samples_of(*model, x, given);
   }
   const Batch& all = samples.batch;
   const int64_t nodes = all.real_nodes + spec.scratch_nodes;
@@ -168,10 +209,16 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
     const int64_t tokens_each = spec.vocabulary > 0 ? all.real_nodes : 0;
     for (int64_t i = 0; i < all.samples; ++i) {
       Watch::look();
+      const auto pairs_of = [&](auto values) {
+        const auto each = static_cast<int64_t>(values.size()) / all.samples;
+        return values.subspan(i * each, each);
+      };
       const Batch one{.inputs = all.inputs.subspan(i * inputs, inputs),
                       .samples = 1,
                       .real_nodes = all.real_nodes,
-                      .tokens = all.tokens.subspan(i * tokens_each, tokens_each)};
+                      .tokens = all.tokens.subspan(i * tokens_each, tokens_each),
+                      .pairs = pairs_of(all.pairs),
+                      .pair_classes = pairs_of(all.pair_classes)};
       const std::vector<float> of_sample = ours->attention(one);
       std::ranges::copy(of_sample, to + i * size);
     }
@@ -180,9 +227,9 @@ py::array HeldModel::attention(const py::object& x, const py::object& tokens) {
 }
 
 std::vector<std::pair<std::string, std::vector<int64_t>>> HeldModel::activations(
-    const py::object& x, const py::object& tokens) const {
+    const py::object& x, const py::dict& given) const {
   const std::shared_ptr<Model> model = shared();
-  const Samples samples = samples_of(*model, x, tokens);
+  const Samples samples = samples_of(*model, x, given);
   std::vector<std::pair<std::string, std::vector<int64_t>>> all;
   for (ActivationPlace& place : activation_places(model->spec, samples.form.nodes)) {
     if (samples.form.has_samples) place.shape.insert(place.shape.begin(), samples.form.samples);
@@ -191,10 +238,10 @@ std::vector<std::pair<std::string, std::vector<int64_t>>> HeldModel::activations
   return all;
 }
 
-py::array HeldModel::run_with_hook(const py::object& x, const py::object& tokens,
+py::array HeldModel::run_with_hook(const py::object& x, const py::dict& given,
                                    const py::object& hook) {
   const std::shared_ptr<Model> model = shared();
-  const Samples samples = samples_of(*model, x, tokens);
+  const Samples samples = samples_of(*model, x, given);
   const int skipped = samples.form.has_samples ? 0 : 1;  // axes that x does not have
   const ActivationHook in_python = [&](const ActivationView& view) {
     const py::gil_scoped_acquire locked;
@@ -214,9 +261,9 @@ py::array HeldModel::run_with_hook(const py::object& x, const py::object& tokens
   return array_of(samples.form.answer_shape(model->spec.output_columns), std::move(outputs));
 }
 
-std::string HeldModel::steps(const py::object& x, const py::object& tokens) const {
+std::string HeldModel::steps(const py::object& x, const py::dict& given) const {
   const std::shared_ptr<Model> model = shared();
-  const Samples samples = samples_of(*model, x, tokens);
+  const Samples samples = samples_of(*model, x, given);
   if (samples.form.has_samples) {
     throw Error(ExitCode::data, std::to_string(samples.form.samples) + " samples", "one, as x[0]");
   }
@@ -224,12 +271,12 @@ std::string HeldModel::steps(const py::object& x, const py::object& tokens) cons
 }
 
 std::pair<double, py::dict> HeldModel::gradient(const py::object& x, const py::object& y,
-                                                const py::object& tokens, const py::object& mask,
+                                                const py::dict& given, const py::object& mask,
                                                 int threads) {
   checked_threads(threads);
   const std::shared_ptr<Model> model = shared();
   const ModelSpec& spec = model->spec;
-  Samples samples = samples_of(*model, x, tokens);
+  Samples samples = samples_of(*model, x, given);
   const bool classes = spec.loss == Loss::cross_entropy;
   Floats targets;
   Integers labels;

@@ -19,6 +19,9 @@ namespace posattn::python {
 // such an array he may change them, so the network is prepared for every call, and once more after
 // the last array is gone. Calls from several threads compute at the same time; set_parameter waits
 // for those that compute.
+//
+// x holds the numbers of nodes. `given` has what else samples hold, or None: tokens, pairs and
+// pair_classes.
 class HeldModel {
  public:
   explicit HeldModel(Model model);
@@ -29,18 +32,17 @@ class HeldModel {
   void close();
   bool is_closed() const { return model_ == nullptr; }
 
-  py::array run(const py::object& x, const py::object& tokens, int threads);
-  py::array attention(const py::object& x, const py::object& tokens);
+  py::array run(const py::object& x, const py::dict& given, int threads);
+  py::array attention(const py::object& x, const py::dict& given);
   // (name, shape) of every activation of such samples.
   std::vector<std::pair<std::string, std::vector<int64_t>>> activations(
-      const py::object& x, const py::object& tokens) const;
+      const py::object& x, const py::dict& given) const;
   // hook(name, array) for each of them; the array is valid during the call.
-  py::array run_with_hook(const py::object& x, const py::object& tokens, const py::object& hook);
+  py::array run_with_hook(const py::object& x, const py::dict& given, const py::object& hook);
   // The page that steps through one sample.
-  std::string steps(const py::object& x, const py::object& tokens) const;
+  std::string steps(const py::object& x, const py::dict& given) const;
   std::pair<double, py::dict> gradient(const py::object& x, const py::object& y,
-                                       const py::object& tokens, const py::object& mask,
-                                       int threads);
+                                       const py::dict& given, const py::object& mask, int threads);
   py::dict shapes() const;                       // of the parameters, by name
   py::array parameter(const std::string& name);  // throws KeyError
   // Throws Error(usage) for another value of what is not trained: routes, fixed codes, absent
@@ -49,7 +51,8 @@ class HeldModel {
 
  private:
   struct Samples;  // with the arrays that hold them
-  Samples samples_of(const Model& model, const py::object& x, const py::object& tokens) const;
+  Samples samples_of(const Model& model, const py::object& x, const py::dict& given) const;
+  static void add_pairs(const Model& model, const py::dict& given, Samples& samples);
   // For as long as a call computes: no weight is set meanwhile.
   std::shared_lock<std::shared_mutex> computing();
   // It has the weights as they are now; 0 threads: as many as in the last call.

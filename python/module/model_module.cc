@@ -95,13 +95,13 @@ py::dict evaluated(const HeldModel& held, const std::string& task, const std::st
 
 void add_models(py::module_& module) {
   py::class_<HeldModel>(module, "Model")
-      .def("run", &HeldModel::run, py::arg("x"), py::arg("tokens"), py::arg("threads"))
-      .def("attention", &HeldModel::attention, py::arg("x"), py::arg("tokens"))
-      .def("activations", &HeldModel::activations, py::arg("x"), py::arg("tokens"))
-      .def("run_with_hook", &HeldModel::run_with_hook, py::arg("x"), py::arg("tokens"),
+      .def("run", &HeldModel::run, py::arg("x"), py::arg("given"), py::arg("threads"))
+      .def("attention", &HeldModel::attention, py::arg("x"), py::arg("given"))
+      .def("activations", &HeldModel::activations, py::arg("x"), py::arg("given"))
+      .def("run_with_hook", &HeldModel::run_with_hook, py::arg("x"), py::arg("given"),
            py::arg("hook"))
-      .def("steps", &HeldModel::steps, py::arg("x"), py::arg("tokens"))
-      .def("gradient", &HeldModel::gradient, py::arg("x"), py::arg("y"), py::arg("tokens"),
+      .def("steps", &HeldModel::steps, py::arg("x"), py::arg("given"))
+      .def("gradient", &HeldModel::gradient, py::arg("x"), py::arg("y"), py::arg("given"),
            py::arg("mask"), py::arg("threads"))
       .def("shapes", &HeldModel::shapes)
       .def("copy",

@@ -72,9 +72,9 @@ class Places:
         return tuple(slice(None) if part == "*" else int(part) for part in parts)
 
 
-def run(compiled, x, keep, patch, tokens):
+def run(compiled, x, keep, patch, given):
     """(outputs, {name: array}): see Model.run."""
-    shapes = compiled.activations(x, tokens)
+    shapes = compiled.activations(x, given)
     places = Places(shapes, len(shapes[0][1]) > 2)
     if isinstance(keep, str) and keep == "all":
         keep = [base for base, _ in shapes]
@@ -95,7 +95,7 @@ def run(compiled, x, keep, patch, tokens):
             if place.base == base:
                 kept[place.name] = place.of(array)
 
-    return compiled.run_with_hook(x, tokens, hook), kept
+    return compiled.run_with_hook(x, given, hook), kept
 
 
 def _changed(activation, function):

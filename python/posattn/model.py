@@ -51,6 +51,11 @@ class Parameters(collections.abc.MutableMapping):
         return f"<parameters {shapes}>"
 
 
+def _given(tokens, pairs, pair_classes):
+    """What samples hold besides numbers of nodes."""
+    return {"tokens": tokens, "pairs": pairs, "pair_classes": pair_classes}
+
+
 class Model:
     """A trained or compiled network, from `load`, `new`, `compile` or a run.
 
@@ -64,18 +69,26 @@ class Model:
         self._compiled = compiled
         self._facts = compiled.facts()
 
-    def __call__(self, x=None, *, tokens=None, threads=1):
+    def __call__(self, x=None, *, tokens=None, pairs=None, pair_classes=None, threads=1):
         """The answers to samples: [nodes], [samples, nodes] or [samples, nodes, columns] in, the
         same form out. Float32 arrays that lie row by row are read where they are; others are
-        converted. `tokens` is for models that have a vocabulary."""
+        converted. `tokens` is for models that have a vocabulary; `pairs` [samples, nodes, nodes], with
+        the numbers of a pair as a last axis, and `pair_classes` for those that read pairs of nodes.
+
+        >>> import posattn
+        >>> model = posattn.new("neighbour-min", "structural", length=4)
+        >>> x, y, pairs = posattn.samples("neighbour-min", length=4, samples=10)
+        >>> model(x, **pairs).shape
+        (10, 4)
+        """
         try:
-            return self._compiled.run(x, tokens, threads)
+            return self._compiled.run(x, _given(tokens, pairs, pair_classes), threads)
         except TypeError:
             if isinstance(threads, numbers.Integral):
                 raise
         raise mistaken("threads", threads, "a whole number")
 
-    def run(self, x=None, *, keep=None, patch=None, tokens=None):
+    def run(self, x=None, *, keep=None, patch=None, tokens=None, pairs=None, pair_classes=None):
         """(outputs, {name: array}): the answers, and the activations that `keep` names: "all", a name
         or a list of them. Every name has the axis of samples in front where x has one:
 
@@ -103,9 +116,9 @@ class Model:
         """
         from .activations import run
 
-        return run(self._compiled, x, keep, patch, tokens)
+        return run(self._compiled, x, keep, patch, _given(tokens, pairs, pair_classes))
 
-    def attention(self, x=None, *, tokens=None):
+    def attention(self, x=None, *, tokens=None, pairs=None, pair_classes=None):
         """The attention matrices [depth, heads, nodes, nodes], scratch nodes last; with an axis of
         samples in front where x has one. A positional model needs no x.
 
@@ -113,9 +126,9 @@ class Model:
         >>> posattn.new(task="sort", length=4).attention().shape
         (3, 2, 5, 5)
         """
-        return self._compiled.attention(x, tokens)
+        return self._compiled.attention(x, _given(tokens, pairs, pair_classes))
 
-    def gradient(self, x, y, *, tokens=None, mask=None, threads=1):
+    def gradient(self, x, y, *, tokens=None, pairs=None, pair_classes=None, mask=None, threads=1):
         """(loss, gradients): the model's loss on these samples and its derivative by every
         parameter, as a dict. `mask` [nodes, columns] is 1 where an output counts.
 
@@ -130,7 +143,7 @@ class Model:
         >>> loss < first
         True
         """
-        return self._compiled.gradient(x, y, tokens, mask, threads)
+        return self._compiled.gradient(x, y, _given(tokens, pairs, pair_classes), mask, threads)
 
     def evaluate(self, scales=(1,), *, task="", samples=1000, seed=0, threads=1, axis="c"):
         """Fresh test samples at each scale c: {"x": [...], metric: [...], ...}. `task` is a name or
@@ -195,21 +208,21 @@ class Model:
     def is_closed(self):
         return self._compiled.is_closed
 
-    def show(self, x=None, *, tokens=None):
+    def show(self, x=None, *, tokens=None, pairs=None, pair_classes=None):
         """The attention matrices as a picture that a notebook displays."""
         from .drawing import Svg
 
-        weights = self.attention(x, tokens=tokens)
+        weights = self.attention(x, tokens=tokens, pairs=pairs, pair_classes=pair_classes)
         if weights.ndim == 5:
             weights = weights[0]
         title = f"attention, {self.architecture}" + (f", {self.task}" if self.task else "")
         return Svg(_posattn.attention_svg(weights, self.spec["scratch_nodes"], title))
 
-    def steps(self, x=None, *, tokens=None):
+    def steps(self, x=None, *, tokens=None, pairs=None, pair_classes=None):
         """A page that steps through the layers for one sample: what every node holds and which nodes it attends to."""
         from .drawing import Html
 
-        return Html(self._compiled.steps(x, tokens))
+        return Html(self._compiled.steps(x, _given(tokens, pairs, pair_classes)))
 
     def save(self, path):
         """Writes the model file (.safetensors), which the program and `load` read. Weights that they

@@ -15,7 +15,7 @@ def name_of(task):
         return task
     if not isinstance(task, Task):
         raise mistaken("task", task, "a task's name, or a posattn.Task")
-    functions = (task.description, task.solve, task.draw)
+    functions = (task.description, task.solve, task.draw, task.pair_classes)
     if _defined.get(task.name) != functions:
         _posattn.define_task(task.name, *functions)
         _defined[task.name] = functions
@@ -30,18 +30,35 @@ class Task:
     before training, many at a time; training runs at the engine's speed. x is a copy of the batch,
     which solve may change.
 
+    Samples may have pairs of nodes: `draw` then returns (x, {"pairs": array, "pair_classes": array})
+    or one of the two, [samples, nodes, nodes], with several numbers of a pair as a last axis.
+    `pair_classes` is the number of classes. `solve` gets the arrays by keyword.
+
     >>> import numpy, posattn
     >>> task = posattn.Task("from-first", lambda x: x - x[:, :1])
     >>> x, y = posattn.samples(task, length=4, samples=100)
     >>> bool(numpy.allclose(y, x - x[:, :1], atol=1e-6))
     True
+
+    >>> def graph(random, samples, length, low, high):
+    ...     edges = numpy.triu(random.integers(0, 2, (samples, length, length)), 1)
+    ...     return random.uniform(low, high, (samples, length)), {"pair_classes": edges + edges.swapaxes(1, 2)}
+    >>> def degree(x, pair_classes):
+    ...     return pair_classes.sum(2)
+    >>> task = posattn.Task("degree", degree, graph, pair_classes=2)
+    >>> x, y, pairs = posattn.samples(task, length=4, samples=100)
+    >>> bool((y == pairs["pair_classes"].sum(2)).all())
+    True
     """
 
-    def __init__(self, name, solve, draw=None, description=""):
+    def __init__(self, name, solve, draw=None, description="", *, pair_classes=0):
         if solve is None:
             raise mistaken("solve", solve, "a function")
         self.solve, self.draw = function_of("solve", solve), function_of("draw", draw)
         self.name = name
+        self.pair_classes = instance_of("pair_classes", pair_classes, int, "a whole number")
+        if not 0 <= self.pair_classes <= 65536:
+            raise mistaken("pair_classes", pair_classes, "0 to 65536")
         self.description = instance_of("description", description, str, "a text") or \
             "written in Python"
         name_of(self)
@@ -62,5 +79,6 @@ def tasks():
 
 def samples(task, length=8, samples=1000, *, range=2, integers=False, scale=1, seed=0):
     """(x, y): fresh samples of a task and their exact answers, with values in [-range c, range c]
-    for the scale c."""
+    for the scale c. Of a task with pairs of nodes (x, y, {"pairs": array, "pair_classes": array}),
+    as far as it has them."""
     return _posattn.samples(name_of(task), length, samples, range, integers, scale, seed)

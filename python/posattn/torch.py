@@ -29,11 +29,11 @@ class Module(Transformer):
         state = {name: torch.from_numpy(values.copy()) for name, values in model.parameters.items()}
         self.load_state_dict(state, strict=True)
 
-    def forward(self, x=None, tokens=None):
+    def forward(self, x=None, tokens=None, pairs=None, pair_classes=None):
         """As `posattn.Model` takes samples: [nodes], [samples, nodes], and with the columns of a
-        node as a last axis."""
+        node as a last axis; pairs of nodes with one more axis of nodes."""
         columns, outputs = self.spec.data_columns, self.spec.output_columns
-        for name, part in (("x", x), ("tokens", tokens)):
+        for name, part in (("x", x), ("tokens", tokens), ("pairs", pairs), ("pair_classes", pair_classes)):
             if part is not None:
                 instance_of(name, part, torch.Tensor, "a tensor")
         what, given = ("tokens", tokens) if x is None else ("x", x)
@@ -42,7 +42,8 @@ class Module(Transformer):
         by_column = x is not None and (columns != 1 or x.ndim == 3)
         single = given.ndim - (1 if by_column else 0) == 1
         if single:
-            x, tokens = (None if part is None else part[None] for part in (x, tokens))
+            x, tokens, pairs, pair_classes = (
+                None if part is None else part[None] for part in (x, tokens, pairs, pair_classes))
         if x is None:
             x = torch.zeros(*tokens.shape, columns, dtype=next(self.parameters()).dtype,
                             device=tokens.device)
@@ -53,21 +54,37 @@ class Module(Transformer):
                         f"[samples, {self.spec.real_nodes}, {columns}]", code=4)
         if x.shape[1] != self.spec.real_nodes:
             self._check_length(x.shape[1])
-        y = super().forward(x, tokens)
+        y = super().forward(x, tokens, *self._checked_pairs(x, pairs, pair_classes))
         if outputs == 1 and not (by_column and columns == 1):
             y = y[..., 0]
         return y[0] if single else y
 
+    def _checked_pairs(self, x, pairs, pair_classes):
+        """Those that the model reads, of the shapes that x asks for."""
+        (samples, nodes, _), spec, checked = x.shape, self.spec, []
+        for name, part, columns, axes in (("pairs", pairs, spec.pair_columns, (spec.pair_columns,)),
+                                          ("pair_classes", pair_classes, spec.pair_classes, ())):
+            if columns > 0 and part is not None and part.ndim == 3 and axes == (1,):
+                part = part[..., None]
+            wanted = (samples, nodes, nodes, *axes)
+            if columns > 0 and (part is None or tuple(part.shape) != wanted):
+                shape = None if part is None else tuple(part.shape)
+                raise Error(f"{name} of shape {shape}", f"{wanted}", code=4)
+            checked.append(part if columns > 0 else None)
+        return checked
+
     def _check_length(self, nodes):
         """The engine says, with no samples, whether the model takes this length."""
-        columns, vocabulary = self.spec.data_columns, self.spec.vocabulary
-        self._model(numpy.zeros((0, nodes, columns)) if columns else None,
-                    tokens=numpy.zeros((0, nodes), int) if vocabulary else None)
+        spec = self.spec
+        none = lambda wanted, *axes: numpy.zeros((0, nodes, *axes), int) if wanted else None
+        self._model(none(spec.data_columns, spec.data_columns), tokens=none(spec.vocabulary),
+                    pairs=none(spec.pair_columns, nodes, spec.pair_columns),
+                    pair_classes=none(spec.pair_classes, nodes))
 
-    def attention(self, x, tokens=None):
+    def attention(self, x, tokens=None, pairs=None, pair_classes=None):
         """The attention matrices [depth, heads, nodes, nodes] of the first sample of x [samples,
         nodes, columns]."""
-        return super().attention(x, tokens)
+        return super().attention(x, tokens, *self._checked_pairs(x, pairs, pair_classes))
 
     def to_model(self):
         """The `posattn.Model` with the module's weights."""

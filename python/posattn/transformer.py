@@ -46,6 +46,7 @@ PRESETS = {
     "sums": dict(relative_attention=True, weighting="sums", biases="none"),
     "kernel": dict(attention="data", score_bias="distance", weighting="kernel", features=64, biases="none"),
     "dape": dict(attention="data", score_bias="kerple", score_window=3),
+    "structural": dict(attention="positions", scores="pairs", biases="none"),
 }
 
 # Kinds of attention that layers may name, and the fields that a choice sets.
@@ -68,6 +69,8 @@ KINDS = {
     "spiking-scores": dict(attention="data", scores="signs", score_bias="positions"),
     "tropical": dict(attention="data", scores="tropical", score_bias="distance", weighting="max_plus"),
     "sums": dict(relative_attention=True, weighting="sums"),
+    "pairs": dict(scores="pairs"),
+    "neighbours": dict(attention="data", pair_mask="edges"),
 }
 CHOICES = {
     "source": lambda value: dict(attention=value),
@@ -80,10 +83,11 @@ CHOICES = {
     "score_window": lambda value: dict(score_window=int(value)),
     "features": lambda value: dict(features=int(value)),
     "landmarks": lambda value: dict(landmarks=int(value)),
+    "pair_mask": lambda value: dict(pair_mask=value),
 }
 NO_CHOICE = dict(attention="positions", source_scale="none", scores="", rope=False, score_bias="none",
                  direct_attention=False, relative_attention=False, weighting="softmax", score_window=0, features=0,
-                 landmarks=0)
+                 landmarks=0, pair_mask="none")
 
 
 def kind_of(text):
@@ -138,6 +142,9 @@ class Spec:
     score_window: int = 0
     features: int = 0
     landmarks: int = 0
+    pair_mask: str = "none"  # "edges": a node attends to itself, neighbours and scratch nodes
+    pair_columns: int = 0
+    pair_classes: int = 0
     loops: str = "1"  # times that the layers are applied: a number, n or log2
     wrap: str = "none"  # scale: f(x) = r g(x / r), r the root mean square of the sample's input numbers
     kinds: str = ""  # by layer, repeated; empty: all are as the fields say
@@ -173,10 +180,11 @@ class Spec:
 
     @property
     def position_scores(self):
-        """The part of the scores that is the same for all samples."""
+        """The part of the scores that does not read the data."""
         if self.reads_data:
             return self.score_bias
-        flags = {"direct": self.direct_attention, "distance": self.relative_attention, "none": self.routed}
+        flags = {"direct": self.direct_attention, "distance": self.relative_attention, "none": self.routed,
+                 "pairs": self.scores == "pairs"}
         return next((name for name, holds in flags.items() if holds), "positions")
 
     def fields(self):
@@ -187,6 +195,10 @@ class Spec:
         if not self.scores:
             del fields["scores"]
         return fields
+
+    @property
+    def reads_pairs(self):
+        return any(layer.position_scores == "pairs" or layer.pair_mask != "none" for layer in self.layers())
 
     @property
     def nodes(self):
@@ -418,6 +430,15 @@ class Attention(nn.Module):
             self.fire_share = nn.Parameter(torch.ones(1))
         elif spec.position_scores == "buckets":
             self.buckets = nn.Parameter(torch.randn(spec.heads, 32))
+        elif spec.position_scores == "pairs":
+            if spec.pair_classes > 0:
+                self.pair_classes = nn.Parameter(torch.randn(spec.heads, spec.pair_classes))
+            if spec.pair_columns > 0:
+                self.pair_numbers = nn.Parameter(torch.randn(spec.heads, spec.pair_columns))
+            if spec.scratch_nodes > 0:
+                self.pair_scratch = nn.Parameter(
+                    torch.randn(spec.heads, spec.scratch_nodes, spec.scratch_nodes + 2)
+                )
         if spec.score_window > 0:
             size, margin = (1, spec.score_window), (0, spec.score_window // 2)
             channels = spec.heads * (1 if spec.score_bias == "none" else 2)
@@ -436,15 +457,36 @@ class Attention(nn.Module):
         spec = self.spec
         place = torch.arange(real)
         distance = (place[:, None] - place[None, :]).clamp(-(spec.reach - 1), spec.reach - 1)
-        scores = self.relative[:, distance + spec.reach - 1]
-        if spec.scratch_nodes == 0:
-            return scores
-        own = self.relative_scratch
-        of_scratch = own[:, :, :1].transpose(1, 2).expand(-1, real, -1)
-        reads_real = own[:, :, 1:2].expand(-1, -1, real)
-        above = torch.cat([scores, of_scratch], 2)
-        below = torch.cat([reads_real, own[:, :, 2:]], 2)
-        return torch.cat([above, below], 1)
+        scores = self.relative[:, distance + spec.reach - 1][None]
+        return scores if spec.scratch_nodes == 0 else self.with_scratch(scores, self.relative_scratch)
+
+    def with_scratch(self, scores, own):
+        """scores [samples, heads, real, real] with rows and columns of scratch nodes."""
+        real, own = scores.shape[-1], own.expand(scores.shape[0], -1, -1, -1)
+        of_scratch = own[..., :1].transpose(2, 3).expand(-1, -1, real, -1)
+        reads_real = own[..., 1:2].expand(-1, -1, -1, real)
+        above = torch.cat([scores, of_scratch], 3)
+        below = torch.cat([reads_real, own[..., 2:]], 3)
+        return torch.cat([above, below], 2)
+
+    def scores_of_pairs(self, pairs, pair_classes):
+        """[samples, heads, nodes, nodes]: a number of the pair's class, plus a linear map of its numbers."""
+        spec, terms = self.spec, []
+        if spec.pair_classes > 0:
+            terms.append(self.pair_classes[:, pair_classes].transpose(0, 1))
+        if spec.pair_columns > 0:
+            terms.append(torch.einsum("sijk,hk->shij", pairs, self.pair_numbers))
+        scores = sum(terms)
+        return scores if spec.scratch_nodes == 0 else self.with_scratch(scores, self.pair_scratch)
+
+    def masked(self, scores, pair_classes):
+        """Without pairs of class 0: a node attends to itself, its neighbours and scratch nodes."""
+        real = pair_classes.shape[-1]
+        itself = torch.eye(real, dtype=torch.bool, device=scores.device)
+        left_out = (pair_classes == 0) & ~itself
+        scratch = (0, self.spec.scratch_nodes)
+        left_out = torch.nn.functional.pad(left_out.int(), scratch + scratch).bool()
+        return scores.masked_fill(left_out[:, None], -math.inf)
 
     def scores_by_distance(self, real):
         """[heads, nodes, nodes] of formulas of i - j; scratch nodes have none."""
@@ -510,11 +552,13 @@ class Attention(nn.Module):
         scores = query @ key.transpose(-1, -2)
         return scores if spec.scores == "direction" else self.log_scale.exp()[:, None, None] * scores
 
-    def scores_of(self, x, positions, active):
+    def scores_of(self, x, positions, active, pairs, pair_classes):
         terms = []
         if self.spec.reads_data:
             terms.append(self.scores_of_data(x, positions, active))
-        if self.spec.position_scores != "none":
+        if self.spec.position_scores == "pairs":
+            terms.append(self.scores_of_pairs(pairs, pair_classes))
+        elif self.spec.position_scores != "none":
             terms.append(self.scores_of_positions(positions, active))
         if self.spec.score_window > 0:
             terms.append(self.mixed_scores(terms))
@@ -551,13 +595,15 @@ class Attention(nn.Module):
         identity = torch.eye(self.spec.nodes, device=self.routes.device)
         return self.routed(identity.expand(1, self.spec.heads, -1, -1))
 
-    def weights(self, x, positions, active):
+    def weights(self, x, positions, active, pairs, pair_classes):
         """A [samples or 1, heads, nodes, nodes], for the active rows of the full model."""
         allowed = torch.ones(len(active), len(active), dtype=torch.bool, device=x.device)
         allowed = allowed.tril() if self.spec.causal else allowed
         if self.spec.weighting == "relu_rows":
             return self.relu_rows(x, positions, active, allowed)
-        scores = self.scores_of(x, positions, active)
+        scores = self.scores_of(x, positions, active, pairs, pair_classes)
+        if self.spec.pair_mask == "edges":
+            scores = self.masked(scores, pair_classes)
         if self.spec.weighting in ("relu", "sums", "max_plus"):
             scores = scores.masked_fill(~allowed, 0)
             return scores.relu() / allowed.sum(-1, keepdim=True) if self.spec.weighting == "relu" else scores
@@ -576,12 +622,12 @@ class Attention(nn.Module):
             sums = sums.masked_fill(later[..., None], -math.inf)
         return sums.max(-2).values
 
-    def forward(self, x, positions, active):
+    def forward(self, x, positions, active, pairs=None, pair_classes=None):
         value = self.v_proj(x).unflatten(-1, (self.spec.heads, -1)).transpose(1, 2)
         if self.spec.routed:
             mixed = self.routed(value)
         else:
-            self.last_weights = self.weights(x, positions, active)
+            self.last_weights = self.weights(x, positions, active, pairs, pair_classes)
             mixed = self.mixed(self.last_weights, value)
         return self.o_proj(mixed.transpose(1, 2).flatten(-2))
 
@@ -620,11 +666,11 @@ class Layer(nn.Module):
             self.mlp_norm = biased(spec, nn.LayerNorm(spec.width))
         self.mlp = Mlp(spec)
 
-    def forward(self, x, positions, active):
+    def forward(self, x, positions, active, pairs=None, pair_classes=None):
         before = self.spec.normalisation == "before"
         after = self.spec.normalisation == "after"
         source = self.attn_norm(x) if before else x
-        o = self.attn(source, positions, active)
+        o = self.attn(source, positions, active, pairs, pair_classes)
         if self.spec.join == "concatenate":
             x = self.mlp(torch.cat([source, o], -1))
             return self.attn_norm(x) if after else x
@@ -671,9 +717,11 @@ class Transformer(nn.Module):
             x = torch.where((held >= 0)[..., None], rows, x)
         return x + positions if spec.positions_added else x
 
-    def forward(self, inputs, tokens=None):
+    def forward(self, inputs, tokens=None, pairs=None, pair_classes=None):
         """inputs [samples, length, data_columns], and tokens [samples, length] where the model has
-        a vocabulary (negative: the node holds numbers) -> [samples, length, output_columns]."""
+        a vocabulary (negative: the node holds numbers) -> [samples, length, output_columns]. A model
+        that reads pairs gets pairs [samples, length, length, pair_columns] and pair_classes
+        [samples, length, length]."""
         spec, (samples, length, _) = self.spec, inputs.shape
         if spec.wrap == "scale":
             square = (inputs**2).mean((1, 2), keepdim=True)
@@ -690,7 +738,7 @@ class Transformer(nn.Module):
         self.applied = []  # weights of attention
         for _ in range(spec.loops_at(length)):
             for layer in self.transformer_layers:
-                x = layer(x, positions, active)
+                x = layer(x, positions, active, pairs, pair_classes)
                 self.applied.append(getattr(layer.attn, "last_weights", None))
         if spec.normalisation == "before":
             x = self.norm(x)
@@ -698,11 +746,11 @@ class Transformer(nn.Module):
         outputs = outputs[:, :length]
         return outputs * (square * inverse_root(square)) if spec.wrap == "scale" else outputs
 
-    def attention(self, inputs, tokens=None):
+    def attention(self, inputs, tokens=None, pairs=None, pair_classes=None):
         """A of every layer for the first sample, [depth, heads, nodes, nodes]."""
         if self.spec.routed:
             return torch.cat([layer.attn.route_matrices() for layer in self.transformer_layers])
-        self(inputs[:1], None if tokens is None else tokens[:1])
+        self(inputs[:1], *(None if part is None else part[:1] for part in (tokens, pairs, pair_classes)))
         return torch.stack([weights[0] for weights in self.applied])
 
 

@@ -24,6 +24,8 @@ class Case:
     mask: torch.Tensor = None  # [length, output_columns]
     tokens: torch.Tensor = None  # [samples, length]
     labels: torch.Tensor = None  # [samples, length], in the place of targets
+    pairs: torch.Tensor = None  # [samples, length, length, pair_columns]
+    pair_classes: torch.Tensor = None  # [samples, length, length]
 
     @property
     def spec(self):
@@ -41,21 +43,22 @@ class Case:
     def tensors(self):
         """What parity_tool needs for this case."""
         result = {"inputs": self.inputs, "targets": self.targets, **self.weights()}
-        for name in ("mask", "tokens", "labels"):
+        for name in ("mask", "tokens", "labels", "pairs", "pair_classes"):
             if getattr(self, name) is not None:
                 result[name] = getattr(self, name)
         return result
 
     def expected(self):
         """Outputs, attention, loss and every gradient, in double."""
-        outputs = self.model(self.inputs, self.tokens)
+        sample = (self.inputs, self.tokens, self.pairs, self.pair_classes)
+        outputs = self.model(*sample)
         if self.labels is None:
             loss = loss_of(outputs, self.targets, self.mask)
         else:
             loss = cross_entropy_of(outputs, self.labels, self.mask)
         trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
         gradients = torch.autograd.grad(loss, list(trained.values()))
-        result = {"outputs": outputs, "loss": loss, "attention": self.model.attention(self.inputs, self.tokens)}
+        result = {"outputs": outputs, "loss": loss, "attention": self.model.attention(*sample)}
         result.update((f"gradient/{name}", g) for name, g in zip(trained, gradients))
         return {name: tensor.detach().numpy() for name, tensor in result.items()}
 
@@ -101,6 +104,26 @@ def make_batch(spec, samples, length, generator):
     return inputs.double(), targets.double()
 
 
+def pair_sizes(seed, reads_pairs):
+    """Numbers and classes of pairs, for a model that reads them."""
+    rng = numpy.random.default_rng((seed, 2))
+    return dict(pair_columns=int(rng.integers(0, 3)), pair_classes=int(rng.integers(2, 5))) if reads_pairs else {}
+
+
+def make_pairs(spec, samples, length, seed):
+    """The tensors of a Case."""
+    generator = torch.Generator().manual_seed(seed + 1)
+    square, result = (samples, length, length), {}
+    if spec.reads_pairs and spec.pair_columns > 0:
+        result["pairs"] = torch.randn(*square, spec.pair_columns, generator=generator).double()
+    if spec.reads_pairs and spec.pair_classes > 0:
+        result["pair_classes"] = torch.randint(0, spec.pair_classes, square, generator=generator)
+        # Where a row has one class alone, the gradient of its score is zero, and there is nothing to compare.
+        places = torch.arange(length)
+        result["pair_classes"][0] = (places[:, None] + places) % spec.pair_classes
+    return result
+
+
 def random_sizes(rng, rope, encoding):
     heads = int(rng.integers(1, 4))
     real_nodes = int(rng.integers(2, 10))
@@ -135,7 +158,7 @@ def random_case(name, encoding, seed):
     rng = numpy.random.default_rng(seed)
     sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
     limit_growth(sizes, PRESETS[name])
-    spec = preset(name, **sizes)
+    spec = preset(name, **sizes, **pair_sizes(seed, name == "structural"))
     length = spec.real_nodes if rng.random() < 0.6 else int(rng.integers(1, spec.real_nodes + 1))
     generator = torch.Generator().manual_seed(seed)
     inputs, targets = make_batch(spec, int(rng.integers(1, 41)), length, generator)
@@ -143,17 +166,19 @@ def random_case(name, encoding, seed):
     if rng.random() < 0.4:
         mask = (torch.rand(length, spec.output_columns, generator=generator) < 0.7).double()
         mask[0, 0] = 1
-    return Case(f"{name}-{encoding}-{seed}", lively_model(spec, seed), inputs, targets, mask)
+    pairs = make_pairs(spec, len(inputs), length, seed)
+    return Case(f"{name}-{encoding}-{seed}", lively_model(spec, seed), inputs, targets, mask, **pairs)
 
 
 def paper_case(name, samples, length=8, seed=0, make_model=lively_model):
     """The sizes of the paper: width 64, two heads, depth floor(log2 n) + 1."""
     sizes = dict(depth=length.bit_length())
     limit_growth(sizes, PRESETS[name])
-    spec = preset(name, real_nodes=length, **sizes)
+    spec = preset(name, real_nodes=length, **sizes, **pair_sizes(seed, name == "structural"))
     generator = torch.Generator().manual_seed(seed)
     inputs, _ = make_batch(spec, samples, length, generator)
-    return Case(f"{name}-paper-{length}", make_model(spec, seed), inputs, inputs.cumsum(1))
+    pairs = make_pairs(spec, samples, length, seed)
+    return Case(f"{name}-paper-{length}", make_model(spec, seed), inputs, inputs.cumsum(1), **pairs)
 
 
 def random_kinds(rng):
@@ -166,7 +191,9 @@ def random_kinds(rng):
                 "data scores=direction weighting=relu_rows score-bias=log",
                 "data score-bias=alibi", "rope score-bias=buckets", "data score-bias=fire scores=unit", "data score-bias=kerple score-window=5",
                 "data score-bias=alibi score-window=1 weighting=hard", "rope score-window=3", "data score-bias=fire weighting=kernel features=7",
-                "data-and-positions weighting=kernel features=9"]
+                "data-and-positions weighting=kernel features=9",
+                "cosine score-bias=pairs", "data score-bias=pairs pair-mask=edges",
+                "relative pair-mask=edges", "pairs weighting=hard"]
     names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
     return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])
 
@@ -208,6 +235,8 @@ def open_case(seed):
     if seed % 3 == 0:
         sizes.update(kinds=random_kinds(numpy.random.default_rng((seed, 1))), depth=max(2, sizes["depth"]))
     limit_growth(sizes, PRESETS[name], *map(kind_of, filter(None, sizes.get("kinds", "").split(","))))
+    if preset(name, **sizes).reads_pairs:
+        sizes.update(pair_sizes(seed, True))
     spec = preset(name, **sizes)
     if not (spec.kinds or spec.direct_attention or spec.relative_attention) and flip():
         spec.split_heads = spec.source_size % spec.heads == 0 and spec.encoding_size % spec.heads == 0
@@ -222,7 +251,8 @@ def open_case(seed):
         labels = classes(-1, spec.output_columns)
         labels[0, 0] = 0  # at least one counts
     model = lively_model(Spec(**spec.fields()), seed)
-    return Case(f"open-{name}-{seed}", model, inputs, targets, None, tokens, labels)
+    pairs = make_pairs(spec, samples, length, seed)
+    return Case(f"open-{name}-{seed}", model, inputs, targets, None, tokens, labels, **pairs)
 
 
 def wrapped(case):

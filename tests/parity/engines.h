@@ -21,14 +21,18 @@ struct Samples {
   int64_t samples = 0;
   int real_nodes = 0;
   std::vector<int32_t> tokens = {}, labels = {};
+  std::vector<T> pairs = {};
+  std::vector<int32_t> pair_classes = {};
 
-  BatchOf<T> batch() const { return {inputs, targets, samples, real_nodes, tokens, labels}; }
+  BatchOf<T> batch() const {
+    return {inputs, targets, samples, real_nodes, tokens, labels, {}, pairs, pair_classes};
+  }
   Samples first() const {  // the first sample alone, without its answer
     const auto part = [&](const auto& all) {
       const auto count = static_cast<std::ptrdiff_t>(all.size()) / samples;
       return std::decay_t<decltype(all)>(all.begin(), all.begin() + count);
     };
-    return {part(inputs), {}, 1, real_nodes, part(tokens), {}};
+    return {part(inputs), {}, 1, real_nodes, part(tokens), {}, part(pairs), part(pair_classes)};
   }
 };
 

@@ -60,6 +60,8 @@ Samples<T> samples_of(const Case& c) {
   };
   result.tokens = whole("tokens");
   result.labels = whole("labels");
+  result.pair_classes = whole("pair_classes");
+  if (c.question.has(c.name + "/pairs")) result.pairs = converted<T>(c.tensor("pairs").values);
   return result;
 }
 

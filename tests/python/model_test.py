@@ -36,6 +36,36 @@ class Answers(unittest.TestCase):
         numpy.testing.assert_array_equal(model(self.x, threads=2), batch)
         self.assertEqual(model(numpy.zeros((0, 4))).shape, (0, 4))
 
+    def test_pairs(self):
+        x, y, pairs = posattn.samples("neighbour-min", length=4, samples=6, seed=1)
+        edges = pairs["pair_classes"]
+        self.assertEqual((x.shape, y.shape, edges.shape, list(pairs)), ((6, 4), (6, 4), (6, 4, 4), ["pair_classes"]))
+        seen = numpy.where(edges + numpy.eye(4) > 0, x[:, None, :], numpy.inf)
+        numpy.testing.assert_array_equal(seen.min(2), y)
+        model = small(task="neighbour-min", architecture="structural")
+        for name in model.parameters:
+            model.parameters[name] = numpy.random.default_rng(len(name)).normal(size=model.parameters[name].shape) \
+                if "bias" not in name else model.parameters[name]
+        batch = model(x, **pairs)
+        numpy.testing.assert_array_equal(model(x[2], pair_classes=edges[2]), batch[2])
+        numpy.testing.assert_array_equal(model(x, pair_classes=edges.tolist()), batch)
+        kept = model.run(x, keep="layers.0.attention", **pairs)[1]["layers.0.attention"]
+        numpy.testing.assert_allclose(model.attention(x, **pairs)[:, 0], kept, rtol=1e-5)
+        self.assertFalse(numpy.allclose(kept[0], kept[1]))
+        loss, gradients = model.gradient(x, y, **pairs)
+        self.assertGreater(abs(gradients["transformer_layers.0.attn.pair_classes"]).max(), 0)
+        self.assertIn("<", model.steps(x[0], pair_classes=edges[0]))
+
+        for given, part in [({}, "no pair_classes"), (dict(pair_classes=edges[:5]), r"\(5, 4, 4\)"),
+                            (dict(pair_classes=edges[0]), r"\(4, 4\)"), (dict(pair_classes=edges + 1), "class 2"),
+                            (dict(pair_classes=edges - 1), "class -1"), (dict(pair_classes=edges * 1.0), "whole"),
+                            (dict(pairs=x, **pairs), "pairs for a model that reads none")]:
+            with self.assertRaisesRegex(posattn.Error, part):
+                model(x, **given)
+        with self.assertRaisesRegex(posattn.Error, "pair_classes for a model that reads none"):
+            small()(x, **pairs)
+        small(task="neighbour-min", architecture="m2")(x, **pairs)  # its task has them, and it need not read them
+
     def test_columns(self):
         model = posattn.new(task="path", length=3, width=8, mlp_width=8)
         x = numpy.random.default_rng(0).normal(size=(2, 3, 3))

@@ -333,6 +333,47 @@ class TasksOfYourOwn(unittest.TestCase):
         self.assertEqual([run.status for run in fleet], ["done"] * 3)
         self.assertEqual(fleet[0].model.spec["data_columns"], 2)
 
+    def test_pairs_of_nodes(self):
+        def draw(random, samples, length, low, high):
+            x = random.uniform(low, high, (samples, length))
+            weights = random.normal(size=(samples, length, length, 2))
+            return x, {"pairs": weights, "pair_classes": random.integers(0, 3, (samples, length, length))}
+
+        def solve(x, pairs, pair_classes):
+            return (pairs[..., 0] * (pair_classes == 1) * x[:, None, :]).sum(2)
+
+        task = posattn.Task("weighted", solve, draw, pair_classes=3)
+        x, y, given = posattn.samples(task, length=4, samples=7)
+        self.assertEqual({name: array.shape for name, array in given.items()},
+                         {"pairs": (7, 4, 4, 2), "pair_classes": (7, 4, 4)})
+        numpy.testing.assert_allclose(solve(x, **given), y, rtol=1e-4, atol=1e-5)
+        fewer = posattn.samples(task, length=4, samples=3)
+        numpy.testing.assert_array_equal(fewer[2]["pairs"], given["pairs"][:3])
+        fleet = posattn.train(task, "structural", length=4, width=8, mlp_width=8, epochs=2, samples=40, batch=20,
+                              validation_samples=10, test_samples=10)
+        self.assertEqual(fleet[0].status, "done")
+        self.assertEqual(fleet[0].model(x, **given).shape, (7, 4))
+        self.assertEqual(fleet[0].model.spec["pair_columns"], 2)
+
+    def test_bad_pairs_of_nodes_are_refused_before_training(self):
+        def task(pairs, classes=0):
+            def draw(random, samples, length, low, high):
+                return numpy.zeros((samples, length)), {
+                    name: numpy.broadcast_to(array, (samples, *numpy.shape(array))) for name, array in pairs.items()}
+            return posattn.Task("bad-pairs", lambda x, **given: x, draw, pair_classes=classes)
+
+        square, whole = numpy.zeros((4, 4)), numpy.zeros((4, 4), int)
+        for pairs, classes, part in [
+                (dict(pairs=numpy.zeros((4, 3))), 0, r"as pairs has shape \(3, 4, 3, 1\)"),
+                (dict(pairs=square * numpy.nan), 0, "nan for the pair of nodes 0 and 0 in sample 0"),
+                (dict(pair_classes=whole), 0, "has 0 classes of pairs"),
+                (dict(pairs=square), 2, "has 2 classes of pairs"),
+                (dict(pair_classes=whole + 2), 2, "class 2 of the pair of nodes 0 and 0"),
+                (dict(pair_classes=square), 2, "whole numbers"),
+                (dict(edges=square), 0, "'edges'")]:
+            with self.subTest(part), self.assertRaisesRegex(posattn.Error, part):
+                posattn.samples(task(pairs, classes), length=4, samples=3)
+
     def test_a_cell_may_be_run_again(self):
         posattn.Task("python-again", lambda x: x)
         task = posattn.Task("python-again", lambda x: -x, description="the second")

@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "posattn/evaluation/measure.h"
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/kernels/operations.h"
 #include "posattn/model/network.h"
@@ -32,10 +33,7 @@ struct Setting {
     config.samples = config.batch;
     return std::move(training_data(config, 1, request.threads).front());
   }
-  Batch batch() const {
-    return {data.inputs,           data.targets, data.samples,
-            data.shape.real_nodes, data.tokens,  data.labels};
-  }
+  Batch batch() const { return batch_of(data); }
   StepResult result(const StepRequest& request, double flops_each, Timing timing) const {
     const Network::Work work = network.work();
     const auto samples = static_cast<double>(request.config.batch);

@@ -97,7 +97,8 @@ std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
                   &S::scores, &S::score_bias, &S::weighting, &S::score_window, &S::features,
                   &S::kinds, &S::loops, &S::route_places, &S::width, &S::heads, &S::depth,
                   &S::mlp_width, &S::mlp_depth, &S::biases, &S::reach, &S::causal, &S::split_heads,
-                  &S::join, &S::read_nodes, &S::loss)) {
+                  &S::join, &S::read_nodes, &S::loss, &S::pair_columns, &S::pair_classes,
+                  &S::pair_mask)) {
     return "a setting for which nobody has shown it";
   }
   return std::nullopt;

@@ -1,3 +1,5 @@
+#include "posattn/bounds/bias_scaling.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <set>
 
 #include "posattn/base/error.h"
-#include "posattn/bounds/bias_scaling.h"
 #include "posattn/model/spec/perturbed_specs_test.h"
 #include "posattn/model/spec/random_spec_test.h"
 
@@ -22,6 +23,8 @@ ModelSpec small_spec(std::string_view preset) {
   spec.real_nodes = 5;
   spec.width = spec.mlp_width = 8;
   spec.depth = 3;
+  spec.pair_columns = 1;
+  spec.pair_classes = 2;
   apply_preset(preset, spec);
   return resolve(spec);
 }
@@ -88,7 +91,7 @@ TEST(BiasScaling, HoldsForThePresetsThatItNamesAndForNoOther) {
   EXPECT_THAT(holds, ::testing::UnorderedElementsAre(
                          "positional", "m5", "positional-direct", "relative", "homogeneous",
                          "scale-free", "scale-free-joint", "hard-rope", "hard-cosine", "relu-rows",
-                         "spiking-scores", "tropical", "sums", "kernel"));
+                         "spiking-scores", "tropical", "sums", "kernel", "structural"));
 }
 
 // f(c x) = c f(x) without biases, for the kinds that have it and for no other.

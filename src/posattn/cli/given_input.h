@@ -52,15 +52,26 @@ struct GivenInput {
 // text too. Throws Error(data) for the name of a file that is not there.
 GivenInput given_input(const std::string& input, bool takes_text = false);
 
-// Samples for a model. Those of a compiled one, found at `path`, are checked against its program,
-// and completed with what routes their messages. Throws Error(data) where they do not fit.
-ReadSamples given_samples(const std::string& input, const Model& model, const std::string& path);
+// Samples for a model, with their pairs of nodes where it reads some (--pairs, read as --input).
+// Those of a compiled one, found at `path`, are checked against its program, and completed with
+// what routes their messages. Throws Error(data) where they do not fit.
+ReadSamples given_samples(const std::string& input, const std::string& pairs, const Model& model,
+                          const std::string& path);
+// They as a batch, which looks into them.
+Batch batch_of(const ReadSamples& samples, const Model& model, std::string_view name = "--input");
 
 // `target` is a text, or a list of them for an option that may stand several times.
 template <class Target>
 CLI::Option* add_input_option(CLI::App& command, Target& target, const std::string& what) {
   return command.add_option("--input", target, what + ": typed, a file, or '-' (standard input)")
       ->allow_extra_args(false)
+      ->option_text("INPUT");
+}
+
+inline void add_pairs_option(CLI::App& command, std::string& target) {
+  command
+      .add_option("--pairs", target,
+                  "The pairs of nodes of each sample, for a model that reads them: as --input")
       ->option_text("INPUT");
 }
 

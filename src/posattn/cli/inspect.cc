@@ -266,7 +266,7 @@ std::string inspection_json(const Inspection& inspection) {
 }
 
 struct InspectFlags {
-  std::string model, attention, input, part;
+  std::string model, attention, input, pairs, part;
   std::optional<int> node;
   bool json = false;
   ModelHints hints;
@@ -278,14 +278,22 @@ struct InputRow {
   int real_nodes = 0;  // 0: there is no row
   std::string note;
   bool named = false;  // the nodes are those of an input that somebody chose or that counts
+  std::vector<float> pairs = {};
+  std::vector<int32_t> pair_classes = {};
 
   Batch batch() const {
-    return {.inputs = values, .samples = 1, .real_nodes = real_nodes, .tokens = tokens};
+    return {.inputs = values,
+            .samples = 1,
+            .real_nodes = real_nodes,
+            .tokens = tokens,
+            .pairs = pairs,
+            .pair_classes = pair_classes};
   }
 };
 
 // The input to show the attention for; empty when there is none.
-InputRow attention_input(const Model& model, const std::string& path, const std::string& input) {
+InputRow attention_input(const Model& model, const std::string& path, const std::string& input,
+                         const std::string& pairs) {
   const RowPattern pattern = row_pattern(model.spec);
   const int64_t nodes = model.spec.real_nodes;
   const bool depends_on_input = model.spec.attends_by_data();
@@ -293,13 +301,21 @@ InputRow attention_input(const Model& model, const std::string& path, const std:
                                     ? "the same for every input of this length"
                                     : "the same for every input";
   if (!input.empty()) {
-    ReadSamples samples = given_samples(input, model, path);
-    const int real_nodes = samples_of(model, samples.table, "--input").real_nodes;
+    ReadSamples samples = given_samples(input, pairs, model, path);
+    const int64_t real_nodes = batch_of(samples, model).real_nodes;
     samples.table.values.resize(real_nodes * pattern.real);  // the first row
     samples.table.whole.resize(real_nodes * pattern.whole);
+    Table& of_pairs = samples.pairs ? *samples.pairs : samples.pairs.emplace();
+    of_pairs.values.resize(real_nodes * real_nodes * model.spec.pair_columns);
+    of_pairs.whole.resize(model.spec.pair_classes > 0 ? real_nodes * real_nodes : 0);
     const char* kind = samples.lines.empty() ? "row" : "line";
-    return {std::move(samples.table.values), std::move(samples.table.whole), real_nodes,
-            depends_on_input ? fmt::format("for the {} of --input", kind) : any_input, true};
+    return {std::move(samples.table.values),
+            std::move(samples.table.whole),
+            static_cast<int>(real_nodes),
+            depends_on_input ? fmt::format("for the {} of --input", kind) : any_input,
+            true,
+            std::move(of_pairs.values),
+            std::move(of_pairs.whole)};
   }
   if (!depends_on_input) {
     return {std::vector<float>(nodes * pattern.real), std::vector<int32_t>(nodes * pattern.whole),
@@ -316,12 +332,14 @@ InputRow attention_input(const Model& model, const std::string& path, const std:
           {sample.tokens.begin(), sample.tokens.end()},
           model.spec.real_nodes,
           "for one random input; --input shows another",
-          true};
+          true,
+          {sample.pairs.begin(), sample.pairs.end()},
+          {sample.pair_classes.begin(), sample.pair_classes.end()}};
 }
 
 std::optional<AttentionMaps> attention_maps(const Model& model, const std::string& path,
-                                            const std::string& input) {
-  const InputRow row = attention_input(model, path, input);
+                                            const InspectFlags& options) {
+  const InputRow row = attention_input(model, path, options.input, options.pairs);
   if (row.real_nodes == 0 || !shows_attention(model.spec)) return std::nullopt;
   AttentionMaps maps{.caption = row.note,
                      .depth = model.spec.applied_layers(row.real_nodes),
@@ -375,7 +393,7 @@ ExitCode inspect(const InspectFlags& options) {
   refuse_with_standard_output(options.attention, options.node.has_value(), "--node");
   const std::filesystem::path path = find_model(options.model);
   const Model model = read_model(path, options.hints);
-  Inspection inspection{path.string(), &model, attention_maps(model, path.string(), options.input),
+  Inspection inspection{path.string(), &model, attention_maps(model, path.string(), options),
                         options.node};
   if (!options.attention.empty() || !options.part.empty() || options.node) {
     check_attention(model, inspection.attention, options);
@@ -400,6 +418,7 @@ void add_inspect_options(CLI::App& command, InspectFlags& options) {
          "Draw the attention matrices; '-': to standard output");
   add_input_option(command, options.input,
                    "Numbers or text, for attention that depends on the input");
+  add_pairs_option(command, options.pairs);
   CLI::Option* part =
       option(command, "--part", options.part, "NODES", "Only these nodes of the input, as 40..60");
   CLI::Option* node = option(command, "--node", options.node, "INT",

@@ -24,7 +24,7 @@ namespace posattn {
 namespace {
 
 struct PredictFlags {
-  std::string model, input = "-", output = "-", format;
+  std::string model, input = "-", pairs, output = "-", format;
   int threads = 0;
   bool scores = false, json = false, stream = false;
   ModelHints hints;
@@ -105,7 +105,7 @@ void note_numbers_outside(const Model& model, const Table& table) {
 }
 
 Answers answer(const Model& model, ReadSamples input, bool scores, int threads) {
-  const Batch samples = samples_of(model, input.table, "--input");
+  const Batch samples = batch_of(input, model);
   const int columns = model.spec.output_columns;
   std::vector<float> outputs =
       read_outputs(model.spec, predict(model, samples, threads), samples.real_nodes);
@@ -252,7 +252,7 @@ ExitCode predict_file(const PredictFlags& options) {
     throw Error(ExitCode::usage, "--scores for a model whose outputs are numbers",
                 "a model of classes", "leave --scores out");
   }
-  ReadSamples input = given_samples(options.input, model, options.model);
+  ReadSamples input = given_samples(options.input, options.pairs, model, options.model);
   if (!options.json) note_numbers_outside(model, input.table);
   write_result(options.output,
                formatted(answer(model, std::move(input), options.scores, threads), options));
@@ -262,6 +262,7 @@ ExitCode predict_file(const PredictFlags& options) {
 void add_predict_options(CLI::App& command, PredictFlags& options) {
   argument(command, "MODEL", options.model, "A model file or run folder")->required();
   add_input_option(command, options.input, "Rows or lines")->option_text("INPUT [-]");
+  add_pairs_option(command, options.pairs);
   add_output_option(command, options.output, "File to write; '-': standard output", "FILE [-]");
   CLI::Option* format = option(command, "--format", options.format, "NAME",
                                "csv or npy; by default as the output ends, and text for text");
@@ -285,7 +286,10 @@ const Command registered_predict(
          "Each row is one sample: n numbers for sequence tasks, 2n for min-sum, n x n for path. "
          "Input is CSV or NPY, recognised by its content. A model of tokens reads whole numbers; "
          "if nodes also hold numbers, the token comes first (-1: none). A model of classes answers "
-         "with a class for each node.\n\nFor tasks that people write as text ('posattn tasks') "
+         "with a class for each node. A model "
+         "that reads pairs of nodes also needs --pairs: for each sample a row of its n x n pairs, "
+         "each with its class, then its numbers, as far as the task has them.\n\nFor tasks that "
+         "people write as text ('posattn tasks') "
          "each line is a sample, and the answer is text: '2 abcab -> --ab-'. A model trained on "
          "written prompts reads one prompt per line and writes its answer.\n\nWith --stream a "
          "causal "

@@ -17,7 +17,7 @@ namespace posattn {
 namespace {
 
 struct ShowFlags {
-  std::string program, settings, level = "network", output, letters;
+  std::string program, settings, level = "network", output, letters, pairs;
   std::optional<int> follow;        // a processor, whose output's way is marked
   std::vector<std::string> inputs;  // one list for each input of a program
   std::optional<int64_t> length;
@@ -47,14 +47,14 @@ struct NamedWalk {
 };
 
 Walk trained_walk(const Model& model, const std::string& path,
-                  const std::vector<std::string>& inputs) {
+                  const std::vector<std::string>& inputs, const std::string& pairs) {
   if (inputs.size() != 1) {
     throw Error(ExitCode::usage, "--input given " + plural(inputs.size(), "time"),
                 "once for a trained model: its row, node after node");
   }
-  const ReadSamples samples = given_samples(inputs[0], model, path);
+  const ReadSamples samples = given_samples(inputs[0], pairs, model, path);
   check_one_row(samples.table, "--input");
-  return network_walk(model, samples_of(model, samples.table, "--input"));
+  return network_walk(model, batch_of(samples, model));
 }
 
 // " --input 1,2,3,4" with as many numbers as it takes, each of this type.
@@ -145,7 +145,7 @@ NamedWalk model_walk(const ShowFlags& options) {
                   options.follow ? "--follow for a trained model" : "--letters for a trained model",
                   "a program, or a model compiled from one");
     }
-    found.walk = trained_walk(model, path.string(), options.inputs);
+    found.walk = trained_walk(model, path.string(), options.inputs, options.pairs);
   } else {
     const StaticProgram program = embedded_program(model, path.string(), options.level == "mpc");
     const std::vector<double> numbers = given_numbers(
@@ -200,6 +200,7 @@ void add_show_options(CLI::App& command, ShowFlags& options) {
       ->required();
   add_input_option(command, options.inputs,
                    "Numbers or text to step through, once for each input of a program");
+  add_pairs_option(command, options.pairs);
   option(command, "--length", options.length, "INT [8]",
          "Numbers per input, n; with --input the count of numbers");
   option(command, "--level", options.level, "TEXT [network]",

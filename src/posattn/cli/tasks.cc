@@ -33,6 +33,8 @@ std::string tasks_json() {
                     {"output_columns_at_length_8", shape.output_columns},
                     {"vocabulary", shape.vocabulary},
                     {"read_nodes_at_length_8", shape.nodes_read()},
+                    {"pair_columns", shape.pair_columns},
+                    {"pair_classes", shape.pair_classes},
                     {"answers", task->loss() == Loss::cross_entropy ? "classes" : "numbers"},
                     {"text", task->text() == nullptr ? Json(nullptr) : Json(task->text()->form())},
                     {"test_axes", axes},
@@ -46,6 +48,11 @@ std::string count_text(int nodes, int columns, const char* noun) {
 }
 
 std::string input_text(const TaskShape& shape) {
+  if (shape.has_pairs()) {
+    TaskShape nodes = shape;
+    nodes.pair_columns = nodes.pair_classes = 0;
+    return fmt::format("{}, {} x {} pairs", input_text(nodes), shape.real_nodes, shape.real_nodes);
+  }
   if (shape.vocabulary == 0) return count_text(shape.real_nodes, shape.data_columns, "number");
   return fmt::format("{} tokens of {}{}", shape.real_nodes, shape.vocabulary,
                      shape.data_columns > 0 ? " or numbers" : "");

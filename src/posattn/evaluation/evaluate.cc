@@ -9,6 +9,7 @@
 #include "posattn/base/error.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/model/inference.h"
+#include "posattn/model/spec/check_batch.h"
 #include "posattn/tasks/dataset.h"
 
 namespace posattn {
@@ -114,6 +115,14 @@ void check_shapes(const Model& model, const Task& task) {
   const ModelSpec& spec = model.spec;
   const int length = length_of(model);
   const TaskShape shape = task.shape(length);
+  if (!pairs_fit(spec, shape)) {
+    throw Error(ExitCode::data,
+                fmt::format("a model of pairs with {} numbers and {} classes", spec.pair_columns,
+                            spec.pair_classes),
+                fmt::format("{} numbers and {} classes, the pairs of task {}", shape.pair_columns,
+                            shape.pair_classes, task.name()),
+                "name the task that the model was trained on");
+  }
   if (length >= task.shortest_length() && shape.real_nodes == spec.real_nodes &&
       shape.data_columns == spec.data_columns && shape.output_columns == spec.output_columns) {
     return;
@@ -139,13 +148,15 @@ namespace {
 
 // [samples, real_nodes, output_columns]
 std::vector<float> outputs_of(const Baseline& baseline, const Dataset& set) {
-  const size_t inputs = set.shape.input_count(), targets = set.shape.target_count();
-  const size_t tokens = set.shape.vocabulary > 0 ? set.shape.real_nodes : 0;
+  const size_t targets = set.shape.target_count();
   std::vector<float> outputs(set.samples * targets);
   for (size_t i = 0; i < static_cast<size_t>(set.samples); ++i) {
+    const Batch one = batch_of(set, static_cast<int64_t>(i), 1);
     baseline.predict(set.length,
-                     {.values = std::span(set.inputs).subspan(i * inputs, inputs),
-                      .tokens = std::span(set.tokens).subspan(i * tokens, tokens)},
+                     {.values = one.inputs,
+                      .tokens = one.tokens,
+                      .pairs = one.pairs,
+                      .pair_classes = one.pair_classes},
                      std::span(outputs).subspan(i * targets, targets));
   }
   return outputs;

@@ -6,29 +6,52 @@
 
 namespace posattn {
 
+Batch batch_of(const Dataset& set, int64_t first, int64_t samples) {
+  const auto part = [&](const auto& all) {
+    const int64_t of_sample = set.samples == 0 ? 0 : static_cast<int64_t>(all.size()) / set.samples;
+    return std::span(all.data() + first * of_sample, samples * of_sample);
+  };
+  return {.inputs = part(set.inputs),
+          .targets = part(set.targets),
+          .samples = samples,
+          .real_nodes = set.shape.real_nodes,
+          .tokens = part(set.tokens),
+          .labels = part(set.labels),
+          .pairs = part(set.pairs),
+          .pair_classes = part(set.pair_classes)};
+}
+
 std::vector<float> outputs_of(ForwardPass& network, const Parameters<float>& parameters,
                               const Dataset& set) {
   std::vector<float> outputs(static_cast<size_t>(set.samples * set.shape.target_count()));
-  const Batch batch{.inputs = set.inputs,
-                    .targets = set.targets,
-                    .samples = set.samples,
-                    .real_nodes = set.shape.real_nodes,
-                    .tokens = set.tokens,
-                    .labels = set.labels};
-  if (set.samples > 0) network.forward(parameters, batch, outputs);
+  if (set.samples > 0) network.forward(parameters, batch_of(set), outputs);
   return outputs;
 }
+
+namespace {
+
+Predictions predictions_of(const Dataset& set, const Batch& batch, std::span<const float> outputs,
+                           std::span<const uint8_t> mask) {
+  return {.shape = set.shape,
+          .samples = batch.samples,
+          .outputs = outputs,
+          .targets = batch.targets,
+          .labels = batch.labels,
+          .mask = mask,
+          .length = set.length,
+          .inputs = batch.inputs,
+          .tokens = batch.tokens,
+          .pairs = batch.pairs,
+          .pair_classes = batch.pair_classes};
+}
+
+}  // namespace
 
 Predictions predictions_of(const Dataset& set, std::span<const float> outputs,
                            std::span<const uint8_t> mask) {
   assert(static_cast<int64_t>(outputs.size()) == set.samples * set.shape.target_count());
   assert(mask.empty() || static_cast<int64_t>(mask.size()) == set.shape.target_count());
-  return {.shape = set.shape,
-          .samples = set.samples,
-          .outputs = outputs,
-          .targets = set.targets,
-          .labels = set.labels,
-          .mask = mask};
+  return predictions_of(set, batch_of(set), outputs, mask);
 }
 
 MetricSum measure(const Metric& metric, ForwardPass& network, const Parameters<float>& parameters,
@@ -40,25 +63,10 @@ MetricSum measure(const Metric& metric, ForwardPass& network, const Parameters<f
   std::vector<float> outputs;
   for (int64_t first = 0; first < set.samples; first += at_once) {
     const int64_t samples = std::min(at_once, set.samples - first);
-    const auto part = [&](const auto& all, int64_t of_sample) {
-      return all.size() == 0 ? std::span(all.data(), 0)
-                             : std::span(all.data() + first * of_sample, samples * of_sample);
-    };
-    const int nodes = set.shape.real_nodes;
-    const Batch batch{.inputs = part(set.inputs, set.shape.input_count()),
-                      .targets = part(set.targets, set.shape.target_count()),
-                      .samples = samples,
-                      .real_nodes = nodes,
-                      .tokens = part(set.tokens, nodes),
-                      .labels = part(set.labels, nodes)};
+    const Batch batch = batch_of(set, first, samples);
     outputs.resize(samples * set.shape.target_count());
     network.forward(parameters, batch, outputs);
-    sum += metric.measure({.shape = set.shape,
-                           .samples = samples,
-                           .outputs = outputs,
-                           .targets = batch.targets,
-                           .labels = batch.labels,
-                           .mask = mask});
+    sum += metric.measure(predictions_of(set, batch, outputs, mask));
   }
   return sum;
 }

@@ -14,11 +14,15 @@
 
 namespace posattn {
 
+// Samples first .. first + samples - 1 of a set, whose memory they share.
+Batch batch_of(const Dataset& set, int64_t first, int64_t samples);
+inline Batch batch_of(const Dataset& set) { return batch_of(set, 0, set.samples); }
+
 // Runs the network on the set: [samples, real_nodes, output_columns].
 std::vector<float> outputs_of(ForwardPass& network, const Parameters<float>& parameters,
                               const Dataset& set);
 
-// `outputs` together with the set's targets; both must outlive it. The mask is that of loss_mask;
+// `outputs` together with the set's samples; both must outlive it. The mask is that of loss_mask;
 // where it is empty all outputs count.
 Predictions predictions_of(const Dataset& set, std::span<const float> outputs,
                            std::span<const uint8_t> mask);

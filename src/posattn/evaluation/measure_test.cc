@@ -41,6 +41,31 @@ TEST(Measure, ErrorsByHand) {
   EXPECT_DOUBLE_EQ(found.accurate.mean(), 0.5);  // 8 is further from 10 than 0.1 + 0.1 x 10
 }
 
+// A metric may be relative to the sample.
+TEST(Measure, MetricsSeeTheSamples) {
+  const Dataset set = make_dataset({.task = &find_task("neighbour-min"),
+                                    .length = 5,
+                                    .samples = 30,
+                                    .range = training_range(2, false)});
+  const Predictions seen = predictions_of(set, set.targets, {});
+  EXPECT_EQ(seen.length, 5);
+  ASSERT_EQ(seen.inputs.size(), 150u);
+  ASSERT_EQ(seen.pair_classes.size(), 750u);
+  for (int at = 0; at < 150; ++at) {  // least among neighbours and itself, found again
+    float least = seen.inputs[at];
+    for (int j = 0; j < 5; ++j) {
+      if (seen.pair_classes[at * 5 + j] == 1) least = std::min(least, seen.inputs[at / 5 * 5 + j]);
+    }
+    EXPECT_EQ(seen.outputs[at], least);
+  }
+  const Dataset word = make_dataset({.task = &find_task("k-hop"), .length = 6, .samples = 4});
+  const std::vector<float> scores(word.samples * word.shape.target_count());
+  EXPECT_EQ(predictions_of(word, scores, {}).tokens.data(), word.tokens.data());
+  const Batch last = batch_of(word, 3, 1);
+  EXPECT_EQ(last.samples, 1);
+  EXPECT_EQ(last.tokens.data(), word.tokens.data() + 18);
+}
+
 TEST(Measure, OnlyNodesThatAreReadHaveErrors) {
   const Compared found =
       compare({.real_nodes = 2, .read_nodes = 1}, {1, 10, -3, 0}, {1.25f, 8, -3, 0});

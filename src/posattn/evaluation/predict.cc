@@ -8,6 +8,7 @@
 #include "posattn/base/error.h"
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/evaluation/metrics/metric.h"
+#include "posattn/model/spec/check_batch.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -31,6 +32,14 @@ void check_tokens(const ModelSpec& spec, const Table& table, std::string_view na
 
 RowPattern row_pattern(const ModelSpec& spec) {
   return {.whole = spec.vocabulary > 0 ? 1 : 0, .real = spec.data_columns};
+}
+
+RowPattern pair_pattern(const ModelSpec& spec) {
+  if (!spec.has_pairs()) {
+    throw Error(ExitCode::data, "pairs of nodes for a model that reads none",
+                "samples without pairs", "leave --pairs out");
+  }
+  return {.whole = spec.pair_classes > 0 ? 1 : 0, .real = spec.pair_columns};
 }
 
 int real_nodes_for(const Model& model, int64_t columns, std::string_view name) {
@@ -59,12 +68,35 @@ int real_nodes_for(const Model& model, int64_t columns, std::string_view name) {
 }
 
 Batch samples_of(const Model& model, const Table& table, std::string_view name) {
+  return samples_of(model, table, nullptr, name);
+}
+
+Batch samples_of(const Model& model, const Table& table, const Table* pairs,
+                 std::string_view name) {
+  const ModelSpec& spec = model.spec;
   const int real_nodes = real_nodes_for(model, table.columns, name);
-  check_tokens(model.spec, table, name);
-  return {.inputs = table.values,
-          .samples = table.rows,
-          .real_nodes = real_nodes,
-          .tokens = table.whole};
+  check_tokens(spec, table, name);
+  Batch batch{.inputs = table.values,
+              .samples = table.rows,
+              .real_nodes = real_nodes,
+              .tokens = table.whole};
+  if (pairs == nullptr && spec.has_pairs()) {
+    throw Error(ExitCode::data, fmt::format("{}: samples without pairs of nodes", name),
+                "pairs, which the model's attention reads", "add --pairs FILE");
+  }
+  if (pairs == nullptr) return batch;
+  const RowPattern pattern = pair_pattern(spec);
+  const int64_t columns = int64_t{1} * real_nodes * real_nodes * (pattern.whole + pattern.real);
+  if (pairs->rows != table.rows || pairs->columns != columns) {
+    throw Error(
+        ExitCode::data, fmt::format("{} x {} numbers of pairs", pairs->rows, pairs->columns),
+        fmt::format("{} x {}: a row for each sample of {} nodes", table.rows, columns, real_nodes),
+        "pair after pair: its class, then its numbers");
+  }
+  batch.pairs = pairs->values;
+  batch.pair_classes = pairs->whole;
+  check_batch(spec, batch);
+  return batch;
 }
 
 std::vector<float> predict(const Model& model, const Batch& samples, int threads) {
@@ -108,7 +140,8 @@ std::vector<int32_t> decided_classes(std::span<const float> scores, int classes)
 
 std::vector<float> exact_answer(const Model& model, const Batch& sample, size_t outputs) {
   const Task* task = task_of(model.origin);
-  if (task == nullptr || model.spec.vocabulary > 0 || model.spec.loss != Loss::squared_error) {
+  if (task == nullptr || model.spec.vocabulary > 0 || model.spec.loss != Loss::squared_error ||
+      task->shape(length_of(model)).has_pairs()) {
     return {};
   }
   for (int n = task->shortest_length(); n <= length_of(model); ++n) {

@@ -22,9 +22,13 @@ RowPattern row_pattern(const ModelSpec& spec);
 int real_nodes_for(const Model& model, int64_t columns, std::string_view name = {});
 
 // A table that was read by row_pattern as samples; the table must outlive them. Throws Error(data)
-// as real_nodes_for does, and for a token that the model does not have, with `name` of the table,
-// row and column.
+// as real_nodes_for does, for a token that the model does not have, with `name` of the table, row
+// and column, and for a model that reads pairs.
 Batch samples_of(const Model& model, const Table& table, std::string_view name);
+// The same with pairs: a row for each sample, pair after pair, its class, where the model reads
+// classes, then its numbers. Null where the model reads none.
+Batch samples_of(const Model& model, const Table& table, const Table* pairs, std::string_view name);
+RowPattern pair_pattern(const ModelSpec& spec);  // throws Error(data) for a model that reads none
 
 // Outputs [samples, real_nodes, output_columns].
 std::vector<float> predict(const Model& model, const Batch& samples, int threads = 1);

@@ -141,5 +141,49 @@ TEST(Predict, NoRowsGiveNoOutputs) {
   EXPECT_TRUE(predict_rows(initialised_model("sort", 5, false), {}, 0).empty());
 }
 
+// A model with pairs of two classes and one number each.
+Model pair_model() {
+  Model model = model_for("sort", 3);
+  apply_preset("structural", model.spec);
+  model.spec.pair_columns = 1;
+  model.spec.pair_classes = 2;
+  model.spec = resolve(model.spec);
+  model.parameters = Parameters<float>(model.spec);
+  return model;
+}
+
+std::string pairs_refused(const Model& model, const Table& table, const std::string& text) {
+  try {
+    const Table pairs = parse_csv(text, "g.csv", 0, pair_pattern(model.spec));
+    samples_of(model, table, &pairs, "x.csv");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::data);
+    return error.problem() + "; " + error.expected();
+  }
+  return "none";
+}
+
+TEST(Predict, ARowOfPairsBelongsToEachSample) {
+  const Model model = pair_model();
+  const Table table = parse_csv("1,2,3\n4,5,6\n", "x.csv");
+  const std::string row = "0,.5, 1,2, 1,3, 1,2, 0,0, 0,0, 1,3, 0,0, 0,1\n";
+  const Table pairs = parse_csv(row + row, "g.csv", 0, pair_pattern(model.spec));
+  const Batch batch = samples_of(model, table, &pairs, "x.csv");
+  EXPECT_EQ(batch.pairs.size(), 18u);
+  EXPECT_EQ(batch.pairs[10], 2);
+  EXPECT_EQ(batch.pair_classes[12], 1);
+  EXPECT_EQ(predict(model, batch).size(), 6u);
+
+  using ::testing::HasSubstr;
+  EXPECT_EQ(pairs_refused(model, table, row + row), "none");
+  EXPECT_THAT(pairs_refused(model, table, row), HasSubstr("1 x 18 numbers of pairs; 2 x 18"));
+  EXPECT_THAT(pairs_refused(model, table, "0,1\n0,1\n"), HasSubstr("2 x 2 numbers of pairs"));
+  std::string bad = row + row;
+  bad[0] = '7';
+  EXPECT_THAT(pairs_refused(model, table, bad), HasSubstr("class 7 of the pair of nodes 0 and 0"));
+  EXPECT_THAT(pairs_refused(model_for("sort", 3), table, row), HasSubstr("model that reads none"));
+  EXPECT_THROW(samples_of(model, table, "x.csv"), Error);
+}
+
 }  // namespace
 }  // namespace posattn

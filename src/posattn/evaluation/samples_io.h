@@ -2,6 +2,7 @@
 // lines of it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,9 @@
 namespace posattn {
 
 struct ReadSamples {
-  Table table;                     // by row_pattern of the model
-  std::vector<std::string> lines;  // of text, one per row; none where it was a table
+  Table table;                      // by row_pattern of the model
+  std::vector<std::string> lines;   // of text, one per row; none where it was a table
+  std::optional<Table> pairs = {};  // by pair_pattern
 };
 
 // How people write samples of the model's task; null where they are numbers in a table, and for a

@@ -31,6 +31,9 @@ std::string CausalNetwork::refusal(const ModelSpec& spec) {
       })) {
     return "divides by the size of the whole sample";
   }
+  if (spec.any_layer([](const AttentionChoices& kind) { return kind.reads_pairs(); })) {
+    return "reads pairs of nodes";
+  }
   if (spec.any_layer([](const AttentionChoices& kind) {
         return !among(kind.weighting, {Weighting::softmax, Weighting::hard}) ||
                !among(kind.scores, {Scores::dot, Scores::unit, Scores::direction, Scores::signs,

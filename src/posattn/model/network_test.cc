@@ -146,7 +146,7 @@ TEST(Network, LoopsAreAnUntiedModelWithEqualWeights) {
 
 // Whichever field of a spec changes, the engine that takes the model computes that model.
 TEST(Network, EveryFieldCountsOnEveryPath) {
-  ModelSpec positional, standard, tokens, kernel;
+  ModelSpec positional, standard, tokens, kernel, pairs;
   apply_preset("kernel", kernel);
   apply_preset("standard", standard);
   standard.encoding = Encoding::learned;
@@ -154,7 +154,10 @@ TEST(Network, EveryFieldCountsOnEveryPath) {
   tokens.vocabulary = tokens.output_columns = 3;
   tokens.loss = Loss::cross_entropy;
   std::vector<ModelSpec> bases;
-  for (ModelSpec spec : {positional, standard, tokens, kernel}) {
+  apply_preset("structural", pairs);
+  pairs.pair_columns = 2;
+  pairs.pair_classes = 3;
+  for (ModelSpec spec : {positional, standard, tokens, kernel, pairs}) {
     spec.real_nodes = 3;  // positions as wide as x may be added to it
     spec.width = spec.mlp_width = 4;
     spec.depth = 2;

@@ -176,6 +176,7 @@ class PlanBuilder {
     attention.heads = spec_.heads;
     attention.head_size = spec_.head_size();
     attention.causal = spec_.causal;
+    attention.pair_mask = kind.pair_mask;
     attention.value = projection(named(names::value), spec_.width, spec_.width, biased());
     const bool added = spec_.join == Join::add;
     attention.output = projection(named(names::output), spec_.width, spec_.width, biased(), added);

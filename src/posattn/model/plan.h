@@ -37,8 +37,8 @@ struct InputBlock {
   bool positions_added = false;
 };
 
-// The part of the scores that is the same for all samples. Its row (attention/rows.h) says what the
-// tensors are.
+// The part of the scores that does not read the data: the same for all samples, or of a sample's
+// pairs. Its row (attention/rows.h) says what the tensors are, and which of the two it is.
 struct PositionTerm {
   ScoreBias kind = ScoreBias::positions;
   std::vector<TensorId> tensors;
@@ -82,6 +82,7 @@ struct AttentionBlock {
   int landmarks = 0, features = 0;
   int heads = 1, head_size = 0;
   bool causal = false;
+  PairMask pair_mask = PairMask::none;
   LinearBlock value, output;
 };
 

@@ -30,10 +30,14 @@ Json json_of(const Task& task) {
 
 std::string catalogue() {
   Json all = {{"version", build_info().version}, {"instruction_set", instruction_set()}};
-  for (const Task* task : tasks()) all["tasks"].push_back(json_of(*task));
+  // On a page a sample is one row, without pairs of nodes.
+  for (const Task* task : tasks()) {
+    if (!task->shape(task->shortest_length()).has_pairs()) all["tasks"].push_back(json_of(*task));
+  }
   for (const Preset& preset : presets()) {
     ModelSpec spec;
     apply_preset(preset.name, spec);
+    if (spec.reads_pairs()) continue;
     all["architectures"].push_back(
         {{"name", preset.name},
          {"description", preset.description},

@@ -132,6 +132,10 @@ int32_t add_sample(const Model& model, double c, int32_t index, uint64_t seed) {
   if (index < 0 || !std::isfinite(c)) {
     throw Error(ExitCode::usage, "a sample of a negative number, or c that is none", "from 0 on");
   }
+  if (task.shape(length_of(model)).has_pairs()) {
+    throw Error(ExitCode::usage, "a sample with pairs of nodes as one row",
+                "a task of numbers or tokens alone");
+  }
   Dataset set = make_dataset({.task = &task,
                               .length = length_of(model),
                               .samples = 1,

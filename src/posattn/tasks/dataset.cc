@@ -7,6 +7,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/base/parallel.h"
+#include "posattn/tasks/pairs.h"
 
 namespace posattn {
 namespace {
@@ -51,9 +52,10 @@ Dataset make_dataset(const DatasetRequest& request) {
   const int64_t targets = classes ? 0 : set.shape.target_count();
   const int64_t tokens = set.shape.vocabulary > 0 ? set.shape.real_nodes : 0;
   const int64_t labels = classes ? set.shape.real_nodes : 0;
+  const int64_t pairs = set.shape.pair_number_count(), classes_of = set.shape.pair_class_count();
+  const int64_t numbers = inputs + targets + tokens + labels + pairs + classes_of;
   if (set.samples < 0 || set.samples > most_samples ||
-      static_cast<double>(set.samples) * static_cast<double>(inputs + targets + tokens + labels) >
-          most_numbers) {
+      static_cast<double>(set.samples) * static_cast<double>(numbers) > most_numbers) {
     throw Error(
         ExitCode::configuration,
         fmt::format("{} samples of task {} at length {}", set.samples, task.name(), request.length),
@@ -64,6 +66,8 @@ Dataset make_dataset(const DatasetRequest& request) {
   set.targets.resize(set.samples * targets);
   set.tokens.resize(set.samples * tokens);
   set.labels.resize(set.samples * labels);
+  set.pairs.resize(set.samples * pairs);
+  set.pair_classes.resize(set.samples * classes_of);
   const uint32_t variant = key_variant(request.axis, request.scale, request.length);
   const bool is_test =
       request.purpose == Purpose::test_data || request.purpose == Purpose::evaluation_data;
@@ -82,8 +86,13 @@ Dataset make_dataset(const DatasetRequest& request) {
                        .length = request.length,
                        .sampling = sampling,
                        .room = {part(set.inputs, inputs), part(set.tokens, tokens),
-                                part(set.targets, targets), part(set.labels, labels)}});
+                                part(set.targets, targets), part(set.labels, labels),
+                                part(set.pairs, pairs), part(set.pair_classes, classes_of)}});
   });
+  if (const auto fault = fault_of_pairs<float>(set.shape, set.pairs, set.pair_classes)) {
+    throw Error(ExitCode::configuration, fmt::format("task {}: {}", task.name(), fault->problem),
+                fault->expected);
+  }
   return set;
 }
 

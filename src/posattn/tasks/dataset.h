@@ -15,10 +15,12 @@ struct Dataset {
   int length = 0;  // the task's n
   TaskShape shape;
   int64_t samples = 0;
-  Buffer<float> inputs = {};    // [samples, real_nodes, data_columns]
-  Buffer<float> targets = {};   // [samples, real_nodes, output_columns]; empty with labels
-  Buffer<int32_t> tokens = {};  // [samples, real_nodes], for tasks with a vocabulary
-  Buffer<int32_t> labels = {};  // [samples, real_nodes], for tasks with classes
+  Buffer<float> inputs = {};          // [samples, real_nodes, data_columns]
+  Buffer<float> targets = {};         // [samples, real_nodes, output_columns]; empty with labels
+  Buffer<int32_t> tokens = {};        // [samples, real_nodes], for tasks with a vocabulary
+  Buffer<int32_t> labels = {};        // [samples, real_nodes], for tasks with classes
+  Buffer<float> pairs = {};           // [samples, real_nodes, real_nodes, pair_columns]
+  Buffer<int32_t> pair_classes = {};  // [samples, real_nodes, real_nodes]
 };
 
 struct DatasetRequest {
@@ -36,6 +38,8 @@ struct DatasetRequest {
       0;  // sets of this size that were drawn before: the samples go on from there
 };
 
+// Throws Error(configuration) for sizes that are impossible, and for a task whose pairs are no
+// finite numbers or of classes that it does not have.
 Dataset make_dataset(const DatasetRequest& request);
 
 // Lengths 1..n in equal shares (the first lengths take the remainder), one set per length.

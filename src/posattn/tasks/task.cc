@@ -31,7 +31,9 @@ void Task::make_samples(const SampleBlock& block) const {
                 {.values = part(block.room.values),
                  .tokens = part(block.room.tokens),
                  .targets = part(block.room.targets),
-                 .labels = part(block.room.labels)});
+                 .labels = part(block.room.labels),
+                 .pairs = part(block.room.pairs),
+                 .pair_classes = part(block.room.pair_classes)});
   }
 }
 

@@ -54,8 +54,15 @@ struct TaskShape {
   int output_columns = 1;  // numbers of a node, or classes
   int vocabulary = 0;      // tokens that a node may hold; 0: numbers only
   int read_nodes = 0;      // whose outputs count, the first ones; 0: all
+  int pair_columns = 0;    // numbers of a pair of nodes, as the weight of an edge
+  int pair_classes = 0;    // classes that a pair may have; 0: pairs have none
   int64_t input_count() const { return int64_t{1} * real_nodes * data_columns; }
   int64_t target_count() const { return int64_t{1} * real_nodes * output_columns; }
+  bool has_pairs() const { return pair_columns > 0 || pair_classes > 0; }
+  int64_t pair_number_count() const { return int64_t{1} * real_nodes * real_nodes * pair_columns; }
+  int64_t pair_class_count() const {
+    return pair_classes > 0 ? int64_t{1} * real_nodes * real_nodes : 0;
+  }
   int nodes_read() const { return read_nodes > 0 ? read_nodes : real_nodes; }
 };
 
@@ -72,8 +79,10 @@ struct SampleBlock {
 };
 
 struct SampleView {
-  std::span<const float> values;    // [real_nodes, data_columns]
-  std::span<const int32_t> tokens;  // [real_nodes]; empty without a vocabulary
+  std::span<const float> values;               // [real_nodes, data_columns]
+  std::span<const int32_t> tokens;             // [real_nodes]; empty without a vocabulary
+  std::span<const float> pairs = {};           // [real_nodes, real_nodes, pair_columns]
+  std::span<const int32_t> pair_classes = {};  // [real_nodes, real_nodes]
 };
 
 // A baseline is a predictor that is no network, such as the best one that knows only a part of the
@@ -118,8 +127,8 @@ class Task {
   // reads Sampling in make_sample.
   virtual std::vector<TestAxis> test_axes() const;
 
-  // One sample; the default draws numbers and solves for them. A task of tokens or classes has its
-  // own, and needs neither of the two functions below.
+  // One sample; the default draws numbers and solves for them. A task of tokens, classes or pairs
+  // has its own, and needs neither of the two functions below.
   virtual void make_sample(RandomStream& random, const Sampling& sampling, int length,
                            const SampleRoom& room) const;
 

@@ -13,10 +13,12 @@ namespace posattn {
 
 // The buffers of one sample; what the task does not have is empty.
 struct SampleRoom {
-  std::span<float> values;    // [real_nodes, data_columns]
-  std::span<int32_t> tokens;  // [real_nodes]; negative: the node holds numbers
-  std::span<float> targets;   // [real_nodes, output_columns], for squared errors
-  std::span<int32_t> labels;  // [real_nodes], for cross-entropy; negative: does not count
+  std::span<float> values;      // [real_nodes, data_columns]
+  std::span<int32_t> tokens;    // [real_nodes]; negative: the node holds numbers
+  std::span<float> targets;     // [real_nodes, output_columns], for squared errors
+  std::span<int32_t> labels;    // [real_nodes], for cross-entropy; negative: does not count
+  std::span<float> pairs = {};  // [real_nodes, real_nodes, pair_columns]
+  std::span<int32_t> pair_classes = {};  // [real_nodes, real_nodes]
 };
 
 class TaskText {

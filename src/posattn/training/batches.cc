@@ -83,7 +83,16 @@ Batch EpochBatches::gather(int64_t batch) {
   gather_rows(set.targets, set.samples, rows, samples, targets_);
   gather_rows(set.tokens, set.samples, rows, samples, tokens_);
   gather_rows(set.labels, set.samples, rows, samples, labels_);
-  return {inputs_, targets_, samples, set.shape.real_nodes, tokens_, labels_};
+  gather_rows(set.pairs, set.samples, rows, samples, pairs_);
+  gather_rows(set.pair_classes, set.samples, rows, samples, pair_classes_);
+  return {.inputs = inputs_,
+          .targets = targets_,
+          .samples = samples,
+          .real_nodes = set.shape.real_nodes,
+          .tokens = tokens_,
+          .labels = labels_,
+          .pairs = pairs_,
+          .pair_classes = pair_classes_};
 }
 
 }  // namespace posattn

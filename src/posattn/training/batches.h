@@ -41,8 +41,8 @@ class EpochBatches {
   const std::vector<Dataset>& sets_;
   std::vector<std::vector<uint32_t>> order_;
   std::vector<BatchSlice> batches_;
-  Buffer<float> inputs_, targets_;
-  Buffer<int32_t> tokens_, labels_;
+  Buffer<float> inputs_, targets_, pairs_;
+  Buffer<int32_t> tokens_, labels_, pair_classes_;
 };
 
 }  // namespace posattn

@@ -57,7 +57,8 @@ void check_data(const RunConfig& config, const Task& task) {
       task.loss() == Loss::cross_entropy ? shape.real_nodes : shape.target_count();
   const double numbers = static_cast<double>(std::max(
                              {config.samples, config.validation_samples, config.test_samples})) *
-                         static_cast<double>(shape.input_count() + answers);
+                         static_cast<double>(shape.input_count() + answers +
+                                             shape.pair_number_count() + shape.pair_class_count());
   if (config.fresh && static_cast<double>(config.samples) * config.epochs > 0x1p32) {
     throw impossible(
         fmt::format("fresh with {} samples in {} epochs", config.samples, config.epochs),
@@ -191,6 +192,8 @@ ModelSpec model_spec(const RunConfig& config) {
   spec.output_columns = shape.output_columns;
   spec.vocabulary = shape.vocabulary;
   spec.read_nodes = shape.read_nodes;
+  spec.pair_columns = shape.pair_columns;
+  spec.pair_classes = shape.pair_classes;
   spec.loss = task.loss();
   if (spec.depth == 0) spec.depth = default_depth(length);
   spec.tied_output = spec.tied_output || spec.fixed_tokens;

@@ -1,4 +1,4 @@
-// The share of wrong classes among the nodes that count.
+// The share of wrong classes among the nodes that count, and that of right ones.
 #include "posattn/evaluation/metrics/metric.h"
 
 namespace posattn {
@@ -18,7 +18,7 @@ MetricSum measure_label_error(const Predictions& predictions) {
 
 }  // namespace
 
-extern const Metric label_error;
+extern const Metric label_error, label_accuracy;
 const Metric label_error{.name = "label_error",
                          .heading = "error",
                          .words = "share of wrong classes",
@@ -28,5 +28,17 @@ const Metric label_error{.name = "label_error",
                          .percent = true,
                          .loss = Loss::cross_entropy,
                          .measure = measure_label_error};
+
+const Metric label_accuracy{.name = "label_accuracy",
+                            .heading = "accuracy",
+                            .words = "share of right classes",
+                            .note = "Accuracy: the share of nodes whose class is right.",
+                            .better = Better::higher,
+                            .greatest = 1,
+                            .logarithmic = false,
+                            .percent = true,
+                            .loss = Loss::cross_entropy,
+                            .derived_from = "label_error",
+                            .derive = [](double error, double) { return 1 - error; }};
 
 }  // namespace posattn

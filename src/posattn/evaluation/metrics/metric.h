@@ -14,7 +14,7 @@
 
 namespace posattn {
 
-// A network's outputs on samples of one length, and what they should be.
+// A network's outputs on samples of one length, what they should be, and the samples themselves.
 struct Predictions {
   TaskShape shape;
   int64_t samples = 0;
@@ -22,6 +22,11 @@ struct Predictions {
   std::span<const float> targets = {};   // the same shape, where they are numbers
   std::span<const int32_t> labels = {};  // [samples, real_nodes], where they are classes
   std::span<const uint8_t> mask = {};    // [real_nodes, output_columns]; empty: all outputs count
+  int length = 0;                        // the task's n
+  std::span<const float> inputs = {};    // [samples, real_nodes, data_columns]
+  std::span<const int32_t> tokens = {};  // [samples, real_nodes], where there is a vocabulary
+  std::span<const float> pairs = {};     // [samples, real_nodes, real_nodes, pair_columns]
+  std::span<const int32_t> pair_classes = {};  // [samples, real_nodes, real_nodes]
 
   bool counts(int64_t output_of_sample) const {
     return mask.empty() || mask[static_cast<size_t>(output_of_sample)] != 0;
@@ -59,13 +64,13 @@ struct Metric {
 
   // Either it is measured,
   MetricSum (*measure)(const Predictions&) = nullptr;
-  // or it follows, at each x of one axis of tests, from the value of another metric: such a value
-  // is computed where it is read, never recorded.
-  std::string_view derived_from = {}, derived_on = {};  // a metric's name, an axis' name
+  // or it follows, at each x of one axis of tests or of all, from the value of another metric: such
+  // a value is computed where it is read, never recorded.
+  std::string_view derived_from = {}, derived_on = {};  // a metric's name; an axis' name, or all
   double (*derive)(double value, double x) = nullptr;
 
   bool is_derived() const { return derive != nullptr; }
-  bool exists_on(std::string_view axis) const { return !is_derived() || axis == derived_on; }
+  bool exists_on(std::string_view axis) const { return derived_on.empty() || axis == derived_on; }
   // What a run that diverged counts as: in an order it is the last.
   double worst() const { return better == Better::lower ? greatest : 0; }
 };

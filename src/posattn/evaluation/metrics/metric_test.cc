@@ -7,6 +7,7 @@
 #include <set>
 
 #include "posattn/base/error.h"
+#include "posattn/evaluation/measurement.h"
 
 namespace posattn {
 namespace {
@@ -29,7 +30,6 @@ TEST(Metrics, AreWellFormed) {
       const Metric* source = known_metric(metric->derived_from);
       ASSERT_NE(source, nullptr);
       EXPECT_FALSE(source->is_derived());
-      EXPECT_FALSE(metric->derived_on.empty());
     }
   }
   EXPECT_TRUE(training_loss().is_loss);
@@ -56,6 +56,16 @@ TEST(Metrics, ADerivedOneExistsOnItsAxisAlone) {
   EXPECT_TRUE(find_metric("mse_over_c2").exists_on("c"));
   EXPECT_FALSE(find_metric("mse_over_c2").exists_on("length"));
   EXPECT_TRUE(find_metric("mse").exists_on("length"));
+}
+
+TEST(Metrics, AccuracyOfClassesFollowsFromTheirErrorOnEveryAxis) {
+  const Metric& accuracy = find_metric("label_accuracy");
+  EXPECT_TRUE(accuracy.exists_on("k"));
+  EXPECT_TRUE(accuracy.exists_on("c"));
+  EXPECT_EQ(accuracy.worst(), 0);
+  const std::vector<Measurement> rows = {{Split::test, "k", 2, "label_error", 0.25}};
+  EXPECT_EQ(find_value(rows, {.axis = "k", .x = 2, .metric = "label_accuracy"}), 0.75);
+  EXPECT_EQ(find_value(rows, {.axis = "k", .x = 3, .metric = "label_accuracy"}), std::nullopt);
 }
 
 }  // namespace

@@ -7,12 +7,18 @@
 namespace posattn {
 
 extern const Metric mean_squared_error, squared_error_over_square, accuracy, cross_entropy,
-    label_error, answer_squared_error, unparsable_answers;
+    label_error, label_accuracy, answer_squared_error, unparsable_answers;
 
 const std::vector<const Metric*>& metrics() {
   static const std::vector<const Metric*> all = {
-      &mean_squared_error, &squared_error_over_square, &accuracy,           &cross_entropy,
-      &label_error,        &answer_squared_error,      &unparsable_answers,
+      &mean_squared_error,
+      &squared_error_over_square,
+      &accuracy,
+      &cross_entropy,
+      &label_error,
+      &label_accuracy,
+      &answer_squared_error,
+      &unparsable_answers,
   };
   return all;
 }

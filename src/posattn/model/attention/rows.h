@@ -1,8 +1,8 @@
 // Attention as tables of rows. A layer's scores are a sum of at most two terms: one made of the
-// data, sample by sample, and one that is the same for all samples. A weighting makes attention of
-// them.
+// data, sample by sample, and one that is the same for all samples or made of a sample's pairs of
+// nodes. A weighting makes attention of them.
 //
-//   S = scores of the data(scaled source of queries and keys) + scores of positions
+//   S = scores of the data(scaled source of queries and keys) + scores of positions or of pairs
 //   A = weighting(S),  o = A V
 //
 // Each choice of AttentionChoices (spec/spec.h) is a row here, for float (the block executor) and
@@ -68,7 +68,14 @@ struct InBoth {
   }
 };
 
-// Scores that are the same for all samples, [heads, n, n].
+// The pairs of one sample's real nodes; what the model does not read is empty.
+template <class T>
+struct SamplePairs {
+  std::span<const T> numbers = {};        // [real, real, pair_columns]
+  std::span<const int32_t> classes = {};  // [real, real]
+};
+
+// Scores that do not read the data, [heads, n, n].
 template <class T>
 struct PositionFunctions {
   void (*scores)(const PositionTerm&, int heads, const NodeContext<T>&, T* scores);
@@ -78,14 +85,27 @@ struct PositionFunctions {
   // Where scores of real nodes depend on i - j alone: t [heads, 2 real - 1] and u of scratch nodes
   // [heads, scratch, scratch + 2], as kernels/generic/relative.h has them.
   void (*by_distance)(const PositionTerm&, int heads, const NodeContext<T>&, T* t, T* u) = nullptr;
+  // In the place of both, of scores that are made of a sample's pairs. Gradients are added to
+  // `sums`, where tensors lie as in the parameters.
+  void (*scores_of_pairs)(const PositionTerm&, int heads, const NodeContext<T>&,
+                          const SamplePairs<T>&, T* scores) = nullptr;
+  void (*gradient_of_pairs)(const PositionTerm&, int heads, const NodeContext<T>&,
+                            const SamplePairs<T>&, const T* dscores, T* sums) = nullptr;
 };
 struct PositionRow : InBoth<PositionFunctions> {
   // Of a layer, in the order of files; names are within the layer. `beside_data`: there is a data
   // term.
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer, bool beside_data);
   bool maps_positions = false;  // the first two tensors are the queries' and keys' linear map
+  bool of_pairs = false;        // so samples differ
 };
 const PositionRow& row_of(ScoreBias kind);  // of a term, so not of `none`
+
+// Takes from scores [heads, n, n] what the mask leaves out: they become so low that no weight is
+// left, and no gradient.
+template <class T>
+void mask_pairs(PairMask mask, int heads, const NodeContext<T>& nodes, const SamplePairs<T>& pairs,
+                T* scores);
 
 // What is done with queries and keys [rows, heads, 2 d_k] before their products are scores.
 template <class T>
@@ -119,7 +139,7 @@ struct ScaleRow {
 };
 const ScaleRow* row_of(SourceScale kind);  // null: the data as it is
 
-// One sample's queries and keys as the data row left them, and the term of positions.
+// One sample's queries and keys as the data row left them, and the term of positions or pairs.
 template <class T>
 struct ScoreParts {
   generic::HeadShape keys;  // of one head; later keys lie behind its queries

@@ -25,6 +25,8 @@ const PositionRow& row_of(ScoreBias kind) {
       return fire_row;
     case ScoreBias::buckets:
       return buckets_row;
+    case ScoreBias::pairs:
+      return pairs_row;
     default:
       throw std::logic_error("scores of positions of no kind");
   }

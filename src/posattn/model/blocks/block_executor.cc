@@ -34,6 +34,9 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
       const double channels = convolution->channels + attention.heads;
       pairs += nodes * nodes * channels * convolution->window * score_convolution_hidden;
     }
+    if (attention.positions && row_of(attention.positions->kind).of_pairs) {
+      pairs += all_pairs * spec.pair_columns;
+    }
     if (const auto& positions = attention.positions; positions && positions->query_key) {
       work.nominal_per_step += rows(*positions->query_key) + all_pairs * positions->key_size;
     }

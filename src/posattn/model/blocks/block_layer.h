@@ -81,7 +81,8 @@ void BlockNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T*
 }
 
 template <class T>
-ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const {
+ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key,
+                                           const T* positions) const {
   const AttentionBlock& block = block_of(layer).attention;
   ScoreParts<T> parts;
   parts.block = &block;
@@ -97,9 +98,40 @@ ScoreParts<T> BlockNetwork<T>::score_parts(int layer, const T* query_key) const 
     parts.query_key = query_key;
     parts.data = &row_of(term.scores);
   }
-  const bool positions = block.positions && per_sample(block) && long_mixing(layer) == nullptr;
-  if (positions) parts.positions = shared(layer).data();
+  parts.positions = positions;
   return parts;
+}
+
+template <class T>
+SamplePairs<T> BlockNetwork<T>::pairs_of(int64_t sample, const Scratch& scratch) const {
+  const int64_t real = nodes_->real_nodes, all = scratch.first + sample;
+  const auto part = [&](auto values, int64_t columns) {
+    return columns == 0 ? values.first(0)
+                        : values.subspan(all * real * real * columns, real * real * columns);
+  };
+  return {part(scratch.pairs, spec_.pair_columns),
+          part(scratch.pair_classes, spec_.pair_classes > 0 ? 1 : 0)};
+}
+
+template <class T>
+const T* BlockNetwork<T>::fixed_scores(int layer, int64_t sample, Scratch& scratch) const {
+  const AttentionBlock& block = block_of(layer).attention;
+  const bool of_pairs = scores_pairs(block);
+  if (!of_pairs && block.pair_mask == PairMask::none) {
+    return block.positions ? shared(layer).data() : nullptr;
+  }
+  const SamplePairs<T> pairs = pairs_of(sample, scratch);
+  std::vector<T>& scores = scratch.fixed;
+  scores.assign(int64_t{1} * block.heads * nodes() * nodes(), T(0));
+  if (of_pairs) {
+    row_of(block.positions->kind)
+        .template in<T>()
+        .scores_of_pairs(*block.positions, block.heads, *nodes_, pairs, scores.data());
+  } else if (block.positions) {
+    scores = shared(layer);
+  }
+  mask_pairs(block.pair_mask, block.heads, *nodes_, pairs, scores.data());
+  return scores.data();
 }
 
 template <class T>
@@ -162,7 +194,7 @@ void BlockNetwork<T>::make_query_key(int layer, int64_t rows, const T* attended,
   t.features.resize(rows * key_row(block));
   row_of(block.weighting)
       .template in<T>()
-      .features(score_parts(layer, nullptr), rows, t.query_key.data(), t.keys_kept.data(),
+      .features(score_parts(layer, nullptr, nullptr), rows, t.query_key.data(), t.keys_kept.data(),
                 t.features.data());
 }
 
@@ -176,7 +208,7 @@ void BlockNetwork<T>::query_key_backward(int layer, int64_t rows, const T* atten
   if (has_features(block)) {
     row_of(block.weighting)
         .template in<T>()
-        .features_gradient(score_parts(layer, nullptr), rows, t.query_key.data(),
+        .features_gradient(score_parts(layer, nullptr, nullptr), rows, t.query_key.data(),
                            t.keys_kept.data(), t.features.data(), scratch.dfeatures.data(), d);
   }
   if (row.changes_keys) {
@@ -211,7 +243,7 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   const int64_t row = key_row(block);
   if (const LongMixing<T>* mixing = long_mixing(layer)) {
     for (int64_t s = 0; s < samples; ++s) {
-      mixing->mix(score_parts(layer, &keys[s * n * row]), value_shape(block, n),
+      mixing->mix(score_parts(layer, &keys[s * n * row], nullptr), value_shape(block, n),
                   &t.value[s * n * d], &t.mixed[s * n * d]);
     }
     return;
@@ -236,7 +268,8 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   };
   for (int64_t s = 0; s < samples; ++s) {
     if (per_sample(block)) {
-      ScoreParts<T> parts = score_parts(layer, block.data ? &keys[s * n * row] : nullptr);
+      ScoreParts<T> parts = score_parts(layer, block.data ? &keys[s * n * row] : nullptr,
+                                        fixed_scores(layer, s, scratch));
       if (convolution) {
         T* kept = &t.convolution_kept[s * convolution->kept_size()];
         convolution->forward(parts, kept, scratch.convolution);
@@ -291,7 +324,8 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
     if (!own) continue;
     const int64_t place = s * n * row;
     const T* kept = weighting.keeps ? &t.weights_kept[s * matrices] : nullptr;
-    const ScoreParts<T> parts = score_parts(layer, block.data ? &keys[place] : nullptr);
+    const ScoreParts<T> parts =
+        score_parts(layer, block.data ? &keys[place] : nullptr, fixed_scores(layer, s, scratch));
     T* dquery_key = block.data ? &dkeys[place] : nullptr;
     const auto& gradient_of = weighting.template in<T>().gradient;
     if (convolution) {
@@ -301,7 +335,7 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
     } else {
       gradient_of(parts, a, kept, da, dquery_key);
     }
-    if (block.positions) add_scores(block, da, shared_sums);
+    if (block.positions) fixed_scores_backward(layer, s, scratch, da, sums);
   }
   if (convolution) convolution->end_backward(scratch.convolution, sums.data());
   maps_.backward(block.value, rows, attended, scratch.dvalue.data(), sums.data(), accumulate,
@@ -317,14 +351,24 @@ AttentionDraws BlockNetwork<T>::draws(int layer, int64_t sample, const Scratch& 
   return {context, (number * layers_ + layer) * rows, &nodes_->index, spec_.nodes()};
 }
 
-// The gradient of one sample's scores, where nodes attend to others.
 template <class T>
-void BlockNetwork<T>::add_scores(const AttentionBlock& block, const T* dscores, T* sums) const {
+void BlockNetwork<T>::fixed_scores_backward(int layer, int64_t sample, const Scratch& scratch,
+                                            T* dscores, std::span<T> sums) const {
+  const AttentionBlock& block = block_of(layer).attention;
   const int64_t n = nodes();
-  for (int64_t r = 0; r < block.heads * n; ++r) {
+  T* shared_sums = sums.data() + attention_offset(layer % spec_.depth);
+  const bool of_pairs = scores_pairs(block);
+  for (int64_t r = 0; r < block.heads * n; ++r) {  // where nodes attend to others
+    T* row = dscores + r * n;
     const int64_t end = block.causal ? r % n + 1 : n;
-    for (int64_t j = 0; j < end; ++j) sums[r * n + j] += dscores[r * n + j];
+    if (of_pairs) std::fill(row + end, row + n, T(0));
+    for (int64_t j = 0; !of_pairs && j < end; ++j) shared_sums[r * n + j] += row[j];
   }
+  if (!of_pairs) return;
+  row_of(block.positions->kind)
+      .template in<T>()
+      .gradient_of_pairs(*block.positions, block.heads, *nodes_, pairs_of(sample, scratch), dscores,
+                         sums.data());
 }
 
 template <class T>

@@ -67,13 +67,12 @@ void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes, b
     if (block.routes) {
       routed_attention_matrix(*block.routes, block.heads, *nodes_, shared_[l].data());
     }
-    if (!block.positions) continue;
+    if (!block.positions || scores_pairs(block)) continue;
     row_of(block.positions->kind)
         .template in<T>()
         .scores(*block.positions, block.heads, *nodes_, shared_[l].data());
     if (per_sample(block)) continue;
-    ScoreParts<T> parts = score_parts(l, nullptr);
-    parts.positions = shared_[l].data();
+    const ScoreParts<T> parts = score_parts(l, nullptr, shared_[l].data());
     std::vector<T> attention(shared_[l].size()), scratch;
     const auto& weighting = row_of(block.weighting);
     if (weighting.keeps) shared_kept_[l].resize(attention.size());
@@ -107,13 +106,12 @@ void BlockNetwork<T>::finish(std::span<const T> sums, Parameters<T>& gradient) c
   const ScoreGradients<T> out{gradient, dpositions.data()};
   for (int l = 0; l < spec_.depth; ++l) {
     const AttentionBlock& block = plan_.layers[l].attention;
-    if (!block.positions) continue;
+    if (!block.positions || scores_pairs(block)) continue;
     const PositionTerm& term = *block.positions;
     std::vector<T> dscores(sums.begin() + attention_offset(l),
                            sums.begin() + attention_offset(l) + block.heads * n * n);
     if (!per_sample(block)) {
-      ScoreParts<T> parts = score_parts(l, nullptr);
-      parts.positions = shared_scores_[l].data();
+      const ScoreParts<T> parts = score_parts(l, nullptr, shared_scores_[l].data());
       row_of(block.weighting)
           .template in<T>()
           .gradient(parts, shared_[l].data(), shared_kept_[l].data(), dscores.data(), nullptr);
@@ -217,6 +215,8 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
   tape.layers.resize(layers_);
   tape.scratch.context = batch.context;
   tape.scratch.first = first;
+  tape.scratch.pairs = batch.pairs;
+  tape.scratch.pair_classes = batch.pair_classes;
   forward_input(batch, first, samples, tape);
   show(tape.scratch, Activated::embedding, 0, tape.layers.front().x);
   for (int l = 0; l < layers_; ++l) {

@@ -61,7 +61,10 @@ struct BlockTape {
     typename ScoreConvolution<T>::Memory convolution;
     std::vector<std::vector<T>> dhidden;
     StepContext context;
-    int64_t first = 0;                   // sample of the batch
+    int64_t first = 0;         // sample of the batch
+    std::span<const T> pairs;  // of the batch
+    std::span<const int32_t> pair_classes;
+    std::vector<T> fixed;                // scores of a sample that do not read its data
     const BlockHook<T>* hook = nullptr;  // of a forward pass that somebody looks into
   };
   Scratch scratch;
@@ -113,9 +116,13 @@ class BlockNetwork {
   // From scratch.dmixed: dattended = or +=.
   void attend_backward(int layer, int samples, const T* attended, Layer& t, Scratch& scratch,
                        bool accumulate, T* dattended, std::span<T> sums) const;
+  static bool scores_pairs(const AttentionBlock& block) {
+    return block.positions && row_of(block.positions->kind).of_pairs;
+  }
   // Whether samples may differ in their attention.
   static bool per_sample(const AttentionBlock& block) {
-    return block.data || row_of(block.weighting).random;
+    return block.data || row_of(block.weighting).random || scores_pairs(block) ||
+           block.pair_mask != PairMask::none;
   }
   // Of an applied layer: the list is applied several times in looped models.
   const LayerBlock& block_of(int layer) const { return plan_.layers[layer % spec_.depth]; }
@@ -134,7 +141,10 @@ class BlockNetwork {
                                : block.data->query_key.out;
   }
   AttentionDraws draws(int layer, int64_t sample, const Scratch& scratch) const;
-  ScoreParts<T> score_parts(int layer, const T* query_key) const;
+  ScoreParts<T> score_parts(int layer, const T* query_key, const T* positions) const;
+  SamplePairs<T> pairs_of(int64_t sample, const Scratch& scratch) const;
+  // The scores of a sample that do not read its data, [heads, nodes, nodes], or null.
+  const T* fixed_scores(int layer, int64_t sample, Scratch& scratch) const;
   // What queries and keys are made of; and from scratch.dsource, adds to dattended.
   const T* make_source(const DataTerm& term, int64_t rows, const T* attended, Layer& t) const;
   void source_backward(const DataTerm& term, int64_t rows, const Layer& t, Scratch& scratch,
@@ -143,7 +153,9 @@ class BlockNetwork {
   // From scratch.dquery_key, or from that of features: adds to dattended.
   void query_key_backward(int layer, int64_t rows, const T* attended, const Layer& t,
                           Scratch& scratch, T* dattended, std::span<T> sums) const;
-  void add_scores(const AttentionBlock& block, const T* dscores, T* sums) const;
+  // The gradient of a sample's scores that do not read its data.
+  void fixed_scores_backward(int layer, int64_t sample, const Scratch& scratch, T* dscores,
+                             std::span<T> sums) const;
   const T* head_scale(const DataTerm& term) const {
     return term.head_scale == no_tensor ? nullptr : tensor(term.head_scale);
   }

@@ -93,7 +93,9 @@ std::optional<Fit> fit(const std::string& preset, const Sizes& sizes) {
   apply_preset(preset, spec);
   std::vector<int64_t> claims;  // of the number of nodes; they must agree
   const bool direct = spec.scores == Scores::direct;
-  if (direct != (sizes.score_nodes > 0) || spec.scores == Scores::distance) return {};
+  if (direct != (sizes.score_nodes > 0) || spec.scores == Scores::distance || spec.reads_pairs()) {
+    return {};
+  }
   if (spec.positions_in_input) {
     claims.push_back(sizes.inputs - sizes.outputs);
   } else if (sizes.inputs != sizes.outputs) {

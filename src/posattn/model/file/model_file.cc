@@ -13,6 +13,7 @@
 #include "posattn/base/text.h"
 #include "posattn/model/file/infer_spec.h"
 #include "posattn/model/file/safetensors.h"
+#include "posattn/model/spec/check_batch.h"
 #include "posattn/model/spec/tensor_names.h"
 #include "posattn/tasks/task.h"
 #include "posattn/tasks/written_prompt.h"
@@ -101,7 +102,7 @@ bool fits(const ModelSpec& spec, const Task& task, int length) {
   if (length < task.shortest_length()) return false;
   const TaskShape shape = task.shape(length);
   return shape.real_nodes == spec.real_nodes && shape.data_columns == spec.data_columns &&
-         shape.output_columns == spec.output_columns;
+         shape.output_columns == spec.output_columns && pairs_fit(spec, shape);
 }
 
 // Takes the task from the hint where the file does not name it.

@@ -66,11 +66,12 @@ Model model_of(const char* preset, int length = 8, int width = 16,
   spec.mlp_width = 12;
   spec.depth = 2;
   spec.encoding = encoding;
+  spec.pair_classes = 2;
   apply_preset(preset, spec);
   spec = resolve(spec);
   Model model{spec, Parameters<float>(spec), {}};
   initialise(model.parameters, 1);
-  model.origin.task = "cumulative-sum";
+  model.origin.task = spec.pair_classes > 0 ? "neighbour-min" : "cumulative-sum";
   model.origin.length = length;
   return model;
 }
@@ -98,12 +99,24 @@ TEST_F(ModelFileTest, RoundTripOfEveryPresetAndEncoding) {
       const Model loaded = load_model(path_, {.architecture = preset.name, .length = 5});
       EXPECT_EQ(loaded.spec, model.spec);
       EXPECT_TRUE(same_values(loaded, model));
-      EXPECT_EQ(loaded.origin.task, "cumulative-sum");
+      EXPECT_EQ(loaded.origin.task, model.origin.task);
       EXPECT_EQ(loaded.origin.length, 5);
       EXPECT_EQ(loaded.origin.range, 1.1);
       EXPECT_TRUE(loaded.origin.integers && loaded.origin.variable_length);
       EXPECT_EQ(loaded.origin.notes, model.origin.notes);
     }
+  }
+}
+
+TEST_F(ModelFileTest, AModelOfPairsFitsTasksWithThemAlone) {
+  Model model = model_of("structural");
+  model.origin.task = "sort";
+  save_model(path_, model);
+  try {
+    load_model(path_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_HAS(error.problem(), "does not fit task sort");
   }
 }
 

@@ -30,6 +30,8 @@ struct BatchOf {
   std::span<const T> units = {};
 
   T unit(int64_t sample) const { return units.empty() ? T(1) : units[sample]; }
+  std::span<const T> pairs = {};               // [samples, real_nodes, real_nodes, pair_columns]
+  std::span<const int32_t> pair_classes = {};  // [samples, real_nodes, real_nodes]
 };
 
 using Batch = BatchOf<float>;

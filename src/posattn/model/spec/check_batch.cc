@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "posattn/base/error.h"
+#include "posattn/tasks/pairs.h"
 
 namespace posattn {
 namespace {
@@ -20,6 +21,21 @@ void check_below(const char* what, std::span<const int32_t> values, int limit) {
   if (largest == values.end() || *largest < limit) return;
   throw Error(ExitCode::data, fmt::format("{} {} in a batch", what, *largest),
               fmt::format("at most {}", limit - 1));
+}
+
+template <class T>
+void check_pairs(const ModelSpec& spec, const BatchOf<T>& batch) {
+  const TaskShape shape{.real_nodes = batch.real_nodes,
+                        .pair_columns = spec.pair_columns,
+                        .pair_classes = spec.pair_classes};
+  const std::span<const T> numbers = spec.pair_columns > 0 ? batch.pairs : std::span<const T>();
+  const std::span<const int32_t> classes =
+      spec.pair_classes > 0 ? batch.pair_classes : std::span<const int32_t>();
+  check_count("numbers of pairs", numbers.size(), batch.samples * shape.pair_number_count());
+  check_count("classes of pairs", classes.size(), batch.samples * shape.pair_class_count());
+  if (const auto fault = fault_of_pairs(shape, numbers, classes)) {
+    throw Error(ExitCode::data, fault->problem, fault->expected);
+  }
 }
 
 }  // namespace
@@ -38,6 +54,7 @@ void check_batch(const ModelSpec& spec, const BatchOf<T>& batch) {
   }
   const int64_t nodes = batch.samples * batch.real_nodes;
   check_count("input numbers", batch.inputs.size(), nodes * spec.data_columns);
+  check_pairs(spec, batch);
   if (spec.vocabulary == 0) return;
   check_count("tokens", batch.tokens.size(), nodes);
   check_below("token", batch.tokens, spec.vocabulary);

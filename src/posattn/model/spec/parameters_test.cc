@@ -13,6 +13,7 @@ ModelSpec spec_of(const char* preset, Encoding encoding = Encoding::one_hot) {
   ModelSpec spec;
   apply_preset(preset, spec);
   spec.encoding = encoding;
+  spec.pair_classes = 2;
   return resolve(spec);
 }
 

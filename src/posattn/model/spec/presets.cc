@@ -73,6 +73,10 @@ constexpr NamedKind kind_rows[] = {
     {"sums",
      "sums of values, times a learned number for every distance",
      {.scores = Scores::distance, .weighting = Weighting::sums}},
+    {"pairs", "scores from the sample's pairs of nodes alone", {.scores = Scores::pairs}},
+    {"neighbours",
+     "queries and keys from the data, among nodes that an edge connects",
+     {.attention = Source::data, .pair_mask = PairMask::edges}},
 };
 
 struct PresetRow {
@@ -134,6 +138,9 @@ constexpr PresetRow preset_rows[] = {
     {"dape",
      "the data's scores and Kerple's by distance, mixed over neighbouring keys; for --causal",
      "dape", false, Biases::all, false},
+    {"structural",
+     "attention from the sample's pairs of nodes, no biases: f(c x) = c f(x), exactly", "pairs",
+     false, Biases::none, false},
 };
 
 // The fields that a preset decides.
@@ -170,12 +177,13 @@ void change(std::string_view text, AttentionChoices& kind) {
         set_choice(name, "rotation", value, kind.rotation) ||
         set_choice(name, "score_bias", value, kind.score_bias) ||
         set_choice(name, "weighting", value, kind.weighting) ||
+        set_choice(name, "pair_mask", value, kind.pair_mask) ||
         set_number(name, "score_window", value, kind.score_window) ||
         set_number(name, "features", value, kind.features) ||
         set_number(name, "landmarks", value, kind.landmarks))) {
     throw unknown_name(ExitCode::usage, "choice of attention", text.substr(0, equals),
                        {"source", "source-scale", "scores", "rotation", "score-bias", "weighting",
-                        "score-window", "features", "landmarks"});
+                        "score-window", "features", "landmarks", "pair-mask"});
   }
 }
 

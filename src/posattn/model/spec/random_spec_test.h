@@ -23,6 +23,12 @@ inline void limit_growth(ModelSpec& spec) {
   spec.loops = "1";
 }
 
+// Pairs for a model that reads some; resolve leaves them out of any other.
+inline void add_random_pairs(RandomStream& random, ModelSpec& spec) {
+  spec.pair_columns = static_cast<int>(random.below(3));
+  spec.pair_classes = 2 + static_cast<int>(random.below(3));
+}
+
 inline ModelSpec random_spec(RandomStream& random) {
   ModelSpec spec;
   spec.real_nodes = 1 + static_cast<int>(random.below(12));
@@ -41,40 +47,46 @@ inline ModelSpec random_spec(RandomStream& random) {
   spec.mlp_width = 1 + static_cast<int>(random.below(40));
   spec.mlp_depth = 2 + static_cast<int>(random.below(2));
   limit_growth(spec);
+  add_random_pairs(random, spec);
   return resolve(spec);
 }
 
 // Kinds of attention that no preset has, or that differ by layer.
 inline std::string random_kinds(RandomStream& random) {
-  const char* const composed[] = {"data scores=unit",
-"data scores=unit source-scale=node",
-"data source-scale=node",
-"data score-bias=direct rotation=rope",
-"data score-bias=distance",
-"data-and-positions score-bias=positions",
-"data-and-positions source-scale=sample scores=unit",
-"positions weighting=hard",
-"cosine weighting=hard",
-"data scores=direction",
-"data scores=signs score-bias=gray",
-"data score-bias=log",
-"data scores=tropical",
-"data scores=tropical weighting=max_plus",
-"relative weighting=max_plus",
-"cosine weighting=max_plus",
-"positions weighting=relu",
-"cosine weighting=relu",
-"data weighting=sums",
-"data weighting=relu_rows",
-"data score-bias=alibi",
-"rope score-bias=buckets",
-"data score-bias=kerple scores=unit score-window=1",
-"data score-bias=fire score-window=5",
-"data score-window=3",
-"cosine weighting=hard score-window=3",
-"data weighting=kernel features=5",
-"rope score-bias=fire weighting=kernel features=3",
-"data source-scale=node score-bias=alibi weighting=kernel features=4"};
+  const char* const composed[] = {
+      "data scores=unit",
+      "data scores=unit source-scale=node",
+      "data source-scale=node",
+      "data score-bias=direct rotation=rope",
+      "data score-bias=distance",
+      "data-and-positions score-bias=positions",
+      "data-and-positions source-scale=sample scores=unit",
+      "positions weighting=hard",
+      "cosine weighting=hard",
+      "data scores=direction",
+      "data scores=signs score-bias=gray",
+      "data score-bias=log",
+      "data scores=tropical",
+      "data scores=tropical weighting=max_plus",
+      "relative weighting=max_plus",
+      "cosine weighting=max_plus",
+      "positions weighting=relu",
+      "cosine weighting=relu",
+      "data weighting=sums",
+      "data weighting=relu_rows",
+      "data score-bias=alibi",
+      "rope score-bias=buckets",
+      "data score-bias=kerple scores=unit score-window=1",
+      "data score-bias=fire score-window=5",
+      "data score-window=3",
+      "cosine weighting=hard score-window=3",
+      "data weighting=kernel features=5",
+      "rope score-bias=fire weighting=kernel features=3",
+      "data source-scale=node score-bias=alibi weighting=kernel features=4",
+      "data score-bias=pairs",
+      "cosine score-bias=pairs pair-mask=edges",
+      "relative pair-mask=edges",
+      "pairs weighting=hard"};
   std::string kinds;
   const uint32_t count = 1 + random.below(2);
   for (uint32_t k = 0; k < count; ++k) {
@@ -126,6 +138,7 @@ inline ModelSpec random_open_spec(RandomStream& random) {
   if (spec.vocabulary == 0 && spec.loss == Loss::squared_error && spec.mlp_width % 3 == 0) {
     spec.wrap = Wrap::scale;  // without a draw, so that the other choices stay
   }
+  add_random_pairs(random, spec);
   return resolve(spec);
 }
 
@@ -160,9 +173,9 @@ inline Parameters<float> random_parameters(const ModelSpec& spec, uint64_t seed)
 }
 
 struct RandomBatch {
-  std::vector<float> inputs, targets;
-  std::vector<double> inputs64, targets64;
-  std::vector<int32_t> tokens, labels;
+  std::vector<float> inputs, targets, pairs;
+  std::vector<double> inputs64, targets64, pairs64;
+  std::vector<int32_t> tokens, labels, pair_classes;
   std::vector<uint8_t> mask;
   int64_t samples;
   int real_nodes;
@@ -189,11 +202,22 @@ struct RandomBatch {
     };
     if (spec.vocabulary > 0) tokens = classes(spec.vocabulary, spec.data_columns > 0);
     if (spec.loss == Loss::cross_entropy) labels = classes(spec.output_columns, true);
+    const int64_t all_pairs = samples * real_nodes * real_nodes;
+    pairs.resize(all_pairs * spec.pair_columns);
+    for (float& x : pairs) x = random.uniform(-2, 2);
+    pairs64.assign(pairs.begin(), pairs.end());
+    pair_classes.resize(spec.pair_classes > 0 ? all_pairs : 0);
+    for (auto& v : pair_classes) {
+      v = static_cast<int32_t>(random.below(static_cast<uint32_t>(spec.pair_classes)));
+    }
   }
   // In training, of the first step, from seed 0: as a step of a fleet is in tests.
-  Batch batch() const { return {inputs, targets, samples, real_nodes, tokens, labels, context}; }
+  Batch batch() const {
+    return {inputs, targets, samples, real_nodes, tokens, labels, context, pairs, pair_classes};
+  }
   ReferenceBatch reference() const {
-    return {inputs64, targets64, samples, real_nodes, tokens, labels, context};
+    return {inputs64, targets64, samples, real_nodes,  tokens,
+            labels,   context,   pairs64, pair_classes};
   }
 };
 

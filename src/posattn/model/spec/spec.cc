@@ -95,6 +95,10 @@ void check_total(const ModelSpec& spec) {
     case ScoreBias::distance:
       attention += 2 * heads * spec.reach;
       break;
+    case ScoreBias::pairs:
+      attention += heads * (int64_t{1} * spec.pair_columns + spec.pair_classes);
+      attention += heads * spec.scratch_nodes * (int64_t{2} + spec.scratch_nodes);
+      break;
     default:  // a few numbers of each head
       attention += 1000 * heads;
   }
@@ -243,10 +247,24 @@ void check_wrap(const ModelSpec& spec) {
   if (spec.loss != Loss::squared_error) refuse("classes");
 }
 
+// Pairs are a term of the scores and a mask on them: of weightings that are made of such scores.
+void check_reads_pairs(const ModelSpec& spec) {
+  if (spec.weighting != Weighting::softmax && spec.weighting != Weighting::hard) {
+    throw impossible(fmt::format("weighting '{}' with pairs of nodes", to_string(spec.weighting)),
+                     "softmax or hard");
+  }
+  if (spec.score_window > 0) {
+    throw impossible(fmt::format("score_window = {} with pairs of nodes", spec.score_window),
+                     "no window over the scores: neighbouring keys need not be connected");
+  }
+}
+
 // The choices of one layer fit together.
 void check_choices(const ModelSpec& spec) {
   if (spec.scores == Scores::direct) check_learned_scores(spec, "direct");
   if (spec.scores == Scores::distance) check_learned_scores(spec, "relative");
+  if (spec.scores == Scores::pairs) check_learned_scores(spec, "pair");
+  if (spec.reads_pairs()) check_reads_pairs(spec);
   if (spec.attention == AttentionSource::positions) {
     const auto refuse = [](const std::string& choice) {
       throw impossible(choice + " with attention from positions",
@@ -292,6 +310,27 @@ void check_loops(const ModelSpec& spec) {
     throw impossible(fmt::format("loops = '{}'", spec.loops),
                      fmt::format("1 to {}, n or log2", most));
   }
+}
+
+// What no layer reads is left out: the task decides it, and may have more.
+void resolve_pairs(ModelSpec& spec) {
+  constexpr int most = 1 << 16;
+  check_size("pair_columns", spec.pair_columns, 0, most);
+  check_size("pair_classes", spec.pair_classes, 0, most);
+  const bool scored =
+      spec.any_layer([](const AttentionChoices& kind) { return kind.scores_pairs(); });
+  const bool masked =
+      spec.any_layer([](const AttentionChoices& kind) { return kind.pair_mask != PairMask::none; });
+  if (scored && !spec.has_pairs()) {
+    throw impossible("attention by pairs of nodes, of which the samples have none",
+                     "a task whose samples have pairs, as neighbour-min");
+  }
+  if (masked && spec.pair_classes < 2) {
+    throw impossible("attention among neighbours, of pairs without classes",
+                     "a task whose pairs have classes, as neighbour-min");
+  }
+  if (!scored) spec.pair_columns = 0;
+  if (!scored && !masked) spec.pair_classes = 0;
 }
 
 // "a,b,a,b" of four layers is "a,b"; where all layers are alike there is nothing to list.
@@ -340,6 +379,8 @@ ScoreBias AttentionChoices::position_scores() const {
       return ScoreBias::direct;
     case Scores::distance:
       return ScoreBias::distance;
+    case Scores::pairs:
+      return ScoreBias::pairs;
     case Scores::routes:
       return ScoreBias::none;
     default:
@@ -382,6 +423,7 @@ ModelSpec resolve(ModelSpec spec) {
   check_size("mlp_width", spec.mlp_width, 1, width_limit);
   check_size("mlp_depth", spec.mlp_depth, 2, mlp_depth_limit);
   resolve_kinds(spec);
+  resolve_pairs(spec);
   check_loops(spec);
   const bool by_distance = spec.any_layer([](const AttentionChoices& kind) {
     return among(kind.position_scores(), {ScoreBias::distance, ScoreBias::fire});

@@ -30,12 +30,13 @@ enum class SourceScale { none, sample, node };
 // score for every pair of nodes. distance: one for every distance i - j. routes: the places that a
 // node reads, from a table; not scores but attention itself, as a saturated softmax would make it.
 // direction: cosines alone. signs: products of the signs of queries and keys times a learned number
-// of each head. tropical: minus the largest difference of two coordinates of q - k.
-enum class Scores { dot, unit, direct, distance, routes, direction, signs, tropical };
+// of each head. tropical: minus the largest difference of two coordinates of q - k. pairs: a
+// learned score for each class of a pair of nodes, and a linear map of its numbers.
+enum class Scores { dot, unit, direct, distance, routes, direction, signs, tropical, pairs };
 enum class Rotation { none, rope };  // of queries and keys by node index (base 10000, over d_k)
-// Scores that are the same for all samples, which are added: Q K^T / sqrt(d_k) of positions, the
-// learned ones above, or functions of the distance |i - j|: ALiBi, Kerple, FIRE, T5's buckets, the
-// codes of spiking networks (gray, log), or a window.
+// Scores without the data, which are added: Q K^T / sqrt(d_k) of positions, the learned ones above
+// (those of pairs differ by sample, all others do not), or functions of the distance |i - j|:
+// ALiBi, Kerple, FIRE, T5's buckets, the codes of spiking networks (gray, log), or a window.
 enum class ScoreBias {
   none,
   positions,
@@ -47,13 +48,17 @@ enum class ScoreBias {
   buckets,
   gray,
   log,
-  window
+  window,
+  pairs
 };
 // How scores become weights. hard: a node reads one other, drawn by the softmax in training, that
 // of the largest score in tests. relu: relu(S) / n. relu_rows: relu(S) by its row's sum. sums: S
 // itself. kernel: random features of exp(S). linear: features elu + 1. low_rank:
 // Nystrom with landmarks. max_plus: o = max_j (S_j + v_j), column by column.
 enum class Weighting { softmax, hard, relu, relu_rows, sums, kernel, linear, low_rank, max_plus };
+// Which nodes a node attends to: all, or with `edges` itself, the nodes j where the class of the
+// pair (i, j) is not 0, and scratch nodes, which attend to all.
+enum class PairMask { none, edges };
 
 struct AttentionChoices {
   AttentionSource attention = AttentionSource::positions;
@@ -65,16 +70,20 @@ struct AttentionChoices {
   int score_window = 0;  // of a convolution over the scores of neighbouring keys; 0: none
   int features = 0;      // of the weighting `kernel`
   int landmarks = 0;     // of the weighting `low_rank`
+  PairMask pair_mask = PairMask::none;
 
   bool operator==(const AttentionChoices&) const = default;
 
   // Whether scores come from queries and keys (of whatever source).
   bool has_query_key() const {
-    return scores != Scores::direct && scores != Scores::distance && scores != Scores::routes;
+    return scores != Scores::direct && scores != Scores::distance && scores != Scores::routes &&
+           scores != Scores::pairs;
   }
   bool reads_data() const { return attention != AttentionSource::positions; }
-  // The part of the scores that is the same for all samples: all of them, or the bias.
+  // The part of the scores that does not read the data: all of them, or the bias.
   ScoreBias position_scores() const;
+  bool scores_pairs() const { return position_scores() == ScoreBias::pairs; }
+  bool reads_pairs() const { return scores_pairs() || pair_mask != PairMask::none; }
   bool reads_positions() const {
     return attention == AttentionSource::data_and_positions ||
            position_scores() == ScoreBias::positions;
@@ -150,6 +159,12 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   int read_nodes = 0;
   Loss loss = Loss::squared_error;
 
+  // Since 0.3.0
+  // Columns of the pairs of nodes that attention reads, as in TaskShape; 0 where it reads none,
+  // whatever the task has.
+  int pair_columns = 0;
+  int pair_classes = 0;
+
   bool operator==(const ModelSpec&) const = default;
 
   int nodes() const { return real_nodes + scratch_nodes; }
@@ -168,10 +183,12 @@ struct ModelSpec : ModelSettings, AttentionChoices {
     }
     return false;
   }
-  // Whether attention depends on the data somewhere.
+  // Whether attention depends on the sample somewhere: on its data or its pairs.
   bool attends_by_data() const {
-    return any_layer([](const AttentionChoices& kind) { return kind.reads_data(); });
+    return any_layer(
+        [](const AttentionChoices& kind) { return kind.reads_data() || kind.reads_pairs(); });
   }
+  bool has_pairs() const { return pair_columns > 0 || pair_classes > 0; }
   bool routed() const { return scores == Scores::routes; }
   int loops_at(int of_real_nodes) const;
   // How many layers a sample goes through.
@@ -208,7 +225,8 @@ struct ModelSpec : ModelSettings, AttentionChoices {
 int default_depth(int length);
 
 // Fills in the encoding, encoding_size (one-hot, random, learned: nodes; binary: ceil(log2 nodes);
-// sinusoidal: 2; the width where positions are added) and reach, and throws Error(configuration)
+// sinusoidal: 2; the width where positions are added) and reach, leaves out pairs that no layer
+// reads, and throws Error(configuration)
 // when the spec is impossible (heads that do not divide the width, sizes below 1 or absurdly large,
 // direct attention from data, ...). A routed model has a scratch node (or more, which may compute
 // too: the last is the one without anything), one-hot positions and up to 2^20 real nodes: P is
@@ -253,6 +271,7 @@ std::string_view to_string(Scores scores);
 std::string_view to_string(Rotation rotation);
 std::string_view to_string(ScoreBias bias);
 std::string_view to_string(Weighting weighting);
+std::string_view to_string(PairMask mask);
 std::string_view to_string(Encoding encoding);  // of automatic: ""
 std::string_view to_string(Biases biases);
 std::string_view to_string(Join join);

@@ -117,6 +117,9 @@ void visit_fields(Spec& spec, Visitor&& visit) {
   visit("score_window", spec.score_window, Since{"0.3.0", 0});
   visit("features", spec.features, Since{"0.3.0", 0});
   visit("landmarks", spec.landmarks, Since{"0.3.0", 0});
+  visit("pair_mask", spec.pair_mask, Since{"0.3.0", PairMask::none});
+  visit("pair_columns", spec.pair_columns, Since{"0.3.0", 0});
+  visit("pair_classes", spec.pair_classes, Since{"0.3.0", 0});
 }
 
 // Whether an engine that knows nothing but these fields knows the whole model: every other one has

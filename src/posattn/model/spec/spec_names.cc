@@ -32,7 +32,8 @@ struct Choices<Scores> {
       std::pair{Scores::dot, "dot"},       std::pair{Scores::unit, "unit"},
       std::pair{Scores::direct, "direct"}, std::pair{Scores::distance, "distance"},
       std::pair{Scores::routes, "routes"}, std::pair{Scores::direction, "direction"},
-      std::pair{Scores::signs, "signs"},   std::pair{Scores::tropical, "tropical"}};
+      std::pair{Scores::signs, "signs"},   std::pair{Scores::tropical, "tropical"},
+      std::pair{Scores::pairs, "pairs"}};
 };
 template <>
 struct Choices<Rotation> {
@@ -49,7 +50,7 @@ struct Choices<ScoreBias> {
       std::pair{ScoreBias::alibi, "alibi"},   std::pair{ScoreBias::kerple, "kerple"},
       std::pair{ScoreBias::fire, "fire"},     std::pair{ScoreBias::buckets, "buckets"},
       std::pair{ScoreBias::gray, "gray"},     std::pair{ScoreBias::log, "log"},
-      std::pair{ScoreBias::window, "window"}};
+      std::pair{ScoreBias::window, "window"}, std::pair{ScoreBias::pairs, "pairs"}};
 };
 template <>
 struct Choices<Weighting> {
@@ -60,6 +61,12 @@ struct Choices<Weighting> {
       std::pair{Weighting::sums, "sums"},        std::pair{Weighting::kernel, "kernel"},
       std::pair{Weighting::linear, "linear"},    std::pair{Weighting::low_rank, "low_rank"},
       std::pair{Weighting::max_plus, "max_plus"}};
+};
+template <>
+struct Choices<PairMask> {
+  static constexpr const char* kind = "pair mask";
+  static constexpr std::array names = {std::pair{PairMask::none, "none"},
+                                       std::pair{PairMask::edges, "edges"}};
 };
 template <>
 struct Choices<Encoding> {
@@ -124,6 +131,7 @@ std::string_view to_string(Scores scores) { return name_of(scores); }
 std::string_view to_string(Rotation rotation) { return name_of(rotation); }
 std::string_view to_string(ScoreBias bias) { return name_of(bias); }
 std::string_view to_string(Weighting weighting) { return name_of(weighting); }
+std::string_view to_string(PairMask mask) { return name_of(mask); }
 std::string_view to_string(Encoding encoding) {
   return encoding == Encoding::automatic ? "" : name_of(encoding);
 }
@@ -155,6 +163,7 @@ template Scores from_name(std::string_view);
 template Rotation from_name(std::string_view);
 template ScoreBias from_name(std::string_view);
 template Weighting from_name(std::string_view);
+template PairMask from_name(std::string_view);
 template Encoding from_name(std::string_view);
 template Biases from_name(std::string_view);
 template Join from_name(std::string_view);

@@ -137,6 +137,29 @@ TEST(Spec, ResolveRefusesTheImpossible) {
        [](auto& s) { s.kinds = "positions weighting=kernel features=4"; }},
       {"the weighting 'kernel' with scores 'unit'",
        [](auto& s) { s.kinds = "kernel scores=unit"; }},
+      {"by pairs of nodes, of which the samples have none", [](auto& s) { s.kinds = "pairs"; }},
+      {"by pairs of nodes, of which", [](auto& s) { s.kinds = "data score-bias=pairs"; }},
+      {"neighbours, of pairs without classes",
+       [](auto& s) {
+         s.kinds = "relative,neighbours";
+         s.pair_columns = 1;
+       }},
+      {"pair attention with attention from data",
+       [](auto& s) {
+         s.kinds = "data scores=pairs";
+         s.pair_classes = 2;
+       }},
+      {"weighting 'kernel' with pairs",
+       [](auto& s) {
+         s.kinds = "neighbours weighting=kernel";
+         s.pair_classes = 2;
+       }},
+      {"score_window = 3 with pairs",
+       [](auto& s) {
+         s.kinds = "pairs score-window=3";
+         s.pair_classes = 2;
+       }},
+      {"pair_classes = -1", [](auto& s) { s.pair_classes = -1; }},
   };
   for (const auto& row : rows) {
     ModelSpec spec;
@@ -164,6 +187,7 @@ TEST(Spec, PresetsDecideTheirFieldsAndNothingElse) {
     spec.attention = AttentionSource::data_and_positions;
     spec.width = 32;
     spec.encoding = Encoding::binary;
+    spec.pair_classes = 2;
     apply_preset(preset.name, spec);
     EXPECT_NO_THROW(resolve(spec)) << preset.name;
     EXPECT_EQ(spec.width, 32);
@@ -209,6 +233,27 @@ TEST(Spec, KindsHaveOneForm) {
   EXPECT_FALSE(at_length(resolved("relative,direct", 3), 20).has_value());
 }
 
+// A spec says which pairs the model reads, not which the task has.
+TEST(Spec, PairsThatNoLayerReadsAreLeftOut) {
+  const auto resolved = [](const char* kinds) {
+    ModelSpec spec;
+    spec.kinds = kinds;
+    spec.pair_columns = 3;
+    spec.pair_classes = 2;
+    return resolve(spec);
+  };
+  EXPECT_EQ(resolved("relative,data").pair_classes, 0);
+  EXPECT_EQ(resolved("relative,data").pair_columns, 0);
+  EXPECT_EQ(resolved("relative,neighbours").pair_columns, 0);
+  EXPECT_EQ(resolved("relative,neighbours").pair_classes, 2);
+  const ModelSpec scored = resolved("neighbours,pairs");
+  EXPECT_EQ(scored.pair_columns, 3);
+  EXPECT_TRUE(scored.attends_by_data());
+  EXPECT_EQ(spec_from_json(to_json(scored)), scored);
+  EXPECT_TRUE(at_length(scored, 50).has_value());
+  EXPECT_TRUE(resolved("pairs").attends_by_data());
+}
+
 TEST(Spec, JsonOfNewScoresHasAKeyOfItsOwn) {
   ModelSpec spec;
   apply_preset("scale-free", spec);
@@ -244,6 +289,7 @@ TEST(Spec, JsonRoundTrip) {
       spec.encoding = encoding;
       spec.real_nodes = 5;
       spec.mlp_depth = 3;
+      spec.pair_classes = 2;
       apply_preset(preset.name, spec);
       spec = resolve(spec);
       EXPECT_EQ(spec_from_json(to_json(spec)), spec) << preset.name;

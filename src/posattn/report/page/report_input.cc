@@ -142,7 +142,9 @@ std::vector<AttentionMaps> attention_of(const FoundRun& run) {
     const Batch batch{.inputs = sample.inputs,
                       .samples = 1,
                       .real_nodes = spec.real_nodes,
-                      .tokens = sample.tokens};
+                      .tokens = sample.tokens,
+                      .pairs = sample.pairs,
+                      .pair_classes = sample.pair_classes};
     return AttentionMaps{
         .caption = std::move(caption),
         .depth = spec.applied_layers(spec.real_nodes),

@@ -92,7 +92,7 @@ bool has_rows(const AttentionChoices& kind) {
                {ScoreBias::none, ScoreBias::positions, ScoreBias::direct, ScoreBias::distance}) &&
          among(kind.weighting, {Weighting::softmax, Weighting::hard}) &&
          (kind.weighting == Weighting::softmax || kind.reads_data()) && kind.score_window == 0 &&
-         kind.features == 0 && kind.landmarks == 0;
+         kind.features == 0 && kind.landmarks == 0 && !kind.reads_pairs();
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ TEST_P(GeneralEngineOnRandomSpecs, AgreesWithTheReference) {
   ModelSpec spec = posattn::testing::random_spec(random);
   apply_preset(presets()[seed % presets().size()].name, spec);  // each of them
   spec.reach = 0;
+  posattn::testing::add_random_pairs(random, spec);
   check_random(spec, seed, random);
 }
 

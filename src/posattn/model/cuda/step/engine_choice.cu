@@ -28,6 +28,10 @@ const EngineRow& choose(const ModelSpec& spec, Precision precision, Path path,
       throw Error(ExitCode::configuration, "a wrapped model on the GPU", "wrap none",
                   "use the CPU");
     }
+    if (spec.has_pairs()) {
+      throw Error(ExitCode::configuration, "attention by pairs of nodes on the GPU",
+                  "attention that reads no pairs", "use the CPU");
+    }
     throw Error(ExitCode::configuration, "this combination of attention on the GPU",
                 "RoPE of one size of queries and keys, and draws by scores of the data",
                 "use the CPU");

@@ -6,6 +6,7 @@
 
 #include "posattn/base/error.h"
 #include "posattn/model/cuda/general/engine.h"
+#include "posattn/model/cuda/step/engine_choice.h"
 #include "posattn/model/cuda/step/engine_harness_test.h"
 #include "posattn/model/cuda/step/engines.h"
 #include "posattn/model/spec/perturbed_specs_test.h"
@@ -35,6 +36,8 @@ ModelSpec spec_of(const char* preset, int width, int heads, int real_nodes = 0) 
   spec.width = spec.mlp_width = width;
   spec.heads = heads;
   spec.depth = 2;
+  spec.pair_columns = 2;
+  spec.pair_classes = 3;
   return resolve(spec);
 }
 
@@ -80,11 +83,22 @@ void check_around(const std::vector<ModelSpec>& bases, const std::vector<std::st
 
 TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
   std::vector<ModelSpec> bases = {spec_of("positional", 4, 2), spec_of("standard", 4, 2),
-                                  token_spec(), spec_of("kernel", 4, 2)};
+                                  token_spec(), spec_of("kernel", 4, 2),
+                                  spec_of("structural", 4, 2)};
   bases[1].encoding = Encoding::learned;                    // of any size
   EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),  // which routed models alone have
             std::set<std::string>{"route_places"});
   check_around(bases, {"general"});
+}
+
+TEST(StepEngines, PairsOfNodesAreRefusedInWords) {
+  try {
+    choose_engine(spec_of("structural", 64, 2), Precision::fp32, Path::automatic, {});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::configuration);
+    EXPECT_EQ(error.problem(), "attention by pairs of nodes on the GPU");
+  }
 }
 
 TEST(StepEngines, TheFusedOnesAgreeOrRefuse) {
