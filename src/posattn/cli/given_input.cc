@@ -24,42 +24,6 @@ bool reads_like_a_name(const std::string& input, bool takes_text) {
          (!takes_text && input.find_first_of(", \t") == std::string::npos);
 }
 
-}  // namespace
-
-GivenInput given_input(const std::string& input, bool takes_text) {
-  if (input == "-") return {read_bytes(input), "standard input"};
-  const GivenInput typed{input, "--input"};
-  if (is_list_of_numbers(input)) return typed;
-  std::error_code ignored;
-  if (std::filesystem::exists(input, ignored)) return {read_bytes(input), input};
-  if (!reads_like_a_name(input, takes_text)) return typed;
-  throw Error(ExitCode::data, fmt::format("--input '{}': there is no such file", input),
-              takes_text ? "text, a file, or '-' for standard input"
-                         : "numbers as 1,2,3, a file, or '-' for standard input");
-}
-
-ReadSamples given_samples(const std::string& input, const std::string& pairs, const Model& model,
-                          const std::string& path) {
-  const GivenInput given = given_input(input, text_of(model) != nullptr);
-  ReadSamples samples = parse_samples(given.bytes, given.name, model);
-  if (is_compiled(model) && model.origin.notes.contains("program")) {
-    check_rows(carried_program(model, path), samples.table, given.name);
-  }
-  if (!pairs.empty()) {
-    const RowPattern pattern = pair_pattern(model.spec);
-    const GivenInput file = given_input(pairs);
-    samples.pairs = parse_table(file.bytes, file.name, 0, pattern);
-  }
-  batch_of(samples, model, given.name);  // throws where they do not fit
-  return samples;
-}
-
-Batch batch_of(const ReadSamples& samples, const Model& model, std::string_view name) {
-  return samples_of(model, samples.table, samples.pairs ? &*samples.pairs : nullptr, name);
-}
-
-namespace {
-
 struct InputList {
   std::string name;
   std::vector<double> numbers;
@@ -191,14 +155,24 @@ GivenInput given_input(const std::string& input, bool takes_text) {
                          : "numbers as 1,2,3, a file, or '-' for standard input");
 }
 
-ReadSamples given_samples(const std::string& input, const Model& model, const std::string& path) {
+ReadSamples given_samples(const std::string& input, const std::string& pairs, const Model& model,
+                          const std::string& path) {
   const GivenInput given = given_input(input, text_of(model) != nullptr);
   ReadSamples samples = parse_samples(given.bytes, given.name, model);
   if (is_compiled(model) && model.origin.notes.contains("program")) {
     check_rows(carried_program(model, path), samples.table, given.name);
   }
-  samples_of(model, samples.table, given.name);  // throws where they do not fit
+  if (!pairs.empty()) {
+    const RowPattern pattern = pair_pattern(model.spec);
+    const GivenInput file = given_input(pairs);
+    samples.pairs = parse_table(file.bytes, file.name, 0, pattern);
+  }
+  batch_of(samples, model, given.name);  // throws where they do not fit
   return samples;
+}
+
+Batch batch_of(const ReadSamples& samples, const Model& model, std::string_view name) {
+  return samples_of(model, samples.table, samples.pairs ? &*samples.pairs : nullptr, name);
 }
 
 std::vector<double> given_numbers(const std::vector<std::string>& inputs,
