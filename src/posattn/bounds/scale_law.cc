@@ -13,7 +13,7 @@ namespace posattn::bounds {
 namespace {
 
 // The degree of a layer's scores: what is added to them or convolved with them has degree 0.
-std::optional<int> score_degree(const AttentionChoices& kind) {
+std::optional<int> degree_of_scores(const AttentionChoices& kind) {
   if (!kind.reads_data() || kind.source_scale != SourceScale::none) return 0;
   if (kind.attention == AttentionSource::data_and_positions) return {};  // of which one scales
   const int degree = row_of(kind.scores).degree;
@@ -33,7 +33,7 @@ ScaleLaw scale_law(const Model& model) {
   ScaleLaw law;
   for (int l = 0; l < spec.depth; ++l) {
     const ModelSpec layer = spec.of_layer(l);
-    LayerScaling scaling{.kind = layer, .scores = score_degree(layer), .attention = 0};
+    LayerScaling scaling{.kind = layer, .scores = degree_of_scores(layer), .attention = 0};
     if (attention_sees_scale(layer)) scaling.attention.reset();
     law.layers.push_back(scaling);
   }

@@ -99,8 +99,8 @@ struct Pairs {
 
 constexpr PositionRow pairs_of_nodes() {
   PositionRow row;
-  row.in_float = {nullptr, nullptr, Pairs::scores<float>, Pairs::gradient<float>};
-  row.in_double = {nullptr, nullptr, Pairs::scores<double>, Pairs::gradient<double>};
+  row.in_float = {nullptr, nullptr, nullptr, Pairs::scores<float>, Pairs::gradient<float>};
+  row.in_double = {nullptr, nullptr, nullptr, Pairs::scores<double>, Pairs::gradient<double>};
   row.tensors = Pairs::tensors;
   row.of_pairs = true;
   return row;
