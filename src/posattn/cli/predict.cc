@@ -139,7 +139,9 @@ std::vector<std::string> answers_to(const Model& model, std::string_view text,
                                     const std::string& name, int threads) {
   const WrittenAnswers& written = *written_answers_of(model);
   std::vector<TokenText> prompts;
+  int64_t number = 0;
   for (const std::string_view line : split_lines(text)) {
+    ++number;
     try {
       prompts.push_back(written.tokeniser().encode(std::string(line) + '\n'));
       if (static_cast<int>(prompts.back().size()) > model.spec.real_nodes) {
@@ -147,8 +149,7 @@ std::vector<std::string> answers_to(const Model& model, std::string_view text,
                     fmt::format("at most {}, the model's nodes", model.spec.real_nodes));
       }
     } catch (const Error& error) {
-      throw error.as(error.code(),
-                     fmt::format("{}:{}: {}", name, prompts.size() + 1, error.problem()));
+      throw error.as(error.code(), fmt::format("{}:{}: {}", name, number, error.problem()));
     }
   }
   std::vector<std::string> answers =
