@@ -148,9 +148,10 @@ def random_sizes(rng, rope, encoding):
 
 
 def limit_growth(sizes, *fields):
-    """Of weights that grow with the scores of the data L layers have degree 3^L: two are enough."""
+    """Of weights that grow with the scores of the data L layers have degree 3^L, and rows of relu_rows may be divided
+    by little, which amplifies rounding: two layers are enough."""
     for field in fields:
-        if field.get("weighting") in ("relu", "sums") and field.get("attention", "positions") != "positions":
+        if field.get("weighting") in ("relu", "relu_rows", "sums") and field.get("attention", "positions") != "positions":
             sizes.update(depth=min(2, sizes["depth"]), loops="1")
 
 
