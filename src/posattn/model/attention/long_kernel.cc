@@ -123,11 +123,12 @@ class LongKernel final : public LongMixing<float> {
 
 // Whether transforms cost less than the matrices do, in flops of the tile kernel.
 bool transforms_pay(int64_t n, int64_t real, int64_t features, int64_t head_size) {
-  constexpr double exponential_cost = 20;  // measured
+  constexpr double transform_cost = 1.5, exponential_cost = 20;  // by time, not by count
   const double pairs = static_cast<double>(n) * static_cast<double>(n);
   const double columns = static_cast<double>(features * (head_size + 1));
   const double products = columns / ToeplitzProduct::most_columns * ToeplitzProduct::flops(real);
-  return products < pairs * (2 * static_cast<double>(features + head_size) + exponential_cost);
+  return transform_cost * products <
+         pairs * (2 * static_cast<double>(features + head_size) + exponential_cost);
 }
 
 }  // namespace
