@@ -24,6 +24,7 @@ std::string why_not_collapsible(const ModelSpec& spec) {
   if (spec.loss != Loss::squared_error) return "is trained on classes";
   if (spec.data_columns != 1 || spec.output_columns != 1) return "has several numbers per node";
   if (spec.read_nodes != 0) return "is read at some nodes only";
+  if (spec.wrap != Wrap::none) return "divides by the size of its input";
   if (spec.join != Join::concatenate) return "adds residuals";
   if (spec.normalisation != Normalisation::none) return "normalises";
   if (spec.activation != Activation::relu) return "has another activation than ReLU";

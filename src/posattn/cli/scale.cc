@@ -261,21 +261,25 @@ std::string scale_figure(const std::vector<ScaledModel>& models) {
     const std::string label =
         one_task ? group.architecture : fmt::format("{}, {}", group.task, group.architecture);
     FigureLine measured{.label = label, .style = styles[g], .points = {}};
-    const bool cooled = group.cooled();
-    FigureLine other{.label = label + (cooled ? ", cooled, at c = 1" : ", without biases"),
-                     .style = cooled ? in_shade(styles[g], Shade::darkest) : styles[g],
-                     .secondary = !cooled,
+    FigureLine limit{.label = label + (group.cooled() ? ", as c grows" : ", without biases"),
+                     .style = styles[g],
+                     .secondary = true,
                      .points = {}};
+    FigureLine cooled{.label = label + ", cooled, at c = 1",
+                      .style = in_shade(styles[g], Shade::darkest),
+                      .points = {}};
     for (size_t i = 0; i < group.points(); ++i) {
-      const Spread error = group.at(i, cooled ? measured_over_square : over_square);
-      const double law = (cooled ? group.at(i, over_square) : group.without_biases()).median;
+      const Spread error = group.at(i, group.cooled() ? measured_over_square : over_square),
+                   without = group.without_biases(), other = group.at(i, over_square);
       measured.points.push_back({group.scale(i), error.median, error.minimum, error.maximum});
-      other.points.push_back({group.scale(i), law, law, law});
+      limit.points.push_back({group.scale(i), without.median, without.median, without.median});
+      cooled.points.push_back({group.scale(i), other.median, other.median, other.median, true});
     }
-    const bool biased = group.at(0, [](const RangePoint& p) { return p.bias_output; }).maximum > 0;
+    const bool biased = group.cooled() ||
+                        group.at(0, [](const RangePoint& p) { return p.bias_output; }).maximum > 0;
     request.lines.push_back(std::move(measured));
-    if (cooled || biased) request.lines.push_back(std::move(other));
-    request.markers = request.markers || cooled;
+    if (group.cooled()) request.lines.push_back(std::move(cooled));
+    if (biased) request.lines.push_back(std::move(limit));
   }
   return draw_figure(request);
 }
