@@ -120,7 +120,9 @@ def random_sizes(rng, rope, encoding):
 
 def random_case(name, encoding, seed):
     rng = numpy.random.default_rng(seed)
-    spec = preset(name, **random_sizes(rng, PRESETS[name].get("rope", False), encoding))
+    sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
+    sizes["real_nodes"] = max(sizes["real_nodes"], PRESETS[name].get("landmarks", 0))
+    spec = preset(name, **sizes)
     length = spec.real_nodes if rng.random() < 0.6 else int(rng.integers(1, spec.real_nodes + 1))
     generator = torch.Generator().manual_seed(seed)
     inputs, targets = make_batch(spec, int(rng.integers(1, 41)), length, generator)
@@ -142,7 +144,8 @@ def paper_case(name, samples, length=8, seed=0, make_model=lively_model):
 def random_kinds(rng):
     """Kinds that no preset has, or that differ by layer."""
     composed = ["data scores=unit", "data source-scale=node scores=unit", "data source-scale=node",
-                "data score-bias=distance", "data score-bias=direct", "cosine weighting=hard", "data-and-positions score-bias=positions"]
+                "data score-bias=distance", "data score-bias=direct", "cosine weighting=hard", "data-and-positions score-bias=positions",
+                "linear scores=unit", "low-rank landmarks=3", "low-rank scores=unit landmarks=2", "window reach=2"]
     names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
     return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])
 
@@ -151,7 +154,7 @@ def open_case(seed):
     """Any combination of blocks: tokens, masks, residuals, norms, activations, heads, losses."""
     rng = numpy.random.default_rng(seed)
     flip = lambda: bool(rng.integers(2))
-    name = str(rng.choice([name for name in PRESETS if "scores" not in PRESETS[name] and "source_scale" not in PRESETS[name]]))
+    name = str(rng.choice([name for name in PRESETS if not {"scores", "source_scale", "weighting"} & PRESETS[name].keys()]))
     encoding = "learned" if flip() else "one_hot"
     sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
     sizes.update(
@@ -180,6 +183,8 @@ def open_case(seed):
         sizes.update(loops=("2", "log2")[seed % 2], depth=min(2, sizes["depth"]))
     if seed % 3 == 0:
         sizes.update(kinds=random_kinds(numpy.random.default_rng((seed, 1))), depth=max(2, sizes["depth"]))
+        if "low-rank" in sizes["kinds"]:  # of 4 landmarks at most
+            sizes.update(causal=False, real_nodes=max(4, sizes["real_nodes"]))
     spec = preset(name, **sizes)
     if not (spec.kinds or spec.direct_attention or spec.relative_attention) and flip():
         spec.split_heads = spec.source_size % spec.heads == 0 and spec.encoding_size % spec.heads == 0

@@ -145,14 +145,15 @@ TEST(Network, LoopsAreAnUntiedModelWithEqualWeights) {
 
 // Whichever field of a spec changes, the engine that takes the model computes that model.
 TEST(Network, EveryFieldCountsOnEveryPath) {
-  ModelSpec positional, standard, tokens;
+  ModelSpec positional, standard, tokens, low_rank;
+  apply_preset("low-rank", low_rank);
   apply_preset("standard", standard);
   standard.encoding = Encoding::learned;
   apply_preset("relative", tokens);
   tokens.vocabulary = tokens.output_columns = 3;
   tokens.loss = Loss::cross_entropy;
   std::vector<ModelSpec> bases;
-  for (ModelSpec spec : {positional, standard, tokens}) {
+  for (ModelSpec spec : {positional, standard, tokens, low_rank}) {
     spec.real_nodes = 3;  // positions as wide as x may be added to it
     spec.width = spec.mlp_width = 4;
     spec.depth = 2;

@@ -10,6 +10,7 @@
 // nodes at hand, d_k numbers of a query or key. Matrices are row-major.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -80,6 +81,7 @@ struct PositionRow : InBoth<PositionFunctions> {
   // term.
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer, bool beside_data);
   bool maps_positions = false;  // the first two tensors are the queries' and keys' linear map
+  bool window = false;  // 0 for the nodes nearer than the term's reach, which alone are read
 };
 const PositionRow& row_of(ScoreBias kind);  // of a term, so not of `none`
 
@@ -143,6 +145,12 @@ struct AttentionDraws {
   const std::vector<int>* index = {};  // of nodes at hand, in the full model
   int64_t nodes = 0;                   // of the full model
 };
+// What a layer keeps of the nodes that a sample has read (memory.h), and how it is made.
+template <class T>
+class NodeMemory;
+template <class T>
+struct MemoryShape;
+
 template <class T>
 struct WeightingFunctions {
   // `kept` [heads, n, n] where the row keeps something.
@@ -156,6 +164,11 @@ struct WeightingFunctions {
   void (*mix)(const generic::HeadShape& values, const T* a, const T* v, T* o) = nullptr;
   void (*mix_gradient)(const generic::HeadShape& values, const T* a, const T* v, const T* d_o,
                        T* dv, bool accumulate, T* da) = nullptr;
+  // Scores of one node to the `nodes` that it attends to become weights, as in tests: then keys and
+  // values are what is kept node by node.
+  void (*row_weights)(int64_t nodes, T* scores) = nullptr;
+  // In place of keys and values; null where the shape allows nothing of the kind.
+  std::unique_ptr<NodeMemory<T>> (*memory)(const MemoryShape<T>&) = nullptr;
 };
 struct WeightingRow : InBoth<WeightingFunctions> {
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer) = nullptr;  // one, or none

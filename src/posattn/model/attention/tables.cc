@@ -13,6 +13,8 @@ const PositionRow& row_of(ScoreBias kind) {
       return direct_row;
     case ScoreBias::distance:
       return distance_row;
+    case ScoreBias::window:
+      return window_row;
     default:
       throw std::logic_error("scores of positions of no kind");
   }
@@ -48,6 +50,10 @@ const WeightingRow& row_of(Weighting kind) {
       return softmax_row;
     case Weighting::hard:
       return hard_row;
+    case Weighting::linear:
+      return linear_row;
+    case Weighting::low_rank:
+      return low_rank_row;
     default:
       throw std::logic_error("a weighting without a row");
   }

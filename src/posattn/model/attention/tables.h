@@ -16,12 +16,21 @@ constexpr PositionRow position_row(bool maps_positions) {
   return row;
 }
 
-// From a struct with weights<T> and gradient<T>.
+// From a struct with weights<T>, gradient<T> and, where it has them, row_weights<T> and memory<T>.
+template <class Row, class T>
+constexpr WeightingFunctions<T> weighting_functions() {
+  WeightingFunctions<T> functions{Row::template weights<T>, Row::template gradient<T>};
+  if constexpr (requires { &Row::template row_weights<T>; }) {
+    functions.row_weights = Row::template row_weights<T>;
+  }
+  if constexpr (requires { &Row::template memory<T>; }) functions.memory = Row::template memory<T>;
+  return functions;
+}
 template <class Row>
 constexpr WeightingRow weighting_row() {
   WeightingRow row;
-  row.in_float = {Row::template weights<float>, Row::template gradient<float>};
-  row.in_double = {Row::template weights<double>, Row::template gradient<double>};
+  row.in_float = weighting_functions<Row, float>();
+  row.in_double = weighting_functions<Row, double>();
   row.rows_sum_to_one = Row::rows_sum_to_one;
   row.random = Row::random;
   row.keeps = Row::keeps;
@@ -29,8 +38,8 @@ constexpr WeightingRow weighting_row() {
   return row;
 }
 
-extern const PositionRow query_key_row, direct_row, distance_row;
+extern const PositionRow query_key_row, direct_row, distance_row, window_row;
 extern const DataRow dot_row, unit_row;
-extern const WeightingRow softmax_row, hard_row;
+extern const WeightingRow softmax_row, hard_row, linear_row, low_rank_row;
 
 }  // namespace posattn

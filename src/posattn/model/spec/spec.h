@@ -65,6 +65,10 @@ struct AttentionChoices {
   int score_window = 0;  // of a convolution over the scores of neighbouring keys; 0: none
   int features = 0;      // of the weighting `kernel`
   int landmarks = 0;     // of the weighting `low_rank`
+  // Of scores by distance: farther nodes count as reach - 1. Of a window: nodes nearer than this
+  // are attended to. 0: real_nodes. Scratch nodes have scores of their own, and are in every
+  // window. Such a model works at any length.
+  int reach = 0;
 
   bool operator==(const AttentionChoices&) const = default;
 
@@ -75,6 +79,10 @@ struct AttentionChoices {
   bool reads_data() const { return attention != AttentionSource::positions; }
   // The part of the scores that is the same for all samples: all of them, or the bias.
   ScoreBias position_scores() const;
+  bool reads_distances() const {
+    const ScoreBias kind = position_scores();
+    return kind == ScoreBias::distance || kind == ScoreBias::window;
+  }
   bool reads_positions() const {
     return attention == AttentionSource::data_and_positions ||
            position_scores() == ScoreBias::positions;
@@ -137,13 +145,11 @@ struct ModelSpec : ModelSettings, AttentionChoices {
 
   // Since 0.2.0
   Biases biases = Biases::all;
-  // Of scores by distance: farther nodes count as reach - 1 (0: real_nodes). Scratch nodes have
-  // scores of their own. Such a model works at any length.
-  int reach = 0;
   // Tokens that the input may hold, 0: numbers only. With data_columns > 0 a node holds either: its
   // token, or, where that is negative, its numbers. Scratch nodes hold the number 0, or nothing.
   int vocabulary = 0;
-  // Real nodes whose outputs count, the first ones; 0: all. The squared error is their mean.
+  // Real nodes whose outputs count: the first ones, below 0 the last ones; 0: all. The squared
+  // error is their mean.
   int read_nodes = 0;
   Loss loss = Loss::squared_error;
 
@@ -152,7 +158,11 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   int nodes() const { return real_nodes + scratch_nodes; }
   // How many nodes' outputs count in a sample of `of_real_nodes`.
   int nodes_read(int of_real_nodes) const {
-    return read_nodes > 0 && read_nodes < of_real_nodes ? read_nodes : of_real_nodes;
+    const int read = read_nodes < 0 ? -read_nodes : read_nodes;
+    return read > 0 && read < of_real_nodes ? read : of_real_nodes;
+  }
+  int first_read(int of_real_nodes) const {
+    return read_nodes < 0 ? of_real_nodes - nodes_read(of_real_nodes) : 0;
   }
   // The model whose every layer is as layer l of this one.
   ModelSpec of_layer(int layer) const;
@@ -226,7 +236,7 @@ struct NamedKind {
 const std::vector<NamedKind>& attention_kinds();
 
 // Named presets: positional (M5), standard (M0), m0..m5, positional-direct, standard-rope,
-// relative, homogeneous, standard-no-bias, scale-free, scale-free-joint.
+// relative, homogeneous, standard-no-bias, scale-free, scale-free-joint, low-rank.
 struct Preset {
   std::string name;
   std::string description;

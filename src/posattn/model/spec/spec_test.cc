@@ -105,6 +105,26 @@ TEST(Spec, ResolveRefusesTheImpossible) {
       {"direct attention with attention from data",
        [](auto& s) { s.kinds = "positions,data scores=direct"; }},
       {"routes", [](auto& s) { s.kinds = "positions,positions scores=routes"; }},
+      {"landmarks = 0", [](auto& s) { s.kinds = "low-rank landmarks=0"; }},
+      {"landmarks = 10", [](auto& s) { s.kinds = "low-rank landmarks=10"; }},
+      {"landmarks (without", [](auto& s) { s.kinds = "data landmarks=2"; }},
+      {"low_rank attention that is causal", [](auto& s) { s.kinds = "low-rank", s.causal = true; }},
+      {"low_rank attention from positions",
+       [](auto& s) { s.kinds = "positions weighting=low-rank landmarks=2"; }},
+      {"low_rank attention with scores 'signs'",
+       [](auto& s) { s.kinds = "low-rank scores=signs"; }},
+      {"linear attention from positions", [](auto& s) { s.weighting = Weighting::linear; }},
+      {"linear attention with score bias 'distance'",
+       [](auto& s) { s.kinds = "linear score-bias=distance"; }},
+      {"linear attention with a score window", [](auto& s) { s.kinds = "linear score-window=3"; }},
+      {"reach = -1",
+       [](auto& s) {
+         s.attention = AttentionSource::data, s.score_bias = ScoreBias::window, s.reach = -1;
+       }},
+      {"reach = 2000000", [](auto& s) { s.kinds = "window reach=2000000,data"; }},
+      {"reach (without", [](auto& s) { s.kinds = "data reach=3"; }},
+      {"a window with a convolution", [](auto& s) { s.kinds = "window score-window=3"; }},
+      {"read_nodes = -9", [](auto& s) { s.read_nodes = -9; }},
   };
   for (const auto& row : rows) {
     ModelSpec spec;
@@ -163,6 +183,22 @@ TEST(Spec, KindsHaveOneForm) {
   EXPECT_EQ(spec_from_json(to_json(mixed)), mixed);
   EXPECT_TRUE(at_length(mixed, 20).has_value());
   EXPECT_FALSE(at_length(resolved("relative,direct", 3), 20).has_value());
+}
+
+// A layer's own reach comes before the model's.
+TEST(Spec, ReachBelongsToALayer) {
+  ModelSpec spec;
+  spec.kinds = "window reach=3,relative";
+  spec.read_nodes = -2;
+  spec = resolve(spec);
+  EXPECT_EQ(spec.of_layer(0).reach, 3);
+  EXPECT_EQ(spec.of_layer(1).reach, 8);
+  EXPECT_EQ(spec_from_json(to_json(spec)), spec);
+  EXPECT_EQ(at_length(spec, 20)->of_layer(1).reach, 8);
+  spec.kinds = "window reach=3";
+  EXPECT_EQ(resolve(spec).reach, 3);
+  EXPECT_EQ(spec.nodes_read(8), 2);
+  EXPECT_EQ(spec.first_read(8), 6);
 }
 
 TEST(Spec, JsonOfNewScoresHasAKeyOfItsOwn) {

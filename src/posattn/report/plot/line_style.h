@@ -15,7 +15,7 @@ enum class Shade { palest, pale, plain, dark, darkest };
 int style_of(std::string_view architecture, Shade shade = Shade::plain);
 int in_shade(int style, Shade shade);
 int variant_style(std::string_view architecture, size_t variant);  // 0: the plain one
-constexpr int line_style_count = 15 * 5;  // then styles repeat, with other dashes and markers
+constexpr int line_style_count = 16 * 5;  // then styles repeat, with other dashes and markers
 
 // The styles of the lines of one figure. Variants of an architecture go from pale to dark where
 // they differ in depth; else the first of them is plain.
