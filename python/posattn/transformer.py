@@ -47,6 +47,7 @@ PRESETS = {
     "kernel": dict(attention="data", score_bias="distance", weighting="kernel", features=64, biases="none"),
     "dape": dict(attention="data", score_bias="kerple", score_window=3),
     "structural": dict(attention="positions", scores="pairs", biases="none"),
+    "low-rank": dict(attention="data", weighting="low_rank", landmarks=4),
 }
 
 # Kinds of attention that layers may name, and the fields that a choice sets.
@@ -71,6 +72,9 @@ KINDS = {
     "sums": dict(relative_attention=True, weighting="sums"),
     "pairs": dict(scores="pairs"),
     "neighbours": dict(attention="data", pair_mask="edges"),
+    "linear": dict(attention="data", weighting="linear"),
+    "low-rank": dict(attention="data", weighting="low_rank", landmarks=4),
+    "window": dict(attention="data", score_bias="window", reach=5),
 }
 CHOICES = {
     "source": lambda value: dict(attention=value),
@@ -84,6 +88,7 @@ CHOICES = {
     "features": lambda value: dict(features=int(value)),
     "landmarks": lambda value: dict(landmarks=int(value)),
     "pair_mask": lambda value: dict(pair_mask=value),
+    "reach": lambda value: dict(reach=int(value)),
 }
 NO_CHOICE = dict(attention="positions", source_scale="none", scores="", rope=False, score_bias="none",
                  direct_attention=False, relative_attention=False, weighting="softmax", score_window=0, features=0,
@@ -133,7 +138,7 @@ class Spec:
     positions_added: bool = False
     tied_output: bool = False
     fixed_tokens: bool = False  # how a model is trained: its outputs are the same
-    read_nodes: int = 0  # outputs that count in the loss; all are computed
+    read_nodes: int = 0  # outputs that count in the loss (below 0 the last); all are computed
     loss: str = "squared_error"
     source_scale: str = "none"
     scores: str = ""  # "unit" and later ones; else what the flags above say
@@ -156,7 +161,7 @@ class Spec:
                 self.width if self.positions_added else default.get(self.encoding, self.nodes)
             )
         if self.reach == 0 and any(
-            layer.position_scores in ("distance", "fire") for layer in self.layers()
+            layer.position_scores in ("distance", "fire", "window") for layer in self.layers()
         ):
             self.reach = self.real_nodes
 
@@ -394,6 +399,26 @@ def biased(spec, module):
     return module
 
 
+def linear_weights(spec, query, key, _):
+    """Products of features elu + 1, divided by their sums."""
+    products = (nn.functional.elu(query) + 1) @ (nn.functional.elu(key) + 1).transpose(-1, -2)
+    products = products.tril() if spec.causal else products
+    return products / products.sum(-1, keepdim=True)
+
+
+def low_rank_weights(spec, query, key, factor):
+    """Nystrom's B Z D, landmarks the means of parts of the nodes, Z an inverse by six iterations."""
+    parts = lambda x: torch.stack([part.mean(-2) for part in x.tensor_split(spec.landmarks, -2)], -2)
+    kernel = lambda q, k: torch.softmax(factor * q @ k.transpose(-1, -2), -1)
+    means, mean_keys = parts(query), parts(key)
+    g, one = kernel(means, mean_keys), torch.eye(spec.landmarks, dtype=query.dtype, device=query.device)
+    z = g.transpose(-1, -2) / (g.sum(-1).amax(-1) * g.sum(-2).amax(-1))[..., None, None]
+    for _ in range(6):
+        p = g @ z
+        z = z @ (13 * one - p @ (15 * one - p @ (7 * one - p))) / 4
+    return kernel(query, mean_keys) @ z @ kernel(means, key)
+
+
 class Attention(nn.Module):
     def __init__(self, spec):
         super().__init__()
@@ -516,6 +541,11 @@ class Attention(nn.Module):
             return self.scores[:, active][:, :, active][None]
         if spec.position_scores == "distance":
             return self.relative_scores(len(active) - spec.scratch_nodes)[None]
+        if spec.position_scores == "window":
+            place, real = torch.arange(len(active)), len(active) - spec.scratch_nodes
+            far = (place[:, None] - place[None, :]).abs() >= spec.reach
+            far[real:], far[:, real:] = False, False  # scratch nodes are in every window
+            return self.v_proj.weight.new_zeros(far.shape).masked_fill(far, -math.inf)[None, None]
         if spec.position_scores in ("gray", "log"):
             fixed = integer_scores(spec.position_scores, spec, len(active) - spec.scratch_nodes)
             return fixed.to(self.v_proj.weight)[None]
@@ -526,7 +556,8 @@ class Attention(nn.Module):
         query, key = self.query_key(proj, positions[None], size, active, rope)
         return query @ key.transpose(-1, -2) / math.sqrt(size)
 
-    def scores_of_data(self, x, positions, active):
+    def query_key_of_data(self, x, positions, active):
+        """Queries and keys, and the factor of their products."""
         spec, size = self.spec, self.spec.key_size
         if spec.source_scale != "none":  # by the root mean square of the sample's or the node's numbers
             numbers = (-1, -2) if spec.source_scale == "sample" else (-1,)
@@ -534,23 +565,25 @@ class Attention(nn.Module):
         if spec.attention == "data_and_positions":
             x = torch.cat([x, positions.expand(x.shape[0], -1, -1)], -1)
         query, key = self.query_key(self.qk_proj, x, size, active, spec.rope)
-        if spec.scores == "tropical":
+        if spec.scores == "signs":
+            return self.log_scale.exp()[:, None, None] * Sign.apply(query), Sign.apply(key), 1 / size
+        if spec.scores in ("unit", "direction") or spec.weighting == "kernel":
+            query, key = (part * inverse_root((part**2).sum(-1, keepdim=True)) for part in (query, key))
+            return (self.log_scale.exp()[:, None, None] * query if spec.scores == "unit" else query), key, 1
+        return query, key, 1 / math.sqrt(size)
+
+    def scores_of_data(self, x, positions, active):
+        query, key, factor = self.query_key_of_data(x, positions, active)
+        if self.spec.scores == "tropical":
             difference = query[..., :, None, :] - key[..., None, :, :]
             return difference.min(-1).values - difference.max(-1).values
-        if not spec.scores and spec.weighting != "kernel":
-            return query @ key.transpose(-1, -2) / math.sqrt(size)
-        if spec.scores == "signs":
-            query, key = Sign.apply(query), Sign.apply(key) / size
-        else:
-            query, key = (part * inverse_root((part**2).sum(-1, keepdim=True)) for part in (query, key))
-        if spec.weighting == "kernel":  # random features of exp(q . k), as logarithms of products
+        if self.spec.weighting == "kernel":  # random features of exp(q . k), as logarithms of products
             query, key = (
                 (part @ self.features.transpose(-1, -2) - (part**2).sum(-1, keepdim=True) / 2).exp()
                 for part in (query, key)
             )
-            return (query @ key.transpose(-1, -2) / spec.features).log()
-        scores = query @ key.transpose(-1, -2)
-        return scores if spec.scores == "direction" else self.log_scale.exp()[:, None, None] * scores
+            return (query @ key.transpose(-1, -2) / self.spec.features).log()
+        return query @ key.transpose(-1, -2) * factor
 
     def scores_of(self, x, positions, active, pairs, pair_classes):
         terms = []
@@ -597,6 +630,10 @@ class Attention(nn.Module):
 
     def weights(self, x, positions, active, pairs, pair_classes):
         """A [samples or 1, heads, nodes, nodes], for the active rows of the full model."""
+        if self.spec.weighting == "linear":
+            return linear_weights(self.spec, *self.query_key_of_data(x, positions, active))
+        if self.spec.weighting == "low_rank" and self.spec.landmarks < len(active):
+            return low_rank_weights(self.spec, *self.query_key_of_data(x, positions, active))
         allowed = torch.ones(len(active), len(active), dtype=torch.bool, device=x.device)
         allowed = allowed.tril() if self.spec.causal else allowed
         if self.spec.weighting == "relu_rows":

@@ -27,6 +27,17 @@ class Stream(CliCase):
         longer = self.answers(run, "1\n" * 40, "--stream")
         self.assertEqual(len(longer.split()), 40)
 
+    def test_one_layer_answers_for_the_last_nodes(self):
+        self.run_ok("train", "--task", "stream-mean", "--architecture", "low-rank", "--length", 8, "--depth", 1,
+                    "--samples", 200, "--epochs", 2, "--batch", 20, "--width", 8, "--mlp-width", 8, "--test-scales", 1,
+                    "--out", "runs", "--seeds", 0)
+        row = [0.5, 1, -1.5, 2, 0.25, -0.75, 1.25, 0]
+        whole = float(self.answers("runs", ",".join(map(str, row)) + "\n"))
+        for before in ([], [3, -2], [1.5, 0.5, 1, 2, -2, 0, 1, 1, 1, -1]):  # whole parts of a landmark, of 2 nodes
+            stream = self.answers("runs", "\n".join(map(str, before + row)), "--stream").split()
+            self.assertEqual(len(stream), len(before) + 8)
+            self.assertAlmostEqual(float(stream[-1]), whole, delta=1e-4)
+
     def test_what_cannot_be_streamed_is_refused(self):
         run = self.train("--architecture", "positional")
         self.run_error(3, "predict", run, "--stream", stdin=b"1\n", message="attend to later ones")

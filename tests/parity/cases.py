@@ -158,6 +158,7 @@ def limit_growth(sizes, *fields):
 def random_case(name, encoding, seed):
     rng = numpy.random.default_rng(seed)
     sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
+    sizes["real_nodes"] = max(sizes["real_nodes"], PRESETS[name].get("landmarks", 0))
     limit_growth(sizes, PRESETS[name])
     spec = preset(name, **sizes, **pair_sizes(seed, name == "structural"))
     length = spec.real_nodes if rng.random() < 0.6 else int(rng.integers(1, spec.real_nodes + 1))
@@ -194,7 +195,8 @@ def random_kinds(rng):
                 "data score-bias=alibi score-window=1 weighting=hard", "rope score-window=3", "data score-bias=fire weighting=kernel features=7",
                 "data-and-positions weighting=kernel features=9",
                 "cosine score-bias=pairs", "data score-bias=pairs pair-mask=edges",
-                "relative pair-mask=edges", "pairs weighting=hard"]
+                "relative pair-mask=edges", "pairs weighting=hard",
+                "linear scores=unit", "low-rank landmarks=3", "low-rank scores=unit landmarks=2", "window reach=2"]
     names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
     return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])
 
@@ -204,7 +206,7 @@ def open_case(seed):
     rng = numpy.random.default_rng(seed)
     flip = lambda: bool(rng.integers(2))
     # Equal tokens are equal nodes, of which a hard choice may read either: gradients then differ.
-    special = {"scores", "source_scale", "score_window"}
+    special = {"scores", "source_scale", "score_window", "landmarks"}
     plain = lambda fields: not special & set(fields) and fields.get("weighting") != "hard"
     name = str(rng.choice([name for name in PRESETS if plain(PRESETS[name])]))
     encoding = "learned" if flip() else "one_hot"
@@ -235,6 +237,8 @@ def open_case(seed):
         sizes.update(loops=("2", "log2")[seed % 2], depth=min(2, sizes["depth"]))
     if seed % 3 == 0:
         sizes.update(kinds=random_kinds(numpy.random.default_rng((seed, 1))), depth=max(2, sizes["depth"]))
+        if "low-rank" in sizes["kinds"]:  # of 4 landmarks at most
+            sizes.update(causal=False, real_nodes=max(4, sizes["real_nodes"]))
     limit_growth(sizes, PRESETS[name], *map(kind_of, filter(None, sizes.get("kinds", "").split(","))))
     if preset(name, **sizes).reads_pairs:
         sizes.update(pair_sizes(seed, True))

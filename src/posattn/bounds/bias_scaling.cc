@@ -95,10 +95,10 @@ std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
   if (!knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                   &S::encoding, &S::encoding_size, &S::attention, &S::source_scale, &S::rotation,
                   &S::scores, &S::score_bias, &S::weighting, &S::score_window, &S::features,
-                  &S::kinds, &S::loops, &S::route_places, &S::width, &S::heads, &S::depth,
-                  &S::mlp_width, &S::mlp_depth, &S::biases, &S::reach, &S::causal, &S::split_heads,
-                  &S::join, &S::read_nodes, &S::loss, &S::pair_columns, &S::pair_classes,
-                  &S::pair_mask)) {
+                  &S::landmarks, &S::kinds, &S::loops, &S::route_places, &S::width, &S::heads,
+                  &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases, &S::reach, &S::causal,
+                  &S::split_heads, &S::join, &S::read_nodes, &S::loss, &S::pair_columns,
+                  &S::pair_classes, &S::pair_mask)) {
     return "a setting for which nobody has shown it";
   }
   return std::nullopt;

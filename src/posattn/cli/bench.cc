@@ -62,7 +62,7 @@ struct BenchFlags {
   std::string device = "cpu";
   std::vector<std::string> precisions = {"fp32", "tf32"};
   std::vector<int> runs = {1, 10, 50, 200};
-  std::vector<int> growth, long_lengths;
+  std::vector<int> growth, long_lengths, windows;
   std::string figure;
   bool peer = false, inference = false, operations = false, json = false;
 };
@@ -174,6 +174,8 @@ Json measure(const BenchFlags& options) {
   if (!options.long_lengths.empty()) {
     result["long"] = measure_long(options.long_lengths, threads, options.seconds);
   }
+  if (!options.windows.empty())
+    result["stream"] = measure_streams(options.windows, options.seconds);
   result["peak_memory_mb"] = four_digits(memory / 1e6);
   result["machine"] = {{"cpu", machine.cpu},           {"instruction_set", machine.instruction_set},
                        {"blas", machine.blas},         {"compiler", build_info().compiler},
@@ -185,10 +187,11 @@ Json measure(const BenchFlags& options) {
 // Flags of one device have no meaning on the other.
 void refuse_flags_of_other_device(const CLI::App& command, const std::string& device) {
   const std::vector<std::string> others =
-      device == "cuda" ? std::vector<std::string>{"--peer",    "--inference", "--operations",
-                                                  "--growth",  "--long",      "--out",
-                                                  "--threads", "--tile",      "--repetitions"}
-                       : std::vector<std::string>{"--runs", "--precision"};
+      device == "cuda"
+          ? std::vector<std::string>{"--peer",        "--inference", "--operations", "--growth",
+                                     "--long",        "--out",       "--threads",    "--tile",
+                                     "--repetitions", "--stream"}
+          : std::vector<std::string>{"--runs", "--precision"};
   for (const std::string& flag : others) {
     if (command.count(flag) == 0) continue;
     throw Error(ExitCode::usage, fmt::format("{} with --device {}", flag, device),
@@ -247,6 +250,13 @@ std::string bench_text(const Json& result) {
              {"length", "length"},
              {"ms a sample", "ms_per_sample"},
              {"ms once", "ms_once"}},
+            1);
+  add_table("stream",
+            {{"form", "form"},
+             {"window", "window"},
+             {"ns a node", "ns_per_node"},
+             {"multiply-adds", "multiply_adds"},
+             {"of attention", "attention_multiply_adds"}},
             1);
   add_table("operations",
             {{"operation", "name"},
@@ -313,6 +323,10 @@ void add_bench_options(CLI::App& command, BenchFlags& options) {
           ->delimiter(',')
           ->check(CLI::Range(2, 1 << 17));
   add_output_option(command, options.figure, "A figure of --long", "FILE.svg").needs(lengths);
+  option(command, "--stream", options.windows, "LIST",
+         "Also a new node of a stream, one layer over the last n nodes, at each of these n")
+      ->delimiter(',')
+      ->check(CLI::Range(16, 1 << 16));
   option(command, "--device", options.device, "cpu|cuda [cpu]", "Where the steps are computed")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   option(command, "--runs", options.runs, "LIST [1,10,50,200]",
@@ -338,6 +352,7 @@ const Command registered_bench(
                   "posattn bench --task k-hop --peer",
                   "posattn bench --growth 8,16,32,64,128,256,512,1024",
                   "posattn bench --operations", "posattn bench --long 256,1024,4096 -o long.svg",
+                  "posattn bench --stream 64,120,1000",
                   "posattn bench --device cuda --runs 1,100 --precision fp32"},
      .details =
          "GFLOP/s are nominal: they count the operations of the architecture as it is written. An "

@@ -25,5 +25,6 @@ std::string device_steps_text(const Json& result);
 
 Json measure_long(const std::vector<int>& lengths, int threads, double seconds);
 std::string long_figure(const Json& rows);
+Json measure_streams(const std::vector<int>& windows, double seconds);
 
 }  // namespace posattn

@@ -15,6 +15,7 @@
 #include "posattn/evaluation/measure.h"
 #include "posattn/evaluation/samples_io.h"
 #include "posattn/evaluation/table.h"
+#include "posattn/model/attention/rows.h"
 #include "posattn/model/causal_network.h"
 #include "posattn/report/page/page_parts.h"
 #include "posattn/tasks/task.h"
@@ -175,11 +176,15 @@ ExitCode predict_text(const PredictFlags& options, const Model& model) {
   return ExitCode::done;
 }
 
-// The same model for as many nodes as a stream may have, where its weights mean something there.
+// The same model for as many nodes as a stream may have, where their places matter and its weights
+// mean something there. One that is not causal reads as many at a time as in training.
 ModelSpec spec_of_stream(const ModelSpec& spec) {
   constexpr int most_with_scores = 1024, most = 65536;  // scores of positions are made ahead
-  const bool scored = spec.any_layer(
-      [](const AttentionChoices& kind) { return kind.position_scores() != ScoreBias::none; });
+  if (!spec.causal) return spec;
+  const bool scored = spec.any_layer([](const AttentionChoices& kind) {
+    const ScoreBias scores = kind.position_scores();
+    return scores != ScoreBias::none && !row_of(scores).window;
+  });
   return at_length(spec, std::max(spec.real_nodes, scored ? most_with_scores : most))
       .value_or(spec);
 }
@@ -293,10 +298,9 @@ const Command registered_predict(
          "people write as text ('posattn tasks') "
          "each line is a sample, and the answer is text: '2 abcab -> --ab-'. A model trained on "
          "written prompts reads one prompt per line and writes its answer.\n\nWith --stream a "
-         "causal "
-         "model (train --causal) reads one node from each line and answers it at once, as if it "
-         "had "
-         "read the whole sample up to there. An empty line begins a new sample."},
+         "causal model (train --causal) reads one node from each line and answers it at once, as "
+         "if it had read the whole sample up to there. A model of one layer that is not causal "
+         "answers for the last n nodes. An empty line begins a new sample."},
     add_predict_options, predict_file);
 
 }  // namespace

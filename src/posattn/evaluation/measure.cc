@@ -90,16 +90,17 @@ NodeErrors& NodeErrors::operator+=(const NodeErrors& other) {
 
 NodeErrors node_errors(const Predictions& predictions) {
   const int nodes = predictions.shape.nodes_read(), columns = predictions.shape.output_columns;
+  const int64_t first = int64_t{1} * predictions.shape.first_read() * columns;
   if (predictions.targets.empty()) return {};
   NodeErrors errors{std::vector<double>(static_cast<size_t>(nodes)),
                     std::vector<int64_t>(static_cast<size_t>(nodes))};
   for (int64_t sample = 0; sample < predictions.samples; ++sample) {
-    auto at = static_cast<size_t>(sample * predictions.shape.target_count());
+    auto at = static_cast<size_t>(sample * predictions.shape.target_count() + first);
     for (int node = 0; node < nodes; ++node) {
       double squared = 0;
       bool counts = false;
       for (int column = 0; column < columns; ++column, ++at) {
-        if (!predictions.counts(int64_t{1} * node * columns + column)) continue;
+        if (!predictions.counts(first + int64_t{1} * node * columns + column)) continue;
         counts = true;
         const double error = predictions.outputs[at] - static_cast<double>(predictions.targets[at]);
         squared += error * error;

@@ -120,10 +120,11 @@ std::vector<float> predict_rows(const Model& model, std::span<const float> rows,
 std::vector<float> read_outputs(const ModelSpec& spec, std::vector<float> outputs, int real_nodes) {
   const int64_t all = int64_t{1} * real_nodes * spec.output_columns;
   const int64_t read = int64_t{1} * spec.nodes_read(real_nodes) * spec.output_columns;
+  const int64_t first = int64_t{1} * spec.first_read(real_nodes) * spec.output_columns;
   if (read == all) return outputs;
   const int64_t samples = static_cast<int64_t>(outputs.size()) / all;
   for (int64_t sample = 0; sample < samples; ++sample) {
-    std::copy_n(outputs.begin() + sample * all, read, outputs.begin() + sample * read);
+    std::copy_n(outputs.begin() + sample * all + first, read, outputs.begin() + sample * read);
   }
   outputs.resize(samples * read);
   return outputs;

@@ -7,7 +7,6 @@
 
 #include "posattn/base/error.h"
 #include "posattn/kernels/generic/normalisation.h"
-#include "posattn/kernels/generic/product.h"
 #include "posattn/kernels/generic/rows.h"
 #include "posattn/model/attention/rows.h"
 #include "posattn/model/blocks/activation.h"
@@ -20,11 +19,45 @@ void add_to(const std::vector<float>& from, std::vector<float>& to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
+// What a layer keeps of a sample. `positions`: scores of positions, or null.
+MemoryShape<float> memory_shape(const ModelSpec& spec, const AttentionBlock& block,
+                                const float* positions) {
+  MemoryShape<float> shape{.heads = block.heads,
+                           .head_size = block.head_size,
+                           .window = spec.causal ? 0 : spec.real_nodes,
+                           .landmarks = block.landmarks,
+                           .positions = positions,
+                           .nodes = spec.real_nodes};
+  if (block.data) {
+    shape.key_size = block.data->key_size;
+    shape.factor = static_cast<float>(block.data->factor);
+  }
+  if (block.positions && row_of(block.positions->kind).window) {
+    const int64_t reach = block.positions->reach;
+    shape.window = spec.causal ? reach : std::min(reach, shape.window);
+  }
+  return shape;
+}
+
+// Why the last nodes are no sample of their own for a model that is not causal; empty where they
+// are.
+std::string window_refusal(const ModelSpec& spec) {
+  const bool indexed = spec.any_layer([](const AttentionChoices& kind) {
+    return kind.attention == AttentionSource::data_and_positions ||
+           (kind.reads_data() && kind.rotation != Rotation::none);
+  });
+  if (spec.applied_layers(spec.real_nodes) > 1) return "has nodes that attend to later ones";
+  if (spec.scratch_nodes > 0) return "has nodes that attend to later ones, and scratch nodes";
+  if (indexed || spec.positions_in_input || spec.positions_added) {
+    return "has nodes that attend to later ones, and positions that change as nodes arrive";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string CausalNetwork::refusal(const ModelSpec& spec) {
   if (spec.routed()) return "reads by routes, from any node";
-  if (!spec.causal) return "has nodes that attend to later ones";
   if (spec.loops == "n" || spec.loops == "log2") return "applies its layers by the whole length";
   if (spec.wrap != Wrap::none || spec.any_layer([](const AttentionChoices& kind) {
         return kind.source_scale == SourceScale::sample;
@@ -34,13 +67,22 @@ std::string CausalNetwork::refusal(const ModelSpec& spec) {
   if (spec.any_layer([](const AttentionChoices& kind) { return kind.reads_pairs(); })) {
     return "reads pairs of nodes";
   }
-  if (spec.any_layer([](const AttentionChoices& kind) {
-        return !among(kind.weighting, {Weighting::softmax, Weighting::hard}) ||
-               !among(kind.scores, {Scores::dot, Scores::unit, Scores::direction, Scores::signs,
-                                    Scores::direct, Scores::distance}) ||
-               kind.position_scores() == ScoreBias::log || kind.score_window > 0;
-      })) {
-    return "has a kind of attention that no node computes from earlier ones alone";
+  if (spec.any_layer(
+          [](const AttentionChoices& kind) { return kind.position_scores() == ScoreBias::log; })) {
+    return "has scores that depend on the whole length";
+  }
+  if (spec.any_layer([](const AttentionChoices& kind) { return kind.score_window != 0; })) {
+    return "has a convolution over the scores of all nodes";
+  }
+  if (!spec.causal) {
+    if (std::string reason = window_refusal(spec); !reason.empty()) return reason;
+  }
+  for (const LayerBlock& layer : plan_of(spec).layers) {
+    const AttentionBlock& block = layer.attention;
+    const bool products = !block.data || row_of(block.data->scores).in<float>().scores == nullptr;
+    if (products && make_memory(block.weighting, memory_shape(spec, block, nullptr))) continue;
+    return fmt::format("has attention by '{}', which needs all nodes at once",
+                       products ? to_string(block.weighting) : to_string(block.data->scores));
   }
   return {};
 }
@@ -49,18 +91,22 @@ CausalNetwork::CausalNetwork(const ModelSpec& spec, const Parameters<float>& par
     : spec_(spec), plan_(plan_of(spec_)), parameters_(parameters), maps_(plan_) {
   if (const std::string reason = refusal(spec); !reason.empty()) {
     throw Error(ExitCode::configuration, "this model " + reason,
-                "a causal model, whose nodes attend to themselves and earlier ones",
-                "train with --causal");
+                "a causal model, or one layer without scratch nodes that reads the last nodes",
+                "train with --causal, or with --depth 1 and --scratch-nodes 0");
   }
   maps_.prepare(parameters_);
   if (spec_.uses_positions()) positions_ = positions_of(spec_, parameters_);
+  placed_ = spec_.uses_positions() || spec_.any_layer([](const AttentionChoices& kind) {
+    return kind.rotation != Rotation::none;
+  });
   // Scratch nodes come last: no real node reads them.
   const NodeContext<float> nodes(spec_, parameters_, maps_, spec_.real_nodes);
   const int64_t n = nodes.count(), kept = spec_.real_nodes;
   for (const LayerBlock& layer : plan_.layers) {
     const AttentionBlock& block = layer.attention;
     std::vector<float>& scores = position_scores_.emplace_back();
-    if (!block.positions) continue;
+    if (!block.positions || row_of(block.positions->kind).window) continue;
+    placed_ = true;
     std::vector<float> all(block.heads * n * n);
     row_of(block.positions->kind)
         .in<float>()
@@ -74,9 +120,15 @@ CausalNetwork::CausalNetwork(const ModelSpec& spec, const Parameters<float>& par
 CausalNetwork::Memory CausalNetwork::memory(size_t samples) const {
   Memory memory;
   memory.layers.resize(spec_.applied_layers(spec_.real_nodes));
-  for (Memory::Layer& layer : memory.layers) {
-    layer.keys.resize(samples);
-    layer.values.resize(samples);
+  for (size_t layer = 0; layer < memory.layers.size(); ++layer) {
+    const size_t which = layer % plan_.layers.size();
+    const AttentionBlock& block = plan_.layers[which].attention;
+    const std::vector<float>& scores = position_scores_[which];
+    const MemoryShape<float> shape =
+        memory_shape(spec_, block, scores.empty() ? nullptr : scores.data());
+    for (size_t s = 0; s < samples; ++s) {
+      memory.layers[layer].push_back(make_memory(block.weighting, shape));
+    }
   }
   memory.length.assign(samples, 0);
   return memory;
@@ -191,52 +243,20 @@ std::vector<float> CausalNetwork::query_key(const AttentionBlock& block,
 
 std::vector<float> CausalNetwork::attend(int layer, const std::vector<float>& attended,
                                          const Rows& rows, Memory& memory) const {
-  const int which = layer % static_cast<int>(plan_.layers.size());
-  const AttentionBlock& block = plan_.layers[which].attention;
-  const int64_t d = spec_.width, n = spec_.real_nodes;
-  const int64_t key = block.data ? block.data->key_size : 0, keys = block.heads * key;
+  const AttentionBlock& block = plan_.layers[layer % plan_.layers.size()].attention;
+  const int64_t d = spec_.width, keys = block.data ? block.data->query_key.out : 0;
   const std::vector<float> made =
       block.data ? query_key(block, attended, rows) : std::vector<float>();
   const std::vector<float> value = mapped(block.value, attended);
-  std::vector<float> mixed(rows.size() * d), scores;
+  std::vector<float> mixed(rows.size() * d);
   int64_t first = 0;  // row of the sample
   for (size_t s = 0; s < rows.counts.size(); ++s) {
-    const int64_t count = rows.counts[s], length = memory.length[s], read = length - count;
+    const int64_t count = rows.counts[s];
     if (count == 0) continue;
-    std::vector<float>& kept_keys = memory.layers[layer].keys[s];
-    std::vector<float>& kept_values = memory.layers[layer].values[s];
-    kept_values.insert(kept_values.end(), &value[first * d], &value[first * d] + count * d);
-    for (int64_t at = first * block.heads; block.data && at < (first + count) * block.heads; ++at) {
-      const float* of_head = &made[(2 * at + 1) * key];
-      kept_keys.insert(kept_keys.end(), of_head, of_head + key);
-    }
-    scores.resize(count * length);
-    for (int64_t h = 0; h < block.heads; ++h) {
-      for (int64_t r = 0; r < count; ++r) {
-        const float* fixed =
-            block.positions ? &position_scores_[which][(h * n + read + r) * n] : nullptr;
-        for (int64_t j = 0; j < length; ++j) scores[r * length + j] = fixed ? fixed[j] : 0;
-      }
-      if (block.data) {
-        generic::product(false, true, count, length, key, static_cast<float>(block.data->factor),
-                         &made[(first * block.heads + h) * 2 * key], 2 * keys, &kept_keys[h * key],
-                         keys, true, scores.data(), length);
-      }
-      for (int64_t r = 0; r < count; ++r) {
-        float* row = &scores[r * length];
-        const int64_t seen = read + r + 1;
-        generic::softmax_rows(1, seen, row);
-        if (row_of(block.weighting).random) {  // tests read the largest
-          const int64_t largest = std::max_element(row, row + seen) - row;
-          std::fill_n(row, seen, 0.0f);
-          row[largest] = 1;
-        }
-        std::fill(row + seen, row + length, 0.0f);
-      }
-      generic::product(false, false, count, block.head_size, length, 1.0f, scores.data(), length,
-                       &kept_values[h * block.head_size], d, false,
-                       &mixed[first * d + h * block.head_size], d);
-    }
+    memory.layers[layer][s]->read({.count = count,
+                                   .query_key = block.data ? &made[first * keys] : nullptr,
+                                   .values = &value[first * d],
+                                   .mixed = &mixed[first * d]});
     first += count;
   }
   return mapped(block.output, mixed);

@@ -1,14 +1,18 @@
 // A causal model that reads its nodes one after another: what attention needs of earlier nodes is
-// kept, so a new node costs one row and not a whole sample. Outputs are those of the whole sample,
-// to rounding.
+// kept (attention/memory.h), so a new node costs one row and not a whole sample. Outputs are those
+// of the whole sample, to rounding. A model of one layer that is not causal answers for the newest
+// of the last real_nodes nodes.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "posattn/model/attention/linear_maps.h"
+#include "posattn/model/attention/memory.h"
 #include "posattn/model/plan.h"
 #include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/spec.h"
@@ -23,12 +27,9 @@ class CausalNetwork {
   // Throws Error(configuration) with the refusal. Keeps a reference to the parameters.
   CausalNetwork(const ModelSpec& spec, const Parameters<float>& parameters);
 
-  // What is kept of some samples.
+  // What is kept of some samples, for as long as the network lives.
   struct Memory {
-    struct Layer {
-      std::vector<std::vector<float>> keys, values;  // by sample: [nodes read, width of all heads]
-    };
-    std::vector<Layer> layers;
+    std::vector<std::vector<std::unique_ptr<NodeMemory<float>>>> layers;  // by sample
     std::vector<int> length;  // nodes that a sample has read
   };
   Memory memory(size_t samples) const;
@@ -42,7 +43,10 @@ class CausalNetwork {
   // Error(data) where a sample would have more nodes than most_nodes().
   std::vector<float> read(std::span<const Nodes> more, Memory& memory) const;
 
-  int most_nodes() const { return spec_.real_nodes; }
+  // No end where nothing depends on a node's place, or on that in the window alone.
+  int most_nodes() const {
+    return spec_.causal && placed_ ? spec_.real_nodes : std::numeric_limits<int>::max();
+  }
   const ModelSpec& spec() const { return spec_; }
 
  private:
@@ -68,9 +72,10 @@ class CausalNetwork {
   const Plan plan_;
   const Parameters<float>& parameters_;
   LinearMaps<float> maps_;
+  bool placed_ = false;           // whether the place of a node in its sample matters
   std::vector<float> positions_;  // P
   std::vector<std::vector<float>>
-      position_scores_;  // of each layer, [heads, real nodes, real nodes]
+      position_scores_;  // of each layer, [heads, real nodes, real nodes], or empty
 };
 
 }  // namespace posattn

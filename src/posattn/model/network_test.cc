@@ -146,8 +146,9 @@ TEST(Network, LoopsAreAnUntiedModelWithEqualWeights) {
 
 // Whichever field of a spec changes, the engine that takes the model computes that model.
 TEST(Network, EveryFieldCountsOnEveryPath) {
-  ModelSpec positional, standard, tokens, kernel, pairs;
+  ModelSpec positional, standard, tokens, kernel, pairs, low_rank;
   apply_preset("kernel", kernel);
+  apply_preset("low-rank", low_rank);
   apply_preset("standard", standard);
   standard.encoding = Encoding::learned;
   apply_preset("relative", tokens);
@@ -157,7 +158,7 @@ TEST(Network, EveryFieldCountsOnEveryPath) {
   apply_preset("structural", pairs);
   pairs.pair_columns = 2;
   pairs.pair_classes = 3;
-  for (ModelSpec spec : {positional, standard, tokens, kernel, pairs}) {
+  for (ModelSpec spec : {positional, standard, tokens, kernel, pairs, low_rank}) {
     spec.real_nodes = 3;  // positions as wide as x may be added to it
     spec.width = spec.mlp_width = 4;
     spec.depth = 2;

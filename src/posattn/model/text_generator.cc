@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t group_size = 16;
 
 const ModelSpec& checked(const ModelSpec& spec) {
-  std::string problem = CausalNetwork::refusal(spec);
+  std::string problem =
+      spec.causal ? CausalNetwork::refusal(spec) : "has nodes that attend to later ones";
   if (spec.vocabulary == 0 || spec.output_columns != spec.vocabulary || spec.data_columns > 0 ||
       spec.positions_in_input) {
     problem = "does not read and write tokens alone";

@@ -124,7 +124,7 @@ std::vector<uint8_t> loss_mask(const Task& task, int length) {
   mask.reserve(shape.target_count());
   for (int node = 0; node < shape.real_nodes; ++node) {
     for (int column = 0; column < shape.output_columns; ++column) {
-      mask.push_back(node < shape.nodes_read() && task.counts(length, node, column) ? 1 : 0);
+      mask.push_back(shape.reads(node) && task.counts(length, node, column) ? 1 : 0);
     }
   }
   return mask;

@@ -53,7 +53,7 @@ struct TaskShape {
   int data_columns = 1;    // numbers of a node; may be 0 where nodes hold tokens
   int output_columns = 1;  // numbers of a node, or classes
   int vocabulary = 0;      // tokens that a node may hold; 0: numbers only
-  int read_nodes = 0;      // whose outputs count, the first ones; 0: all
+  int read_nodes = 0;      // whose outputs count: the first ones, below 0 the last; 0: all
   int pair_columns = 0;    // numbers of a pair of nodes, as the weight of an edge
   int pair_classes = 0;    // classes that a pair may have; 0: pairs have none
   int64_t input_count() const { return int64_t{1} * real_nodes * data_columns; }
@@ -63,7 +63,11 @@ struct TaskShape {
   int64_t pair_class_count() const {
     return pair_classes > 0 ? int64_t{1} * real_nodes * real_nodes : 0;
   }
-  int nodes_read() const { return read_nodes > 0 ? read_nodes : real_nodes; }
+  int nodes_read() const {
+    return read_nodes > 0 ? read_nodes : read_nodes < 0 ? -read_nodes : real_nodes;
+  }
+  int first_read() const { return read_nodes < 0 ? real_nodes + read_nodes : 0; }
+  bool reads(int node) const { return node >= first_read() && node < first_read() + nodes_read(); }
 };
 
 // Samples of one set that are made together: `samples` of them from number `first` on.

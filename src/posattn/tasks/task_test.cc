@@ -92,6 +92,15 @@ Values all_path_sums(const Values& weights) {
   return sum;
 }
 
+// Of the whole window at its last node, as prefixes have it.
+Answer at_the_last(const Answer& answer) {
+  return [answer](const Values& x) {
+    Values y(x.size());
+    y.back() = answer(x).back();
+    return y;
+  };
+}
+
 const std::vector<std::pair<std::string, Answer>>& answers() {
   static const std::vector<std::pair<std::string, Answer>> list = {
       {"cumulative-sum", each_prefix([](const Values& x) { return sum_of_range(x, 0, x.size()); })},
@@ -104,6 +113,15 @@ const std::vector<std::pair<std::string, Answer>>& answers() {
       {"sort", rank_sorted},
       {"min-sum", smallest_pair_sum},
       {"path", all_path_sums},
+      {"stream-sum",
+       at_the_last([](const Values& x) { return Values{sum_of_range(x, 0, x.size())}; })},
+      {"stream-mean",
+       at_the_last([](const Values& x) {  // number by number, without their sum
+         double mean = 0;
+         for (size_t i = 0; i < x.size(); ++i) mean += (x[i] - mean) / static_cast<double>(i + 1);
+         return Values{mean};
+       })},
+      {"stream-min", at_the_last([](const Values& x) { return Values{rank_sorted(x).front()}; })},
   };
   return list;
 }
@@ -140,6 +158,13 @@ TEST(Task, AnswersAreRoundedOnce) {
   float target[3];
   find_task("cumulative-sum").solve(3, input, target);
   EXPECT_EQ(target[2], 1.0f);
+}
+
+TEST(Task, AStreamIsReadAtItsNewestNode) {
+  for (const char* name : {"stream-sum", "stream-mean", "stream-min"}) {
+    const TaskShape shape = find_task(name).shape(5);
+    for (int node = 0; node < 5; ++node) EXPECT_EQ(shape.reads(node), node == 4) << name;
+  }
 }
 
 TEST(Task, PathDrawsARelabelledLine) {

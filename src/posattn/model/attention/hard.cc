@@ -45,6 +45,14 @@ struct Hard {
                        T* dquery_key) {
     softmax_row.in<T>().gradient(parts, kept, nullptr, dattention, dquery_key);
   }
+
+  template <class T>
+  static void row_weights(int64_t nodes, T* scores) {
+    softmax_row.in<T>().row_weights(nodes, scores);  // equal weights are equal to rounding
+    const int64_t largest = std::max_element(scores, scores + nodes) - scores;
+    std::fill_n(scores, nodes, T(0));
+    scores[largest] = 1;
+  }
 };
 
 }  // namespace

@@ -98,6 +98,7 @@ struct PositionRow : InBoth<PositionFunctions> {
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer, bool beside_data);
   bool maps_positions = false;  // the first two tensors are the queries' and keys' linear map
   bool of_pairs = false;        // so samples differ
+  bool window = false;  // 0 for the nodes nearer than the term's reach, which alone are read
 };
 const PositionRow& row_of(ScoreBias kind);  // of a term, so not of `none`
 
@@ -176,6 +177,11 @@ struct LongMixing {
   virtual void mix(const ScoreParts<T>&, const generic::HeadShape& values, const T* v,
                    T* o) const = 0;
 };
+// What a layer keeps of the nodes that a sample has read (memory.h), and how it is made.
+template <class T>
+class NodeMemory;
+template <class T>
+struct MemoryShape;
 
 template <class T>
 struct WeightingFunctions {
@@ -200,6 +206,11 @@ struct WeightingFunctions {
   // Null where the matrices are faster, or more exact.
   std::unique_ptr<LongMixing<T>> (*long_mixing)(const AttentionBlock&,
                                                 const NodeContext<T>&) = nullptr;
+  // Scores of one node to the `nodes` that it attends to become weights, as in tests: then keys and
+  // values are what is kept node by node.
+  void (*row_weights)(int64_t nodes, T* scores) = nullptr;
+  // In place of keys and values; null where the shape allows nothing of the kind.
+  std::unique_ptr<NodeMemory<T>> (*memory)(const MemoryShape<T>&) = nullptr;
 };
 struct WeightingRow : InBoth<WeightingFunctions> {
   std::vector<TensorInfo> (*tensors)(const ModelSpec& layer) = nullptr;  // one, or none

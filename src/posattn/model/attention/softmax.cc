@@ -51,6 +51,11 @@ struct Softmax {
                                          dattention + h * n * n, dquery, dquery + size);
     }
   }
+
+  template <class T>
+  static void row_weights(int64_t nodes, T* scores) {
+    generic::softmax_rows(1, nodes, scores);
+  }
 };
 
 }  // namespace

@@ -27,6 +27,8 @@ const PositionRow& row_of(ScoreBias kind) {
       return buckets_row;
     case ScoreBias::pairs:
       return pairs_row;
+    case ScoreBias::window:
+      return window_row;
     default:
       throw std::logic_error("scores of positions of no kind");
   }
@@ -78,6 +80,10 @@ const WeightingRow& row_of(Weighting kind) {
       return max_plus_row;
     case Weighting::kernel:
       return kernel_row;
+    case Weighting::linear:
+      return linear_row;
+    case Weighting::low_rank:
+      return low_rank_row;
     default:
       throw std::logic_error("a weighting without a row");
   }

@@ -30,9 +30,10 @@ double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<cons
                                      spec.output_columns);
   }
   int64_t counted = 0;
+  const int first = spec.first_read(batch.real_nodes), read = spec.nodes_read(batch.real_nodes);
   for (int64_t row = 0; row < batch.samples * batch.real_nodes; ++row) {
     const int64_t node = row % batch.real_nodes;
-    if (node >= spec.nodes_read(batch.real_nodes)) continue;
+    if (node < first || node >= first + read) continue;
     counted += batch.labels[row] >= 0 && (mask.empty() || mask[node * spec.output_columns] != 0);
   }
   return counted == 0 ? 0.0 : 1.0 / static_cast<double>(counted);
@@ -238,22 +239,24 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
                                  std::span<T> sums) const {
   const int64_t n = nodes(), rows = samples * n, real = batch.real_nodes;
   const int64_t columns = spec_.output_columns, read = spec_.nodes_read(batch.real_nodes);
+  const int64_t first_read = spec_.first_read(batch.real_nodes);
+  const uint8_t* counts = mask.empty() ? nullptr : mask.data() + first_read * columns;
   std::vector<T>& dy = tape.scratch.dy;
   dy.assign(rows * columns, T(0));
   double loss = 0;
   for (int64_t s = 0; s < samples; ++s) {
-    const T* y = tape.output.data() + s * n * columns;
-    T* d = dy.data() + s * n * columns;  // nodes that are not read have no part in the loss
+    const T* y = tape.output.data() + (s * n + first_read) * columns;
+    T* d = dy.data() + (s * n + first_read) * columns;  // others have no part in the loss
     if (plan_.loss == Loss::squared_error) {
       generic::squared_error(read * columns, static_cast<T>(scale), batch.unit(first + s), y,
-                             batch.targets.data() + (first + s) * real * columns,
-                             mask.empty() ? nullptr : mask.data(), d, loss);
+                             batch.targets.data() + ((first + s) * real + first_read) * columns,
+                             counts, d, loss);
       continue;
     }
-    const auto labels = batch.labels.subspan((first + s) * real, read);
+    const auto labels = batch.labels.subspan((first + s) * real + first_read, read);
     tape.labels.assign(labels.begin(), labels.end());
-    for (int64_t i = 0; i < read && !mask.empty(); ++i) {
-      if (mask[i * columns] == 0) tape.labels[i] = -1;
+    for (int64_t i = 0; i < read && counts != nullptr; ++i) {
+      if (counts[i * columns] == 0) tape.labels[i] = -1;
     }
     generic::cross_entropy(read, columns, static_cast<T>(scale), y, tape.labels.data(), d, loss);
   }

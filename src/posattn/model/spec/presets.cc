@@ -77,6 +77,15 @@ constexpr NamedKind kind_rows[] = {
     {"neighbours",
      "queries and keys from the data, among nodes that an edge connects",
      {.attention = Source::data, .pair_mask = PairMask::edges}},
+    {"linear",
+     "products of features elu + 1 of queries and keys from the data",
+     {.attention = Source::data, .weighting = Weighting::linear}},
+    {"low-rank",
+     "Nystrom attention from the data with 4 landmarks",
+     {.attention = Source::data, .weighting = Weighting::low_rank, .landmarks = 4}},
+    {"window",
+     "queries and keys from the data, of the 4 nearest nodes on both sides",
+     {.attention = Source::data, .score_bias = ScoreBias::window, .reach = 5}},
 };
 
 struct PresetRow {
@@ -141,6 +150,8 @@ constexpr PresetRow preset_rows[] = {
     {"structural",
      "attention from the sample's pairs of nodes, no biases: f(c x) = c f(x), exactly", "pairs",
      false, Biases::none, false},
+    {"low-rank", "attention from the data by 4 landmarks, values alone in the input", "low-rank",
+     false, Biases::all, false},
 };
 
 // The fields that a preset decides.
@@ -180,10 +191,11 @@ void change(std::string_view text, AttentionChoices& kind) {
         set_choice(name, "pair_mask", value, kind.pair_mask) ||
         set_number(name, "score_window", value, kind.score_window) ||
         set_number(name, "features", value, kind.features) ||
-        set_number(name, "landmarks", value, kind.landmarks))) {
+        set_number(name, "landmarks", value, kind.landmarks) ||
+        set_number(name, "reach", value, kind.reach))) {
     throw unknown_name(ExitCode::usage, "choice of attention", text.substr(0, equals),
                        {"source", "source-scale", "scores", "rotation", "score-bias", "weighting",
-                        "score-window", "features", "landmarks", "pair-mask"});
+                        "score-window", "features", "landmarks", "reach", "pair-mask"});
   }
 }
 

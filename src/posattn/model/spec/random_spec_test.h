@@ -37,6 +37,7 @@ inline ModelSpec random_spec(RandomStream& random) {
   spec.output_columns = 1 + static_cast<int>(random.below(3));
   const auto& all = presets();
   apply_preset(all[random.below(static_cast<uint32_t>(all.size()))].name, spec);
+  spec.landmarks = std::min(spec.landmarks, spec.nodes());
   spec.encoding = static_cast<Encoding>(random.below(5));
   if (spec.nodes() < 2 && spec.encoding == Encoding::binary) spec.encoding = Encoding::one_hot;
   spec.heads = 1 + static_cast<int>(random.below(3));
@@ -52,7 +53,7 @@ inline ModelSpec random_spec(RandomStream& random) {
 }
 
 // Kinds of attention that no preset has, or that differ by layer.
-inline std::string random_kinds(RandomStream& random) {
+inline std::string random_kinds(RandomStream& random, int nodes) {
   const char* const composed[] = {
       "data scores=unit",
       "data scores=unit source-scale=node",
@@ -86,7 +87,12 @@ inline std::string random_kinds(RandomStream& random) {
       "data score-bias=pairs",
       "cosine score-bias=pairs pair-mask=edges",
       "relative pair-mask=edges",
-      "pairs weighting=hard"};
+      "pairs weighting=hard",
+      "linear scores=unit",
+      "low-rank landmarks=2",
+      "low-rank scores=unit landmarks=3",
+      "data score-bias=window reach=2",
+      "data weighting=hard score-bias=window reach=3"};
   std::string kinds;
   const uint32_t count = 1 + random.below(2);
   for (uint32_t k = 0; k < count; ++k) {
@@ -95,6 +101,7 @@ inline std::string random_kinds(RandomStream& random) {
     const std::string_view text =
         which < named.size() ? named[which].name : composed[which - named.size()];
     kinds += (k == 0 ? "" : ",") + std::string(text);
+    if (kind_of(text).landmarks > nodes) kinds += " landmarks=" + std::to_string(nodes);
   }
   return kinds;
 }
@@ -107,8 +114,8 @@ inline ModelSpec random_open_spec(RandomStream& random) {
   spec.split_heads = spec.has_query_key() && flip();
   spec.join = flip() ? Join::add : Join::concatenate;
   spec.normalisation = static_cast<Normalisation>(random.below(3));
-  // LayerNorm of two or three columns is nearly a sign: its gradient cancels, in float to nothing.
-  if (spec.width < 4) spec.normalisation = Normalisation::none;
+  // LayerNorm of a few columns is nearly a sign: its gradient cancels, in float to nothing.
+  if (spec.width < 6) spec.normalisation = Normalisation::none;
   spec.activation = static_cast<Activation>(random.below(3));
   spec.biases = flip() ? Biases::all : Biases::none;
   if (flip()) {
@@ -127,7 +134,7 @@ inline ModelSpec random_open_spec(RandomStream& random) {
                      (!spec.reads_positions() || spec.encoding_size % spec.heads == 0);
   spec.fixed_tokens = spec.vocabulary > 0 && flip();
   if (flip()) {
-    spec.kinds = random_kinds(random);
+    spec.kinds = random_kinds(random, spec.nodes());
     spec.depth = std::max(spec.depth, 2);
     spec.split_heads = false;
     spec.reach = 0;
@@ -139,6 +146,10 @@ inline ModelSpec random_open_spec(RandomStream& random) {
     spec.wrap = Wrap::scale;  // without a draw, so that the other choices stay
   }
   add_random_pairs(random, spec);
+  if (flip()) spec.read_nodes = -spec.read_nodes;
+  spec.causal = spec.causal && !spec.any_layer([](const AttentionChoices& kind) {
+    return kind.weighting == Weighting::low_rank;
+  });
   return resolve(spec);
 }
 

@@ -259,6 +259,35 @@ void check_reads_pairs(const ModelSpec& spec) {
   }
 }
 
+// Weightings that are products of what is made of queries and of keys: of the data, without scores
+// that could be added or changed.
+void check_factors(const ModelSpec& spec) {
+  const bool low_rank = spec.weighting == Weighting::low_rank;
+  if (!low_rank) {
+    check_size("landmarks (without the weighting low_rank)", spec.landmarks, 0, 0);
+    if (spec.weighting != Weighting::linear) return;
+  }
+  const auto refuse = [&](const std::string& what, const char* expected) {
+    throw impossible(fmt::format("{} attention {}", to_string(spec.weighting), what), expected);
+  };
+  if (!spec.reads_data()) {
+    refuse("from positions", "attention from data, or from data and positions");
+  }
+  if (!among(spec.scores, {Scores::dot, Scores::unit, Scores::direction})) {
+    refuse(fmt::format("with scores '{}'", to_string(spec.scores)), "dot, unit or direction");
+  }
+  if (spec.score_bias != ScoreBias::none || spec.score_window != 0) {
+    refuse(spec.score_window != 0 ? "with a score window"
+                                  : fmt::format("with score bias '{}'", to_string(spec.score_bias)),
+           "none: there are no scores of pairs");
+  }
+  if (!low_rank) return;
+  if (spec.causal) {
+    refuse("that is causal", "no --causal: a landmark is a mean of earlier and later nodes");
+  }
+  check_size("landmarks", spec.landmarks, 1, spec.nodes());
+}
+
 // The choices of one layer fit together.
 void check_choices(const ModelSpec& spec) {
   if (spec.scores == Scores::direct) check_learned_scores(spec, "direct");
@@ -295,6 +324,11 @@ void check_choices(const ModelSpec& spec) {
   }
   check_score_window(spec);
   check_features(spec);
+  if (spec.reads_distances()) check_size("reach", spec.reach, 1, node_limit);
+  if (spec.score_bias == ScoreBias::window && spec.score_window != 0) {
+    throw impossible("a window with a convolution over scores", "one of the two");
+  }
+  check_factors(spec);
   check_routes(spec);
   check_heads(spec);
   check_total(spec);
@@ -350,6 +384,7 @@ void resolve_kinds(ModelSpec& spec) {
     throw impossible(fmt::format("{} kinds of attention for {} layers", names.size(), spec.depth),
                      "at most one for each layer");
   }
+  const int reach = spec.reach;
   size_t period = 1;
   const auto repeats = [&] {
     for (size_t layer = period; layer < layers.size(); ++layer) {
@@ -359,9 +394,9 @@ void resolve_kinds(ModelSpec& spec) {
   };
   while (!repeats()) ++period;
   spec.kinds.clear();
-  static_cast<AttentionChoices&>(spec) = layers.front();
+  static_cast<AttentionChoices&>(spec) = period == 1 ? layers.front() : AttentionChoices();
+  if (spec.reach == 0) spec.reach = reach;
   if (period == 1) return;
-  static_cast<AttentionChoices&>(spec) = AttentionChoices();
   for (size_t layer = 0; layer < period; ++layer) {
     if (layers[layer].scores == Scores::routes) {
       throw impossible("layers of different kinds with routes", "routes in every layer");
@@ -401,6 +436,7 @@ ModelSpec ModelSpec::of_layer(int layer) const {
   if (kinds.empty()) return spec;
   const std::vector<std::string_view> names = split_at_commas(kinds);
   static_cast<AttentionChoices&>(spec) = kind_of(names[layer % names.size()]);
+  if (spec.reach == 0) spec.reach = reach;
   spec.kinds.clear();
   return spec;
 }
@@ -416,7 +452,7 @@ ModelSpec resolve(ModelSpec spec) {
   check_size("nodes (real and scratch)", spec.nodes(), 1, node_limit + (spec.routed() ? 1 : 0));
   check_size("data_columns", spec.data_columns, spec.vocabulary > 0 ? 0 : 1, node_limit);
   check_size("output_columns", spec.output_columns, 1, node_limit);
-  check_size("read_nodes", spec.read_nodes, 0, spec.real_nodes);
+  check_size("read_nodes", spec.read_nodes, -spec.real_nodes, spec.real_nodes);
   check_size("width", spec.width, 1, width_limit);
   check_size("heads", spec.heads, 1, width_limit);
   check_size("depth", spec.depth, 1, depth_limit);
@@ -425,9 +461,8 @@ ModelSpec resolve(ModelSpec spec) {
   resolve_kinds(spec);
   resolve_pairs(spec);
   check_loops(spec);
-  const bool by_distance = spec.any_layer([](const AttentionChoices& kind) {
-    return among(kind.position_scores(), {ScoreBias::distance, ScoreBias::fire});
-  });
+  const bool by_distance =
+      spec.any_layer([](const AttentionChoices& kind) { return kind.reads_distances(); });
   if (by_distance && spec.reach == 0) spec.reach = spec.real_nodes;
   check_size(by_distance ? "reach" : "reach (without relative attention)", spec.reach,
              by_distance ? 1 : 0, by_distance ? node_limit : 0);

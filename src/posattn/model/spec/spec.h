@@ -71,6 +71,10 @@ struct AttentionChoices {
   int features = 0;      // of the weighting `kernel`
   int landmarks = 0;     // of the weighting `low_rank`
   PairMask pair_mask = PairMask::none;
+  // Of scores by distance: farther nodes count as reach - 1; FIRE divides distances by it. Of a
+  // window: nodes nearer than this are attended to. 0: real_nodes. Scratch nodes have scores of
+  // their own, and are in every window. Such a model works at any length.
+  int reach = 0;
 
   bool operator==(const AttentionChoices&) const = default;
 
@@ -84,6 +88,10 @@ struct AttentionChoices {
   ScoreBias position_scores() const;
   bool scores_pairs() const { return position_scores() == ScoreBias::pairs; }
   bool reads_pairs() const { return scores_pairs() || pair_mask != PairMask::none; }
+  bool reads_distances() const {
+    const ScoreBias kind = position_scores();
+    return kind == ScoreBias::distance || kind == ScoreBias::window || kind == ScoreBias::fire;
+  }
   bool reads_positions() const {
     return attention == AttentionSource::data_and_positions ||
            position_scores() == ScoreBias::positions;
@@ -149,13 +157,11 @@ struct ModelSpec : ModelSettings, AttentionChoices {
 
   // Since 0.2.0
   Biases biases = Biases::all;
-  // Of scores by distance: farther nodes count as reach - 1 (0: real_nodes). Scratch nodes have
-  // scores of their own. Such a model works at any length. FIRE divides distances by it.
-  int reach = 0;
   // Tokens that the input may hold, 0: numbers only. With data_columns > 0 a node holds either: its
   // token, or, where that is negative, its numbers. Scratch nodes hold the number 0, or nothing.
   int vocabulary = 0;
-  // Real nodes whose outputs count, the first ones; 0: all. The squared error is their mean.
+  // Real nodes whose outputs count: the first ones, below 0 the last ones; 0: all. The squared
+  // error is their mean.
   int read_nodes = 0;
   Loss loss = Loss::squared_error;
 
@@ -170,7 +176,11 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   int nodes() const { return real_nodes + scratch_nodes; }
   // How many nodes' outputs count in a sample of `of_real_nodes`.
   int nodes_read(int of_real_nodes) const {
-    return read_nodes > 0 && read_nodes < of_real_nodes ? read_nodes : of_real_nodes;
+    const int read = read_nodes < 0 ? -read_nodes : read_nodes;
+    return read > 0 && read < of_real_nodes ? read : of_real_nodes;
+  }
+  int first_read(int of_real_nodes) const {
+    return read_nodes < 0 ? of_real_nodes - nodes_read(of_real_nodes) : 0;
   }
   // The model whose every layer is as layer l of this one.
   ModelSpec of_layer(int layer) const;

@@ -22,8 +22,10 @@ Error bad_field(const char* name, const nlohmann::json& value, const std::string
 }
 
 void read_field(const char* name, const nlohmann::json& value, int& field) {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() > number_limit) {
-    throw bad_field(name, value, fmt::format("a whole number from 0 to {}", number_limit));
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() ? value.get<uint64_t>() > number_limit
+                                  : value.get<int64_t>() < -int64_t{number_limit})) {
+    throw bad_field(name, value, fmt::format("a whole number of at most {}", number_limit));
   }
   field = value.get<int>();
 }

@@ -160,6 +160,26 @@ TEST(Spec, ResolveRefusesTheImpossible) {
          s.pair_classes = 2;
        }},
       {"pair_classes = -1", [](auto& s) { s.pair_classes = -1; }},
+      {"landmarks = 0", [](auto& s) { s.kinds = "low-rank landmarks=0"; }},
+      {"landmarks = 10", [](auto& s) { s.kinds = "low-rank landmarks=10"; }},
+      {"landmarks (without", [](auto& s) { s.kinds = "data landmarks=2"; }},
+      {"low_rank attention that is causal", [](auto& s) { s.kinds = "low-rank", s.causal = true; }},
+      {"low_rank attention from positions",
+       [](auto& s) { s.kinds = "positions weighting=low-rank landmarks=2"; }},
+      {"low_rank attention with scores 'signs'",
+       [](auto& s) { s.kinds = "low-rank scores=signs"; }},
+      {"linear attention from positions", [](auto& s) { s.weighting = Weighting::linear; }},
+      {"linear attention with score bias 'distance'",
+       [](auto& s) { s.kinds = "linear score-bias=distance"; }},
+      {"linear attention with a score window", [](auto& s) { s.kinds = "linear score-window=3"; }},
+      {"reach = -1",
+       [](auto& s) {
+         s.attention = AttentionSource::data, s.score_bias = ScoreBias::window, s.reach = -1;
+       }},
+      {"reach = 2000000", [](auto& s) { s.kinds = "window reach=2000000,data"; }},
+      {"reach (without", [](auto& s) { s.kinds = "data reach=3"; }},
+      {"a window with a convolution", [](auto& s) { s.kinds = "window score-window=3"; }},
+      {"read_nodes = -9", [](auto& s) { s.read_nodes = -9; }},
   };
   for (const auto& row : rows) {
     ModelSpec spec;
@@ -252,6 +272,22 @@ TEST(Spec, PairsThatNoLayerReadsAreLeftOut) {
   EXPECT_EQ(spec_from_json(to_json(scored)), scored);
   EXPECT_TRUE(at_length(scored, 50).has_value());
   EXPECT_TRUE(resolved("pairs").attends_by_data());
+}
+
+// A layer's own reach comes before the model's.
+TEST(Spec, ReachBelongsToALayer) {
+  ModelSpec spec;
+  spec.kinds = "window reach=3,relative";
+  spec.read_nodes = -2;
+  spec = resolve(spec);
+  EXPECT_EQ(spec.of_layer(0).reach, 3);
+  EXPECT_EQ(spec.of_layer(1).reach, 8);
+  EXPECT_EQ(spec_from_json(to_json(spec)), spec);
+  EXPECT_EQ(at_length(spec, 20)->of_layer(1).reach, 8);
+  spec.kinds = "window reach=3";
+  EXPECT_EQ(resolve(spec).reach, 3);
+  EXPECT_EQ(spec.nodes_read(8), 2);
+  EXPECT_EQ(spec.first_read(8), 6);
 }
 
 TEST(Spec, JsonOfNewScoresHasAKeyOfItsOwn) {

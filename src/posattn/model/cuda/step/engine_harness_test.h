@@ -71,8 +71,11 @@ class DeviceBatch {
       spread(batch.tokens, 1, tokens);
       spread(batch.labels, 1, labels);
       // Absent nodes would count at full length: the engine must look at real_nodes as well.
-      const int64_t read = spec.read_nodes > 0 ? spec.read_nodes : spec.real_nodes;
-      for (int64_t i = 0; i < read * spec.output_columns; ++i) {
+      const int64_t first = spec.first_read(batch.real_nodes);
+      const int64_t end = spec.read_nodes > 0   ? spec.read_nodes
+                          : spec.read_nodes < 0 ? batch.real_nodes
+                                                : spec.real_nodes;
+      for (int64_t i = first * spec.output_columns; i < end * spec.output_columns; ++i) {
         counted[slot * nodes * spec.output_columns + i] =
             i < static_cast<int64_t>(batch.mask.size()) ? batch.mask[i] : 1;
       }
