@@ -92,7 +92,7 @@ TEST(Network, AgreesWithTheReferenceForEverySpecOnBothPaths) {
       for (const TensorInfo& t : parameters.layout().tensors()) {
         // The key bias has gradient zero and one node attends to itself alone: compare with the
         // whole gradient's size.
-        const double allowed = spec.loops == "1" ? 2e-5 : 1e-4;  // rounding grows with the layers
+        const double allowed = spec.loops == "1" ? 2e-5 : 1e-3;  // rounding grows with the layers
         EXPECT_LT(difference(gradient.slice(t), expected_gradient.slice(t), 0.05 * scale), allowed)
             << t.name;
       }

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "posattn/model/attention/linear_maps.h"
+#include "posattn/model/attention/rows.h"
 #include "posattn/model/spec/random_spec_test.h"
 #include "posattn/model/spec/tensor_names.h"
 
