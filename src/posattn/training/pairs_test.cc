@@ -5,7 +5,6 @@
 #include "posattn/base/error.h"
 #include "posattn/evaluation/measure.h"
 #include "posattn/training/run.h"
-#include "posattn/training/run_parts.h"
 #include "posattn/training/small_run_test.h"
 
 namespace posattn {

@@ -26,12 +26,12 @@ struct BatchOf {
   std::span<const int32_t> tokens = {};  // [samples, real_nodes]; negative: the node holds numbers
   std::span<const int32_t> labels = {};  // [samples, real_nodes]: classes; negative: does not count
   StepContext context = {};
+  std::span<const T> pairs = {};               // [samples, real_nodes, real_nodes, pair_columns]
+  std::span<const int32_t> pair_classes = {};  // [samples, real_nodes, real_nodes]
   // What the loss multiplies a sample's outputs by, [samples]; empty: 1 (spec/scale_wrap.h).
   std::span<const T> units = {};
 
   T unit(int64_t sample) const { return units.empty() ? T(1) : units[sample]; }
-  std::span<const T> pairs = {};               // [samples, real_nodes, real_nodes, pair_columns]
-  std::span<const int32_t> pair_classes = {};  // [samples, real_nodes, real_nodes]
 };
 
 using Batch = BatchOf<float>;
