@@ -80,6 +80,7 @@ TEST(Cooling, ScalingTheInputIsScalingTheInverseTemperature) {
 TEST(Cooling, HoldsForThePresetsOfValuesAlone) {
   std::set<std::string> holds;
   for (const Preset& preset : presets()) {
+    if (preset.name == "structural") continue;  // whose samples have pairs
     const ModelSpec spec = spec_for_law(preset.name);
     const Parameters<double> parameters = to_double(random_parameters(spec, 12));
     RandomStream random(3, Purpose::test_data, 0, 0);

@@ -402,7 +402,8 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
                   "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "dape-recall",
                   "encodings-by-score", "k-hop-settings", "k-hop-settings-error",
                   "k-hop-settings-unseen", "k-hop-small", "k-hop-small-unseen", "k-hop-small-error",
-                  "neighbour-min", "neighbour-min-range", "scale-free"));
+                  "kinds", "scale-free", "kinds-k-hop", "kinds-k-hop-error", "mixed-scales",
+                  "neighbour-min", "neighbour-min-range"));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);

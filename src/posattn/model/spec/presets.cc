@@ -156,7 +156,9 @@ constexpr PresetRow preset_rows[] = {
 
 // The fields that a preset decides.
 ModelSpec with_preset(const PresetRow& row, ModelSpec spec) {
+  const int reach = spec.reach;  // the kind's own, or as it is
   static_cast<AttentionChoices&>(spec) = kind_of(row.kind);
+  if (spec.reach == 0) spec.reach = reach;
   spec.positions_in_input = row.positions_in_input && !spec.positions_added;
   spec.positions_added = row.positions_in_input && spec.positions_added;
   spec.biases = row.biases;

@@ -276,9 +276,8 @@ void check_factors(const ModelSpec& spec) {
   if (!among(spec.scores, {Scores::dot, Scores::unit, Scores::direction})) {
     refuse(fmt::format("with scores '{}'", to_string(spec.scores)), "dot, unit or direction");
   }
-  if (spec.score_bias != ScoreBias::none || spec.score_window != 0) {
-    refuse(spec.score_window != 0 ? "with a score window"
-                                  : fmt::format("with score bias '{}'", to_string(spec.score_bias)),
+  if (spec.score_bias != ScoreBias::none) {
+    refuse(fmt::format("with score bias '{}'", to_string(spec.score_bias)),
            "none: there are no scores of pairs");
   }
   if (!low_rank) return;

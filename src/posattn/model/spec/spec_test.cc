@@ -171,7 +171,8 @@ TEST(Spec, ResolveRefusesTheImpossible) {
       {"linear attention from positions", [](auto& s) { s.weighting = Weighting::linear; }},
       {"linear attention with score bias 'distance'",
        [](auto& s) { s.kinds = "linear score-bias=distance"; }},
-      {"linear attention with a score window", [](auto& s) { s.kinds = "linear score-window=3"; }},
+      {"score_window = 3 with the weighting 'linear'",
+       [](auto& s) { s.kinds = "linear score-window=3"; }},
       {"reach = -1",
        [](auto& s) {
          s.attention = AttentionSource::data, s.score_bias = ScoreBias::window, s.reach = -1;
