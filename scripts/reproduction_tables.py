@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reproduction.md"
 NOTEBOOK = ROOT / "docs" / "lab" / "reproduction.md"
 README = ROOT / "README.md"
+NEIGHBOURS = ROOT / "docs" / "neighbours.md"
 SHORT = {"cumulative-sum": "sum", "cumulative-min": "min", "cumulative-median": "median", "sort": "sort",
          "cumulative-max-subarray": "max-subarray"}
 TASKS = ["cumulative-sum", "cumulative-min", "cumulative-median", "sort", "cumulative-max-subarray"]
@@ -125,6 +126,38 @@ def tf32_beside_fp32():
                                                                    fp32.cells(task, line, places))]]
             for task in TASKS for line in ["positional", "standard"]]
     return table(["test MSE, median of 10 runs, tf32 / fp32", *[f"c = {c}" for c in places]], rows)
+
+
+# Lines of `kinds` that satisfy f(c x) = c f(x), as `posattn scale` derives.
+HOMOGENEOUS = {"homogeneous", "scale-free", "scale-free-joint", "standard-wrapped", "hard-rope", "relu-rows", "kernel",
+               "spiking-scores"}
+
+
+def kinds():
+    """Medians at c = 1 and 10 by line, and their geometric mean growth over the tasks."""
+    own = ours("kinds")
+    tasks = [task for task in TASKS if own.has(task, "positional")]
+    lines = list(dict.fromkeys(line for _, line, _ in own.points))
+    rows = []
+    for line in lines:
+        pairs = [[own.points.get((task, line, c)) for c in (1, 10)] for task in tasks]
+        known = [(pair[0][0], pair[1][0]) for pair in pairs if None not in pair]
+        finite = all(math.isfinite(error) for pair in known for error in pair)
+        growth = math.exp(statistics.fmean(math.log(b / a) for a, b in known)) if finite else math.inf
+        cells = [", ".join(number(point[0]) if math.isfinite(point[0]) else "overflow" for point in pair)
+                 if None not in pair else "" for pair in pairs]
+        counts = {point[1] for pair in pairs for point in pair if point}
+        rows.append([f"`{line}`", *cells, "yes" if line in HOMOGENEOUS else "no",
+                     f"{growth:,.0f}" if growth < 1e6 else f"{growth:.0e}".replace("e+0", "e") if math.isfinite(growth) else "overflow",
+                     str(min(counts))])
+    return table(["c = 1, c = 10", *[SHORT[task] for task in tasks], "f(c x) = c f(x)", "growth", "runs"], rows)
+
+
+def kinds_k_hop():
+    own, places = ours("kinds-k-hop"), [0, 1, 2, 3]
+    rows = [[f"`{line}`", *own.cells("k-hop", line, places)]
+            for line in dict.fromkeys(line for _, line, _ in own.points)]
+    return table(["cross-entropy, median, k", *map(str, places)], rows)
 
 
 def by_axis(name, axis, tasks, places, lines=("positional", "standard"), suffix=""):
@@ -318,6 +351,8 @@ def brief_status():
 
 TABLES = {
     "status": status,
+    "kinds": kinds,
+    "kinds-k-hop": kinds_k_hop,
     "brief-status": brief_status,
     "value-range": value_range,
     "k-hop-small": k_hop_small,
@@ -394,7 +429,8 @@ def filled(page, names):
 
 def main():
     short = ["status", "value-range", "k-hop-small"]
-    for page, names in [(PAGE, short), (NOTEBOOK, TABLES.keys() - {*short, "brief-status"}), (README, ["brief-status"])]:
+    for page, names in [(PAGE, short), (NOTEBOOK, TABLES.keys() - {*short, "brief-status", "kinds", "kinds-k-hop"}), (README, ["brief-status"]),
+                        (NEIGHBOURS, ["kinds", "kinds-k-hop"])]:
         text = filled(page, names)
         if "--check" not in sys.argv[1:]:
             page.write_text(text)
