@@ -294,10 +294,16 @@ def _model_file(path):
         return path
     if name in trained_models():
         return os.path.join(_TRAINED, name + ".safetensors")
+    return path
+
+
+def _no_such_file(path):
+    name = os.fsdecode(path)
     near = difflib.get_close_matches(name, trained_models(), 1)
-    raise Error(f"no such file: '{name}'",
-                f"a model file, the folder of a run, or one of: {', '.join(trained_models())}",
-                f"did you mean '{near[0]}'?" if near else "", code=4)
+    shown = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return Error(f"no such file: '{shown}'",
+                 f"a model file, the folder of a run, or one of: {', '.join(trained_models())}",
+                 f"did you mean '{near[0]}'?" if near else "", code=4)
 
 
 def load(path, *, architecture=None, task=None, length=None, heads=None, vocabulary=None):
@@ -307,7 +313,12 @@ def load(path, *, architecture=None, task=None, length=None, heads=None, vocabul
     tokens from posattn 0.2.0, whose files do not hold them."""
     path = _model_file(path_of("path", path))
     vocabulary = None if vocabulary is None else path_of("vocabulary", vocabulary)
-    return Model(_posattn.load(path, architecture, name_of(task), length, heads, vocabulary))
+    try:
+        return Model(_posattn.load(path, architecture, name_of(task), length, heads, vocabulary))
+    except Error as error:
+        if os.path.exists(path) or isinstance(error, TypeError):
+            raise
+        raise _no_such_file(path) from None
 
 
 def from_bytes(data, *, name="bytes", architecture=None, task=None, length=None, heads=None):

@@ -385,7 +385,7 @@ class Fire(nn.Sequential):
 
     def forward(self, distance, causal, rate, length):
         far, last = distance.abs().to(rate), len(distance) - 1
-        node = torch.arange(last + 1)
+        node = torch.arange(last + 1, device=distance.device)
         most = torch.maximum((node if causal else torch.maximum(node, last - node)).to(rate), length.abs())
         of = lambda x: torch.log(1 + rate.abs() * x)
         return super().forward((of(far) / (of(most) + 1e-6)[:, None])[..., None]).permute(2, 0, 1)
@@ -515,7 +515,7 @@ class Attention(nn.Module):
 
     def scores_by_distance(self, real):
         """[heads, nodes, nodes] of formulas of i - j; scratch nodes have none."""
-        spec, place = self.spec, torch.arange(real)
+        spec, place = self.spec, torch.arange(real, device=self.v_proj.weight.device)
         distance = place[:, None] - place[None, :]
         far, like = distance.abs(), self.v_proj.weight
         if spec.position_scores == "alibi":
@@ -540,9 +540,10 @@ class Attention(nn.Module):
         if spec.position_scores == "direct":
             return self.scores[:, active][:, :, active][None]
         if spec.position_scores == "distance":
-            return self.relative_scores(len(active) - spec.scratch_nodes)[None]
+            return self.relative_scores(len(active) - spec.scratch_nodes)
         if spec.position_scores == "window":
-            place, real = torch.arange(len(active)), len(active) - spec.scratch_nodes
+            place = torch.arange(len(active), device=self.v_proj.weight.device)
+            real = len(active) - spec.scratch_nodes
             far = (place[:, None] - place[None, :]).abs() >= spec.reach
             far[real:], far[:, real:] = False, False  # scratch nodes are in every window
             return self.v_proj.weight.new_zeros(far.shape).masked_fill(far, -math.inf)[None, None]
@@ -646,7 +647,8 @@ class Attention(nn.Module):
             return scores.relu() / allowed.sum(-1, keepdim=True) if self.spec.weighting == "relu" else scores
         weights = torch.softmax(scores.masked_fill(~allowed, -math.inf), -1)
         if self.spec.weighting == "hard":  # as in tests: the largest, and the gradient of the softmax
-            chosen = torch.nn.functional.one_hot(weights.argmax(-1), weights.shape[-1]).to(weights)
+            place = torch.arange(weights.shape[-1], device=weights.device)
+            chosen = (place == weights.argmax(-1, keepdim=True)).to(weights)
             return chosen + weights - weights.detach()
         return weights
 

@@ -107,7 +107,7 @@ class Bench(CliCase):
                  "--repetitions", 1, "--seconds", 0, "--long", "8,600"]
         result = self.run_json(*bench, "-o", "long.svg")
         rows = [(row["positions"], row["form"], row["length"]) for row in result["long"]]
-        self.assertEqual(rows, [(positions, form, length) for positions in ["relative", "sinusoidal"]
+        self.assertEqual(rows, [(positions, form, length) for positions in ["relative", "sinusoidal", "kernel"]
                                 for form in ["matrices", "chosen"] for length in [8, 600]])
         self.assertIn("relative, as chosen", (self.folder / "long.svg").read_text())
         self.run_error(2, *bench[:-2], "-o", "other.svg", message="--long")
@@ -288,7 +288,7 @@ class Train(CliCase):
     def test_every_task_and_preset_trains(self):
         for task in self.run_json("tasks"):
             # What a task suggests for its own size does not suit so small a run.
-            small = tiny(task=task["name"], length=max(3, task["shortest_length"]), heads=2, epochs=1,
+            small = tiny(task=task["name"], length=max(4, task["shortest_length"]), heads=2, epochs=1,
                          schedule="constant", warmup_steps=0, architecture="positional")
             self.run_ok("train", *small, "--out", task["name"])
         presets = ",".join(preset["name"] for preset in self.run_json("presets"))

@@ -176,8 +176,8 @@ class Inspect(TextCase):
 class Evaluate(TextCase):
     def test_along_the_axes_of_the_task(self):
         text = self.run_ok("evaluate", self.runs, "--samples", 50)
-        self.assertRegex(text, r"(?m)^k +cross-entropy +error$")
-        self.assertRegex(text, r"(?m)^letters +cross-entropy +error$")
+        self.assertRegex(text, r"(?m)^k +cross-entropy +error +accuracy$")
+        self.assertRegex(text, r"(?m)^letters +cross-entropy +error +accuracy$")
         found = self.run_json("evaluate", self.model, "--samples", 50, "--axis", "k=0..2",
                               "--axis", "k-unseen=1")
         tests = found["models"][0]["tests"]

@@ -65,7 +65,7 @@ class Pages(unittest.TestCase):
         """Until the experiments, which train for minutes; with inputs for the names that the page leaves open."""
         text = (ROOT / "docs" / "python.md").read_text().split("## Experiments")[0]
         blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-        self.assertEqual(len(blocks), 8)
+        self.assertEqual(len(blocks), 9)
         x, y = posattn.samples("sort", samples=3)
         _, other = posattn.load("sort-positional").run(x[::-1].copy(), keep="all")
         known = {"ax": matplotlib.pyplot.figure().subplots()}

@@ -110,9 +110,10 @@ std::string parameter_table(const Model& model) {
 
 // The shade for a share of the largest weight.
 const char* shade(float share) {
-  constexpr const char* shades[] = {"··", "░░", "▒▒", "▓▓", "██"};
-  constexpr const char* negative[] = {"··", "-░", "-▒", "-▓", "-█"};
-  return (share < 0 ? negative : shades)[std::clamp(static_cast<int>(std::abs(share) * 5), 0, 4)];
+  static constexpr const char* shades[2][5] = {{"··", "░░", "▒▒", "▓▓", "██"},
+                                               {"··", "-░", "-▒", "-▓", "-█"}};
+  const int step = std::clamp(static_cast<int>(std::abs(share) * 5), 0, 4);
+  return shades[share < 0 ? 1 : 0][step];
 }
 
 // The number and name next to a row; nothing where nodes have none.
