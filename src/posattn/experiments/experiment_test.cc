@@ -402,7 +402,7 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
                   "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "dape-recall",
                   "encodings-by-score", "k-hop-settings", "k-hop-settings-error",
                   "k-hop-settings-unseen", "k-hop-small", "k-hop-small-unseen", "k-hop-small-error",
-                  "kinds", "scale-free", "kinds-k-hop", "kinds-k-hop-error", "mixed-scales",
+                  "kinds-k-hop", "kinds-k-hop-error", "kinds", "scale-free", "mixed-scales",
                   "neighbour-min", "neighbour-min-range"));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
