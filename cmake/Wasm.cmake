@@ -12,7 +12,7 @@ list(FILTER POSATTN_SOURCES EXCLUDE REGEX "(_test|_fuzz)\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
   "/base/(command|file|memory|toml)\\.cc$|/tensor/buffer\\.cc$|/text/word_pattern\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
-  "/kernels/(operations|cpu/(blas|dispatch|isa_kernels))\\.cc$|/kernels/reference/")
+  "/kernels/(operations|cpu/(blas|dispatch|isa_kernels))\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX "/evaluation/(csv|npy|samples_io|table)\\.cc$")
 list(FILTER POSATTN_SOURCES EXCLUDE REGEX
   "/training/(checkpoint|device_training|fleet|fleet_folders|ordered_workers|recording|run_config_text)\\.cc$|/training/no_cuda/")
