@@ -86,7 +86,8 @@ std::vector<int> line_styles(const Experiment& experiment) {
 }
 
 bool drawable(double value, const Metric& metric) {
-  return std::isfinite(value) && (!metric.logarithmic || value > 0);
+  constexpr double most = 1e20;  // that a figure has (report/plot/figure.cc)
+  return std::abs(value) < most && (!metric.logarithmic || value > 0);
 }
 
 bool joined(const std::vector<BandPoint>& points, size_t index, const Metric& metric) {
