@@ -63,6 +63,7 @@ class Command {
              auto flags = std::make_shared<Flags>();
              add(command, *flags);
              return [run, flags, &line] {
+               static_cast<void>(line);  // which not every command takes
                if constexpr (std::is_invocable_v<Run, const Flags&>) {
                  return run(*flags);
                } else {

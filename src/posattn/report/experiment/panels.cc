@@ -86,7 +86,7 @@ std::vector<int> line_styles(const Experiment& experiment) {
 }
 
 bool drawable(double value, const Metric& metric) {
-  constexpr double most = 1e20;  // that a figure has (report/plot/figure.cc)
+  constexpr double most = 1e20;  // a network may overflow; gnuplot never ends with such an axis
   return std::abs(value) < most && (!metric.logarithmic || value > 0);
 }
 

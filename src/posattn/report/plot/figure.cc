@@ -20,13 +20,11 @@ struct Drawable {
   explicit Drawable(const FigureRequest& request)
       : logarithmic(!request.greatest), logarithmic_x(request.logarithmic_x) {}
   bool operator()(double value) const {
-    return std::abs(value) < most && (!logarithmic || value > 0);
+    return std::isfinite(value) && (!logarithmic || value > 0);
   }
   bool operator()(const BandPoint& point) const {
     return (*this)(point.median) && std::isfinite(point.x) && (!logarithmic_x || point.x > 0);
   }
-  // A network that overflows has errors of any size, and gnuplot never ends with such an axis.
-  static constexpr double most = 1e20;
   bool logarithmic, logarithmic_x;
 };
 
