@@ -1,5 +1,5 @@
 // One layer of a BlockNetwork: attention, MLP and normalisation, forward and backward. These are
-// definitions for plan_network.cc, which includes them and instantiates the class.
+// definitions for block_network.cc, which includes them and instantiates the class.
 #pragma once
 
 #include <algorithm>
