@@ -129,7 +129,8 @@ class ContinualHead {
       std::ranges::copy(weights(&mean_queries_[a * size_], m_, mean_keys_),
                         &kernel.numbers[a * m_]);
     }
-    inverse_ = newton_inverse(kernel);
+    const NewtonInverse inverse(std::move(kernel));
+    inverse_.assign(inverse.value().begin(), inverse.value().end());
   }
 
   std::vector<T> weights(const T* q, int64_t count, const std::vector<T>& keys) const {
@@ -144,7 +145,7 @@ class ContinualHead {
     std::fill_n(o, columns_, T(0));
     for (int64_t a = 0; a < m_; ++a) {
       double bz = 0;
-      for (int64_t s = 0; s < m_; ++s) bz += b[s] * inverse_.numbers[s * m_ + a];
+      for (int64_t s = 0; s < m_; ++s) bz += b[s] * inverse_[s * m_ + a];
       const T weight = static_cast<T>(bz) / sums_[a];
       for (int64_t c = 0; c < columns_; ++c) o[c] += weight * weighted_[a * columns_ + c];
     }
@@ -165,7 +166,7 @@ class ContinualHead {
   std::vector<T> terms_;                      // e, [n, m]
   std::vector<bool> stale_;                   // [m], sums to be made anew
   std::vector<T> largest_, sums_, weighted_;  // c, s [m] and r [m, d_v]
-  Matrix<double> inverse_;                    // Z
+  std::vector<double> inverse_;               // Z
 };
 
 template <class T>

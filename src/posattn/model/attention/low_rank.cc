@@ -1,7 +1,7 @@
 // Nystrom attention (arXiv 2102.03902): q~, k~ are the means of m parts of the queries and the
 // keys, f the factor of products.
 //   B = softmax(f Q K~^T) [n, m],  G = softmax(f Q~ K~^T) [m, m],  D = softmax(f Q~ K^T) [m, n]
-//   A = B Z D,  Z = newton_inverse(G);  with m >= n nodes A = softmax(f Q K^T)
+//   A = B Z D,  Z = NewtonInverse of G;  with m >= n nodes A = softmax(f Q K^T)
 // A may have negative entries, and its rows sum to one as nearly as Z is the inverse. Gradient:
 //   dB = dA (Z D)^T,  d(Z D) = B^T dA,  dZ = d(Z D) D^T,  dD = Z^T d(Z D)
 // then through the softmaxes and products, and the mean of a part gives each of its nodes a share.
@@ -14,9 +14,13 @@
 namespace posattn {
 namespace {
 
-template <class To, class From>
-Matrix<To> converted(const Matrix<From>& x) {
-  return {x.rows, x.columns, std::vector<To>(x.numbers.begin(), x.numbers.end())};
+template <class T>
+Matrix<double> in_double(const Matrix<T>& x) {
+  return {x.rows, x.columns, std::vector<double>(x.numbers.begin(), x.numbers.end())};
+}
+template <class T>
+Matrix<T> square(int64_t m, std::span<const double> numbers) {
+  return {m, m, std::vector<T>(numbers.begin(), numbers.end())};
 }
 
 // One head of one sample.
@@ -35,7 +39,8 @@ struct LowRankHead {
         b(softmax(q, mean_k)),
         g(softmax(mean_q, mean_k)),
         kernel(softmax(mean_q, k)),
-        z(converted<T>(newton_inverse(converted<double>(g)))),
+        inverse(in_double(g)),
+        z(square<T>(m, inverse.value())),
         mixed(product_of(1, z, kernel)) {}
 
   Matrix<T> without_gaps(const T* x) const {
@@ -49,8 +54,9 @@ struct LowRankHead {
   void for_landmarks(const Visitor& visit) const {
     for (int64_t s = 0; s < m; ++s) {
       const auto [first, end] = landmark_nodes(n, m, s);
-      for (int64_t i = first * d; i < end * d; ++i) {
-        visit(s * d + i % d, i, 1 / static_cast<T>(end - first));
+      const T share = 1 / static_cast<T>(end - first);
+      for (int64_t i = first; i < end; ++i) {
+        for (int64_t c = 0; c < d; ++c) visit(s * d + c, i * d + c, share);
       }
     }
   }
@@ -76,8 +82,7 @@ struct LowRankHead {
     const Matrix<T> dmixed = product_of(1, b, da, left);
     const Matrix<T> dz = product_of(1, dmixed, kernel, right);
     Matrix<T> db = product_of(1, da, mixed, right), dkernel = product_of(1, z, dmixed, left),
-              dg = converted<T>(
-                  newton_inverse_gradient(converted<double>(g), converted<double>(dz)));
+              dg = square<T>(m, inverse.gradient(in_double(dz)).numbers);
     to_scores(b, db);
     to_scores(g, dg);
     to_scores(kernel, dkernel);
@@ -97,7 +102,9 @@ struct LowRankHead {
 
   int64_t n, m, d, stride;
   double factor;
-  Matrix<T> q, k, mean_q, mean_k, b, g, kernel, z, mixed;  // kernel: D, mixed: Z D
+  Matrix<T> q, k, mean_q, mean_k, b, g, kernel;  // kernel: D
+  NewtonInverse inverse;
+  Matrix<T> z, mixed;  // mixed: Z D
 };
 
 struct LowRank {

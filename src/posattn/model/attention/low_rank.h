@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,9 +49,17 @@ inline std::pair<int64_t, int64_t> landmark_nodes(int64_t nodes, int64_t m, int6
 // Z of a square matrix G whose rows sum to one: six iterations of Newton and Schulz towards its
 // inverse. In double for both precisions, as the iterations enlarge small differences.
 //   Z_0 = G^T / (largest column sum),  P = G Z,  Z <- Z (13 I - P (15 I - P (7 I - P))) / 4
-Matrix<double> newton_inverse(const Matrix<double>& g);
-// dG from dZ.
-Matrix<double> newton_inverse_gradient(const Matrix<double>& g, Matrix<double> dz);
+class NewtonInverse {
+ public:
+  explicit NewtonInverse(Matrix<double> g);
+  std::span<const double> value() const;             // Z
+  Matrix<double> gradient(Matrix<double> dz) const;  // dG from dZ
+
+ private:
+  int64_t m_;
+  Matrix<double> g_;
+  std::vector<double> numbers_;  // of all iterations
+};
 
 // Attention of the newest node over the last `window` nodes.
 template <class T>

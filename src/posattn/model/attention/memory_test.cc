@@ -105,7 +105,8 @@ Doubles low_rank_answer(const Stream& stream, int64_t head, int64_t read, int64_
   Doubles g, o(head_size);
   for (const Doubles& q : queries) std::ranges::copy(row(q), std::back_inserter(g));
   const Doubles b = row(numbers_of(stream.query(read - 1, head), key_size));
-  const Doubles z = newton_inverse({m, m, g}).numbers;
+  const NewtonInverse inverse({m, m, g});
+  const std::span<const double> z = inverse.value();
   for (int64_t a = 0; a < m; ++a) {
     Doubles scores;
     for (int64_t j = read - n; j < read; ++j) {
@@ -233,7 +234,9 @@ Doubles random_kernel(int64_t m, RandomStream& random) {
 TEST(NewtonInverse, IsNearlyTheInverse) {
   RandomStream random(5, Purpose::test_data, 0, 0);
   for (const int64_t m : {1, 2, 5, 8}) {
-    const Doubles g = random_kernel(m, random), z = newton_inverse({m, m, g}).numbers;
+    const Doubles g = random_kernel(m, random);
+    const NewtonInverse inverse({m, m, g});
+    const std::span<const double> z = inverse.value();
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < m; ++j) {
         double entry = 0;
@@ -250,13 +253,14 @@ TEST(NewtonInverse, GradientIsTheDerivative) {
     const Doubles g = random_kernel(m, random);
     Doubles dz(m * m);
     for (double& d : dz) d = random.uniform(-1, 1);
-    const Doubles dg = newton_inverse_gradient({m, m, g}, {m, m, dz}).numbers;
+    const Doubles dg = NewtonInverse({m, m, g}).gradient({m, m, dz}).numbers;
     for (int64_t i = 0; i < m * m; ++i) {
       double along[2];
       for (int side = 0; side < 2; ++side) {
         Doubles near = g;
         near[i] += side == 0 ? -1e-6 : 1e-6;
-        along[side] = dot_of(newton_inverse({m, m, near}).numbers, dz);
+        const NewtonInverse inverse({m, m, near});
+        along[side] = dot_of({inverse.value().begin(), inverse.value().end()}, dz);
       }
       EXPECT_NEAR(dg[i], (along[1] - along[0]) / 2e-6, 1e-6 * (1 + std::abs(dg[i])));
     }

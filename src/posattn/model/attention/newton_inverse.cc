@@ -4,39 +4,40 @@
 //   dG += dP Z^T,  dZ = dZ' T3^T / 4 + G^T dP
 // and of Z_0 = c G^T, c = 1 / (sum of column j), j the column of the largest sum:
 //   dG += c dZ_0^T,  dG_ij -= c^2 <dZ_0, G^T> for all i
+//
+// A step of training inverts thousands of matrices of a few rows. So all numbers of an inverse lie
+// in one vector, and products of the usual sizes have loops of constant length.
 #include "posattn/model/attention/low_rank.h"
 
 namespace posattn {
 namespace {
 
-constexpr int newton_iterations = 6;
+constexpr int64_t iterations = 6, kept = 5;  // by iteration: Z, P, T1, T2, T3
 
-using Square = Matrix<double>;
-
-Square multiple_of_identity(int64_t m, double factor) {
-  Square result{m, m};
-  for (int64_t i = 0; i < m; ++i) result.numbers[i * (m + 1)] = factor;
-  return result;
-}
-
-void subtract_from(Square& x, const Square& y) {
-  for (size_t i = 0; i < x.numbers.size(); ++i) x.numbers[i] -= y.numbers[i];
-}
-
-struct NewtonStep {
-  NewtonStep(const Square& g, const Square& z)
-      : p(product_of(1, g, z)),
-        t1(multiple_of_identity(g.rows, 7)),
-        t2(multiple_of_identity(g.rows, 15)),
-        t3(multiple_of_identity(g.rows, 13)) {
-    subtract_from(t1, p);
-    add_product(-1, p, t1, t2);
-    add_product(-1, p, t2, t3);
+// C = A B, row by row.
+template <int64_t constant_size>
+void multiply_rows(int64_t any_size, const double* a, const double* b, double* c) {
+  const int64_t m = constant_size > 0 ? constant_size : any_size;
+  std::fill_n(c, m * m, 0.0);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t k = 0; k < m; ++k) {
+      for (int64_t j = 0; j < m; ++j) c[i * m + j] += a[i * m + k] * b[k * m + j];
+    }
   }
-  Square p, t1, t2, t3;
-};
+}
 
-std::pair<int64_t, double> largest_column(const Square& g) {
+void multiply(int64_t m, const double* a, const double* b, double* c) {
+  const auto rows = m == 4 ? multiply_rows<4> : m == 8 ? multiply_rows<8> : multiply_rows<0>;
+  rows(m, a, b, c);
+}
+
+void transpose(int64_t m, const double* a, double* result) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < m; ++j) result[j * m + i] = a[i * m + j];
+  }
+}
+
+std::pair<int64_t, double> largest_column(const Matrix<double>& g) {
   std::pair<int64_t, double> largest = {0, 0};
   for (int64_t j = 0; j < g.columns; ++j) {
     double sum = 0;
@@ -46,42 +47,75 @@ std::pair<int64_t, double> largest_column(const Square& g) {
   return largest;
 }
 
-// Z_0 and what each iteration makes of it.
-std::vector<Square> newton_iterates(const Square& g) {
-  const double start = 1 / largest_column(g).second;
-  std::vector<Square> z = {product_of(start, g, multiple_of_identity(g.rows, 1), Transposed::left)};
-  for (int k = 0; k < newton_iterations; ++k) {
-    z.push_back(product_of(0.25, z.back(), NewtonStep(g, z.back()).t3));
-  }
-  return z;
-}
-
 }  // namespace
 
-Matrix<double> newton_inverse(const Matrix<double>& g) { return newton_iterates(g).back(); }
-
-Matrix<double> newton_inverse_gradient(const Matrix<double>& g, Matrix<double> dz) {
-  constexpr Transposed left = Transposed::left, right = Transposed::right;
-  const std::vector<Square> iterates = newton_iterates(g);
-  const int64_t m = g.rows;
-  Square dg{m, m};
-  for (int k = newton_iterations - 1; k >= 0; --k) {
-    const NewtonStep step(g, iterates[k]);
-    const Square dt3 = product_of(0.25, iterates[k], dz, left),
-                 dt2 = product_of(-1, step.p, dt3, left), dt1 = product_of(-1, step.p, dt2, left);
-    Square dp = product_of(-1, dt3, step.t2, right);
-    add_product(-1, dt2, step.t1, dp, right);
-    subtract_from(dp, dt1);
-    add_product(1, dp, iterates[k], dg, right);
-    dz = product_of(0.25, dz, step.t3, right);
-    add_product(1, g, dp, dz, left);
+NewtonInverse::NewtonInverse(Matrix<double> g)
+    : m_(g.rows), g_(std::move(g)), numbers_((iterations * kept + 1) * m_ * m_) {
+  const int64_t size = m_ * m_;
+  double* z = numbers_.data();
+  transpose(m_, g_.numbers.data(), z);
+  const double start = 1 / largest_column(g_).second;
+  for (int64_t i = 0; i < size; ++i) z[i] *= start;
+  for (int k = 0; k < iterations; ++k, z += kept * size) {
+    double* p = z + size;
+    multiply(m_, g_.numbers.data(), z, p);
+    // T1 = 7 I - P, then T = factor I - P (the one before).
+    double* t = p + size;
+    for (int64_t i = 0; i < size; ++i) t[i] = -p[i];
+    for (const double factor : {7.0, 15.0, 13.0}) {
+      for (int64_t i = 0; i < m_; ++i) t[i * (m_ + 1)] += factor;
+      if (factor == 13) break;
+      multiply(m_, p, t, t + size);
+      t += size;
+      for (int64_t i = 0; i < size; ++i) t[i] = -t[i];
+    }
+    double* next = z + kept * size;
+    multiply(m_, z, t, next);
+    for (int64_t i = 0; i < size; ++i) next[i] *= 0.25;
   }
-  const auto [column, sum] = largest_column(g);
+}
+
+std::span<const double> NewtonInverse::value() const {
+  return std::span(numbers_).subspan(iterations * kept * m_ * m_);
+}
+
+Matrix<double> NewtonInverse::gradient(Matrix<double> dz) const {
+  const int64_t m = m_, size = m * m;
+  Matrix<double> dg{m, m};
+  std::vector<double> buffer(7 * size);
+  double* transposed = buffer.data();
+  double *dt3 = transposed + size, *dt2 = dt3 + size, *dt1 = dt2 + size, *dp = dt1 + size,
+         *product = dp + size, *transposed_g = product + size;
+  transpose(m, g_.numbers.data(), transposed_g);
+  for (int64_t k = iterations - 1; k >= 0; --k) {
+    const double *z = &numbers_[k * kept * size], *p = z + size, *t1 = p + size, *t2 = t1 + size,
+                 *t3 = t2 + size;
+    transpose(m, z, transposed);
+    multiply(m, transposed, dz.numbers.data(), dt3);
+    for (int64_t i = 0; i < size; ++i) dt3[i] *= 0.25;
+    transpose(m, p, transposed);
+    multiply(m, transposed, dt3, dt2);
+    for (int64_t i = 0; i < size; ++i) dt2[i] = -dt2[i];
+    multiply(m, transposed, dt2, dt1);  // -dT1
+    transpose(m, t2, transposed);
+    multiply(m, dt3, transposed, dp);
+    transpose(m, t1, transposed);
+    multiply(m, dt2, transposed, product);
+    for (int64_t i = 0; i < size; ++i) dp[i] = -dp[i] - product[i] + dt1[i];
+    transpose(m, z, transposed);
+    multiply(m, dp, transposed, product);
+    for (int64_t i = 0; i < size; ++i) dg.numbers[i] += product[i];
+    transpose(m, t3, transposed);
+    multiply(m, dz.numbers.data(), transposed, product);
+    multiply(m, transposed_g, dp, dz.numbers.data());
+    for (int64_t i = 0; i < size; ++i) dz.numbers[i] += 0.25 * product[i];
+  }
+  const auto [column, sum] = largest_column(g_);
   double along = 0;
-  for (int64_t i = 0; i < m * m; ++i) {
+  for (int64_t i = 0; i < size; ++i) {
     const double d = dz.numbers[i % m * m + i / m];
     dg.numbers[i] += d / sum;
-    along += d * g.numbers[i];
+    along += d * g_.numbers[i];
   }
   for (int64_t i = 0; i < m; ++i) dg.numbers[i * m + column] -= along / (sum * sum);
   return dg;
