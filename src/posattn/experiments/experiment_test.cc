@@ -17,6 +17,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::SizeIs;
 
 const std::string small = R"(title = "A small one"
@@ -392,18 +393,7 @@ TEST(Experiment, AGridHasALimit) {
 
 TEST(Experiment, EmbeddedOnesAreWhole) {
   const std::vector<std::string> names = experiment_names();
-  EXPECT_THAT(
-      names,
-      ElementsAre("value-range", "value-range-homogeneous", "sample-count", "sample-count-outside",
-                  "input-length", "variable-length", "small-standard", "encodings", "variants",
-                  "accuracy", "length-generalisation", "beside-compiled", "k-hop", "k-hop-unseen",
-                  "k-hop-error", "k-hop-length", "k-hop-sanford", "k-hop-codes",
-                  "samples-depth-k-hop", "samples-depth-sum", "mixed-type", "mixed-type-samples",
-                  "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "dape-recall",
-                  "encodings-by-score", "k-hop-settings", "k-hop-settings-error",
-                  "k-hop-settings-unseen", "k-hop-small", "k-hop-small-unseen", "k-hop-small-error",
-                  "kinds-k-hop", "kinds-k-hop-error", "kinds", "scale-free", "mixed-scales",
-                  "neighbour-min", "neighbour-min-range"));
+  EXPECT_THAT(names, IsSupersetOf({"value-range", "k-hop", "kinds", "mixed-scales"}));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
