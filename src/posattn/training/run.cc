@@ -121,6 +121,10 @@ bool Run::run_steps(const std::atomic<bool>* stop, EpochRecord& record) {
         network_.gradient(state_.parameters, batch, masks_[batches.set_of(b)], gradient_);
     if (!std::isfinite(loss)) return diverge(NotFinite::loss, loss);
     if (config_.clip > 0) clip_gradient(config_.clip, gradient_);
+    if (config_.clip_relative > 0) {
+      clip_gradient(relative_limit(optimiser_, config_.clip_relative, state_.optimiser), gradient_,
+                    0);
+    }
     record.lr = learning_rate(schedule_, state_.schedule, state_.optimiser.step);
     optimiser_step(optimiser_, record.lr, gradient_, state_.optimiser, state_.parameters);
     summed_loss += loss;

@@ -47,6 +47,7 @@ struct RunConfig : ModelSettings {
   double weight_decay = 0;
   std::string decay = "all";  // since 0.2.0
   double clip = 0;            // 0: off
+  double clip_relative = 0;   // the same. Since 0.3.0
   std::string schedule = "plateau";
   int64_t plateau_patience = 50;
   double plateau_factor = 0.9, plateau_threshold = 1e-4, plateau_floor = 1e-6;

@@ -106,6 +106,19 @@ void check_tests(const RunConfig& config) {
   }
 }
 
+void check_clip(const RunConfig& config) {
+  if (config.clip_relative == 0) return;
+  if (config.clip > 0) {
+    throw impossible(
+        fmt::format("clip = {} with clip-relative = {}", config.clip, config.clip_relative),
+        "one of the two");
+  }
+  if (!(config.clip_relative >
+        1)) {  // earlier norms were clipped too, so that the limit only falls
+    throw impossible(fmt::format("clip-relative = {}", config.clip_relative), "0, or above 1");
+  }
+}
+
 void check_warmup(const RunConfig& config) {
   if (config.schedule != "warmup-linear") {
     if (config.warmup_steps == 0) return;
@@ -165,6 +178,7 @@ void validate(const RunConfig& config) {
   check_data(config, find_task(config.task));
   check_tests(config);
   model_spec(config);  // throws where the sizes do not fit together
+  check_clip(config);
   check_warmup(config);
   check_start(config);
   check_device(config);
