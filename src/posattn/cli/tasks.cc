@@ -32,6 +32,7 @@ std::string tasks_json() {
                     {"data_columns_at_length_8", shape.data_columns},
                     {"output_columns_at_length_8", shape.output_columns},
                     {"vocabulary", shape.vocabulary},
+                    {"tokens_and_values", shape.tokens_and_values},
                     {"read_nodes_at_length_8", shape.nodes_read()},
                     {"pair_columns", shape.pair_columns},
                     {"pair_classes", shape.pair_classes},
@@ -55,7 +56,9 @@ std::string input_text(const TaskShape& shape) {
   }
   if (shape.vocabulary == 0) return count_text(shape.real_nodes, shape.data_columns, "number");
   return fmt::format("{} tokens of {}{}", shape.real_nodes, shape.vocabulary,
-                     shape.data_columns > 0 ? " or numbers" : "");
+                     shape.tokens_and_values  ? " and numbers"
+                     : shape.data_columns > 0 ? " or numbers"
+                                              : "");
 }
 
 std::string output_text(const Task& task, const TaskShape& shape) {

@@ -298,8 +298,10 @@ std::string samples_words(const RunConfig& config) {
   std::string words = fmt::format("{}, length {}", config.task, config.length);
   if (shape.vocabulary == 0) return words + fmt::format(", values in [-{0}, {0}]", config.range);
   words += fmt::format(", tokens of {}", shape.vocabulary);
-  return shape.data_columns == 0 ? words
-                                 : words + fmt::format(" or numbers, range {}", config.range);
+  return shape.data_columns == 0
+             ? words
+             : words + fmt::format(" {} numbers, range {}", shape.tokens_and_values ? "and" : "or",
+                                   config.range);
 }
 
 // What is to be trained, and how.

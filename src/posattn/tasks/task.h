@@ -49,13 +49,14 @@ struct Sampling {
 
 // The columns of a sample: numbers and tokens in, numbers or classes out.
 struct TaskShape {
-  int real_nodes = 0;      // of the network, scratch nodes left out
-  int data_columns = 1;    // numbers of a node; may be 0 where nodes hold tokens
-  int output_columns = 1;  // numbers of a node, or classes
-  int vocabulary = 0;      // tokens that a node may hold; 0: numbers only
-  int read_nodes = 0;      // whose outputs count: the first ones, below 0 the last; 0: all
-  int pair_columns = 0;    // numbers of a pair of nodes, as the weight of an edge
-  int pair_classes = 0;    // classes that a pair may have; 0: pairs have none
+  int real_nodes = 0;              // of the network, scratch nodes left out
+  int data_columns = 1;            // numbers of a node; may be 0 where nodes hold tokens
+  int output_columns = 1;          // numbers of a node, or classes
+  int vocabulary = 0;              // tokens that a node may hold; 0: numbers only
+  int read_nodes = 0;              // whose outputs count: the first ones, below 0 the last; 0: all
+  int pair_columns = 0;            // numbers of a pair of nodes, as the weight of an edge
+  int pair_classes = 0;            // classes that a pair may have; 0: pairs have none
+  bool tokens_and_values = false;  // a node holds a token and numbers; else one of the two
   int64_t input_count() const { return int64_t{1} * real_nodes * data_columns; }
   int64_t target_count() const { return int64_t{1} * real_nodes * output_columns; }
   bool has_pairs() const { return pair_columns > 0 || pair_classes > 0; }

@@ -208,6 +208,7 @@ ModelSpec model_spec(const RunConfig& config) {
   spec.read_nodes = shape.read_nodes;
   spec.pair_columns = shape.pair_columns;
   spec.pair_classes = shape.pair_classes;
+  spec.tokens_and_values = shape.tokens_and_values;
   spec.loss = task.loss();
   if (spec.depth == 0) spec.depth = default_depth(length);
   spec.tied_output = spec.tied_output || spec.fixed_tokens;

@@ -120,6 +120,7 @@ void visit_fields(Spec& spec, Visitor&& visit) {
   visit("pair_mask", spec.pair_mask, Since{"0.3.0", PairMask::none});
   visit("pair_columns", spec.pair_columns, Since{"0.3.0", 0});
   visit("pair_classes", spec.pair_classes, Since{"0.3.0", 0});
+  visit("tokens_and_values", spec.tokens_and_values, Since{"0.3.0", false});
 }
 
 // Whether an engine that knows nothing but these fields knows the whole model: every other one has
