@@ -85,6 +85,9 @@ void visit_config(Config& c, Visitor&& visit) {
     visit(FieldRow{section, name, help, limits}, value, since...);
   };
   field("task", c.task, "what to learn; `posattn tasks` lists them");
+  field("task-set", c.task_set,
+        "parameters of the task, as regions=4 or model=sparse,d=8; `posattn tasks` lists them",
+        FieldLimits{}, Since{"0.3.0", std::string()});
   field("architecture", c.architecture, "positional, standard or another preset");
   field("seed", c.seed, "seed of data, batches and initial values", between(0, most_seed));
 

@@ -38,7 +38,7 @@ std::vector<cuda::RunData> make_run_data(const std::vector<DeviceRun>& runs, int
   for (const DeviceRun& run : runs) {
     const RunConfig& config = run.config;
     data.push_back({config.data_seed_used(), training_data(config, run.state.epoch + 1, threads),
-                    loss_mask(find_task(config.task), static_cast<int>(config.length))});
+                    loss_mask(task_of(config), static_cast<int>(config.length))});
   }
   return data;
 }
