@@ -212,7 +212,8 @@ ModelSpec model_spec(const RunConfig& config) {
   spec.tokens_and_values = shape.tokens_and_values;
   spec.loss = task.loss();
   if (spec.depth == 0) spec.depth = default_depth(length);
-  spec.tied_output = spec.tied_output || spec.fixed_tokens;
+  // Numbers are no row of the table.
+  spec.tied_output = spec.tied_output || (spec.fixed_tokens && spec.loss == Loss::cross_entropy);
   apply_preset(config.architecture, spec);
   // An encoding that changes nothing would look like a result.
   if (spec.encoding != Encoding::automatic && !spec.uses_positions()) {

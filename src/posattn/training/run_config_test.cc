@@ -124,6 +124,17 @@ TEST(RunConfig, ModelSettingsKeepTheirNamesAndOrder) {
                         R"("tied-output":true,"codes":true,"samples":30000)"));
 }
 
+// Classes are tied to their codes; numbers are no codes.
+TEST(RunConfig, CodesOfTokensAreInTheOutputWhereItIsClasses) {
+  for (const auto& [task, tied] : {std::pair{"k-hop", true}, std::pair{"recall", false}}) {
+    RunConfig config;
+    config.task = task;
+    config.fixed_tokens = true;
+    EXPECT_EQ(model_spec(config).tied_output, tied) << task;
+    EXPECT_TRUE(model_spec(config).fixed_tokens) << task;
+  }
+}
+
 TEST(RunConfig, FileKeepsDefaultsAndReadsSeeds) {
   RunConfig defaults;
   defaults.batch = 7;

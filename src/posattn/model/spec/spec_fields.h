@@ -79,8 +79,10 @@ void visit_settings(Settings& s, Visitor&& visit) {
                 one_of({"joined", "added"}), "positions"});
   visit("tied_output", s.tied_output, Since{"0.2.0", false},
         Setting{"the table of tokens is the decoder too"});
-  visit("fixed_tokens", s.fixed_tokens, Since{"0.2.0", false},
-        Setting{"fixed random codes in place of learned tokens; the output is tied", {}, "codes"});
+  visit(
+      "fixed_tokens", s.fixed_tokens, Since{"0.2.0", false},
+      Setting{
+          "fixed random codes in place of learned tokens; classes are tied to them", {}, "codes"});
   visit("kinds", s.kinds, Since{"0.3.0", std::string()},
         Setting{
             "kinds of attention by layer, repeated, as relative,data; empty: the architecture's"});
