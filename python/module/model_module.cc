@@ -43,6 +43,7 @@ py::dict facts_of(const HeldModel& held) {
   facts["spec"] = to_json(model->spec);
   facts["architecture"] = preset_name(model->spec);
   facts["task"] = model->origin.task;
+  facts["task_set"] = model->origin.task_set;
   facts["length"] = model->origin.length;
   facts["variable_length"] = model->origin.variable_length;
   facts["range"] = model->origin.range;

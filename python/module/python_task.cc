@@ -247,12 +247,12 @@ void add_tasks(py::module_& module) {
   module.def(
       "samples",
       [](const std::string& task, int length, int64_t samples, double range, bool integers,
-         double scale, uint64_t seed) {
+         double scale, uint64_t seed, const std::string& task_set) {
         Dataset set;
         {
           const TasksInUse in_use;
           const Interruptible unlocked;
-          const Task& found = find_task(task);
+          const Task& found = find_task(task, task_set);
           if (found.loss() != Loss::squared_error || found.shape(length).vocabulary > 0) {
             throw Error(ExitCode::usage, "samples of task '" + task + "' as arrays",
                         "a task of numbers");
@@ -287,7 +287,7 @@ void add_tasks(py::module_& module) {
         return py::make_tuple(x, y, pairs);
       },
       py::arg("task"), py::arg("length"), py::arg("samples"), py::arg("range"), py::arg("integers"),
-      py::arg("scale"), py::arg("seed"));
+      py::arg("scale"), py::arg("seed"), py::arg("task_set"));
 }
 
 }  // namespace posattn::python

@@ -27,7 +27,7 @@ RunConfig config_of(const GivenSettings& given) {
     named.insert(key);
   }
   if (!config.from.empty()) take_start(config, named);
-  for (const auto& [key, value] : find_task(config.task).settings()) {
+  for (const auto& [key, value] : task_of(config).settings()) {
     if (!named.contains(key)) set_field(config, key, value);
   }
   return config;

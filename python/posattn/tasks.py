@@ -77,8 +77,10 @@ def tasks():
     return dict(_posattn.tasks())
 
 
-def samples(task, length=8, samples=1000, *, range=2, integers=False, scale=1, seed=0):
+def samples(task, length=8, samples=1000, *, range=2, integers=False, scale=1, seed=0,
+            task_set=""):
     """(x, y): fresh samples of a task and their exact answers, with values in [-range c, range c]
-    for the scale c. Of a task with pairs of nodes (x, y, {"pairs": array, "pair_classes": array}),
+    for the scale c. `task_set` chooses the task's parameters, as "d=8". Of a task with pairs of nodes (x, y, {"pairs": array, "pair_classes": array}),
     as far as it has them."""
-    return _posattn.samples(name_of(task), length, samples, range, integers, scale, seed)
+    return _posattn.samples(name_of(task), length, samples, range, integers, scale, seed,
+                            task_set)

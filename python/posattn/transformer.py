@@ -150,6 +150,7 @@ class Spec:
     pair_mask: str = "none"  # "edges": a node attends to itself, neighbours and scratch nodes
     pair_columns: int = 0
     pair_classes: int = 0
+    tokens_and_values: bool = False  # of a node at once; else a node holds one of the two
     loops: str = "1"  # times that the layers are applied: a number, n or log2
     wrap: str = "none"  # scale: f(x) = r g(x / r), r the root mean square of the sample's input numbers
     kinds: str = ""  # by layer, repeated; empty: all are as the fields say
@@ -738,7 +739,7 @@ class Transformer(nn.Module):
             self.positions.weight.requires_grad_(spec.encoding == "learned")
 
     def encoded(self, x, tokens, positions):
-        """x [samples, nodes, width]: a map of the numbers, or the row of a token, by node."""
+        """x [samples, nodes, width]: a map of the numbers, or the row of a token, by node, or their sum."""
         spec = self.spec
         if spec.routed and spec.positions_in_input:  # P is the identity, and may be large
             weight = self.encoding.weight
@@ -753,12 +754,12 @@ class Transformer(nn.Module):
         if spec.vocabulary > 0:
             held = torch.nn.functional.pad(tokens, (0, spec.scratch_nodes), value=-1)
             rows = self.tokens(held.clamp(min=0))
-            x = torch.where((held >= 0)[..., None], rows, x)
+            x = torch.where((held >= 0)[..., None], rows + x if spec.tokens_and_values else rows, x)
         return x + positions if spec.positions_added else x
 
     def forward(self, inputs, tokens=None, pairs=None, pair_classes=None):
         """inputs [samples, length, data_columns], and tokens [samples, length] where the model has
-        a vocabulary (negative: the node holds numbers) -> [samples, length, output_columns]. A model
+        a vocabulary (negative: the node holds none) -> [samples, length, output_columns]. A model
         that reads pairs gets pairs [samples, length, length, pair_columns] and pair_classes
         [samples, length, length]."""
         spec, (samples, length, _) = self.spec, inputs.shape

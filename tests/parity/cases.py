@@ -227,6 +227,7 @@ def open_case(seed):
             sizes["output_columns"] = sizes["vocabulary"]
         if not in_input and flip():
             sizes["data_columns"] = 0
+        sizes.update(tokens_and_values=sizes["data_columns"] > 0 and sizes["width"] % 2 == 0)
     if encoding == "learned" and not in_input and flip():
         sizes.update(positions_added=True, encoding_size=sizes["width"])
     if sizes["loss"] == "cross_entropy":

@@ -22,6 +22,7 @@ std::vector<std::string> traits_of(const EvaluatedModel& model) {
                                      origin.integers
                                          ? fmt::format("integers in [-{0}, {0})", origin.range)
                                          : fmt::format("values in [-{0}, {0}]", origin.range)};
+  if (!origin.task_set.empty()) traits.push_back("task-set " + origin.task_set);
   const Json spec = Json::parse(to_json(model.spec));
   for (const auto& [key, value] : spec.items()) {
     std::string words = key;

@@ -79,8 +79,9 @@ std::string heading(const Inspection& inspection) {
   } else {
     text += fmt::format(
         "{} {}, {} {}{}\n", is_compiled(model) ? "compiled for" : "trained on",
-        printable(model.origin.task), model.origin.variable_length ? "lengths up to" : "length",
-        model.origin.length,
+        printable(model.origin.task) +
+            (model.origin.task_set.empty() ? "" : " with " + printable(model.origin.task_set)),
+        model.origin.variable_length ? "lengths up to" : "length", model.origin.length,
         model.spec.vocabulary > 0
             ? ""
             : fmt::format(", {} values in [-{}, {}]", model.origin.integers ? "integer" : "real",

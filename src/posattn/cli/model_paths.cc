@@ -122,6 +122,8 @@ void add_hint_flags(CLI::App& command, ModelHints& hints) {
          "The architecture, where the shapes of the tensors leave it open")
       ->group(hint_group);
   option(command, "--task", hints.task, "NAME", "The task it was trained on")->group(hint_group);
+  option(command, "--task-set", hints.task_set, "TEXT", "The task's parameters, as regions=4")
+      ->group(hint_group);
   option(command, "--length", hints.length, "INT", "The length it was trained on")
       ->group(hint_group);
   option(command, "--heads", hints.heads, "INT", "Its attention heads")->group(hint_group);

@@ -24,6 +24,13 @@ std::string tasks_json() {
     }
     Json settings = Json::object();
     for (const auto& [key, value] : task->settings()) settings[key] = value;
+    Json parameters = Json::array();
+    for (const TaskParameter& parameter : task->parameters()) {
+      parameters.push_back({{"name", parameter.name},
+                            {"description", parameter.description},
+                            {"default", value_text(parameter, parameter.standard)},
+                            {"accepts", values_of(parameter)}});
+    }
     list.push_back({{"name", task->name()},
                     {"description", task->description()},
                     {"shortest_length", task->shortest_length()},
@@ -32,11 +39,13 @@ std::string tasks_json() {
                     {"data_columns_at_length_8", shape.data_columns},
                     {"output_columns_at_length_8", shape.output_columns},
                     {"vocabulary", shape.vocabulary},
+                    {"tokens_and_values", shape.tokens_and_values},
                     {"read_nodes_at_length_8", shape.nodes_read()},
                     {"pair_columns", shape.pair_columns},
                     {"pair_classes", shape.pair_classes},
                     {"answers", task->loss() == Loss::cross_entropy ? "classes" : "numbers"},
                     {"text", task->text() == nullptr ? Json(nullptr) : Json(task->text()->form())},
+                    {"parameters", parameters},
                     {"test_axes", axes},
                     {"settings", settings}});
   }
@@ -55,7 +64,9 @@ std::string input_text(const TaskShape& shape) {
   }
   if (shape.vocabulary == 0) return count_text(shape.real_nodes, shape.data_columns, "number");
   return fmt::format("{} tokens of {}{}", shape.real_nodes, shape.vocabulary,
-                     shape.data_columns > 0 ? " or numbers" : "");
+                     shape.tokens_and_values  ? " and numbers"
+                     : shape.data_columns > 0 ? " or numbers"
+                                              : "");
 }
 
 std::string output_text(const Task& task, const TaskShape& shape) {
@@ -70,6 +81,11 @@ std::string output_text(const Task& task, const TaskShape& shape) {
 std::string further_text(const Task& task) {
   std::string text;
   if (task.text() != nullptr) text += fmt::format("  as text: {}\n", task.text()->form());
+  for (const TaskParameter& parameter : task.parameters()) {
+    text += fmt::format("  --task-set {}={}: {}, {}\n", parameter.name,
+                        value_text(parameter, parameter.standard), parameter.description,
+                        values_of(parameter));
+  }
   if (!has_usual_axes(task)) {
     for (const TestAxis& axis : task.test_axes()) {
       text += fmt::format("  --axis {}: {}\n", axis.name, axis.description);
@@ -101,7 +117,9 @@ const Command registered_tasks(
      .summary = "List the tasks that models can be trained on",
      .examples = {"posattn tasks", "posattn tasks --json",
                   "posattn train --task sort --architecture positional"},
-     .details = "The sizes are those at length 8. docs/adding-a-task.md shows how to add a task."},
+     .details = "The sizes are those at length 8, and of the parameters (--task-set) the values "
+                "that train takes by itself. "
+                " docs/adding-a-task.md shows how to add a task."},
     add_json_flag_alone, list_tasks);
 
 }  // namespace

@@ -98,7 +98,7 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   if (!settings.config_file.empty() && !given.contains("task")) {
     task_named_in(settings.config_file, base.config.task);
   }
-  suggest(find_task(base.config.task), given, base);
+  suggest(task_of(base.config), given, base);
   const bool seed_given = given.contains("seed");
   if (seed_given && !settings.seeds.empty()) {
     throw Error(ExitCode::usage, "both --seed and --seeds are given", "one of them");
@@ -294,12 +294,14 @@ std::optional<Error> unfinished_error(const std::vector<RunOutcome>& outcomes) {
 // What samples are like: "k-hop, length 99, tokens of 16". Which numbers come with tokens is the
 // task's own matter.
 std::string samples_words(const RunConfig& config) {
-  const TaskShape shape = find_task(config.task).shape(static_cast<int>(config.length));
+  const TaskShape shape = task_of(config).shape(static_cast<int>(config.length));
   std::string words = fmt::format("{}, length {}", config.task, config.length);
   if (shape.vocabulary == 0) return words + fmt::format(", values in [-{0}, {0}]", config.range);
   words += fmt::format(", tokens of {}", shape.vocabulary);
-  return shape.data_columns == 0 ? words
-                                 : words + fmt::format(" or numbers, range {}", config.range);
+  return shape.data_columns == 0
+             ? words
+             : words + fmt::format(" {} numbers, range {}", shape.tokens_and_values ? "and" : "or",
+                                   config.range);
 }
 
 // What is to be trained, and how.

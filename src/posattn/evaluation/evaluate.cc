@@ -78,7 +78,8 @@ class Evaluator {
     for (size_t i = 0; i < baselines_.size(); ++i) {
       evaluation.baselines[i].name = baselines_[i].name;
       append(evaluation.baselines[i].rows,
-             baseline_rows(baselines_[i], *request_.task, tests, axis(), x));
+             baseline_rows(baselines_[i], *request_.task, tests, axis(), x,
+                           {request_.model->spec.heads, length_of(*request_.model)}));
     }
   }
 
@@ -147,7 +148,8 @@ Evaluation evaluate(const EvaluationRequest& request) {
 namespace {
 
 // [samples, real_nodes, output_columns]
-std::vector<float> outputs_of(const Baseline& baseline, const Dataset& set) {
+std::vector<float> outputs_of(const Baseline& baseline, const Dataset& set,
+                              const ComparedModel& model) {
   const size_t targets = set.shape.target_count();
   std::vector<float> outputs(set.samples * targets);
   for (size_t i = 0; i < static_cast<size_t>(set.samples); ++i) {
@@ -156,7 +158,8 @@ std::vector<float> outputs_of(const Baseline& baseline, const Dataset& set) {
                      {.values = one.inputs,
                       .tokens = one.tokens,
                       .pairs = one.pairs,
-                      .pair_classes = one.pair_classes},
+                      .pair_classes = one.pair_classes,
+                      .model = model},
                      std::span(outputs).subspan(i * targets, targets));
   }
   return outputs;
@@ -176,11 +179,11 @@ Baseline find_baseline(const Task& task, std::string_view name, std::vector<Base
 }
 
 std::vector<Measurement> baseline_rows(const Baseline& baseline, const Task& task,
-                                       const TestSamples& tests, const std::string& axis,
-                                       double x) {
+                                       const TestSamples& tests, const std::string& axis, double x,
+                                       const ComparedModel& model) {
   TestSums sums(task.loss());
   for (const Dataset& set : tests.sets) {
-    const std::vector<float> outputs = outputs_of(baseline, set);
+    const std::vector<float> outputs = outputs_of(baseline, set, model);
     const std::vector<uint8_t> mask = loss_mask(task, set.length);
     sums.add(predictions_of(set, outputs, mask));
   }

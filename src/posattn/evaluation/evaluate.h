@@ -68,8 +68,9 @@ void check_shapes(const Model& model, const Task& task);
 // unknown_name(usage), which names them.
 Baseline find_baseline(const Task& task, std::string_view name, std::vector<Baseline> more = {});
 
-// Every metric of the task at x of the axis.
+// Every metric of the task at x of the axis, next to this model.
 std::vector<Measurement> baseline_rows(const Baseline& baseline, const Task& task,
-                                       const TestSamples& tests, const std::string& axis, double x);
+                                       const TestSamples& tests, const std::string& axis, double x,
+                                       const ComparedModel& model = {});
 
 }  // namespace posattn

@@ -22,7 +22,8 @@ double value_at(const Experiment& experiment, const Baseline& baseline, const Ru
   EvaluationRequest request = test_request(config, model);
   request.axis = &axis;
   const std::vector<Measurement> rows =
-      baseline_rows(baseline, *request.task, axis.samples(request, test_x), axis.name, test_x);
+      baseline_rows(baseline, *request.task, axis.samples(request, test_x), axis.name, test_x,
+                    {model.spec.heads, length_of(model)});
   return find_value(rows, {.axis = axis.name, .x = test_x, .metric = experiment.metric->name})
       .value();
 }
@@ -94,7 +95,8 @@ Baseline compiled_numbers(const std::string& task) {
 
 Curve baseline_curve(const Experiment& experiment, const std::string& task,
                      const std::string& baseline, const std::vector<uint64_t>& seeds) {
-  const Baseline predictor = find_experiment_baseline(find_task(task), baseline);
+  const Baseline predictor =
+      find_experiment_baseline(find_task(task, experiment.settings.task_set), baseline);
   // An exact network is the same for every seed, so it is evaluated once: its hundreds of layers
   // are slow.
   const bool is_compiled = baseline == compiled_baseline;
@@ -123,8 +125,10 @@ Baseline find_experiment_baseline(const Task& task, std::string_view name) {
   std::vector<Baseline> more;
   if (const KHopSetting* setting = k_hop_setting(program)) {
     more.push_back(compiled_k_hop(*setting));
-  } else if (std::ranges::find(library_programs(), program, &LibraryProgram::name) !=
-             library_programs().end()) {
+  } else if (std::ranges::any_of(library_programs(), [&](const LibraryProgram& one) {
+               return one.name == program &&
+                      library_program(program, task.shortest_length()).task == program;
+             })) {
     more.push_back(compiled_numbers(program));
   }
   return find_baseline(task, name, std::move(more));

@@ -296,7 +296,7 @@ struct Embed : Rows {  // sizes rows, columns, vocabulary; inputs tokens, table
   template <class T>
   static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
     std::ranges::fill(y, T(0));
-    generic::embed(s[0], s[1], classes(in[0], s[2]).data(), in[1].data(), y.data());
+    generic::embed(s[0], s[1], classes(in[0], s[2]).data(), in[1].data(), false, y.data());
   }
   template <class T>
   static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in, const Buffer<T>&,

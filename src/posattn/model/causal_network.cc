@@ -162,7 +162,8 @@ std::vector<float> CausalNetwork::embedded(const Rows& rows, std::span<const Nod
     maps_.forward(*block.values, rows.size(), values.data(), x.data());
   }
   if (block.tokens != no_tensor) {
-    generic::embed(rows.size(), d, tokens.data(), tensor(block.tokens), x.data());
+    generic::embed(rows.size(), d, tokens.data(), tensor(block.tokens), block.tokens_added,
+                   x.data());
   }
   for (int64_t r = 0; block.positions_added && r < rows.size(); ++r) {
     for (int64_t c = 0; c < d; ++c) x[r * d + c] += positions_[rows.places[r] * d + c];

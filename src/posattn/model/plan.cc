@@ -77,6 +77,7 @@ class PlanBuilder {
     if (spec_.data_columns > 0 || spec_.positions_in_input) {
       block.values = linear(std::string(names::encoding), spec_.width, spec_.input_size());
     }
+    block.tokens_added = spec_.tokens_and_values;
     block.positions_joined = spec_.positions_in_input;
     block.positions_added = spec_.positions_added;
     return block;

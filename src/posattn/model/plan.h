@@ -29,11 +29,12 @@ struct NormalisationBlock {
   TensorId gain = no_tensor, shift = no_tensor;
 };
 
-// x = a linear map of [values | P], or the row of a token, by node; then x + P.
+// x = a linear map of [values | P], or the row of a token, by node, or their sum; then x + P.
 struct InputBlock {
   std::optional<LinearBlock> values;  // absent where nodes hold tokens only
   bool positions_joined = false;
   TensorId tokens = no_tensor;
+  bool tokens_added = false;  // to the map of values
   bool positions_added = false;
 };
 

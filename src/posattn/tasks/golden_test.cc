@@ -73,6 +73,34 @@ TEST(GoldenSamples, OfAGraph) {
             (std::vector<int32_t>{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0}));
 }
 
+TEST(GoldenSamples, OfLettersAndNumbers) {
+  const Floats four = {0.975017309f, -0.482844859f, 0.904112816f, -0.428028077f};
+  using Tokens = std::vector<int32_t>;
+  const struct {
+    const char* task;
+    Tokens tokens;
+    Floats targets;  // of the nodes that answer
+  } golden[] = {
+      {"recall", {11, 19, 22, 24, 11}, {-0.428028077f}},
+      {"asked-min", {52, 11, 22, 19, 24, 19, 22, 24, 11}, {-0.482844859f}},
+      {"asked-sum", {53, 11, 22, 19, 24, 19, 22, 24, 11}, {0.968257189f}},
+      {"asked-operation", {54, 11, 22, 19, 24, 19, 22, 24, 11}, {0.975017309f}},
+      {"sort-by-key", {19, 22, 24, 11}, {-0.428028077f, 0.975017309f, -0.482844859f, 0.904112816f}},
+      {"pointer", {2, 3, 3, 1}, {-0.428028077f, -0.482844859f, -0.482844859f, -0.428028077f}},
+  };
+  for (const auto& row : golden) {
+    const Dataset set = make_dataset(request_of(row.task, 4));
+    const auto nodes = static_cast<std::ptrdiff_t>(row.tokens.size());
+    Floats numbers(row.tokens.size() - 4);
+    numbers.insert(numbers.end(), four.begin(), four.end());
+    EXPECT_EQ(inputs_of(set, 2), numbers) << row.task;
+    EXPECT_EQ(Tokens(set.tokens.begin() + 2 * nodes, set.tokens.end()), row.tokens) << row.task;
+    Floats targets = targets_of(set, 2);
+    targets.resize(row.targets.size());
+    EXPECT_EQ(targets, row.targets) << row.task;
+  }
+}
+
 TEST(GoldenSamples, OfEveryPurposeAndRange) {
   const struct {
     Purpose purpose;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -14,32 +13,12 @@
 #include "posattn/base/text.h"
 
 namespace posattn {
-namespace {
-
-// Choices of three among so many.
-double choices_of_three(size_t many) {
-  const auto n = static_cast<double>(many);
-  return n * (n - 1) * (n - 2) / 6;
-}
-
-}  // namespace
 
 // None of the letters of "Cat" and of the questions, no digit and no separator.
 const PromptSymbols training_symbols{"ABDEGHIJKLMNOPQRSTUV", "+-"};
 const PromptSymbols test_symbols{"WXYZbhjklpqvwyz#$%&@", "*_"};
 
 namespace {
-
-// `chosen` different numbers below `bound`, in random order.
-std::vector<int> choose(RandomStream& random, int bound, int chosen) {
-  std::vector<int> numbers(bound);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  for (int i = 0; i < chosen; ++i) {
-    std::swap(numbers[i], numbers[i + random.below(static_cast<uint32_t>(bound - i))]);
-  }
-  numbers.resize(chosen);
-  return numbers;
-}
 
 std::vector<float> draw_prices(RandomStream& random, ValueRange range, int categories) {
   range.low = range.excluded_low = 0;
@@ -83,30 +62,6 @@ std::string question_of(const MixedPrompt& prompt) {
 }
 
 }  // namespace
-
-std::string_view word_of(Question question) {
-  switch (question) {
-    case Question::minimum:
-      return "min";
-    case Question::sum:
-      return "sum";
-    case Question::maximum:
-      break;
-  }
-  return "max";
-}
-
-float MixedPrompt::answer_to(Question question, std::span<const float> asked_prices) {
-  switch (question) {
-    case Question::minimum:
-      return std::ranges::min(asked_prices);
-    case Question::maximum:
-      return std::ranges::max(asked_prices);
-    case Question::sum:
-      break;
-  }
-  return static_cast<float>(std::accumulate(asked_prices.begin(), asked_prices.end(), 0.0));
-}
 
 float MixedPrompt::answer() const {
   std::array<float, asked_categories> asked_prices;
@@ -179,28 +134,6 @@ std::string written(const MixedPrompt& prompt) {
 
 void round_to_cents(MixedPrompt& prompt) {
   for (float& price : prompt.prices) price = static_cast<float>(std::round(price * 100.0) / 100);
-}
-
-float query_blind_answer(Question question, std::span<const float> prices) {
-  const size_t count = prices.size();
-  if (question == Question::sum) {
-    const double sum = std::accumulate(prices.begin(), prices.end(), 0.0);
-    return static_cast<float>(asked_categories * sum / static_cast<double>(count));
-  }
-  std::vector<float> sorted(prices.begin(), prices.end());
-  if (question == Question::minimum) {
-    std::ranges::sort(sorted);
-  } else {
-    std::ranges::sort(sorted, std::greater<>());
-  }
-  // A price is the answer where the other three asked come after it.
-  double sum = 0, choices = 0;
-  for (size_t i = 0; i + asked_categories <= count; ++i) {
-    const double others = choices_of_three(count - 1 - i);
-    sum += others * sorted[i];
-    choices += others;
-  }
-  return static_cast<float>(sum / choices);
 }
 
 // A prompt from its text: a list of names with or without prices, then the question.

@@ -9,12 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "posattn/tasks/question.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
-
-enum class Question { minimum, sum, maximum };
-std::string_view word_of(Question question);  // "min", "sum", "max": three letters each
 
 constexpr int asked_categories = 4;
 constexpr int distractor_count = 2;
@@ -40,8 +38,6 @@ struct MixedPrompt {
   Question question = Question::minimum;
   std::array<int, asked_categories> asked = {};  // categories, in the order in which it names them
 
-  // The answer to a question about the prices of any four categories; a sum is rounded once.
-  static float answer_to(Question question, std::span<const float> asked_prices);
   float answer() const;
 };
 
@@ -77,11 +73,5 @@ void round_to_cents(MixedPrompt& prompt);
 // Reads what `written` or `text_of` gives; separators may be left out, and numbers may have any
 // digits. With `prices` the text has none. Throws Error(data) that says at which character.
 MixedPrompt read_prompt(std::string_view text, std::span<const float> prices = {});
-
-// The best answer to a question about four prices when it is not known which four are meant.
-//
-// The mean of the answer over every choice of four prices: of all predictors that see only the
-// prices and the kind of question, the one of least squared error.
-float query_blind_answer(Question question, std::span<const float> prices);
 
 }  // namespace posattn

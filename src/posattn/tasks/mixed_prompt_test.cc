@@ -152,36 +152,6 @@ TEST(MixedPrompt, WhatIsNoPromptIsRefusedWithThePlace) {
   }
 }
 
-constexpr Question all_questions[] = {Question::minimum, Question::sum, Question::maximum};
-
-double mean_over_all_choices(Question question, std::span<const float> prices) {
-  double sum = 0, choices = 0;
-  const int count = static_cast<int>(prices.size());
-  for (int mask = 0; mask < 1 << count; ++mask) {
-    std::vector<float> asked;
-    for (int i = 0; i < count; ++i) {
-      if ((mask >> i & 1) != 0) asked.push_back(prices[i]);
-    }
-    if (asked.size() != asked_categories) continue;
-    sum += MixedPrompt::answer_to(question, asked);
-    ++choices;
-  }
-  return sum / choices;
-}
-
-TEST(QueryBlind, IsTheMeanOverAllChoices) {
-  for (const int categories : {4, 5, 8, 11}) {
-    for (uint32_t i = 0; i < 20; ++i) {
-      RandomStream random(3, Purpose::test_data, 0, i);
-      const MixedPrompt prompt = draw_prompt(random, {.categories = categories});
-      for (const Question question : all_questions) {
-        const double mean = mean_over_all_choices(question, prompt.prices);
-        EXPECT_NEAR(query_blind_answer(question, prompt.prices), mean, 1e-5);
-      }
-    }
-  }
-}
-
 double mean_squared_error(const Task& task, const Baseline& baseline, const Dataset& set) {
   double squared = 0;
   const int64_t nodes = set.shape.real_nodes;

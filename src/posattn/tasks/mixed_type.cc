@@ -126,7 +126,8 @@ class MixedType final : public Task {
              .predict =
                  [](int length, const SampleView& sample, std::span<float> outputs) {
                    const MixedPrompt prompt = read_sample(length, sample);
-                   outputs[0] = query_blind_answer(prompt.question, prompt.prices);
+                   outputs[0] =
+                       query_blind_answer(prompt.question, prompt.prices, asked_categories);
                  }},
             {.name = "oracle",
              .description = "the answer to what the prompt asks",

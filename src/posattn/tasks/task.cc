@@ -89,10 +89,10 @@ void register_task(std::unique_ptr<const Task> task) {
   owned.push_back(std::move(task));
 }
 
-const Task& find_task(std::string_view name) {
+const Task& find_task(std::string_view name, std::string_view set) {
   std::vector<std::string> known;
   for (const Task* task : tasks()) {
-    if (task->name() == name) return *task;
+    if (task->name() == name) return variant_of(*task, set);
     known.emplace_back(task->name());
   }
   const Error unknown = unknown_name(ExitCode::usage, "task", name, known);

@@ -49,13 +49,14 @@ struct Sampling {
 
 // The columns of a sample: numbers and tokens in, numbers or classes out.
 struct TaskShape {
-  int real_nodes = 0;      // of the network, scratch nodes left out
-  int data_columns = 1;    // numbers of a node; may be 0 where nodes hold tokens
-  int output_columns = 1;  // numbers of a node, or classes
-  int vocabulary = 0;      // tokens that a node may hold; 0: numbers only
-  int read_nodes = 0;      // whose outputs count: the first ones, below 0 the last; 0: all
-  int pair_columns = 0;    // numbers of a pair of nodes, as the weight of an edge
-  int pair_classes = 0;    // classes that a pair may have; 0: pairs have none
+  int real_nodes = 0;              // of the network, scratch nodes left out
+  int data_columns = 1;            // numbers of a node; may be 0 where nodes hold tokens
+  int output_columns = 1;          // numbers of a node, or classes
+  int vocabulary = 0;              // tokens that a node may hold; 0: numbers only
+  int read_nodes = 0;              // whose outputs count: the first ones, below 0 the last; 0: all
+  int pair_columns = 0;            // numbers of a pair of nodes, as the weight of an edge
+  int pair_classes = 0;            // classes that a pair may have; 0: pairs have none
+  bool tokens_and_values = false;  // a node holds a token and numbers; else one of the two
   int64_t input_count() const { return int64_t{1} * real_nodes * data_columns; }
   int64_t target_count() const { return int64_t{1} * real_nodes * output_columns; }
   bool has_pairs() const { return pair_columns > 0 || pair_classes > 0; }
@@ -82,11 +83,18 @@ struct SampleBlock {
   SampleRoom room;  // of all of them, one after the other
 };
 
+// The model next to which a baseline is measured.
+struct ComparedModel {
+  int heads = 1;
+  int length = 0;  // that it was trained on
+};
+
 struct SampleView {
   std::span<const float> values;               // [real_nodes, data_columns]
   std::span<const int32_t> tokens;             // [real_nodes]; empty without a vocabulary
   std::span<const float> pairs = {};           // [real_nodes, real_nodes, pair_columns]
   std::span<const int32_t> pair_classes = {};  // [real_nodes, real_nodes]
+  ComparedModel model = {};
 };
 
 // A baseline is a predictor that is no network, such as the best one that knows only a part of the
@@ -107,11 +115,26 @@ struct TestAxis {
   bool whole = false;       // x is a whole number
 };
 
+// What a task lets people choose in a task set, as regions=4: a whole number, or one of some words,
+// whose value is then its place among them.
+struct TaskParameter {
+  std::string name;         // "regions"
+  std::string description;  // "regions of a sample"
+  int standard = 0;         // its value without a task set
+  int least = 0, most = 0;
+  std::vector<std::string> words = {};
+};
+
 class Task {
  public:
   virtual ~Task() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view description() const = 0;
+
+  virtual std::vector<TaskParameter> parameters() const { return {}; }
+  // The same task with other values of its parameters, in their order. Name, loss, axes, settings
+  // and the names of baselines do not depend on them. Asked only where there are parameters.
+  virtual std::unique_ptr<const Task> variant(std::span<const int> values) const;
 
   // Shapes for length n; the default is n nodes with one number in and one out.
   virtual TaskShape shape(int length) const;
@@ -162,9 +185,19 @@ void draw_values(RandomStream& random, const ValueRange& range, std::span<float>
 
 // The built-in tasks, then the registered ones in their order.
 const std::vector<const Task*>& tasks();
-const Task& find_task(std::string_view name);  // throws unknown_name(usage)
+// With a set, "regions=4,...", its variant. Throws unknown_name(usage), and as variant_of.
+const Task& find_task(std::string_view name, std::string_view set = {});
 // For a name that stands in a file; throws unknown_name(data), which names the file.
 const Task& task_named_in(const std::string& file, std::string_view name);
+
+// The task with the parameters of a set, made when it is first asked for and kept: any thread may
+// ask. Parameters that the set does not name keep their standard values. Throws
+// Error(configuration), which lists the parameters, for one that does not exist or a value out of
+// range.
+const Task& variant_of(const Task& task, std::string_view set);
+// "1 to 16", or the words of which it is one.
+std::string values_of(const TaskParameter& parameter);
+std::string value_text(const TaskParameter& parameter, int value);
 
 // From now on the task works wherever a built-in one does. Before other threads ask for tasks.
 // Throws Error(configuration) for a name that is taken, empty or not made of a-z, 0-9 and hyphens.

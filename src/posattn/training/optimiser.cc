@@ -11,6 +11,7 @@ namespace {
 // With g the gradient, t the step:
 //   m = beta1 m + (1 - beta1) g        v = beta2 v + (1 - beta2) g^2
 //   w = w - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+// A weight whose gradient was always 0 stays without an epsilon too: m / 0 = 0.
 void update(const AdamNumbers<float>& n, std::span<const float> gradient, std::span<float> first,
             std::span<float> second, std::span<float> weights) {
   tile_kernels().adam(n, static_cast<int64_t>(weights.size()), gradient.data(), first.data(),
@@ -26,8 +27,8 @@ void update(const AdamNumbers<double>& n, std::span<const double> gradient, std:
     const double v = n.beta2 * second[i] + n.rest2 * g * g;
     first[i] = m;
     second[i] = v;
-    weights[i] =
-        n.keep * weights[i] - n.step_size * (m / (std::sqrt(v) / n.root_correction2 + n.epsilon));
+    const double root = std::sqrt(v) / n.root_correction2 + n.epsilon;
+    weights[i] = n.keep * weights[i] - n.step_size * (root != 0 ? m / root : 0);
   }
 }
 
@@ -80,14 +81,14 @@ void optimiser_step(const OptimiserOptions& options, double lr, const Parameters
 }
 
 template <class T>
-double clip_gradient(double max_norm, Parameters<T>& gradient) {
+double clip_gradient(double max_norm, Parameters<T>& gradient, double slack) {
   double sum = 0;
   for (const TensorInfo& tensor : gradient.layout().tensors()) {
     if (!tensor.trained) continue;
     for (const double g : gradient.slice(tensor)) sum += static_cast<double>(g) * g;
   }
   const double norm = std::sqrt(sum);
-  const double scale = max_norm / (norm + 1e-6);
+  const double scale = max_norm / (norm + slack);
   if (scale < 1) {
     for (const TensorInfo& tensor : gradient.layout().tensors()) {
       if (!tensor.trained) continue;
@@ -97,14 +98,30 @@ double clip_gradient(double max_norm, Parameters<T>& gradient) {
   return norm;
 }
 
+double relative_clip(const OptimiserOptions& options, double times, int64_t step) {
+  return step == 1 ? 0
+                   : times / std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step - 1)));
+}
+
+template <class T>
+double relative_limit(const OptimiserOptions& options, double times,
+                      const OptimiserState<T>& state) {
+  double sum = 0;
+  for (const T v : state.second_moment.values()) sum += v;
+  const double limit = relative_clip(options, times, state.step + 1) * std::sqrt(sum);
+  return limit > 0 ? limit : std::numeric_limits<double>::infinity();
+}
+
 template AdamNumbers<float> adam_numbers(const OptimiserOptions&, double, int64_t);
 template AdamNumbers<double> adam_numbers(const OptimiserOptions&, double, int64_t);
 template void optimiser_step(const OptimiserOptions&, double, const Parameters<float>&,
                              OptimiserState<float>&, Parameters<float>&);
 template void optimiser_step(const OptimiserOptions&, double, const Parameters<double>&,
                              OptimiserState<double>&, Parameters<double>&);
-template double clip_gradient(double, Parameters<float>&);
-template double clip_gradient(double, Parameters<double>&);
+template double clip_gradient(double, Parameters<float>&, double);
+template double clip_gradient(double, Parameters<double>&, double);
+template double relative_limit(const OptimiserOptions&, double, const OptimiserState<float>&);
+template double relative_limit(const OptimiserOptions&, double, const OptimiserState<double>&);
 
 ScheduleKind schedule_kind_from(std::string_view name) {
   if (name == "plateau") return ScheduleKind::plateau;

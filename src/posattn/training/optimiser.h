@@ -42,10 +42,21 @@ template <class T>
 void optimiser_step(const OptimiserOptions& options, double lr, const Parameters<T>& gradient,
                     OptimiserState<T>& state, Parameters<T>& parameters);
 
-// Scales the gradient of the trained tensors by min(1, max_norm / (norm + 1e-6)), norm being their
+// Scales the gradient of the trained tensors by min(1, max_norm / (norm + slack)), norm being their
 // joint Euclidean norm, which is returned.
 template <class T>
-double clip_gradient(double max_norm, Parameters<T>& gradient);
+double clip_gradient(double max_norm, Parameters<T>& gradient, double slack = 1e-6);
+
+// A largest norm that grows with the gradients: `times` the norm that they had lately,
+//   limit = times sqrt(sum_i v_i / (1 - beta2^t)),   v Adam's second moments after t steps
+// Gradients k times as large make v k^2 times and the limit k times as large. So clipping with
+// slack 0 is the same, for k = 2^j to the bit: training does not see the unit of the data. Nothing
+// is clipped in the first step, nor before any gradient was other than 0.
+template <class T>
+double relative_limit(const OptimiserOptions& options, double times,
+                      const OptimiserState<T>& state);
+// times / sqrt(1 - beta2^t) of step t + 1, what sqrt(sum_i v_i) is multiplied by; 0 in the first.
+double relative_clip(const OptimiserOptions& options, double times, int64_t step);
 
 // The learning rate over time.
 //   plateau        after each epoch: better means loss < best (1 - threshold); after more than

@@ -126,6 +126,45 @@ TEST(Optimiser, ClipsByTheJointNormOfTrainedTensors) {
   EXPECT_DOUBLE_EQ(bias[0], 0.799999840000032);
 }
 
+// Without an epsilon a step has the same size whatever the gradient's; what has none stays.
+TEST(Optimiser, NeedsNoEpsilon) {
+  const auto layout = std::make_shared<const ParameterLayout>(small_spec());
+  const auto step = [&]<class T>(T scale) {
+    Parameters<T> parameters(layout), gradient(layout);
+    OptimiserState<T> state(layout);
+    const TensorInfo& tensor = layout->at("decoding.weight");
+    for (int t = 0; t < 5; ++t) {
+      for (int i = 0; i < 3; ++i) gradient.slice(tensor)[i] = scale * T(i + 1) / T(t - 7);
+      optimiser_step({.epsilon = 0}, 0.01, gradient, state, parameters);
+    }
+    return std::vector<T>(parameters.values().begin(), parameters.values().end());
+  };
+  EXPECT_EQ(step(1.0f), step(0x1p-40f));
+  EXPECT_EQ(step(1.0), step(0x1p40));
+  // Three numbers have a gradient, and squares below the least float are none.
+  EXPECT_EQ(std::ranges::count(step(1.0f), 0.0f), std::ssize(step(1.0f)) - 3);
+  EXPECT_EQ(std::ranges::count(step(1e-30f), 0.0f), std::ssize(step(1.0f)));
+}
+
+TEST(Optimiser, RelativeLimitIsAMultipleOfTheNormOfEarlierSteps) {
+  const auto layout = std::make_shared<const ParameterLayout>(small_spec());
+  OptimiserState<double> state(layout);
+  Parameters<double> gradient(layout), parameters(layout);
+  const OptimiserOptions options{.beta2 = 0.75};
+  const auto limit = [&] { return relative_limit(options, 2, state); };
+  EXPECT_EQ(limit(), std::numeric_limits<double>::infinity());
+  optimiser_step(options, 0.01, gradient, state, parameters);
+  EXPECT_EQ(limit(), std::numeric_limits<double>::infinity());  // 0 says nothing
+  gradient.slice(layout->at("decoding.weight"))[0] = 3;
+  gradient.slice(layout->at("decoding.bias"))[0] = 4;
+  optimiser_step(options, 0.01, gradient, state, parameters);
+  optimiser_step(options, 0.01, gradient, state, parameters);
+  // The mean of 0, 25, 25 with weights 0.75^2, 0.75, 1.
+  EXPECT_DOUBLE_EQ(limit(), 2 * std::sqrt(25 * 1.75 / (0.5625 + 1.75)));
+  clip_gradient(0.5, gradient, 0);
+  EXPECT_DOUBLE_EQ(gradient.slice(layout->at("decoding.weight"))[0], 0.3);
+}
+
 TEST(Optimiser, NamesAreKnown) {
   EXPECT_EQ(optimiser_kind_from("adamw"), OptimiserKind::adamw);
   EXPECT_THROW(optimiser_kind_from("sgd"), Error);

@@ -25,7 +25,7 @@ bool all_finite(std::span<const float> values) {
 std::vector<Dataset> make_data(const RunConfig& config, Purpose purpose, int64_t samples,
                                int64_t sets_before, int threads) {
   DatasetRequest request;
-  request.task = &find_task(config.task);
+  request.task = &task_of(config);
   request.length = static_cast<int>(config.length);
   request.samples = samples;
   request.sets_before = sets_before;
@@ -99,7 +99,7 @@ Run::Run(const RunConfig& config, int threads, RunState state)
       state_(std::move(state)),
       gradient_(state_.parameters.shared_layout()),
       evaluation_(config, threads_) {
-  const Task& task = find_task(config.task);
+  const Task& task = task_of(config);
   for (const Dataset& set : train_) masks_.push_back(loss_mask(task, set.length));
 }
 
@@ -121,6 +121,10 @@ bool Run::run_steps(const std::atomic<bool>* stop, EpochRecord& record) {
         network_.gradient(state_.parameters, batch, masks_[batches.set_of(b)], gradient_);
     if (!std::isfinite(loss)) return diverge(NotFinite::loss, loss);
     if (config_.clip > 0) clip_gradient(config_.clip, gradient_);
+    if (config_.clip_relative > 0) {
+      clip_gradient(relative_limit(optimiser_, config_.clip_relative, state_.optimiser), gradient_,
+                    0);
+    }
     record.lr = learning_rate(schedule_, state_.schedule, state_.optimiser.step);
     optimiser_step(optimiser_, record.lr, gradient_, state_.optimiser, state_.parameters);
     summed_loss += loss;
@@ -216,6 +220,7 @@ RunState initial_state(const RunConfig& config) {
 Model trained_model(const RunConfig& config, const RunState& state) {
   ModelOrigin origin;
   origin.task = config.task;
+  origin.task_set = config.task_set;
   origin.length = static_cast<int>(config.length);
   origin.variable_length = config.variable_length;
   origin.range = config.range;
@@ -240,7 +245,7 @@ std::string divergence_message(NotFinite what, double loss, int64_t step, int64_
 EvaluationRequest test_request(const RunConfig& config, const Model& model) {
   EvaluationRequest request;
   request.model = &model;
-  request.task = &find_task(config.task);
+  request.task = &task_of(config);
   request.samples = config.test_samples;
   request.seed = config.data_seed_used();
   request.purpose = Purpose::test_data;
@@ -248,9 +253,7 @@ EvaluationRequest test_request(const RunConfig& config, const Model& model) {
 }
 
 RunEvaluation::RunEvaluation(const RunConfig& config, int threads)
-    : config_(config),
-      task_(find_task(config.task)),
-      validation_(validation_data(config, threads)) {
+    : config_(config), task_(task_of(config)), validation_(validation_data(config, threads)) {
   for (const Dataset& set : validation_) masks_.push_back(loss_mask(task_, set.length));
 }
 

@@ -13,6 +13,8 @@
 
 namespace posattn {
 
+class Task;
+
 // The settings of the model, with depth 0 for floor(log2 length) + 1, and those of the run.
 struct RunConfig : ModelSettings {
   RunConfig() {
@@ -21,6 +23,7 @@ struct RunConfig : ModelSettings {
   }
 
   std::string task = "cumulative-sum";
+  std::string task_set;                     // since 0.3.0
   std::string architecture = "positional";  // a preset; comma lists are the command line's affair
   int64_t seed = 0;
 
@@ -47,6 +50,7 @@ struct RunConfig : ModelSettings {
   double weight_decay = 0;
   std::string decay = "all";  // since 0.2.0
   double clip = 0;            // 0: off
+  double clip_relative = 0;   // the same. Since 0.3.0
   std::string schedule = "plateau";
   int64_t plateau_patience = 50;
   double plateau_factor = 0.9, plateau_threshold = 1e-4, plateau_floor = 1e-6;
@@ -123,6 +127,9 @@ std::string to_json(const ConfigFile& file);
 // a task that has no variable length, ...), unknown_name for task and architecture, and
 // Error(device) for a device that cannot be used.
 void validate(const RunConfig& config);
+
+// The task with the parameters of task-set; throws as find_task.
+const Task& task_of(const RunConfig& config);
 
 // "cpu" or "cuda": what `device` means on this machine ("auto": cuda where it can be used).
 std::string device_used(const RunConfig& config);

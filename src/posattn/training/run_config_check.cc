@@ -77,7 +77,7 @@ void check_test_axis(const RunConfig& config) {
       throw impossible(fmt::format("test-axis = {}", config.test_axis), "an axis of the task's own",
                        "use " + known->setting());
     }
-    check_states_axis(find_task(config.task), tests.axis.name);
+    check_states_axis(task_of(config), tests.axis.name);
   }
 }
 
@@ -85,24 +85,36 @@ void check_tests(const RunConfig& config) {
   try {
     training_range(config.range, config.integers);
     for (const double scale : parse_scales(config.test_scales, "test-scales")) {
-      if (states_axis(find_task(config.task), "c"))
-        test_range(config.range, scale, config.integers);
+      if (states_axis(task_of(config), "c")) test_range(config.range, scale, config.integers);
     }
     check_test_axis(config);
     if (!config.test_mixed_scales.empty()) {
       for (const double x : parse_numbers(config.test_mixed_scales, "test-mixed-scales")) {
         mixed_range(config.range, x, config.integers);
       }
-      check_mixed_scales(find_task(config.task), static_cast<int>(config.length));
+      check_mixed_scales(task_of(config), static_cast<int>(config.length));
     }
     if (config.test_lengths.empty()) return;
     const ModelSpec spec = model_spec(config);
     for (const int length : parse_lengths(config.test_lengths, "test-lengths")) {
-      check_test_length(spec, find_task(config.task),
+      check_test_length(spec, task_of(config),
                         {static_cast<int>(config.length), config.variable_length}, length);
     }
   } catch (const Error& error) {
     throw error.as(ExitCode::configuration);
+  }
+}
+
+void check_clip(const RunConfig& config) {
+  if (config.clip_relative == 0) return;
+  if (config.clip > 0) {
+    throw impossible(
+        fmt::format("clip = {} with clip-relative = {}", config.clip, config.clip_relative),
+        "one of the two");
+  }
+  if (!(config.clip_relative >
+        1)) {  // earlier norms were clipped too, so that the limit only falls
+    throw impossible(fmt::format("clip-relative = {}", config.clip_relative), "0, or above 1");
   }
 }
 
@@ -162,13 +174,16 @@ void check_device(const RunConfig& config) {
 
 void validate(const RunConfig& config) {
   check_fields(config);
-  check_data(config, find_task(config.task));
+  check_data(config, task_of(config));
   check_tests(config);
   model_spec(config);  // throws where the sizes do not fit together
+  check_clip(config);
   check_warmup(config);
   check_start(config);
   check_device(config);
 }
+
+const Task& task_of(const RunConfig& config) { return find_task(config.task, config.task_set); }
 
 std::string device_used(const RunConfig& config) {
   if (config.device != "auto") return config.device;
@@ -177,13 +192,13 @@ std::string device_used(const RunConfig& config) {
 
 std::string precision_used(const RunConfig& config) {
   if (config.precision != "auto") return config.precision;
-  const bool of_numbers = find_task(config.task).loss() == Loss::squared_error;
+  const bool of_numbers = task_of(config).loss() == Loss::squared_error;
   return device_used(config) == "cuda" && of_numbers && config.from.empty() ? "tf32" : "fp32";
 }
 
 ModelSpec model_spec(const RunConfig& config) {
   const int length = static_cast<int>(config.length);
-  const Task& task = find_task(config.task);
+  const Task& task = task_of(config);
   const TaskShape shape = task.shape(length);
   ModelSpec spec;
   static_cast<ModelSettings&>(spec) = config;
@@ -194,9 +209,11 @@ ModelSpec model_spec(const RunConfig& config) {
   spec.read_nodes = shape.read_nodes;
   spec.pair_columns = shape.pair_columns;
   spec.pair_classes = shape.pair_classes;
+  spec.tokens_and_values = shape.tokens_and_values;
   spec.loss = task.loss();
   if (spec.depth == 0) spec.depth = default_depth(length);
-  spec.tied_output = spec.tied_output || spec.fixed_tokens;
+  // Numbers are no row of the table.
+  spec.tied_output = spec.tied_output || (spec.fixed_tokens && spec.loss == Loss::cross_entropy);
   apply_preset(config.architecture, spec);
   // An encoding that changes nothing would look like a result.
   if (spec.encoding != Encoding::automatic && !spec.uses_positions()) {

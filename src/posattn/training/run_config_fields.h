@@ -85,6 +85,9 @@ void visit_config(Config& c, Visitor&& visit) {
     visit(FieldRow{section, name, help, limits}, value, since...);
   };
   field("task", c.task, "what to learn; `posattn tasks` lists them");
+  field("task-set", c.task_set,
+        "parameters of the task, as regions=4 or model=sparse,d=8; `posattn tasks` lists them",
+        FieldLimits{}, Since{"0.3.0", std::string()});
   field("architecture", c.architecture, "positional, standard or another preset");
   field("seed", c.seed, "seed of data, batches and initial values", between(0, most_seed));
 
@@ -122,11 +125,15 @@ void visit_config(Config& c, Visitor&& visit) {
   field("optimiser", c.optimiser, "update rule", one_of({"adam", "adamw"}));
   field("beta1", c.beta1, "decay of Adam's first moment", between(0, 0.999999999));
   field("beta2", c.beta2, "decay of Adam's second moment", between(0, 0.999999999));
-  field("epsilon", c.epsilon, "added to Adam's denominator", above(0, 1));
+  field("epsilon", c.epsilon, "added to Adam's denominator; 0: nothing, and 0 / 0 = 0",
+        between(0, 1));
   field("weight-decay", c.weight_decay, "pull of the weights to zero", between(0, most_value));
   field("decay", c.decay, "what weight decay pulls on: linear leaves biases and tables alone",
         one_of({"all", "linear"}), Since{"0.2.0", std::string("all")});
   field("clip", c.clip, "largest norm of the gradient; 0: off", between(0, most_value));
+  field("clip-relative", c.clip_relative,
+        "largest norm of the gradient, as a multiple of that of earlier steps; 0: off",
+        between(0, most_value), Since{"0.3.0", 0.0});
   field("schedule", c.schedule, "learning rate over time",
         one_of({"plateau", "constant", "warmup-linear"}));
   field("plateau-patience", c.plateau_patience, "epochs without a better loss that are accepted",

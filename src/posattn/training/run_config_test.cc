@@ -124,6 +124,17 @@ TEST(RunConfig, ModelSettingsKeepTheirNamesAndOrder) {
                         R"("tied-output":true,"codes":true,"samples":30000)"));
 }
 
+// Classes are tied to their codes; numbers are no codes.
+TEST(RunConfig, CodesOfTokensAreInTheOutputWhereItIsClasses) {
+  for (const auto& [task, tied] : {std::pair{"k-hop", true}, std::pair{"recall", false}}) {
+    RunConfig config;
+    config.task = task;
+    config.fixed_tokens = true;
+    EXPECT_EQ(model_spec(config).tied_output, tied) << task;
+    EXPECT_TRUE(model_spec(config).fixed_tokens) << task;
+  }
+}
+
 TEST(RunConfig, FileKeepsDefaultsAndReadsSeeds) {
   RunConfig defaults;
   defaults.batch = 7;
@@ -243,6 +254,8 @@ TEST(RunConfig, ImpossibleSettingsAreRefused) {
       {[](C& c) { c.lr = -1; }, "lr = -1"},
       {[](C& c) { c.test_scales = "1..x"; }, "test-scales"},
       {[](C& c) { c.warmup_steps = 5; }, "warmup-steps = 5 with schedule plateau"},
+      {[](C& c) { c.clip = 1, c.clip_relative = 2; }, "clip = 1 with clip-relative = 2"},
+      {[](C& c) { c.clip_relative = 1; }, "clip-relative = 1"},
       {[](C& c) { c.schedule = "warmup-linear", c.warmup_steps = 60031; }, "at most 60030"},
       {[](C& c) { c.task = "path", c.variable_length = true; }, "variable-length with task path"},
       {[](C& c) { c.variable_length = true, c.validation_samples = 7; }, "each of 8 lengths"},

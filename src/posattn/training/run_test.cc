@@ -57,6 +57,28 @@ TEST(Run, EvaluatesAtTheEndWhateverTheIntervals) {
   EXPECT_THAT(tested_values(last->tests, "c"), ::testing::ElementsAre(1, 3));
 }
 
+// A model with f(c x) = c f(x), whose gradients have degree 2: four times the numbers are another
+// unit of the same data, and 2^k costs no rounding.
+TEST(Run, DoesNotSeeTheUnitWithoutAbsoluteNumbers) {
+  for (const char* architecture : {"homogeneous", "scale-free"}) {
+    const auto trained = [&](double range, double epsilon, double clip, double clip_relative) {
+      RunConfig config = small_run();
+      config.architecture = architecture;
+      config.range = range;
+      config.epsilon = epsilon;
+      config.clip = clip;
+      config.clip_relative = clip_relative;
+      return train(config);
+    };
+    const std::vector<float> plain = trained(2, 0, 0, 0), relative = trained(2, 0, 0, 1.1);
+    EXPECT_EQ(plain, trained(8, 0, 0, 0)) << architecture;
+    EXPECT_EQ(relative, trained(8, 0, 0, 1.1)) << architecture;
+    EXPECT_NE(plain, relative) << architecture;
+    EXPECT_NE(trained(2, 1e-8, 0, 0), trained(8, 1e-8, 0, 0)) << architecture;
+    EXPECT_NE(trained(2, 0, 0.5, 0), trained(8, 0, 0.5, 0)) << architecture;
+  }
+}
+
 TEST(Run, IsTestedAtLengthsToo) {
   RunConfig config = small_run();
   config.epochs = 1;

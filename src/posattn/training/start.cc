@@ -44,7 +44,7 @@ std::string hash_of_gpt2(const std::filesystem::path& folder) {
 StartFile read_gpt2_start(const RunConfig& config) {
   const std::filesystem::path folder = config.from;
   offer_gpt2_tasks(folder);
-  const Task& task = find_task(config.task);
+  const Task& task = task_of(config);
   const Gpt2Config sizes = read_gpt2_config(folder);
   const WrittenAnswers* written = task.written_answers();
   if (written == nullptr || written->tokeniser().vocabulary() == nullptr) {
@@ -131,6 +131,7 @@ void take_start(RunConfig& config, const std::set<std::string>& named) {
   const ModelOrigin& origin = model.origin;
   if (!origin.task.empty()) {
     take("task", task_named_in(config.from, origin.task).name());
+    take("task-set", origin.task_set);
   } else if (!named.contains("task")) {
     throw Error(ExitCode::configuration, fmt::format("from = '{}' names no task", config.from),
                 "--task", "`posattn tasks` lists them");

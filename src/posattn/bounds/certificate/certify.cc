@@ -152,8 +152,7 @@ void check_certifiable(const CertifiedRun& run, const CertifyOptions& options) {
     refuse(fmt::format("was trained on {} samples", config.samples),
            fmt::format("at least {}", fewest_certified_samples));
   }
-  if (std::ranges::count(loss_mask(find_task(config.task), static_cast<int>(config.length)), 0) >
-      0) {
+  if (std::ranges::count(loss_mask(task_of(config), static_cast<int>(config.length)), 0) > 0) {
     refuse(fmt::format("has a task ({}) that leaves outputs out of its loss", config.task),
            "a task all of whose outputs count");
   }

@@ -107,8 +107,10 @@ void adam(const AdamNumbers<float>& n, int64_t count, const float* gradient, flo
     const float v = n.beta2 * second[i] + n.rest2 * g * g;
     first[i] = m;
     second[i] = v;
-    weights[i] = n.keep * weights[i] -
-                 n.step_size * (m / (__builtin_sqrtf(v) / n.root_correction2 + n.epsilon));
+    const float root = __builtin_sqrtf(v) / n.root_correction2 + n.epsilon;
+    const bool moves =
+        root != 0;  // without an epsilon 0 / 0 is 0; choices keep the loop in vectors
+    weights[i] = n.keep * weights[i] - n.step_size * ((moves ? m : 0.0f) / (moves ? root : 1.0f));
   }
 }
 

@@ -71,9 +71,14 @@ T to_norm_gradient(int64_t size, T norm, T inverse, const T* y, T* dy) {
 }
 
 template <class T>
-void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, T* y) {
+void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, bool accumulate,
+           T* y) {
   for (int64_t r = 0; r < rows; ++r) {
-    if (tokens[r] >= 0) std::copy_n(table + tokens[r] * columns, columns, y + r * columns);
+    if (tokens[r] < 0) continue;
+    const T* row = table + tokens[r] * columns;
+    for (int64_t c = 0; c < columns; ++c) {
+      y[r * columns + c] = accumulate ? y[r * columns + c] + row[c] : row[c];
+    }
   }
 }
 
@@ -207,7 +212,7 @@ void cross_entropy(int64_t rows, int64_t classes, T scale, const T* y, const int
 }
 
 #define POSATTN_INSTANTIATE(T)                                                                   \
-  template void embed(int64_t, int64_t, const int32_t*, const T*, T*);                           \
+  template void embed(int64_t, int64_t, const int32_t*, const T*, bool, T*);                     \
   template void embed_gradient(int64_t, int64_t, const int32_t*, const T*, T*);                  \
   template void mask_causal(int64_t, T*);                                                        \
   template T to_norm(int64_t, T, T*);                                                            \

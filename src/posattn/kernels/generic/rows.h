@@ -11,9 +11,10 @@
 
 namespace posattn::generic {
 
-// y [rows, columns]: row r is row token[r] of the table; rows of negative tokens stay.
+// y [rows, columns]: row r = or += row token[r] of the table; rows of negative tokens stay.
 template <class T>
-void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, T* y);
+void embed(int64_t rows, int64_t columns, const int32_t* tokens, const T* table, bool accumulate,
+           T* y);
 template <class T>
 void embed_gradient(int64_t rows, int64_t columns, const int32_t* tokens, const T* dy, T* dtable);
 

@@ -173,7 +173,7 @@ void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int 
     for (int64_t s = 0; s < samples; ++s) {
       std::copy_n(batch.tokens.data() + (first + s) * real, real, tape.tokens.data() + s * n);
     }
-    generic::embed(rows, d, tape.tokens.data(), tensor(block.tokens), x.data());
+    generic::embed(rows, d, tape.tokens.data(), tensor(block.tokens), block.tokens_added, x.data());
   }
   if (!block.positions_added) return;
   for (int64_t s = 0; s < samples; ++s) {
@@ -198,7 +198,8 @@ void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, const std
   if (!block.values) return;
   std::vector<T>& dvalues = tape.scratch.dy;
   dvalues = dx;
-  for (int64_t r = 0; block.tokens != no_tensor && r < rows; ++r) {
+  const bool either = block.tokens != no_tensor && !block.tokens_added;
+  for (int64_t r = 0; either && r < rows; ++r) {
     // rows of tokens have not seen the values
     if (tape.tokens[r] >= 0) std::fill_n(dvalues.data() + r * d, d, T(0));
   }

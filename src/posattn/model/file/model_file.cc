@@ -29,6 +29,7 @@ constexpr uint64_t file_limit = (uint64_t{1} << 35) + (uint64_t{1} << 27);
 constexpr const char* format_key = "posattn";  // its value is the format's version
 constexpr const char* format_version = "1";
 constexpr std::string_view note_prefix = "note.";
+constexpr const char* task_set_key = "task_set";  // where the task's parameters are not standard
 constexpr const char *tokens_key = "vocabulary", *merges_key = "merges";  // VocabularyText
 constexpr const char* folder_note = "tokeniser";  // of 0.2.0, whose files name a folder instead
 
@@ -53,6 +54,7 @@ Metadata metadata_of(const Model& model) {
       {"range", fmt::format("{}", origin.range)},
       {"integers", origin.integers ? "true" : "false"},
   };
+  if (!origin.task_set.empty()) metadata[task_set_key] = origin.task_set;
   for (const auto& [key, value] : origin.notes) metadata[std::string(note_prefix) + key] = value;
   if (const VocabularyText* vocabulary = vocabulary_of(origin)) {
     metadata[tokens_key] = vocabulary->tokens;
@@ -90,6 +92,7 @@ ModelOrigin origin_from(const Metadata& metadata) try {
   }
   origin.integers = truth_at(metadata, "integers");
   training_range(origin.range, origin.integers);  // throws where no samples can be drawn
+  if (metadata.contains(task_set_key)) origin.task_set = metadata_at(metadata, task_set_key);
   for (const auto& [key, value] : metadata) {
     if (key.starts_with(note_prefix)) origin.notes[key.substr(note_prefix.size())] = value;
   }
@@ -105,11 +108,16 @@ bool fits(const ModelSpec& spec, const Task& task, int length) {
          shape.output_columns == spec.output_columns && pairs_fit(spec, shape);
 }
 
+const Task& hinted_task(const ModelHints& hints) {
+  return find_task(*hints.task, hints.task_set.value_or(""));
+}
+
 // Takes the task from the hint where the file does not name it.
 void settle_task(ModelOrigin& origin, const ModelSpec& spec, const ModelHints& hints) {
   if (!hints.task) return;
-  const Task& task = find_task(*hints.task);
+  const Task& task = hinted_task(hints);
   origin.task = *hints.task;
+  origin.task_set = hints.task_set.value_or("");
   for (origin.length = spec.real_nodes; origin.length >= 1; --origin.length) {
     if (fits(spec, task, origin.length)) return;
   }
@@ -120,12 +128,12 @@ void settle_task(ModelOrigin& origin, const ModelSpec& spec, const ModelHints& h
 
 std::optional<int> hinted_real_nodes(const ModelHints& hints) {
   if (!hints.length) return {};
-  const int shortest = hints.task ? find_task(*hints.task).shortest_length() : 1;
+  const int shortest = hints.task ? hinted_task(hints).shortest_length() : 1;
   if (*hints.length < shortest || *hints.length >= 1 << 20) {
     throw Error(ExitCode::usage, fmt::format("--length {}", *hints.length),
                 fmt::format("{} to 1048575", shortest));
   }
-  return hints.task ? find_task(*hints.task).shape(*hints.length).real_nodes : *hints.length;
+  return hints.task ? hinted_task(hints).shape(*hints.length).real_nodes : *hints.length;
 }
 
 void check_hint(bool same, const char* flag, const std::string& said, const std::string& found) {
@@ -187,6 +195,9 @@ void check_hints(const ModelSpec& spec, const ModelOrigin& origin, const ModelHi
     check_hint(said == spec, "--architecture", *hints.architecture, preset_name(spec));
   }
   if (hints.task) check_hint(*hints.task == origin.task, "--task", *hints.task, origin.task);
+  if (hints.task_set) {
+    check_hint(*hints.task_set == origin.task_set, "--task-set", *hints.task_set, origin.task_set);
+  }
   if (hints.length) {
     check_hint(*hints.length == origin.length, "--length", std::to_string(*hints.length),
                std::to_string(origin.length));
@@ -342,7 +353,7 @@ Model model_from(const SafetensorsFile& file, const ModelHints& hints) {
 const Task* task_of(const ModelOrigin& origin) {
   if (origin.own_task != nullptr) return origin.own_task.get();
   const auto found = std::ranges::find(tasks(), origin.task, &Task::name);
-  return found == tasks().end() ? nullptr : *found;
+  return found == tasks().end() ? nullptr : &variant_of(**found, origin.task_set);
 }
 
 const Task& task_of(const ModelOrigin& origin, const std::string& file) {

@@ -24,7 +24,8 @@ class Task;
 // unknown (a foreign file).
 struct ModelOrigin {
   std::string task;
-  int length = 0;  // the task's n
+  std::string task_set = {};  // the task's parameters, as regions=4
+  int length = 0;             // the task's n
   bool variable_length = false;
   double range = 2;  // trained on values in [-range, range]
   bool integers = false;
@@ -32,8 +33,8 @@ struct ModelOrigin {
   std::shared_ptr<const Task> own_task = {};  // in the tokens of the file's own vocabulary, if any
 };
 
-// The task of this origin: its own, or else the registered one of its name; null for a name that
-// this program does not know.
+// The task of this origin: its own, or else the registered one of its name, with its parameters;
+// null for a name that this program does not know. Throws as variant_of.
 const Task* task_of(const ModelOrigin& origin);
 // The same; throws as task_named_in does where there is none.
 const Task& task_of(const ModelOrigin& origin, const std::string& file);
@@ -50,7 +51,7 @@ struct Model {
 struct ModelHints {
   std::optional<std::string> architecture = {}, task = {};
   std::optional<int> length = {}, heads = {};
-  std::optional<std::string> vocabulary = {};
+  std::optional<std::string> vocabulary = {}, task_set = {};
 };
 
 // Whether the weights are a program's, exact as written: folding products of them could round.

@@ -124,6 +124,7 @@ inline ModelSpec random_open_spec(RandomStream& random) {
     if (flip()) spec.tied_output = true;
     if (spec.tied_output) spec.output_columns = spec.vocabulary;
   }
+  spec.tokens_and_values = spec.vocabulary > 0 && spec.data_columns > 0 && spec.width % 2 == 0;
   if (flip()) spec.loss = Loss::cross_entropy;
   if (!spec.positions_in_input && flip()) {
     spec.positions_added = true;
@@ -142,7 +143,8 @@ inline ModelSpec random_open_spec(RandomStream& random) {
   if (flip() && flip()) spec.loops = flip() ? "2" : "log2";
   limit_growth(spec);
   if (flip()) spec.read_nodes = 1 + static_cast<int>(random.below(spec.real_nodes));
-  if (spec.vocabulary == 0 && spec.loss == Loss::squared_error && spec.mlp_width % 3 == 0) {
+  const bool sized = spec.vocabulary == 0 || spec.tokens_and_values;
+  if (sized && spec.loss == Loss::squared_error && spec.mlp_width % 3 == 0) {
     spec.wrap = Wrap::scale;  // without a draw, so that the other choices stay
   }
   add_random_pairs(random, spec);

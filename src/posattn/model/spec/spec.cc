@@ -192,6 +192,11 @@ void check_tokens(const ModelSpec& spec) {
   if (spec.fixed_tokens && spec.vocabulary == 0) {
     throw impossible("fixed codes of tokens without tokens", "a vocabulary of at least 1");
   }
+  if (spec.tokens_and_values && (spec.vocabulary == 0 || spec.data_columns == 0)) {
+    throw impossible(fmt::format("nodes of tokens and numbers, with {} tokens and {} numbers",
+                                 spec.vocabulary, spec.data_columns),
+                     "at least 1 of both");
+  }
   if (!spec.positions_added) return;
   if (spec.positions_in_input) {
     throw impossible("positions both added to the input and part of it", "one of the two");
@@ -236,14 +241,15 @@ void check_features(const ModelSpec& spec) {
   }
 }
 
-// The border of the network has one size for a sample, which tokens and classes do not have.
+// The border of the network divides a sample by its size. Classes have none, and tokens beside
+// numbers stay as they are.
 void check_wrap(const ModelSpec& spec) {
   if (spec.wrap == Wrap::none) return;
   const auto refuse = [](const char* what) {
     throw impossible(fmt::format("wrap 'scale' with {}", what),
                      "numbers in and out: their size is divided out and multiplied back");
   };
-  if (spec.vocabulary > 0) refuse("tokens");
+  if (spec.vocabulary > 0 && !spec.tokens_and_values) refuse("tokens in place of numbers");
   if (spec.loss != Loss::squared_error) refuse("classes");
 }
 

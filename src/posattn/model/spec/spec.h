@@ -170,6 +170,9 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   // whatever the task has.
   int pair_columns = 0;
   int pair_classes = 0;
+  // Whether a node holds a token and numbers at once: its input is table[token] + W x + b, where a
+  // negative token adds nothing.
+  bool tokens_and_values = false;
 
   bool operator==(const ModelSpec&) const = default;
 

@@ -79,8 +79,10 @@ void visit_settings(Settings& s, Visitor&& visit) {
                 one_of({"joined", "added"}), "positions"});
   visit("tied_output", s.tied_output, Since{"0.2.0", false},
         Setting{"the table of tokens is the decoder too"});
-  visit("fixed_tokens", s.fixed_tokens, Since{"0.2.0", false},
-        Setting{"fixed random codes in place of learned tokens; the output is tied", {}, "codes"});
+  visit(
+      "fixed_tokens", s.fixed_tokens, Since{"0.2.0", false},
+      Setting{
+          "fixed random codes in place of learned tokens; classes are tied to them", {}, "codes"});
   visit("kinds", s.kinds, Since{"0.3.0", std::string()},
         Setting{
             "kinds of attention by layer, repeated, as relative,data; empty: the architecture's"});
@@ -120,6 +122,7 @@ void visit_fields(Spec& spec, Visitor&& visit) {
   visit("pair_mask", spec.pair_mask, Since{"0.3.0", PairMask::none});
   visit("pair_columns", spec.pair_columns, Since{"0.3.0", 0});
   visit("pair_classes", spec.pair_classes, Since{"0.3.0", 0});
+  visit("tokens_and_values", spec.tokens_and_values, Since{"0.3.0", false});
 }
 
 // Whether an engine that knows nothing but these fields knows the whole model: every other one has

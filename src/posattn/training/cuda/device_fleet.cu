@@ -38,7 +38,7 @@ std::vector<cuda::RunData> make_run_data(const std::vector<DeviceRun>& runs, int
   for (const DeviceRun& run : runs) {
     const RunConfig& config = run.config;
     data.push_back({config.data_seed_used(), training_data(config, run.state.epoch + 1, threads),
-                    loss_mask(find_task(config.task), static_cast<int>(config.length))});
+                    loss_mask(task_of(config), static_cast<int>(config.length))});
   }
   return data;
 }
@@ -59,7 +59,7 @@ class DeviceFleet::Implementation {
         current_(shape_.slots),
         slot_steps_(shape_.slots),
         losses_(shape_.slots),
-        squares_(shape_.slots * cuda::norm_parts),
+        squares_(shape_.slots * 2 * cuda::norm_parts),
         trained_(trained_numbers(*layout_)),
         gradients_(shape_.slots * size_),
         state_(state_parts * shape_.slots * size_),
@@ -73,7 +73,7 @@ class DeviceFleet::Implementation {
     int64_t plans = 0;
     for (int slot = 0; slot < shape_.slots; ++slot) {
       const DeviceRun& run = runs[slot];
-      clips_ = clips_ || run.config.clip > 0;
+      clips_ = clips_ || run.config.clip > 0 || run.config.clip_relative > 0;
       slots_.emplace_back(run, data_.sets(slot));
       const int64_t steps = slots_.back().steps_per_epoch();
       cursors_host_[slot].plan = plans;

@@ -29,7 +29,7 @@ std::vector<RunData> data_of(const std::vector<RunConfig>& configs) {
   std::vector<RunData> data;
   for (const RunConfig& config : configs) {
     data.push_back({config.data_seed_used(), training_data(config, 1, 1),
-                    loss_mask(find_task(config.task), static_cast<int>(config.length))});
+                    loss_mask(task_of(config), static_cast<int>(config.length))});
   }
   return data;
 }

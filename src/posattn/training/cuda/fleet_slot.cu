@@ -41,6 +41,7 @@ void FleetSlot::plan_epoch(const ModelSpec& spec, StepPlan* plans) const {
     plan.step.number = static_cast<uint32_t>(step);
     plan.clip = static_cast<float>(config_.clip);
     const double lr = learning_rate(schedule_, schedule_state_, step);
+    plan.clip_relative = relative_clip(optimiser_, config_.clip_relative, step + 1);
     plan.adam = adam_numbers<float>(optimiser_, lr, ++step);
     plan.decays_maps_only = optimiser_.decay == Decay::maps ? 1 : 0;
     plan.order = set.order + batch.begin;

@@ -74,18 +74,40 @@ __global__ void __launch_bounds__(threads) squares_kernel(FleetArrays fleet) {
     const FourTrained t = trained[four];
     sum += square(g.x, t.x) + square(g.y, t.y) + square(g.z, t.z) + square(g.w, t.w);
   }
+  double* sums = fleet.squares + slot * 2 * norm_parts + part;
   sum = block_sum(sum);
-  if (threadIdx.x == 0) fleet.squares[slot * norm_parts + part] = sum;
+  if (threadIdx.x == 0) sums[0] = sum;
+  if (!(fleet.current[slot].clip_relative > 0)) return;
+  const auto* second =
+      reinterpret_cast<const float4*>(fleet.state + (2 * fleet.slots + slot) * fleet.parameters);
+  double moments = 0;
+  for (int64_t four = part * threads + threadIdx.x; four < fleet.parameters / 4;
+       four += norm_parts * threads) {
+    const float4 v = second[four];
+    moments += static_cast<double>(v.x) + v.y + v.z + v.w;
+  }
+  moments = block_sum(moments);
+  if (threadIdx.x == 0) sums[norm_parts] = moments;
+}
+
+__device__ double root_of_parts(const double* sums) {
+  double sum = 0;
+#pragma unroll
+  for (int part = 0; part < norm_parts; ++part) sum += sums[part];
+  return sqrt(sum);
 }
 
 // What a slot's gradient is multiplied by.
 __device__ float clip_scale(const FleetArrays& fleet, int slot) {
-  const double clip = fleet.current[slot].clip;
-  if (!(clip > 0)) return 1;
-  double sum = 0;
-#pragma unroll
-  for (int part = 0; part < norm_parts; ++part) sum += fleet.squares[slot * norm_parts + part];
-  const double scale = clip / (sqrt(sum) + 1e-6);
+  const StepPlan& plan = fleet.current[slot];
+  const double* sums = fleet.squares + slot * 2 * norm_parts;
+  double limit = plan.clip, slack = 1e-6;
+  if (plan.clip_relative > 0) {
+    limit = plan.clip_relative * root_of_parts(sums + norm_parts);
+    slack = 0;
+  }
+  if (!(limit > 0)) return 1;
+  const double scale = limit / (root_of_parts(sums) + slack);
   return scale < 1 ? static_cast<float>(scale) : 1.0f;
 }
 

@@ -14,7 +14,8 @@ namespace posattn::cuda {
 // slot stands. Plain data in device memory.
 struct StepPlan {
   SlotStep step;
-  float clip = 0;  // largest norm of the gradient; 0: off
+  float clip = 0;            // largest norm of the gradient; 0: off
+  double clip_relative = 0;  // the same as a multiple of the root of the second moments' sum
   AdamNumbers<float> adam = {};
   int32_t decays_maps_only = 0;  // 1: weight decay leaves biases, gains and tables alone
   int64_t order = 0;             // where the batch's sample numbers begin
@@ -46,7 +47,7 @@ struct FleetArrays {
   StepPlan* current = nullptr;       // [slots]: of the step under way
   SlotStep* steps = nullptr;         // [slots]: its first part, for engines
   double* losses = nullptr;          // [slots]: by the engine
-  double* squares = nullptr;         // [slots, norm_parts]: of the gradient, for clipping
+  double* squares = nullptr;         // [slots, 2, norm_parts]: sums for clipping
   const uint8_t* trained = nullptr;  // [parameters]: 0, or how a number is trained
   float* gradients = nullptr;        // [slots, parameters]
   float* state = nullptr;            // [3, slots, parameters]: weights, first, second moments
@@ -57,12 +58,14 @@ struct FleetArrays {
 // finite, or whose epoch has ended, rests.
 void begin_step(const FleetArrays& fleet, cudaStream_t stream);
 
-// The sum of squares of the trained gradient, in parts.
+// The sum of squares of the trained gradient, in parts, and behind it that of the second moments
+// where it is needed.
 constexpr int norm_parts = 32;
 void sum_gradient_squares(const FleetArrays& fleet, cudaStream_t stream);
 
 // One step of Adam (training/optimiser.cc) for every slot that does not rest; with `clip` the
-// gradient is multiplied by min(1, clip / (norm + 1e-6)) first, as clip_gradient does.
+// gradient is multiplied by min(1, clip / (norm + 1e-6)) first, as clip_gradient does, or by
+// min(1, relative_limit / norm).
 void update_weights(const FleetArrays& fleet, bool clip, cudaStream_t stream);
 
 // Counts the last loss and looks for numbers that are not finite in these slots' state.

@@ -80,32 +80,42 @@ class FleetStepsTest : public testing::Test {
   DeviceBuffer<StepPlan> current_{2};
   DeviceBuffer<SlotStep> steps_{2};
   DeviceBuffer<double> losses_{2};
-  DeviceBuffer<double> squares_{2 * norm_parts};
+  DeviceBuffer<double> squares_{4 * norm_parts};
   DeviceBuffer<uint8_t> trained_{mask()};
   DeviceBuffer<float> gradients_{2 * size_}, state_{6 * size_}, backup_{6 * size_};
   FleetArrays arrays_;
 };
 
 TEST_F(FleetStepsTest, AdamIsTheOptimisersAndRestingSlotsStay) {
-  for (const double clip : {0.0, 0.5, 1e6}) {
+  struct Clip {
+    double absolute, relative;
+  };
+  for (const auto [clip, relative] : {Clip{0, 0}, Clip{0.5, 0}, Clip{1e6, 0}, Clip{0, 0.05}}) {
     RunState expected = fill();
     const RunState before = expected;
     Parameters<float> g = gradient();
     OptimiserOptions options;
     options.weight_decay = 0.01;
     options.kind = clip == 0 ? OptimiserKind::adam : OptimiserKind::adamw;
+    if (relative > 0) options.epsilon = 0;
+    const bool clips = clip > 0 || relative > 0;
     StepPlan plan;
     plan.step.samples = 5;
     plan.clip = static_cast<float>(clip);
+    plan.clip_relative = relative_clip(options, relative, 4);
     plan.adam = adam_numbers<float>(options, 0.01, 4);
     current_.upload(&plan, 1, 1);
     const SlotStep resting, stepping{5, 3, 1};
     steps_.upload(&resting, 1, 0);
     steps_.upload(&stepping, 1, 1);
-    if (clip > 0) sum_gradient_squares(arrays_, nullptr);
-    update_weights(arrays_, clip > 0, nullptr);
-    if (clip > 0) clip_gradient(clip, g);
+    if (clips) sum_gradient_squares(arrays_, nullptr);
+    update_weights(arrays_, clips, nullptr);
     expected.optimiser.step = 3;
+    if (clip > 0) clip_gradient(clip, g);
+    if (relative > 0) {
+      const double limit = relative_limit(options, relative, expected.optimiser);
+      EXPECT_LT(limit, clip_gradient(limit, g, 0));
+    }
     optimiser_step(options, 0.01, g, expected.optimiser, expected.parameters);
     const std::vector<float> weights = part(state_, 0, 1), second = part(state_, 2, 1);
     const std::vector<uint8_t> trained = mask();

@@ -11,7 +11,7 @@ std::vector<RunData> validation_sets(const std::vector<DeviceRun>& runs, int thr
   for (const DeviceRun& run : runs) {
     const RunConfig& config = run.config;
     data.push_back({config.data_seed_used(), validation_data(config, threads),
-                    loss_mask(find_task(config.task), static_cast<int>(config.length))});
+                    loss_mask(task_of(config), static_cast<int>(config.length))});
   }
   return data;
 }

@@ -1,0 +1,57 @@
+// Items of a letter and a number in the order of their letters: node j answers with the number
+// whose letter is the j-th of the alphabet among them.
+#include <algorithm>
+#include <numeric>
+
+#include "posattn/tasks/lettered.h"
+
+namespace posattn {
+namespace {
+
+class SortByKey final : public Task {
+ public:
+  std::string_view name() const override { return "sort-by-key"; }
+  std::string_view description() const override {
+    return "numbers in the order of the letters that stand with them";
+  }
+  TaskShape shape(int length) const override {
+    check_items(length);
+    return {.real_nodes = length, .vocabulary = letter_count, .tokens_and_values = true};
+  }
+  std::vector<std::pair<std::string, std::string>> settings() const override {
+    return lettered_settings();
+  }
+  const TaskText* text() const override { return &text_; }
+
+  void make_sample(RandomStream& random, const Sampling& sampling, int length,
+                   const SampleRoom& room) const override {
+    draw_values(random, sampling.range, room.values);
+    draw_letters(random, sampling, room.tokens);
+    std::vector<int> order(length);
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {}, [&](int item) { return room.tokens[item]; });
+    std::ranges::transform(order, room.targets.begin(),
+                           [&](int item) { return room.values[item]; });
+  }
+
+  std::vector<Baseline> baselines() const override {
+    return {{"query-blind", "the mean of the numbers: knows no letter",
+             [](int /*length*/, const SampleView& sample, std::span<float> outputs) {
+               const double sum = std::accumulate(sample.values.begin(), sample.values.end(), 0.0);
+               std::ranges::fill(outputs,
+                                 static_cast<float>(sum / static_cast<double>(outputs.size())));
+             }}};
+  }
+
+ private:
+  LetteredText text_{"items, as a 0.5, b -1, c 2", letter_count};
+};
+
+}  // namespace
+
+const Task& sort_by_key_task() {
+  static const SortByKey task;
+  return task;
+}
+
+}  // namespace posattn
