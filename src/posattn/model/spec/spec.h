@@ -171,6 +171,10 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   int pair_columns = 0;
   int pair_classes = 0;
 
+  // Of training alone, in no file: how many labels a node has after each layer. A linear map of the
+  // layer's state learns them (LayerBlock::hint). Empty: no hints.
+  std::vector<int> hint_columns;
+
   bool operator==(const ModelSpec&) const = default;
 
   int nodes() const { return real_nodes + scratch_nodes; }
