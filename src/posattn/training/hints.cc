@@ -85,6 +85,10 @@ Hints::Hints(const RunConfig& config) : program_(hint_program(config, hint_text(
       const bool own = program_.words[word].name.find(' ') == std::string::npos;
       if (own && live[labels.round][word]) labels.words.push_back(static_cast<int>(word));
     }
+    if (labels.words.empty()) {
+      throw unsuitable(config, fmt::format("after round {} it needs no word", labels.round),
+                       "a program whose words lead to its output");
+    }
     columns_.push_back(static_cast<int>(labels.words.size()));
     layers_.push_back(std::move(labels));
   }
@@ -130,8 +134,9 @@ double Hints::error(const ModelSpec& spec, const Parameters<float>& parameters,
           const float* x = view.numbers + s * view.strides[0] + node * view.strides[1];
           for (int column = 0; column < columns; ++column) {
             double y = bias[column];
-            for (int i = 0; i < spec.width; ++i)
+            for (int i = 0; i < spec.width; ++i) {
               y += double{x[i]} * weight[column * spec.width + i];
+            }
             const double error = scaled.batch().unit(s) * y - *label++;
             sum += {error * error, 1};
           }
