@@ -30,6 +30,7 @@ RunConfig config_of(const GivenSettings& given) {
   for (const auto& [key, value] : task_of(config).settings()) {
     if (!named.contains(key)) set_field(config, key, value);
   }
+  take_hints(config);
   return config;
 }
 

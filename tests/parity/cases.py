@@ -26,6 +26,9 @@ class Case:
     labels: torch.Tensor = None  # [samples, length], in the place of targets
     pairs: torch.Tensor = None  # [samples, length, length, pair_columns]
     pair_classes: torch.Tensor = None  # [samples, length, length]
+    hints: torch.Tensor = None  # [samples, labels]: of each layer [length, columns]
+    hint_maps: tuple = ()  # of each layer, torch.nn.Linear
+    hint_weight: float = 1.0
 
     @property
     def spec(self):
@@ -38,12 +41,27 @@ class Case:
         return ("reference",) if signs else ("reference", "plain", "folded", "automatic")
 
     def weights(self):
-        return {f"weights/{name}": t.numpy() for name, t in self.model.state_dict().items()}
+        maps = {f"weights/{name}": t.detach().numpy() for name, t in self.hint_parameters().items()}
+        return {f"weights/{name}": t.numpy() for name, t in self.model.state_dict().items()} | maps
+
+    def hint_parameters(self):
+        return {f"hints.{layer}.{name}": t for layer, one in enumerate(self.hint_maps) for name, t in one.named_parameters()}
+
+    def fields(self):
+        """What parity_tool needs besides tensors."""
+        columns = [one.out_features for one in self.hint_maps]
+        return dict(spec=self.spec.fields(), engines=self.engines, hint_columns=columns, hint_weight=self.hint_weight)
+
+    def hint_loss(self, states):
+        """The mean squared error of the maps' readings of real nodes, sample by sample and layer after layer."""
+        length = self.inputs.shape[1]
+        read = [one(x[:, :length]).flatten(1) for one, x in zip(self.hint_maps, states)]
+        return ((torch.cat(read, 1) - self.hints) ** 2).mean()
 
     def tensors(self):
         """What parity_tool needs for this case."""
         result = {"inputs": self.inputs, "targets": self.targets, **self.weights()}
-        for name in ("mask", "tokens", "labels", "pairs", "pair_classes"):
+        for name in ("mask", "tokens", "labels", "pairs", "pair_classes", "hints"):
             if getattr(self, name) is not None:
                 result[name] = getattr(self, name)
         return result
@@ -51,15 +69,25 @@ class Case:
     def expected(self):
         """Outputs, attention, loss and every gradient, in double."""
         sample = (self.inputs, self.tokens, self.pairs, self.pair_classes)
+        states = []
+        watched = [layer.register_forward_hook(lambda _, __, x: states.append(x)) for layer in self.model.transformer_layers]
         outputs = self.model(*sample)
+        for hook in watched:
+            hook.remove()
         if self.labels is None:
             loss = loss_of(outputs, self.targets, self.mask)
         else:
             loss = cross_entropy_of(outputs, self.labels, self.mask)
         trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
-        gradients = torch.autograd.grad(loss, list(trained.values()))
+        # The maps follow the loss of the hints, all else that of the task and its share of the other.
+        both, maps = loss, self.hint_parameters()
+        if maps:
+            both = loss + self.hint_weight * self.hint_loss(states)
+        gradients = torch.autograd.grad(both, list(trained.values()), retain_graph=True)
+        if maps:
+            gradients += torch.autograd.grad(self.hint_loss(states), list(maps.values()))
         result = {"outputs": outputs, "loss": loss, "attention": self.model.attention(*sample)}
-        result.update((f"gradient/{name}", g) for name, g in zip(trained, gradients))
+        result.update((f"gradient/{name}", g) for name, g in zip([*trained, *maps], gradients))
         return {name: tensor.detach().numpy() for name, tensor in result.items()}
 
 
@@ -272,6 +300,17 @@ def wrapped(case):
                                targets=as_float(case.targets * magnitude))
 
 
+def hinted(case, weight):
+    """The same with one to three labels of every node after each layer."""
+    torch.manual_seed(len(case.inputs))
+    columns = [1 + layer % 3 for layer in range(case.spec.depth)]
+    maps = tuple(torch.nn.Linear(case.spec.width, count).double() for count in columns)
+    for parameter in (p for one in maps for p in one.parameters()):
+        parameter.data = as_float(parameter.data)
+    labels = torch.randn(len(case.inputs), case.inputs.shape[1] * sum(columns)).double()
+    return dataclasses.replace(case, name=case.name + "-hints", hints=labels, hint_maps=maps, hint_weight=weight)
+
+
 def gradient_cases(shapes_each=2):
     """Every preset with every encoding it can use, and the paper's sizes."""
     cases, seed = [], 0
@@ -286,4 +325,5 @@ def gradient_cases(shapes_each=2):
     cases += [open_case(seed) for seed in range(1000, 1060)]
     cases += [wrapped(random_case(name, "one_hot", seed)) for seed, name in enumerate(("standard", "m4", "positional", "scale-free"), 2000)]
     cases += [wrapped(case) for case in map(open_case, range(1000, 1030)) if case.tokens is None and case.labels is None]
+    cases += [hinted(random_case(name, "one_hot", 3000), weight) for name in ("positional", "standard") for weight in (0.5, 2.0)]
     return cases

@@ -23,9 +23,12 @@ struct Samples {
   std::vector<int32_t> tokens = {}, labels = {};
   std::vector<T> pairs = {};
   std::vector<int32_t> pair_classes = {};
+  std::vector<T> hints = {};
+  double hint_weight = 1;
 
   BatchOf<T> batch() const {
-    return {inputs, targets, samples, real_nodes, tokens, labels, {}, pairs, pair_classes};
+    return {inputs, targets, samples,      real_nodes, tokens, labels,
+            {},     pairs,   pair_classes, {},         hints,  hint_weight};
   }
   Samples first() const {  // the first sample alone, without its answer
     const auto part = [&](const auto& all) {

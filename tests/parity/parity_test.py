@@ -88,7 +88,7 @@ class ModelParityTest(ParityTest):
         cases = gradient_cases()
         request = Request()
         for case in cases:
-            request.add("gradient", case.name, case.tensors(), spec=spec_of(case), engines=case.engines)
+            request.add("gradient", case.name, case.tensors(), **case.fields())
         answers = self.ask(request)
         for case in cases:
             expected = case.expected()

@@ -21,7 +21,11 @@ struct Case {
   const json& fields;
   std::string name = fields.at("name");
 
-  ModelSpec spec() const { return spec_from_json(fields.at("spec").dump()); }
+  ModelSpec spec() const {
+    ModelSpec spec = spec_from_json(fields.at("spec").dump());
+    spec.hint_columns = fields.value("hint_columns", spec.hint_columns);
+    return spec;
+  }
   const Tensor& tensor(const std::string& of) const { return question.at(name + "/" + of); }
   template <class T>
   Parameters<T> weights() const {
@@ -62,6 +66,8 @@ Samples<T> samples_of(const Case& c) {
   result.labels = whole("labels");
   result.pair_classes = whole("pair_classes");
   if (c.question.has(c.name + "/pairs")) result.pairs = converted<T>(c.tensor("pairs").values);
+  if (c.question.has(c.name + "/hints")) result.hints = converted<T>(c.tensor("hints").values);
+  result.hint_weight = c.fields.value("hint_weight", 1.0);
   return result;
 }
 

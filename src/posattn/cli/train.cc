@@ -112,12 +112,14 @@ std::vector<RunConfig> collect_configs(const TrainSettings& settings) {
   }
   // The hash in the configuration file belongs to its own `from`, not to another one.
   if (given.contains("from") && !given.contains("from-hash")) base.config.from_hash.clear();
+  if (given.contains("hints") && !given.contains("hints-hash")) base.config.hints_hash.clear();
   base.named.merge(given);
   std::vector<RunConfig> configs;
   for (const std::string& architecture : split_architectures(base.config.architecture)) {
     RunConfig config = base.config;
     config.architecture = architecture;
     if (!config.from.empty()) start_from(config, base.named);
+    take_hints(config);
     for (const uint64_t seed : seeds) {
       config.seed = static_cast<int64_t>(seed);
       configs.push_back(config);
@@ -188,7 +190,8 @@ std::vector<Architecture> gather(const std::vector<RunOutcome>& outcomes) {
     }
     for (const Measurement& test : outcome.last->tests) {
       const Metric* metric = known_metric(test.metric);
-      if (metric == nullptr || !(metric->is_loss || metric->of_answers)) continue;
+      if (metric == nullptr || !(metric->is_loss || metric->of_answers || metric->of_training))
+        continue;
       add_value(*found, fmt::format("test {}, {} = {}", metric->heading, test.axis, test.x),
                 test.value);
     }

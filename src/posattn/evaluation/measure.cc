@@ -114,7 +114,7 @@ NodeErrors node_errors(const Predictions& predictions) {
 
 TestSums::TestSums(Loss loss) : metrics_(metrics()) {
   std::erase_if(metrics_, [loss](const Metric* metric) {
-    return metric->is_derived() || metric->of_answers || metric->loss != loss;
+    return metric->measure == nullptr || metric->loss != loss;
   });
   sums_.resize(metrics_.size());
 }

@@ -243,6 +243,7 @@ std::vector<ExperimentRun> runs_of(const Experiment& experiment) {
           const int64_t an_epoch = (run.config.samples + run.config.batch - 1) / run.config.batch;
           run.config.epochs = std::max<int64_t>(1, experiment.axis.steps / an_epoch);
         }
+        take_hints(run.config);
         run.config.architecture = plain_architecture(run.config);
         const SeedKeys keys(run.config);
         for (const uint64_t seed : experiment.seeds) {

@@ -24,6 +24,10 @@ class PlanBuilder {
     plan_.input = input();
     for (int layer = 0; layer < spec_.depth; ++layer) plan_.layers.push_back(this->layer(layer));
     plan_.head = head();
+    for (size_t layer = 0; layer < spec_.hint_columns.size(); ++layer) {
+      plan_.layers[layer].hint = linear(names::hint(static_cast<int>(layer)),
+                                        spec_.hint_columns[layer], spec_.width, false, true);
+    }
     plan_.loss = spec_.loss;
     return std::move(plan_);
   }
@@ -34,18 +38,21 @@ class PlanBuilder {
   // Absent biases are zeros that are not trained, so that every engine knows them.
   bool biased() const { return spec_.biases == Biases::all; }
 
-  LinearBlock linear(const std::string& name, int out, int in, bool ends_branch = false) {
+  LinearBlock linear(const std::string& name, int out, int in, bool ends_branch = false,
+                     bool of_training = false) {
     const TensorId weight = add({.name = names::weight(name),
                                  .shape = {out, in},
                                  .initial = Initial::fan_in_uniform,
                                  .fan_in = in,
                                  .maps = true,
-                                 .ends_branch = ends_branch});
+                                 .ends_branch = ends_branch,
+                                 .of_training = of_training});
     const TensorId bias = add({.name = names::bias(name),
                                .shape = {out},
                                .initial = biased() ? Initial::fan_in_uniform : Initial::zero,
                                .fan_in = in,
-                               .trained = biased()});
+                               .trained = biased(),
+                               .of_training = of_training});
     return {weight, bias, in, out};
   }
 

@@ -102,6 +102,7 @@ struct LayerBlock {
   Join join = Join::concatenate;
   Normalisation when = Normalisation::none;
   std::optional<NormalisationBlock> attention_norm, mlp_norm;
+  std::optional<LinearBlock> hint;  // of the state behind the layer, in training
 };
 
 struct HeadBlock {

@@ -21,6 +21,7 @@ struct Dataset {
   Buffer<int32_t> labels = {};        // [samples, real_nodes], for tasks with classes
   Buffer<float> pairs = {};           // [samples, real_nodes, real_nodes, pair_columns]
   Buffer<int32_t> pair_classes = {};  // [samples, real_nodes, real_nodes]
+  Buffer<float> hints = {};           // [samples, ...], as in BatchOf; training adds them
 };
 
 struct DatasetRequest {

@@ -85,6 +85,7 @@ Batch EpochBatches::gather(int64_t batch) {
   gather_rows(set.labels, set.samples, rows, samples, labels_);
   gather_rows(set.pairs, set.samples, rows, samples, pairs_);
   gather_rows(set.pair_classes, set.samples, rows, samples, pair_classes_);
+  gather_rows(set.hints, set.samples, rows, samples, hints_);
   return {.inputs = inputs_,
           .targets = targets_,
           .samples = samples,
@@ -92,7 +93,8 @@ Batch EpochBatches::gather(int64_t batch) {
           .tokens = tokens_,
           .labels = labels_,
           .pairs = pairs_,
-          .pair_classes = pair_classes_};
+          .pair_classes = pair_classes_,
+          .hints = hints_};
 }
 
 }  // namespace posattn

@@ -41,7 +41,7 @@ class EpochBatches {
   const std::vector<Dataset>& sets_;
   std::vector<std::vector<uint32_t>> order_;
   std::vector<BatchSlice> batches_;
-  Buffer<float> inputs_, targets_, pairs_;
+  Buffer<float> inputs_, targets_, pairs_, hints_;
   Buffer<int32_t> tokens_, labels_, pair_classes_;
 };
 

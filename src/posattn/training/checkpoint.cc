@@ -133,7 +133,7 @@ RunState state_from_checkpoint(std::span<const std::byte> bytes, const RunConfig
                 fmt::format("checkpoint {} is of another configuration", path.string()),
                 "the same settings: " + difference, "choose another --out for the new settings");
   }
-  RunState state(std::make_shared<const ParameterLayout>(model_spec(config)));
+  RunState state(std::make_shared<const ParameterLayout>(training_spec(config)));
   if (file.tensors.size() != 3 * state.parameters.layout().tensors().size()) {
     throw bad_checkpoint(path, "it holds tensors of another model");
   }

@@ -84,14 +84,14 @@ template <class T>
 double clip_gradient(double max_norm, Parameters<T>& gradient, double slack) {
   double sum = 0;
   for (const TensorInfo& tensor : gradient.layout().tensors()) {
-    if (!tensor.trained) continue;
+    if (!tensor.trained || tensor.of_training) continue;
     for (const double g : gradient.slice(tensor)) sum += static_cast<double>(g) * g;
   }
   const double norm = std::sqrt(sum);
   const double scale = max_norm / (norm + slack);
   if (scale < 1) {
     for (const TensorInfo& tensor : gradient.layout().tensors()) {
-      if (!tensor.trained) continue;
+      if (!tensor.trained || tensor.of_training) continue;
       for (T& g : gradient.slice(tensor)) g *= static_cast<T>(scale);
     }
   }

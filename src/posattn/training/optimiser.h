@@ -42,8 +42,8 @@ template <class T>
 void optimiser_step(const OptimiserOptions& options, double lr, const Parameters<T>& gradient,
                     OptimiserState<T>& state, Parameters<T>& parameters);
 
-// Scales the gradient of the trained tensors by min(1, max_norm / (norm + slack)), norm being their
-// joint Euclidean norm, which is returned.
+// Scales the gradient of the model's trained tensors by min(1, max_norm / (norm + slack)), norm
+// being their joint Euclidean norm, which is returned.
 template <class T>
 double clip_gradient(double max_norm, Parameters<T>& gradient, double slack = 1e-6);
 

@@ -24,7 +24,7 @@ EpochRecord measured_again(const RunConfig& config, RunState state) {
   record.train_loss = record.lr = std::numeric_limits<double>::quiet_NaN();
   record.validation_loss = state.validation_loss;
   record.seconds = state.seconds;
-  Network network(model_spec(config), NetworkOptions{network_path(config), 1});
+  Network network(training_spec(config), NetworkOptions{network_path(config), 1});
   RunEvaluation(config, 1).evaluate_when_due(network, 1, state, record);
   return record;
 }

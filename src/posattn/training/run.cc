@@ -57,6 +57,10 @@ std::vector<AxisValues> tests_of(const RunConfig& config, const Task& task) {
   return tests;
 }
 
+std::optional<Hints> hints_of(const RunConfig& config) {
+  return config.hints.empty() ? std::nullopt : std::optional<Hints>(config);
+}
+
 }  // namespace
 
 std::string to_json(const EpochRecord& record) {
@@ -88,7 +92,8 @@ EpochRecord epoch_record_from_json(std::string_view line, const std::string& whe
 
 Run::Run(const RunConfig& config, int threads, RunState state)
     : config_(config),
-      spec_(model_spec(config)),
+      hints_(hints_of(config)),
+      spec_(training_spec(config)),
       threads_(std::max(1, threads)),
       network_(spec_, {.path = network_path(config), .threads = threads_}),
       train_(training_data(config, state.epoch + 1, threads_)),
@@ -101,6 +106,11 @@ Run::Run(const RunConfig& config, int threads, RunState state)
       evaluation_(config, threads_) {
   const Task& task = task_of(config);
   for (const Dataset& set : train_) masks_.push_back(loss_mask(task, set.length));
+  add_labels();
+}
+
+void Run::add_labels() {
+  if (hints_) hints_->add_labels(train_.front(), threads_);
 }
 
 // The steps of one epoch; false when stopped or diverged (divergence() then says how).
@@ -108,6 +118,7 @@ bool Run::run_steps(const std::atomic<bool>* stop, EpochRecord& record) {
   if (config_.fresh && train_epoch_ != state_.epoch + 1) {
     train_epoch_ = state_.epoch + 1;
     train_ = training_data(config_, train_epoch_, threads_);
+    add_labels();
   }
   EpochBatches batches(train_, config_.batch, config_.data_seed_used(), state_.epoch + 1);
   double summed_loss = 0;
@@ -117,6 +128,7 @@ bool Run::run_steps(const std::atomic<bool>* stop, EpochRecord& record) {
     batch.context = {.seed = config_.data_seed_used(),
                      .step = static_cast<uint32_t>(state_.optimiser.step),
                      .training = true};
+    batch.hint_weight = config_.hint_weight;
     const double loss =
         network_.gradient(state_.parameters, batch, masks_[batches.set_of(b)], gradient_);
     if (!std::isfinite(loss)) return diverge(NotFinite::loss, loss);
@@ -207,11 +219,12 @@ ScheduleOptions schedule_options(const RunConfig& config, int64_t steps_per_epoc
 }
 
 RunState initial_state(const RunConfig& config) {
-  RunState state(std::make_shared<const ParameterLayout>(model_spec(config)));
-  if (config.from.empty()) {
+  RunState state(std::make_shared<const ParameterLayout>(training_spec(config)));
+  if (config.from.empty() || !config.hints.empty()) {
     initialise(state.parameters, config.weight_seed_used(), initial_values_from(config.initial));
-  } else {
-    state.parameters = start_parameters(config);
+  }
+  if (!config.from.empty()) {
+    std::ranges::copy(start_parameters(config).values(), state.parameters.values().begin());
   }
   state.schedule = initial_schedule(schedule_options(config, 1));
   return state;
@@ -229,7 +242,9 @@ Model trained_model(const RunConfig& config, const RunState& state) {
                   {"seed", std::to_string(config.seed)},
                   {"epoch", std::to_string(state.epoch)}};
   if (!config.from.empty()) origin.notes["from"] = config.from_hash;
-  return {model_spec(config), state.parameters, origin};
+  Parameters<float> weights(model_spec(config));  // the maps of hints stay behind
+  std::copy_n(state.parameters.values().begin(), weights.values().size(), weights.values().begin());
+  return {model_spec(config), std::move(weights), origin};
 }
 
 std::string divergence_message(NotFinite what, double loss, int64_t step, int64_t epoch) {
@@ -253,7 +268,10 @@ EvaluationRequest test_request(const RunConfig& config, const Model& model) {
 }
 
 RunEvaluation::RunEvaluation(const RunConfig& config, int threads)
-    : config_(config), task_(task_of(config)), validation_(validation_data(config, threads)) {
+    : config_(config),
+      task_(task_of(config)),
+      hints_(hints_of(config)),
+      validation_(validation_data(config, threads)) {
   for (const Dataset& set : validation_) masks_.push_back(loss_mask(task_, set.length));
 }
 
@@ -289,6 +307,13 @@ void RunEvaluation::evaluate_when_due(ForwardPass& network, int threads, RunStat
       request.values = tests.values;
       const std::vector<Measurement> rows = evaluate(request).rows;
       record.tests.insert(record.tests.end(), rows.begin(), rows.end());
+      if (!hints_ || tests.axis.name != "c") continue;
+      for (const double x : tests.values) {
+        Dataset set = std::move(tests.axis.samples(request, x).sets.front());
+        hints_->add_labels(set, threads);
+        record.tests.push_back({Split::test, tests.axis.name, x, "hint_mse",
+                                hints_->error(current.spec, state.parameters, set)});
+      }
     }
   }
 }

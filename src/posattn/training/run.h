@@ -12,6 +12,7 @@
 #include "posattn/model/file/model_file.h"
 #include "posattn/model/network.h"
 #include "posattn/tasks/dataset.h"
+#include "posattn/training/hints.h"
 #include "posattn/training/optimiser.h"
 #include "posattn/training/run_config.h"
 
@@ -21,7 +22,7 @@ namespace posattn {
 struct EpochRecord {
   int64_t epoch = 0;      // completed epochs, from 1
   int64_t step = 0;       // completed optimiser steps
-  double train_loss = 0;  // mean of the batch losses during the epoch; NaN where that was lost
+  double train_loss = 0;  // mean of the batch losses, without that of hints; NaN where it was lost
   double lr = 0;          // rate of the epoch's last step; NaN where that was lost
   std::optional<double> validation_loss;
   std::vector<Measurement> tests;  // empty where none is due
@@ -41,7 +42,7 @@ struct RunState {
   double seconds = 0;
   ScheduleState schedule;
   OptimiserState<float> optimiser;  // its step count is the run's
-  Parameters<float> parameters;
+  Parameters<float> parameters;     // of training_spec: the model's, then the maps of hints
   std::optional<double> validation_loss, best_validation_loss;
 };
 
@@ -90,6 +91,7 @@ class RunEvaluation {
  private:
   RunConfig config_;
   const Task& task_;
+  std::optional<Hints> hints_;
   std::vector<Dataset> validation_;          // one set per length
   std::vector<std::vector<uint8_t>> masks_;  // of each set
 };
@@ -125,7 +127,10 @@ class Run {
   bool run_steps(const std::atomic<bool>* stop, EpochRecord& record);
   bool diverge(NotFinite what, double loss = 0);
 
+  void add_labels();
+
   RunConfig config_;
+  std::optional<Hints> hints_;
   ModelSpec spec_;
   int threads_;
   Network network_;

@@ -163,7 +163,8 @@ std::vector<std::string> split_architectures(std::string_view list) {
 
 const std::vector<std::string>& result_neutral_keys() {
   static const std::vector<std::string> keys = {"checkpoint-every",
-                                                "from"};  // from-hash says what it held
+                                                "from",  // from-hash says what it held
+                                                "hints"};
   return keys;
 }
 

@@ -42,6 +42,11 @@ struct RunConfig : ModelSettings {
   double from_noise = 0;
   std::string initial = "paper";  // since 0.2.0
 
+  // Labels of the states between layers: the words of a parallel program (training/hints.h). Since
+  // 0.3.0.
+  std::string hints, hints_hash;
+  double hint_weight = 1;
+
   // Training
   int64_t epochs = 2001, batch = 1000;
   double lr = 5e-4;
@@ -139,6 +144,8 @@ std::string precision_used(const RunConfig& config);
 
 // The model the run trains (resolved); validate first.
 ModelSpec model_spec(const RunConfig& config);
+// The same with the maps of its hints (training/hints.h): what a step computes.
+ModelSpec training_spec(const RunConfig& config);
 Path network_path(const RunConfig& config);
 
 // Keys that change how a run is carried out, never its result; a resumed run may change them.
@@ -165,6 +172,11 @@ void take_start(RunConfig& config, const std::set<std::string>& named);
 // zeros stays one. Throws as take_start, and Error(configuration), naming the fields, where the
 // file's model is not that of the settings.
 Parameters<float> start_parameters(const RunConfig& config);
+
+// Of settings with hints: the program's name where they say `task`, hints-hash, and where depth is
+// 0 the program's rounds, unless a file says what the model is. Throws as find_program, and
+// Error(configuration) for another text than that of hints-hash.
+void take_hints(RunConfig& config);
 
 bool is_file_hash(std::string_view text);  // 16 hexadecimal digits
 

@@ -153,6 +153,40 @@ void check_start(const RunConfig& config) {
   }
 }
 
+void check_hints(const RunConfig& config) {
+  if (config.hints.empty()) {
+    if (!config.hints_hash.empty()) {
+      throw impossible("hints-hash without hints", "the program whose text has that hash");
+    }
+    if (config.hint_weight != 1) {
+      throw impossible(fmt::format("hint-weight = {} without hints", config.hint_weight),
+                       "the program that gives hints", "add --hints PROGRAM, as --hints task");
+    }
+    return;
+  }
+  if (!is_file_hash(config.hints_hash)) {
+    throw impossible(
+        fmt::format("hints = '{}' with hints-hash = '{}'", config.hints, config.hints_hash),
+        "the hash of its text, 16 hexadecimal digits",
+        "posattn train --hints PROGRAM --dry-run prints it");
+  }
+  const Task& task = find_task(config.task);
+  const auto refuse_with = [&](const std::string& what, const char* expected) {
+    throw impossible(fmt::format("hints = '{}' with {}", config.hints, what), expected);
+  };
+  if (task.loss() != Loss::squared_error || task.shape(config.length).vocabulary > 0) {
+    refuse_with("task " + config.task, "a task of numbers alone");
+  }
+  if (config.variable_length) refuse_with("variable-length", "samples of one length");
+  if (config.loops != "1") {
+    refuse_with("loops = " + config.loops, "loops = 1: each layer has labels of its own");
+  }
+  if (config.device == "cuda") {
+    refuse_with("device = cuda", "device = cpu: the block executor there has the states");
+  }
+  training_spec(config);  // looks at the program
+}
+
 // Asked once: the answer takes a while, and does not change.
 const DeviceInfo& gpu() {
   static const DeviceInfo info = device_info();
@@ -180,6 +214,7 @@ void validate(const RunConfig& config) {
   check_clip(config);
   check_warmup(config);
   check_start(config);
+  check_hints(config);
   check_device(config);
 }
 
@@ -187,6 +222,7 @@ const Task& task_of(const RunConfig& config) { return find_task(config.task, con
 
 std::string device_used(const RunConfig& config) {
   if (config.device != "auto") return config.device;
+  if (!config.hints.empty()) return "cpu";
   return gpu().usable ? "cuda" : "cpu";
 }
 

@@ -118,6 +118,17 @@ void visit_config(Config& c, Visitor&& visit) {
   field("initial", c.initial, "first values: the paper's, or GPT-2's N(0, 0.02)",
         one_of({"paper", "gpt"}), Since{"0.2.0", std::string("paper")});
 
+  section = "hints";
+  field("hints", c.hints,
+        "learn after each layer what this program holds then: a program's name or file, or task, "
+        "the one of the task's name",
+        FieldLimits{}, Since{"0.3.0", std::string()});
+  field("hints-hash", c.hints_hash, "hash of its text; filled in, and another text is refused",
+        FieldLimits{}, Since{"0.3.0", std::string()});
+  field("hint-weight", c.hint_weight,
+        "of their loss in the model's gradient; 0: the model's states are only read",
+        between(0, most_value), Since{"0.3.0", 1.0});
+
   section = "training";
   field("epochs", c.epochs, "passes over the training samples", between(1, most_count));
   field("batch", c.batch, "samples per step", between(1, most_count));

@@ -61,6 +61,8 @@ struct Metric {
   // It measures what a model writes (answer_errors), not its outputs. Tests of tasks with written
   // answers have such metrics and no others.
   bool of_answers = false;
+  // Training alone measures it (training/hints.h).
+  bool of_training = false;
 
   // Either it is measured,
   MetricSum (*measure)(const Predictions&) = nullptr;

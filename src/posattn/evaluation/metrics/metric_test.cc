@@ -21,7 +21,8 @@ TEST(Metrics, AreWellFormed) {
     EXPECT_FALSE(metric->heading.empty());
     EXPECT_FALSE(metric->words.empty());
     EXPECT_TRUE(metric->note.ends_with('.'));
-    const int ways = (metric->measure != nullptr) + metric->is_derived() + metric->of_answers;
+    const int ways = (metric->measure != nullptr) + metric->is_derived() + metric->of_answers +
+                     metric->of_training;
     EXPECT_EQ(ways, 1);
     EXPECT_FALSE(metric->is_loss && metric->is_derived());
     EXPECT_GT(metric->greatest, 0);

@@ -7,7 +7,7 @@
 namespace posattn {
 
 extern const Metric mean_squared_error, squared_error_over_square, accuracy, cross_entropy,
-    label_error, label_accuracy, answer_squared_error, unparsable_answers;
+    label_error, label_accuracy, answer_squared_error, unparsable_answers, hint_squared_error;
 
 const std::vector<const Metric*>& metrics() {
   static const std::vector<const Metric*> all = {
@@ -19,6 +19,7 @@ const std::vector<const Metric*>& metrics() {
       &label_accuracy,
       &answer_squared_error,
       &unparsable_answers,
+      &hint_squared_error,
   };
   return all;
 }

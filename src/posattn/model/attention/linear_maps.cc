@@ -13,6 +13,7 @@ LinearMaps<T>::LinearMaps(const Plan& plan) : transposed_(plan.tensors.all().siz
     maps_.push_back(layer.attention.value);
     maps_.push_back(layer.attention.output);
     maps_.insert(maps_.end(), layer.mlp.maps.begin(), layer.mlp.maps.end());
+    if (layer.hint) maps_.push_back(*layer.hint);
     const AttentionBlock& attention = layer.attention;
     if (attention.data) maps_.push_back(attention.data->query_key);
     if (attention.positions && attention.positions->query_key) {

@@ -1,6 +1,7 @@
 #include "posattn/model/blocks/block_network.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "posattn/base/watch.h"
 #include "posattn/kernels/generic/product.h"
@@ -234,6 +235,36 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
                 tape.output.data());
 }
 
+// With H the mean of (unit y - label)^2 over all labels of the batch, y = x W^T + b of a state x: W
+// and b follow dH, and x follows hint_weight dH. So with weight 0 the maps look on.
+template <class T>
+void BlockNetwork<T>::hint_backward(int layer, const BatchOf<T>& batch, int64_t first, int samples,
+                                    BlockTape<T>& tape, std::vector<T>& dx,
+                                    std::span<T> sums) const {
+  const std::optional<LinearBlock>& map = block_of(layer).hint;
+  if (!map) return;
+  const auto columns = spec_.hint_columns.begin();
+  const int64_t n = nodes(), rows = samples * n, real = batch.real_nodes;
+  const int64_t of_sample = real * std::accumulate(columns, spec_.hint_columns.end(), int64_t{0});
+  const int64_t before = real * std::accumulate(columns, columns + layer, int64_t{0});
+  const T scale = T(1) / static_cast<T>(batch.samples * of_sample);
+  const T* x = (layer + 1 < layers_ ? tape.layers[layer + 1].x : tape.decoder_input).data();
+  std::vector<T>&y = tape.scratch.hidden, &dy = tape.scratch.dy;
+  y.resize(rows * map->out);
+  dy.assign(y.size(), T(0));
+  maps_.forward(*map, rows, x, y.data());
+  for (int64_t s = 0; s < samples; ++s) {
+    double unused = 0;
+    generic::squared_error(real * map->out, scale, batch.unit(first + s), &y[s * n * map->out],
+                           batch.hints.data() + (first + s) * of_sample + before, nullptr,
+                           &dy[s * n * map->out], unused);
+  }
+  maps_.weight_gradient(*map, rows, x, dy.data(), sums.data());
+  if (batch.hint_weight == 0) return;
+  for (T& d : dy) d *= static_cast<T>(batch.hint_weight);
+  maps_.input_gradient(*map, rows, dy.data(), true, dx.data());
+}
+
 template <class T>
 double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int samples,
                                  std::span<const uint8_t> mask, double scale, BlockTape<T>& tape,
@@ -269,6 +300,7 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
   if (head.norm) normalise_backward(*head.norm, rows, tape.decoder_input, dx, tape.scratch, sums);
   for (int l = layers_ - 1; l >= 0; --l) {
     Watch::look();
+    hint_backward(l, batch, first, samples, tape, dx, sums);
     backward_layer(l, samples, tape, dx, sums);
   }
   backward_input(tape, rows, dx, sums);

@@ -86,8 +86,9 @@ class BlockNetwork {
   // Samples first .. first + samples - 1; the output lies in the tape, [samples, nodes, columns].
   void forward(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
 
-  // Right after forward of the same samples. Returns their share of the loss and adds to sums.
-  // mask [real_nodes, output_columns], empty: all outputs count; `scale` is the batch's loss_scale.
+  // Right after forward of the same samples. Returns their share of the loss, without that of
+  // hints, and adds to sums. mask [real_nodes, output_columns], empty: all outputs count; `scale`
+  // is the batch's loss_scale.
   double backward(const BatchOf<T>& batch, int64_t first, int samples,
                   std::span<const uint8_t> mask, double scale, BlockTape<T>& tape,
                   std::span<T> sums) const;
@@ -112,6 +113,9 @@ class BlockNetwork {
   // dx of the layer's output becomes that of its input.
   void backward_layer(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
                       std::span<T> sums) const;
+  // Adds the gradient of the loss of the hints behind a layer to that of its output, dx.
+  void hint_backward(int layer, const BatchOf<T>& batch, int64_t first, int samples,
+                     BlockTape<T>& tape, std::vector<T>& dx, std::span<T> sums) const;
   void attend(int layer, int samples, const T* attended, Layer& t, Scratch& scratch) const;
   // From scratch.dmixed: dattended = or +=.
   void attend_backward(int layer, int samples, const T* attended, Layer& t, Scratch& scratch,

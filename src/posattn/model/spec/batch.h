@@ -30,6 +30,10 @@ struct BatchOf {
   std::span<const int32_t> pair_classes = {};  // [samples, real_nodes, real_nodes]
   // What the loss multiplies a sample's outputs by, [samples]; empty: 1 (spec/scale_wrap.h).
   std::span<const T> units = {};
+  // Labels of the states of real nodes, for each sample layer after layer, [real_nodes,
+  // hint_columns]; and by how much their loss counts in the model's gradient.
+  std::span<const T> hints = {};
+  double hint_weight = 1;
 
   T unit(int64_t sample) const { return units.empty() ? T(1) : units[sample]; }
 };

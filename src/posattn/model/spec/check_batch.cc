@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "posattn/base/error.h"
 #include "posattn/tasks/pairs.h"
@@ -63,6 +64,8 @@ void check_batch(const ModelSpec& spec, const BatchOf<T>& batch) {
 template <class T>
 void check_targets(const ModelSpec& spec, const BatchOf<T>& batch) {
   const int64_t nodes = batch.samples * batch.real_nodes;
+  check_count("labels of hints", batch.hints.size(),
+              nodes * std::accumulate(spec.hint_columns.begin(), spec.hint_columns.end(), 0));
   if (spec.loss == Loss::squared_error) {
     return check_count("target numbers", batch.targets.size(), nodes * spec.output_columns);
   }

@@ -351,6 +351,14 @@ void check_loops(const ModelSpec& spec) {
   }
 }
 
+void check_hints(const ModelSpec& spec) {
+  if (spec.hint_columns.empty()) return;
+  if (spec.loops != "1" || static_cast<int>(spec.hint_columns.size()) != spec.depth) {
+    throw impossible(fmt::format("hints of {} layers", spec.hint_columns.size()),
+                     fmt::format("{}, each applied once", spec.depth));
+  }
+}
+
 // What no layer reads is left out: the task decides it, and may have more.
 void resolve_pairs(ModelSpec& spec) {
   constexpr int most = 1 << 16;
@@ -466,6 +474,7 @@ ModelSpec resolve(ModelSpec spec) {
   resolve_kinds(spec);
   resolve_pairs(spec);
   check_loops(spec);
+  check_hints(spec);
   const bool by_distance =
       spec.any_layer([](const AttentionChoices& kind) { return kind.reads_distances(); });
   if (by_distance && spec.reach == 0) spec.reach = spec.real_nodes;

@@ -174,6 +174,10 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   // negative token adds nothing.
   bool tokens_and_values = false;
 
+  // Of training alone, in no file: how many labels a node has after each layer. A linear map of the
+  // layer's state learns them (LayerBlock::hint). Empty: no hints.
+  std::vector<int> hint_columns;
+
   bool operator==(const ModelSpec&) const = default;
 
   int nodes() const { return real_nodes + scratch_nodes; }

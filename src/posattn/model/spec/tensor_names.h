@@ -49,6 +49,8 @@ inline std::string mlp_map(int index) { return "mlp.mlp." + std::to_string(2 * i
 inline std::string of_layer(int layer, std::string_view name) {
   return "transformer_layers." + std::to_string(layer) + "." + std::string(name);
 }
+// What training reads from the state behind a layer: a linear map.
+inline std::string hint(int layer) { return "hints." + std::to_string(layer); }
 inline std::string weight(std::string_view map) { return std::string(map) + ".weight"; }
 inline std::string bias(std::string_view map) { return std::string(map) + ".bias"; }
 

@@ -31,6 +31,7 @@ struct TensorInfo {
   bool maps = false;         // the matrix of a linear map: neither bias, gain nor table
   bool ends_branch = false;  // of a map whose output is added to x
   bool trained = true;       // false for a fixed random encoding, for routes and for absent biases
+  bool of_training = false;  // learned next to the model, no part of its file
   bool integers = false;     // whole numbers (below 2^24, so floats hold them); the file has I32
 };
 
