@@ -48,6 +48,7 @@ PRESETS = {
     "dape": dict(attention="data", score_bias="kerple", score_window=3),
     "structural": dict(attention="positions", scores="pairs", biases="none"),
     "low-rank": dict(attention="data", weighting="low_rank", landmarks=4),
+    "spiking": dict(attention="data", scores="agreements", weighting="sums", time_steps=4, join="add"),
 }
 
 # Kinds of attention that layers may name, and the fields that a choice sets.
@@ -68,6 +69,7 @@ KINDS = {
     "relu": dict(attention="data", weighting="relu"),
     "relu-rows": dict(attention="data", score_bias="positions", weighting="relu_rows"),
     "spiking-scores": dict(attention="data", scores="signs", score_bias="positions"),
+    "spiking": dict(attention="data", scores="agreements", weighting="sums"),
     "tropical": dict(attention="data", scores="tropical", score_bias="distance", weighting="max_plus"),
     "sums": dict(relative_attention=True, weighting="sums"),
     "pairs": dict(scores="pairs"),
@@ -153,6 +155,8 @@ class Spec:
     tokens_and_values: bool = False  # of a node at once; else a node holds one of the two
     loops: str = "1"  # times that the layers are applied: a number, n or log2
     wrap: str = "none"  # scale: f(x) = r g(x / r), r the root mean square of the sample's input numbers
+    time_steps: int = 0  # of a spiking network; 0: no spikes
+    position_range: int = 0  # nodes stand at places below it; 0: node i stands at i
     kinds: str = ""  # by layer, repeated; empty: all are as the fields say
 
     def __post_init__(self):
@@ -172,6 +176,12 @@ class Spec:
             return self
         kinds = self.kinds.split(",")
         return dataclasses.replace(self, kinds="", **kind_of(kinds[layer % len(kinds)]))
+
+    def places(self, real):
+        """Where real nodes stand in tests, then scratch nodes."""
+        last, limit = (self.position_range or self.real_nodes), self.position_range + 1
+        spread = [(i + 1) * limit // (real + 1) - 1 if self.position_range else i for i in range(real)]
+        return torch.tensor(spread + [last + i for i in range(self.scratch_nodes)])
 
     def layers(self):
         return [self.of_layer(layer) for layer in range(self.depth if self.kinds else 1)]
@@ -287,12 +297,12 @@ def preset(name, **sizes):
     return Spec(**{**PRESETS[name], **sizes})
 
 
-def formula_positions(spec):
-    """P [nodes, encoding_size] of the encodings that are a formula."""
-    node = torch.arange(spec.nodes, dtype=torch.float64)[:, None]
+def formula_positions(spec, places):
+    """Rows of P [nodes, encoding_size] of the encodings that are a formula."""
+    node = places.double()[:, None]
     column = torch.arange(spec.encoding_size)[None, :]
     if spec.encoding == "one_hot":
-        return torch.eye(spec.nodes, spec.encoding_size, dtype=torch.float64)
+        return torch.eye(spec.nodes, spec.encoding_size, dtype=torch.float64)[places]
     if spec.encoding == "binary":
         return ((node.long() >> column) & 1).double() * 2 - 1
     pair = torch.div(column, 2, rounding_mode="floor").double()
@@ -333,6 +343,39 @@ class Sign(torch.autograd.Function):
         (x,) = context.saved_tensors
         inverse = inverse_root((x**2).mean(-1, keepdim=True))
         return gradient * 2 * inverse / (1 + (math.pi * x * inverse) ** 2)
+
+
+class Step(torch.autograd.Function):
+    """1 where u >= 0, else 0, and for its gradient the slope of arctan(pi u) / pi."""
+
+    @staticmethod
+    def forward(context, u):
+        context.save_for_backward(u)
+        return (u >= 0).to(u)
+
+    @staticmethod
+    def backward(context, gradient):
+        (u,) = context.saved_tensors
+        return gradient / (1 + (math.pi * u) ** 2)
+
+
+def charged(spec, module, columns, gain=3.0):
+    """The module with neurons behind it, in a spiking network."""
+    if spec.time_steps > 0:
+        module.gain = nn.Parameter(torch.full((columns,), gain))
+    return module
+
+
+def fired(spec, module, x, threshold=1):
+    """Spikes of leaky neurons that x [samples * time steps, ...] charges; of other networks x itself."""
+    if spec.time_steps == 0:
+        return x
+    potential, spikes = 0, []
+    for current in (module.gain * x).unflatten(0, (-1, spec.time_steps)).unbind(1):
+        potential = potential + (current - potential) / 2
+        spikes.append(Step.apply(potential - threshold))
+        potential = potential * (1 - spikes[-1].detach())  # what has fired starts at 0 again
+    return torch.stack(spikes, 1).flatten(0, 1)
 
 
 def integer_scores(kind, spec, real):
@@ -434,6 +477,7 @@ class Attention(nn.Module):
             self.qk_proj = nn.Linear(spec.source_size, 2 * spec.key_size * spec.heads)
             if spec.scores in ("unit", "signs"):
                 self.log_scale = nn.Parameter(torch.full((spec.heads,), math.log(4)))
+            charged(spec, self.qk_proj, self.qk_proj.out_features)
             if spec.source_scale == "none" and (spec.scores or spec.weighting != "softmax"):
                 biased(spec, self.qk_proj)
         if spec.position_scores == "positions":
@@ -475,8 +519,10 @@ class Attention(nn.Module):
             )
         if spec.weighting == "kernel":
             self.register_buffer("features", torch.randn(spec.heads, spec.features, spec.key_size))
-        self.v_proj = biased(spec, nn.Linear(spec.width, spec.width))
-        self.o_proj = biased(spec, nn.Linear(spec.width, spec.width))
+        self.v_proj = charged(spec, biased(spec, nn.Linear(spec.width, spec.width)), spec.width)
+        self.o_proj = charged(spec, biased(spec, nn.Linear(spec.width, spec.width)), spec.width)
+        if spec.time_steps > 0:
+            self.heads = charged(spec, nn.Module(), spec.width, 4 / (spec.key_size * spec.nodes))
 
     def relative_scores(self, real):
         """[heads, nodes, nodes]: by distance between real nodes, of its own for scratch nodes."""
@@ -532,9 +578,10 @@ class Attention(nn.Module):
 
     def query_key(self, proj, source, size, active, rope):
         """Queries and keys, [samples, heads, nodes, size] each."""
-        qk = proj(source).unflatten(-1, (self.spec.heads, 2 * size)).transpose(1, 2)
+        qk = fired(self.spec, proj, proj(source)).unflatten(-1, (self.spec.heads, 2 * size)).transpose(1, 2)
         query, key = qk[..., :size], qk[..., size:]
-        return (rotate(query, active), rotate(key, active)) if rope else (query, key)
+        places = self.spec.places(len(active) - self.spec.scratch_nodes).to(active)
+        return (rotate(query, places), rotate(key, places)) if rope else (query, key)
 
     def scores_of_positions(self, positions, active):
         spec = self.spec
@@ -576,6 +623,8 @@ class Attention(nn.Module):
 
     def scores_of_data(self, x, positions, active):
         query, key, factor = self.query_key_of_data(x, positions, active)
+        if self.spec.scores == "agreements":
+            return query @ key.transpose(-1, -2) + (1 - query) @ (1 - key).transpose(-1, -2)
         if self.spec.scores == "tropical":
             difference = query[..., :, None, :] - key[..., None, :, :]
             return difference.min(-1).values - difference.max(-1).values
@@ -663,13 +712,17 @@ class Attention(nn.Module):
         return sums.max(-2).values
 
     def forward(self, x, positions, active, pairs=None, pair_classes=None):
-        value = self.v_proj(x).unflatten(-1, (self.spec.heads, -1)).transpose(1, 2)
+        spec = self.spec
+        value = fired(spec, self.v_proj, self.v_proj(x)).unflatten(-1, (self.spec.heads, -1)).transpose(1, 2)
         if self.spec.routed:
             mixed = self.routed(value)
         else:
             self.last_weights = self.weights(x, positions, active, pairs, pair_classes)
             mixed = self.mixed(self.last_weights, value)
-        return self.o_proj(mixed.transpose(1, 2).flatten(-2))
+        mixed = mixed.transpose(1, 2).flatten(-2)
+        if spec.time_steps > 0:
+            mixed = fired(spec, self.heads, mixed, 0.5)
+        return fired(spec, self.o_proj, self.o_proj(mixed))
 
 
 class GeluTanh(nn.Module):
@@ -688,11 +741,16 @@ class Mlp(nn.Module):
         activation = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu_tanh": GeluTanh()}
         maps = []
         for inputs, outputs in zip(sizes, sizes[1:]):
-            maps += [biased(spec, nn.Linear(inputs, outputs)), activation[spec.activation]]
+            maps += [charged(spec, biased(spec, nn.Linear(inputs, outputs)), outputs), activation[spec.activation]]
+        self.spec = spec
         self.mlp = nn.Sequential(*maps[:-1])
 
     def forward(self, x):
-        return self.mlp(x)
+        if self.spec.time_steps == 0:
+            return self.mlp(x)
+        for linear in self.mlp[::2]:
+            x = fired(self.spec, linear, linear(x))
+        return x
 
 
 class Layer(nn.Module):
@@ -727,6 +785,8 @@ class Transformer(nn.Module):
         inputs = spec.data_columns + (spec.encoding_size if spec.positions_in_input else 0)
         if inputs > 0:
             self.encoding = biased(spec, nn.Linear(inputs, spec.width))
+        if spec.time_steps > 0:
+            self.encoding = charged(spec, getattr(self, "encoding", nn.Module()), spec.width)
         if spec.vocabulary > 0:
             self.tokens = nn.Embedding(spec.vocabulary, spec.width)
         self.transformer_layers = nn.ModuleList(Layer(spec.of_layer(layer)) for layer in range(spec.depth))
@@ -773,8 +833,10 @@ class Transformer(nn.Module):
         if spec.stores_positions:
             positions = self.positions.weight[active]
         elif spec.uses_positions and not spec.routed:
-            positions = formula_positions(spec).to(inputs)[active]
+            positions = formula_positions(spec, spec.places(length)).to(inputs)
         x = self.encoded(x, tokens, positions)
+        if spec.time_steps > 0:
+            x = fired(spec, self.encoding, x.repeat_interleave(spec.time_steps, 0))
         self.applied = []  # weights of attention
         for _ in range(spec.loops_at(length)):
             for layer in self.transformer_layers:
@@ -782,6 +844,8 @@ class Transformer(nn.Module):
                 self.applied.append(getattr(layer.attn, "last_weights", None))
         if spec.normalisation == "before":
             x = self.norm(x)
+        if spec.time_steps > 0:
+            x = x.unflatten(0, (-1, spec.time_steps)).mean(1)
         outputs = x @ self.tokens.weight.T if spec.tied_output else self.decoding(x)
         outputs = outputs[:, :length]
         return outputs * (square * inverse_root(square)) if spec.wrap == "scale" else outputs
@@ -791,7 +855,7 @@ class Transformer(nn.Module):
         if self.spec.routed:
             return torch.cat([layer.attn.route_matrices() for layer in self.transformer_layers])
         self(inputs[:1], *(None if part is None else part[:1] for part in (tokens, pairs, pair_classes)))
-        return torch.stack([weights[0] for weights in self.applied])
+        return torch.stack([weights[: max(1, self.spec.time_steps)].mean(0) for weights in self.applied])
 
 
 def loss_of(outputs, targets, mask=None):

@@ -36,8 +36,8 @@ class Case:
 
     @property
     def engines(self):
-        """What the case compares: in fp32 rounding turns the sign of a number near 0."""
-        signs = any(layer.scores == "signs" for layer in self.spec.layers())
+        """What the case compares: in fp32 rounding turns the sign of a number near 0, and decides spikes."""
+        signs = any(layer.scores in ("signs", "agreements") for layer in self.spec.layers())
         return ("reference",) if signs else ("reference", "plain", "folded", "automatic")
 
     def weights(self):
@@ -225,7 +225,8 @@ def random_kinds(rng):
                 "cosine score-bias=pairs", "data score-bias=pairs pair-mask=edges",
                 "relative pair-mask=edges", "pairs weighting=hard",
                 "linear scores=unit", "low-rank landmarks=3", "low-rank scores=unit landmarks=2", "window reach=2"]
-    names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
+    others = [name for name in KINDS if name != "spiking"]  # whose layers are all of spikes
+    names = [str(rng.choice([*others, *composed])) for _ in range(2)]
     return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])
 
 
@@ -234,7 +235,7 @@ def open_case(seed):
     rng = numpy.random.default_rng(seed)
     flip = lambda: bool(rng.integers(2))
     # Equal tokens are equal nodes, of which a hard choice may read either: gradients then differ.
-    special = {"scores", "source_scale", "score_window", "landmarks"}
+    special = {"scores", "source_scale", "score_window", "landmarks", "time_steps"}
     plain = lambda fields: not special & set(fields) and fields.get("weighting") != "hard"
     name = str(rng.choice([name for name in PRESETS if plain(PRESETS[name])]))
     encoding = "learned" if flip() else "one_hot"
@@ -311,6 +312,20 @@ def hinted(case, weight):
     return dataclasses.replace(case, name=case.name + "-hints", hints=labels, hint_maps=maps, hint_weight=weight)
 
 
+def spiking_case(choices, seed):
+    """Neurons in every layer, and scores of positions; or tokens, positions that are added, a mask."""
+    case = random_case("spiking", "one_hot", seed)
+    spec = dataclasses.replace(case.spec, kinds="", time_steps=1 + seed % 5, **{**kind_of("spiking"), **choices})
+    spec = Spec(**{**spec.fields(), "encoding_size": 0})
+    return dataclasses.replace(case, name=f"spiking-{seed}", model=lively_model(spec, seed))
+
+
+def ranged(case):
+    """The same model whose nodes stand at places below 50."""
+    spec = dataclasses.replace(case.spec, position_range=50)
+    return dataclasses.replace(case, name=case.name + "-ranged", model=lively_model(spec, 8))
+
+
 def gradient_cases(shapes_each=2):
     """Every preset with every encoding it can use, and the paper's sizes."""
     cases, seed = [], 0
@@ -326,4 +341,9 @@ def gradient_cases(shapes_each=2):
     cases += [wrapped(random_case(name, "one_hot", seed)) for seed, name in enumerate(("standard", "m4", "positional", "scale-free"), 2000)]
     cases += [wrapped(case) for case in map(open_case, range(1000, 1030)) if case.tokens is None and case.labels is None]
     cases += [hinted(random_case(name, "one_hot", 3000), weight) for name in ("positional", "standard") for weight in (0.5, 2.0)]
+    choices = [dict(score_bias=bias) for bias in ("gray", "log", "alibi", "distance", "positions")]
+    choices += [dict(positions_in_input=True, causal=True), dict(positions_added=True, encoding="learned", loops="2", biases="none")]
+    cases += [spiking_case(choice, seed) for seed, choice in enumerate(choices, 3000)]
+    cases += [ranged(random_case(name, encoding, seed)) for seed, (name, encoding) in enumerate(
+        [("positional", "sinusoidal"), ("standard", "sinusoidal"), ("m4", "one_hot"), ("scale-free", "sinusoidal")], 3100)]
     return cases

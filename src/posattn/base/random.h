@@ -19,6 +19,7 @@ enum class Purpose : uint32_t {
   posterior_training = 8,  // of a certificate
   posterior_draws = 9,
   attention_draws = 10,  // which node a node reads: variant is the step
+  node_positions = 11,   // variant is the step
 };
 
 class RandomStream {

@@ -29,6 +29,8 @@ std::vector<TensorId> scaled_biases(const Plan& plan) {
   return biases;
 }
 
+constexpr const char* fires = "neurons that fire at a threshold, which does not scale";
+
 // Of a layer's scores in its input; the part that is the same for all samples has degree 0.
 int score_degree(const ModelSpec& layer) {
   const bool scales = layer.reads_data() && layer.source_scale == SourceScale::none;
@@ -50,6 +52,7 @@ std::optional<std::string> sums_broken_by(const ModelSpec& layer) {
 // the scores.
 std::optional<std::string> attention_broken_by(const ModelSpec& layer) {
   const WeightingRow& weighting = row_of(layer.weighting);
+  if (layer.spikes()) return fires;
   if (layer.attention == AttentionSource::data_and_positions &&
       layer.source_scale == SourceScale::none) {
     return "attention from data and positions, of which one scales";
@@ -74,6 +77,7 @@ std::optional<std::string> attention_broken_by(const ModelSpec& layer) {
 std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
   using S = ModelSpec;
   if (spec.wrap == Wrap::scale) return std::nullopt;
+  if (spec.spikes()) return fmt::format("{} (time_steps = {})", fires, spec.time_steps);
   for (int layer = 0; layer < spec.depth; ++layer) {
     if (auto reason = attention_broken_by(spec.of_layer(layer))) {
       const std::string map = names::of_layer(layer, names::query_key);
@@ -98,7 +102,7 @@ std::optional<std::string> scaling_broken_by(const ModelSpec& spec) {
                   &S::landmarks, &S::kinds, &S::loops, &S::route_places, &S::width, &S::heads,
                   &S::depth, &S::mlp_width, &S::mlp_depth, &S::biases, &S::reach, &S::causal,
                   &S::split_heads, &S::join, &S::read_nodes, &S::loss, &S::pair_columns,
-                  &S::pair_classes, &S::pair_mask)) {
+                  &S::pair_classes, &S::pair_mask, &S::position_range)) {
     return "a setting for which nobody has shown it";
   }
   return std::nullopt;

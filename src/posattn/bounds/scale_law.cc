@@ -14,6 +14,7 @@ namespace {
 
 // The degree of a layer's scores: what is added to them or convolved with them has degree 0.
 std::optional<int> degree_of_scores(const AttentionChoices& kind) {
+  if (kind.scores == Scores::agreements) return {};  // of spikes
   if (!kind.reads_data() || kind.source_scale != SourceScale::none) return 0;
   if (kind.attention == AttentionSource::data_and_positions) return {};  // of which one scales
   const int degree = row_of(kind.scores).degree;

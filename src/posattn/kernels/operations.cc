@@ -5,6 +5,7 @@
 
 #include "posattn/kernels/generic/activation.h"
 #include "posattn/kernels/generic/linear.h"
+#include "posattn/kernels/generic/neurons.h"
 #include "posattn/kernels/generic/normalisation.h"
 #include "posattn/kernels/generic/product.h"
 #include "posattn/kernels/generic/relative.h"
@@ -407,6 +408,30 @@ struct UnitKeys : Rows {  // sizes rows, heads, size; inputs queries and keys, l
   }
 };
 
+// In soft mode: of spikes rounding decides some, and their gradient is no derivative.
+struct Fire {  // sizes steps, nodes, columns; inputs x of two samples, gain
+  static Sizes random(RandomStream& random) {
+    return {between(random, 1, 6), between(random, 1, 4), between(random, 1, 40)};
+  }
+  static generic::NeuronShape shape(const Sizes& s) { return {2, s[0], s[1], s[2], 0.5, true}; }
+  static std::vector<int64_t> inputs(const Sizes& s) { return {output(s), s[2]}; }
+  static int64_t output(const Sizes& s) { return shape(s).count(); }
+  static double work(const Sizes& s) { return static_cast<double>(2 * output(s)); }
+  template <class T>
+  static void forward(const TileKernels&, const Sizes& s, const Operands<T>& in, Buffer<T>& y) {
+    generic::fire(shape(s), in[1].data(), in[0].data(), y.data());
+  }
+  template <class T>
+  static void gradient(const TileKernels&, const Sizes& s, const Operands<T>& in, const Buffer<T>&,
+                       const Buffer<T>& dy, Operands<T>& d) {
+    Buffer<T> again(output(s));
+    clear(d);
+    std::ranges::copy(dy, d[0].begin());
+    generic::fire_gradient(shape(s), in[1].data(), in[0].data(), d[0].data(), d[1].data(),
+                           again.data());
+  }
+};
+
 struct SignProducts {  // sizes rows, columns, size; inputs x, y
   static Sizes random(RandomStream& random) {
     return {between(random, 1, 40), between(random, 1, 40), between(random, 1, 200)};
@@ -499,6 +524,8 @@ const std::vector<Operation>& operations() {
       row<ScaleParts>("scale-parts", "y = x sqrt(columns) / |x|", {"rows", "columns"}, {144, 64}),
       row<UnitKeys>("unit-keys", "q' = e^t q / |q|, k' = k / |k|", {"rows", "heads", "size"},
                     {144, 2, 64}),
+      row<Fire>("soft-neurons", "h = v + (gain x - v) / 2, y = g(h - 1/2), v = h (1 - y)",
+                {"steps", "nodes", "columns"}, {4, 9, 64}),
       row<SignProducts>("sign-products", "y = sign(x) sign(w)^T by XNOR and counts, as linear",
                         {"rows", "columns", "size"}, {144, 64, 192}),
       row<SquaredError>("squared-error", "mean of (y - target)^2", {"rows", "columns"}, {9000, 1}),

@@ -89,10 +89,11 @@ std::vector<ActivationPlace> activation_places(const ModelSpec& spec, int real_n
 std::vector<float> run_with_hook(const ModelSpec& spec, const Parameters<float>& parameters,
                                  const Batch& batch, const ActivationHook& hook) {
   check_batch(spec, batch);
+  const int64_t frames = batch.samples * std::max(1, spec.time_steps);
   double numbers = 0;
   for (const ActivationPlace& place : activation_places(spec, batch.real_nodes)) {
-    numbers += std::accumulate(place.shape.begin(), place.shape.end(),
-                               static_cast<double>(batch.samples), std::multiplies<>());
+    numbers += std::accumulate(place.shape.begin(), place.shape.end(), static_cast<double>(frames),
+                               std::multiplies<>());
   }
   if (numbers > static_cast<double>(most_numbers)) {
     throw Error(ExitCode::usage,
@@ -108,7 +109,7 @@ std::vector<float> run_with_hook(const ModelSpec& spec, const Parameters<float>&
     Watch::look();
     const auto place = place_of(spec, nodes, what, layer, map);
     if (!place) return;
-    hook(view_of(*place, batch.samples, what, numbers));
+    hook(view_of(*place, frames, what, numbers));
     if (what == Activated::attention && spec.causal) mask_later_nodes(nodes, numbers);
   };
   BlockTape<float> tape;
@@ -144,10 +145,17 @@ Activations activations_of(const ModelSpec& spec, const Parameters<float>& param
   BlockTape<float> tape;
   const ScaledBatch<float> scaled(spec, one_sample);
   network.forward(scaled.batch(), 0, 1, tape);
-  for (const auto& layer : tape.layers) {
-    found.states.insert(found.states.end(), layer.x.begin(), layer.x.end());
-  }
-  found.states.insert(found.states.end(), tape.decoder_input.begin(), tape.decoder_input.end());
+  const size_t steps = std::max(1, spec.time_steps);
+  const auto add_state = [&](const std::vector<float>& x) {
+    const size_t count = x.size() / steps;
+    for (size_t i = 0; i < count; ++i) {
+      float sum = 0;
+      for (size_t t = 0; t < steps; ++t) sum += x[t * count + i];
+      found.states.push_back(sum / static_cast<float>(steps));
+    }
+  };
+  for (const auto& layer : tape.layers) add_state(layer.x);
+  add_state(tape.decoder_input);
   found.outputs.assign(tape.output.begin(), tape.output.begin() + outputs);  // scratch nodes last
   scaled.multiply_back(found.outputs);
   return found;

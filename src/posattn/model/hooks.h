@@ -31,7 +31,7 @@ struct ActivationPlace {
 std::vector<ActivationPlace> activation_places(const ModelSpec& spec, int real_nodes);
 
 // The numbers of a place while a batch is computed: [samples, shape...], of which an index steps by
-// `strides` numbers.
+// `strides` numbers. In a spiking network a sample counts time_steps times, one for each step.
 struct ActivationView {
   const std::string& name;
   std::vector<int64_t> shape, strides;
@@ -50,8 +50,9 @@ std::vector<float> run_with_hook(const ModelSpec& spec, const Parameters<float>&
 // The states of all layers for one sample, for looking inside a network. They are computed in fp32
 // as the architecture is written: slower than the engines, with the same numbers up to rounding.
 struct Activations {
-  int nodes = 0, width = 0;    // of nodes the real ones, then the scratch nodes
-  std::vector<float> states;   // [depth + 1, nodes, width]: encoded, then after each layer
+  int nodes = 0, width = 0;  // of nodes the real ones, then the scratch nodes
+  // [depth + 1, nodes, width]: encoded, then after each layer; the mean over time steps.
+  std::vector<float> states;
   std::vector<float> outputs;  // [real_nodes, output_columns]
 
   float state(int layers, int node, int column) const {

@@ -150,7 +150,7 @@ TEST(Network, LoopsAreAnUntiedModelWithEqualWeights) {
 
 // Whichever field of a spec changes, the engine that takes the model computes that model.
 TEST(Network, EveryFieldCountsOnEveryPath) {
-  ModelSpec positional, standard, tokens, kernel, pairs, low_rank;
+  ModelSpec positional, standard, tokens, kernel, pairs, low_rank, placed, spiking;
   apply_preset("kernel", kernel);
   apply_preset("low-rank", low_rank);
   apply_preset("standard", standard);
@@ -159,10 +159,14 @@ TEST(Network, EveryFieldCountsOnEveryPath) {
   tokens.vocabulary = tokens.output_columns = 3;
   tokens.loss = Loss::cross_entropy;
   std::vector<ModelSpec> bases;
+  apply_preset("standard", placed);
+  placed.encoding = Encoding::sinusoidal;
+  placed.position_range = 9;
+  apply_preset("spiking", spiking);
   apply_preset("structural", pairs);
   pairs.pair_columns = 2;
   pairs.pair_classes = 3;
-  for (ModelSpec spec : {positional, standard, tokens, kernel, pairs, low_rank}) {
+  for (ModelSpec spec : {positional, standard, tokens, kernel, pairs, low_rank, placed, spiking}) {
     spec.real_nodes = 3;  // positions as wide as x may be added to it
     spec.width = spec.mlp_width = 4;
     spec.depth = 2;
@@ -242,7 +246,7 @@ TEST(Network, ManyNodes) {
 
 TEST(Network, SameBitsForAnyNumberOfThreads) {
   for (const char* preset : {"positional", "standard", "m3", "relu", "relu-rows", "hard",
-                             "spiking-scores", "tropical", "sums"}) {
+                             "spiking-scores", "spiking", "tropical", "sums"}) {
     SCOPED_TRACE(preset);
     RandomStream random(5, Purpose::test_data, 0, 0);
     ModelSpec spec;

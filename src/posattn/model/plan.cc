@@ -53,7 +53,19 @@ class PlanBuilder {
                                .fan_in = in,
                                .trained = biased(),
                                .of_training = of_training});
-    return {weight, bias, in, out};
+    return {weight, bias, in, out, {}};
+  }
+
+  // The gain of currents, where it and the map's bias are learned, stands for the normalisation
+  // over a batch that spiking networks have: it would couple samples.
+  NeuronBlock neurons(const std::string& map, int64_t columns, double gain = 3,
+                      double threshold = 1) {
+    if (!spec_.spikes()) return {};
+    return {add({.name = names::gain(map),
+                 .shape = {columns},
+                 .initial = Initial::constant,
+                 .value = gain}),
+            threshold};
   }
 
   LinearBlock projection(const std::string& name, int out, int in, bool bias_trained,
@@ -65,7 +77,7 @@ class PlanBuilder {
                                  .maps = true,
                                  .ends_branch = ends_branch});
     const TensorId bias = add({.name = names::bias(name), .shape = {out}, .trained = bias_trained});
-    return {weight, bias, in, out};
+    return {weight, bias, in, out, neurons(name, out)};
   }
 
   NormalisationBlock normalisation(const std::string& name) {
@@ -87,6 +99,7 @@ class PlanBuilder {
     block.tokens_added = spec_.tokens_and_values;
     block.positions_joined = spec_.positions_in_input;
     block.positions_added = spec_.positions_added;
+    block.neurons = neurons(std::string(names::encoding), spec_.width);
     return block;
   }
 
@@ -128,8 +141,8 @@ class PlanBuilder {
       term.tensors.push_back(add_to_layer(layer, std::move(tensor)));
     }
     if (row.maps_positions) {
-      term.query_key = LinearBlock{term.tensors[0], term.tensors[1], spec.encoding_size,
-                                   2 * term.key_size * spec.heads};
+      term.query_key = LinearBlock{
+          term.tensors[0], term.tensors[1], spec.encoding_size, 2 * term.key_size * spec.heads, {}};
     }
     return term;
   }
@@ -187,6 +200,9 @@ class PlanBuilder {
     attention.pair_mask = kind.pair_mask;
     attention.value = projection(named(names::value), spec_.width, spec_.width, biased());
     const bool added = spec_.join == Join::add;
+    // A quarter of all spikes reaches the threshold, if half of a query's and a key's agree.
+    attention.neurons = neurons(named(names::heads), spec_.width,
+                                4.0 / (1.0 * kind.key_size() * spec_.nodes()), 0.5);
     attention.output = projection(named(names::output), spec_.width, spec_.width, biased(), added);
     if (block.when != Normalisation::none && block.join == Join::add) {
       block.mlp_norm = normalisation(named(names::mlp_norm));
@@ -194,9 +210,10 @@ class PlanBuilder {
     block.mlp.activation = spec_.activation;
     for (int map = 0; map < spec_.mlp_depth; ++map) {
       const bool last = map == spec_.mlp_depth - 1;
-      block.mlp.maps.push_back(
+      LinearBlock& block_map = block.mlp.maps.emplace_back(
           linear(named(names::mlp_map(map)), last ? spec_.width : spec_.mlp_width,
                  map == 0 ? spec_.joined_size() : spec_.mlp_width, last && added));
+      block_map.neurons = neurons(named(names::mlp_map(map)), block_map.out);
     }
     return block;
   }
@@ -206,9 +223,10 @@ class PlanBuilder {
     if (spec_.normalisation == Normalisation::before) {
       block.norm = normalisation(std::string(names::last_norm));
     }
-    block.map = spec_.tied_output
-                    ? LinearBlock{plan_.input.tokens, no_tensor, spec_.width, spec_.output_columns}
-                    : linear(std::string(names::decoding), spec_.output_columns, spec_.width);
+    block.map =
+        spec_.tied_output
+            ? LinearBlock{plan_.input.tokens, no_tensor, spec_.width, spec_.output_columns, {}}
+            : linear(std::string(names::decoding), spec_.output_columns, spec_.width);
     return block;
   }
 

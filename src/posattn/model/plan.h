@@ -18,10 +18,17 @@ namespace posattn {
 using TensorId = int;  // place in Plan::tensors
 inline constexpr TensorId no_tensor = -1;
 
-// y = x W^T + b
+// Neurons of a spiking network, one by column, that x charges by gain x.
+struct NeuronBlock {
+  TensorId gain = no_tensor;  // absent: no neurons
+  double threshold = 1;
+};
+
+// y = x W^T + b, or the spikes of neurons that it charges.
 struct LinearBlock {
   TensorId weight = no_tensor, bias = no_tensor;
   int in = 0, out = 0;
+  NeuronBlock neurons = {};
 };
 
 // LayerNorm over the columns of a node: y = gain (x - mean) / sqrt(variance + 1e-5) + shift.
@@ -36,6 +43,7 @@ struct InputBlock {
   TensorId tokens = no_tensor;
   bool tokens_added = false;  // to the map of values
   bool positions_added = false;
+  NeuronBlock neurons = {};
 };
 
 // The part of the scores that does not read the data: the same for all samples, or of a sample's
@@ -85,6 +93,7 @@ struct AttentionBlock {
   bool causal = false;
   PairMask pair_mask = PairMask::none;
   LinearBlock value, output;
+  NeuronBlock neurons = {};  // that A_h V_h charges
 };
 
 // Linear maps with an activation between each two.

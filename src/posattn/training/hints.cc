@@ -38,7 +38,7 @@ LibraryProgram hint_text(const RunConfig& config) {
 
 // A sample at any scale must be an input that the program takes.
 void check_inputs(const RunConfig& config, const StaticProgram& program) {
-  const TaskShape shape = find_task(config.task).shape(static_cast<int>(config.length));
+  const TaskShape shape = task_of(config).shape(static_cast<int>(config.length));
   if (program.processors != shape.real_nodes ||
       static_cast<int>(program.inputs.size()) != shape.data_columns) {
     throw unsuitable(

@@ -170,7 +170,7 @@ void check_hints(const RunConfig& config) {
         "the hash of its text, 16 hexadecimal digits",
         "posattn train --hints PROGRAM --dry-run prints it");
   }
-  const Task& task = find_task(config.task);
+  const Task& task = task_of(config);
   const auto refuse_with = [&](const std::string& what, const char* expected) {
     throw impossible(fmt::format("hints = '{}' with {}", config.hints, what), expected);
   };
@@ -180,6 +180,10 @@ void check_hints(const RunConfig& config) {
   if (config.variable_length) refuse_with("variable-length", "samples of one length");
   if (config.loops != "1") {
     refuse_with("loops = " + config.loops, "loops = 1: each layer has labels of its own");
+  }
+  if (model_spec(config).spikes()) {
+    refuse_with("a network that spikes",
+                "a model whose layers have one state, not one by time step");
   }
   if (config.device == "cuda") {
     refuse_with("device = cuda", "device = cpu: the block executor there has the states");

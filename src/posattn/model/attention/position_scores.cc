@@ -14,7 +14,7 @@ template <class T>
 void rotate(const PositionTerm& term, int heads, const NodeContext<T>& nodes, int sign,
             std::vector<T>& query_key) {
   if (!term.rope) return;
-  generic::rotate<T>(nodes.count(), 2 * heads, term.key_size, nodes.index, sign, query_key.data());
+  generic::rotate<T>(nodes.count(), 2 * heads, term.key_size, nodes.place, sign, query_key.data());
 }
 
 template <class T>

@@ -28,7 +28,7 @@ namespace posattn {
 template <class T>
 struct NodeContext {
   NodeContext(const ModelSpec& spec, const Parameters<T>& parameters, const LinearMaps<T>& maps,
-              int real_nodes);
+              int real_nodes, const StepContext& context = {});
 
   int count() const { return static_cast<int>(index.size()); }
   const T* tensor(TensorId id) const {
@@ -40,6 +40,7 @@ struct NodeContext {
   const LinearMaps<T>& maps;
   int real_nodes;
   std::vector<int> index;    // by row of P: the first real ones, then the scratch nodes
+  std::vector<int> place;    // their positions: the same, or drawn (node_positions.h)
   std::vector<T> positions;  // [count, encoding_size]; empty without positions
 };
 

@@ -46,6 +46,8 @@ const DataRow& row_of(Scores kind) {
       return signs_row;
     case Scores::tropical:
       return tropical_row;
+    case Scores::agreements:
+      return agreements_row;
     default:
       throw std::logic_error("scores of no data");
   }

@@ -51,7 +51,7 @@ constexpr WeightingRow weighting_row() {
 
 extern const PositionRow query_key_row, direct_row, distance_row, gray_row, log_row, alibi_row,
     kerple_row, fire_row, buckets_row, window_row, pairs_row;
-extern const DataRow dot_row, unit_row, direction_row, signs_row, tropical_row;
+extern const DataRow dot_row, unit_row, direction_row, signs_row, tropical_row, agreements_row;
 extern const WeightingRow softmax_row, hard_row, relu_row, relu_rows_row, sums_row, max_plus_row,
     kernel_row, linear_row, low_rank_row;
 

@@ -43,7 +43,8 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
     work.nominal_per_sample += maps + pairs;
     work.actual_per_sample += maps + share * pairs;
   }
-  const int loops = spec.loops_at(spec.real_nodes);  // attention from positions is made once
+  // Attention from positions is made once.
+  const int loops = spec.loops_at(spec.real_nodes) * std::max(1, spec.time_steps);
   work.nominal_per_sample *= loops;
   work.actual_per_sample *= loops;
   work.actual_per_step = work.nominal_per_step;
@@ -60,7 +61,9 @@ class BlockExecutor : public NetworkEngine {
     // About a hundred rows keep the products busy, and what a tile leaves for backward should stay
     // in the cache.
     constexpr int rows = 128;
-    tile_ = options.tile > 0 ? options.tile : std::clamp(rows / spec.nodes(), 1, 64);
+    tile_ = options.tile > 0
+                ? options.tile
+                : std::clamp(rows / (spec.nodes() * std::max(1, spec.time_steps)), 1, 64);
   }
 
   void prepare(const Parameters<float>& parameters, int real_nodes) override {
@@ -85,7 +88,7 @@ class BlockExecutor : public NetworkEngine {
 
   double gradient(const Parameters<float>& parameters, const Batch& batch,
                   std::span<const uint8_t> mask, Parameters<float>& gradient) override {
-    network_.prepare(parameters, batch.real_nodes);
+    network_.prepare(parameters, batch.real_nodes, false, batch.context);
     const int64_t size = network_.sums_size();
     const Tiles tiles{batch.samples, tile_};
     const double scale = loss_scale(network_.spec(), batch, mask);

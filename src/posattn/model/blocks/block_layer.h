@@ -58,9 +58,15 @@ void BlockNetwork<T>::forward_mlp(int layer, int64_t rows, const T* x, Layer& t,
     y.resize(rows * block.maps[k].out);
     maps_.forward(block.maps[k], rows, k == 0 ? x : scratch.hidden.data(), y.data());
     if (k + 1 == maps) break;
-    activate(block.activation, y, scratch.hidden);
+    if (block.maps[k].neurons.gain != no_tensor) {
+      scratch.hidden = y;
+      fire(block.maps[k].neurons, rows, scratch.hidden, y);
+    } else {
+      activate(block.activation, y, scratch.hidden);
+    }
     show(scratch, Activated::hidden, layer, scratch.hidden, static_cast<int>(k));
   }
+  fire(block.maps.back().neurons, rows, out, t.currents.mlp);
   show(scratch, Activated::mlp_output, layer, out);
 }
 
@@ -69,12 +75,18 @@ void BlockNetwork<T>::backward_mlp(const MlpBlock& block, int64_t rows, const T*
                                    const T* dout, Scratch& scratch, std::vector<T>& dx,
                                    std::span<T> sums) const {
   scratch.dhidden.resize(block.maps.size() - 1);
+  dout = fire_backward_of(block.maps.back().neurons, rows, t.currents.mlp, dout, scratch, sums);
   for (auto k = static_cast<int>(block.maps.size()) - 1; k >= 0; --k) {
     const LinearBlock& map = block.maps[k];
     std::vector<T>& din = k == 0 ? dx : scratch.dhidden[k - 1];
     din.resize(rows * map.in);
     maps_.input_gradient(map, rows, dout, false, din.data());
-    if (k > 0) activate_gradient(block.activation, t.maps[k - 1], din, scratch.hidden);
+    if (k > 0 && block.maps[k - 1].neurons.gain != no_tensor) {
+      fire_backward(block.maps[k - 1].neurons, rows, t.maps[k - 1], din.data(), scratch, sums);
+      std::swap(scratch.hidden, scratch.spikes);
+    } else if (k > 0) {
+      activate_gradient(block.activation, t.maps[k - 1], din, scratch.hidden);
+    }
     maps_.weight_gradient(map, rows, k == 0 ? x : scratch.hidden.data(), dout, sums.data());
     dout = din.data();
   }
@@ -182,6 +194,7 @@ void BlockNetwork<T>::make_query_key(int layer, int64_t rows, const T* attended,
   const DataRow& row = row_of(term.scores);
   t.query_key.resize(rows * term.query_key.out);
   maps_.forward(term.query_key, rows, make_source(term, rows, attended, t), t.query_key.data());
+  fire(term.query_key.neurons, rows, t.query_key, t.currents.query_key);
   if (term.rope) {
     generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, 1, t.query_key.data());
   }
@@ -219,6 +232,7 @@ void BlockNetwork<T>::query_key_backward(int layer, int64_t rows, const T* atten
   if (term.rope) {
     generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, -1, d);
   }
+  fire_backward(term.query_key.neurons, rows, t.currents.query_key, d, scratch, sums);
   const bool scaled = term.scale != SourceScale::none;
   if (!term.positions_joined && !scaled) {
     return maps_.backward(term.query_key, rows, attended, d, sums.data(), true, dattended);
@@ -237,6 +251,7 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   t.value.resize(rows * d);
   t.mixed.resize(rows * d);
   maps_.forward(block.value, rows, attended, t.value.data());
+  fire(block.value.neurons, rows, t.value, t.currents.value);
   show(scratch, Activated::values, layer, t.value);
   if (block.data) make_query_key(layer, rows, attended, t);
   const std::vector<T>& keys = has_features(block) ? t.features : t.query_key;
@@ -338,6 +353,7 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
     if (block.positions) fixed_scores_backward(layer, s, scratch, da, sums);
   }
   if (convolution) convolution->end_backward(scratch.convolution, sums.data());
+  fire_backward(block.value.neurons, rows, t.currents.value, scratch.dvalue.data(), scratch, sums);
   maps_.backward(block.value, rows, attended, scratch.dvalue.data(), sums.data(), accumulate,
                  dattended);
   if (block.data) query_key_backward(layer, rows, attended, t, scratch, dattended, sums);
@@ -382,9 +398,11 @@ void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) 
   if (before) normalise(*block.attention_norm, rows, t.x, t.attended);
   const std::vector<T>& attended = before ? t.attended : t.x;
   attend(layer, samples, attended.data(), t, tape.scratch);
+  fire(block.attention.neurons, rows, t.mixed, t.currents.mixed);
   std::vector<T>& o = tape.scratch.o;
   o.resize(rows * d);
   maps_.forward(block.attention.output, rows, t.mixed.data(), o.data());
+  fire(block.attention.output.neurons, rows, o, t.currents.output);
   show(tape.scratch, Activated::attention_output, layer, o);
 
   if (block.join == Join::concatenate) {
@@ -421,8 +439,12 @@ void BlockNetwork<T>::backward_layer(int layer, int samples, BlockTape<T>& tape,
   const T* attended = (before ? t.attended : t.x).data();
   scratch.dmixed.resize(rows * d);
   const auto mixed_backward = [&](const std::vector<T>& d_o) {
-    maps_.backward(block.attention.output, rows, t.mixed.data(), d_o.data(), sums.data(), false,
+    const T* d = fire_backward_of(block.attention.output.neurons, rows, t.currents.output,
+                                  d_o.data(), scratch, sums);
+    maps_.backward(block.attention.output, rows, t.mixed.data(), d, sums.data(), false,
                    scratch.dmixed.data());
+    fire_backward(block.attention.neurons, rows, t.currents.mixed, scratch.dmixed.data(), scratch,
+                  sums);
   };
 
   if (block.join == Join::concatenate) {

@@ -7,16 +7,27 @@
 #include "posattn/kernels/generic/product.h"
 #include "posattn/kernels/generic/rows.h"
 #include "posattn/model/blocks/block_layer.h"
+#include "posattn/model/blocks/neurons.h"
+#include "posattn/model/spec/node_positions.h"
 
 namespace posattn {
 
 template <class T>
 NodeContext<T>::NodeContext(const ModelSpec& of_spec, const Parameters<T>& of_parameters,
-                            const LinearMaps<T>& of_maps, int real)
-    : spec(of_spec), parameters(of_parameters), maps(of_maps), real_nodes(real) {
+                            const LinearMaps<T>& of_maps, int real, const StepContext& context)
+    : spec(of_spec),
+      parameters(of_parameters),
+      maps(of_maps),
+      real_nodes(real),
+      place(node_positions(of_spec, real, context)) {
   for (int i = 0; i < real; ++i) index.push_back(i);
   for (int i = 0; i < spec.scratch_nodes; ++i) index.push_back(spec.real_nodes + i);
   if (!spec.uses_positions()) return;
+  if (spec.position_range > 0) {
+    const std::vector<double> drawn = formula_positions(spec, place);
+    positions.assign(drawn.begin(), drawn.end());
+    return;
+  }
   const std::vector<T> all = positions_of(spec, parameters);
   const int64_t p = spec.encoding_size;
   for (const int i : index) {
@@ -41,15 +52,16 @@ double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<cons
 }
 
 template <class T>
-BlockNetwork<T>::BlockNetwork(const ModelSpec& spec)
-    : spec_(spec), plan_(plan_of(spec_)), maps_(plan_) {}
+BlockNetwork<T>::BlockNetwork(const ModelSpec& spec, bool soft_spikes)
+    : spec_(spec), plan_(plan_of(spec_)), soft_spikes_(soft_spikes), maps_(plan_) {}
 template <class T>
 BlockNetwork<T>::~BlockNetwork() = default;
 
 template <class T>
-void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes, bool forward_only) {
+void BlockNetwork<T>::prepare(const Parameters<T>& parameters, int real_nodes, bool forward_only,
+                              const StepContext& context) {
   maps_.prepare(parameters);
-  nodes_ = std::make_unique<NodeContext<T>>(spec_, parameters, maps_, real_nodes);
+  nodes_ = std::make_unique<NodeContext<T>>(spec_, parameters, maps_, real_nodes, context);
   layers_ = spec_.applied_layers(real_nodes);
   const int64_t n = nodes_->count();
   shared_.resize(spec_.depth);
@@ -176,17 +188,25 @@ void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int 
     }
     generic::embed(rows, d, tape.tokens.data(), tensor(block.tokens), block.tokens_added, x.data());
   }
-  if (!block.positions_added) return;
-  for (int64_t s = 0; s < samples; ++s) {
+  for (int64_t s = 0; block.positions_added && s < samples; ++s) {
     for (int64_t i = 0; i < n * d; ++i) x[s * n * d + i] += nodes_->positions[i];
   }
+  if (!spec_.spikes()) return;
+  repeat_input(samples, x);
+  fire(block.neurons, rows * steps(), x, tape.input_currents);
 }
 
 template <class T>
-void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, std::vector<T>& dx,
                                      std::span<T> sums) const {
   const InputBlock& block = plan_.input;
   const int64_t n = nodes(), d = spec_.width;
+  if (spec_.spikes()) {
+    fire_backward(block.neurons, rows * steps(), tape.input_currents, dx.data(), tape.scratch,
+                  sums);
+    sum_steps(rows / n, dx, T(1), tape.scratch.dnorm);
+    std::swap(dx, tape.scratch.dnorm);
+  }
   if (block.positions_added) {
     T* dpositions = sums.data() + positions_offset();
     for (int64_t at = 0; at < rows * d; at += n * d) {
@@ -224,14 +244,17 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
   show(tape.scratch, Activated::embedding, 0, tape.layers.front().x);
   for (int l = 0; l < layers_; ++l) {
     Watch::look();
-    forward_layer(l, samples, tape);
+    forward_layer(l, samples * static_cast<int>(steps()), tape);
   }
   const HeadBlock& head = plan_.head;
   if (head.norm) {
     normalise(*head.norm, rows, tape.decoder_input, tape.head_input);
+  } else if (spec_.spikes()) {
+    sum_steps(samples, tape.decoder_input, 1 / static_cast<T>(steps()), tape.head_input);
   }
+  const bool own_input = head.norm || spec_.spikes();
   tape.output.resize(rows * spec_.output_columns);
-  maps_.forward(head.map, rows, (head.norm ? tape.head_input : tape.decoder_input).data(),
+  maps_.forward(head.map, rows, (own_input ? tape.head_input : tape.decoder_input).data(),
                 tape.output.data());
 }
 
@@ -294,14 +317,19 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
   }
   const HeadBlock& head = plan_.head;
   std::vector<T>& dx = tape.scratch.dx;
-  dx.resize(tape.decoder_input.size());
-  maps_.backward(head.map, rows, (head.norm ? tape.head_input : tape.decoder_input).data(),
+  const bool own_input = head.norm || spec_.spikes();
+  dx.resize(rows * spec_.width);
+  maps_.backward(head.map, rows, (own_input ? tape.head_input : tape.decoder_input).data(),
                  dy.data(), sums.data(), false, dx.data());
   if (head.norm) normalise_backward(*head.norm, rows, tape.decoder_input, dx, tape.scratch, sums);
+  if (spec_.spikes()) {
+    for (T& d : dx) d /= static_cast<T>(steps());
+    repeat_input(samples, dx);
+  }
   for (int l = layers_ - 1; l >= 0; --l) {
     Watch::look();
     hint_backward(l, batch, first, samples, tape, dx, sums);
-    backward_layer(l, samples, tape, dx, sums);
+    backward_layer(l, samples * static_cast<int>(steps()), tape, dx, sums);
   }
   backward_input(tape, rows, dx, sums);
   return loss * scale;
@@ -313,7 +341,10 @@ std::vector<T> BlockNetwork<T>::attention(const BlockTape<T>& tape) const {
   for (int l = 0; l < layers_; ++l) {
     const AttentionBlock& block = block_of(l).attention;
     const std::vector<T>& a = per_sample(block) ? tape.layers[l].attention : shared(l);
-    all.insert(all.end(), a.begin(), a.begin() + int64_t{1} * block.heads * nodes() * nodes());
+    const int64_t size = int64_t{1} * block.heads * nodes() * nodes();
+    std::vector<T> mean(a.begin(), a.begin() + size * steps());
+    if (spec_.spikes()) sum_steps(1, {mean}, 1 / static_cast<T>(steps()), mean);
+    all.insert(all.end(), mean.begin(), mean.end());
   }
   return all;
 }

@@ -9,11 +9,13 @@
 //   network.finish(sums, gradient);                   once a step
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "posattn/kernels/generic/neurons.h"
 #include "posattn/model/attention/rows.h"
 #include "posattn/model/attention/score_convolution.h"
 #include "posattn/model/blocks/hook.h"
@@ -46,18 +48,25 @@ struct BlockTape {
     std::vector<T> mlp_input;          // where it is not joined itself
     std::vector<std::vector<T>> maps;  // of the MLP, before the activation
     std::vector<T> output;             // before the norm behind the layer
+    // What charges the neurons of a spiking network, where spikes are named as above.
+    struct Currents {
+      std::vector<T> query_key, value, mixed, output, mlp;
+    };
+    Currents currents;
   };
   std::vector<Layer> layers;
   std::vector<T> input;  // [rows, input_size]
-  std::vector<T> decoder_input, head_input;
-  std::vector<T> output;                // [rows, output_columns]
-  std::vector<int32_t> tokens, labels;  // of all rows; negative where there is none
+  std::vector<T> input_currents;
+  std::vector<T> decoder_input, head_input;  // of spikes the second is their mean over time steps
+  std::vector<T> output;                     // [rows, output_columns]
+  std::vector<int32_t> tokens, labels;       // of all rows; negative where there is none
 
   // Memory that is reused from layer to layer.
   struct Scratch {
     std::vector<T> o, transposed, hidden;  // attention's output; of one head; after an activation
     std::vector<T> dx, dy, dmlp, djoined, dattended, dnorm;
     std::vector<T> dmixed, dvalue, dquery_key, dfeatures, dsource, dscaled, da;
+    std::vector<T> dcurrents, spikes;
     typename ScoreConvolution<T>::Memory convolution;
     std::vector<std::vector<T>> dhidden;
     StepContext context;
@@ -73,15 +82,18 @@ struct BlockTape {
 template <class T>
 class BlockNetwork {
  public:
-  explicit BlockNetwork(const ModelSpec& spec);  // resolved
+  // `spec` resolved; soft_spikes: see NeuronShape.
+  explicit BlockNetwork(const ModelSpec& spec, bool soft_spikes = false);
   ~BlockNetwork();
 
   const ModelSpec& spec() const { return spec_; }
   const Plan& plan() const { return plan_; }
 
   // Keeps a reference to the parameters until the next call. `forward_only`: attention over long
-  // inputs need not be made as matrices, which backward, attention() and hooks want.
-  void prepare(const Parameters<T>& parameters, int real_nodes, bool forward_only = false);
+  // inputs need not be made as matrices, which backward, attention() and hooks want. `context`: of
+  // the step, where positions are drawn.
+  void prepare(const Parameters<T>& parameters, int real_nodes, bool forward_only = false,
+               const StepContext& context = {});
 
   // Samples first .. first + samples - 1; the output lies in the tape, [samples, nodes, columns].
   void forward(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
@@ -99,7 +111,8 @@ class BlockNetwork {
   void finish(std::span<const T> sums, Parameters<T>& gradient) const;
 
   int nodes() const { return nodes_->count(); }
-  // Attention of the tape's first sample, [applied layers, heads, nodes, nodes].
+  // Attention of the tape's first sample, [applied layers, heads, nodes, nodes]; the mean over time
+  // steps.
   std::vector<T> attention(const BlockTape<T>& tape) const;
 
  private:
@@ -107,8 +120,11 @@ class BlockNetwork {
   using Scratch = typename BlockTape<T>::Scratch;
 
   void forward_input(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
-  void backward_input(BlockTape<T>& tape, int64_t rows, const std::vector<T>& dx,
+  void backward_input(BlockTape<T>& tape, int64_t rows, std::vector<T>& dx,
                       std::span<T> sums) const;
+  // Of a spiking network; and back.
+  void repeat_input(int64_t samples, std::vector<T>& x) const;
+  void sum_steps(int64_t samples, const std::vector<T>& x, T factor, std::vector<T>& sum) const;
   void forward_layer(int layer, int samples, BlockTape<T>& tape) const;
   // dx of the layer's output becomes that of its input.
   void backward_layer(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
@@ -144,6 +160,21 @@ class BlockNetwork {
     return has_features(block) ? int64_t{2} * block.heads * block.features
                                : block.data->query_key.out;
   }
+  // A sample of a spiking network has one after another a frame for each time step. All but neurons
+  // treats frames as samples.
+  int64_t steps() const { return std::max(1, spec_.time_steps); }
+  generic::NeuronShape neuron_shape(const NeuronBlock& neurons, int64_t rows,
+                                    int64_t columns) const;
+  // y becomes spikes, and `currents` what it was; nothing happens where there are no neurons.
+  void fire(const NeuronBlock& neurons, int64_t rows, std::vector<T>& y,
+            std::vector<T>& currents) const;
+  // d of the spikes becomes that of the currents; scratch.spikes: the spikes.
+  void fire_backward(const NeuronBlock& neurons, int64_t rows, const std::vector<T>& currents, T* d,
+                     Scratch& scratch, std::span<T> sums) const;
+  // The same for a gradient that somebody still wants: returns where the other one is.
+  const T* fire_backward_of(const NeuronBlock& neurons, int64_t rows,
+                            const std::vector<T>& currents, const T* d, Scratch& scratch,
+                            std::span<T> sums) const;
   AttentionDraws draws(int layer, int64_t sample, const Scratch& scratch) const;
   ScoreParts<T> score_parts(int layer, const T* query_key, const T* positions) const;
   SamplePairs<T> pairs_of(int64_t sample, const Scratch& scratch) const;
@@ -193,6 +224,7 @@ class BlockNetwork {
 
   const ModelSpec spec_;
   const Plan plan_;
+  const bool soft_spikes_;
   int layers_ = 0;  // that a sample goes through
   LinearMaps<T> maps_;
   std::unique_ptr<NodeContext<T>> nodes_;

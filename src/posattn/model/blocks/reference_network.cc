@@ -11,8 +11,11 @@ class Reference {
  public:
   Reference(const ModelSpec& spec, const Parameters<double>& parameters,
             const ReferenceBatch& batch)
-      : network_(spec), scaled_(spec, checked(spec, batch)), batch_(scaled_.batch()) {
-    network_.prepare(parameters, batch.real_nodes);
+      : network_(spec),
+        parameters_(parameters),
+        scaled_(spec, checked(spec, batch)),
+        batch_(scaled_.batch()) {
+    network_.prepare(parameters_, batch.real_nodes);
   }
 
   const BlockTape<double>& forward(int64_t sample) {
@@ -24,6 +27,7 @@ class Reference {
 
   double gradient(std::span<const uint8_t> mask, Parameters<double>& gradient) {
     check_targets(network_.spec(), batch_);
+    network_.prepare(parameters_, batch_.real_nodes, false, batch_.context);
     std::vector<double> sums(network_.sums_size());
     const double scale = loss_scale(network_.spec(), batch_, mask);
     double loss = 0;
@@ -47,6 +51,7 @@ class Reference {
   }
 
   BlockNetwork<double> network_;
+  const Parameters<double>& parameters_;
   const ScaledBatch<double> scaled_;
   const ReferenceBatch& batch_;
   BlockTape<double> tape_;

@@ -64,6 +64,9 @@ constexpr NamedKind kind_rows[] = {
     {"spiking-scores",
      "signs of queries and keys from the data, and scores of positions",
      {.attention = Source::data, .scores = Scores::signs, .score_bias = ScoreBias::positions}},
+    {"spiking",
+     "how many spikes of queries and keys from the data agree",
+     {.attention = Source::data, .scores = Scores::agreements, .weighting = Weighting::sums}},
     {"tropical",
      "the largest sum of a value, a tropical distance and a score of the distance",
      {.attention = Source::data,
@@ -95,6 +98,7 @@ struct PresetRow {
   bool positions_in_input = false;
   Biases biases = Biases::all;
   bool shown_by_shapes = true;
+  int time_steps = 0;  // of a spiking network that is given none
 };
 
 // The plain names stand before their m-numbers, so that preset_name finds them first. m0 and m5 are
@@ -136,6 +140,8 @@ constexpr PresetRow preset_rows[] = {
      "relu-rows", false, Biases::none, false},
     {"spiking-scores", "signs of queries and keys, scores of positions, no biases: f(c x) = c f(x)",
      "spiking-scores", false, Biases::none, false},
+    {"spiking", "neurons that fire over 4 time steps or --time-steps, residuals, counts of spikes",
+     "spiking", false, Biases::all, false, 4},
     {"tropical", "max-plus attention by tropical distances, scores by distance, no biases",
      "tropical", false, Biases::none, false},
     {"sums", "relative whose heads add up, no biases: sums at every length, f(c x) = c f(x)",
@@ -162,6 +168,10 @@ ModelSpec with_preset(const PresetRow& row, ModelSpec spec) {
   spec.positions_in_input = row.positions_in_input && !spec.positions_added;
   spec.positions_added = row.positions_in_input && spec.positions_added;
   spec.biases = row.biases;
+  if (row.time_steps > 0) {
+    spec.join = Join::add;
+    if (spec.time_steps == 0) spec.time_steps = row.time_steps;
+  }
   return spec;
 }
 

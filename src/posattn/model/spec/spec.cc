@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "posattn/base/error.h"
@@ -293,6 +294,48 @@ void check_factors(const ModelSpec& spec) {
   check_size("landmarks", spec.landmarks, 1, spec.nodes());
 }
 
+// What charges neurons, and what they do with it.
+void check_spikes(const ModelSpec& spec) {
+  const bool counts = spec.scores == Scores::agreements;
+  if (!counts && !spec.spikes()) return;
+  const auto expect = [](bool holds, const std::string& found, const char* expected) {
+    if (!holds) throw impossible(found, expected, "as --architecture spiking has it");
+  };
+  expect(spec.spikes(), "scores 'agreements' without spikes", "time_steps of at least 1");
+  const std::string what = fmt::format("time_steps = {}", spec.time_steps);
+  expect(counts, fmt::format("{} with scores '{}'", what, to_string(spec.scores)),
+         "scores 'agreements', of spikes, or no time steps");
+  expect(spec.weighting == Weighting::sums,
+         fmt::format("{} with weighting '{}'", what, to_string(spec.weighting)), "sums");
+  expect(spec.join == Join::add, what + " with attention that is joined to x",
+         "join = add: spikes are added to the state");
+  using S = ModelSpec;
+  expect(spec.score_bias != ScoreBias::window &&
+             knows_only(
+                 spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
+                 &S::attention, &S::positions_in_input, &S::positions_added, &S::encoding,
+                 &S::encoding_size, &S::position_range, &S::scores, &S::score_bias, &S::weighting,
+                 &S::reach, &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth,
+                 &S::biases, &S::causal, &S::split_heads, &S::join, &S::vocabulary, &S::tied_output,
+                 &S::fixed_tokens, &S::read_nodes, &S::loss, &S::loops, &S::wrap, &S::time_steps),
+         what + " with a choice that has no spikes", "neurons in place of activations and norms");
+}
+
+void check_position_range(const ModelSpec& spec) {
+  if (spec.position_range == 0) return;
+  check_size("position_range", spec.position_range, spec.real_nodes, node_limit);
+  const std::string what = fmt::format("position_range = {}", spec.position_range);
+  if (spec.uses_positions()) {
+    if (spec.encoding == Encoding::sinusoidal) return;
+    throw impossible(fmt::format("{} with the encoding '{}'", what, to_string(spec.encoding)),
+                     "the encoding sinusoidal, or RoPE alone");
+  }
+  if (!spec.any_layer([](const auto& kind) { return kind.rotation == Rotation::rope; })) {
+    throw impossible(what + " in a model without such positions",
+                     "the encoding sinusoidal, or RoPE");
+  }
+}
+
 // The choices of one layer fit together.
 void check_choices(const ModelSpec& spec) {
   if (spec.scores == Scores::direct) check_learned_scores(spec, "direct");
@@ -317,7 +360,8 @@ void check_choices(const ModelSpec& spec) {
       refuse(fmt::format("weighting '{}'", to_string(spec.weighting)));
     }
   }
-  if (spec.rotation == Rotation::rope && among(spec.scores, {Scores::signs, Scores::tropical})) {
+  if (spec.rotation == Rotation::rope &&
+      among(spec.scores, {Scores::signs, Scores::tropical, Scores::agreements})) {
     throw impossible(fmt::format("scores '{}' with RoPE", to_string(spec.scores)),
                      "scores dot, unit or direction",
                      "only products of turned queries and keys depend on distances");
@@ -334,6 +378,7 @@ void check_choices(const ModelSpec& spec) {
     throw impossible("a window with a convolution over scores", "one of the two");
   }
   check_factors(spec);
+  check_spikes(spec);
   check_routes(spec);
   check_heads(spec);
   check_total(spec);
@@ -487,6 +532,8 @@ ModelSpec resolve(ModelSpec spec) {
   check_encoding_size(spec);
   check_tokens(spec);
   check_wrap(spec);
+  check_size("time_steps", spec.time_steps, 0, 1000);
+  check_position_range(spec);
   const int different = spec.kinds.empty() ? 1 : spec.depth;
   for (int layer = 0; layer < different; ++layer) check_choices(spec.of_layer(layer));
   return spec;
@@ -511,10 +558,16 @@ std::optional<ModelSpec> at_length(const ModelSpec& spec, int real_nodes) {
 }
 
 std::vector<double> formula_positions(const ModelSpec& spec) {
-  const int nodes = spec.nodes(), size = spec.encoding_size;
-  std::vector<double> positions(static_cast<size_t>(nodes) * size);
-  for (int node = 0; node < nodes; ++node) {
-    double* row = positions.data() + static_cast<size_t>(node) * size;
+  std::vector<int> nodes(static_cast<size_t>(spec.nodes()));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return formula_positions(spec, nodes);
+}
+
+std::vector<double> formula_positions(const ModelSpec& spec, std::span<const int> nodes) {
+  const int size = spec.encoding_size;
+  std::vector<double> positions(nodes.size() * size);
+  double* row = positions.data();
+  for (const int node : nodes) {
     for (int column = 0; column < size; ++column) {
       switch (spec.encoding) {
         case Encoding::one_hot:
@@ -533,6 +586,7 @@ std::vector<double> formula_positions(const ModelSpec& spec) {
           throw std::logic_error("this encoding has no formula: its values are stored");
       }
     }
+    row += size;
   }
   return positions;
 }

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,20 @@ enum class SourceScale { none, sample, node };
 // node reads, from a table; not scores but attention itself, as a saturated softmax would make it.
 // direction: cosines alone. signs: products of the signs of queries and keys times a learned number
 // of each head. tropical: minus the largest difference of two coordinates of q - k. pairs: a
-// learned score for each class of a pair of nodes, and a linear map of its numbers.
-enum class Scores { dot, unit, direct, distance, routes, direction, signs, tropical, pairs };
+// learned score for each class of a pair of nodes, and a linear map of its numbers. agreements: how
+// many spikes of a query and a key are equal, in a spiking network.
+enum class Scores {
+  dot,
+  unit,
+  direct,
+  distance,
+  routes,
+  direction,
+  signs,
+  tropical,
+  pairs,
+  agreements
+};
 enum class Rotation { none, rope };  // of queries and keys by node index (base 10000, over d_k)
 // Scores without the data, which are added: Q K^T / sqrt(d_k) of positions, the learned ones above
 // (those of pairs differ by sample, all others do not), or functions of the distance |i - j|:
@@ -141,6 +154,12 @@ struct ModelSettings {
   // real nodes of the sample, "n" or "log2" (rounded up).
   std::string loops = "1";
   Wrap wrap = Wrap::none;
+  // Of a spiking network, whose linear maps charge neurons that fire or do not at every step
+  // (kernels/generic/neurons.h). The outputs are read from the mean over the steps. 0: no spikes.
+  int time_steps = 0;
+  // Positions of nodes are places in 0 .. position_range - 1, see node_positions. 0: node i is at
+  // i.
+  int position_range = 0;
 
   bool operator==(const ModelSettings&) const = default;
 };
@@ -208,6 +227,7 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   bool has_pairs() const { return pair_columns > 0 || pair_classes > 0; }
   bool routed() const { return scores == Scores::routes; }
   int loops_at(int of_real_nodes) const;
+  bool spikes() const { return time_steps > 0; }
   // How many layers a sample goes through.
   int applied_layers(int of_real_nodes) const { return depth * loops_at(of_real_nodes); }
   bool uses_positions() const {
@@ -311,5 +331,7 @@ ModelSpec spec_from_json(std::string_view json);
 // binary: bit b of the node index (least significant first) as +1 or -1; sinusoidal: columns
 // (2i, 2i+1) = sin, cos of node / 10000^(2i / size).
 std::vector<double> formula_positions(const ModelSpec& spec);
+// The rows of nodes at these positions.
+std::vector<double> formula_positions(const ModelSpec& spec, std::span<const int> positions);
 
 }  // namespace posattn

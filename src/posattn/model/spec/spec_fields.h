@@ -93,6 +93,12 @@ void visit_settings(Settings& s, Visitor&& visit) {
   visit(
       "wrap", s.wrap, Since{"0.3.0", Wrap::none},
       Setting{"divide the input by the sample's root mean square, and multiply the output by it"});
+  visit("time_steps", s.time_steps, Since{"0.3.0", 0},
+        Setting{"time steps of a spiking network; 0: as the architecture has", between(0, 1000)});
+  visit("position_range", s.position_range, Since{"0.3.0", 0},
+        Setting{"training draws the nodes' positions below this number, in order, and tests space "
+                "them evenly; 0: node i is at position i",
+                between(0, 1 << 20)});
 }
 
 template <class Spec, class Visitor>

@@ -33,7 +33,7 @@ struct Choices<Scores> {
       std::pair{Scores::direct, "direct"}, std::pair{Scores::distance, "distance"},
       std::pair{Scores::routes, "routes"}, std::pair{Scores::direction, "direction"},
       std::pair{Scores::signs, "signs"},   std::pair{Scores::tropical, "tropical"},
-      std::pair{Scores::pairs, "pairs"}};
+      std::pair{Scores::pairs, "pairs"},   std::pair{Scores::agreements, "agreements"}};
 };
 template <>
 struct Choices<Rotation> {

@@ -40,6 +40,7 @@ inline constexpr std::string_view pair_number_scores = "attn.pair_numbers";   //
 inline constexpr std::string_view pair_scratch_scores = "attn.pair_scratch";  // as the one above
 inline constexpr std::string_view routes = "attn.routes";                     // see parameters.h
 inline constexpr std::string_view route_weights = "attn.route_weights";
+inline constexpr std::string_view heads = "attn.heads";  // its gain: of neurons behind A_h V_h
 inline constexpr std::string_view attention_norm = "attn_norm";  // gain and shift
 inline constexpr std::string_view mlp_norm = "mlp_norm";         // gain and shift
 
@@ -53,5 +54,7 @@ inline std::string of_layer(int layer, std::string_view name) {
 inline std::string hint(int layer) { return "hints." + std::to_string(layer); }
 inline std::string weight(std::string_view map) { return std::string(map) + ".weight"; }
 inline std::string bias(std::string_view map) { return std::string(map) + ".bias"; }
+// [out]: of the neurons behind a linear map.
+inline std::string gain(std::string_view map) { return std::string(map) + ".gain"; }
 
 }  // namespace posattn::names

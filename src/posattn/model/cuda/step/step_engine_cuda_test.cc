@@ -85,9 +85,10 @@ TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
   std::vector<ModelSpec> bases = {
       spec_of("positional", 4, 2), spec_of("standard", 4, 2),   token_spec(),
       spec_of("kernel", 4, 2),     spec_of("structural", 4, 2), spec_of("low-rank", 4, 2)};
-  bases[1].encoding = Encoding::learned;                    // of any size
-  EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),  // which routed models alone have
-            std::set<std::string>{"route_places"});
+  bases[1].encoding = Encoding::learned;  // of any size
+  // What routed models alone have, and what the processor alone has.
+  EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),
+            (std::set<std::string>{"route_places", "time_steps"}));
   check_around(bases, {"general"});
 }
 
