@@ -184,6 +184,11 @@ class Model:
         return self._facts["task"]
 
     @property
+    def task_set(self):
+        """The task's parameters, as "q=2"; empty: the standard ones."""
+        return self._facts["task_set"]
+
+    @property
     def length(self):
         return self._facts["length"]
 

@@ -18,6 +18,9 @@ PROGRAMS = {"broadcast", "cumulative-max", "cumulative-max-subarray", "cumulativ
 # Their inputs are no single column of reals; see messages_test.py.
 OTHERS = {"all-pairs", "automaton", "bellman-ford", "bfs-tree", "breadth-first", "components", "connectivity", "gather",
           "k-hop", "list-ranking", "one-two-cycle", "radix-sort", "scatter"}
+# For tasks that hold their numbers in another form.
+OF_TASKS = {"contextual-counting", "in-context-conjunction", "in-context-majority",
+            "in-context-parity", "match-three", "match-two", "sparse-average"}
 
 LARGER = """# is a number larger than its left neighbour?
 program larger
@@ -63,7 +66,7 @@ class Programs(CliCase):
         for row in rows:
             self.assertNotEqual(row[column], " ")
             self.assertEqual(row[column - 2:column], "  ")
-        self.assertEqual({row.split()[0] for row in rows}, PROGRAMS | OTHERS)
+        self.assertEqual({row.split()[0] for row in rows}, PROGRAMS | OTHERS | OF_TASKS)
 
     def test_cost_follows_the_length(self):
         layers = [{entry["name"]: entry["layers"] for entry in self.run_json("programs", "--length", n)}
@@ -74,9 +77,14 @@ class Programs(CliCase):
         self.assertEqual(list(entry), ["name", "description", "task", "length", "processors", "rounds",
                                        "layers", "heads", "words", "hidden", "constants"])
 
+    def test_programs_of_tasks_are_verified(self):
+        for name in sorted(OF_TASKS):
+            self.run_ok("compile", name, "--length", 6, "-o", "m.safetensors")
+            self.assertIn("no mistake in", self.run_ok("verify", "m.safetensors", "--samples", 50))
+
     def test_a_program_that_is_too_large_does_not_end_the_list(self):
         entries = {entry["name"]: entry for entry in self.run_json("programs", "--length", 5000)}
-        self.assertEqual(set(entries), PROGRAMS | OTHERS)
+        self.assertEqual(set(entries), PROGRAMS | OTHERS | OF_TASKS)
         self.assertEqual(entries["cumulative-sum"]["layers"], 13)
         large = [entry for entry in entries.values() if "problem" in entry]
         self.assertIn(entries["breadth-first"], large)

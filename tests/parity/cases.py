@@ -223,7 +223,7 @@ def random_kinds(rng):
                 "data score-bias=alibi score-window=1 weighting=hard", "rope score-window=3", "data score-bias=fire weighting=kernel features=7",
                 "data-and-positions weighting=kernel features=9",
                 "cosine score-bias=pairs", "data score-bias=pairs pair-mask=edges",
-                "relative pair-mask=edges", "pairs weighting=hard",
+                "relative pair-mask=edges", "pairs weighting=hard", "pairs weighting=sums",
                 "linear scores=unit", "low-rank landmarks=3", "low-rank scores=unit landmarks=2", "window reach=2"]
     others = [name for name in KINDS if name != "spiking"]  # whose layers are all of spikes
     names = [str(rng.choice([*others, *composed])) for _ in range(2)]

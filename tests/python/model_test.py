@@ -302,6 +302,17 @@ class Files(unittest.TestCase):
         self.assertIn("positional for sort", repr(model))
 
 
+class Parameters(unittest.TestCase):
+    def test_a_task_may_have_some(self):
+        model = posattn.new("sparse-average", length=5, task_set="q=2", width=8, mlp_width=8)
+        self.assertEqual(model.task_set, "q=2")
+        self.assertEqual(posattn.from_bytes(model.to_bytes()).task_set, "q=2")
+        x, _ = posattn.samples("sparse-average", length=5, samples=3, task_set="q=2")
+        self.assertEqual(x[:, :, 1:].sum(2).tolist(), [[2.0] * 5] * 3)
+        with self.assertRaisesRegex(posattn.Error, "q: 1 to 64"):
+            posattn.samples("sparse-average", task_set="q=0")
+
+
 class Vocabularies(unittest.TestCase):
     """A model of texts in tokens of its own: here one for each byte, and one for the end."""
 

@@ -39,8 +39,8 @@ TEST(ScaledAnswers, OfWhichTasks) {
   }
   EXPECT_THAT(scale, ::testing::UnorderedElementsAre(
                          "cumulative-sum", "cumulative-min", "cumulative-max", "cumulative-median",
-                         "cumulative-max-subarray", "sort", "min-sum", "path", "stream-sum",
-                         "stream-mean", "stream-min"));
+                         "cumulative-max-subarray", "sort", "min-sum", "path", "sparse-average",
+                         "stream-sum", "stream-mean", "stream-min"));
 }
 
 TEST(ScaledAnswers, NotOfATaskWithAConstant) {

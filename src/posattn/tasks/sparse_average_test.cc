@@ -107,6 +107,15 @@ TEST(SparseAverage, SumsOfHeadsMeetTheBound) {
   }
 }
 
+// Recorded runs were trained and tested on such samples.
+TEST(SparseAverage, GoldenSample) {
+  const Dataset set = samples_of(3, {.set = "q=2", .samples = 1});
+  const float inputs[] = {1.09282f, 1, 0, 1, 0.398584f, 0, 1, 1, 1.12963f, 1, 0, 1};
+  const float targets[] = {1.11122f, 0.764106f, 1.11122f};
+  for (int i = 0; i < 12; ++i) EXPECT_NEAR(set.inputs[i], inputs[i], 1e-5);
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(set.targets[i], targets[i], 1e-5);
+}
+
 TEST(SparseAverage, RefusesMorePlacesThanNodes) {
   EXPECT_THROW(samples_of(2, {}), Error);
   EXPECT_THROW(samples_of(8, {.axis = "q", .x = 9}), Error);

@@ -132,8 +132,8 @@ class Task {
   virtual std::string_view description() const = 0;
 
   virtual std::vector<TaskParameter> parameters() const { return {}; }
-  // The same task with other values of its parameters, in their order. Name, loss, axes, settings
-  // and the names of baselines do not depend on them. Asked only where there are parameters.
+  // The same task with other values of its parameters, in their order. Name, loss, axes and the
+  // names of baselines do not depend on them. Asked only where there are parameters.
   virtual std::unique_ptr<const Task> variant(std::span<const int> values) const;
 
   // Shapes for length n; the default is n nodes with one number in and one out.
