@@ -10,7 +10,7 @@ import numpy
 import torch
 
 import tool  # noqa: F401, puts scripts/ on the path
-from posattn_torch import KINDS, PRESETS, Spec, Transformer, cross_entropy_of, kind_of, loss_of, preset
+from posattn_torch import KINDS, PRESETS, Spec, Transformer, biased, cross_entropy_of, kind_of, loss_of, preset
 
 ENCODINGS = ("one_hot", "binary", "sinusoidal", "random", "learned")
 
@@ -80,7 +80,7 @@ class Case:
             loss = cross_entropy_of(outputs, self.labels, self.mask)
         trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
         # The maps follow the loss of the hints, all else that of the task and its share of the other.
-        both, maps = loss, self.hint_parameters()
+        both, maps = loss, {name: t for name, t in self.hint_parameters().items() if t.requires_grad}
         if maps:
             both = loss + self.hint_weight * self.hint_loss(states)
         gradients = torch.autograd.grad(both, list(trained.values()), retain_graph=True)
@@ -305,7 +305,7 @@ def hinted(case, weight):
     """The same with one to three labels of every node after each layer."""
     torch.manual_seed(len(case.inputs))
     columns = [1 + layer % 3 for layer in range(case.spec.depth)]
-    maps = tuple(torch.nn.Linear(case.spec.width, count).double() for count in columns)
+    maps = tuple(biased(case.spec, torch.nn.Linear(case.spec.width, count)).double() for count in columns)
     for parameter in (p for one in maps for p in one.parameters()):
         parameter.data = as_float(parameter.data)
     labels = torch.randn(len(case.inputs), case.inputs.shape[1] * sum(columns)).double()
@@ -340,7 +340,7 @@ def gradient_cases(shapes_each=2):
     cases += [open_case(seed) for seed in range(1000, 1060)]
     cases += [wrapped(random_case(name, "one_hot", seed)) for seed, name in enumerate(("standard", "m4", "positional", "scale-free"), 2000)]
     cases += [wrapped(case) for case in map(open_case, range(1000, 1030)) if case.tokens is None and case.labels is None]
-    cases += [hinted(random_case(name, "one_hot", 3000), weight) for name in ("positional", "standard") for weight in (0.5, 2.0)]
+    cases += [hinted(random_case(name, "one_hot", seed), 0.3 * (seed - 3000)) for seed, name in enumerate(("positional", "standard", "m2", "scale-free"), 3000)]
     choices = [dict(score_bias=bias) for bias in ("gray", "log", "alibi", "distance", "positions")]
     choices += [dict(positions_in_input=True, causal=True), dict(positions_added=True, encoding="learned", loops="2", biases="none")]
     cases += [spiking_case(choice, seed) for seed, choice in enumerate(choices, 3000)]
