@@ -17,7 +17,7 @@ using simulation::SimulationOptions;
 struct SimulateFlags {
   std::string model, output, scales;
   double range = 1, tolerance = 0.01;
-  std::optional<int> table_size;
+  std::optional<int> table_size, copies;
   int64_t samples = 1000;
   uint64_t seed = 0;
   int threads = 0;
@@ -45,6 +45,7 @@ SimulationOptions simulation_options(const SimulateFlags& flags) {
   }
   return {.scale = flags.range,
           .tolerance = flags.tolerance,
+          .copies = flags.copies,
           .table_size = flags.table_size,
           .samples = flags.samples,
           .seed = flags.seed,
@@ -59,31 +60,30 @@ std::string percent(double share) {
 std::string simulation_text(const Simulation& result, const Model& original,
                             const SimulationOptions& options) {
   const ModelSpec &copy = result.model.spec, &from = original.spec;
-  const int steps = simulation::layers_each(from.nodes()) - 5;
+  const simulation::KeyPlan& plan = result.plan;
   std::string text = fmt::format(
       "{}, length {}: a standard Transformer of N = {} nodes and L = {} layers as a positional "
       "one\n"
-      "nodes   {} = N^2 + 1, one for each pair and a scratch node; the Remark's O(N^2)\n"
-      "layers  {} = L (5 + ceil(log2 N)) = {} x {}, of which {} find the largest score of each "
-      "row;\n"
-      "        the Remark's O(L log N)\n"
+      "copies  k = {} of each node, each with up to {} keys\n"
+      "nodes   {} = N k + 1, with one that stays zero\n"
+      "layers  {} = {} x {}{}: {} that hear a key each, {} that combine the copies' sums, and {}\n"
       "width   {}, hidden units {}, weights that are not zero {}\n\n",
-      original.origin.task, original.origin.length, from.nodes(), from.depth, copy.nodes(),
-      copy.depth, from.depth, 5 + steps, from.depth * steps, copy.width, copy.mlp_width,
+      original.origin.task, original.origin.length, from.nodes(), from.depth, plan.copies,
+      plan.steps(), copy.nodes(), copy.depth, from.depth, plan.layers(),
+      plan.copies > 1 ? " + 1 that hands out the inputs" : "", plan.steps(), plan.rounds(),
+      plan.layers() - plan.steps() - plan.rounds(), copy.width, copy.mlp_width,
       result.nonzero_weights);
-  TextTable tables(
-      {"layer", "products", "channels", "A: squares", "B: exp", "C: log", "D: exp", "hidden units"},
-      0);
+  TextTable tables({"layer", "products", "channels", "A: squares", "G: log", "S: softplus",
+                    "D: exp", "hidden units"},
+                   0);
   for (size_t l = 0; l < result.layers.size(); ++l) {
     const simulation::SimulatedLayer& layer = result.layers[l];
-    const auto pieces = [&](simulation::Use use) {
-      return std::to_string(layer.pieces[static_cast<int>(use)]);
-    };
-    tables.add_row({std::to_string(l), fmt::format("{} of {}", layer.products, layer.full_products),
-                    fmt::format("{} of {}", layer.channels, layer.full_channels),
-                    pieces(simulation::Use::score), pieces(simulation::Use::exponential),
-                    pieces(simulation::Use::normaliser), pieces(simulation::Use::weighted_value),
-                    std::to_string(layer.units.most())});
+    std::vector<std::string> row = {std::to_string(l),
+                                    fmt::format("{} of {}", layer.products, layer.full_products),
+                                    fmt::format("{} of {}", layer.channels, layer.full_channels)};
+    for (const int pieces : layer.pieces) row.push_back(std::to_string(pieces));
+    row.push_back(std::to_string(layer.units.most()));
+    tables.add_row(std::move(row));
   }
   text += "pieces of each table, calibrated on values in " +
           fmt::format("[-{0}, {0}]:\n", original.origin.range * options.scale) + tables.to_string();
@@ -100,8 +100,9 @@ std::string simulation_text(const Simulation& result, const Model& original,
   }
   text += fmt::format(
       "\n{} fresh inputs; errors in standard deviations of the original's outputs; control: the\n"
-      "original with its attention frozen at its mean, which is no simulation at all:\n{}",
-      options.samples, checks.to_string());
+      "original with its attention frozen at its mean, which is no simulation at all:\n{}"
+      "bound: no error above {} on any input inside the tables (docs/expressivity.md)\n",
+      options.samples, checks.to_string(), percent(result.bound));
   return text;
 }
 
@@ -120,8 +121,9 @@ Json simulation_json(const Simulation& result, const Model& original,
   Json layers = Json::array(), scales = Json::array();
   for (const simulation::SimulatedLayer& layer : result.layers) {
     Json pieces;
-    for (int use = 0; use < simulation::uses; ++use) {
-      pieces[std::string(letter_of(static_cast<simulation::Use>(use)))] = layer.pieces[use];
+    for (int function = 0; function < simulation::function_count; ++function) {
+      pieces[std::string(letter_of(static_cast<simulation::Function>(function)))] =
+          layer.pieces[function];
     }
     layers.push_back({{"products", layer.products},
                       {"channels", layer.channels},
@@ -137,12 +139,14 @@ Json simulation_json(const Simulation& result, const Model& original,
           {"length", original.origin.length},
           {"original", {{"nodes", from.nodes()}, {"layers", from.depth}}},
           {"calibrated_range", original.origin.range * options.scale},
+          {"copies", result.plan.copies},
           {"nodes", copy.nodes()},
           {"layers", copy.depth},
           {"width", copy.width},
           {"hidden", copy.mlp_width},
           {"nonzero_weights", result.nonzero_weights},
           {"original_layers", layers},
+          {"bound", result.bound},
           {"check", check_json(result.check)},
           {"scales", scales}};
 }
@@ -186,6 +190,9 @@ void add_simulate_standard_options(CLI::App& command, SimulateFlags& flags) {
                                   "Root mean square error, in standard deviations of the outputs");
   option(command, "--table-size", flags.table_size, "INT", "Pieces of every table instead")
       ->excludes(tolerance);
+  option(command, "--copies", flags.copies, "INT",
+         "Copies k of each node, 1 to N; default: about the root of N, nearly as few layers as N "
+         "copies have and nearly as little work as one");
   option(command, "--range", flags.range, "NUMBER [1]",
          "Calibrate on values in [-range c, range c] of the training range, for this c");
   option(command, "--scales", flags.scales, "LIST", "Check on fresh inputs at these c too");
@@ -202,14 +209,16 @@ const Command registered_simulate_standard(
      .group = Group::theory,
      .summary = "Build a positional Transformer that computes what a standard one does",
      .examples = {"posattn simulate-standard runs/sort/standard-seed0 -o copy.safetensors",
-                  "posattn simulate-standard standard.safetensors -o copy.safetensors "
+                  "posattn simulate-standard standard.safetensors -o copy.safetensors --copies 1 "
                   "--tolerance 0.001",
                   "posattn simulate-standard standard.safetensors -o copy.safetensors "
                   "--table-size 64 --scales 1,2,3,5,10"},
-     .details = "This is the construction of Remark 5.1: a node for each pair of nodes, and "
-                "attention by tables in the MLPs (docs/expressivity.md). The tables are fitted to "
-                "values that occur on the model's task; elsewhere the copy may answer anything. "
-                "The exit code is 6 when fresh inputs miss the tolerance."},
+     .details = "A positional Transformer with N k + 1 nodes does what a standard one with N nodes "
+                "does (docs/expressivity.md): --copies 1 has N + 1 nodes and N + 3 layers for each "
+                "of the original's, as many copies as nodes have the sizes of Remark 5.1. "
+                "Attention is computed by tables in the MLPs. They are fitted to values that occur "
+                "on the model's task; elsewhere the copy may answer anything. The exit code is 6 "
+                "when fresh inputs miss the tolerance."},
     add_simulate_standard_options, simulate_model);
 
 }  // namespace

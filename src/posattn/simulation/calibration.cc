@@ -1,6 +1,7 @@
 #include "posattn/simulation/calibration.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 namespace posattn::simulation {
@@ -10,40 +11,43 @@ const float* input_of(const Dataset& inputs, int64_t sample) {
   return inputs.inputs.data() + sample * inputs.shape.input_count();
 }
 
-// The place where the table of an exponential may start: below, it is less than the error of a
-// table of so many pieces up to `high`.
-double start_of_exponential(double least, double high, int pieces) {
-  const double negligible = high - 2 * std::log(4.0 * pieces);
-  constexpr double further = 12;  // below, no calibration input needs a piece
-  return std::max(std::min(least, negligible), negligible - further);
-}
-
-Interval range_of(Use use, const Arguments& arguments, int pieces, int nodes) {
+// The arguments that the table must know. A softplus is next to zero to the left.
+Interval range_of(Function function, const Arguments& arguments, int pieces) {
   constexpr double margin = 1.5;
-  Interval range = widened(arguments, margin);
-  switch (use) {
-    case Use::exponential:  // of what is at most zero
-      return {start_of_exponential(range.low, 0, pieces), 0};
-    case Use::normaliser:  // a sum of `nodes` numbers up to one, one of which is one
-      return {0.9, 1.05 * nodes};
-    case Use::weighted_value:
-      range.high = arguments.greatest() + std::log(margin);
-      return {start_of_exponential(range.low, range.high, pieces), range.high};
-    default:
-      return range;
-  }
+  const Interval range = widened(arguments, margin);
+  if (function != Function::softplus) return range;
+  const double far = 2 * std::log(4.0 * pieces);  // e^-far is less than the table's error
+  return {-far, std::max(range.high, -far / 2)};
 }
 
 // Exact functions that keep their arguments, by table.
 struct Recorder {
-  std::vector<std::vector<double>> seen;
+  struct Combination {
+    int table, chain;
+    double argument, sum;
+  };
+  std::vector<ArgumentSample> seen;
+  std::vector<Combination> combinations = {};
 
-  double square(int table, double z) { return seen[table].push_back(z), z * z; }
-  double exponential(int table, double z) { return seen[table].push_back(z), std::exp(z); }
-  double normaliser(int table, double z) { return seen[table].push_back(z), std::log(z); }
-  double value(int table, double z) { return seen[table].push_back(z), std::log(z); }
-  double weighted(int table, double log_weight, double value) {
-    return exponential(table, log_weight + value);
+  double take(Function function, int table, double z) {
+    seen[table].add(z);
+    return exactly(function, z);
+  }
+  double square(int table, double z) { return take(Function::square, table, z); }
+  double logarithm(int table, double z) { return take(Function::logarithm, table, z); }
+  double exponential(int table, double z) { return take(Function::exponential, table, z); }
+  double combined(int table, int chain, double sum, double other) {
+    const double result = sum + exactly(Function::softplus, other - sum);
+    combinations.push_back({table, chain, other - sum, result});
+    return result;
+  }
+  // An error of a sum counts as much as the sum does in the last one.
+  void finish(const LogSums& last) {
+    for (const Combination& each : combinations) {
+      const double all = each.chain == 0 ? last.denominator : last.numerators[each.chain - 1];
+      seen[each.table].add(each.argument, std::exp(2 * (each.sum - all)));
+    }
+    combinations.clear();
   }
 };
 
@@ -57,13 +61,26 @@ struct TableFunctions {
     return tables[table](z);
   }
   double square(int table, double z) { return at(table, z); }
+  double logarithm(int table, double z) { return at(table, z); }
   double exponential(int table, double z) { return at(table, z); }
-  double normaliser(int table, double z) { return at(table, z); }
-  double value(int table, double z) { return at(table, z); }
-  double weighted(int table, double log_weight, double value) {
-    return at(table, log_weight + value);
-  }
+  double combined(int table, int, double sum, double other) { return sum + at(table, other - sum); }
+  void finish(const LogSums&) const {}
 };
+
+// Outputs, sample by sample, where `run(l, words)` gives the words after layer l.
+template <class Run>
+std::vector<double> outputs_by(const StandardNetwork& network, const Dataset& inputs, int threads,
+                               const Run& run) {
+  const int64_t per_sample = int64_t{1} * network.real_nodes * network.decoder.weight.rows;
+  std::vector<double> outputs(inputs.samples * per_sample);
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t s = 0; s < inputs.samples; ++s) {
+    Matrix words = first_words(network, input_of(inputs, s));
+    for (size_t l = 0; l < network.layers.size(); ++l) words = run(l, words);
+    std::ranges::copy(decode(network, words), outputs.begin() + s * per_sample);
+  }
+  return outputs;
+}
 
 }  // namespace
 
@@ -77,7 +94,7 @@ Calibration calibrate(const StandardNetwork& network, const Dataset& inputs) {
     Matrix words = first_words(network, input_of(inputs, s));
     for (size_t l = 0; l < network.layers.size(); ++l) {
       Attention attention;
-      Matrix next = run_layer(network.layers[l], words, &attention, nullptr);
+      Matrix next = run_layer(network.layers[l], words, network.causal, &attention, nullptr);
       result.words[l].push_back(std::move(words));
       words = std::move(next);
       for (int h = 0; h < network.heads(); ++h) {
@@ -89,100 +106,114 @@ Calibration calibrate(const StandardNetwork& network, const Dataset& inputs) {
   return result;
 }
 
-std::vector<Arguments> arguments_of(const FoldedLayer& layer, const std::vector<Matrix>& words) {
-  Recorder recorder{std::vector<std::vector<double>>(layer.tables.size())};
-  for (const Matrix& input : words) {
-    run_folded(layer, input, recorder);
-  }
+std::vector<Arguments> arguments_of(const FoldedLayer& layer, const std::vector<Matrix>& words,
+                                    const KeyPlan& plan) {
+  Recorder recorder{std::vector<ArgumentSample>(layer.tables.size())};
+  for (const Matrix& input : words) run_folded(layer, input, plan, recorder);
   std::vector<Arguments> result;
-  for (std::vector<double>& all : recorder.seen) result.emplace_back(std::move(all));
+  for (ArgumentSample& all : recorder.seen) result.push_back(std::move(all).arguments());
   return result;
 }
 
 std::vector<FittedTable> make_tables(const FoldedLayer& layer,
                                      const std::vector<Arguments>& arguments,
-                                     const TableSizes& pieces, int nodes) {
+                                     const TableSizes& pieces) {
   std::vector<FittedTable> tables;
   for (size_t t = 0; t < layer.tables.size(); ++t) {
-    const Use use = layer.tables[t];
-    const int count = pieces[static_cast<int>(use)];
-    tables.emplace_back(function_of(use), range_of(use, arguments[t], count, nodes), count,
-                        arguments[t]);
+    const Function function = layer.tables[t];
+    const int count = pieces[static_cast<int>(function)];
+    tables.emplace_back(function, range_of(function, arguments[t], count), count, arguments[t]);
+  }
+  // A mean lies between the least and the greatest of what it is taken over.
+  for (const FoldedHead& head : layer.heads) {
+    for (const ValueChannel& channel : head.channels) {
+      const Interval values = tables[channel.logarithm].range();
+      tables[channel.exponential] = FittedTable(
+          Function::exponential, {std::log(values.low), std::log(values.high)},
+          pieces[static_cast<int>(Function::exponential)], arguments[channel.exponential]);
+    }
   }
   return tables;
 }
 
-int StageUnits::most() const {
-  return std::max({scores, maximum, exponentials, logarithms, weighted_values, mlp});
+int LayerUnits::most() const {
+  return std::max({spread, first, step, combination, exponentials, mlp});
 }
 
-StageUnits units_of(const FoldedLayer& layer, const TableSizes& pieces) {
-  const auto of = [&](Use use) { return pieces[static_cast<int>(use)]; };
-  const int heads = static_cast<int>(layer.heads.size()), channels = layer.channel_count();
-  const int carried = 1 + layer.words() + layer.signed_words;  // the constant, and words on
-  return {
-      .scores = carried + 2 * heads + 2 * layer.product_count() * of(Use::score),
-      .maximum = carried + 5 * heads,
-      .exponentials = carried + 2 * heads + heads * of(Use::exponential),
-      .logarithms = carried + 2 * heads + heads * of(Use::normaliser) + channels * of(Use::value),
-      .weighted_values = carried + channels * of(Use::weighted_value),
-      .mlp = 1 + layer.hidden()};
+LayerUnits units_of(const FoldedLayer& layer, const TableSizes& pieces, const KeyPlan& plan) {
+  const auto of = [&](Function function) { return pieces[static_cast<int>(function)]; };
+  const int heads = static_cast<int>(layer.heads.size()), channels = layer.channel_count(),
+            products = layer.product_count(), sums = heads + channels, steps = plan.steps();
+  // The constant, and what the MLP reads at last. A word that has a sign takes two units.
+  int absences = plan.rounds();
+  for (int step = 0; step < steps; ++step) absences += plan.misses_keys(step) ? 1 : 0;
+  const int carried = 1 + absences + 2 * layer.hidden(), node = 4 * products + 2 * heads;
+  const int places = layer.heads.front().places.rows > 0 ? heads : 0;  // for each later step
+  const int scores = 2 * heads + 2 * products * of(Function::square);
+  LayerUnits units{.first = carried + scores + channels * of(Function::logarithm) +
+                            (steps > 1 ? node : 0) + places * (steps - 1),
+                   .step = 0,
+                   .combination = carried + sums * (2 + of(Function::softplus)),
+                   .exponentials = carried + channels * of(Function::exponential),
+                   .mlp = 1 + absences + layer.hidden()};
+  for (int step = 1; step < steps; ++step) {
+    const int kept = step + 1 < steps ? node + 2 * channels : 0;
+    const int pieces_of_sum = step > 1 ? of(Function::softplus) : 0;
+    units.step = std::max(units.step, carried + scores + kept + places * (steps - 1 - step) +
+                                          2 * channels + sums * (2 + pieces_of_sum));
+  }
+  if (plan.copies > 1 && places > 0) {
+    units.spread = carried + node + 2 * channels + places * steps;
+  }
+  return units;
 }
 
-TableSizes sizes_for(const FoldedLayer& layer, int hidden_units) {
-  const StageUnits bare = units_of(layer, {});
-  const int heads = static_cast<int>(layer.heads.size()), channels = layer.channel_count();
+TableSizes sizes_for(const FoldedLayer& layer, int hidden_units, const KeyPlan& plan) {
+  const LayerUnits bare = units_of(layer, {}, plan);
+  const int channels = layer.channel_count(), squares = 2 * layer.product_count(),
+            sums = static_cast<int>(layer.heads.size()) + channels;
   const auto share = [&](int used, int tables) {
     return std::clamp((hidden_units - used) / std::max(1, tables), fewest_pieces, most_pieces);
   };
   TableSizes pieces{};
-  const auto of = [&](Use use) -> int& { return pieces[static_cast<int>(use)]; };
-  of(Use::score) = share(bare.scores, 2 * layer.product_count());
-  of(Use::exponential) = share(bare.exponentials, heads);
-  of(Use::normaliser) = of(Use::value) = share(bare.logarithms, heads + channels);
-  of(Use::weighted_value) = share(bare.weighted_values, channels);
+  const auto of = [&](Function function) -> int& { return pieces[static_cast<int>(function)]; };
+  // A step has tables of squares and of sums at once.
+  of(Function::square) = std::min(share(bare.first, squares + channels),
+                                  share(bare.step, squares + (plan.steps() > 2 ? sums : 0)));
+  of(Function::softplus) = plan.steps() > 2 ? of(Function::square) : share(bare.combination, sums);
+  of(Function::logarithm) = share(bare.first + squares * of(Function::square), channels);
+  of(Function::exponential) = share(bare.exponentials, channels);
   return pieces;
 }
 
 std::vector<double> original_outputs(const StandardNetwork& network, const Dataset& inputs,
                                      const std::vector<Attention>* frozen) {
-  std::vector<double> outputs;
-  for (int64_t s = 0; s < inputs.samples; ++s) {
-    Matrix words = first_words(network, input_of(inputs, s));
-    for (size_t l = 0; l < network.layers.size(); ++l) {
-      words =
-          run_layer(network.layers[l], words, nullptr, frozen == nullptr ? nullptr : &(*frozen)[l]);
-    }
-    const std::vector<double> decoded = decode(network, words);
-    outputs.insert(outputs.end(), decoded.begin(), decoded.end());
-  }
-  return outputs;
+  return outputs_by(network, inputs, 1, [&](size_t l, const Matrix& words) {
+    return run_layer(network.layers[l], words, network.causal, nullptr,
+                     frozen == nullptr ? nullptr : &(*frozen)[l]);
+  });
+}
+
+std::vector<double> folded_outputs(const StandardNetwork& network,
+                                   const std::vector<FoldedLayer>& layers, const Dataset& inputs,
+                                   int threads) {
+  return outputs_by(network, inputs, threads, [&](size_t l, const Matrix& words) {
+    return run_exactly(layers[l], words, network.causal);
+  });
 }
 
 CopyOutputs copy_outputs(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
-                         const std::vector<std::vector<FittedTable>>* tables, const Dataset& inputs,
-                         int threads) {
-  const int64_t per_sample = int64_t{1} * network.real_nodes * network.decoder.weight.rows;
+                         const std::vector<std::vector<FittedTable>>& tables, const KeyPlan& plan,
+                         const Dataset& inputs, int threads) {
+  std::atomic<int64_t> all = 0, outside = 0;
   CopyOutputs result;
-  result.values.resize(inputs.samples * per_sample);
-  int64_t all = 0, outside = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : all, outside)
-  for (int64_t s = 0; s < inputs.samples; ++s) {
-    Matrix words = first_words(network, input_of(inputs, s));
-    for (size_t l = 0; l < layers.size(); ++l) {
-      const FoldedLayer& layer = layers[l];
-      if (tables == nullptr) {
-        ExactFunctions exact;
-        words = run_folded(layer, words, exact);
-        continue;
-      }
-      TableFunctions functions{(*tables)[l]};
-      words = run_folded(layer, words, functions);
-      all += functions.all;
-      outside += functions.outside;
-    }
-    std::ranges::copy(decode(network, words), result.values.begin() + s * per_sample);
-  }
+  result.values = outputs_by(network, inputs, threads, [&](size_t l, const Matrix& words) {
+    TableFunctions functions{tables[l]};
+    Matrix next = run_folded(layers[l], words, plan, functions);
+    all += functions.all;
+    outside += functions.outside;
+    return next;
+  });
   if (all > 0) result.outside = static_cast<double>(outside) / static_cast<double>(all);
   return result;
 }

@@ -10,11 +10,11 @@
 namespace posattn::simulation {
 
 // The largest copy that is built.
-inline constexpr int most_nodes = 1100;  // n = 32 and a scratch node
+inline constexpr int most_nodes = 20'000;  // N = 141 with N copies of each
 inline constexpr int most_hidden_units = 16384;
 
 // Throws Error(configuration) for a copy beyond the limits, with the formulas of its size.
-void require_nodes(int nodes);
+void require_nodes(const KeyPlan& plan);
 void require_hidden_units(int units);
 
 struct HeldOut {
@@ -25,7 +25,8 @@ struct HeldOut {
 
 // Layers in few terms: by exact functions the copy's relative error is at most `error`.
 std::vector<FoldedLayer> fold_to(double error, const StandardNetwork& network,
-                                 const Calibration& calibration, const HeldOut& held_out);
+                                 const Calibration& calibration, const KeyPlan& plan,
+                                 const HeldOut& held_out);
 
 // A copy's tables and how many pieces they have, by layer.
 struct ChosenTables {
@@ -36,7 +37,7 @@ struct ChosenTables {
 class TableChooser {
  public:
   TableChooser(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
-               const Calibration& calibration);
+               const Calibration& calibration, const KeyPlan& plan);
 
   ChosenTables of_size(int pieces) const;
   // All layers of a network are as wide as the widest, so every table takes as many
@@ -48,6 +49,7 @@ class TableChooser {
 
   const StandardNetwork& network_;
   const std::vector<FoldedLayer>& layers_;
+  const KeyPlan plan_;
   std::vector<std::vector<Arguments>> arguments_;
 };
 

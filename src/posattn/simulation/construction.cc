@@ -1,61 +1,14 @@
 #include <algorithm>
-#include <bit>
+#include <functional>
 
 #include "posattn/model/spec/parameters.h"
 #include "posattn/model/spec/tensor_names.h"
 #include "posattn/simulation/simulate.h"
-#include "posattn/simulation/table.h"
 
 namespace posattn::simulation {
 namespace {
 
-using Form = std::vector<double>;  // over [own words | words of head 0 | words of head 1]
-
-// The words that a head reads: at every node the mean over one place or several.
-struct HeadReads {
-  const std::vector<std::vector<int>>* places = nullptr;  // by node; null: the scratch node
-  std::vector<int> words = {};
-};
-
-// One layer of a positional network under construction: who reads which words, and hidden units as
-// linear forms over the words of the node and what its heads deliver. Biases are zero; constants
-// come from word 0, which is 1 on every node but the scratch node.
-class LayerWriter {
- public:
-  LayerWriter(int width, HeadReads first, HeadReads second)
-      : width_(width), heads_{std::move(first), std::move(second)}, constants_(width) {}
-
-  Form own(int word, double factor = 1) const;
-  // Word `word` of those that a head reads.
-  Form read(int head, int word, double factor = 1) const;
-
-  // word += factor relu(form)
-  void add_unit(Form form, int word, double factor);
-  // word += form, by one unit where it is never negative.
-  void keep(const Form& form, int word, bool never_negative = false);
-  // word += factor table(form)
-  void add_table(const FittedTable& table, const Form& form, int word, double factor = 1);
-
-  int units() const { return static_cast<int>(forms_.size()) + 1; }  // with that of the constants
-  void write(const ModelSpec& spec, Parameters<float>& parameters, int layer) const;
-
- private:
-  struct Target {
-    int word;
-    double factor;
-  };
-  void write_heads(const ModelSpec& spec, Parameters<float>& parameters, int layer) const;
-
-  int width_;
-  HeadReads heads_[2];
-  std::vector<Form> forms_;
-  std::vector<Target> targets_;
-  std::vector<double> constants_;  // of each word
-};
-
-Form operator+(Form left, const Form& right);
-
-Form operator-(Form left, const Form& right);
+using Form = std::vector<double>;  // over [own words | words of the node that is read]
 
 Form operator+(Form left, const Form& right) {
   std::ranges::transform(left, right, left.begin(), std::plus<>());
@@ -67,123 +20,150 @@ Form operator-(Form left, const Form& right) {
   return left;
 }
 
-Form LayerWriter::own(int word, double factor) const {
-  Form form(int64_t{2} * width_);
-  form[word] = factor;
-  return form;
-}
+// One layer of a positional network under construction: which node each one reads, and hidden units
+// as linear forms over the words of both. Biases are zero; constants come from word 0, which is 1
+// on every node but the last.
+class LayerWriter {
+ public:
+  LayerWriter(int width, std::vector<int> places)
+      : width_(width), places_(std::move(places)), constants_(width) {}
 
-Form LayerWriter::read(int head, int word, double factor) const {
-  const std::vector<int>& words = heads_[head].words;
-  const auto place = std::ranges::find(words, word) - words.begin();
-  Form form(int64_t{2} * width_);
-  form[width_ + head * (width_ / 2) + place] = factor;
-  return form;
-}
+  Form own(int word, double factor = 1) const { return form_of(word, factor); }
+  Form read(int word, double factor = 1) const { return form_of(width_ + word, factor); }
 
-void LayerWriter::add_unit(Form form, int word, double factor) {
-  forms_.push_back(std::move(form));
-  targets_.push_back({word, factor});
-}
+  // word += form
+  void keep(const Form& form, int word);
+  void keep_positive(const Form& form, int word) { add_target(add_unit(form, 1, 0), word, 1); }
+  // word += factor table(form)
+  void add_table(const FittedTable& table, const Form& form, int word, double factor = 1);
+  // A hidden unit relu(form), and what a word gets of it.
+  int add_relu(const Form& form) { return add_unit(form, 1, 0); }
+  void add_target(int unit, int word, double factor) { targets_.push_back({unit, word, factor}); }
+  void add_constant(int word, double constant) { constants_[word] += constant; }
 
-void LayerWriter::keep(const Form& form, int word, bool never_negative) {
-  add_unit(form, word, 1);
-  if (!never_negative) add_unit(Form(form.size()) - form, word, -1);
+  int units() const { return static_cast<int>(units_.size()) + 1; }  // with that of the constants
+  void write(const ModelSpec& spec, Parameters<float>& parameters, int layer) const;
+
+ private:
+  // relu(direction (form - knot))
+  struct Unit {
+    int form;
+    double direction, knot;
+  };
+  struct Target {
+    int unit, word;
+    double factor;
+  };
+  Form form_of(int place, double factor) const {
+    Form form(int64_t{2} * width_);
+    form[place] = factor;
+    return form;
+  }
+  int add_unit(const Form& form, double direction, double knot) {
+    if (forms_.empty() || forms_.back() != form) forms_.push_back(form);
+    units_.push_back({static_cast<int>(forms_.size()) - 1, direction, knot});
+    return static_cast<int>(units_.size()) - 1;
+  }
+
+  int width_;
+  std::vector<int> places_;  // by node
+  std::vector<Form> forms_;
+  std::vector<Unit> units_;
+  std::vector<Target> targets_;
+  std::vector<double> constants_;  // of each word
+};
+
+void LayerWriter::keep(const Form& form, int word) {
+  add_target(add_unit(form, 1, 0), word, 1);
+  add_target(add_unit(form, -1, 0), word, -1);
 }
 
 void LayerWriter::add_table(const FittedTable& table, const Form& form, int word, double factor) {
   const HingeSum sum = table.hinges();
-  constants_[word] += factor * sum.constant;
+  add_constant(word, factor * sum.constant);
   for (const Hinge& hinge : sum.hinges) {
-    Form at = form;
-    for (double& x : at) x *= hinge.direction;
-    at[0] -= hinge.direction * hinge.knot;
-    add_unit(std::move(at), word, factor * hinge.slope);
+    add_target(add_unit(form, hinge.direction, hinge.knot), word, factor * hinge.slope);
   }
 }
 
 void LayerWriter::write(const ModelSpec& spec, Parameters<float>& parameters, int layer) const {
-  write_heads(spec, parameters, layer);
-  const auto first = parameters[names::of_layer(layer, names::weight(names::mlp_map(0)))],
-             second = parameters[names::of_layer(layer, names::weight(names::mlp_map(1)))];
+  const auto tensor = [&](const std::string& name) {
+    return parameters[names::of_layer(layer, name)];
+  };
+  const auto first = tensor(names::weight(names::mlp_map(0))),
+             second = tensor(names::weight(names::mlp_map(1))),
+             value = tensor(names::weight(names::value)),
+             out = tensor(names::weight(names::output));
   const int64_t in = spec.joined_size(), hidden = spec.mlp_width;
-  const auto count = static_cast<int64_t>(forms_.size());
+  const auto count = static_cast<int64_t>(units_.size());
   for (int64_t u = 0; u < count; ++u) {
-    std::ranges::transform(forms_[u], &first[u * in],
-                           [](double x) { return static_cast<float>(x); });
-    second[targets_[u].word * hidden + u] = static_cast<float>(targets_[u].factor);
+    const Unit& unit = units_[u];
+    const Form& form = forms_[unit.form];
+    for (int64_t k = 0; k < in; ++k) {
+      const double constant = k == 0 ? unit.knot : 0;
+      first[u * in + k] = static_cast<float>(unit.direction * (form[k] - constant));
+    }
+  }
+  for (const Target& target : targets_) {
+    second[target.word * hidden + target.unit] += static_cast<float>(target.factor);
   }
   // The last unit is the word that is 1, and with it all constants.
   first[count * in] = 1;
   for (int w = 0; w < width_; ++w) {
     second[w * hidden + count] = static_cast<float>(constants_[w] + (w == 0 ? 1 : 0));
-  }
-}
-
-void LayerWriter::write_heads(const ModelSpec& spec, Parameters<float>& parameters,
-                              int layer) const {
-  const auto value = parameters[names::of_layer(layer, names::weight(names::value))],
-             out = parameters[names::of_layer(layer, names::weight(names::output))],
-             routes = parameters[names::of_layer(layer, names::routes)],
-             weights = parameters[names::of_layer(layer, names::route_weights)];
-  const int nodes = spec.nodes(), places = spec.route_places;
-  std::ranges::fill(routes, static_cast<float>(nodes - 1));
-  for (int64_t w = 0; w < width_; ++w) out[w * width_ + w] = 1;
-  for (int h = 0; h < 2; ++h) {
-    for (size_t k = 0; k < heads_[h].words.size(); ++k) {
-      const auto row = h * spec.head_size() + static_cast<int64_t>(k);
-      value[row * width_ + heads_[h].words[k]] = 1;
-    }
-    for (int i = 0; i < nodes; ++i) {
-      const int64_t at = (int64_t{1} * h * nodes + i) * places;
-      if (heads_[h].places == nullptr) {
-        weights[at] = 1;
-        continue;
-      }
-      const std::vector<int>& read = (*heads_[h].places)[i];
-      for (size_t k = 0; k < read.size(); ++k) {
-        routes[at + static_cast<int64_t>(k)] = static_cast<float>(read[k]);
-        weights[at + static_cast<int64_t>(k)] = 1 / static_cast<float>(read.size());
-      }
+    // The head hands over, as they are, the words that a form asks for.
+    const auto asks = [&](const Form& form) { return form[width_ + w] != 0; };
+    if (std::ranges::any_of(forms_, asks)) {
+      value[int64_t{w} * width_ + w] = out[int64_t{w} * width_ + w] = 1;
     }
   }
+  std::ranges::copy(places_, tensor(std::string(names::routes)).begin());
 }
-
-using Places = std::vector<std::vector<int>>;  // by node
-
-int doubling_steps(int nodes) { return std::bit_width(static_cast<unsigned>(nodes - 1)); }
 
 class Construction {
  public:
   Construction(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
-               const std::vector<std::vector<FittedTable>>& tables)
-      : network_(network), layers_(layers), tables_(tables), nodes_(network.nodes) {
-    heads_ = network.heads();
-    int words = 0, channels = heads_;
+               const std::vector<std::vector<FittedTable>>& tables, const KeyPlan& plan)
+      : network_(network), layers_(layers), tables_(tables), plan_(plan), heads_(network.heads()) {
     for (const FoldedLayer& layer : layers) {
-      words = std::max(words, layer.words());
-      channels = std::max(channels, layer.channel_count());
+      hidden_ = std::max(hidden_, layer.hidden());
+      products_ = std::max(products_, layer.product_count());
+      channels_ = std::max(channels_, layer.channel_count());
     }
-    words = std::max(words, layers.back().hidden());
-    score_ = 1 + words;
-    scratch_ = score_ + heads_;
-    width_ = std::max({scratch_ + channels, 2 * words, 2 * channels});
-    width_ += width_ % 2;
-    place_maps();
+    own_ = next_word(hidden_);
+    query_ = next_word(products_);
+    key_ = next_word(products_);
+    linear_ = next_word(heads_);
+    value_ = next_word(channels_);
+    place_ = next_word(heads_ * plan.steps());
+    score_ = next_word(heads_);
+    heard_ = next_word(channels_);
+    denominator_ = next_word(heads_);
+    numerator_ = next_word(channels_);
+    for (int stage = 0; stage < plan.steps() + plan.rounds(); ++stage) {
+      const bool some = stage >= plan.steps() || plan.misses_keys(stage);
+      absent_.push_back(some ? next_word(1) : -1);
+    }
   }
 
   Model run(const ModelOrigin& origin) {
-    for (size_t l = 0; l < layers_.size(); ++l) add_layers(l);
+    if (plan_.copies > 1) add_spread();
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      for (int step = 0; step < plan_.steps(); ++step) add_step(l, step);
+      if (plan_.steps() > 1) add_last_sum(l);
+      for (int round = 0; round < plan_.rounds(); ++round) add_round(l, round);
+      add_exponentials(l);
+      add_mlp(l);
+    }
     ModelSpec spec;
     spec.real_nodes = network_.real_nodes;
-    spec.scratch_nodes = nodes_ * nodes_ + 1 - network_.real_nodes;
+    spec.scratch_nodes = plan_.all_nodes() - network_.real_nodes;
     spec.data_columns = network_.data_columns;
     spec.output_columns = network_.decoder.weight.rows;
     spec.positions_in_input = true;
     spec.scores = Scores::routes;
-    spec.route_places = nodes_;
     spec.width = width_;
-    spec.heads = 2;
+    spec.heads = 1;
     spec.depth = static_cast<int>(written_.size());
     spec.mlp_width = std::ranges::max_element(written_, {}, &LayerWriter::units)->units();
     spec = resolve(spec);
@@ -196,196 +176,269 @@ class Construction {
   }
 
  private:
-  int node(int i, int j) const { return pair_node(network_.real_nodes, nodes_, i, j); }
-  int word(int k) const { return 1 + k; }
-  int score(int head) const { return score_ + head; }
-  int scratch(int k) const { return scratch_ + k; }
+  // The first of `count` words.
+  int next_word(int count) {
+    width_ += count;
+    return width_ - count;
+  }
 
+  // A layer where copy c of node i reads read(i, c); below 0: the last node, which is zero.
   template <class Read>
-  Places places(const Read& read) const {
-    Places result(int64_t{nodes_} * nodes_ + 1);
-    result.back() = {nodes_ * nodes_};
-    for (int i = 0; i < nodes_; ++i) {
-      for (int j = 0; j < nodes_; ++j) result[node(i, j)] = read(i, j);
+  LayerWriter layer_that_reads(const Read& read) const {
+    std::vector<int> places(plan_.all_nodes(), plan_.all_nodes() - 1);
+    for (int i = 0; i < plan_.nodes; ++i) {
+      for (int c = 0; c < plan_.copies; ++c) {
+        const int place = read(i, c);
+        if (place >= 0) places[plan_.node(i, c)] = place;
+      }
     }
-    return result;
-  }
-
-  void place_maps() {
-    using List = std::vector<int>;
-    own_diagonal_ = places([&](int i, int) { return List{node(i, i)}; });
-    key_diagonal_ = places([&](int, int j) { return List{node(j, j)}; });
-    row_ = places([&](int i, int) {
-      List all;
-      for (int j = 0; j < nodes_; ++j) all.push_back(node(i, j));
-      return all;
-    });
-    for (int t = 0; t < doubling_steps(nodes_); ++t) {
-      next_.push_back(places([&](int i, int j) { return List{node(i, (j + (1 << t)) % nodes_)}; }));
+    LayerWriter layer(width_, std::move(places));
+    for (const int word : absent_) {
+      if (word >= 0) layer.keep_positive(layer.own(word), word);
     }
+    return layer;
+  }
+  LayerWriter local_layer() const {
+    return layer_that_reads([](int, int) { return -1; });
   }
 
-  static std::vector<int> range(int first, int count) {
-    std::vector<int> result(count);
-    for (int k = 0; k < count; ++k) result[k] = first + k;
-    return result;
+  static void keep_own(LayerWriter& layer, int first, int count) {
+    for (int k = first; k < first + count; ++k) layer.keep(layer.own(k), k);
   }
 
-  // Words on, as they are. Before the first layer data are signed; all else is not negative.
-  void carry(LayerWriter& layer, size_t l) const {
-    for (int k = 0; k < layers_[l].words(); ++k) {
-      layer.keep(layer.own(word(k)), word(k), is_unsigned(l, k));
-    }
-  }
-  bool is_unsigned(size_t l, int k) const { return k >= layers_[l].signed_words; }
-
-  void add_layers(size_t l) {
-    add_scores(l);
-    add_maximum(l);
-    add_exponentials(l);
-    add_logarithms(l);
-    add_weighted_values(l);
-    add_mlp(l);
+  // Takes so much off where a copy reads nothing in a stage that a softplus adds exactly nothing.
+  Form less_absent(const LayerWriter& layer, Form form, int stage) const {
+    const int word = absent_[stage];
+    return word < 0 ? form : form - layer.own(word);
   }
 
-  void add_scores(size_t l) {
+  // Calls visit(word, form) for what a layer needs of a node: forms of the words before it.
+  template <class Visit>
+  void visit_needed(size_t l, const Visit& visit) const {
     const FoldedLayer& folded = layers_[l];
-    const auto& tables = tables_[l];
-    const int words = folded.words();
-    // Data stand on the diagonal only, so that the first layer has to fetch those of i too.
-    const HeadReads own =
-        l == 0 ? HeadReads{&own_diagonal_, range(word(0), network_.data_columns)} : HeadReads{};
-    LayerWriter layer(width_, own, {&key_diagonal_, range(word(0), words)});
-    const auto mine = [&](int k, double factor) {
-      return is_unsigned(l, k) ? layer.own(word(k), factor) : layer.read(0, word(k), factor);
-    };
-    const auto query = [&](const AffineForm& form) {
-      Form sum = layer.own(0, form.constant);
-      for (int k = 0; k < words; ++k) sum = sum + mine(k, form.weight[k]);
-      return sum;
-    };
-    const auto key = [&](const std::vector<double>& weight, double constant) {
-      return read_words(layer, weight, constant);
-    };
-    for (int k = 0; k < words; ++k) layer.keep(mine(k, 1), word(k), is_unsigned(l, k));
+    for (int k = 0; k < folded.hidden(); ++k) {
+      const double* row = folded.own.weight.row(k);
+      visit(own_ + k, AffineForm{{row, row + folded.own.weight.columns}, folded.own.bias[k]});
+    }
+    int product = 0, channel = 0;
     for (int h = 0; h < heads_; ++h) {
       const FoldedHead& head = folded.heads[h];
-      // Scores of places stand in the word from the start.
-      const Form places = layer.own(score(h), l == 0 ? 1 : 0);
-      layer.keep(key(head.linear, 0) + places, score(h));
+      visit(linear_ + h, head.linear);
       for (const ScoreProduct& term : head.products) {
-        const Form a = query(term.query), b = key(term.key.weight, term.key.constant);
-        layer.add_table(tables[term.of_sum], a + b, score(h), 0.25);
-        layer.add_table(tables[term.of_difference], a - b, score(h), -0.25);
+        visit(query_ + product, term.query);
+        visit(key_ + product++, term.key);
       }
+      for (const ValueChannel& term : head.channels) visit(value_ + channel++, term.value);
+    }
+  }
+
+  // The input is known to copy 0 alone.
+  void add_spread() {
+    LayerWriter layer = layer_that_reads([&](int i, int) { return plan_.node(i, 0); });
+    visit_needed(0, [&](int word, const AffineForm&) { layer.keep(layer.read(word), word); });
+    for (int k = 0; k < heads_ * plan_.steps(); ++k) {
+      layer.keep_positive(layer.own(place_ + k), place_ + k);
     }
     written_.push_back(std::move(layer));
   }
 
-  // A linear form of the words that head 1 reads from node j.
-  Form read_words(const LayerWriter& layer, const std::vector<double>& weight,
-                  double constant) const {
-    Form sum = layer.own(0, constant);
-    for (size_t k = 0; k < weight.size(); ++k) {
-      sum = sum + layer.read(1, word(static_cast<int>(k)), weight[k]);
+  void add_step(size_t l, int step) {
+    const FoldedLayer& folded = layers_[l];
+    const auto& tables = tables_[l];
+    LayerWriter layer = layer_that_reads([&](int i, int c) {
+      const int j = plan_.key(i, c, step);
+      return j < 0 ? -1 : plan_.node(j, 0);
+    });
+    keep_own(layer, own_, folded.hidden());
+    const bool more = step + 1 < plan_.steps();
+    if (more) {
+      keep_own(layer, query_, folded.product_count());
+      keep_own(layer, key_, folded.product_count());
+      keep_own(layer, linear_, heads_);
+      if (step > 0) keep_own(layer, value_, folded.channel_count());
     }
-    return sum;
+    for (int h = 0; l == 0 && h < heads_; ++h) {
+      for (int later = step + 1; later < plan_.steps(); ++later) {
+        layer.keep_positive(layer.own(place(h, later)), place(h, later));
+      }
+    }
+    int product = 0, channel = 0;
+    for (int h = 0; h < heads_; ++h) {
+      const FoldedHead& head = folded.heads[h];
+      Form rest = layer.read(linear_ + h);
+      if (l == 0) rest = rest + layer.own(place(h, step));
+      layer.keep(less_absent(layer, rest, step), score_ + h);
+      for (const ScoreProduct& term : head.products) {
+        const Form a = layer.own(query_ + product), b = layer.read(key_ + product);
+        layer.add_table(tables[term.of_sum], a + b, score_ + h, 0.25);
+        layer.add_table(tables[term.of_difference], a - b, score_ + h, -0.25);
+        ++product;
+      }
+      for (const ValueChannel& term : head.channels) {
+        const int value = value_ + channel, heard = heard_ + channel;
+        ++channel;
+        if (step == 0) {
+          layer.add_table(tables[term.logarithm], layer.read(value), value);
+        } else {
+          layer.keep(layer.read(value), heard);
+        }
+      }
+    }
+    if (step == 1) start(layer, l);
+    if (step > 1) take_in(layer, l, step - 1);
+    written_.push_back(std::move(layer));
   }
 
-  // The maximum of twice as many places each time; it does not matter if some come twice.
-  void add_maximum(size_t l) {
-    for (size_t t = 0; t < next_.size(); ++t) {
-      const int from = t == 0 ? score(0) : scratch(0);
-      LayerWriter layer(width_, {&next_[t], range(from, heads_)}, {});
-      carry(layer, l);
-      for (int h = 0; h < heads_; ++h) {
-        const Form here = layer.own(from + h), there = layer.read(0, from + h);
-        layer.keep(layer.own(score(h)), score(h));
-        layer.keep(there, scratch(h));
-        layer.add_unit(here - there, scratch(h), 1);
-      }
-      written_.push_back(std::move(layer));
+  int place(int head, int step) const { return place_ + head * plan_.steps() + step; }
+
+  template <class Visit>
+  void visit_channels(size_t l, const Visit& visit) const {
+    int channel = 0;
+    for (int h = 0; h < heads_; ++h) {
+      for (const ValueChannel& term : layers_[l].heads[h].channels) visit(h, term, channel++);
     }
+  }
+
+  // Logarithms of denominators, by head, and of numerators, by channel.
+  struct Sums {
+    std::vector<Form> denominators, numerators;
+  };
+  // Those over one key, whose logarithms of values begin at word `values`.
+  Sums of_one_key(const LayerWriter& layer, size_t l, int values, bool read = false) const {
+    const auto word = [&](int w) { return read ? layer.read(w) : layer.own(w); };
+    Sums sums;
+    for (int h = 0; h < heads_; ++h) sums.denominators.push_back(word(score_ + h));
+    visit_channels(l, [&](int h, const ValueChannel&, int c) {
+      sums.numerators.push_back(word(score_ + h) + word(values + c));
+    });
+    return sums;
+  }
+  // Those that a node keeps. Where there is one step, it has one key before all rounds.
+  Sums kept(const LayerWriter& layer, size_t l, int rounds = 0, bool read = false) const {
+    if (plan_.steps() == 1 && rounds == 0) return of_one_key(layer, l, value_, read);
+    const auto word = [&](int w) { return read ? layer.read(w) : layer.own(w); };
+    Sums sums;
+    for (int h = 0; h < heads_; ++h) sums.denominators.push_back(word(denominator_ + h));
+    visit_channels(l, [&](int, const ValueChannel&, int c) {
+      sums.numerators.push_back(word(numerator_ + c));
+    });
+    return sums;
+  }
+
+  void start(LayerWriter& layer, size_t l) const {
+    const Sums first = of_one_key(layer, l, value_);
+    for (int h = 0; h < heads_; ++h) layer.keep(first.denominators[h], denominator_ + h);
+    visit_channels(l, [&](int, const ValueChannel&, int c) {
+      layer.keep(first.numerators[c], numerator_ + c);
+    });
+  }
+
+  // L + softplus(added - L), by the tables of the node's combination `index`.
+  void combine(LayerWriter& layer, size_t l, int index, const Sums& sums, const Sums& added) const {
+    const auto one = [&](const Form& old, const Form& other, int table, int word) {
+      layer.keep(old, word);
+      layer.add_table(tables_[l][table + index], other - old, word);
+    };
+    for (int h = 0; h < heads_; ++h) {
+      one(sums.denominators[h], added.denominators[h], layers_[l].heads[h].combination,
+          denominator_ + h);
+    }
+    visit_channels(l, [&](int, const ValueChannel& term, int c) {
+      one(sums.numerators[c], added.numerators[c], term.combination, numerator_ + c);
+    });
+  }
+  // Takes in the key that was read in `step`, a layer before this one.
+  void take_in(LayerWriter& layer, size_t l, int step) const {
+    combine(layer, l, step - 1, kept(layer, l), of_one_key(layer, l, heard_));
+  }
+
+  void add_last_sum(size_t l) {
+    LayerWriter layer = local_layer();
+    keep_own(layer, own_, layers_[l].hidden());
+    take_in(layer, l, plan_.steps() - 1);
+    written_.push_back(std::move(layer));
+  }
+
+  void add_round(size_t l, int round) {
+    LayerWriter layer = layer_that_reads([&](int i, int c) {
+      const int partner = plan_.partner(c, round);
+      return partner < 0 ? -1 : plan_.node(i, partner);
+    });
+    keep_own(layer, own_, layers_[l].hidden());
+    Sums added = kept(layer, l, round, true);
+    for (std::vector<Form>* forms : {&added.denominators, &added.numerators}) {
+      for (Form& form : *forms) form = less_absent(layer, form, plan_.steps() + round);
+    }
+    combine(layer, l, plan_.steps() - 1 + round, kept(layer, l, round), added);
+    written_.push_back(std::move(layer));
   }
 
   void add_exponentials(size_t l) {
-    LayerWriter layer(width_, {}, {});
-    carry(layer, l);
-    for (int h = 0; h < heads_; ++h) {
-      // For a single node the maximum is its score.
-      const Form below =
-          next_.empty() ? layer.own(score(h), 0) : layer.own(score(h)) - layer.own(scratch(h));
-      layer.keep(below, score(h));
-      layer.add_table(tables_[l][layers_[l].heads[h].exponential], below, scratch(h));
-    }
+    LayerWriter layer = local_layer();
+    keep_own(layer, own_, layers_[l].hidden());
+    const Sums sums = kept(layer, l, plan_.rounds());
+    visit_channels(l, [&](int h, const ValueChannel& term, int c) {
+      layer.add_table(tables_[l][term.exponential], sums.numerators[c] - sums.denominators[h],
+                      numerator_ + c);
+    });
     written_.push_back(std::move(layer));
   }
 
-  void add_logarithms(size_t l) {
-    const FoldedLayer& folded = layers_[l];
-    LayerWriter layer(width_, {&row_, range(scratch(0), heads_)},
-                      {&key_diagonal_, range(word(0), folded.words())});
-    carry(layer, l);
-    int channel = 0;
-    for (int h = 0; h < heads_; ++h) {
-      const FoldedHead& head = folded.heads[h];
-      layer.keep(layer.own(score(h)), score(h));
-      layer.add_table(tables_[l][head.normaliser], layer.read(0, scratch(h), nodes_), score(h), -1);
-      for (const ValueChannel& value : head.channels) {
-        layer.add_table(tables_[l][value.logarithm],
-                        read_words(layer, value.value.weight, value.value.constant),
-                        scratch(channel++));
-      }
-    }
-    written_.push_back(std::move(layer));
-  }
-
-  void add_weighted_values(size_t l) {
-    LayerWriter layer(width_, {}, {});
-    carry(layer, l);
-    int channel = 0;
-    for (int h = 0; h < heads_; ++h) {
-      for (const ValueChannel& value : layers_[l].heads[h].channels) {
-        const int at = scratch(channel++);
-        layer.add_table(tables_[l][value.weighted], layer.own(score(h)) + layer.own(at), at);
-      }
-    }
-    written_.push_back(std::move(layer));
-  }
-
+  // The hidden units of the original, and what its next layer or its decoder needs of them.
   void add_mlp(size_t l) {
-    const FoldedLayer& folded = layers_[l];
-    LayerWriter layer(width_, {&row_, range(scratch(0), folded.channel_count())}, {});
-    for (int u = 0; u < folded.hidden(); ++u) {
-      Form sum = layer.own(0, folded.own.bias[u]);
-      for (int k = 0; k < folded.words(); ++k) {
-        sum = sum + layer.own(word(k), folded.own.weight(u, k));
-      }
-      int channel = 0;
-      for (const FoldedHead& head : folded.heads) {
-        for (const ValueChannel& value : head.channels) {
-          sum = sum + layer.read(0, scratch(channel++), nodes_ * value.to_hidden[u]);
+    LayerWriter layer = layer_that_reads([&](int i, int) { return plan_.node(i, 0); });
+    std::vector<int> relu;
+    for (int u = 0; u < layers_[l].hidden(); ++u) {
+      Form sum = layer.own(own_ + u);
+      visit_channels(l, [&](int, const ValueChannel& term, int c) {
+        sum = sum + layer.read(numerator_ + c, term.to_hidden[u]);
+      });
+      relu.push_back(layer.add_relu(sum));
+    }
+    if (l + 1 == layers_.size()) {
+      for (int u = 0; u < layers_[l].hidden(); ++u) layer.add_target(relu[u], own_ + u, 1);
+    } else {
+      visit_needed(l + 1, [&](int word, const AffineForm& form) {
+        layer.add_constant(word, form.constant);
+        for (int u = 0; u < layers_[l].hidden(); ++u) {
+          layer.add_target(relu[u], word, form.weight[u]);
         }
-      }
-      layer.add_unit(std::move(sum), word(u), 1);
+      });
     }
     written_.push_back(std::move(layer));
   }
 
-  // The encoder gives every node its data, the row's place, the scores of places and the constant;
-  // the decoder is the original's.
+  // The encoder gives every node the constant and the scores of places, and copy 0 what the first
+  // layer needs of the input. The decoder is the original's.
   void write_ends(Model& model) const {
+    constexpr float far_below = 1 << 14;  // all sums
     const auto encoder = model.parameters[names::weight(names::encoding)];
     const int64_t inputs = model.spec.input_size(), data = network_.data_columns;
     const auto at = [&](int w, int64_t input) -> float& { return encoder[w * inputs + input]; };
-    for (int c = 0; c < data; ++c) at(word(c), c) = 1;
-    for (int i = 0; i < nodes_; ++i) {
-      for (int j = 0; j < nodes_; ++j) {
-        const int64_t place = data + node(i, j);
-        at(0, place) = 1;
-        at(word(network_.data_columns + i), place) = 1;
-        for (int h = 0; h < heads_; ++h) {
-          at(score(h), place) = static_cast<float>(layers_[0].heads[h].places(i, j));
+    visit_needed(0, [&](int word, const AffineForm& form) {
+      for (int64_t c = 0; c < data; ++c) at(word, c) = static_cast<float>(form.weight[c]);
+      for (int i = 0; i < plan_.nodes; ++i) {
+        at(word, data + plan_.node(i, 0)) =
+            static_cast<float>(form.constant + form.weight[data + i]);
+      }
+    });
+    for (int i = 0; i < plan_.nodes; ++i) {
+      for (int c = 0; c < plan_.copies; ++c) {
+        const int64_t input = data + plan_.node(i, c);
+        at(0, input) = 1;
+        for (int step = 0; step < plan_.steps(); ++step) {
+          const int j = plan_.key(i, c, step);
+          if (j < 0) {
+            at(absent_[step], input) = far_below;
+            continue;
+          }
+          for (int h = 0; h < heads_; ++h) {
+            at(place(h, step), input) = static_cast<float>(layers_[0].heads[h].places(i, j));
+          }
+        }
+        for (int round = 0; round < plan_.rounds(); ++round) {
+          const bool absent = plan_.partner(c, round) < 0;
+          at(absent_[plan_.steps() + round], input) = absent ? far_below : 0;
         }
       }
     }
@@ -394,7 +447,7 @@ class Construction {
       float* row = &decoder[int64_t{1} * c * width_];
       row[0] = static_cast<float>(network_.decoder.bias[c]);
       for (int k = 0; k < network_.decoder.weight.columns; ++k) {
-        row[word(k)] = static_cast<float>(network_.decoder.weight(c, k));
+        row[own_ + k] = static_cast<float>(network_.decoder.weight(c, k));
       }
     }
   }
@@ -402,28 +455,20 @@ class Construction {
   const StandardNetwork& network_;
   const std::vector<FoldedLayer>& layers_;
   const std::vector<std::vector<FittedTable>>& tables_;
-  int nodes_, heads_ = 0;
-  int score_ = 0, scratch_ = 0, width_ = 0;  // words: 1 | u | scores | what a stage needs
-  Places own_diagonal_, key_diagonal_, row_;
-  std::vector<Places> next_;
+  const KeyPlan plan_;
+  int heads_, hidden_ = 0, products_ = 0, channels_ = 0;
+  int width_ = 1;  // words: 1 | and what begins at these
+  int own_, query_, key_, linear_, value_, place_, score_, heard_, denominator_, numerator_;
+  std::vector<int> absent_;  // a word for each step and round, or -1
   std::vector<LayerWriter> written_;
 };
 
 }  // namespace
 
-int layers_each(int nodes) { return 5 + doubling_steps(nodes); }
-
-int pair_node(int real_nodes, int nodes, int i, int j) {
-  if (i == j && i < real_nodes) return i;
-  const int pair = i * nodes + j;
-  // Behind the diagonal of real nodes the others follow in their order.
-  const int before = std::min(real_nodes, pair / (nodes + 1) + 1);
-  return real_nodes + pair - before;
-}
-
 Model construct(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
-                const std::vector<std::vector<FittedTable>>& tables, const ModelOrigin& origin) {
-  return Construction(network, layers, tables).run(origin);
+                const std::vector<std::vector<FittedTable>>& tables, const KeyPlan& plan,
+                const ModelOrigin& origin) {
+  return Construction(network, layers, tables, plan).run(origin);
 }
 
 }  // namespace posattn::simulation

@@ -1,56 +1,42 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <optional>
-#include <set>
 
 #include "posattn/model/routed/routed_network.h"
 #include "posattn/simulation/choices.h"
+#include "posattn/simulation/error_bound.h"
 #include "posattn/simulation/simulate.h"
 #include "posattn/simulation/standard_model_test.h"
 
 namespace posattn::simulation {
 namespace {
 
-TEST(Construction, EveryPairHasItsNode) {
-  for (const auto& [real, all] : {std::pair{1, 1}, {1, 2}, {3, 3}, {3, 4}, {3, 6}, {8, 9}}) {
-    std::set<int> nodes;
-    for (int i = 0; i < all; ++i) {
-      for (int j = 0; j < all; ++j) nodes.insert(pair_node(real, all, i, j));
-    }
-    for (int i = 0; i < real; ++i) EXPECT_EQ(pair_node(real, all, i, i), i);
-    EXPECT_EQ(nodes.size(), all * all);
-    EXPECT_EQ(*nodes.begin(), 0);
-    EXPECT_EQ(*nodes.rbegin(), all * all - 1);
-  }
-}
-
-TEST(Construction, LayersForEachOfTheOriginals) {
-  EXPECT_EQ(layers_each(9), 9);
-  EXPECT_EQ(layers_each(8), 8);
-  EXPECT_EQ(layers_each(2), 6);
-}
-
 // A small original with its copy by tables of one size.
 struct Copied {
   Model original;
   StandardNetwork network;
+  KeyPlan plan;
   std::vector<FoldedLayer> layers;
   ChosenTables chosen;
   std::optional<Model> copy;
   Dataset inputs;
 
-  Copied(int length, int depth, int pieces)
-      : original(testing::standard_model(length, depth, 11)),
+  Copied(int length, int depth, int copies, int pieces, bool causal = false, int heads = 2)
+      : original(testing::standard_model(length, depth, 11, causal, heads)),
         network(read_standard(original, "it")),
+        plan{network.nodes, copies, causal},
         inputs(testing::inputs_for(original, 100, Purpose::test_data)) {
     const Calibration calibration =
-        calibrate(network, testing::inputs_for(original, 500, Purpose::train_data));
+        calibrate(network, testing::inputs_for(original, 150, Purpose::train_data));
     for (size_t l = 0; l < network.layers.size(); ++l) {
-      layers.push_back(fold(network.layers[l], calibration.words[l], l == 0, 1, {1e-4, 1e-4}));
+      layers.push_back(
+          Folding(network.layers[l], calibration.words[l], l == 0, 1, plan.combinations())
+              .without({1e-4, 1e-4}));
     }
-    chosen = TableChooser(network, layers, calibration).of_size(pieces);
-    copy = construct(network, layers, chosen.tables, original.origin);
+    chosen = TableChooser(network, layers, calibration, plan).of_size(pieces);
+    copy = construct(network, layers, chosen.tables, plan, original.origin);
   }
 
   // The copy's outputs in double.
@@ -60,35 +46,75 @@ struct Copied {
     RoutedNetwork<double>(copy->spec, copy->parameters).forward(in.data(), 100, out.data());
     return out;
   }
+  double bound() const { return error_bound(network, layers, chosen.tables, plan); }
+  double largest_error() const {
+    const std::vector<double> found = outputs(), expected = original_outputs(network, inputs);
+    double largest = 0;
+    for (size_t k = 0; k < found.size(); ++k) {
+      largest = std::max(largest, std::abs(found[k] - expected[k]));
+    }
+    return largest;
+  }
 };
 
 TEST(Construction, ComputesWhatTheTablesSay) {
-  for (const auto& [length, depth] : {std::pair{1, 1}, {3, 1}, {4, 2}}) {
-    SCOPED_TRACE(length);
-    const Copied it(length, depth, 16);
-    EXPECT_EQ(it.copy->spec.real_nodes, length);
-    EXPECT_EQ(it.copy->spec.nodes(), (length + 1) * (length + 1) + 1);
-    EXPECT_EQ(it.copy->spec.depth, depth * layers_each(length + 1));
+  struct Case {
+    int length, depth, copies, heads;
+    bool causal;
+  };
+  for (const Case& each :
+       {Case{1, 1, 2, 2, true}, Case{4, 2, 1, 2, false}, Case{4, 2, 1, 1, true},
+        Case{3, 2, 3, 3, false}, Case{5, 1, 4, 2, true}, Case{2, 2, 3, 2, false}}) {
+    SCOPED_TRACE(
+        fmt::format("length {} copies {} causal {}", each.length, each.copies, each.causal));
+    const Copied it(each.length, each.depth, each.copies, 16, each.causal, each.heads);
+    const int nodes = each.length + 1;
+    EXPECT_EQ(it.copy->spec.real_nodes, each.length);
+    EXPECT_EQ(it.copy->spec.nodes(), nodes * each.copies + 1);
+    EXPECT_EQ(it.copy->spec.depth, each.depth * it.plan.layers() + (each.copies > 1 ? 1 : 0));
+    EXPECT_EQ(it.copy->spec.heads, 1);
     int units = 0;
     for (size_t l = 0; l < it.layers.size(); ++l) {
-      units = std::max(units, units_of(it.layers[l], it.chosen.sizes[l]).most());
+      units = std::max(units, units_of(it.layers[l], it.chosen.sizes[l], it.plan).most());
     }
     EXPECT_EQ(it.copy->spec.mlp_width, units);
     const std::vector<double> tables =
-        copy_outputs(it.network, it.layers, &it.chosen.tables, it.inputs, 1).values;
+        copy_outputs(it.network, it.layers, it.chosen.tables, it.plan, it.inputs, 1).values;
     // Weights of the file are rounded to fp32.
     EXPECT_LT(relative_error(it.outputs(), tables), 1e-4);
   }
 }
 
 TEST(Construction, ErrorFallsWithTheSquareOfTheTables) {
-  const auto error = [](int pieces) {
-    const Copied it(4, 2, pieces);
-    return relative_error(it.outputs(), original_outputs(it.network, it.inputs));
+  for (const int copies : {1, 5}) {
+    const auto error = [&](int pieces) {
+      const Copied it(4, 2, copies, pieces);
+      return relative_error(it.outputs(), original_outputs(it.network, it.inputs));
+    };
+    const double at_8 = error(8), at_32 = error(32);
+    EXPECT_LT(at_32, 0.01);
+    EXPECT_NEAR(std::log2(at_8 / at_32), 4, 1);
+  }
+}
+
+TEST(ErrorBound, IsAboveEveryError) {
+  struct Case {
+    int copies, depth, pieces;
   };
-  const double at_8 = error(8), at_32 = error(32);
-  EXPECT_LT(at_32, 0.01);
-  EXPECT_NEAR(std::log2(at_8 / at_32), 4, 1);
+  for (const Case& each :
+       {Case{1, 1, 6}, {5, 1, 96}, {1, 2, 64}, {2, 2, 24}, {5, 2, 8}, {2, 3, 48}}) {
+    SCOPED_TRACE(fmt::format("copies {} depth {}", each.copies, each.depth));
+    const Copied it(4, each.depth, each.copies, each.pieces);
+    EXPECT_EQ(copy_outputs(it.network, it.layers, it.chosen.tables, it.plan, it.inputs, 1).outside,
+              0);
+    EXPECT_LT(it.largest_error(), it.bound());
+  }
+}
+
+TEST(ErrorBound, FallsWithTheTables) {
+  const Copied coarse(4, 1, 2, 24), fine(4, 1, 2, 96);
+  EXPECT_LT(fine.bound(), coarse.bound() / 8);
+  EXPECT_LT(fine.bound(), 100 * fine.largest_error());
 }
 
 }  // namespace

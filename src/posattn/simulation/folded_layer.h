@@ -2,13 +2,14 @@
 // tables, between linear maps, which are exact.
 //
 //   A  s_ij = sum_r a_r(u_i) b_r(u_j) + linear(u_j),   a b = ((a + b)^2 - (a - b)^2) / 4
-//   M  m_i  = max_j s_ij
-//   B  e_ij = exp(s_ij - m_i)
-//   C  t_ij = s_ij - m_i - log(sum_j e_ij),   G_jc = log(g_c(u_j))
-//   D  p_ijc = exp(t_ij + G_jc), the weight of attention times channel c of the value
-//   E  the MLP of [x_i | sum_j p_ijc], less what makes g_c positive: weights sum to one
+//   G  G_jc = log(g_c(u_j)), where g_c is channel c of the values, made positive
+//   S  L_i = log sum_j exp(s_ij) and P_ic = log sum_j exp(s_ij + G_jc), key by key:
+//      log(e^L + e^s) = L + softplus(s - L)
+//   D  exp(P_ic - L_i), the mean of channel c by the weights of attention
 //
-// Terms that are the same for a whole row of scores are left out: softmax does not see them.
+// Then comes the MLP of [x_i | means], less what makes g_c positive: weights sum to one. Nothing
+// overflows and nothing is divided. Terms that are the same for a whole row of scores are left out:
+// softmax does not see them.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <string_view>
 
 #include "posattn/model/file/model_file.h"
+#include "posattn/simulation/key_plan.h"
 #include "posattn/simulation/matrix.h"
 #include "posattn/simulation/table.h"
 
@@ -46,6 +48,7 @@ struct StandardLayer {
 
 struct StandardNetwork {
   int real_nodes = 0, nodes = 0, data_columns = 0;
+  bool causal = false;
   std::vector<StandardLayer> layers;
   AffineMap decoder;  // over the words after the last layer
 
@@ -62,17 +65,14 @@ using Attention = std::vector<Matrix>;  // of each head, [nodes, nodes]
 
 // One layer: the words after it. Attention is `frozen` where that is given, else `attention`
 // receives it.
-Matrix run_layer(const StandardLayer& layer, const Matrix& words, Attention* attention,
+Matrix run_layer(const StandardLayer& layer, const Matrix& words, bool causal, Attention* attention,
                  const Attention* frozen);
 
 // Outputs of real nodes, [real_nodes, output_columns], from the words after the last layer.
 std::vector<double> decode(const StandardNetwork& network, const Matrix& words);
 
-// The function that a table computes. Tables of one layer share their number of pieces by this.
-enum class Use { score, exponential, normaliser, value, weighted_value };
-inline constexpr int uses = 5;
-std::string_view letter_of(Use use);
-Function function_of(Use use);
+constexpr int function_count = 4;
+std::string_view letter_of(Function function);  // A, G, S, D
 
 struct AffineForm {
   std::vector<double> weight;
@@ -83,7 +83,8 @@ struct AffineForm {
   }
 };
 
-// Tables are named by their index in FoldedLayer::tables.
+// Tables are named by their index in FoldedLayer::tables. Each softplus of a node, in their order,
+// has a table of its own: `combination` is the index of the first.
 struct ScoreProduct {
   AffineForm query, key;  // of u_i and u_j
   int of_sum = 0, of_difference = 0;
@@ -91,22 +92,22 @@ struct ScoreProduct {
 struct ValueChannel {
   AffineForm value;               // positive
   std::vector<double> to_hidden;  // what the channel adds to the MLP before its ReLU
-  int logarithm = 0, weighted = 0;
+  int logarithm = 0, combination = 0, exponential = 0;
 };
 struct FoldedHead {
-  std::vector<double> linear;  // of u_j
-  Matrix places;               // [nodes, nodes], added to scores; in the first layer only
+  AffineForm linear;  // of u_j
+  Matrix places;      // [nodes, nodes], added to scores, not negative; in the first layer only
   std::vector<ScoreProduct> products;
   std::vector<ValueChannel> channels;
-  int exponential = 0, normaliser = 0;
+  int combination = 0;
+  double left_out = 0;  // at most of a score, by terms that are left out
 };
 struct FoldedLayer {
   AffineMap own;  // the MLP before its ReLU, over u_i
   std::vector<FoldedHead> heads;
-  std::vector<Use> tables;
-  int signed_words = 0;  // the first of the words; all others are not negative
+  std::vector<Function> tables;
+  std::vector<double> left_out;  // at most of each hidden unit, by channels that are left out
 
-  int words() const { return own.weight.columns; }
   int hidden() const { return own.weight.rows; }
   int product_count() const;
   int channel_count() const;
@@ -117,69 +118,145 @@ struct LeftOut {
   double scores = 0, values = 0;
 };
 
-// In as few terms as `left_out` allows over `words` (one matrix [nodes, words] per calibration
-// input, before this layer).
-FoldedLayer fold(const StandardLayer& layer, const std::vector<Matrix>& words, bool is_first,
-                 int data_columns, LeftOut left_out);
+// A layer that is folded in as few terms as may be over `words` (one matrix [nodes, words] for each
+// calibration input, before this layer).
+class Folding {
+ public:
+  Folding(const StandardLayer& layer, const std::vector<Matrix>& words, bool is_first,
+          int data_columns, int combinations);
 
-// Functions as they are. With others in their place (`calibration.h`) a folded layer is the copy's.
-struct ExactFunctions {
-  double square(int, double z) const { return z * z; }
-  double exponential(int, double z) const { return std::exp(z); }
-  double normaliser(int, double z) const { return std::log(z); }
-  // A value comes as `value` says and is weighted as `weighted` says, so that the logarithm between
-  // them, which only positive numbers have, is theirs.
-  double value(int, double z) const { return z; }
-  double weighted(int, double log_weight, double value) const {
-    return std::exp(log_weight) * value;
+  FoldedLayer without(LeftOut left_out) const;
+
+ private:
+  // Terms of scores and values with what they are at most. A term may be constant.
+  struct Product {
+    ScoreProduct term;
+    AffineForm to_linear;
+    double largest = 0;
+    bool constant = false;
+  };
+  struct Channel {
+    ValueChannel term;
+    double offset = 0, largest = 0;  // added to make it positive
+    bool constant = false;
+  };
+  struct Head {
+    FoldedHead fixed;
+    std::vector<Product> products;
+    std::vector<Channel> channels;
+    std::vector<double> product_sizes, channel_sizes;  // root mean squares, which fall
+  };
+  void add_scores(const StandardHead& head, const Matrix& moments, bool is_first, Head& result);
+  void add_values(const StandardHead& head, const Matrix& moments, Head& result);
+  AffineForm centred(std::vector<double> weight) const;
+
+  const StandardLayer& layer_;
+  const std::vector<Matrix>& inputs_;
+  int data_columns_;
+  int combinations_;
+  std::vector<double> mean_;  // of the words
+  AffineMap own_;
+  Matrix of_attention_;  // a part of the MLP's first map
+  std::vector<Head> heads_;
+};
+
+// The words after the layer by exact functions.
+Matrix run_exactly(const FoldedLayer& layer, const Matrix& words, bool causal);
+
+// Denominator and numerators of a node's softmax over some keys, as logarithms.
+struct LogSums {
+  bool any = false;
+  double denominator = 0;
+  std::vector<double> numerators;
+
+  // Takes in those over other keys, as the softplus number `index` of the node.
+  template <class Functions>
+  void combine(const LogSums& other, const FoldedHead& head, int index, Functions& functions) {
+    if (!other.any) return;
+    if (!any) {
+      *this = other;
+      return;
+    }
+    denominator = functions.combined(head.combination + index, 0, denominator, other.denominator);
+    for (size_t c = 0; c < numerators.size(); ++c) {
+      numerators[c] =
+          functions.combined(head.channels[c].combination + index, static_cast<int>(c) + 1,
+                             numerators[c], other.numerators[c]);
+    }
   }
 };
 
-// The words after the layer. A function's first argument is the index of its table.
+// The functions as they are. With others in their place (`calibration.h`) a folded layer is the
+// copy's. The first argument is the index of the table.
+struct ExactFunctions {
+  double square(int, double z) const { return z * z; }
+  double logarithm(int, double z) const { return std::log(z); }
+  // log(e^sum + e^other), of the denominator (chain 0) or of numerator chain - 1.
+  double combined(int, int, double sum, double other) const {
+    return sum + exactly(Function::softplus, other - sum);
+  }
+  void finish(const LogSums&) const {}  // all keys of a node are taken in
+  double exponential(int, double z) const { return std::exp(z); }
+};
+
+// The words after the layer, in the copy's order.
 template <class Functions>
-Matrix run_folded(const FoldedLayer& layer, const Matrix& words, Functions& functions) {
+Matrix run_folded(const FoldedLayer& layer, const Matrix& words, const KeyPlan& plan,
+                  Functions& functions) {
   const int nodes = words.rows;
   Matrix hidden(nodes, layer.hidden());
   for (int i = 0; i < nodes; ++i) layer.own.apply(words.row(i), hidden.row(i));
-  std::vector<double> scores(nodes);
   for (const FoldedHead& head : layer.heads) {
-    Matrix keys(nodes, static_cast<int>(head.products.size())),
-        values(nodes, static_cast<int>(head.channels.size()));
+    const int products = static_cast<int>(head.products.size()),
+              channels = static_cast<int>(head.channels.size());
+    Matrix queries(nodes, products), keys(nodes, products), logarithms(nodes, channels);
     std::vector<double> linear(nodes);
     for (int j = 0; j < nodes; ++j) {
       const double* u = words.row(j);
-      linear[j] = dot(head.linear.data(), u, head.linear.size());
-      for (int r = 0; r < keys.columns; ++r) keys(j, r) = head.products[r].key(u);
-      for (int c = 0; c < values.columns; ++c) {
-        values(j, c) = functions.value(head.channels[c].logarithm, head.channels[c].value(u));
+      linear[j] = head.linear(u);
+      for (int r = 0; r < products; ++r) {
+        queries(j, r) = head.products[r].query(u);
+        keys(j, r) = head.products[r].key(u);
+      }
+      for (int c = 0; c < channels; ++c) {
+        const ValueChannel& channel = head.channels[c];
+        logarithms(j, c) = functions.logarithm(channel.logarithm, channel.value(u));
       }
     }
-    for (int i = 0; i < nodes; ++i) {
-      for (int j = 0; j < nodes; ++j) {
-        scores[j] = linear[j] + (head.places.rows > 0 ? head.places(i, j) : 0);
-      }
-      for (int r = 0; r < keys.columns; ++r) {
+    const auto sums_of = [&](int i, int j) {
+      double score = linear[j] + (head.places.rows > 0 ? head.places(i, j) : 0);
+      for (int r = 0; r < products; ++r) {
         const ScoreProduct& term = head.products[r];
-        const double a = term.query(words.row(i));
-        for (int j = 0; j < nodes; ++j) {
-          const double b = keys(j, r);
-          scores[j] +=
-              (functions.square(term.of_sum, a + b) - functions.square(term.of_difference, a - b)) /
-              4;
+        score += (functions.square(term.of_sum, queries(i, r) + keys(j, r)) -
+                  functions.square(term.of_difference, queries(i, r) - keys(j, r))) /
+                 4;
+      }
+      LogSums sums{true, score, std::vector<double>(channels, score)};
+      for (int c = 0; c < channels; ++c) sums.numerators[c] += logarithms(j, c);
+      return sums;
+    };
+    for (int i = 0; i < nodes; ++i) {
+      std::vector<LogSums> sums(plan.copies);
+      for (int c = 0; c < plan.copies; ++c) {
+        for (int step = 0; step < plan.steps(); ++step) {
+          const int j = plan.key(i, c, step);
+          if (j >= 0) sums[c].combine(sums_of(i, j), head, step - 1, functions);
         }
       }
-      const double greatest = *std::ranges::max_element(scores);
-      double sum = 0;
-      for (int j = 0; j < nodes; ++j)
-        sum += functions.exponential(head.exponential, scores[j] - greatest);
-      const double shift = greatest + functions.normaliser(head.normaliser, sum);
-      for (int c = 0; c < values.columns; ++c) {
-        const ValueChannel& channel = head.channels[c];
-        double mixed = 0;
-        for (int j = 0; j < nodes; ++j) {
-          mixed += functions.weighted(channel.weighted, scores[j] - shift, values(j, c));
+      for (int round = 0; round < plan.rounds(); ++round) {
+        for (int c = 0; c < plan.copies; ++c) {
+          const int partner = plan.partner(c, round);
+          if (partner >= 0) {
+            sums[c].combine(sums[partner], head, plan.steps() - 1 + round, functions);
+          }
         }
-        for (int k = 0; k < hidden.columns; ++k) hidden(i, k) += mixed * channel.to_hidden[k];
+      }
+      functions.finish(sums[0]);
+      for (int c = 0; c < channels; ++c) {
+        const ValueChannel& channel = head.channels[c];
+        const double mean =
+            functions.exponential(channel.exponential, sums[0].numerators[c] - sums[0].denominator);
+        for (int k = 0; k < hidden.columns; ++k) hidden(i, k) += mean * channel.to_hidden[k];
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <iterator>
 
 #include "posattn/model/inference.h"
 #include "posattn/simulation/calibration.h"
@@ -13,18 +14,19 @@ namespace posattn::simulation {
 namespace {
 
 std::vector<FoldedLayer> folded(const StandardNetwork& network, const Calibration& calibration,
-                                LeftOut left_out) {
+                                LeftOut left_out, int combinations = 0) {
   std::vector<FoldedLayer> layers;
   for (size_t l = 0; l < network.layers.size(); ++l) {
     layers.push_back(
-        fold(network.layers[l], calibration.words[l], l == 0, network.data_columns, left_out));
+        Folding(network.layers[l], calibration.words[l], l == 0, network.data_columns, combinations)
+            .without(left_out));
   }
   return layers;
 }
 
 TEST(StandardNetwork, IsTheModel) {
   for (const Encoding encoding : {Encoding::one_hot, Encoding::binary, Encoding::sinusoidal}) {
-    Model model = testing::standard_model(5, 2, 3);
+    Model model = testing::standard_model(5, 2, 3, encoding == Encoding::binary);
     model.spec.encoding = encoding;
     model.spec.encoding_size = 0;
     model.spec = resolve(model.spec);
@@ -42,15 +44,27 @@ TEST(StandardNetwork, IsTheModel) {
 
 // The copy equals the network if its functions are exact and nothing is left out.
 TEST(FoldedLayer, IsExactByExactFunctions) {
-  for (const int length : {1, 2, 5}) {
-    const Model model = testing::standard_model(length, 3, 7);
-    const StandardNetwork network = read_standard(model, "it");
-    const Dataset inputs = testing::inputs_for(model, 200, Purpose::train_data);
-    const Calibration calibration = calibrate(network, inputs);
-    const CopyOutputs found =
-        copy_outputs(network, folded(network, calibration, {}), nullptr, inputs, 1);
-    const std::vector<double> expected = original_outputs(network, inputs);
-    EXPECT_LT(relative_error(found.values, expected), 1e-7) << length;
+  for (const bool causal : {false, true}) {
+    for (const int length : {1, 2, 6}) {
+      const Model model = testing::standard_model(length, 3, 7, causal, 1 + length % 3);
+      const StandardNetwork network = read_standard(model, "it");
+      const Dataset inputs = testing::inputs_for(model, 40, Purpose::train_data);
+      const Calibration calibration = calibrate(network, inputs);
+      const std::vector<double> expected = original_outputs(network, inputs);
+      for (int copies = 1; copies <= network.nodes; ++copies) {
+        const KeyPlan plan{network.nodes, copies, causal};
+        const auto layers = folded(network, calibration, {}, plan.combinations());
+        EXPECT_LT(relative_error(folded_outputs(network, layers, inputs, 1), expected), 1e-7);
+        std::vector<double> found;
+        for (int64_t s = 0; s < inputs.samples; ++s) {
+          Matrix words = first_words(network, &inputs.inputs[s * length]);
+          ExactFunctions exact;
+          for (const FoldedLayer& layer : layers) words = run_folded(layer, words, plan, exact);
+          std::ranges::copy(decode(network, words), std::back_inserter(found));
+        }
+        EXPECT_LT(relative_error(found, expected), 1e-7) << length << " " << copies;
+      }
+    }
   }
 }
 
@@ -66,8 +80,7 @@ TEST(FoldedLayer, LeavesOutWhatItMay) {
   EXPECT_LT(few[1].product_count(), all[1].product_count());
   EXPECT_LT(few[1].channel_count(), all[1].channel_count());
   const std::vector<double> expected = original_outputs(network, inputs);
-  const double error =
-      relative_error(copy_outputs(network, few, nullptr, inputs, 1).values, expected);
+  const double error = relative_error(folded_outputs(network, few, inputs, 1), expected);
   EXPECT_GT(error, 1e-4);
   EXPECT_LT(error, 0.1);
 }

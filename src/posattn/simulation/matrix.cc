@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "posattn/base/error.h"
@@ -101,6 +102,13 @@ Matrix some_columns(const Matrix& matrix, int first, int count) {
   Matrix result(matrix.rows, count);
   for (int r = 0; r < matrix.rows; ++r) std::copy_n(matrix.row(r) + first, count, result.row(r));
   return result;
+}
+
+void mask_later(Matrix& scores) {
+  for (int i = 0; i < scores.rows; ++i) {
+    std::fill(scores.row(i) + i + 1, scores.row(i) + scores.columns,
+              -std::numeric_limits<double>::infinity());
+  }
 }
 
 void softmax(Matrix& scores) {

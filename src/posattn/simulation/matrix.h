@@ -30,6 +30,8 @@ Matrix transposed(const Matrix& matrix);
 Matrix some_rows(const Matrix& matrix, int first, int count);
 Matrix some_columns(const Matrix& matrix, int first, int count);
 
+// A causal mask: minus infinity where the column is greater than the row.
+void mask_later(Matrix& scores);
 // Applies softmax to each row.
 void softmax(Matrix& scores);
 

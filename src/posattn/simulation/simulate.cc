@@ -8,6 +8,7 @@
 #include "posattn/base/error.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/simulation/choices.h"
+#include "posattn/simulation/error_bound.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn::simulation {
@@ -30,7 +31,9 @@ class Simulator {
  public:
   Simulator(const Model& model, const std::string& name, const SimulationOptions& options)
       : model_(model), options_(options), network_(read_standard(model, name)) {
-    require_nodes(network_.nodes * network_.nodes + 1);
+    plan_ = {network_.nodes, options.copies.value_or(default_copies(network_.nodes)),
+             network_.causal};
+    require_nodes(plan_);
     if (model.origin.task.empty()) {
       throw Error(ExitCode::data,
                   fmt::format("'{}' does not say which task it was trained on", name), "a task",
@@ -52,21 +55,26 @@ class Simulator {
     // A table of K pieces has an error of about K^-2.
     const double target = options_.table_size ? 1.0 / *options_.table_size / *options_.table_size
                                               : headroom * options_.tolerance;
-    layers_ = fold_to(share_of_folding * target, network_, calibration_, held_out_);
-    const TableChooser chooser(network_, layers_, calibration_);
+    layers_ = fold_to(share_of_folding * target, network_, calibration_, plan_, held_out_);
+    const TableChooser chooser(network_, layers_, calibration_, plan_);
     chosen_ =
         options_.table_size ? chooser.of_size(*options_.table_size) : chooser.to(target, held_out_);
     ModelOrigin origin = model_.origin;
     origin.notes = {{"compiled", "routes"},
                     {"simulates", fmt::format("a standard Transformer of {} nodes and {} layers",
                                               network_.nodes, network_.layers.size())}};
-    Simulation result{construct(network_, layers_, chosen_.tables, origin), described(), {}, {}, 0};
+    Simulation result{.model = construct(network_, layers_, chosen_.tables, plan_, origin),
+                      .plan = plan_,
+                      .layers = described(),
+                      .check = {},
+                      .scale_checks = {}};
     result.check = check(result.model, samples(values_, Purpose::test_data));
     for (const double c : options_.scales) {
       const ValueRange range = test_range(model_.origin.range, c, model_.origin.integers);
       result.scale_checks.push_back(
           check(result.model, samples(range, Purpose::evaluation_data, c)));
     }
+    result.bound = error_bound(network_, layers_, chosen_.tables, plan_) / result.check.deviation;
     result.nonzero_weights = count_weights(result.model);
     return result;
   }
@@ -93,7 +101,7 @@ class Simulator {
                         .full_products = heads * original.heads[0].query.weight.rows,
                         .full_channels = heads * original.heads[0].value.weight.rows,
                         .pieces = chosen_.sizes[l],
-                        .units = units_of(layers_[l], chosen_.sizes[l])});
+                        .units = units_of(layers_[l], chosen_.sizes[l], plan_)});
     }
     return result;
   }
@@ -111,18 +119,22 @@ class Simulator {
     }
     const std::vector<double> frozen =
         original_outputs(network_, inputs, &calibration_.mean_attention);
-    return {.error = relative_error(copied, original),
-            .largest = largest / standard_deviation(original),
-            .control = relative_error(frozen, original),
-            .outside =
-                copy_outputs(network_, layers_, &chosen_.tables, inputs, options_.threads).outside,
-            .original_mse = mean_square(original, inputs.targets),
-            .copy_mse = mean_square(copied, inputs.targets)};
+    const double deviation = standard_deviation(original);
+    return {
+        .deviation = deviation,
+        .error = relative_error(copied, original),
+        .largest = largest / deviation,
+        .control = relative_error(frozen, original),
+        .outside = copy_outputs(network_, layers_, chosen_.tables, plan_, inputs, options_.threads)
+                       .outside,
+        .original_mse = mean_square(original, inputs.targets),
+        .copy_mse = mean_square(copied, inputs.targets)};
   }
 
   const Model& model_;
   const SimulationOptions& options_;
   StandardNetwork network_;
+  KeyPlan plan_;
   const Task* task_ = nullptr;
   ValueRange values_;
   Calibration calibration_;
@@ -132,6 +144,8 @@ class Simulator {
 };
 
 }  // namespace
+
+int default_copies(int nodes) { return static_cast<int>(std::lround(std::sqrt(nodes))); }
 
 Simulation simulate_standard(const Model& model, const std::string& name,
                              const SimulationOptions& options) {

@@ -36,10 +36,28 @@ TEST(SimulateStandard, KeepsItsTolerance) {
   EXPECT_GT(found.scale_checks[0].outside, 0);
   EXPECT_EQ(found.model.origin.task, original.origin.task);
   EXPECT_EQ(found.model.origin.length, 3);
-  EXPECT_EQ(found.model.spec.nodes(), 17);
+  EXPECT_EQ(found.model.spec.nodes(), 9);  // two copies of four nodes
+  EXPECT_EQ(found.model.spec.depth, 2 * found.plan.layers() + 1);
+  EXPECT_GT(found.bound, found.check.largest);
   EXPECT_EQ(found.layers.size(), 2);
   EXPECT_EQ(std::max(found.layers[0].units.most(), found.layers[1].units.most()),
             found.model.spec.mlp_width);
+}
+
+TEST(SimulateStandard, CopiesACausalModel) {
+  const Model original = testing::standard_model(5, 2, 2, true);
+  for (const int copies : {1, 4}) {
+    const Simulation found =
+        simulate_standard(original, "it", {.copies = copies, .table_size = 32, .samples = 300});
+    EXPECT_LT(found.check.error, 0.01);
+    EXPECT_GT(found.bound, found.check.largest);
+  }
+}
+
+TEST(SimulateStandard, DefaultCopies) {
+  EXPECT_EQ(default_copies(1), 1);
+  EXPECT_EQ(default_copies(9), 3);
+  EXPECT_EQ(default_copies(65), 8);
 }
 
 TEST(SimulateStandard, CalibratedWiderItFollowsFurther) {
@@ -67,7 +85,12 @@ TEST(SimulateStandard, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(SimulateStandard, RefusesWhatWouldBeTooLarge) {
-  EXPECT_THAT(refusal(testing::standard_model(40, 1, 2)), HasSubstr("1682 nodes: N^2 + 1"));
+  const Model long_one = testing::standard_model(160, 1, 2);
+  EXPECT_THAT(refusal(long_one, {.copies = 161, .samples = 100}),
+              HasSubstr("25922 nodes: N k + 1"));
+  const Model small = testing::standard_model(3, 1, 2);
+  EXPECT_THAT(refusal(small, {.copies = 5, .samples = 100}), HasSubstr("1 to N = 4"));
+  EXPECT_THAT(refusal(small, {.copies = 0, .samples = 100}), HasSubstr("0 copies"));
   EXPECT_THAT(refusal(testing::standard_model(3, 2, 2), {.table_size = 4096, .samples = 100}),
               HasSubstr("hidden units: 2 R K"));
 }

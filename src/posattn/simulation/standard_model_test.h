@@ -9,14 +9,16 @@
 
 namespace posattn::testing {
 
-inline Model standard_model(int length, int depth, uint64_t seed,
-                            const std::string& task = "cumulative-sum") {
+inline Model standard_model(int length, int depth, uint64_t seed, bool causal = false,
+                            int heads = 2) {
+  const std::string task = "cumulative-sum";
   ModelSpec spec;
   apply_preset("standard", spec);
   spec.real_nodes = find_task(task).shape(length).real_nodes;
   spec.width = 6;
   spec.mlp_width = 7;
-  spec.heads = 2;
+  spec.heads = heads;
+  spec.causal = causal;
   spec.depth = depth;
   spec = resolve(spec);
   Model model{spec, Parameters<float>(spec), {.task = task, .length = length, .notes = {}}};

@@ -25,7 +25,7 @@ void require_standard(const Model& model, const std::string& name) {
   if (spec != paper || spec.mlp_depth != 2 ||
       !knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
                   &S::attention, &S::positions_in_input, &S::encoding, &S::encoding_size, &S::width,
-                  &S::heads, &S::depth, &S::mlp_width)) {
+                  &S::heads, &S::depth, &S::mlp_width, &S::causal)) {
     refuse(
         fmt::format("is a model of architecture {}", preset_name(spec)),
         "the paper's standard Transformer: attention from data, MLPs of two maps, numbers in and "
@@ -73,8 +73,9 @@ Matrix applied(const AffineMap& map, const Matrix& x) {
   return result;
 }
 
-Matrix attention_of(const StandardHead& head, const Matrix& x) {
+Matrix attention_of(const StandardHead& head, const Matrix& x, bool causal) {
   Matrix scores = product(applied(head.query, x), transposed(applied(head.key, x)));
+  if (causal) mask_later(scores);
   softmax(scores);
   return scores;
 }
@@ -87,6 +88,7 @@ StandardNetwork read_standard(const Model& model, const std::string& name) {
   StandardNetwork network{.real_nodes = spec.real_nodes,
                           .nodes = spec.nodes(),
                           .data_columns = spec.data_columns,
+                          .causal = spec.causal,
                           .layers = {},
                           .decoder = {}};
   const Parameters<double> parameters = to_double(model.parameters);
@@ -112,7 +114,7 @@ Matrix first_words(const StandardNetwork& network, const float* input) {
   return words;
 }
 
-Matrix run_layer(const StandardLayer& layer, const Matrix& words, Attention* attention,
+Matrix run_layer(const StandardLayer& layer, const Matrix& words, bool causal, Attention* attention,
                  const Attention* frozen) {
   const Matrix x = applied(layer.start, words);
   const int width = layer.width();
@@ -123,7 +125,7 @@ Matrix run_layer(const StandardLayer& layer, const Matrix& words, Attention* att
   }
   for (size_t h = 0; h < layer.heads.size(); ++h) {
     const StandardHead& head = layer.heads[h];
-    Matrix weights = frozen == nullptr ? attention_of(head, x) : (*frozen)[h];
+    Matrix weights = frozen == nullptr ? attention_of(head, x, causal) : (*frozen)[h];
     const Matrix out = product(product(weights, applied(head.value, x)), transposed(head.output));
     for (int i = 0; i < x.rows; ++i) {
       for (int c = 0; c < width; ++c) joined(i, width + c) += out(i, c);

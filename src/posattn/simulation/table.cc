@@ -6,13 +6,35 @@ namespace posattn::simulation {
 namespace {
 
 double second_derivative(Function function, double z) {
-  if (function == Function::square) return 2;
-  return function == Function::exponential ? std::exp(z) : -1 / (z * z);
+  switch (function) {
+    case Function::square:
+      return 2;
+    case Function::logarithm:
+      return -1 / (z * z);
+    case Function::softplus:
+      return 1 / (2 + std::exp(z) + std::exp(-z));
+    case Function::exponential:
+      return std::exp(z);
+  }
+  return 0;
 }
 
-double error_weight(Function function, double z) {
-  return function == Function::weighted_logarithm ? z : 1;
+// Where the function rises by `slope`; not a number or infinite where it never does.
+double place_of_slope(Function function, double slope) {
+  switch (function) {
+    case Function::square:
+      return slope / 2;
+    case Function::logarithm:
+      return 1 / slope;
+    case Function::softplus:
+      return std::log(slope / (1 - slope));
+    case Function::exponential:
+      return std::log(slope);
+  }
+  return 0;
 }
+
+double error_weight(Function function, double z) { return function == Function::logarithm ? z : 1; }
 
 // The range in narrow cells with the share of arguments in each: what sums over arguments become.
 struct Cells {
@@ -25,9 +47,7 @@ Cells make_cells(Function function, Interval range, int pieces, const Arguments&
   constexpr double far_apart = 8;  // from which ratio of the ends cells grow with the argument
   const int cells_per_bin = std::max(20, pieces / 8);
   const int cells = bins * cells_per_bin;
-  const bool geometric =
-      (function == Function::logarithm || function == Function::weighted_logarithm) &&
-      range.high > far_apart * range.low;
+  const bool geometric = function == Function::logarithm && range.high > far_apart * range.low;
   Cells result;
   for (int k = 0; k <= cells; ++k) {
     const double at = static_cast<double>(k) / cells;
@@ -95,6 +115,10 @@ std::vector<double> fit_values(Function function, const Cells& cells,
     diagonal[k] += least;
     right[k] += least * exactly(function, knots[k]);
   }
+  if (function == Function::softplus) {  // zero from the first knot to the left
+    diagonal[0] = 1;
+    off_diagonal[0] = right[0] = 0;
+  }
   for (size_t k = 1; k < count; ++k) {
     const double factor = off_diagonal[k - 1] / diagonal[k - 1];
     diagonal[k] -= factor * off_diagonal[k - 1];
@@ -110,8 +134,17 @@ std::vector<double> fit_values(Function function, const Cells& cells,
 }  // namespace
 
 double exactly(Function function, double z) {
-  if (function == Function::square) return z * z;
-  return function == Function::exponential ? std::exp(z) : std::log(z);
+  switch (function) {
+    case Function::square:
+      return z * z;
+    case Function::logarithm:
+      return std::log(z);
+    case Function::softplus:
+      return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z)));
+    case Function::exponential:
+      return std::exp(z);
+  }
+  return 0;
 }
 
 Arguments::Arguments(std::vector<double> all) : sorted(std::move(all)) {
@@ -121,6 +154,29 @@ Arguments::Arguments(std::vector<double> all) : sorted(std::move(all)) {
   std::vector<double> some;
   for (size_t k = 0; k < most; ++k) some.push_back(sorted[k * (sorted.size() - 1) / (most - 1)]);
   sorted = std::move(some);
+}
+
+uint64_t ArgumentSample::draw() {
+  random_ = random_ * 6364136223846793005 + 1442695040888963407;
+  return random_ >> 32;
+}
+
+void ArgumentSample::add(double z, double weight) {
+  constexpr size_t most = 8192;
+  least_ = std::min(least_, z);
+  greatest_ = std::max(greatest_, z);
+  if (weight < 1 && static_cast<double>(draw()) >= std::ldexp(weight, 32)) return;
+  ++count_;
+  if (kept_.size() < most) return kept_.push_back(z);
+  // Each of the numbers so far is as likely to be kept (Vitter's algorithm R).
+  const uint64_t place = draw() % count_;
+  if (place < most) kept_[place] = z;
+}
+
+Arguments ArgumentSample::arguments() && {
+  kept_.push_back(least_);
+  kept_.push_back(greatest_);
+  return Arguments(std::move(kept_));
 }
 
 Interval widened(const Arguments& arguments, double margin) {
@@ -133,13 +189,17 @@ Interval widened(const Arguments& arguments, double margin) {
 
 FittedTable::FittedTable(Function function, Interval range, int pieces, const Arguments& arguments)
     : function_(function) {
+  if (is_softplus()) --pieces;  // the straight line is one
   const Cells cells = make_cells(function, range, pieces, arguments);
   knots_ = make_knots(function, cells, pieces);
   values_ = fit_values(function, cells, knots_);
 }
 
 double FittedTable::operator()(double z) const {
-  if (is_exponential() && z <= knots_.front()) return values_.front();
+  if (is_softplus()) {
+    if (z <= knots_.front()) return 0;
+    if (z >= knots_.back()) return values_.back() + (z - knots_.back());
+  }
   const auto above = std::upper_bound(knots_.begin() + 1, knots_.end() - 1, z);
   const auto k = static_cast<size_t>(above - knots_.begin());
   const double slope = (values_[k] - values_[k - 1]) / (knots_[k] - knots_[k - 1]);
@@ -147,33 +207,55 @@ double FittedTable::operator()(double z) const {
 }
 
 bool FittedTable::is_outside(double z) const {
-  return z > knots_.back() || (z < knots_.front() && !is_exponential());
+  return z > knots_.back() || (z < knots_.front() && !is_softplus());
+}
+
+std::vector<double> FittedTable::slopes() const {
+  std::vector<double> result;
+  for (size_t k = 0; k + 1 < knots_.size(); ++k) {
+    result.push_back((values_[k + 1] - values_[k]) / (knots_[k + 1] - knots_[k]));
+  }
+  if (is_softplus()) result.push_back(1);
+  return result;
+}
+
+// The function bends one way, so that a piece is farthest from it at an end or where both rise
+// alike.
+double FittedTable::largest_error() const {
+  const std::vector<double> slope = slopes();
+  const auto error_at = [&](double z) { return std::abs((*this)(z)-exactly(function_, z)); };
+  double largest = 0;
+  for (size_t k = 0; k + 1 < knots_.size(); ++k) {
+    double error = std::max(error_at(knots_[k]), error_at(knots_[k + 1]));
+    const double inside = place_of_slope(function_, slope[k]);
+    if (inside > knots_[k] && inside < knots_[k + 1]) error = std::max(error, error_at(inside));
+    if (function_ == Function::logarithm) error = knots_[k + 1] * std::expm1(error);
+    largest = std::max(largest, error);
+  }
+  return largest;
 }
 
 HingeSum FittedTable::hinges() const {
-  const int count = pieces();
-  std::vector<double> slopes(count);
-  for (int k = 0; k < count; ++k) {
-    slopes[k] = (values_[k + 1] - values_[k]) / (knots_[k + 1] - knots_[k]);
-  }
-  int flattest = 0;  // a knot; that of an exponential is the first, left of which it is constant
-  if (!is_exponential() && count > 1) {
+  const std::vector<double> slope = slopes();
+  const int count = static_cast<int>(slope.size());
+  int flattest = 0;  // a knot; that of a softplus is the first, left of which it is zero
+  if (!is_softplus() && count > 1) {
     flattest = 1;
     for (int k = 2; k < count; ++k) {
       const auto steepness = [&](int knot) {
-        return std::abs(slopes[knot - 1]) + std::abs(slopes[knot]);
+        return std::abs(slope[knot - 1]) + std::abs(slope[knot]);
       };
       if (steepness(k) < steepness(flattest)) flattest = k;
     }
   }
   HingeSum result{values_[flattest], {}};
   for (int k = flattest; k < count; ++k) {
-    const double before = k > flattest ? slopes[k - 1] : 0;
-    result.hinges.push_back({1, knots_[k], slopes[k] - before});
+    const double before = k > flattest ? slope[k - 1] : 0;
+    result.hinges.push_back({1, knots_[k], slope[k] - before});
   }
   for (int k = flattest - 1; k >= 0; --k) {
-    const double before = k + 1 < flattest ? slopes[k + 1] : 0;
-    result.hinges.push_back({-1, knots_[k + 1], before - slopes[k]});
+    const double before = k + 1 < flattest ? slope[k + 1] : 0;
+    result.hinges.push_back({-1, knots_[k + 1], before - slope[k]});
   }
   return result;
 }
