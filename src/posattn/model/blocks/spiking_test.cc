@@ -126,6 +126,35 @@ TEST(Spiking, AgreementsAreAnXnorAndACount) {
   EXPECT_EQ(scores, (std::vector<double>{3.5, 0.5, 2.5, 1.5}));
 }
 
+// ALiBi and logarithms are functions of |i - j|. So are Gray codes where the nodes are a power of
+// two: that of n - 1 - i differs from that of i in the highest bit alone. A reversed sample then
+// has the reversed answer, whatever the weights: no such network tells earlier nodes from later
+// ones.
+TEST(Spiking, SymmetricEncodingsCannotTellEarlierFromLater) {
+  const auto reverses = [](const std::string& kinds, int nodes) {
+    ModelSpec spec = spiking();
+    spec.kinds = kinds;
+    spec.real_nodes = nodes;
+    spec.reach = spec.encoding_size = 0;
+    spec = resolve(spec);
+    const Parameters<double> parameters = to_double(random_parameters(spec, 9));
+    RandomStream random(7, Purpose::test_data, 0, 0);
+    const RandomBatch data(spec, 1, nodes, random);
+    std::vector<double> turned = data.inputs64;
+    std::ranges::reverse(turned);
+    std::vector<double> outputs =
+        reference_forward(spec, parameters, {.inputs = turned, .samples = 1, .real_nodes = nodes});
+    std::ranges::reverse(outputs);
+    return outputs == reference_forward(spec, parameters, data.reference());
+  };
+  for (const char* bias : {"none", "gray", "log", "alibi"}) {
+    EXPECT_TRUE(reverses(std::string("spiking score-bias=") + bias, 8)) << bias;
+  }
+  EXPECT_FALSE(reverses("spiking score-bias=gray", 7));
+  EXPECT_FALSE(reverses("spiking score-bias=distance", 8));
+  EXPECT_FALSE(reverses("spiking source=data-and-positions", 8));
+}
+
 // States are counts of spikes, at most 1 + 2 depth, whatever the input. So errors grow as the
 // squares of the targets do: M(c) / c^2 tends to the mean of y^2.
 TEST(Spiking, OutputsAreBounded) {
