@@ -400,10 +400,10 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
                   "k-hop-error", "k-hop-length", "k-hop-sanford", "k-hop-codes",
                   "samples-depth-k-hop", "samples-depth-sum", "mixed-type", "mixed-type-samples",
                   "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "dape-recall",
-                  "encodings-by-score", "k-hop-settings", "k-hop-settings-error",
-                  "k-hop-settings-unseen", "k-hop-small", "k-hop-small-unseen", "k-hop-small-error",
-                  "kinds-k-hop", "kinds-k-hop-error", "kinds", "scale-free", "mixed-scales",
-                  "neighbour-min", "neighbour-min-range"));
+                  "encodings-by-score", "hints", "hints-outside", "hints-accuracy", "hints-states",
+                  "k-hop-settings", "k-hop-settings-error", "k-hop-settings-unseen", "k-hop-small",
+                  "k-hop-small-unseen", "k-hop-small-error", "kinds-k-hop", "kinds-k-hop-error",
+                  "kinds", "scale-free", "mixed-scales", "neighbour-min", "neighbour-min-range"));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
