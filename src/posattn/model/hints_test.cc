@@ -84,7 +84,7 @@ double hint_loss(const HintCase& c, const Parameters<double>& parameters) {
 
 // With H that loss: the maps follow dH, all else d(task's loss) + weight dH.
 TEST(Hints, GradientIsThatOfBothLosses) {
-  for (uint32_t trial = 0; trial < 24; ++trial) {
+  for (uint32_t trial = 0; trial < 12; ++trial) {
     const HintCase c(trial);
     SCOPED_TRACE(to_json(c.spec));
     Parameters<double> parameters = to_double(random_parameters(c.spec, trial));
