@@ -6,7 +6,7 @@ import unittest
 from support import CliCase, unchecked
 
 TINY = ["--task", "sparse-average", "--task-set", "q=2", "--length", 5, "--samples", 64, "--validation-samples", 16,
-        "--test-samples", 16, "--epochs", 1, "--batch", 16, "--width", 8, "--mlp-width", 8, "--depth", 1, "--test-scales", 1]
+        "--test-samples", 16, "--epochs", 1, "--batch", 16, "--width", 8, "--mlp-width", 8, "--depth", 1, "--test-scales", 1, "--threads", 1]
 
 EXPERIMENT = """tasks = ["sparse-average"]
 seeds = "0..1"
@@ -42,8 +42,8 @@ class Parameters(CliCase):
         self.run_error(2, "evaluate", run, "--task-set", "q=3", message=["--task-set q=3", "q=2"])
         row = ",".join(["1,1,1,0,0,0"] * 5)
         self.assertEqual(len(self.run_ok("predict", run, "--input", row).split(",")), 5)
-        self.run_ok("train", "--resume", *TINY, "--epochs", 2, "--out", "runs")
-        text = self.run_ok("train", "--from", run, "--epochs", 1, "--samples", 64, "--batch", 16, "--dry-run")
+        self.run_ok("train", "--resume", *TINY, "--out", "runs")
+        text = self.run_ok("train", "--from", run, "--epochs", 1, "--samples", 64, "--batch", 16, "--threads", 1, "--dry-run")
         self.assertIn('task-set = "q=2"', text)
 
     def test_without_it_nothing_changes(self):
