@@ -45,7 +45,7 @@ Cells make_cells(Function function, Interval range, int pieces, const Arguments&
   constexpr int bins = 200;        // of the histogram; each is made of many cells
   constexpr double evenly = 0.1;   // share of the arguments that is taken to be anywhere
   constexpr double far_apart = 8;  // from which ratio of the ends cells grow with the argument
-  const int cells_per_bin = std::max(20, pieces / 8);
+  const int cells_per_bin = std::max(10, pieces / 8);
   const int cells = bins * cells_per_bin;
   const bool geometric = function == Function::logarithm && range.high > far_apart * range.low;
   Cells result;
