@@ -207,7 +207,8 @@ double FittedTable::operator()(double z) const {
 }
 
 bool FittedTable::is_outside(double z) const {
-  return z > knots_.back() || (z < knots_.front() && !is_softplus());
+  if (is_softplus()) return z > knots_.back() && !is_straight_at_last();
+  return z > knots_.back() || z < knots_.front();
 }
 
 std::vector<double> FittedTable::slopes() const {
@@ -231,6 +232,9 @@ double FittedTable::largest_error() const {
     if (inside > knots_[k] && inside < knots_[k + 1]) error = std::max(error, error_at(inside));
     if (function_ == Function::logarithm) error = knots_[k + 1] * std::expm1(error);
     largest = std::max(largest, error);
+  }
+  if (is_softplus() && is_straight_at_last()) {
+    largest = std::max(largest, std::abs(values_.back() - knots_.back()));
   }
   return largest;
 }
