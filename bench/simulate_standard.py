@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Standard Transformers inside positional ones (Remark 5.1): errors, sizes, ranges.
 
-  bench/simulate_standard.py train --runs runs/simulated      # six originals; half an hour on a core
+  bench/simulate_standard.py train --runs runs/simulated      # seven originals; ten minutes on a core
   bench/simulate_standard.py tolerance --runs runs/simulated  # copies to 1 %, and the control
+  bench/simulate_standard.py copies                           # nodes, layers and error for 1 to N copies of each node
   bench/simulate_standard.py sizes --figure docs/images/simulated-error  # .svg and .csv
   bench/simulate_standard.py ranges                           # outside the training range
 
-Originals: n = 8, width and MLP 16, two heads, 2 and 4 layers. All numbers come from
+Originals: n = 8, width and MLP 16, two heads, 2 and 4 layers; and one of n = 64. All numbers come from
 `posattn simulate-standard --json`; errors are root mean squares on 1000 fresh inputs over the
 standard deviation of the original's outputs.
 """
@@ -17,6 +18,7 @@ import json
 import pathlib
 import subprocess
 import tempfile
+import time
 
 from draw import simulated_error
 
@@ -24,8 +26,9 @@ TASKS = ("cumulative-sum", "cumulative-min", "sort")
 DEPTHS = (2, 4)
 SIZES = (8, 16, 32, 64, 128, 256)
 SCALES = "1,2,3,5,10"
-TRAINING = ["--architecture", "standard", "--length", 8, "--width", 16, "--mlp-width", 16, "--heads", 2,
-            "--epochs", 300, "--lr", 0.002, "--test-every", 0, "--device", "cpu"]
+LONG = ("cumulative-min", 64)
+TRAINING = ["--architecture", "standard", "--width", 16, "--mlp-width", 16, "--heads", 2, "--lr", 0.002,
+            "--test-every", 0, "--device", "cpu"]
 
 
 def folder_of(options, task, depth):
@@ -38,9 +41,13 @@ def originals(options):
 
 
 def simulate(options, task, depth, *arguments):
+    return simulate_folder(options, folder_of(options, task, depth), *arguments)
+
+
+def simulate_folder(options, original, *arguments):
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [options.posattn, "simulate-standard", folder_of(options, task, depth), "-o",
+            [options.posattn, "simulate-standard", original, "-o",
              pathlib.Path(folder) / "copy.safetensors", "--json", *map(str, arguments)],
             capture_output=True, text=True)
     if done.returncode not in (0, 6):  # 6: the tolerance was missed, which the numbers say too
@@ -51,8 +58,14 @@ def simulate(options, task, depth, *arguments):
 def train(options):
     for depth in DEPTHS:
         for task in TASKS:
-            subprocess.run([options.posattn, "train", "--task", task, "--depth", str(depth), "--out",
-                            folder_of(options, task, depth), *map(str, TRAINING)], check=True)
+            train_one(options, task, depth, folder_of(options, task, depth), "--length", 8, "--epochs", 60)
+    task, length = LONG
+    train_one(options, task, 2, options.runs / "long", "--length", length, "--epochs", 6)
+
+
+def train_one(options, task, depth, folder, *arguments):
+    subprocess.run([options.posattn, "train", "--task", task, "--depth", str(depth), "--out", folder,
+                    *map(str, [*TRAINING, *arguments])], check=True)
 
 
 def percent(share):
@@ -60,15 +73,34 @@ def percent(share):
 
 
 def tolerance(options):
-    print("\n| original | error | largest | control | layers | products a layer | hidden units | "
-          "weights not zero |\n|---|---|---|---|---|---|---|---|")
+    print("\n| original | error | largest | bound | control | layers | products a layer | hidden units | "
+          "weights not zero |\n|---|---|---|---|---|---|---|---|---|")
     for task, depth in originals(options):
         found = simulate(options, task, depth)
         check = found["check"]
         products = ", ".join(str(layer["products"]) for layer in found["original_layers"])
         print(f"| {task}, L = {depth} | {percent(check['error'])} | {percent(check['largest_error'])} | "
-              f"{percent(check['control'])} | {found['layers']} | {products} | {found['hidden']} | "
+              f"{percent(found['bound'])} | {percent(check['control'])} | {found['layers']} | {products} | {found['hidden']} | "
               f"{found['nonzero_weights']:,} |", flush=True)
+
+
+def copies(options):
+    """Tables of 64 pieces, of 32 for the long original. Work: weights that are not zero, times nodes."""
+    print("\n| original | k | nodes | layers | nodes x layers | hidden units | work | error | largest | bound | seconds |\n"
+          + "|---" * 11 + "|")
+    task, length = LONG
+    rows = [(f"{task}, L = 2, n = 8", folder_of(options, task, 2), 64, (1, 2, 3, 5, 9)) for task in TASKS]
+    rows.append((f"{task}, L = 2, n = {length}", options.runs / "long", 32, (1, 8, 65)))
+    for name, folder, size, counts in rows:
+        for count in counts:
+            began = time.monotonic()
+            found = simulate_folder(options, folder, "--copies", count, "--table-size", size,
+                                    "--samples", 1000 if size == 64 else 100)
+            seconds = time.monotonic() - began
+            check, nodes, layers = found["check"], found["nodes"], found["layers"]
+            print(f"| {name} | {count} | {nodes:,} | {layers} | {nodes * layers:,} | {found['hidden']:,} | "
+                  f"{nodes * found['nonzero_weights'] / 1e6:.3g} M | {check['error']:.2g} | "
+                  f"{check['largest_error']:.2g} | {found['bound']:.2g} | {seconds:.0f} |", flush=True)
 
 
 def sizes(options):
@@ -121,7 +153,7 @@ def ranges(options):
             print(f"| {' | '.join(row)} |")
 
 
-PARTS = {"train": train, "tolerance": tolerance, "sizes": sizes, "ranges": ranges}
+PARTS = {"train": train, "tolerance": tolerance, "copies": copies, "sizes": sizes, "ranges": ranges}
 
 
 def main():

@@ -16,11 +16,14 @@ class SimulateStandard(CliCase):
 
     def test_copy_is_an_ordinary_model(self):
         found = self.simulate("--scales", "3")
-        self.assertEqual(found["nodes"], 17)  # n = 3 and a scratch node
-        self.assertEqual(found["layers"], found["original"]["layers"] * (5 + 2))
+        self.assertEqual(found["copies"], 2)
+        self.assertEqual(found["nodes"], 9)  # n = 3 and a scratch node, twice, and one that stays zero
+        self.assertEqual(found["layers"], found["original"]["layers"] * (2 + 1 + 3) + 1)
         at_1, at_3 = found["check"], found["scales"][0]
         self.assertLess(at_1["error"], 0.01)
         self.assertEqual(at_1["outside"], 0)
+        self.assertGreater(found["bound"], at_1["largest_error"])
+        self.assertEqual(set(found["original_layers"][0]["table_sizes"]), set("AGSD"))
         self.assertGreater(at_3["outside"], 0)
         self.assertTrue(math.isclose(at_1["copy_mse"], at_1["original_mse"], rel_tol=0.1))
 
@@ -36,7 +39,15 @@ class SimulateStandard(CliCase):
                 self.assertAlmostEqual(a, b, delta=0.1)
         text = self.run_ok("inspect", "copy.safetensors")
         self.assertIn("simulates: a standard Transformer of 4 nodes", text)
-        self.assertIn("scratch_nodes       14", text)
+        self.assertIn("scratch_nodes       6", text)
+
+    def test_copies_trade_nodes_for_layers(self):
+        depth = self.simulate()["original"]["layers"]
+        for copies, nodes, layers in (1, 5, 4 + 3), (3, 13, 2 + 2 + 3), (4, 17, 2 + 3):
+            found = self.simulate("--copies", copies, "--table-size", 32)
+            self.assertEqual(found["nodes"], nodes)
+            self.assertEqual(found["layers"], depth * layers + (copies > 1))
+            self.assertLess(found["check"]["error"], 0.05)
 
     def test_tables_decide_the_error(self):
         coarse, fine = (self.simulate("--table-size", size)["check"] for size in (8, 32))
@@ -45,7 +56,7 @@ class SimulateStandard(CliCase):
 
     def test_text(self):
         text = self.run_ok("simulate-standard", self.original(), "-o", "c.safetensors", "--samples", 200)
-        for part in ["17 = N^2 + 1", "L (5 + ceil(log2 N))", "O(L log N)", "control", "outside",
+        for part in ["k = 2 of each node", "9 = N k + 1", "control", "outside", "bound: no error above",
                      "written to c.safetensors", "posattn evaluate"]:
             self.assertIn(part, text)
 
@@ -71,9 +82,11 @@ class SimulateStandard(CliCase):
         refused(2, self.original(), "--samples", 1, message="100 to 100000")
         refused(2, self.original(), "--range", -1, message="a number above 0")
         refused(2, self.original(), "--scales", 0, message="scales above 0")
-        self.run_ok("train", *tiny(architecture="standard", length=40, width=2, heads=1, depth=1),
+        refused(3, self.original(), "--copies", 5, message=["5 copies", "1 to N = 4"])
+        refused(3, self.original(), "--copies", 0, message="0 copies")
+        self.run_ok("train", *tiny(architecture="standard", length=150, width=2, heads=1, depth=1),
                     "--out", "large")
-        refused(3, "large/standard-seed0", message=["1682 nodes: N^2 + 1", "up to 1100"])
+        refused(3, "large/standard-seed0", "--copies", 151, message=["22802 nodes: N k + 1", "up to 20000"])
         self.run_error(2, "simulate-standard", self.original(), "-o", "-", "--json", message="--json")
 
 

@@ -66,7 +66,7 @@ std::string simulation_text(const Simulation& result, const Model& original,
       "one\n"
       "copies  k = {} of each node, each with up to {} keys\n"
       "nodes   {} = N k + 1, with one that stays zero\n"
-      "layers  {} = {} x {}{}: {} that hear a key each, {} that combine the copies' sums, and {}\n"
+      "layers  {} = {} x {}{}: {} that take in a key, {} that combine the copies' sums, and {}\n"
       "width   {}, hidden units {}, weights that are not zero {}\n\n",
       original.origin.task, original.origin.length, from.nodes(), from.depth, plan.copies,
       plan.steps(), copy.nodes(), copy.depth, from.depth, plan.layers(),

@@ -11,13 +11,13 @@ const float* input_of(const Dataset& inputs, int64_t sample) {
   return inputs.inputs.data() + sample * inputs.shape.input_count();
 }
 
-// The arguments that the table must know. A softplus is next to zero to the left.
+// The arguments that the table must know. A softplus is next to zero or straight farther out.
 Interval range_of(Function function, const Arguments& arguments, int pieces) {
-  constexpr double margin = 1.5;
+  const double margin = function == Function::logarithm ? value_margin : 1.5;
   const Interval range = widened(arguments, margin);
   if (function != Function::softplus) return range;
-  const double far = 2 * std::log(4.0 * pieces);  // e^-far is less than the table's error
-  return {-far, std::max(range.high, -far / 2)};
+  const double far = 2 * std::log(2.0 * pieces);  // e^-far is less than the table's error
+  return {-far, std::clamp(range.high, -far / 2, far)};
 }
 
 // Exact functions that keep their arguments, by table.

@@ -137,7 +137,7 @@ class Construction {
     value_ = next_word(channels_);
     place_ = next_word(heads_ * plan.steps());
     score_ = next_word(heads_);
-    heard_ = next_word(channels_);
+    taken_ = next_word(channels_);
     denominator_ = next_word(heads_);
     numerator_ = next_word(channels_);
     for (int stage = 0; stage < plan.steps() + plan.rounds(); ++stage) {
@@ -275,12 +275,12 @@ class Construction {
         ++product;
       }
       for (const ValueChannel& term : head.channels) {
-        const int value = value_ + channel, heard = heard_ + channel;
+        const int value = value_ + channel, taken = taken_ + channel;
         ++channel;
         if (step == 0) {
           layer.add_table(tables[term.logarithm], layer.read(value), value);
         } else {
-          layer.keep(layer.read(value), heard);
+          layer.keep(layer.read(value), taken);
         }
       }
     }
@@ -349,7 +349,7 @@ class Construction {
   }
   // Takes in the key that was read in `step`, a layer before this one.
   void take_in(LayerWriter& layer, size_t l, int step) const {
-    combine(layer, l, step - 1, kept(layer, l), of_one_key(layer, l, heard_));
+    combine(layer, l, step - 1, kept(layer, l), of_one_key(layer, l, taken_));
   }
 
   void add_last_sum(size_t l) {
@@ -458,7 +458,8 @@ class Construction {
   const KeyPlan plan_;
   int heads_, hidden_ = 0, products_ = 0, channels_ = 0;
   int width_ = 1;  // words: 1 | and what begins at these
-  int own_, query_, key_, linear_, value_, place_, score_, heard_, denominator_, numerator_;
+  int own_ = 0, query_ = 0, key_ = 0, linear_ = 0, value_ = 0, place_ = 0, score_ = 0, taken_ = 0,
+      denominator_ = 0, numerator_ = 0;
   std::vector<int> absent_;  // a word for each step and round, or -1
   std::vector<LayerWriter> written_;
 };

@@ -153,7 +153,7 @@ void Folding::add_scores(const StandardHead& head, const Matrix& moments, bool i
 }
 
 void Folding::add_values(const StandardHead& head, const Matrix& moments, Head& result) {
-  constexpr double least = 0.02;  // of the range; tables of logarithms start at least
+  constexpr double least = 0.01;  // of the range; tables of logarithms start at least
   const Matrix out = product(of_attention_, head.output);
   const Matrix form = product(out, product(head.value.weight, layer_.start.weight));
   std::vector<double> constant = product(head.value.weight, layer_.start.bias);
@@ -165,7 +165,7 @@ void Folding::add_values(const StandardHead& head, const Matrix& moments, Head& 
   for (int r = 0; r < factors.right.columns; ++r) {
     AffineForm value = centred(column(factors.right, r));
     const Interval range = range_of(value, inputs_);
-    const double width = (range.high - range.low) * margin;
+    const double width = (range.high - range.low) * value_margin;
     const bool is_constant = !(width > 0);  // so its mean over any attention is the same too
     const double offset =
         is_constant ? -range.low : least * width + (width - (range.high + range.low)) / 2;

@@ -113,6 +113,10 @@ struct FoldedLayer {
   int channel_count() const;
 };
 
+// Values may range so much wider than on calibration inputs. What makes them positive grows with
+// it, and errors with that.
+inline constexpr double value_margin = 1.25;
+
 // The shares of scores and of values, in root mean square, that may be left out.
 struct LeftOut {
   double scores = 0, values = 0;

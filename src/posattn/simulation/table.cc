@@ -45,7 +45,7 @@ Cells make_cells(Function function, Interval range, int pieces, const Arguments&
   constexpr int bins = 200;        // of the histogram; each is made of many cells
   constexpr double evenly = 0.1;   // share of the arguments that is taken to be anywhere
   constexpr double far_apart = 8;  // from which ratio of the ends cells grow with the argument
-  const int cells_per_bin = std::max(20, pieces / 8);
+  const int cells_per_bin = std::max(10, pieces / 8);
   const int cells = bins * cells_per_bin;
   const bool geometric = function == Function::logarithm && range.high > far_apart * range.low;
   Cells result;
@@ -207,7 +207,8 @@ double FittedTable::operator()(double z) const {
 }
 
 bool FittedTable::is_outside(double z) const {
-  return z > knots_.back() || (z < knots_.front() && !is_softplus());
+  if (is_softplus()) return z > knots_.back() && !is_straight_at_last();
+  return z > knots_.back() || z < knots_.front();
 }
 
 std::vector<double> FittedTable::slopes() const {
@@ -231,6 +232,9 @@ double FittedTable::largest_error() const {
     if (inside > knots_[k] && inside < knots_[k + 1]) error = std::max(error, error_at(inside));
     if (function_ == Function::logarithm) error = knots_[k + 1] * std::expm1(error);
     largest = std::max(largest, error);
+  }
+  if (is_softplus() && is_straight_at_last()) {
+    largest = std::max(largest, std::abs(values_.back() - knots_.back()));
   }
   return largest;
 }

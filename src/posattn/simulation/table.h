@@ -78,7 +78,8 @@ class FittedTable {
   FittedTable(Function function, Interval range, int pieces, const Arguments& arguments);
 
   double operator()(double z) const;
-  // Whether the table says nothing about z. Left of a softplus's is next to zero, as it should.
+  // Whether the table says nothing about z. Left of a softplus's is next to zero, as it should, and
+  // to the right straight if the table reaches as far there.
   bool is_outside(double z) const;
   // The largest difference from the function in the range, and of a softplus anywhere. Of a
   // logarithm it is that of the values: the largest z (exp(difference) - 1).
@@ -90,6 +91,7 @@ class FittedTable {
 
  private:
   bool is_softplus() const { return function_ == Function::softplus; }
+  bool is_straight_at_last() const { return knots_.back() >= -knots_.front(); }
   std::vector<double> slopes() const;  // of the pieces, each from its knot on
 
   Function function_;

@@ -104,6 +104,7 @@ TEST(FittedTable, KnowsWhatIsOutside) {
   EXPECT_FALSE(softplus.is_outside(-100));
   EXPECT_EQ(softplus(-100), 0);
   EXPECT_TRUE(softplus.is_outside(3.01));
+  EXPECT_FALSE(FittedTable(Function::softplus, {-9, 9}, 8, arguments_in({-9, 9})).is_outside(100));
   EXPECT_DOUBLE_EQ(softplus(100) - softplus(50), 50);
 }
 
