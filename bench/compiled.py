@@ -58,6 +58,8 @@ def cost(options, _):
     print("| program | rounds | layers | heads | words | hidden units |")
     print("|---|---|---|---|---|---|")
     for rows in zip(*tables):
+        if rows[0]["rounds"] is None:  # a learning algorithm
+            continue
         cells = []
         for field in ("rounds", "layers", "heads", "words", "hidden"):
             values = [str(row[field]) for row in rows]

@@ -69,6 +69,22 @@ class Compiled(CliCase):
                 self.assertIn("no mistake in", text)
                 self.assertIn("the exact answer", text)
 
+    def test_attention_from_the_data(self):
+        for name in ("gather", "k-hop", "list-ranking", "radix-sort", "scatter"):
+            text = self.run_ok("compile", name, "--length", 6, "--attention", "data", "-o", "m.safetensors")
+            self.assertIn("looks for the sender in the data", text)
+            text = self.run_ok("verify", "m.safetensors", "--samples", 50, "--scales", 1)
+            self.assertIn("no mistake in", text)
+        self.assertEqual(self.run_ok("predict", "m.safetensors", "--input", "1,10,2,20,3,30,4,40,5,50,0,60"),
+                         self.run_ok("run", "scatter", "--input", "1,2,3,4,5,0", "--input", "10,20,30,40,50,60",
+                                     "--routing", "attention"))
+        report = self.run_json("compile", "scatter", "--length", 100, "--attention", "data", "-o", "m.safetensors")
+        self.assertEqual((report["layers"], report["attention"], report["architecture"]), (2, "data", "custom"))
+        self.run_error(3, "compile", "scatter", "--length", 257, "--attention", "data", message="at most 256")
+        self.run_error(3, "compile", "sort", "--attention", "data", message="sends no messages")
+        self.run_error(2, "compile", "scatter", "--attention", "data", "--routing", "sort", message="--routing")
+        self.run_error(2, "compile", "scatter", "--attention", "dta", message="did you mean 'data'?")
+
     def test_the_report_names_the_theorem(self):
         text = self.run_ok("compile", "k-hop", "--length", 40, "--set", "K=16", "-o", "m.safetensors")
         self.assertIn("Theorem 5.1 for N = 40, s = ", text)

@@ -22,6 +22,8 @@ OTHERS = {"all-pairs", "automaton", "bellman-ford", "bfs-tree", "breadth-first",
 OF_TASKS = {"contextual-counting", "in-context-conjunction", "in-context-majority",
             "in-context-parity", "match-three", "match-two", "sparse-average"}
 
+LEARNING = {"in-context-lasso", "in-context-ridge", "in-context-select"}
+
 LARGER = """# is a number larger than its left neighbour?
 program larger
 word x : int[0..9] = input
@@ -66,7 +68,7 @@ class Programs(CliCase):
         for row in rows:
             self.assertNotEqual(row[column], " ")
             self.assertEqual(row[column - 2:column], "  ")
-        self.assertEqual({row.split()[0] for row in rows}, PROGRAMS | OTHERS | OF_TASKS)
+        self.assertEqual({row.split()[0] for row in rows}, PROGRAMS | OTHERS | OF_TASKS | LEARNING)
 
     def test_cost_follows_the_length(self):
         layers = [{entry["name"]: entry["layers"] for entry in self.run_json("programs", "--length", n)}
@@ -84,7 +86,7 @@ class Programs(CliCase):
 
     def test_a_program_that_is_too_large_does_not_end_the_list(self):
         entries = {entry["name"]: entry for entry in self.run_json("programs", "--length", 5000)}
-        self.assertEqual(set(entries), PROGRAMS | OTHERS | OF_TASKS)
+        self.assertEqual(set(entries), PROGRAMS | OTHERS | OF_TASKS | LEARNING)
         self.assertEqual(entries["cumulative-sum"]["layers"], 13)
         large = [entry for entry in entries.values() if "problem" in entry]
         self.assertIn(entries["breadth-first"], large)
@@ -110,6 +112,35 @@ class Programs(CliCase):
     def test_errors(self):
         self.run_error(2, "programs", "--show", "sorted", message="did you mean 'sort'?")
         self.run_error(2, "programs", "--length", 0, message="--length 0 expected 1 to 1048576")
+
+
+class Learning(CliCase):
+    def test_compile_verify_and_predict(self):
+        for name in sorted(LEARNING):
+            text = self.run_ok("compile", name, "--length", 9, "--set", "d=2,steps=6", "-o", "m.safetensors")
+            self.assertIn("8 examples", text)
+            self.assertIn("steps = 6 (1 to 1000)", text)
+            report = self.run_json("verify", "m.safetensors", "--samples", 50)
+            self.assertTrue(report["holds"])
+            self.assertEqual([scale["c"] for scale in report["scales"]], [1, 10, 1000])
+            self.run_ok("verify", "m.safetensors", "--samples", 20, "--double")
+        report = self.run_json("compile", "in-context-ridge", "--length", 9, "--set", "d=2", "-o", "m.safetensors")
+        self.assertEqual((report["layers"], report["heads"], report["set"]["d"]), (21, 3, 2))
+        row = ",".join(["1,0,0"] + ["1,0,2", "0,1,3"] * 4)  # y = (2, 3) . x
+        answer = float(self.run_ok("predict", "m.safetensors", "--input", row))
+        # Along each axis w <- w - 0.2 (w / 2 - 1 + 0.1 w): twenty steps towards 1 / 0.6.
+        self.assertAlmostEqual(answer, (1 - (1 - 0.2 * 0.6) ** 20) / 0.6, places=5)
+
+    def test_wrong_weights_are_found(self):
+        self.run_ok("compile", "in-context-ridge", "--set", "d=2,steps=4", "-o", "m.safetensors")
+        change_number(self.folder / "m.safetensors", "encoding.weight", 0, 7.0)
+        self.run_error(6, "verify", "m.safetensors", "--samples", 20, message="does not learn as")
+
+    def test_errors(self):
+        self.run_error(2, "compile", "in-context-ridge", "--length", 1, message="2 to 4096")
+        self.run_error(2, "compile", "in-context-ridge", "--set", "q=4", message="unknown parameter 'q'")
+        self.run_error(2, "compile", "in-context-ridge", "--set", "d=65", message="1 to 64")
+        self.run_error(2, "compile", "in-context-ridge", "--dense", message="--dense with 'in-context-ridge'")
 
 
 class Run(CliCase):

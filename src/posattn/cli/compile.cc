@@ -8,6 +8,7 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"
+#include "posattn/cli/learning.h"
 #include "posattn/programs/checking/rounding.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/programs/lowering/network_plan.h"
@@ -30,6 +31,11 @@ std::string attained_by(const StaticProgram& program, const RoutedProgram& route
     return "sort: the network finds the way itself, in ceil(log2 N) (ceil(log2 N) + 1) / 2 stages "
            "a\n"
            "round; the theorem's count takes switches from outside (--routing benes)";
+  }
+  if (goes(Routing::attention)) {
+    return "attention: the receiver looks for the sender in the data, in one layer for all "
+           "messages of a\n"
+           "round, and another for squares of destinations; no positional Transformer";
   }
   if (goes(Routing::benes)) {
     return "benes: 2 ceil(log2 N) - 1 stages a round, the theorem's count; the switches are "
@@ -102,7 +108,7 @@ std::string message_text(const Json& report, const NetworkPlan& plan, bool with_
 }
 
 struct CompileFlags {
-  std::string program, settings, output, pad_to, routing = "auto";
+  std::string program, settings, output, pad_to, routing = "auto", attention = "positions";
   int64_t length = 8;
   bool dense = false, precision_check = false, layers = false, json = false;
   double sharpness = 1024;
@@ -122,6 +128,20 @@ PlanSizes parse_sizes(const std::string& text) {
   }
   return {static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2]),
           static_cast<int>(numbers[3])};
+}
+
+Routing routing_of(const CompileFlags& options, const StaticProgram& program) {
+  if (options.attention == "positions") return parse_routing(options.routing);
+  if (options.attention != "data") {
+    throw unknown_name(ExitCode::usage, "attention", options.attention, {"positions", "data"});
+  }
+  if (!program.sends()) {
+    throw Error(ExitCode::configuration,
+                fmt::format("attention from the data for program '{}', which sends no messages",
+                            program.name),
+                "a program with `send`, as k-hop", "leave out --attention");
+  }
+  return Routing::attention;
 }
 
 // How exact the network is: exact for whole numbers, and for reals to this part of the largest
@@ -152,17 +172,40 @@ std::string precision_text(const NetworkPlan& plan, bool dense) {
       largest(float_roundoff), largest(double_roundoff));
 }
 
+// A learning algorithm has no routes, rounds or messages.
+void refuse_for_learning(const CompileFlags& options) {
+  const CompileFlags standard;
+  const std::pair<bool, const char*> given[] = {
+      {options.dense, "--dense"},
+      {options.layers, "--layers"},
+      {options.precision_check, "--precision-check"},
+      {!options.pad_to.empty(), "--pad-to"},
+      {options.routing != standard.routing, "--routing"},
+      {options.attention != standard.attention, "--attention"}};
+  for (const auto& [is_given, flag] : given) {
+    if (!is_given) continue;
+    throw Error(ExitCode::usage, fmt::format("{} with '{}'", flag, options.program),
+                "a parallel program", "a learning algorithm takes --length, --set and --output");
+  }
+}
+
 ExitCode compile_program(const CompileFlags& options) {
   refuse_with_standard_output(options.output, options.json, "--json");
   refuse_with_standard_output(options.output, options.precision_check, "--precision-check");
   refuse_with_standard_output(options.output, options.layers, "--layers");
   const Settings settings = parse_settings(options.settings);
+  if (const LearningAlgorithm* algorithm = find_learning_algorithm(options.program)) {
+    refuse_for_learning(options);
+    const int nodes = static_cast<int>(std::clamp<int64_t>(options.length, 0, 1 << 30));
+    return compile_learning(LearningProgram(*algorithm, nodes, settings), options.output,
+                            options.json);
+  }
   const ProgramInput input = read_program(options.program, options.length, settings);
   if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
     throw Error(ExitCode::usage, fmt::format("--sharpness {}", options.sharpness),
                 "a number above 0");
   }
-  const Routing routing = parse_routing(options.routing);
+  const Routing routing = routing_of(options, input.program);
   const RoutedProgram routed = route_messages(input.program, routing);
   const NetworkPlan plan = plan_network(routed.program, parse_sizes(options.pad_to));
   CompileOptions how;
@@ -192,23 +235,27 @@ ExitCode compile_program(const CompileFlags& options) {
                      {"words", plan.width},
                      {"hidden", plan.hidden},
                      {"parameters", parameters},
-                     {"architecture", plan.constants ? "m1" : "m5"},
-                     {"attention", options.dense ? "dense" : "routes"},
+                     {"architecture", plan.program.sends() ? preset_name(model.spec)
+                                      : plan.constants     ? "m1"
+                                                           : "m5"},
+                     {"attention", plan.program.sends() ? "data"
+                                   : options.dense      ? "dense"
+                                                        : "routes"},
                      {"largest_integer_sum", plan.largest_integer_sum}};
     if (input.program.sends()) document["messages"] = messages;
     write_output(json_text(document));
     return ExitCode::done;
   }
   std::string text = plan_summary(plan, parameters) + "\n";
-  text +=
-      fmt::format("{}; {}\n",
-                  plan.constants ? "M1: constants enter through the positions in the input"
-                                 : "M5: zero stays zero, the input is the value alone",
-                  options.dense ? fmt::format("queries and keys, sharpness {}", options.sharpness)
-                                : "attention as routes");
+  text += fmt::format("{}; {}\n",
+                      plan.constants ? "M1: constants enter through the positions in the input"
+                                     : "M5: zero stays zero, the input is the value alone",
+                      model.spec.routed()
+                          ? "attention as routes"
+                          : fmt::format("queries and keys, sharpness {}", options.sharpness));
   if (options.layers) text += "\n" + plan_listing(plan) + "\n";
   if (input.program.sends()) text += message_text(messages, plan, options.layers);
-  if (options.precision_check) text += precision_text(plan, options.dense);
+  if (options.precision_check) text += precision_text(plan, !model.spec.routed());
   text += fmt::format(
       "written to {0}\nnext:  posattn verify {0}\n"
       "       posattn evaluate {0}{1}\n",
@@ -218,7 +265,8 @@ ExitCode compile_program(const CompileFlags& options) {
 }
 
 void add_compile_options(CLI::App& command, CompileFlags& options) {
-  argument(command, "PROGRAM", options.program, "A program's name or its .par file")->required();
+  argument(command, "PROGRAM", options.program, "A program's or algorithm's name, or a .par file")
+      ->required();
   option(command, "--length", options.length, "INT [8]", "Numbers per input, n");
   add_set_option(command, options.settings);
   add_output_option(command, options.output, "The model file; '-': standard output",
@@ -231,7 +279,11 @@ void add_compile_options(CLI::App& command, CompileFlags& options) {
       ->needs(dense);
   option(command, "--pad-to", options.pad_to, "D,H,M,L",
          "Embed in an architecture of width,heads,hidden,layers");
-  add_routing_option(command, options.routing);
+  CLI::Option* routing = add_routing_option(command, options.routing);
+  option(command, "--attention", options.attention, "NAME [positions]",
+         "What finds messages whose destination is data: positions, or data, with one layer of "
+         "softmax attention a round, for up to 256 processors")
+      ->excludes(routing);
   CLI::Option* layers =
       command.add_flag("--layers", options.layers, "Say what happens in every layer");
   CLI::Option* check = command.add_flag("--precision-check", options.precision_check,
@@ -242,15 +294,21 @@ void add_compile_options(CLI::App& command, CompileFlags& options) {
 const Command registered_compile(
     {.name = "compile",
      .group = Group::algorithms,
-     .summary = "Turn a parallel program into an exact positional Transformer",
+     .summary = "Turn a parallel program or a learning algorithm into an exact Transformer",
      .examples = {"posattn compile sort --length 8 -o sort.safetensors",
                   "posattn compile sort --length 8 --layers",
+                  "posattn compile list-ranking --length 100 --attention data -o ranks.safetensors",
+                  "posattn compile in-context-ridge --length 11 --set d=5,steps=20 -o "
+                  "ridge.safetensors",
                   "posattn compile mine.par --length 16 --precision-check -o mine.safetensors",
                   "posattn compile sort --length 8 --dense --sharpness 15 --pad-to 64,2,64,6 -o "
                   "dense.safetensors"},
      .details = "The model file also holds the text of the program, which `posattn verify` reads. "
                 "A program that cannot be exact is refused with the reason. docs/language.md "
-                "describes the language."},
+                "describes the language.\n\nA learning algorithm (in-context-lasso, "
+                "in-context-ridge, in-context-select) learns from the examples of its sample, by "
+                "ReLU attention from the data: the query at the first node, then the examples, "
+                "columns [x | y]. --length counts all of them."},
     add_compile_options, compile_program);
 
 }  // namespace

@@ -72,7 +72,7 @@ class ModelTests {
     const Model model = load_model(path, options_.hints);
     std::optional<CarriedProgram> program;
     std::optional<ProgramTask> computed;
-    if (model.origin.task.empty() && is_compiled(model)) {
+    if (model.origin.task.empty() && model.origin.notes.contains("program")) {
       program.emplace(carried_program(model, path.string()));
       computed.emplace(program->program, &program->routed);
     } else if (model.origin.task.empty()) {

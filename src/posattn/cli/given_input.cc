@@ -257,8 +257,8 @@ Routing embedded_routing(const Model& model) {
 
 CLI::Option* add_routing_option(CLI::App& command, std::string& name) {
   return option(command, "--routing", name, "NAME [auto]",
-                "How messages travel whose destination is data: auto, static, gather, sort or "
-                "benes");
+                "How messages travel whose destination is data: auto, static, gather, sort, benes "
+                "or attention");
 }
 
 std::string plan_summary(const NetworkPlan& plan, int64_t parameters) {

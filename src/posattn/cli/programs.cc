@@ -6,6 +6,7 @@
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"
 #include "posattn/programs/language/language.h"
+#include "posattn/programs/learning/learning.h"
 #include "posattn/programs/messages/route_messages.h"
 
 namespace posattn {
@@ -66,8 +67,36 @@ ListedProgram planned(const LibraryProgram& source, int64_t length, const Settin
   return listed;
 }
 
-std::string description_of(const ListedProgram& listed) {
-  std::string text = listed.description;
+// A learning algorithm at so many nodes.
+struct ListedAlgorithm {
+  const LearningAlgorithm* algorithm = nullptr;
+  std::vector<ProgramParameter> parameters = {};
+  std::optional<ModelSpec> spec = {};
+  std::string problem = {};
+};
+
+ListedAlgorithm planned(const LearningAlgorithm& algorithm, int64_t length,
+                        const Settings& settings, Settings& unused) {
+  ListedAlgorithm listed{.algorithm = &algorithm};
+  Settings own;
+  for (const ProgramParameter& parameter : algorithm.parameters(algorithm.fewest_examples)) {
+    const auto set = settings.find(parameter.name);
+    if (set == settings.end()) continue;
+    own.insert(*set);
+    unused.erase(parameter.name);
+  }
+  if (!LearningProgram::takes(algorithm, length)) {
+    listed.problem = fmt::format("not for {} nodes", length);
+    return listed;
+  }
+  const LearningProgram program(algorithm, static_cast<int>(length), own);
+  listed.parameters = program.parameters();
+  listed.spec = spec_of(program.network());
+  return listed;
+}
+
+template <class Listed>
+std::string described(std::string text, const Listed& listed) {
   for (const ProgramParameter& parameter : listed.parameters) text += "; " + to_text(parameter);
   return listed.problem.empty() ? text : fmt::format("{} ({})", text, listed.problem);
 }
@@ -81,15 +110,39 @@ Json as_json(const ProgramParameter& parameter) {
   return document;
 }
 
-Json as_json(const ListedProgram& listed, int64_t length) {
-  Json document = {{"name", listed.name},
-                   {"description", listed.description},
-                   {"task", nullptr},
-                   {"length", length}};
+// With nulls for what it costs.
+Json begun(const std::string& name, const std::string& description, int64_t length) {
+  Json document = {
+      {"name", name}, {"description", description}, {"task", nullptr}, {"length", length}};
   for (const char* number :
        {"processors", "rounds", "layers", "heads", "words", "hidden", "constants"}) {
     document[number] = nullptr;
   }
+  return document;
+}
+
+template <class Listed>
+Json finished(Json document, const Listed& listed) {
+  for (const ProgramParameter& parameter : listed.parameters) {
+    document["parameters"].push_back(as_json(parameter));
+  }
+  if (!listed.problem.empty()) document["problem"] = listed.problem;
+  return document;
+}
+
+Json as_json(const ListedAlgorithm& listed, int64_t length) {
+  Json document = begun(listed.algorithm->name, listed.algorithm->description, length);
+  if (listed.spec) {
+    document["layers"] = listed.spec->depth;
+    document["heads"] = listed.spec->heads;
+    document["words"] = listed.spec->width;
+    document["hidden"] = listed.spec->mlp_width;
+  }
+  return finished(std::move(document), listed);
+}
+
+Json as_json(const ListedProgram& listed, int64_t length) {
+  Json document = begun(listed.name, listed.description, length);
   if (listed.plan) {
     const NetworkPlan& plan = *listed.plan;
     document["task"] = plan.program.task;
@@ -101,11 +154,7 @@ Json as_json(const ListedProgram& listed, int64_t length) {
     document["hidden"] = plan.hidden;
     document["constants"] = plan.constants;
   }
-  for (const ProgramParameter& parameter : listed.parameters) {
-    document["parameters"].push_back(as_json(parameter));
-  }
-  if (!listed.problem.empty()) document["problem"] = listed.problem;
-  return document;
+  return finished(std::move(document), listed);
 }
 
 ExitCode list_programs(const ProgramsFlags& options) {
@@ -119,7 +168,12 @@ ExitCode list_programs(const ProgramsFlags& options) {
   Settings unused = settings;
   for (const LibraryProgram& entry : library_programs()) {
     const ListedProgram listed = planned(entry, options.length, settings, unused);
-    descriptions.push_back(description_of(listed));
+    descriptions.push_back(described(listed.description, listed));
+    list.push_back(as_json(listed, options.length));
+  }
+  for (const LearningAlgorithm& algorithm : learning_algorithms()) {
+    const ListedAlgorithm listed = planned(algorithm, options.length, settings, unused);
+    descriptions.push_back(described(algorithm.description, listed));
     list.push_back(as_json(listed, options.length));
   }
   if (!unused.empty()) {
@@ -157,7 +211,7 @@ void add_programs_options(CLI::App& command, ProgramsFlags& options) {
 const Command registered_programs(
     {.name = "programs",
      .group = Group::algorithms,
-     .summary = "List the parallel programs that can be compiled, and their cost as networks",
+     .summary = "List the programs and learning algorithms that can be compiled, and their cost",
      .examples = {"posattn programs", "posattn programs --length 32",
                   "posattn programs --show sort > mine.par"}},
     add_programs_options, list_programs);

@@ -7,6 +7,7 @@
 #include "posattn/base/text.h"
 #include "posattn/cli/commands.h"
 #include "posattn/cli/given_input.h"
+#include "posattn/cli/learning.h"
 #include "posattn/cli/machine.h"
 #include "posattn/cli/model_paths.h"
 
@@ -160,6 +161,18 @@ ExitCode verify_model(const VerifyFlags& options) {
     throw Error(ExitCode::usage, fmt::format("--samples {}", options.samples), "1 to 100000000");
   }
   const Model model = load_model(find_model(options.model));
+  if (is_learning(model)) {
+    const LearningProgram program = carried_learning(model, options.model);
+    return verify_learning({.model = &model,
+                            .program = &program,
+                            .scales = request.scales,
+                            .samples = options.samples,
+                            .seed = static_cast<uint64_t>(options.seed),
+                            .threads = thread_count(options.threads),
+                            .in_double = options.in_double,
+                            .any_weights = options.any_weights},
+                           options.model, options.json);
+  }
   const StaticProgram program = embedded_program(model, options.model);
   request.model = &model;
   request.program = &program;
@@ -185,8 +198,9 @@ void add_verify_options(CLI::App& command, VerifyFlags& options) {
          "Random inputs per scale, and hard ones");
   option(command, "--scales", options.scales, "LIST [1,10,1000]",
          "Real inputs in [-2c, 2c] for these c");
-  command.add_flag("--double", options.in_double,
-                   "The network in double precision instead of fp32 (routes only)");
+  command.add_flag(
+      "--double", options.in_double,
+      "The network in double precision instead of fp32 (routes and learning algorithms)");
   command.add_flag("--any-weights", options.any_weights,
                    "Accept weights that are not the compiler's if no input shows a mistake");
   option(command, "--seed", options.seed, "INT [0]", "Seed of the random inputs");
@@ -205,7 +219,9 @@ const Command registered_verify(
          "range, sorted orders, constants of the program, special permutations, long paths in "
          "graphs. An output is wrong when rounding cannot explain its error; whole numbers must be "
          "equal. Then the weights are compared with those that `posattn compile` writes. A model "
-         "that passes is well tested, not proved for all inputs.\n\nThe exit code is 6 when an "
+         "that passes is well tested, not proved for all inputs. A learning algorithm is compared "
+         "with the same steps in plain double, on random regressions with y times c.\n\nThe exit "
+         "code is 6 when an "
          "output is wrong (the simplest such input is printed), when rounding may change an output "
          "by more than a hundredth, and when the weights are not the compiler's."},
     add_verify_options, verify_model);

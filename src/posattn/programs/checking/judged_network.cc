@@ -246,6 +246,10 @@ std::string difference_from_compiled(const Model& model, const RoutedProgram& ro
                 fmt::format("{}, as `posattn compile` writes it", compiled.origin.range),
                 "compile the program again");
   }
+  return difference_between(model, compiled);
+}
+
+std::string difference_between(const Model& model, const Model& compiled) {
   if (model.spec != compiled.spec) return "other settings of the network";
   std::string first;
   int64_t numbers = 0, tensors = 0;

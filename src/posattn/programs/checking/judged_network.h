@@ -72,6 +72,8 @@ class JudgedNetwork {
 // where compile() refuses the program, or would write another training range into the file: that
 // range decides what is tested.
 std::string difference_from_compiled(const Model& model, const RoutedProgram& routed);
+// The same for what was compiled again.
+std::string difference_between(const Model& model, const Model& compiled);
 
 // Takes away numbers and digits as long as the model stays wrong. The more a run of the model
 // costs, the fewer simpler inputs are tried.

@@ -170,6 +170,10 @@ class Run {
     const PlannedHead& from = layer.heads[head];
     const int column = from.columns[place % plan_.head_size()];
     if (i + 1 == nodes_) return;  // the scratch processor reads itself: zero
+    if (from.route.is_scored()) {
+      const auto to = [&](int j) { return at(j, from.scored.destination).value; };
+      return dot.add(factor, at(sender(i, to), column));
+    }
     if (!from.route.is_weighted()) return dot.add(factor, at(from.route.sources[i], column));
     const auto& row = from.route.weighted[i];
     for (const auto& [j, weight] : row) {
@@ -225,8 +229,20 @@ class Run {
     return {value, row.error(instruction, values, errors), std::max(0.0, passed) + own};
   }
 
+  // The processor whose destination is i, or the scratch processor.
+  template <class Destination>
+  int sender(int i, const Destination& of) const {
+    int j = 0;
+    while (j + 1 < nodes_ && of(j) != i) ++j;
+    return j;
+  }
+
   Known received(const Receive& receive, int i) const {
     const auto known = [&](int32_t j) { return known_[j * words_ + receive.word]; };
+    if (receive.route.is_scored()) {
+      const auto to = [&](int j) { return known_[j * words_ + receive.route.destination].value; };
+      return known(sender(i, to));
+    }
     if (!receive.route.is_weighted()) return known(receive.route.sources[i]);
     Known sum;
     double size = 0;

@@ -191,10 +191,13 @@ void ProgramBuilder::receive(Variable into, Variable from, const Place& place, i
 Value ProgramBuilder::receive_value(const std::string& name, Variable from, Route route, int line) {
   // A round's receives come before its local function: what has changed is only there to be read
   // in the next round. A word that holds another's old value is read there.
-  if (!is_own(current_[from.word]) || (route.is_sent() && !is_own(current_[route.destination]))) {
-    close_round();
-  }
-  if (route.is_sent()) route.destination = current_[route.destination]->index;
+  bool changed = !is_own(current_[from.word]);
+  Route::visit_words(route, [&](int word) { changed = changed || !is_own(current_[word]); });
+  // All heads of a layer attend to positions, or all to the data.
+  const bool other_kind = !round_.receives.empty() &&
+                          round_.receives.front().route.is_scored() != route.is_scored();
+  if (changed || other_kind) close_round();
+  Route::visit_words(route, [&](int& word) { word = current_[word]->index; });
   note_line(line);
   return received(add_receive(current_[from.word]->index, std::move(route), name));
 }

@@ -49,7 +49,7 @@ std::vector<bool> live_before(const Round& round, std::vector<bool> live) {
     if (instruction.kind == Expression::Kind::received) {
       const Receive& receive = round.receives[instruction.index];
       live[receive.word] = true;
-      if (receive.route.is_sent()) live[receive.route.destination] = true;
+      Route::visit_words(receive.route, [&](int word) { live[word] = true; });
     }
   }
   return live;
@@ -96,7 +96,7 @@ void drop_words(StaticProgram& program, const std::vector<bool>& used) {
   for (Round& round : program.rounds) {
     for (Receive& receive : round.receives) {
       receive.word = place[receive.word];
-      if (receive.route.is_sent()) receive.route.destination = place[receive.route.destination];
+      Route::visit_words(receive.route, [&](int& word) { word = place[word]; });
     }
     for (Update& update : round.updates) update.word = place[update.word];
     for (Instruction& instruction : round.instructions) {

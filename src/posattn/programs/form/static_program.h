@@ -57,9 +57,19 @@ struct Route {
   // outside 0 .. processors - 1 sends nothing.
   int destination = -1;
   bool permutation = false;  // of messages: everybody sends, to places that are all different
+  // Words of a message that attention from the data carries (messages/by_attention.cc): the square
+  // of the destination, the processor's index and its square. Empty for all other routes.
+  std::vector<int> scored_by;
 
   bool is_weighted() const { return !weighted.empty(); }
   bool is_sent() const { return destination >= 0; }
+  bool is_scored() const { return !scored_by.empty(); }
+  // Words that decide who reads from whom; there are none where places are fixed.
+  template <class Self, class Visitor>
+  static void visit_words(Self& route, const Visitor& visit) {
+    if (route.is_sent()) visit(route.destination);
+    for (auto& word : route.scored_by) visit(word);
+  }
   bool operator==(const Route&) const = default;
 };
 

@@ -34,6 +34,12 @@ struct ProgramParameter {
 };
 std::string to_text(const ProgramParameter& parameter);  // "K = 16 (1 to 31)"
 
+// The parameter with its value in the settings, if they have one. Throws Error(usage) for a value
+// that it does not take.
+ProgramParameter with_setting(ProgramParameter parameter, const Settings& settings);
+// Throws unknown_name(usage) for a setting of a parameter that is not among these.
+void refuse_unknown(const Settings& settings, const std::vector<std::string>& known);
+
 struct TextOptions {
   Settings settings = {};  // of the text's parameters, in place of their defaults
   language::Limits limits = {};

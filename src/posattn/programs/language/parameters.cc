@@ -6,12 +6,8 @@
 #include "posattn/base/limits.h"
 #include "posattn/programs/language/arithmetic.h"
 
-namespace posattn::language {
+namespace posattn {
 namespace {
-
-Number number_meaning(const ProgramParameter& parameter) {
-  return parameter.whole ? Number::whole(parameter.value) : Number::real(parameter.value);
-}
 
 std::string allowed_values(const ProgramParameter& parameter) {
   const char* kind = parameter.whole ? "a whole number" : "a number";
@@ -24,6 +20,37 @@ bool is_allowed(const ProgramParameter& parameter, double value) {
     return false;
   }
   return !parameter.low || (value >= *parameter.low && value <= *parameter.high);
+}
+
+}  // namespace
+
+ProgramParameter with_setting(ProgramParameter parameter, const Settings& settings) {
+  const auto set = settings.find(parameter.name);
+  if (set == settings.end()) return parameter;
+  if (!is_allowed(parameter, set->second)) {
+    throw Error(ExitCode::usage, fmt::format("--set {}={}", parameter.name, set->second),
+                allowed_values(parameter));
+  }
+  parameter.value = set->second;
+  return parameter;
+}
+
+void refuse_unknown(const Settings& settings, const std::vector<std::string>& known) {
+  for (const auto& [name, value] : settings) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    if (known.empty()) {
+      throw Error(ExitCode::usage, fmt::format("--set {}={}", name.substr(0, 60), value),
+                  "nothing: the program has no parameters");
+    }
+    throw unknown_name(ExitCode::usage, "parameter", name, known);
+  }
+}
+
+namespace language {
+namespace {
+
+Number number_meaning(const ProgramParameter& parameter) {
+  return parameter.whole ? Number::whole(parameter.value) : Number::real(parameter.value);
 }
 
 Number number_of(const Term& term, const Scope& scope, Arithmetic& arithmetic) {
@@ -48,36 +75,17 @@ ProgramParameter default_of(const ParameterLine& line, const Scope& scope, Arith
                                   allowed_values(parameter));
 }
 
-void refuse_unknown(const Settings& settings, const SyntaxTree& tree) {
-  std::vector<std::string> known;
-  for (const ParameterLine& line : tree.parameters) known.push_back(line.name);
-  for (const auto& [name, value] : settings) {
-    if (std::ranges::find(known, name) != known.end()) continue;
-    if (known.empty()) {
-      throw Error(ExitCode::usage, fmt::format("--set {}={}", name.substr(0, 60), value),
-                  "nothing: the program has no parameters");
-    }
-    throw unknown_name(ExitCode::usage, "parameter", name, known);
-  }
-}
-
 }  // namespace
 
 std::vector<ProgramParameter> parameters_of(const SyntaxTree& tree, const Settings& settings,
                                             Arithmetic& arithmetic) {
-  refuse_unknown(settings, tree);
+  std::vector<std::string> known;
+  for (const ParameterLine& line : tree.parameters) known.push_back(line.name);
+  refuse_unknown(settings, known);
   std::vector<ProgramParameter> parameters;
   Scope scope;
   for (const ParameterLine& line : tree.parameters) {
-    ProgramParameter parameter = default_of(line, scope, arithmetic);
-    const auto set = settings.find(line.name);
-    if (set != settings.end()) {
-      if (!is_allowed(parameter, set->second)) {
-        throw Error(ExitCode::usage, fmt::format("--set {}={}", line.name, set->second),
-                    allowed_values(parameter));
-      }
-      parameter.value = set->second;
-    }
+    ProgramParameter parameter = with_setting(default_of(line, scope, arithmetic), settings);
     scope.insert_or_assign(line.name, number_meaning(parameter));
     parameters.push_back(std::move(parameter));
   }
@@ -129,4 +137,5 @@ NumberTable make_table(const TableStatement& statement, Position position, int p
   return table;
 }
 
-}  // namespace posattn::language
+}  // namespace language
+}  // namespace posattn

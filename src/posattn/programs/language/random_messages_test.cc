@@ -178,8 +178,8 @@ TEST(RandomMessages, EveryLevelAgrees) {
     for (const std::string& word : outputs) text += "output " + word + "\n";
     SCOPED_TRACE(fmt::format("program {}, n = {}\n{}", index, n, text));
     const StaticProgram program = compile_text(text, "random.par", n);
-    const Routing routings[] = {Routing::gather, Routing::sort, Routing::benes};
-    const RoutedProgram routed = route_messages(program, routings[index % 3]);
+    const Routing routings[] = {Routing::gather, Routing::sort, Routing::benes, Routing::attention};
+    const RoutedProgram routed = route_messages(program, routings[index / 6 % 4]);
     const std::optional<Model> model = compiled_if_exact(routed.program);
     networks += model ? 1 : 0;
     for (int sample = 0; sample < 3; ++sample) {

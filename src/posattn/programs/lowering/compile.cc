@@ -28,6 +28,7 @@ class Compiler {
       : plan_(plan),
         options_(options),
         nodes_(plan.program.processors + 1),
+        dense_(options.dense || plan.program.sends()),
         spec_(make_spec()),
         model_{spec_, Parameters<float>(spec_), make_origin()} {}
 
@@ -36,7 +37,9 @@ class Compiler {
     for (int l = 0; l < spec_.depth; ++l) {
       write_values(l);
       for (int h = 0; h < spec_.heads; ++h) {
-        if (options_.dense) {
+        if (plan_.layers[l].scored()) {
+          write_data_scores(l, h);
+        } else if (dense_) {
           write_scores(l, h);
         } else {
           write_routes(l, h);
@@ -65,7 +68,13 @@ class Compiler {
     spec.heads = plan_.heads;
     spec.depth = static_cast<int>(plan_.layers.size());
     spec.mlp_width = plan_.hidden;
-    if (!options_.dense) spec.scores = Scores::routes;
+    if (!dense_) spec.scores = Scores::routes;
+    if (plan_.program.sends()) {
+      for (const PlannedLayer& layer : plan_.layers) {
+        spec.kinds += spec.kinds.empty() ? "" : ",";
+        spec.kinds += layer.scored() ? "data" : "positions";
+      }
+    }
     if (spec.routed()) spec.route_places = most_places();
     spec = resolve(spec);
     // In memory as numbers, and again as bytes of the file.
@@ -114,7 +123,7 @@ class Compiler {
     }
     if (!options_.program.empty()) origin.notes["program"] = options_.program;
     origin.notes["compiled"] =
-        options_.dense ? fmt::format("dense sharpness {}", options_.sharpness) : "routes";
+        dense_ ? fmt::format("dense sharpness {}", options_.sharpness) : "routes";
     return origin;
   }
 
@@ -251,9 +260,33 @@ class Compiler {
     }
   }
 
+  // Scores of messages (messages/by_attention.cc), b / 2 = sharpness or up to twice as much: b
+  // times sqrt(d_k) is a power of two, so that products are exact. A bias makes the scratch node,
+  // whose words are zero, read itself.
+  void write_data_scores(int l, int h) {
+    const auto& heads = plan_.layers[l].heads;
+    if (h >= static_cast<int>(heads.size())) return;  // has no values either
+    const PlannedHead::Scored& at = heads[h].scored;
+    const std::span<float> projection = tensor(l, names::weight(names::query_key));
+    const int64_t key = spec_.width;
+    float* query = &projection[2 * h * key * key];
+    float* keys = query + key * key;
+    const double least = 2 * options_.sharpness * std::sqrt(static_cast<double>(key));
+    const auto b = static_cast<float>(std::exp2(std::ceil(std::log2(least))));
+    query[at.index] = 2 * b;
+    query[key + at.one] = -b;
+    query[2 * key + at.index_square] = b;
+    query[2 * key + at.one] = -b;
+    tensor(l, names::bias(names::query_key))[2 * h * key + 2] = b / 2;
+    keys[at.destination] = 1;
+    keys[key + at.square] = 1;
+    keys[2 * key + at.one] = -1;
+  }
+
   const NetworkPlan& plan_;
   const CompileOptions& options_;
   int nodes_;
+  bool dense_;  // queries and keys, not routes
   ModelSpec spec_;
   Model model_;
 };
@@ -275,7 +308,8 @@ void require_routes_for_integers(const StaticProgram& program) {
       if (!receive.route.is_weighted() || receive.type.is_real()) continue;
       throw Error(ExitCode::configuration,
                   fmt::format("dense weights for '{}', a sum of whole numbers", receive.name),
-                  "attention as routes", "leave out --dense, or declare real words");
+                  "attention as routes",
+                  "leave out --dense or --attention data, or declare real words");
     }
   }
 }
@@ -301,7 +335,7 @@ Model compile(const NetworkPlan& plan, const CompileOptions& options) {
                 fmt::format("n up to {}", longest_dense),
                 "leave out --dense: routes hold the same attention for any n");
   }
-  if (options.dense) require_routes_for_integers(program);
+  if (options.dense || program.sends()) require_routes_for_integers(program);
   require_exact_integers(plan);
   if (!(options.sharpness > 0) || !std::isfinite(options.sharpness)) {
     throw Error(ExitCode::configuration, fmt::format("sharpness {}", options.sharpness),

@@ -11,7 +11,7 @@ namespace posattn {
 
 struct CompileOptions {
   // Routes (ModelSpec::routed), or queries and keys as PyTorch loads them: 2 H (n + 1)^2 numbers a
-  // layer, for n up to 128.
+  // layer, for n up to 128. Programs whose messages attention carries always have these.
   bool dense = false;
   // In dense attention, the difference between the score of the place to read and the others. From
   // 104 on the softmax is exactly one-hot in fp32; below, an error remains that grows with depth.

@@ -12,10 +12,15 @@
 namespace posattn {
 namespace {
 
+bool is_scored(const Round& round) {
+  return !round.receives.empty() && round.receives.front().route.is_scored();
+}
+
 bool needs_one(const Round& round) {
-  return std::ranges::any_of(round.instructions, [](const Instruction& instruction) {
-    return lowered_operation(instruction.kind).needs_one(instruction, instruction.operands);
-  });
+  return is_scored(round) ||
+         std::ranges::any_of(round.instructions, [](const Instruction& instruction) {
+           return lowered_operation(instruction.kind).needs_one(instruction, instruction.operands);
+         });
 }
 
 // The heads of one round, and where each receive arrives.
@@ -32,7 +37,9 @@ struct RoundHeads {
   explicit RoundHeads(const Round& round) {
     for (const Receive& receive : round.receives) {
       arrivals.emplace_back();
-      if (receive.route.is_sent()) throw std::logic_error("messages that nobody has routed");
+      if (receive.route.is_sent() && !receive.route.is_scored()) {
+        throw std::logic_error("messages that nobody has routed");
+      }
       if (!receive.route.is_weighted()) {
         arrive(receive.route, receive.word, 1);
         continue;
@@ -178,6 +185,7 @@ class Planner {
       if (k == 0) {
         for (size_t h = 0; h < of_round.routes.size(); ++h) {
           PlannedHead head{of_round.routes[h], {}};
+          if (head.route.is_scored()) head.scored = scored_columns(head.route);
           for (const int word : of_round.words[h]) head.columns.push_back(column_of_[word]);
           layer.heads.push_back(std::move(head));
         }
@@ -220,6 +228,12 @@ class Planner {
       columns = to;
       plan_.layers.push_back(std::move(layer));
     }
+  }
+
+  PlannedHead::Scored scored_columns(const Route& route) const {
+    const auto column = [&](int word) { return column_of_[word]; };
+    const std::vector<int>& by = route.scored_by;
+    return {column(route.destination), column(by[0]), column(by[1]), column(by[2]), column(one_)};
   }
 
   // A word that stays keeps its column; new ones take the lowest free.

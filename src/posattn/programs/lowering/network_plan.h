@@ -11,6 +11,11 @@ namespace posattn {
 struct PlannedHead {
   Route route;               // weights, if any, are not negative and sum to at most 1
   std::vector<int> columns;  // of x; place p of the head delivers columns[p]
+  // Where the route is a message: the columns of what its scores are made of.
+  struct Scored {
+    int destination = -1, square = -1, index = -1, index_square = -1, one = -1;
+  };
+  Scored scored = {};
 };
 
 // Terms of a hidden unit are numbered: column k of x is k, and place p of head h of what attention
@@ -19,6 +24,8 @@ struct PlannedLayer {
   int round = 0;
   bool silent = false;             // attention delivers nothing: the local function goes on
   std::vector<PlannedHead> heads;  // a layer may use fewer than the network has
+  // Whether heads attend to the data: all of a layer do, or none.
+  bool scored() const { return !heads.empty() && heads.front().route.is_scored(); }
   std::vector<LinearForm> units;
   std::vector<LinearForm> columns;  // of x after the layer, over units; as many as the width
   std::vector<std::string> names;   // of what the columns hold after the layer; "" unused

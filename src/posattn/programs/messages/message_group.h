@@ -56,6 +56,8 @@ std::vector<Variable> deliver_by_gather(ProgramBuilder& builder, const MessageGr
                                         Variable index);
 Arrivals deliver_by_sort(ProgramBuilder& builder, const std::vector<MessageGroup>& groups,
                          Variable index);
+Arrivals deliver_by_attention(ProgramBuilder& builder, const std::vector<MessageGroup>& groups,
+                              Variable index, Variable index_square);
 // Each group with a stream of its own.
 Arrivals deliver_by_benes(ProgramBuilder& builder, const std::vector<MessageGroup>& groups,
                           std::vector<SwitchStream>& switches);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "posattn/base/enum_names.h"
@@ -83,6 +82,8 @@ std::vector<std::vector<Numbers>> known_words(const StaticProgram& program) {
 
 // Gathering needs a head for every machine, and N times the words.
 constexpr int most_gathered = 64;
+// Scores of fp32 tell all places apart up to here, several times over (by_attention.cc).
+constexpr int most_attended = 256;
 // Up to here `auto` gathers: three layers instead of log^2.
 constexpr int few_machines = 32;
 
@@ -178,6 +179,11 @@ class Router {
         throw refused(fmt::format("gathering the messages of {} machines", n),
                       fmt::format("at most {}: each needs a head", most_gathered),
                       "--routing sort carries any messages");
+      case Routing::attention:
+        if (n <= most_attended) return Routing::attention;
+        throw refused(fmt::format("attention from the data of {} machines", n),
+                      fmt::format("at most {}: scores of fp32 tell so many apart", most_attended),
+                      "--routing sort carries any messages");
       case Routing::automatic:
         return n <= few_machines ? Routing::gather : Routing::sort;
       case Routing::sort:
@@ -190,8 +196,8 @@ class Router {
   void replay(int number) {
     const Round& round = program_.rounds[number];
     std::vector<Variable> received(round.receives.size());
-    for (const Routing by :
-         {Routing::by_position, Routing::gather, Routing::sort, Routing::benes}) {
+    for (const Routing by : {Routing::by_position, Routing::gather, Routing::sort, Routing::benes,
+                             Routing::attention}) {
       deliver(number, by, received);
     }
     std::vector<Variable> read;
@@ -267,6 +273,9 @@ class Router {
                      const std::vector<MessageGroup>& groups) {
     if (by == Routing::benes) return deliver_by_benes(builder_, groups, switches_);
     if (by == Routing::sort) return deliver_by_sort(builder_, groups, index());
+    if (by == Routing::attention) {
+      return deliver_by_attention(builder_, groups, index(), index_square());
+    }
     Arrivals arrived;
     for (size_t g = 0; g < groups.size(); ++g) {
       arrived.push_back(by == Routing::gather
@@ -280,15 +289,20 @@ class Router {
     return arrived;
   }
 
-  // The word in which each processor finds its own number.
-  Variable index() {
-    if (!index_) {
-      std::vector<double> numbers(program_.processors);
-      std::iota(numbers.begin(), numbers.end(), 0);
-      index_ =
-          builder_.word("index", WordType::integer(0, program_.processors - 1), std::move(numbers));
+  // The words in which each processor finds its own number, and its square.
+  Variable index() { return power_of_index(0); }
+  Variable index_square() { return power_of_index(1); }
+  Variable power_of_index(int which) {
+    if (!index_[which]) {
+      std::vector<double> numbers;
+      for (int64_t i = 0; i < program_.processors; ++i) {
+        numbers.push_back(static_cast<double>(which == 0 ? i : i * i));
+      }
+      const auto largest = static_cast<int64_t>(numbers.back());
+      index_[which] = builder_.word(which == 0 ? "index" : "square of index",
+                                    WordType::integer(0, largest), std::move(numbers));
     }
-    return *index_;
+    return *index_[which];
   }
 
   const StaticProgram& program_;
@@ -296,17 +310,18 @@ class Router {
   std::vector<std::vector<Numbers>> known_;
   ProgramBuilder builder_;
   std::vector<Variable> words_;  // of the program, in the builder
-  std::optional<Variable> index_;
+  std::optional<Variable> index_[2];
   std::vector<SwitchStream> switches_;
   RoutedProgram routed_;
 };
 
-constexpr EnumNames<Routing, 5> routing_names = {{
+constexpr EnumNames<Routing, 6> routing_names = {{
     {Routing::automatic, "auto"},
     {Routing::by_position, "static"},
     {Routing::gather, "gather"},
     {Routing::sort, "sort"},
     {Routing::benes, "benes"},
+    {Routing::attention, "attention"},
 }};
 
 }  // namespace

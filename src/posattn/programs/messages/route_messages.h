@@ -1,4 +1,5 @@
-// A program with messages as one without: every message travels by receives from fixed places.
+// A program with messages as one without: every message travels by receives from fixed places, or,
+// where attention from the data carries it, by a head that knows the words to look at.
 #pragma once
 
 #include <string_view>
@@ -15,9 +16,10 @@ enum class Routing {
   gather,       // everybody reads from everybody and picks what is meant for it
   sort,         // messages are sorted by destination, inside the network
   benes,        // a Benes network; its switches are further inputs, which somebody must compute
+  attention,    // attention from the data looks for the sender: no longer a positional Transformer
 };
 
-// "auto", "static", "gather", "sort", "benes"
+// "auto", "static", "gather", "sort", "benes", "attention"
 std::string_view to_string(Routing routing);
 Routing parse_routing(const std::string& name);  // throws unknown_name(usage)
 
@@ -32,14 +34,16 @@ struct MessageWay {
 };
 
 struct RoutedProgram {
-  StaticProgram program;         // without messages; switches of Benes networks are its last inputs
+  // Without messages but those of attention; switches of Benes networks are its last inputs.
+  StaticProgram program;
   std::vector<MessageWay> ways;  // in the order of rounds
   // Ways by Benes of one round use different streams of switches; how many bits each has.
   std::vector<int> switch_bits;
 };
 
 // A program without messages stays as it is. Throws Error(configuration) where the routing cannot
-// carry them: destinations that depend on data by position, more machines than can be gathered.
+// carry them: destinations that depend on data by position, more machines than can be gathered
+// or told apart by scores.
 RoutedProgram route_messages(const StaticProgram& program, Routing routing);
 
 // The routed program's inputs [samples, processors, its inputs] for inputs of the program with
