@@ -58,6 +58,7 @@ std::string window_refusal(const ModelSpec& spec) {
 
 std::string CausalNetwork::refusal(const ModelSpec& spec) {
   if (spec.routed()) return "reads by routes, from any node";
+  if (spec.two_streams()) return "has two streams";
   if (spec.loops == "n" || spec.loops == "log2") return "applies its layers by the whole length";
   if (spec.wrap != Wrap::none || spec.any_layer([](const AttentionChoices& kind) {
         return kind.source_scale == SourceScale::sample;

@@ -8,6 +8,7 @@
 #include "posattn/base/text.h"
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/kernels/cuda/device_info.h"
+#include "posattn/model/plan.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
 
@@ -176,7 +177,7 @@ void validate(const RunConfig& config) {
   check_fields(config);
   check_data(config, task_of(config));
   check_tests(config);
-  model_spec(config);  // throws where the sizes do not fit together
+  plan_of(model_spec(config));  // throws where sizes or blocks do not fit together
   check_clip(config);
   check_warmup(config);
   check_start(config);
