@@ -49,6 +49,13 @@ PRESETS = {
     "structural": dict(attention="positions", scores="pairs", biases="none"),
     "low-rank": dict(attention="data", weighting="low_rank", landmarks=4),
     "spiking": dict(attention="data", scores="agreements", weighting="sums", time_steps=4, join="add"),
+    "two-streams": dict(attention="data", positions_in_input=True, join="add", normalisation="before",
+                        value_width=16, value_mlp_width=16),
+    "two-streams-gated": dict(attention="data", positions_in_input=True, join="add", normalisation="before",
+                              value_width=16, value_mlp_width=16, value_gates="mix_and_hidden",
+                              scores_read_values=True),
+    "two-streams-linear": dict(attention="data", positions_in_input=True, join="add", normalisation="before",
+                               value_width=16),
 }
 
 # Kinds of attention that layers may name, and the fields that a choice sets.
@@ -154,6 +161,11 @@ class Spec:
     pair_classes: int = 0
     tokens_and_values: bool = False  # of a node at once; else a node holds one of the two
     loops: str = "1"  # times that the layers are applied: a number, n or log2
+    value_width: int = 0  # of the stream of values; 0: one stream
+    value_mlp_width: int = 0  # hidden features of its MLP; 0: none
+    value_gates: str = "none"  # of symbols: mix, mix_and_hidden
+    scores_read_values: bool = False  # divided by the root mean square of the sample's
+    symbols_read_values: bool = False
     wrap: str = "none"  # scale: f(x) = r g(x / r), r the root mean square of the sample's input numbers
     time_steps: int = 0  # of a spiking network; 0: no spikes
     position_range: int = 0  # nodes stand at places below it; 0: node i stands at i
@@ -237,10 +249,11 @@ class Spec:
 
     @property
     def source_size(self):
+        data = self.width + (self.value_width if self.scores_read_values else 0)
         return {
             "positions": self.encoding_size,
-            "data": self.width,
-            "data_and_positions": self.width + self.encoding_size,
+            "data": data,
+            "data_and_positions": data + self.encoding_size,
         }[self.attention]
 
     @property
@@ -464,7 +477,7 @@ def low_rank_weights(spec, query, key, factor):
 
 
 class Attention(nn.Module):
-    def __init__(self, spec):
+    def __init__(self, spec, mixes=True):
         super().__init__()
         self.spec = spec
         if spec.routed:
@@ -519,8 +532,9 @@ class Attention(nn.Module):
             )
         if spec.weighting == "kernel":
             self.register_buffer("features", torch.randn(spec.heads, spec.features, spec.key_size))
-        self.v_proj = charged(spec, biased(spec, nn.Linear(spec.width, spec.width)), spec.width)
-        self.o_proj = charged(spec, biased(spec, nn.Linear(spec.width, spec.width)), spec.width)
+        if mixes:
+            self.v_proj = charged(spec, biased(spec, nn.Linear(spec.width, spec.width)), spec.width)
+            self.o_proj = charged(spec, biased(spec, nn.Linear(spec.width, spec.width)), spec.width)
         if spec.time_steps > 0:
             self.heads = charged(spec, nn.Module(), spec.width, 4 / (spec.key_size * spec.nodes))
 
@@ -608,6 +622,8 @@ class Attention(nn.Module):
     def query_key_of_data(self, x, positions, active):
         """Queries and keys, and the factor of their products."""
         spec, size = self.spec, self.spec.key_size
+        if spec.scores_read_values:
+            x = torch.cat([x, self.unit_values], -1)
         if spec.source_scale != "none":  # by the root mean square of the sample's or the node's numbers
             numbers = (-1, -2) if spec.source_scale == "sample" else (-1,)
             x = x * inverse_root((x**2).mean(numbers, keepdim=True))
@@ -737,6 +753,7 @@ class Mlp(nn.Module):
     def __init__(self, spec):
         super().__init__()
         joined = 2 * spec.width if spec.join == "concatenate" else spec.width
+        joined += spec.value_width if spec.symbols_read_values else 0
         sizes = [joined] + [spec.mlp_width] * (spec.mlp_depth - 1) + [spec.width]
         activation = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu_tanh": GeluTanh()}
         maps = []
@@ -778,21 +795,102 @@ class Layer(nn.Module):
         return self.mlp_norm(x) if after else x
 
 
+class Values(nn.Module):
+    """The values v of a layer of two streams: maps without biases, but for gates of the symbols z."""
+
+    def __init__(self, spec):
+        super().__init__()
+        self.spec = spec
+        linear = lambda size, inputs: nn.Linear(inputs, size, bias=False)
+        self.v_proj = linear(spec.value_width, spec.value_width)
+        self.o_proj = linear(spec.value_width, spec.value_width)
+        if spec.value_gates != "none":
+            self.gate_mix = biased(spec, nn.Linear(spec.width, 2 * spec.value_width))
+        if spec.value_gates == "mix_and_hidden":
+            self.gate_hidden = biased(spec, nn.Linear(spec.width, spec.value_mlp_width))
+        if spec.value_mlp_width > 0:
+            self.mlp = nn.Sequential(linear(spec.value_mlp_width, spec.value_width), nn.ReLU(),
+                                     linear(spec.value_width, spec.value_mlp_width))
+
+    def forward(self, v, weights, z):
+        value = self.v_proj(v).unflatten(-1, (self.spec.heads, -1)).transpose(1, 2)
+        o = self.o_proj((weights @ value).transpose(1, 2).flatten(-2))
+        if self.spec.value_gates == "none":
+            u = v + o
+        else:
+            keep, add = (2 * torch.sigmoid(self.gate_mix(z))).chunk(2, -1)
+            u = keep * v + add * o
+        if self.spec.value_mlp_width == 0:
+            return u
+        hidden = self.mlp[1](self.mlp[0](u))
+        if self.spec.value_gates == "mix_and_hidden":
+            hidden = hidden * (2 * torch.sigmoid(self.gate_hidden(z)))
+        return u + self.mlp[2](hidden)
+
+
+def unit_of_sample(v):
+    return v * inverse_root((v**2).mean((1, 2), keepdim=True))
+
+
+class TwoStreamLayer(nn.Module):
+    """Symbols x, which do not scale, and values v, which do; one attention mixes both."""
+
+    def __init__(self, spec, last):
+        super().__init__()
+        self.spec = spec
+        last = last and spec.loops == "1"  # what nobody reads after it is absent
+        classes = spec.loss == "cross_entropy"
+        self.makes_symbols = not last or classes
+        self.makes_values = not (last and classes and not spec.symbols_read_values)
+        self.mixes = self.makes_symbols or (self.makes_values and spec.value_gates != "none")
+        self.attn_norm = biased(spec, nn.LayerNorm(spec.width))
+        self.attn = Attention(spec, self.mixes)
+        if self.mixes:
+            self.mlp_norm = biased(spec, nn.LayerNorm(spec.width))
+        if self.makes_symbols:
+            self.mlp = Mlp(spec)
+        if self.makes_values:
+            self.values = Values(spec)
+
+    def forward(self, x, v, positions, active, pairs=None, pair_classes=None):
+        spec, attn, z = self.spec, self.attn, self.attn_norm(x)
+        if spec.scores_read_values:
+            attn.unit_values = unit_of_sample(v)
+        if self.mixes:
+            x = x + attn(z, positions, active, pairs, pair_classes)
+            z = self.mlp_norm(x)
+        else:
+            attn.last_weights = attn.weights(z, positions, active, pairs, pair_classes)
+        if self.makes_values:
+            v = self.values(v, attn.last_weights, z)
+        if self.makes_symbols:
+            x = x + self.mlp(torch.cat([z, unit_of_sample(v)], -1) if spec.symbols_read_values else z)
+        return x, v
+
+
 class Transformer(nn.Module):
     def __init__(self, spec):
         super().__init__()
         self.spec = spec
-        inputs = spec.data_columns + (spec.encoding_size if spec.positions_in_input else 0)
+        self.streams = spec.value_width > 0
+        inputs = 0 if self.streams else spec.data_columns
+        inputs += spec.encoding_size if spec.positions_in_input else 0
         if inputs > 0:
             self.encoding = biased(spec, nn.Linear(inputs, spec.width))
         if spec.time_steps > 0:
             self.encoding = charged(spec, getattr(self, "encoding", nn.Module()), spec.width)
         if spec.vocabulary > 0:
             self.tokens = nn.Embedding(spec.vocabulary, spec.width)
-        self.transformer_layers = nn.ModuleList(Layer(spec.of_layer(layer)) for layer in range(spec.depth))
-        if spec.normalisation == "before":
+        if self.streams:
+            self.values = nn.ModuleDict({"encoder": nn.Linear(spec.data_columns, spec.value_width, bias=False)})
+        make = lambda layer, of: TwoStreamLayer(of, layer == spec.depth - 1) if self.streams else Layer(of)
+        self.transformer_layers = nn.ModuleList(make(layer, spec.of_layer(layer)) for layer in range(spec.depth))
+        self.values_answer = self.streams and spec.loss == "squared_error"
+        if self.values_answer:
+            self.values["head"] = nn.Linear(spec.value_width, spec.output_columns, bias=False)
+        if spec.normalisation == "before" and not self.values_answer:
             self.norm = biased(spec, nn.LayerNorm(spec.width))
-        if not spec.tied_output:
+        if not spec.tied_output and not self.values_answer:
             self.decoding = biased(spec, nn.Linear(spec.width, spec.output_columns))
         if spec.stores_positions:
             self.positions = nn.Embedding(spec.nodes, spec.encoding_size)
@@ -834,19 +932,29 @@ class Transformer(nn.Module):
             positions = self.positions.weight[active]
         elif spec.uses_positions and not spec.routed:
             positions = formula_positions(spec, spec.places(length)).to(inputs)
+        if self.streams:
+            if spec.vocabulary > 0 and not spec.tokens_and_values:  # a node of a token has no number
+                held = torch.nn.functional.pad(tokens, (0, spec.scratch_nodes), value=-1)
+                x = torch.where((held >= 0)[..., None], torch.zeros_like(x), x)
+            x, v = x[..., :0], self.values["encoder"](x)
         x = self.encoded(x, tokens, positions)
         if spec.time_steps > 0:
             x = fired(spec, self.encoding, x.repeat_interleave(spec.time_steps, 0))
         self.applied = []  # weights of attention
         for _ in range(spec.loops_at(length)):
             for layer in self.transformer_layers:
-                x = layer(x, positions, active, pairs, pair_classes)
+                if self.streams:
+                    x, v = layer(x, v, positions, active, pairs, pair_classes)
+                else:
+                    x = layer(x, positions, active, pairs, pair_classes)
                 self.applied.append(getattr(layer.attn, "last_weights", None))
-        if spec.normalisation == "before":
-            x = self.norm(x)
-        if spec.time_steps > 0:
-            x = x.unflatten(0, (-1, spec.time_steps)).mean(1)
-        outputs = x @ self.tokens.weight.T if spec.tied_output else self.decoding(x)
+        if self.values_answer:
+            outputs = self.values["head"](v)
+        else:
+            x = self.norm(x) if spec.normalisation == "before" else x
+            if spec.time_steps > 0:
+                x = x.unflatten(0, (-1, spec.time_steps)).mean(1)
+            outputs = x @ self.tokens.weight.T if spec.tied_output else self.decoding(x)
         outputs = outputs[:, :length]
         return outputs * (square * inverse_root(square)) if spec.wrap == "scale" else outputs
 

@@ -175,6 +175,22 @@ def random_sizes(rng, rope, encoding):
     return sizes
 
 
+def add_streams(name, sizes, seed, loss="squared_error"):
+    """What two streams need, and settings of theirs that the preset leaves open."""
+    if "value_width" not in PRESETS[name]:
+        return
+    rng = numpy.random.default_rng((seed, 2))
+    flip = lambda: bool(rng.integers(2))
+    heads = sizes["heads"]
+    sizes.update(join="add", normalisation="before", width=heads * max(sizes["width"] // heads, 6),
+                 value_width=heads * int(rng.integers(1, 5)), scores_read_values=flip(), symbols_read_values=flip())
+    if "value_mlp_width" in PRESETS[name]:
+        sizes.update(value_mlp_width=int(rng.integers(4, 9)))
+    sizes.update(value_gates=["none", "mix", "mix_and_hidden"][int(rng.integers(3 if "value_mlp_width" in sizes else 2))])
+    if loss == "cross_entropy" and not sizes["scores_read_values"]:
+        sizes.update(symbols_read_values=True)
+
+
 def limit_growth(sizes, *fields):
     """Of weights that grow with the scores of the data L layers have degree 3^L, and rows of relu_rows may be divided
     by little, which amplifies rounding: two layers are enough."""
@@ -188,6 +204,7 @@ def random_case(name, encoding, seed):
     sizes = random_sizes(rng, PRESETS[name].get("rope", False), encoding)
     sizes["real_nodes"] = max(sizes["real_nodes"], PRESETS[name].get("landmarks", 0))
     limit_growth(sizes, PRESETS[name])
+    add_streams(name, sizes, seed)
     spec = preset(name, **sizes, **pair_sizes(seed, name == "structural"))
     length = spec.real_nodes if rng.random() < 0.6 else int(rng.integers(1, spec.real_nodes + 1))
     generator = torch.Generator().manual_seed(seed)
@@ -250,6 +267,7 @@ def open_case(seed):
     if sizes["width"] < 4:  # LayerNorm of three columns is nearly a sign: its gradient cancels
         sizes["normalisation"] = "none"
     in_input = PRESETS[name].get("positions_in_input", False)
+    add_streams(name, sizes, seed, sizes["loss"])
     if flip():
         sizes.update(vocabulary=int(rng.integers(3, 8)), tied_output=flip())
         if sizes["tied_output"]:
@@ -263,9 +281,11 @@ def open_case(seed):
         sizes["output_columns"] = max(3, sizes["output_columns"])
         if sizes.get("tied_output"):
             sizes["output_columns"] = sizes["vocabulary"]
+    if "value_width" in sizes and sizes["loss"] == "squared_error" and sizes.pop("tied_output", False):
+        sizes["output_columns"] = 2
     if seed % 3 == 1 and sizes["normalisation"] != "none":  # without it the same layers amplify again
         sizes.update(loops=("2", "log2")[seed % 2], depth=min(2, sizes["depth"]))
-    if seed % 3 == 0:
+    if seed % 3 == 0 and "value_width" not in sizes:
         sizes.update(kinds=random_kinds(numpy.random.default_rng((seed, 1))), depth=max(2, sizes["depth"]))
         if "low-rank" in sizes["kinds"]:  # of 4 landmarks at most
             sizes.update(causal=False, real_nodes=max(4, sizes["real_nodes"]))

@@ -22,9 +22,6 @@ namespace posattn::bounds {
 // holds. In a model with the wrap `scale` it does, and b is empty.
 std::optional<std::string> scaling_broken_by(const ModelSpec& spec);
 
-// Whether attention of such layers differs between x and c x.
-bool attention_sees_scale(const ModelSpec& layer);
-
 // The tensors b.
 std::vector<TensorId> biases_that_scale(const ModelSpec& spec, const Plan& plan);
 

@@ -8,19 +8,10 @@
 #include "posattn/base/error.h"
 #include "posattn/bounds/bias_scaling.h"
 #include "posattn/model/attention/rows.h"
+#include "posattn/model/degrees.h"
 
 namespace posattn::bounds {
 namespace {
-
-// The degree of a layer's scores: what is added to them or convolved with them has degree 0.
-std::optional<int> degree_of_scores(const AttentionChoices& kind) {
-  if (kind.scores == Scores::agreements) return {};  // of spikes
-  if (!kind.reads_data() || kind.source_scale != SourceScale::none) return 0;
-  if (kind.attention == AttentionSource::data_and_positions) return {};  // of which one scales
-  const int degree = row_of(kind.scores).degree;
-  const bool alone = kind.position_scores() == ScoreBias::none && kind.score_window == 0;
-  return degree == 0 || alone ? std::optional(degree) : std::nullopt;
-}
 
 // A weighting that mixes by itself does not take the average of values.
 bool averages(const AttentionChoices& kind) {
@@ -32,11 +23,11 @@ bool averages(const AttentionChoices& kind) {
 ScaleLaw scale_law(const Model& model) {
   const ModelSpec& spec = model.spec;
   ScaleLaw law;
+  const Degrees degrees = degrees_of(plan_of(spec));
   for (int l = 0; l < spec.depth; ++l) {
-    const ModelSpec layer = spec.of_layer(l);
-    LayerScaling scaling{.kind = layer, .scores = degree_of_scores(layer), .attention = 0};
-    if (attention_sees_scale(layer)) scaling.attention.reset();
-    law.layers.push_back(scaling);
+    const AttentionDegrees& layer = degrees.layers[static_cast<size_t>(l)];
+    law.layers.push_back(
+        {.kind = spec.of_layer(l), .scores = layer.scores, .attention = layer.weights});
   }
   if (const auto reason = scaling_broken_by(spec)) {
     const auto rest = cooling_broken_by(spec);
@@ -60,15 +51,13 @@ ScaleLaw scale_law(const Model& model) {
 
 std::optional<std::string> cooling_broken_by(const ModelSpec& spec) {
   if (spec.wrap == Wrap::scale) return std::nullopt;
+  const Degrees degrees = degrees_of(plan_of(spec));
   for (int l = 0; l < spec.depth; ++l) {
-    const ModelSpec layer = spec.of_layer(l);
-    if (attention_sees_scale(layer) && !averages(layer)) return scaling_broken_by(layer);
+    const AttentionDegrees& layer = degrees.layers[static_cast<size_t>(l)];
+    if (!layer.weights && !averages(spec.of_layer(l))) return layer.fault;
   }
-  ModelSpec without_attention = spec;  // that could see the scale
-  static_cast<AttentionChoices&>(without_attention) = {};
-  without_attention.kinds.clear();
-  without_attention.route_places = 1;
-  return scaling_broken_by(without_attention);
+  if (!degrees.fault.empty()) return degrees.fault;
+  return degrees.output == 1 ? std::nullopt : scaling_broken_by(spec);
 }
 
 template <class T>
@@ -82,6 +71,7 @@ Parameters<T> cooled(const ModelSpec& spec, const Parameters<T>& parameters, dou
                 "as --architecture m2, or --wrap scale");
   }
   const Plan plan = plan_of(spec);
+  const Degrees degrees = degrees_of(plan);
   Parameters<T> result = parameters;
   const auto slice = [&](TensorId id) {
     return result.slice(plan.tensors.all()[static_cast<size_t>(id)]);
@@ -90,7 +80,7 @@ Parameters<T> cooled(const ModelSpec& spec, const Parameters<T>& parameters, dou
     for (T& value : slice(bias)) value = static_cast<T>(value / c);
   }
   for (int l = 0; spec.wrap == Wrap::none && l < spec.depth; ++l) {
-    if (!attention_sees_scale(spec.of_layer(l))) continue;
+    if (degrees.layers[static_cast<size_t>(l)].weights) continue;  // it does not see the scale
     const LinearBlock& map = plan.layers[static_cast<size_t>(l)].attention.data->query_key;
     const TensorInfo& bias = plan.tensors.all()[static_cast<size_t>(map.bias)];
     std::ranges::copy(parameters.slice(bias), result.slice(bias).begin());

@@ -60,6 +60,7 @@ std::string CausalNetwork::refusal(const ModelSpec& spec) {
   if (spec.routed()) return "reads by routes, from any node";
   if (spec.spikes()) return "fires over time steps, in which it reads the whole sample";
   if (spec.position_range > 0) return "has positions that depend on the whole length";
+  if (spec.two_streams()) return "has two streams";
   if (spec.loops == "n" || spec.loops == "log2") return "applies its layers by the whole length";
   if (spec.wrap != Wrap::none || spec.any_layer([](const AttentionChoices& kind) {
         return kind.source_scale == SourceScale::sample;

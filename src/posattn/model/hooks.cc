@@ -74,13 +74,16 @@ std::vector<ActivationPlace> activation_places(const ModelSpec& spec, int real_n
     if (auto place = place_of(spec, nodes, what, layer, map)) places.push_back(std::move(*place));
   };
   add(Activated::embedding, 0, 0);
+  const Plan plan = plan_of(spec);
   for (int layer = 0; layer < spec.applied_layers(real_nodes); ++layer) {
+    const LayerBlock& block = plan.layers[layer % plan.layers.size()];
     for (const Activated what :
          {Activated::values, Activated::attention, Activated::heads, Activated::attention_output}) {
-      add(what, layer, 0);
+      if (what == Activated::attention || block.attention.mixes()) add(what, layer, 0);
     }
-    for (int map = 0; map + 1 < spec.mlp_depth; ++map) add(Activated::hidden, layer, map);
-    add(Activated::mlp_output, layer, 0);
+    const auto maps = static_cast<int>(block.mlp.maps.size());
+    for (int map = 0; map + 1 < maps; ++map) add(Activated::hidden, layer, map);
+    if (maps > 0) add(Activated::mlp_output, layer, 0);
     add(Activated::state, layer, 0);
   }
   return places;

@@ -150,7 +150,7 @@ TEST(Network, LoopsAreAnUntiedModelWithEqualWeights) {
 
 // Whichever field of a spec changes, the engine that takes the model computes that model.
 TEST(Network, EveryFieldCountsOnEveryPath) {
-  ModelSpec positional, standard, tokens, kernel, pairs, low_rank, placed, spiking;
+  ModelSpec positional, standard, tokens, kernel, pairs, low_rank, placed, spiking, streams;
   apply_preset("kernel", kernel);
   apply_preset("low-rank", low_rank);
   apply_preset("standard", standard);
@@ -166,9 +166,12 @@ TEST(Network, EveryFieldCountsOnEveryPath) {
   apply_preset("structural", pairs);
   pairs.pair_columns = 2;
   pairs.pair_classes = 3;
-  for (ModelSpec spec : {positional, standard, tokens, kernel, pairs, low_rank, placed, spiking}) {
+  apply_preset("two-streams", streams);
+  for (ModelSpec spec :
+       {positional, standard, tokens, kernel, pairs, low_rank, placed, spiking, streams}) {
     spec.real_nodes = 3;  // positions as wide as x may be added to it
     spec.width = spec.mlp_width = 4;
+    if (spec.two_streams()) spec.value_width = spec.value_mlp_width = 4;
     spec.depth = 2;
     bases.push_back(resolve(spec));
   }

@@ -1,7 +1,11 @@
 #include "posattn/model/plan.h"
 
+#include <cmath>
+
 #include "posattn/model/attention/rows.h"
 #include "posattn/model/attention/score_convolution.h"
+#include "posattn/model/degrees.h"
+#include "posattn/model/spec/spec_fields.h"
 #include "posattn/model/spec/tensor_names.h"
 
 namespace posattn {
@@ -15,20 +19,24 @@ class PlanBuilder {
   explicit PlanBuilder(const ModelSpec& spec) : spec_(spec) {}
 
   Plan plan() {
+    const bool added_to_symbols = spec_.two_streams() && spec_.positions_added;
     if (spec_.stores_positions()) {
-      plan_.positions = add({.name = std::string(names::positions),
-                             .shape = {spec_.nodes(), spec_.encoding_size},
-                             .initial = Initial::unit_normal_rows,
-                             .trained = spec_.encoding == Encoding::learned});
+      plan_.positions =
+          add({.name = std::string(names::positions),
+               .shape = {spec_.nodes(), spec_.encoding_size},
+               .initial = added_to_symbols ? Initial::uniform : Initial::unit_normal_rows,
+               .value = 1,
+               .trained = spec_.encoding == Encoding::learned});
     }
     plan_.input = input();
     for (int layer = 0; layer < spec_.depth; ++layer) plan_.layers.push_back(this->layer(layer));
     plan_.head = head();
     for (size_t layer = 0; layer < spec_.hint_columns.size(); ++layer) {
       plan_.layers[layer].hint = linear(names::hint(static_cast<int>(layer)),
-                                        spec_.hint_columns[layer], spec_.width, false, true);
+                                        spec_.hint_columns[layer], spec_.width, false, 1, true);
     }
     plan_.loss = spec_.loss;
+    check_degrees(plan_);
     return std::move(plan_);
   }
 
@@ -38,18 +46,30 @@ class PlanBuilder {
   // Absent biases are zeros that are not trained, so that every engine knows them.
   bool biased() const { return spec_.biases == Biases::all; }
 
+  // Weights of two streams begin uniform with variance gain^2 / in: small where a branch is added,
+  // larger before a ReLU.
+  static constexpr double before_branch_ends = 0.5, before_relu = 1.4;
+  TensorInfo with_gain(TensorInfo weight, double gain, int in) const {
+    if (!spec_.two_streams()) return weight;
+    weight.initial = Initial::uniform;
+    weight.value = gain * std::sqrt(3.0 / in);
+    return weight;
+  }
+
   LinearBlock linear(const std::string& name, int out, int in, bool ends_branch = false,
-                     bool of_training = false) {
-    const TensorId weight = add({.name = names::weight(name),
-                                 .shape = {out, in},
-                                 .initial = Initial::fan_in_uniform,
-                                 .fan_in = in,
-                                 .maps = true,
-                                 .ends_branch = ends_branch,
-                                 .of_training = of_training});
+                     double gain = 1, bool of_training = false) {
+    const TensorId weight = add(with_gain({.name = names::weight(name),
+                                           .shape = {out, in},
+                                           .initial = Initial::fan_in_uniform,
+                                           .fan_in = in,
+                                           .maps = true,
+                                           .ends_branch = ends_branch,
+                                           .of_training = of_training},
+                                          gain, in));
+    const bool drawn = biased() && !spec_.two_streams();
     const TensorId bias = add({.name = names::bias(name),
                                .shape = {out},
-                               .initial = biased() ? Initial::fan_in_uniform : Initial::zero,
+                               .initial = drawn ? Initial::fan_in_uniform : Initial::zero,
                                .fan_in = in,
                                .trained = biased(),
                                .of_training = of_training});
@@ -70,14 +90,32 @@ class PlanBuilder {
 
   LinearBlock projection(const std::string& name, int out, int in, bool bias_trained,
                          bool ends_branch = false) {
-    const TensorId weight = add({.name = names::weight(name),
-                                 .shape = {out, in},
-                                 .initial = Initial::xavier_uniform,
-                                 .fan_in = in,
-                                 .maps = true,
-                                 .ends_branch = ends_branch});
+    const TensorId weight = add(with_gain({.name = names::weight(name),
+                                           .shape = {out, in},
+                                           .initial = Initial::xavier_uniform,
+                                           .fan_in = in,
+                                           .maps = true,
+                                           .ends_branch = ends_branch},
+                                          ends_branch ? before_branch_ends : 1, in));
     const TensorId bias = add({.name = names::bias(name), .shape = {out}, .trained = bias_trained});
     return {weight, bias, in, out, neurons(name, out)};
+  }
+
+  // Of values: a bias would not scale.
+  LinearBlock value_map(const std::string& name, int out, int in, double gain = 1) {
+    TensorInfo weight{.name = names::weight(name), .shape = {out, in}, .fan_in = in, .maps = true};
+    return {add(with_gain(std::move(weight), gain, in)), no_tensor, in, out, {}};
+  }
+
+  // Of symbols, for values. It begins as zero, so that a model begins as the one without gates.
+  LinearBlock gate(const std::string& name, int out) {
+    const TensorId weight =
+        add({.name = names::weight(name), .shape = {out, spec_.width}, .maps = true});
+    return {weight,
+            add({.name = names::bias(name), .shape = {out}, .trained = biased()}),
+            spec_.width,
+            out,
+            {}};
   }
 
   NormalisationBlock normalisation(const std::string& name) {
@@ -88,13 +126,23 @@ class PlanBuilder {
   InputBlock input() {
     InputBlock block;
     if (spec_.vocabulary > 0) {
-      block.tokens = add({.name = std::string(names::tokens),
-                          .shape = {spec_.vocabulary, spec_.width},
-                          .initial = Initial::unit_normal_rows,
-                          .trained = !spec_.fixed_tokens});
+      block.tokens =
+          add({.name = std::string(names::tokens),
+               .shape = {spec_.vocabulary, spec_.width},
+               .initial = spec_.two_streams() ? Initial::uniform : Initial::unit_normal_rows,
+               .value = 1,
+               .trained = !spec_.fixed_tokens});
     }
-    if (spec_.data_columns > 0 || spec_.positions_in_input) {
-      block.values = linear(std::string(names::encoding), spec_.width, spec_.input_size());
+    if (spec_.input_size() > 0) {
+      // What one row of P adds to symbols has the variance 1/3, as a token has; dense rows, 1.
+      const bool dense = among(spec_.encoding, {Encoding::binary, Encoding::sinusoidal});
+      const double gain = dense ? 1 : std::sqrt(spec_.input_size() / 3.0);
+      block.values =
+          linear(std::string(names::encoding), spec_.width, spec_.input_size(), false, gain);
+    }
+    if (spec_.two_streams()) {
+      block.stream =
+          value_map(std::string(names::value_encoding), spec_.value_width, spec_.data_columns);
     }
     block.tokens_added = spec_.tokens_and_values;
     block.positions_joined = spec_.positions_in_input;
@@ -118,6 +166,7 @@ class PlanBuilder {
                                           kept || biased()),
                   .scores = spec.scores,
                   .scale = spec.source_scale,
+                  .values_joined = spec.values_in_source(),
                   .positions_joined = spec.attention == AttentionSource::data_and_positions,
                   .rope = spec.rotation == Rotation::rope,
                   .key_size = spec.key_size()};
@@ -172,15 +221,9 @@ class PlanBuilder {
     return term;
   }
 
-  LayerBlock layer(int index) {
+  AttentionBlock attention(int index, bool mixes) {
     const auto named = [&](std::string_view name) { return names::of_layer(index, name); };
-    LayerBlock block;
-    block.join = spec_.join;
-    block.when = spec_.normalisation;
-    if (block.when != Normalisation::none) {
-      block.attention_norm = normalisation(named(names::attention_norm));
-    }
-    AttentionBlock& attention = block.attention;
+    AttentionBlock attention;
     const ModelSpec kind = spec_.of_layer(index);
     if (kind.routed()) attention.routes = routes(index);
     if (kind.reads_data()) attention.data = data_term(index, kind);
@@ -198,28 +241,83 @@ class PlanBuilder {
     attention.head_size = spec_.head_size();
     attention.causal = spec_.causal;
     attention.pair_mask = kind.pair_mask;
+    if (!mixes) return attention;
     attention.value = projection(named(names::value), spec_.width, spec_.width, biased());
-    const bool added = spec_.join == Join::add;
     // A quarter of all spikes reaches the threshold, if half of a query's and a key's agree.
     attention.neurons = neurons(named(names::heads), spec_.width,
                                 4.0 / (1.0 * kind.key_size() * spec_.nodes()), 0.5);
-    attention.output = projection(named(names::output), spec_.width, spec_.width, biased(), added);
-    if (block.when != Normalisation::none && block.join == Join::add) {
-      block.mlp_norm = normalisation(named(names::mlp_norm));
-    }
-    block.mlp.activation = spec_.activation;
+    attention.output = projection(named(names::output), spec_.width, spec_.width, biased(),
+                                  spec_.join == Join::add);
+    return attention;
+  }
+
+  MlpBlock mlp(int index) {
+    MlpBlock mlp{.maps = {}, .activation = spec_.activation};
+    const int read = spec_.joined_size() + (spec_.symbols_read_values ? spec_.value_width : 0);
     for (int map = 0; map < spec_.mlp_depth; ++map) {
-      const bool last = map == spec_.mlp_depth - 1;
-      LinearBlock& block_map = block.mlp.maps.emplace_back(
-          linear(named(names::mlp_map(map)), last ? spec_.width : spec_.mlp_width,
-                 map == 0 ? spec_.joined_size() : spec_.mlp_width, last && added));
-      block_map.neurons = neurons(named(names::mlp_map(map)), block_map.out);
+      const bool last = map == spec_.mlp_depth - 1, ends = last && spec_.join == Join::add;
+      const std::string name = names::of_layer(index, names::mlp_map(map));
+      LinearBlock& block = mlp.maps.emplace_back(linear(name, last ? spec_.width : spec_.mlp_width,
+                                                        map == 0 ? read : spec_.mlp_width, ends,
+                                                        last ? before_branch_ends : before_relu));
+      block.neurons = neurons(name, block.out);
     }
+    return mlp;
+  }
+
+  ValueStreamBlock value_stream(int index) {
+    const auto named = [&](std::string_view name) { return names::of_layer(index, name); };
+    const int width = spec_.value_width, hidden = spec_.value_mlp_width;
+    ValueStreamBlock block;
+    block.head_size = width / spec_.heads;
+    block.value = value_map(named(names::stream_value), width, width);
+    block.output = value_map(named(names::stream_output), width, width);
+    if (spec_.value_gates != ValueGates::none) {
+      block.mix_gate = gate(named(names::mix_gate), 2 * width);
+    }
+    if (spec_.value_gates == ValueGates::mix_and_hidden) {
+      block.hidden_gate = gate(named(names::hidden_gate), hidden);
+    }
+    if (hidden == 0) return block;
+    block.mlp = {value_map(named(names::stream_mlp_first), hidden, width, before_relu),
+                 value_map(named(names::stream_mlp_last), width, hidden, before_branch_ends)};
+    return block;
+  }
+
+  LayerBlock layer(int index) {
+    // What a layer of two streams leaves out, as nobody reads it after the last one: no parameter
+    // is without a gradient.
+    const bool last = spec_.two_streams() && index == spec_.depth - 1 && spec_.loops == "1";
+    const bool classes = spec_.loss == Loss::cross_entropy;
+    const bool makes_symbols = !last || classes;
+    const bool makes_values =
+        spec_.two_streams() && !(last && classes && !spec_.symbols_read_values);
+    const bool mixes_symbols =
+        makes_symbols || (makes_values && spec_.value_gates != ValueGates::none);
+    LayerBlock block;
+    block.join = spec_.join;
+    block.when = spec_.normalisation;
+    if (block.when != Normalisation::none) {
+      block.attention_norm = normalisation(names::of_layer(index, names::attention_norm));
+    }
+    block.attention = attention(index, mixes_symbols);
+    if (block.when != Normalisation::none && block.join == Join::add && mixes_symbols) {
+      block.mlp_norm = normalisation(names::of_layer(index, names::mlp_norm));
+    }
+    if (makes_symbols) block.mlp = mlp(index);
+    if (makes_values) block.values = value_stream(index);
+    block.symbols_read_values = makes_symbols && spec_.symbols_read_values;
     return block;
   }
 
   HeadBlock head() {
     HeadBlock block;
+    if (spec_.two_streams() && spec_.loss == Loss::squared_error) {
+      block.map =
+          value_map(std::string(names::value_decoding), spec_.output_columns, spec_.value_width);
+      block.reads_values = true;
+      return block;
+    }
     if (spec_.normalisation == Normalisation::before) {
       block.norm = normalisation(std::string(names::last_norm));
     }

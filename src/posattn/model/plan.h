@@ -40,6 +40,7 @@ struct NormalisationBlock {
 struct InputBlock {
   std::optional<LinearBlock> values;  // absent where nodes hold tokens only
   bool positions_joined = false;
+  std::optional<LinearBlock> stream;  // v = W x of two streams; the first map has P alone then
   TensorId tokens = no_tensor;
   bool tokens_added = false;  // to the map of values
   bool positions_added = false;
@@ -57,11 +58,13 @@ struct PositionTerm {
   int reach = 0;  // of scores by distance
 };
 
-// The part that is made of queries and keys from x, or from [x | P].
+// The part that is made of queries and keys from x, or from [x | P]; of two streams from [x | v /
+// r] or [x | v / r | P], r the root mean square of the sample's values.
 struct DataTerm {
   LinearBlock query_key;
   Scores scores = Scores::dot;
   SourceScale scale = SourceScale::none;
+  int values_joined = 0;  // columns of v
   bool positions_joined = false, rope = false;
   int key_size = 0;
   double factor = 1;                // of the products of queries and keys
@@ -92,14 +95,28 @@ struct AttentionBlock {
   int heads = 1, head_size = 0;
   bool causal = false;
   PairMask pair_mask = PairMask::none;
-  LinearBlock value, output;
-  NeuronBlock neurons = {};  // that A_h V_h charges
+  LinearBlock value, output;  // without tensors where a layer of two streams mixes values alone
+  NeuronBlock neurons = {};   // that A_h V_h charges
+  bool mixes() const { return value.weight != no_tensor; }
 };
 
 // Linear maps with an activation between each two.
 struct MlpBlock {
   std::vector<LinearBlock> maps;
   Activation activation = Activation::relu;
+};
+
+// The values v of a layer of two streams. Nothing here has a bias but the gates, which read the
+// symbols z' = norm(s), so v scales with the input:
+//   o = concat_h A_h (v W_V^T)_h W_O^T          A_h as for the symbols
+//   u = v + o                                   or 2 sigmoid(G_1 z' + b_1) v + 2 sigmoid(G_2 z' +
+//   b_2) o v' = u + relu(u W_0^T) W_1^T                or with 2 sigmoid(G_h z' + b_h) relu(u
+//   W_0^T)
+struct ValueStreamBlock {
+  LinearBlock value, output;
+  int head_size = 0;
+  std::optional<LinearBlock> mix_gate, hidden_gate;  // G_1 and G_2 are one map
+  std::vector<LinearBlock> mlp;                      // two maps, or none: v' = u
 };
 
 // concatenate: x' = MLP([x | attention(x)]); add: y = x + attention(x), x' = y + MLP(y).
@@ -112,11 +129,16 @@ struct LayerBlock {
   Normalisation when = Normalisation::none;
   std::optional<NormalisationBlock> attention_norm, mlp_norm;
   std::optional<LinearBlock> hint;  // of the state behind the layer, in training
+  // Of two streams, where x are the symbols. What nobody reads after the last layer is absent:
+  // there the MLP has no maps, and with classes as outputs there may be no values.
+  std::optional<ValueStreamBlock> values;
+  bool symbols_read_values = false;  // the MLP reads [z' | v' / r']
 };
 
 struct HeadBlock {
   std::optional<NormalisationBlock> norm;
-  LinearBlock map;  // its weight may be the table of tokens, then without a bias
+  LinearBlock map;            // its weight may be the table of tokens, then without a bias
+  bool reads_values = false;  // of two streams, then without a bias
 };
 
 struct Plan {

@@ -50,8 +50,6 @@ std::vector<std::pair<std::string, std::string>> lettered_settings() {
           {"depth", "3"},
           {"mlp-width", "64"},
           {"scratch-nodes", "0"},
-          {"split-heads", "true"},
-          {"positions", "added"},
           {"samples", "4800"},
           {"fresh", "true"},
           {"epochs", "30"},

@@ -8,6 +8,7 @@
 #include "posattn/base/text.h"
 #include "posattn/evaluation/axes/evaluation_axis.h"
 #include "posattn/kernels/cuda/device_info.h"
+#include "posattn/model/plan.h"
 #include "posattn/tasks/task.h"
 #include "posattn/training/run_config.h"
 
@@ -181,6 +182,9 @@ void check_hints(const RunConfig& config) {
   if (config.loops != "1") {
     refuse_with("loops = " + config.loops, "loops = 1: each layer has labels of its own");
   }
+  if (model_spec(config).two_streams()) {
+    refuse_with("two streams", "a model whose layers have one state");
+  }
   if (model_spec(config).spikes()) {
     refuse_with("a network that spikes",
                 "a model whose layers have one state, not one by time step");
@@ -214,7 +218,7 @@ void validate(const RunConfig& config) {
   check_fields(config);
   check_data(config, task_of(config));
   check_tests(config);
-  model_spec(config);  // throws where the sizes do not fit together
+  plan_of(model_spec(config));  // throws where sizes or blocks do not fit together
   check_clip(config);
   check_warmup(config);
   check_start(config);

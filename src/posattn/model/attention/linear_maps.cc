@@ -9,9 +9,18 @@ namespace posattn {
 template <class T>
 LinearMaps<T>::LinearMaps(const Plan& plan) : transposed_(plan.tensors.all().size()) {
   if (plan.input.values) maps_.push_back(*plan.input.values);
+  if (plan.input.stream) maps_.push_back(*plan.input.stream);
   for (const LayerBlock& layer : plan.layers) {
-    maps_.push_back(layer.attention.value);
-    maps_.push_back(layer.attention.output);
+    if (layer.attention.mixes()) {
+      maps_.push_back(layer.attention.value);
+      maps_.push_back(layer.attention.output);
+    }
+    if (const auto& values = layer.values) {
+      maps_.insert(maps_.end(), {values->value, values->output});
+      maps_.insert(maps_.end(), values->mlp.begin(), values->mlp.end());
+      if (values->mix_gate) maps_.push_back(*values->mix_gate);
+      if (values->hidden_gate) maps_.push_back(*values->hidden_gate);
+    }
     maps_.insert(maps_.end(), layer.mlp.maps.begin(), layer.mlp.maps.end());
     if (layer.hint) maps_.push_back(*layer.hint);
     const AttentionBlock& attention = layer.attention;

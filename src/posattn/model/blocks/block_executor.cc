@@ -23,6 +23,13 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
     double maps = rows(attention.value) + rows(attention.output);
     double pairs = nodes * nodes * attention.heads * attention.head_size;
     for (const LinearBlock& map : layer.mlp.maps) maps += rows(map);
+    if (const auto& values = layer.values) {
+      maps += rows(values->value) + rows(values->output);
+      for (const LinearBlock& map : values->mlp) maps += rows(map);
+      if (values->mix_gate) maps += rows(*values->mix_gate);
+      if (values->hidden_gate) maps += rows(*values->hidden_gate);
+      pairs += nodes * nodes * attention.heads * values->head_size;
+    }
     const double all_pairs = nodes * nodes * attention.heads;
     if (const auto& data = attention.data) {
       const int features = attention.features;  // in place of queries and keys

@@ -19,11 +19,30 @@ void add_to(const std::vector<T>& from, std::vector<T>& to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
-generic::HeadShape value_shape(const AttentionBlock& block, int64_t nodes) {
+generic::HeadShape value_shape(const AttentionBlock& block, int64_t nodes, int head_size) {
   return {.causal = block.causal,
           .nodes = nodes,
-          .size = block.head_size,
-          .stride = int64_t{1} * block.heads * block.head_size};
+          .size = head_size,
+          .stride = int64_t{1} * block.heads * head_size};
+}
+
+// y = [a | b] by rows; and back: da, db += or = the columns of d.
+template <class T>
+void join_columns(int64_t rows, int64_t of_a, const T* a, int64_t of_b, const T* b,
+                  std::vector<T>& y) {
+  y.resize(rows * (of_a + of_b));
+  T* next = y.data();
+  for (int64_t r = 0; r < rows; ++r) {
+    next = std::copy_n(a + r * of_a, of_a, next);
+    next = std::copy_n(b + r * of_b, of_b, next);
+  }
+}
+template <class T>
+void split_columns(int64_t rows, int64_t of_a, T* da, int64_t of_b, T* db, const T* d) {
+  for (int64_t r = 0; r < rows; ++r, d += of_a + of_b) {
+    for (int64_t c = 0; c < of_a; ++c) da[r * of_a + c] += d[c];
+    std::copy_n(d + of_a, of_b, db + r * of_b);
+  }
 }
 
 }  // namespace
@@ -159,8 +178,12 @@ const T* BlockNetwork<T>::make_source(const DataTerm& term, int64_t rows, const 
     }
     attended = t.scaled.data();
   }
+  if (term.values_joined > 0) {
+    join_columns(rows, spec_.width, attended, term.values_joined, t.unit.data(), t.joined_source);
+    attended = t.joined_source.data();
+  }
   if (!term.positions_joined) return attended;
-  join(rows, attended, spec_.width, true, t.source);
+  join(rows, attended, spec_.width + term.values_joined, true, t.source);
   return t.source.data();
 }
 
@@ -169,6 +192,16 @@ void BlockNetwork<T>::source_backward(const DataTerm& term, int64_t rows, const 
                                       Scratch& scratch, T* dattended, std::span<T> sums) const {
   const ScaleRow* scale = row_of(term.scale);
   const int64_t d = spec_.width;
+  if (const int joined = term.values_joined; joined > 0) {
+    const T* dsource = scratch.dsource.data();
+    if (term.positions_joined) {
+      scratch.dscaled.assign(rows * (d + joined), T(0));
+      split(rows, scratch.dsource, static_cast<int>(d) + joined, true, scratch.dscaled.data(),
+            sums);
+      dsource = scratch.dscaled.data();
+    }
+    return split_columns(rows, d, dattended, joined, scratch.dunit.data(), dsource);
+  }
   T* dscaled = dattended;
   if (scale != nullptr && term.positions_joined) {
     scratch.dscaled.assign(rows * d, T(0));
@@ -234,32 +267,63 @@ void BlockNetwork<T>::query_key_backward(int layer, int64_t rows, const T* atten
   }
   fire_backward(term.query_key.neurons, rows, t.currents.query_key, d, scratch, sums);
   const bool scaled = term.scale != SourceScale::none;
-  if (!term.positions_joined && !scaled) {
+  if (!term.positions_joined && !scaled && term.values_joined == 0) {
     return maps_.backward(term.query_key, rows, attended, d, sums.data(), true, dattended);
   }
   scratch.dsource.resize(rows * term.query_key.in);
-  const T* source = term.positions_joined ? t.source.data() : t.scaled.data();
+  const T* source = term.positions_joined    ? t.source.data()
+                    : term.values_joined > 0 ? t.joined_source.data()
+                                             : t.scaled.data();
   maps_.backward(term.query_key, rows, source, d, sums.data(), false, scratch.dsource.data());
   source_backward(term, rows, t, scratch, dattended, sums);
+}
+
+template <class T>
+std::vector<typename BlockNetwork<T>::MixedPart> BlockNetwork<T>::mixed_parts(
+    int layer, Layer& t, Scratch& scratch) const {
+  const LayerBlock& block = block_of(layer);
+  const AttentionBlock& attention = block.attention;
+  std::vector<MixedPart> parts;
+  if (attention.mixes()) {
+    parts.push_back({value_shape(attention, nodes(), attention.head_size), t.value.data(),
+                     t.mixed.data(), scratch.dmixed.data(), scratch.dvalue.data()});
+  }
+  if (block.values) {
+    parts.push_back({value_shape(attention, nodes(), block.values->head_size),
+                     t.stream_value.data(), t.stream_mixed.data(), scratch.dstream_mixed.data(),
+                     scratch.dstream_value.data()});
+  }
+  return parts;
 }
 
 template <class T>
 void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t,
                              Scratch& scratch) const {
   const AttentionBlock& block = block_of(layer).attention;
-  const int64_t n = nodes(), rows = samples * n, d = spec_.width, matrices = block.heads * n * n;
-  t.value.resize(rows * d);
-  t.mixed.resize(rows * d);
-  maps_.forward(block.value, rows, attended, t.value.data());
-  fire(block.value.neurons, rows, t.value, t.currents.value);
-  show(scratch, Activated::values, layer, t.value);
+  const int64_t n = nodes(), rows = samples * n, matrices = block.heads * n * n;
+  if (block.mixes()) {
+    t.value.resize(rows * spec_.width);
+    t.mixed.resize(rows * spec_.width);
+    maps_.forward(block.value, rows, attended, t.value.data());
+    fire(block.value.neurons, rows, t.value, t.currents.value);
+    show(scratch, Activated::values, layer, t.value);
+  }
+  if (const auto& values = block_of(layer).values) {
+    t.stream_value.resize(t.v.size());
+    t.stream_mixed.resize(t.v.size());
+    maps_.forward(values->value, rows, t.v.data(), t.stream_value.data());
+  }
+  const std::vector<MixedPart> mixed = mixed_parts(layer, t, scratch);
   if (block.data) make_query_key(layer, rows, attended, t);
   const std::vector<T>& keys = has_features(block) ? t.features : t.query_key;
   const int64_t row = key_row(block);
   if (const LongMixing<T>* mixing = long_mixing(layer)) {
     for (int64_t s = 0; s < samples; ++s) {
-      mixing->mix(score_parts(layer, &keys[s * n * row], nullptr), value_shape(block, n),
-                  &t.value[s * n * d], &t.mixed[s * n * d]);
+      const ScoreParts<T> parts = score_parts(layer, &keys[s * n * row], nullptr);
+      for (const MixedPart& part : mixed) {
+        const int64_t at = s * n * part.shape.stride;
+        mixing->mix(parts, part.shape, part.value + at, part.mixed + at);
+      }
     }
     return;
   }
@@ -269,16 +333,17 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   if (convolution) t.convolution_kept.resize(samples * convolution->kept_size());
   if (own) t.attention.resize(samples * matrices);
   if (own && weighting.keeps) t.weights_kept.resize(samples * matrices);
-  const generic::HeadShape values = value_shape(block, n);
   const auto& own_mix = weighting.template in<T>().mix;
   const auto mix_one = [&](const auto&... operands) {
     own_mix != nullptr ? own_mix(operands...) : generic::mix(operands...);
   };
   const auto mix = [&](int64_t s) {
     const T* a = own ? &t.attention[s * matrices] : shared(layer).data();
-    for (int64_t h = 0; h < block.heads; ++h) {
-      const int64_t at = s * n * d + h * values.size;
-      mix_one(values, a + h * n * n, &t.value[at], &t.mixed[at]);
+    for (const MixedPart& part : mixed) {
+      for (int64_t h = 0; h < block.heads; ++h) {
+        const int64_t at = s * n * part.shape.stride + h * part.shape.size;
+        mix_one(part.shape, a + h * n * n, part.value + at, part.mixed + at);
+      }
     }
   };
   for (int64_t s = 0; s < samples; ++s) {
@@ -301,7 +366,7 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   if (scratch.hook == nullptr) return;
   show(scratch, Activated::attention, layer, t.attention);
   for (int64_t s = 0; s < samples; ++s) mix(s);
-  show(scratch, Activated::heads, layer, t.mixed);
+  if (block.mixes()) show(scratch, Activated::heads, layer, t.mixed);
 }
 
 template <class T>
@@ -310,31 +375,36 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
                                       std::span<T> sums) const {
   const AttentionBlock& block = block_of(layer).attention;
   const bool own = per_sample(block);
-  const int64_t n = nodes(), rows = samples * n, d = spec_.width, matrices = block.heads * n * n;
+  const int64_t n = nodes(), rows = samples * n, matrices = block.heads * n * n;
   const int64_t row = key_row(block);
   const std::vector<T>& keys = has_features(block) ? t.features : t.query_key;
   std::vector<T>& dkeys = has_features(block) ? scratch.dfeatures : scratch.dquery_key;
   const ScoreConvolution<T>* convolution = this->convolution(layer);
   if (convolution) convolution->begin_backward(scratch.convolution);
-  scratch.dvalue.resize(rows * d);
+  scratch.dvalue.resize(t.value.size());
+  scratch.dstream_value.resize(t.stream_value.size());
   scratch.da.resize(own ? matrices : 0);
   scratch.dquery_key.resize(t.query_key.size());
   dkeys.resize(rows * row);
-  const generic::HeadShape values = value_shape(block, n);
+  const std::vector<MixedPart> mixed = mixed_parts(layer, t, scratch);
   const auto& weighting = row_of(block.weighting);
   T* shared_sums = sums.data() + attention_offset(layer % spec_.depth);
   for (int64_t s = 0; s < samples; ++s) {
     const T* a = own ? &t.attention[s * matrices] : shared(layer).data();
     T* da = own ? scratch.da.data() : shared_sums;
-    for (int64_t h = 0; h < block.heads; ++h) {
-      const int64_t at = s * n * d + h * values.size, matrix = h * n * n;
-      if (const auto mix_gradient = weighting.template in<T>().mix_gradient) {
-        mix_gradient(values, a + matrix, &t.value[at], &scratch.dmixed[at], &scratch.dvalue[at],
-                     !own, da + matrix);
-        continue;
+    bool adds = !own;
+    for (const MixedPart& part : mixed) {
+      for (int64_t h = 0; h < block.heads; ++h) {
+        const int64_t at = s * n * part.shape.stride + h * part.shape.size, matrix = h * n * n;
+        if (const auto mix_gradient = weighting.template in<T>().mix_gradient) {
+          mix_gradient(part.shape, a + matrix, part.value + at, part.dmixed + at, part.dvalue + at,
+                       adds, da + matrix);
+          continue;
+        }
+        generic::mix_gradient(part.shape, a + matrix, part.value + at, part.dmixed + at,
+                              part.dvalue + at, adds, da + matrix, scratch.transposed);
       }
-      generic::mix_gradient(values, a + matrix, &t.value[at], &scratch.dmixed[at],
-                            &scratch.dvalue[at], !own, da + matrix, scratch.transposed);
+      adds = true;  // one attention mixes both
     }
     if (!own) continue;
     const int64_t place = s * n * row;
@@ -353,9 +423,16 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
     if (block.positions) fixed_scores_backward(layer, s, scratch, da, sums);
   }
   if (convolution) convolution->end_backward(scratch.convolution, sums.data());
-  fire_backward(block.value.neurons, rows, t.currents.value, scratch.dvalue.data(), scratch, sums);
-  maps_.backward(block.value, rows, attended, scratch.dvalue.data(), sums.data(), accumulate,
-                 dattended);
+  if (block.mixes()) {
+    fire_backward(block.value.neurons, rows, t.currents.value, scratch.dvalue.data(), scratch,
+                  sums);
+    maps_.backward(block.value, rows, attended, scratch.dvalue.data(), sums.data(), accumulate,
+                   dattended);
+  }
+  if (const auto& values = block_of(layer).values) {
+    maps_.backward(values->value, rows, t.v.data(), scratch.dstream_value.data(), sums.data(), true,
+                   scratch.dv.data());
+  }
   if (block.data) query_key_backward(layer, rows, attended, t, scratch, dattended, sums);
 }
 
@@ -389,6 +466,7 @@ void BlockNetwork<T>::fixed_scores_backward(int layer, int64_t sample, const Scr
 
 template <class T>
 void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) const {
+  if (spec_.two_streams()) return forward_streams(layer, samples, tape);
   const LayerBlock& block = block_of(layer);
   Layer& t = tape.layers[layer];
   const int64_t rows = int64_t{samples} * nodes(), d = spec_.width;
@@ -430,6 +508,7 @@ void BlockNetwork<T>::forward_layer(int layer, int samples, BlockTape<T>& tape) 
 template <class T>
 void BlockNetwork<T>::backward_layer(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
                                      std::span<T> sums) const {
+  if (spec_.two_streams()) return backward_streams(layer, samples, tape, dx, sums);
   const LayerBlock& block = block_of(layer);
   Layer& t = tape.layers[layer];
   Scratch& scratch = tape.scratch;

@@ -8,6 +8,7 @@
 #include "posattn/kernels/generic/rows.h"
 #include "posattn/model/blocks/block_layer.h"
 #include "posattn/model/blocks/neurons.h"
+#include "posattn/model/blocks/value_stream.h"
 #include "posattn/model/spec/node_positions.h"
 
 namespace posattn {
@@ -172,13 +173,13 @@ void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int 
   const int columns = spec_.data_columns;
   std::vector<T>& x = tape.layers.front().x;
   x.assign(rows * d, T(0));
+  std::vector<T> values(rows * columns);  // scratch nodes hold zeros
+  for (int64_t s = 0; s < samples; ++s) {
+    std::copy_n(batch.inputs.data() + (first + s) * real * columns, real * columns,
+                values.data() + s * n * columns);
+  }
   if (block.values) {
-    std::vector<T> values(rows * columns);  // scratch nodes hold zeros
-    for (int64_t s = 0; s < samples; ++s) {
-      std::copy_n(batch.inputs.data() + (first + s) * real * columns, real * columns,
-                  values.data() + s * n * columns);
-    }
-    join(rows, values.data(), columns, block.positions_joined, tape.input);
+    join(rows, values.data(), block.stream ? 0 : columns, block.positions_joined, tape.input);
     maps_.forward(*block.values, rows, tape.input.data(), x.data());
   }
   if (block.tokens != no_tensor) {
@@ -187,6 +188,16 @@ void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int 
       std::copy_n(batch.tokens.data() + (first + s) * real, real, tape.tokens.data() + s * n);
     }
     generic::embed(rows, d, tape.tokens.data(), tensor(block.tokens), block.tokens_added, x.data());
+  }
+  if (block.stream) {
+    const bool either = block.tokens != no_tensor && !block.tokens_added;
+    for (int64_t r = 0; either && r < rows; ++r) {
+      if (tape.tokens[r] >= 0) std::fill_n(&values[r * columns], columns, T(0));
+    }
+    tape.stream_input = std::move(values);
+    std::vector<T>& v = tape.layers.front().v;
+    v.resize(rows * block.stream->out);
+    maps_.forward(*block.stream, rows, tape.stream_input.data(), v.data());
   }
   for (int64_t s = 0; block.positions_added && s < samples; ++s) {
     for (int64_t i = 0; i < n * d; ++i) x[s * n * d + i] += nodes_->positions[i];
@@ -216,10 +227,14 @@ void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, std::vect
   if (block.tokens != no_tensor) {
     generic::embed_gradient(rows, d, tape.tokens.data(), dx.data(), gradient(sums, block.tokens));
   }
+  if (block.stream) {
+    maps_.weight_gradient(*block.stream, rows, tape.stream_input.data(), tape.scratch.dv.data(),
+                          sums.data());
+  }
   if (!block.values) return;
   std::vector<T>& dvalues = tape.scratch.dy;
   dvalues = dx;
-  const bool either = block.tokens != no_tensor && !block.tokens_added;
+  const bool either = block.tokens != no_tensor && !block.tokens_added && !block.stream;
   for (int64_t r = 0; either && r < rows; ++r) {
     // rows of tokens have not seen the values
     if (tape.tokens[r] >= 0) std::fill_n(dvalues.data() + r * d, d, T(0));
@@ -228,7 +243,8 @@ void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, std::vect
   dinput.resize(tape.input.size());
   maps_.backward(*block.values, rows, tape.input.data(), dvalues.data(), sums.data(), false,
                  block.positions_joined ? dinput.data() : nullptr);
-  if (block.positions_joined) split(rows, dinput, spec_.data_columns, true, nullptr, sums);
+  if (!block.positions_joined) return;
+  split(rows, dinput, block.stream ? 0 : spec_.data_columns, true, nullptr, sums);
 }
 
 template <class T>
@@ -254,8 +270,7 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
   }
   const bool own_input = head.norm || spec_.spikes();
   tape.output.resize(rows * spec_.output_columns);
-  maps_.forward(head.map, rows, (own_input ? tape.head_input : tape.decoder_input).data(),
-                tape.output.data());
+  maps_.forward(head.map, rows, head_input(tape), tape.output.data());
 }
 
 // With H the mean of (unit y - label)^2 over all labels of the batch, y = x W^T + b of a state x: W
@@ -316,11 +331,11 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
     generic::cross_entropy(read, columns, static_cast<T>(scale), y, tape.labels.data(), d, loss);
   }
   const HeadBlock& head = plan_.head;
-  std::vector<T>& dx = tape.scratch.dx;
-  const bool own_input = head.norm || spec_.spikes();
-  dx.resize(rows * spec_.width);
-  maps_.backward(head.map, rows, (own_input ? tape.head_input : tape.decoder_input).data(),
-                 dy.data(), sums.data(), false, dx.data());
+  std::vector<T>&dx = tape.scratch.dx, &dv = tape.scratch.dv;
+  dx.assign(rows * spec_.width, T(0));
+  dv.assign(rows * spec_.value_width, T(0));
+  maps_.backward(head.map, rows, head_input(tape), dy.data(), sums.data(), false,
+                 (head.reads_values ? dv : dx).data());
   if (head.norm) normalise_backward(*head.norm, rows, tape.decoder_input, dx, tape.scratch, sums);
   if (spec_.spikes()) {
     for (T& d : dx) d /= static_cast<T>(steps());

@@ -53,9 +53,20 @@ struct BlockTape {
       std::vector<T> query_key, value, mixed, output, mlp;
     };
     Currents currents;
+
+    // Of the stream of values (value_stream.h), [rows, value_width] where nothing else is said.
+    std::vector<T> v;                             // the layer's input
+    std::vector<T> unit, unit_inverse;            // v divided by its size, 1 / size by sample
+    std::vector<T> next_unit, next_unit_inverse;  // the same of the layer's output
+    std::vector<T> joined_source;                 // [rows, width + value_width]
+    std::vector<T> stream_value, stream_mixed, stream_output;
+    std::vector<T> mix_gates, hidden_gates;  // [rows, 2 value_width], [rows, value_mlp_width]
+    std::vector<T> u, stream_hidden;         // before the activation
+    std::vector<T> joined_input;             // of the symbols' MLP
   };
   std::vector<Layer> layers;
-  std::vector<T> input;  // [rows, input_size]
+  std::vector<T> input;                        // [rows, input_size]
+  std::vector<T> stream_input, stream_output;  // [rows, data_columns], [rows, value_width]
   std::vector<T> input_currents;
   std::vector<T> decoder_input, head_input;  // of spikes the second is their mean over time steps
   std::vector<T> output;                     // [rows, output_columns]
@@ -69,6 +80,7 @@ struct BlockTape {
     std::vector<T> dcurrents, spikes;
     typename ScoreConvolution<T>::Memory convolution;
     std::vector<std::vector<T>> dhidden;
+    std::vector<T> dv, dunit, du, dgates, dstream_mixed, dstream_value;  // of values
     StepContext context;
     int64_t first = 0;         // sample of the batch
     std::span<const T> pairs;  // of the batch
@@ -119,6 +131,10 @@ class BlockNetwork {
   using Layer = typename BlockTape<T>::Layer;
   using Scratch = typename BlockTape<T>::Scratch;
 
+  const T* head_input(const BlockTape<T>& tape) const {
+    if (plan_.head.reads_values) return tape.stream_output.data();
+    return (plan_.head.norm ? tape.head_input : tape.decoder_input).data();
+  }
   void forward_input(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
   void backward_input(BlockTape<T>& tape, int64_t rows, std::vector<T>& dx,
                       std::span<T> sums) const;
@@ -180,6 +196,13 @@ class BlockNetwork {
   SamplePairs<T> pairs_of(int64_t sample, const Scratch& scratch) const;
   // The scores of a sample that do not read its data, [heads, nodes, nodes], or null.
   const T* fixed_scores(int layer, int64_t sample, Scratch& scratch) const;
+  // What one attention mixes: values of x, or the stream of values.
+  struct MixedPart {
+    generic::HeadShape shape;
+    const T* value;
+    T *mixed, *dmixed, *dvalue;
+  };
+  std::vector<MixedPart> mixed_parts(int layer, Layer& t, Scratch& scratch) const;
   // What queries and keys are made of; and from scratch.dsource, adds to dattended.
   const T* make_source(const DataTerm& term, int64_t rows, const T* attended, Layer& t) const;
   void source_backward(const DataTerm& term, int64_t rows, const Layer& t, Scratch& scratch,
@@ -194,6 +217,16 @@ class BlockNetwork {
   const T* head_scale(const DataTerm& term) const {
     return term.head_scale == no_tensor ? nullptr : tensor(term.head_scale);
   }
+  // Layers of two streams. backward: also scratch.dv of the layer's output becomes that of its
+  // input.
+  void forward_streams(int layer, int samples, BlockTape<T>& tape) const;
+  void backward_streams(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
+                        std::span<T> sums) const;
+  void forward_values(const ValueStreamBlock& block, int64_t rows, Layer& t,
+                      std::vector<T>& next) const;
+  // dz += of the symbols that gates read.
+  void backward_values(const ValueStreamBlock& block, int64_t rows, const Layer& t,
+                       Scratch& scratch, std::vector<T>& dz, std::span<T> sums) const;
   void forward_mlp(int layer, int64_t rows, const T* x, Layer& t, Scratch& scratch,
                    std::vector<T>& out) const;
   // dx [rows, in of the first map] = (overwritten).

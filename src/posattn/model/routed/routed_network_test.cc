@@ -16,6 +16,7 @@ using testing::RandomBatch;
 
 ModelSpec random_routed_spec(RandomStream& random) {
   ModelSpec spec = testing::random_spec(random);
+  testing::make_one_stream(spec);
   apply_preset(random.below(2) == 0 ? "positional" : "m1", spec);
   spec.reach = 0;
   spec.encoding = Encoding::one_hot;

@@ -73,6 +73,9 @@ void initialise(Parameters<float>& parameters, uint64_t seed, InitialValues valu
       case Initial::positive_uniform:
         for (float& value : values) value = random.uniform(0, static_cast<float>(tensor.value));
         break;
+      case Initial::uniform:
+        fill_uniform(tensor.value);
+        break;
       case Initial::normal:
         for (float& value : values) value = static_cast<float>(random.normal());
         break;

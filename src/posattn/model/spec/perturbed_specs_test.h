@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "posattn/base/error.h"
+#include "posattn/model/plan.h"
 #include "posattn/model/spec/spec_fields.h"
 
 namespace posattn::testing {
@@ -40,7 +41,7 @@ struct PerturbedSpec {
 };
 
 // Resolved specs that differ from `base` in one field each; sizes that follow from others
-// (encoding_size, reach) are filled in again. What resolve refuses is left out.
+// (encoding_size, reach) are filled in again. What resolve or plan_of refuses is left out.
 inline std::vector<PerturbedSpec> perturbed_specs(const ModelSpec& base) {
   std::vector<PerturbedSpec> result;
   const auto add = [&](const std::string& field, ModelSpec spec) {
@@ -53,6 +54,7 @@ inline std::vector<PerturbedSpec> perturbed_specs(const ModelSpec& base) {
     }
     try {
       spec = resolve(spec);
+      plan_of(spec);
     } catch (const Error&) {
       return;
     }

@@ -91,6 +91,9 @@ constexpr NamedKind kind_rows[] = {
      {.attention = Source::data, .score_bias = ScoreBias::window, .reach = 5}},
 };
 
+// What a preset of two streams decides; the values of others have no width.
+enum class Streams { one, two, gated, linear };
+
 struct PresetRow {
   const char* name;
   const char* description;
@@ -99,6 +102,7 @@ struct PresetRow {
   Biases biases = Biases::all;
   bool shown_by_shapes = true;
   int time_steps = 0;  // of a spiking network that is given none
+  Streams streams = Streams::one;
 };
 
 // The plain names stand before their m-numbers, so that preset_name finds them first. m0 and m5 are
@@ -158,7 +162,33 @@ constexpr PresetRow preset_rows[] = {
      false, Biases::none, false},
     {"low-rank", "attention from the data by 4 landmarks, values alone in the input", "low-rank",
      false, Biases::all, false},
+    {"two-streams-gated",
+     "two-streams whose scores read the values' proportions, with gates of symbols on values",
+     "data", true, Biases::all, false, 0, Streams::gated},
+    {"two-streams-linear",
+     "two-streams without an MLP of values: f(s, x) = M(s) x, a matrix that symbols decide", "data",
+     true, Biases::all, false, 0, Streams::linear},
+    {"two-streams",
+     "attention from tokens and positions alone, which mixes values too: f(s, c x) = c f(s, x)",
+     "data", true, Biases::all, false, 0, Streams::two},
 };
+
+ModelSpec with_streams(Streams streams, ModelSpec spec) {
+  if (streams == Streams::one) return spec;
+  spec.join = Join::add;
+  spec.normalisation = Normalisation::before;
+  if (spec.value_width == 0) spec.value_width = spec.width;
+  if (streams == Streams::linear) {
+    spec.value_mlp_width = 0;
+  } else if (spec.value_mlp_width == 0) {
+    spec.value_mlp_width = spec.mlp_width;
+  }
+  if (streams == Streams::gated) {
+    spec.value_gates = ValueGates::mix_and_hidden;
+    spec.scores_read_values = true;
+  }
+  return spec;
+}
 
 // The fields that a preset decides.
 ModelSpec with_preset(const PresetRow& row, ModelSpec spec) {
@@ -172,7 +202,7 @@ ModelSpec with_preset(const PresetRow& row, ModelSpec spec) {
     spec.join = Join::add;
     if (spec.time_steps == 0) spec.time_steps = row.time_steps;
   }
-  return spec;
+  return with_streams(row.streams, spec);
 }
 
 template <class Choice>
@@ -270,10 +300,27 @@ const std::vector<Preset>& presets() {
   return list;
 }
 
+// A setting that the preset would not follow is refused.
+void check_values(const PresetRow& row, const ModelSpec& spec) {
+  const auto refuse = [&](const char* field, int value) {
+    throw Error(
+        ExitCode::configuration,
+        std::string(field) + " = " + std::to_string(value) + " for architecture '" + row.name + "'",
+        "0, or another architecture", "as --architecture two-streams");
+  };
+  if (row.streams == Streams::one && spec.value_width > 0) {
+    refuse("value_width", spec.value_width);
+  }
+  if (row.streams == Streams::linear && spec.value_mlp_width > 0) {
+    refuse("value_mlp_width", spec.value_mlp_width);
+  }
+}
+
 void apply_preset(std::string_view name, ModelSpec& spec) {
   std::vector<std::string> known;
   for (const PresetRow& row : preset_rows) {
     if (row.name == name) {
+      check_values(row, spec);
       spec = with_preset(row, spec);
       return;
     }
@@ -287,6 +334,7 @@ std::string preset_name(const ModelSpec& spec) {
   ModelSpec scored = spec;
   if (spec.routed()) scored.scores = Scores::dot;  // routes are a saturated softmax of such scores
   for (const PresetRow& row : preset_rows) {
+    if ((row.streams != Streams::one) != scored.two_streams()) continue;
     if (with_preset(row, scored) == scored) return row.name;
   }
   return "custom";

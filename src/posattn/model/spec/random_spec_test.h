@@ -29,6 +29,16 @@ inline void add_random_pairs(RandomStream& random, ModelSpec& spec) {
   spec.pair_classes = 2 + static_cast<int>(random.below(3));
 }
 
+// For engines and choices that know nothing else.
+inline void make_one_stream(ModelSpec& spec) {
+  if (!spec.two_streams()) return;
+  spec.value_width = spec.value_mlp_width = 0;
+  spec.value_gates = ValueGates::none;
+  spec.scores_read_values = spec.symbols_read_values = false;
+  spec.join = Join::concatenate;
+  spec.normalisation = Normalisation::none;
+}
+
 inline ModelSpec random_spec(RandomStream& random) {
   ModelSpec spec;
   spec.real_nodes = 1 + static_cast<int>(random.below(12));
@@ -46,6 +56,12 @@ inline ModelSpec random_spec(RandomStream& random) {
   spec.width = spec.heads * (1 + static_cast<int>(random.below(12)));
   // One or two columns may cancel by chance: rounding is then large beside what is left.
   if (spec.width < 3) spec.width += 2 * spec.heads;
+  if (spec.two_streams()) {
+    spec.width = std::max(spec.width, 6 * spec.heads);  // of LayerNorm, as below
+    spec.value_width =
+        spec.heads * (spec.width % 4 + 1);  // without a draw: others stay as they are
+    if (spec.value_mlp_width > 0) spec.value_mlp_width = 1 + spec.width % 7;
+  }
   spec.depth = 1 + static_cast<int>(random.below(3));
   spec.mlp_width = 1 + static_cast<int>(random.below(40));
   spec.mlp_depth = 2 + static_cast<int>(random.below(2));
@@ -120,6 +136,13 @@ inline ModelSpec random_open_spec(RandomStream& random) {
   spec.normalisation = static_cast<Normalisation>(random.below(3));
   // LayerNorm of a few columns is nearly a sign: its gradient cancels, in float to nothing.
   if (spec.width < 6) spec.normalisation = Normalisation::none;
+  if (spec.two_streams()) {
+    spec.join = Join::add;
+    spec.normalisation = Normalisation::before;
+    spec.value_gates = static_cast<ValueGates>(random.below(spec.value_mlp_width > 0 ? 3 : 2));
+    spec.scores_read_values = flip();
+    spec.symbols_read_values = flip();
+  }
   spec.activation = static_cast<Activation>(random.below(3));
   spec.biases = flip() ? Biases::all : Biases::none;
   if (flip()) {
@@ -145,6 +168,16 @@ inline ModelSpec random_open_spec(RandomStream& random) {
     spec.reach = 0;
   }
   if (flip() && flip()) spec.loops = flip() ? "2" : "log2";
+  if (spec.two_streams()) {
+    const bool refused = spec.any_layer([](const AttentionChoices& kind) {
+      return !kind.reads_data() || kind.source_scale != SourceScale::none ||
+             kind.weighting == Weighting::max_plus;
+    });
+    if (refused) spec.kinds.clear();
+    const bool classes = spec.loss == Loss::cross_entropy;
+    spec.tied_output = spec.tied_output && classes;
+    spec.symbols_read_values |= classes && !spec.scores_read_values;
+  }
   limit_growth(spec);
   if (flip()) spec.read_nodes = 1 + static_cast<int>(random.below(spec.real_nodes));
   const bool sized = spec.vocabulary == 0 || spec.tokens_and_values;

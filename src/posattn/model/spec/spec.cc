@@ -105,10 +105,14 @@ void check_total(const ModelSpec& spec) {
   }
   attention += heads * spec.features * spec.key_size() + 100 * heads * spec.score_window;
   const int64_t norms = spec.normalisation == Normalisation::none ? 0 : 4 * width;
+  const int64_t values = spec.value_width, value_hidden = spec.value_mlp_width;
+  attention += 2 * values * (values + value_hidden) + (width + 1) * (2 * values + value_hidden) +
+               (spec.symbols_read_values ? hidden * values : 0);
   const int64_t layer = attention + 2 * width * (width + 1) + hidden * (spec.joined_size() + 1) +
                         (spec.mlp_depth - 2) * hidden * (hidden + 1) + width * (hidden + 1) + norms;
   const int64_t rest = width * (spec.input_size() + 1) + spec.output_columns * (width + 1) +
                        width * spec.vocabulary +
+                       values * (int64_t{1} * spec.data_columns + spec.output_columns) +
                        (spec.uses_positions() && !spec.routed() ? nodes * spec.encoding_size : 0);
   if (layer > element_limit / spec.depth || layer * spec.depth + rest > element_limit) {
     throw impossible("the model is too large", fmt::format("at most {} parameters", element_limit),
@@ -254,6 +258,54 @@ void check_wrap(const ModelSpec& spec) {
   if (spec.loss != Loss::squared_error) refuse("classes");
 }
 
+// What carries symbols and values, and how the two may meet.
+void check_streams(const ModelSpec& spec) {
+  const auto refuse = [](const std::string& what, const char* expected, const char* hint = "") {
+    throw impossible("two streams with " + what, expected, hint);
+  };
+  if (!spec.two_streams()) {
+    check_size("value_width", spec.value_width, 0, width_limit);
+    if (spec.value_mlp_width != 0 || spec.value_gates != ValueGates::none ||
+        spec.scores_read_values || spec.symbols_read_values) {
+      throw impossible("settings of values in a model of one stream", "two streams",
+                       "as --architecture two-streams");
+    }
+    return;
+  }
+  check_size("value_width", spec.value_width, 1, width_limit);
+  check_size("value_mlp_width", spec.value_mlp_width, 0, width_limit);
+  if (spec.value_width % spec.heads != 0) {
+    refuse(fmt::format("{} heads for values of width {}", spec.heads, spec.value_width),
+           "heads that divide both widths");
+  }
+  if (spec.join != Join::add || spec.normalisation != Normalisation::before) {
+    refuse(fmt::format("join '{}' and normalisation '{}'", to_string(spec.join),
+                       to_string(spec.normalisation)),
+           "'add' and 'before'");
+  }
+  if (spec.data_columns == 0) refuse("no input numbers", "at least 1: they are the values");
+  if (spec.vocabulary == 0 && !spec.positions_in_input && !spec.positions_added) {
+    refuse("neither tokens nor positions", "at least one of the two: they are the symbols");
+  }
+  if (spec.value_gates == ValueGates::mix_and_hidden && spec.value_mlp_width == 0) {
+    refuse("gates of hidden features, and no MLP of values", "value_gates = mix");
+  }
+  if (spec.loss == Loss::squared_error && spec.tied_output) {
+    refuse("a tied output of numbers", "an output that is not tied: values answer");
+  }
+  if (spec.loss != Loss::squared_error && !spec.scores_read_values && !spec.symbols_read_values) {
+    refuse("classes, which symbols answer, and symbols that never see the values",
+           "scores_read_values or symbols_read_values");
+  }
+  if (!spec.reads_data()) {
+    refuse("attention from positions", "attention from data, which are the symbols");
+  }
+  if (spec.source_scale != SourceScale::none) {
+    refuse(fmt::format("source scale '{}'", to_string(spec.source_scale)),
+           "none: symbols do not scale");
+  }
+}
+
 // Pairs are a term of the scores and a mask on them: of weightings that are made of such scores.
 void check_reads_pairs(const ModelSpec& spec) {
   const bool sums = spec.weighting == Weighting::sums && spec.pair_mask == PairMask::none;
@@ -343,6 +395,7 @@ void check_choices(const ModelSpec& spec) {
   if (spec.scores == Scores::distance) check_learned_scores(spec, "relative");
   if (spec.scores == Scores::pairs) check_learned_scores(spec, "pair");
   if (spec.reads_pairs()) check_reads_pairs(spec);
+  check_streams(spec);
   if (spec.attention == AttentionSource::positions) {
     const auto refuse = [](const std::string& choice) {
       throw impossible(choice + " with attention from positions",

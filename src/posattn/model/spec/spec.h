@@ -123,6 +123,9 @@ enum class Normalisation { none, before, after };  // LayerNorm before or after 
 enum class Activation { relu, gelu, gelu_tanh };
 // scale: f(x) = r g(x / r), r the root mean square of the sample's input numbers, g the network.
 enum class Wrap { none, scale };
+// What gates made of symbols multiply in a layer of two streams: nothing, the values and what
+// attention adds to them, or the hidden features of the values' MLP too.
+enum class ValueGates { none, mix, mix_and_hidden };
 
 // What people choose of a model: flags, TOML, help and the documentation follow from the list in
 // spec_fields.h.
@@ -160,6 +163,15 @@ struct ModelSettings {
   // Positions of nodes are places in 0 .. position_range - 1, see node_positions. 0: node i is at
   // i.
   int position_range = 0;
+  // Two streams (docs/streams.md): tokens and positions make symbols, `width` wide, which do not
+  // scale. The input numbers flow through values, which do: f(s, c x) = c f(s, x).
+  int value_width = 0;      // features of the values of a node; 0: one stream
+  int value_mlp_width = 0;  // hidden features of the values' MLP; 0: none, f is linear in x
+  ValueGates value_gates = ValueGates::none;
+  // Queries and keys, or the symbols' MLP, also read the values, divided by the root mean square of
+  // the sample's.
+  bool scores_read_values = false;
+  bool symbols_read_values = false;
 
   bool operator==(const ModelSettings&) const = default;
 };
@@ -226,6 +238,9 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   }
   bool has_pairs() const { return pair_columns > 0 || pair_classes > 0; }
   bool routed() const { return scores == Scores::routes; }
+  bool two_streams() const { return value_width > 0; }
+  // Columns of the values among the source of queries and keys.
+  int values_in_source() const { return scores_read_values ? value_width : 0; }
   int loops_at(int of_real_nodes) const;
   bool spikes() const { return time_steps > 0; }
   // How many layers a sample goes through.
@@ -237,16 +252,19 @@ struct ModelSpec : ModelSettings, AttentionChoices {
   bool stores_positions() const {  // P is a tensor of the model file, not a formula
     return uses_positions() && (encoding == Encoding::random || encoding == Encoding::learned);
   }
-  int input_size() const { return data_columns + (positions_in_input ? encoding_size : 0); }
+  // Input columns of the encoder, of two streams that of symbols.
+  int input_size() const {
+    return (two_streams() ? 0 : data_columns) + (positions_in_input ? encoding_size : 0);
+  }
   // Columns of what queries and keys are made of.
   int source_size() const {
     switch (attention) {
       case AttentionSource::positions:
         return encoding_size;
       case AttentionSource::data:
-        return width;
+        return width + values_in_source();
       case AttentionSource::data_and_positions:
-        return width + encoding_size;
+        return width + values_in_source() + encoding_size;
     }
     return 0;
   }
@@ -286,8 +304,8 @@ struct NamedKind {
 const std::vector<NamedKind>& attention_kinds();
 
 // Named presets: positional (M5), standard (M0), m0..m5, positional-direct, standard-rope,
-// relative, homogeneous, standard-no-bias, scale-free, scale-free-joint, and those of other systems
-// (docs/neighbours.md).
+// relative, homogeneous, standard-no-bias, scale-free, scale-free-joint, two-streams, and those of
+// other systems (docs/neighbours.md).
 struct Preset {
   std::string name;
   std::string description;
@@ -296,7 +314,9 @@ struct Preset {
   bool shown_by_shapes = true;
 };
 const std::vector<Preset>& presets();
-// Sets the fields that the preset decides and leaves sizes alone. Throws unknown_name(usage).
+// Sets the fields that the preset decides and leaves sizes alone; of two streams those of values,
+// where they are 0, are width and mlp_width. Throws unknown_name(usage), and Error(configuration)
+// for values in a preset of one stream.
 void apply_preset(std::string_view name, ModelSpec& spec);
 // The plain name of the preset with these deciding fields ("positional" for M5, "standard" for M0),
 // or "custom".
@@ -315,6 +335,7 @@ std::string_view to_string(Join join);
 std::string_view to_string(Normalisation normalisation);
 std::string_view to_string(Activation activation);
 std::string_view to_string(Wrap wrap);
+std::string_view to_string(ValueGates gates);
 std::string_view to_string(Loss loss);
 template <class Enumeration>
 std::vector<std::string> names_of();

@@ -99,6 +99,18 @@ void visit_settings(Settings& s, Visitor&& visit) {
         Setting{"training draws the nodes' positions below this number, in order, and tests space "
                 "them evenly; 0: node i is at position i",
                 between(0, 1 << 20)});
+  visit("value_width", s.value_width, Since{"0.3.0", 0},
+        Setting{"features of the stream of values; 0: none, or the width with two streams",
+                between(0, most_size)});
+  visit(
+      "value_mlp_width", s.value_mlp_width, Since{"0.3.0", 0},
+      Setting{"hidden features of the values' MLP; 0: the architecture's", between(0, most_size)});
+  visit("value_gates", s.value_gates, Since{"0.3.0", ValueGates::none},
+        Setting{"what gates of symbols multiply: mix, or hidden features of values too"});
+  visit("scores_read_values", s.scores_read_values, Since{"0.3.0", false},
+        Setting{"queries and keys of two streams also read the values, divided by their size"});
+  visit("symbols_read_values", s.symbols_read_values, Since{"0.3.0", false},
+        Setting{"the symbols' MLP also reads the values, divided by their size"});
 }
 
 template <class Spec, class Visitor>

@@ -109,6 +109,13 @@ struct Choices<Wrap> {
                                        std::pair{Wrap::scale, "scale"}};
 };
 template <>
+struct Choices<ValueGates> {
+  static constexpr const char* kind = "value gates";
+  static constexpr std::array names = {std::pair{ValueGates::none, "none"},
+                                       std::pair{ValueGates::mix, "mix"},
+                                       std::pair{ValueGates::mix_and_hidden, "mix_and_hidden"}};
+};
+template <>
 struct Choices<Loss> {
   static constexpr const char* kind = "loss";
   static constexpr std::array names = {std::pair{Loss::squared_error, "squared_error"},
@@ -140,6 +147,7 @@ std::string_view to_string(Join join) { return name_of(join); }
 std::string_view to_string(Normalisation normalisation) { return name_of(normalisation); }
 std::string_view to_string(Activation activation) { return name_of(activation); }
 std::string_view to_string(Wrap wrap) { return name_of(wrap); }
+std::string_view to_string(ValueGates gates) { return name_of(gates); }
 std::string_view to_string(Loss loss) { return name_of(loss); }
 
 template <class Enumeration>
@@ -170,11 +178,13 @@ template Join from_name(std::string_view);
 template Normalisation from_name(std::string_view);
 template Activation from_name(std::string_view);
 template Wrap from_name(std::string_view);
+template ValueGates from_name(std::string_view);
 template Loss from_name(std::string_view);
 template std::vector<std::string> names_of<Encoding>();
 template std::vector<std::string> names_of<Join>();
 template std::vector<std::string> names_of<Normalisation>();
 template std::vector<std::string> names_of<Activation>();
 template std::vector<std::string> names_of<Wrap>();
+template std::vector<std::string> names_of<ValueGates>();
 
 }  // namespace posattn

@@ -13,7 +13,17 @@ inline constexpr std::string_view encoding = "encoding";           // linear map
 inline constexpr std::string_view decoding = "decoding";           // linear map
 inline constexpr std::string_view last_norm = "norm";              // gain and shift
 
+// Of the stream of values; all are linear maps, and gates alone have biases.
+inline constexpr std::string_view value_encoding = "values.encoder";
+inline constexpr std::string_view value_decoding = "values.head";
+
 // Names inside a layer.
+inline constexpr std::string_view stream_value = "values.v_proj";
+inline constexpr std::string_view stream_output = "values.o_proj";
+inline constexpr std::string_view mix_gate = "values.gate_mix";
+inline constexpr std::string_view hidden_gate = "values.gate_hidden";
+inline constexpr std::string_view stream_mlp_first = "values.mlp.0";
+inline constexpr std::string_view stream_mlp_last = "values.mlp.2";
 inline constexpr std::string_view query_key = "attn.qk_proj";            // linear map
 inline constexpr std::string_view bias_query_key = "attn.bias_qk_proj";  // of a score bias
 inline constexpr std::string_view head_scale = "attn.log_scale";  // [heads]: scores times its exp

@@ -16,6 +16,7 @@ enum class Initial {
   positive_uniform,  // U(0, value)
   xavier_uniform,
   fan_in_uniform,
+  uniform,  // U(-value, value)
   normal,
   unit_normal_rows
 };
@@ -26,7 +27,7 @@ struct TensorInfo {
   int64_t offset = 0;  // in elements, into the buffer
   int64_t size = 0;    // product of the shape
   Initial initial = Initial::zero;
-  double value = 0;          // for constant and positive_uniform
+  double value = 0;          // for constant and the two uniforms of a value
   int64_t fan_in = 0;        // for fan_in_uniform (a bias uses its weight's fan-in)
   bool maps = false;         // the matrix of a linear map: neither bias, gain nor table
   bool ends_branch = false;  // of a map whose output is added to x

@@ -57,6 +57,7 @@ TEST_P(GeneralEngineOnRandomSpecs, AgreesWithTheReference) {
   const int seed = GetParam();
   RandomStream random(7, Purpose::test_data, 0, seed);
   ModelSpec spec = posattn::testing::random_spec(random);
+  posattn::testing::make_one_stream(spec);
   apply_preset(presets()[seed % presets().size()].name, spec);  // each of them
   spec.reach = 0;
   posattn::testing::add_random_pairs(random, spec);

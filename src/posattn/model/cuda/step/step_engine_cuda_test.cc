@@ -34,6 +34,7 @@ ModelSpec spec_of(const char* preset, int width, int heads, int real_nodes = 0) 
   // Positions as wide as x may be added to it.
   spec.real_nodes = real_nodes > 0 ? real_nodes : width == 4 ? 3 : 2;
   spec.width = spec.mlp_width = width;
+  if (spec.two_streams()) spec.value_width = spec.value_mlp_width = width;
   spec.heads = heads;
   spec.depth = 2;
   spec.pair_columns = 2;
@@ -84,7 +85,8 @@ void check_around(const std::vector<ModelSpec>& bases, const std::vector<std::st
 TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
   std::vector<ModelSpec> bases = {
       spec_of("positional", 4, 2), spec_of("standard", 4, 2),   token_spec(),
-      spec_of("kernel", 4, 2),     spec_of("structural", 4, 2), spec_of("low-rank", 4, 2)};
+      spec_of("kernel", 4, 2),     spec_of("structural", 4, 2), spec_of("low-rank", 4, 2),
+      spec_of("two-streams", 4, 2)};
   bases[1].encoding = Encoding::learned;  // of any size
   // What routed models alone have, and what the processor alone has.
   EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),
@@ -92,13 +94,22 @@ TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
   check_around(bases, {"general"});
 }
 
-TEST(StepEngines, PairsOfNodesAreRefusedInWords) {
-  try {
-    choose_engine(spec_of("structural", 64, 2), Precision::fp32, Path::automatic, {});
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::configuration);
-    EXPECT_EQ(error.problem(), "attention by pairs of nodes on the GPU");
+TEST(StepEngines, ModelsOfTheProcessorAloneAreRefusedInWords) {
+  ModelSpec both = spec_of("positional", 64, 2);
+  both.vocabulary = 3;
+  both.tokens_and_values = true;
+  const std::pair<ModelSpec, const char*> rows[] = {
+      {spec_of("structural", 64, 2), "attention by pairs of nodes on the GPU"},
+      {spec_of("two-streams", 64, 2), "a model of two streams on the GPU"},
+      {resolve(both), "nodes with a token and numbers at once on the GPU"}};
+  for (const auto& [spec, problem] : rows) {
+    try {
+      choose_engine(spec, Precision::fp32, Path::automatic, {});
+      FAIL() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::configuration);
+      EXPECT_EQ(error.problem(), problem);
+    }
   }
 }
 
