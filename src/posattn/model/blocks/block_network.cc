@@ -268,7 +268,6 @@ void BlockNetwork<T>::forward(const BatchOf<T>& batch, int64_t first, int sample
   } else if (spec_.spikes()) {
     sum_steps(samples, tape.decoder_input, 1 / static_cast<T>(steps()), tape.head_input);
   }
-  const bool own_input = head.norm || spec_.spikes();
   tape.output.resize(rows * spec_.output_columns);
   maps_.forward(head.map, rows, head_input(tape), tape.output.data());
 }

@@ -133,7 +133,7 @@ class BlockNetwork {
 
   const T* head_input(const BlockTape<T>& tape) const {
     if (plan_.head.reads_values) return tape.stream_output.data();
-    return (plan_.head.norm ? tape.head_input : tape.decoder_input).data();
+    return (plan_.head.norm || spec_.spikes() ? tape.head_input : tape.decoder_input).data();
   }
   void forward_input(const BatchOf<T>& batch, int64_t first, int samples, BlockTape<T>& tape) const;
   void backward_input(BlockTape<T>& tape, int64_t rows, std::vector<T>& dx,
