@@ -16,8 +16,8 @@ PROGRAMS = {"broadcast", "cumulative-max", "cumulative-max-subarray", "cumulativ
             "cumulative-min", "cumulative-sum", "distances", "matrix-vector", "min-sum", "reduce",
             "sort", "sort-odd-even"}
 # Their inputs are no single column of reals; see messages_test.py.
-OTHERS = {"automaton", "breadth-first", "components", "gather", "k-hop", "list-ranking",
-          "radix-sort", "scatter"}
+OTHERS = {"all-pairs", "automaton", "bellman-ford", "bfs-tree", "breadth-first", "components", "connectivity", "gather",
+          "k-hop", "list-ranking", "one-two-cycle", "radix-sort", "scatter"}
 # For tasks that hold their numbers in another form.
 OF_TASKS = {"contextual-counting", "in-context-conjunction", "in-context-majority",
             "in-context-parity", "match-three", "match-two", "sparse-average"}

@@ -8,10 +8,15 @@
 
 namespace posattn {
 
+struct DefinedColumns {
+  int words = 0, rows = 0;  // a row has a column for each processor
+  int count(int processors) const { return words + rows * processors; }
+};
+
 // Inputs and outputs as the program has them, [processors, columns].
 struct Definition {
-  std::string_view name;        // as the program's line `task` says
-  int inputs = 1, outputs = 1;  // columns; 0: as many as processors
+  std::string_view name;  // as the program's line `task` says
+  DefinedColumns inputs, outputs;
   std::vector<double> (*answer)(int processors, std::span<const double> input) = nullptr;
 };
 

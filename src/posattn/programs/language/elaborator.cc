@@ -124,8 +124,8 @@ struct Columns {
 };
 Columns columns_of(const StaticProgram& program) {
   if (const Definition* definition = find_definition(program.task)) {
-    const auto count = [&](int columns) { return columns == 0 ? program.processors : columns; };
-    return {count(definition->inputs), count(definition->outputs)};
+    return {definition->inputs.count(program.processors),
+            definition->outputs.count(program.processors)};
   }
   const TaskShape shape = find_task(program.task).shape(program.length);
   return {shape.data_columns, shape.output_columns};

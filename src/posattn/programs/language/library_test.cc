@@ -193,6 +193,10 @@ Values drawn_input(const StaticProgram& program, uint32_t sample) {
   return {input.begin(), input.end()};
 }
 
+bool has_reals(const StaticProgram& program) {
+  return std::ranges::any_of(program.words, [](const auto& word) { return word.type.is_real(); });
+}
+
 TEST_P(DefinedLibrary, ComputesItsDefinition) {
   for (const int n : {1, 2, 3, 7, 8, 16, 33}) {
     SCOPED_TRACE(n);
@@ -201,7 +205,9 @@ TEST_P(DefinedLibrary, ComputesItsDefinition) {
     for (uint32_t sample = 0; sample < 20; ++sample) {
       const Values x = drawn_input(program, sample);
       EXPECT_FALSE(input_fault(program, x));
-      ASSERT_EQ(run_static<double>(program, x, 1), definition.answer(program.processors, x));
+      // Sums of reals may be added in another order.
+      expect_near(run_static<double>(program, x, 1), definition.answer(program.processors, x),
+                  has_reals(program) ? 1e-12 : 0);
     }
   }
 }
@@ -218,7 +224,8 @@ TEST_P(DefinedLibrary, NetworksComputeTheSameOnEveryWay) {
         const std::vector<float> row(x.begin(), x.end());
         const std::vector<float> found =
             predict_rows(model, routed_inputs<float>(program, routed, row, 1), 1);
-        ASSERT_EQ(Values(found.begin(), found.end()), run_static<double>(program, x, 1));
+        expect_near({found.begin(), found.end()}, run_static<double>(program, x, 1),
+                    has_reals(program) ? 1e-3 : 0);
       }
     }
   }
@@ -239,7 +246,7 @@ TEST(LibraryList, KHopHasTheLayersOfItsSorts) {
 }
 
 TEST(LibraryList, NamesTheKnownOnes) {
-  EXPECT_EQ(names().size(), 27u);
+  EXPECT_EQ(names().size(), 32u);
   EXPECT_TRUE(std::ranges::is_sorted(names()));
   try {
     find_program("sorted");
