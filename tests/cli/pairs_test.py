@@ -12,8 +12,8 @@ NPY = (b"\x93NUMPY\x01\x00\x46\x00{'descr': '<i4', 'fortran_order': False, 'shap
 
 
 class Pairs(CliCase):
-    def train(self, *settings, out="runs", architecture="structural"):
-        self.run_ok("train", "--task", "neighbour-min", "--architecture", architecture, "--length", 4, "--samples", 400,
+    def train(self, *settings, out="runs", architecture="structural", task="neighbour-min", length=4):
+        self.run_ok("train", "--task", task, "--architecture", architecture, "--length", length, "--samples", 400,
                     "--epochs", 3, "--batch", 20, "--width", 8, "--mlp-width", 8, "--test-scales", 1, "--out", out,
                     "--seeds", 0, *settings)
         return f"{out}/{architecture}-seed0"
@@ -66,6 +66,25 @@ class Pairs(CliCase):
         for test in tests:
             self.assertGreater(test["mse"], 0)
             self.assertGreater(test["baselines"]["graph-blind"]["mse"], 0)
+
+    def test_structural_positions(self):
+        for structure in ("distances,size=2", "walks", "edges+laplacian,size=3"):
+            run = self.train("--task-set", f"structure={structure}", "--variable-length", out=structure,
+                             task="neighbour-mean")
+            found = json.loads(self.run_ok("evaluate", run, "--axis", "graphs=0,1,2", "--samples", 20, "--json"))
+            self.assertEqual([test["graphs"] for test in found["models"][0]["graphs"]], [0, 1, 2])
+        self.run_error(3, "train", "--task", "neighbour-mean", "--task-set", "structure=walk", "--out", "no",
+                       message=["structure=walk", "walks"])
+        self.run_error(3, "train", "--task", "neighbour-mean", "--task-set", "structure=walks", "--architecture", "m2",
+                       "--kinds", "neighbours", "--out", "no", message="pairs without classes")
+
+    def test_questions_about_graphs(self):
+        for form, architecture in (("edges", "positional"), ("rows", "m2"), ("pairs", "structural")):
+            for task in ("graph-count", "graph-distance", "one-two-cycle"):
+                run = self.train("--task-set", f"form={form}", out=f"{form}-{task}", architecture=architecture,
+                                 task=task, length=6)
+                found = json.loads(self.run_ok("evaluate", run, "--samples", 20, "--baselines", "--json"))
+                self.assertEqual(len(found["models"]), 1)
 
     def test_tasks_name_them(self):
         task, = (task for task in json.loads(self.run_ok("tasks", "--json")) if task["name"] == "neighbour-min")

@@ -195,7 +195,7 @@ def random_kinds(rng):
                 "data score-bias=alibi score-window=1 weighting=hard", "rope score-window=3", "data score-bias=fire weighting=kernel features=7",
                 "data-and-positions weighting=kernel features=9",
                 "cosine score-bias=pairs", "data score-bias=pairs pair-mask=edges",
-                "relative pair-mask=edges", "pairs weighting=hard",
+                "relative pair-mask=edges", "pairs weighting=hard", "pairs weighting=sums",
                 "linear scores=unit", "low-rank landmarks=3", "low-rank scores=unit landmarks=2", "window reach=2"]
     names = [str(rng.choice([*KINDS, *composed])) for _ in range(2)]
     return ",".join(names if names[0] != names[1] else [names[0], "relative" if names[0] != "relative" else "data"])

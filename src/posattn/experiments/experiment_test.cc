@@ -401,10 +401,12 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
                   "samples-depth-k-hop", "samples-depth-sum", "mixed-type", "mixed-type-samples",
                   "mixed-type-gpt2", "mixed-type-gpt2-unparsable", "contextual-counting",
                   "contextual-counting-density", "dape-recall", "encodings-by-score",
-                  "in-context-regression", "in-context", "in-context-range", "k-hop-settings", "k-hop-settings-error",
-                  "k-hop-settings-unseen", "k-hop-small", "k-hop-small-unseen", "k-hop-small-error",
-                  "kinds-k-hop", "kinds-k-hop-error", "kinds", "scale-free", "mixed-scales",
-                  "neighbour-min", "neighbour-min-range", "sparse-average"));
+                  "graph-connected", "in-context-regression", "in-context", "in-context-range",
+                  "k-hop-settings", "k-hop-settings-error", "k-hop-settings-unseen", "k-hop-small",
+                  "k-hop-small-unseen", "k-hop-small-error", "kinds-k-hop", "kinds-k-hop-error",
+                  "kinds", "scale-free", "mixed-scales", "neighbour-min", "neighbour-min-range",
+                  "sparse-average", "structure-distance", "structure-distance-graphs", "structure",
+                  "structure-graphs"));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);

@@ -73,6 +73,52 @@ TEST(GoldenSamples, OfAGraph) {
             (std::vector<int32_t>{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0}));
 }
 
+std::vector<int32_t> labels_of(const Dataset& set, int64_t sample) {
+  const auto first = set.labels.begin() + sample * set.shape.real_nodes;
+  return {first, first + set.shape.real_nodes};
+}
+
+TEST(GoldenSamples, OfNeighbourTasks) {
+  const auto of = [](const char* task) { return targets_of(make_dataset(request_of(task, 4)), 2); };
+  EXPECT_EQ(of("neighbour-sum"),
+            (Floats{0.546989202f, -0.910872936f, 0.904112816f, 0.0641443729f}));
+  EXPECT_EQ(of("neighbour-mean"),
+            (Floats{0.273494601f, -0.455436468f, 0.904112816f, 0.0213814583f}));
+  const Dataset set = make_dataset(request_of("distance-to-marked", 6));
+  EXPECT_EQ(inputs_of(set, 2), (Floats{1, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(labels_of(set, 2), (std::vector<int32_t>{0, 2, 3, 2, 1, 4}));
+}
+
+// The graph and the nodes asked for are the same in every question and form.
+TEST(GoldenSamples, OfQuestionsAboutGraphs) {
+  const auto drawn = [](const char* task, const char* set, int length) {
+    DatasetRequest request = request_of(task, length);
+    request.task = &find_task(task, set);
+    return make_dataset(request);
+  };
+  const auto answer = [&](const char* task) {
+    return labels_of(drawn(task, "percent=40", 4), 2).back();
+  };
+  EXPECT_EQ(inputs_of(drawn("graph-distance", "percent=40", 4), 2),
+            (Floats{1, 0, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1}));
+  const Dataset pairs = drawn("graph-distance", "percent=40,form=pairs", 4);
+  EXPECT_EQ(inputs_of(pairs, 2), (Floats{1, 0, 0, 1, 0, 0, 1, 0, 1, 1, 1, 0}));
+  EXPECT_EQ(std::vector<int32_t>(pairs.pair_classes.begin() + 32, pairs.pair_classes.end()),
+            (std::vector<int32_t>{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(labels_of(pairs, 2), (std::vector<int32_t>{-1, -1, 8, 8}));
+  EXPECT_EQ(targets_of(drawn("graph-count", "percent=40", 4), 2), (Floats{0, 0, 0, 0, 0, 0, 2}));
+  EXPECT_EQ(answer("graph-edge"), 0);
+  EXPECT_EQ(answer("graph-connected"), 0);
+  EXPECT_EQ(answer("graph-distance"), 8);
+  EXPECT_EQ(answer("graph-cycle"), 0);
+  const Dataset cycles = drawn("one-two-cycle", "form=rows", 6);
+  EXPECT_EQ(inputs_of(cycles, 1), (Floats{1, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0,
+                                          1, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 1,
+                                          1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(labels_of(cycles, 1), (std::vector<int32_t>{1, 1, 1, 1, 1, 1}));
+}
+
 TEST(GoldenSamples, OfEveryPurposeAndRange) {
   const struct {
     Purpose purpose;

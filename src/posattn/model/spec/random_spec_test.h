@@ -88,6 +88,7 @@ inline std::string random_kinds(RandomStream& random, int nodes) {
       "cosine score-bias=pairs pair-mask=edges",
       "relative pair-mask=edges",
       "pairs weighting=hard",
+      "pairs weighting=sums",
       "linear scores=unit",
       "low-rank landmarks=2",
       "low-rank scores=unit landmarks=3",

@@ -249,9 +249,10 @@ void check_wrap(const ModelSpec& spec) {
 
 // Pairs are a term of the scores and a mask on them: of weightings that are made of such scores.
 void check_reads_pairs(const ModelSpec& spec) {
-  if (spec.weighting != Weighting::softmax && spec.weighting != Weighting::hard) {
+  const bool sums = spec.weighting == Weighting::sums && spec.pair_mask == PairMask::none;
+  if (!sums && spec.weighting != Weighting::softmax && spec.weighting != Weighting::hard) {
     throw impossible(fmt::format("weighting '{}' with pairs of nodes", to_string(spec.weighting)),
-                     "softmax or hard");
+                     "softmax, hard, or sums without a mask");
   }
   if (spec.score_window > 0) {
     throw impossible(fmt::format("score_window = {} with pairs of nodes", spec.score_window),

@@ -154,6 +154,8 @@ TEST(Spec, ResolveRefusesTheImpossible) {
          s.kinds = "neighbours weighting=kernel";
          s.pair_classes = 2;
        }},
+      {"weighting 'sums' with pairs of nodes",
+       [](auto& s) { s.kinds = "pairs weighting=sums pair-mask=edges", s.pair_classes = 2; }},
       {"score_window = 3 with pairs",
        [](auto& s) {
          s.kinds = "pairs score-window=3";
