@@ -6,8 +6,11 @@
 //   how many edges is the shortest (classes 1 to 7, and farther or none)
 //   graph-cycle: is there any cycle
 //   one-two-cycle (arXiv 2402.09268): is the graph one cycle, or two of half the length
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "posattn/base/error.h"
 #include "posattn/tasks/graph.h"
 
 namespace posattn {
@@ -141,7 +144,8 @@ class GraphTask final : public Task {
   TaskShape shape(int length) const override {
     TaskShape shape{.real_nodes = length, .data_columns = form_ == GraphForm::edges ? 2 : 3};
     if (form_ == GraphForm::edges) {
-      shape.real_nodes = 1 + (question_.cycles ? length : length * (length - 1) / 2);
+      const int64_t n = length, most = question_.cycles ? n : n * (n - 1) / 2;
+      shape.real_nodes = 1 + static_cast<int>(std::min<int64_t>(most, 1 << 30));
       shape.read_nodes = -1;
     }
     if (form_ == GraphForm::pairs) {
@@ -189,8 +193,8 @@ class GraphTask final : public Task {
     const auto a = static_cast<int>(random.below(n));
     auto b = static_cast<int>(random.below(n - 1));
     if (b >= a) ++b;
-    const std::vector<int> asked = std::vector{a, b};
-    const std::span<const int> named(asked.data(), static_cast<size_t>(question_.asked));
+    const int asked[] = {a, b};
+    const std::span<const int> named(asked, static_cast<size_t>(question_.asked));
     std::ranges::fill(room.values, 0.0f);
     std::ranges::fill(room.targets, 0.0f);
     std::ranges::fill(room.labels, -1);
@@ -221,7 +225,13 @@ class GraphTask final : public Task {
       return draw_graph(random, sampling, length, share, percent_ == 0 ? 1 : share, *this);
     }
     int cycles = 1 + static_cast<int>(random.below(2));
-    if (sampling.axis == "cycles" && sampling.x != 0) cycles = sampling.x == 1 ? 1 : 2;
+    if (sampling.axis == "cycles" && sampling.x != 0) {
+      if (sampling.x != 1 && sampling.x != 2) {
+        throw Error(ExitCode::usage, fmt::format("cycles = {} for task {}", sampling.x, name()),
+                    "0 as in training, 1 or 2");
+      }
+      cycles = static_cast<int>(sampling.x);
+    }
     return relabelled(random, cycle_graph(length, cycles));
   }
 

@@ -316,9 +316,11 @@ TEST(GraphTasks, EdgesStandInRandomOrder) {
   for (const int count : first) EXPECT_NEAR(count, 1000, 150);
 }
 
-TEST(GraphTasks, LengthsThatMakeNoSenseAreRefused) {
+TEST(GraphTasks, WhatMakesNoSenseIsRefused) {
   EXPECT_THROW(drawn("one-two-cycle", "", 5, 1), Error);
   EXPECT_THROW(drawn("graph-edge", "", 1, 1), Error);
+  EXPECT_THROW(drawn("graph-edge", "", 1 << 20, 1), Error);  // no memory has so many edges
+  EXPECT_THROW(drawn("one-two-cycle", "", 8, 1, "cycles", 3), Error);
   EXPECT_FALSE(find_task("graph-edge").supports_variable_length());
   EXPECT_FALSE(find_task("graph-edge", "form=rows").supports_variable_length());
   EXPECT_TRUE(find_task("graph-edge", "form=pairs").supports_variable_length());
