@@ -138,6 +138,7 @@ RangeSplit split_range(const RangeRequest& request) {
 
 bool answers_scale(const Task& task, const Dataset& set) {
   if (task.loss() != Loss::squared_error || !set.tokens.empty()) return false;
+  if (!states_axis(task, "c")) return false;  // its numbers have no scale, as those of a graph
   if (set.shape.has_pairs()) return false;  // which a task solves with, and nobody can scale apart
   const auto in = static_cast<size_t>(set.shape.input_count());
   const auto out = static_cast<size_t>(set.shape.target_count());
