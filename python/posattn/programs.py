@@ -131,7 +131,8 @@ def compile(program, length=8, *, settings=None, dense=False, sharpness=1024.0, 
     `program` is a name (`programs()` lists them), the path of a .par file, the text of one, or a
     Python function of a `Builder` that returns the word to output (or several), whose exact answers
     are those of `task`, if it has one. `settings` are the parameters of a text; `dense` writes queries and keys instead of routes, as training and
-    PyTorch's modules of trained models have them, with the given `sharpness`.
+    PyTorch's modules of trained models have them, with the given `sharpness`. `routing` says how
+    messages travel whose destination is data; "attention" looks for the sender in the data.
 
     >>> import posattn
     >>> def scan(program):

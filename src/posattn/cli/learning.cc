@@ -33,8 +33,7 @@ Json as_json(const LearningVerification& verification, const LearningProgram& pr
   return document;
 }
 
-}  // namespace
-
+// "in-context-ridge, 10 examples: 21 layers, 3 heads, ..."
 std::string learning_summary(const LearningProgram& program, const Model& model) {
   const ModelSpec& spec = model.spec;
   return fmt::format("{}, {}: {}, {}, {}, {}, {}", program.algorithm().name,
@@ -43,6 +42,8 @@ std::string learning_summary(const LearningProgram& program, const Model& model)
                      plural(spec.mlp_width, "hidden unit"),
                      plural(model.parameters.layout().parameter_count(), "parameter"));
 }
+
+}  // namespace
 
 ExitCode compile_learning(const LearningProgram& program, const std::string& output, bool json) {
   const Model model = compile(program);

@@ -6,9 +6,6 @@
 
 namespace posattn {
 
-// "in-context-ridge, 11 nodes: 21 layers, 3 heads, ..."
-std::string learning_summary(const LearningProgram& program, const Model& model);
-
 ExitCode compile_learning(const LearningProgram& program, const std::string& output, bool json);
 
 // Prints what was found; throws Error(verification) where the model does not hold.

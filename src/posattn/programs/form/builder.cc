@@ -194,8 +194,8 @@ Value ProgramBuilder::receive_value(const std::string& name, Variable from, Rout
   bool changed = !is_own(current_[from.word]);
   Route::visit_words(route, [&](int word) { changed = changed || !is_own(current_[word]); });
   // All heads of a layer attend to positions, or all to the data.
-  const bool other_kind = !round_.receives.empty() &&
-                          round_.receives.front().route.is_scored() != route.is_scored();
+  const bool other_kind =
+      !round_.receives.empty() && round_.receives.front().route.is_scored() != route.is_scored();
   if (changed || other_kind) close_round();
   Route::visit_words(route, [&](int& word) { word = current_[word]->index; });
   note_line(line);

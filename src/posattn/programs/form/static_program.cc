@@ -117,9 +117,8 @@ void check(const StaticProgram& program, const Round& round) {
     expect(receive.word >= 0 && receive.word < words, "a receive of no word");
     const Route& route = receive.route;
     if (route.is_sent()) {
-      Route::visit_words(route, [&](int word) {
-        expect(word >= 0 && word < words, "a destination in no word");
-      });
+      Route::visit_words(
+          route, [&](int word) { expect(word >= 0 && word < words, "a destination in no word"); });
       expect(!program.words[route.destination].type.is_real(), "a destination that is no integer");
     } else if (route.is_weighted()) {
       expect(static_cast<int>(route.weighted.size()) == program.processors, "a short route");
