@@ -403,7 +403,9 @@ TEST(Experiment, EmbeddedOnesAreWhole) {
                   "encodings-by-score", "k-hop-settings", "k-hop-settings-error",
                   "k-hop-settings-unseen", "k-hop-small", "k-hop-small-unseen", "k-hop-small-error",
                   "kinds-k-hop", "kinds-k-hop-error", "kinds", "scale-free", "mixed-scales",
-                  "neighbour-min", "neighbour-min-range"));
+                  "neighbour-min", "neighbour-min-range", "streams-length", "streams-letters",
+                  "streams-pointer", "streams-pointer-1", "streams-pointer-2", "streams-pointer-3",
+                  "streams-value-range", "streams-mixed-scales"));
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
