@@ -380,8 +380,8 @@ def charged(spec, module, columns, gain=3.0):
 
 
 def fired(spec, module, x, threshold=1):
-    """Spikes of leaky neurons that x [samples * time steps, ...] charges; of other networks x itself."""
-    if spec.time_steps == 0:
+    """Spikes of leaky neurons that x [samples * time steps, ...] charges; x itself where there are none."""
+    if not hasattr(module, "gain"):
         return x
     potential, spikes = 0, []
     for current in (module.gain * x).unflatten(0, (-1, spec.time_steps)).unbind(1):

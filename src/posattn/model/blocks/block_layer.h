@@ -229,7 +229,7 @@ void BlockNetwork<T>::make_query_key(int layer, int64_t rows, const T* attended,
   maps_.forward(term.query_key, rows, make_source(term, rows, attended, t), t.query_key.data());
   fire(term.query_key.neurons, rows, t.query_key, t.currents.query_key);
   if (term.rope) {
-    generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, 1, t.query_key.data());
+    generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->place, 1, t.query_key.data());
   }
   t.keys_kept.resize(rows * block.heads * 2 * (row.keeps_each ? term.key_size : 1));
   if (row.changes_keys) {
@@ -263,7 +263,7 @@ void BlockNetwork<T>::query_key_backward(int layer, int64_t rows, const T* atten
                          term.head_scale == no_tensor ? nullptr : gradient(sums, term.head_scale));
   }
   if (term.rope) {
-    generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->index, -1, d);
+    generic::rotate<T>(rows, 2 * block.heads, term.key_size, nodes_->place, -1, d);
   }
   fire_backward(term.query_key.neurons, rows, t.currents.query_key, d, scratch, sums);
   const bool scaled = term.scale != SourceScale::none;

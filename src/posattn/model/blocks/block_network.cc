@@ -356,8 +356,9 @@ std::vector<T> BlockNetwork<T>::attention(const BlockTape<T>& tape) const {
     const AttentionBlock& block = block_of(l).attention;
     const std::vector<T>& a = per_sample(block) ? tape.layers[l].attention : shared(l);
     const int64_t size = int64_t{1} * block.heads * nodes() * nodes();
-    std::vector<T> mean(a.begin(), a.begin() + size * steps());
-    if (spec_.spikes()) sum_steps(1, {mean}, 1 / static_cast<T>(steps()), mean);
+    const std::vector<T> of_steps(a.begin(), a.begin() + size * steps());
+    std::vector<T> mean;
+    sum_steps(1, of_steps, 1 / static_cast<T>(steps()), mean);
     all.insert(all.end(), mean.begin(), mean.end());
   }
   return all;

@@ -112,6 +112,23 @@ TEST(NodePositions, OfATrainingStepAreTheSameForAnyNumberOfThreads) {
   EXPECT_NE(first, gradient_at({}, 1));
 }
 
+// RoPE turns by the same places.
+TEST(NodePositions, TurnQueriesAndKeys) {
+  ModelSpec spec = ranged(0, 0);
+  spec.positions_in_input = false;
+  spec.rotation = Rotation::rope;
+  const auto outputs_at = [&](int range) {
+    spec.position_range = range;
+    const ModelSpec placed = resolve(spec);
+    RandomStream random(3, Purpose::test_data, 0, 0);
+    const RandomBatch data(placed, 2, 8, random);
+    return reference_forward(placed, to_double(random_parameters(placed, 1)), data.reference());
+  };
+  const std::vector<double> plain = outputs_at(0);
+  EXPECT_EQ(outputs_at(8), plain);
+  EXPECT_NE(outputs_at(80), plain);
+}
+
 // A longer sample stands between the places of a shorter one, as long as there are places.
 TEST(NodePositions, WorkAtOtherLengths) {
   const ModelSpec spec = ranged(64, 0);

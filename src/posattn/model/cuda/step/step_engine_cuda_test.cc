@@ -83,14 +83,22 @@ void check_around(const std::vector<ModelSpec>& bases, const std::vector<std::st
 }
 
 TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
-  std::vector<ModelSpec> bases = {
-      spec_of("positional", 4, 2), spec_of("standard", 4, 2),   token_spec(),
-      spec_of("kernel", 4, 2),     spec_of("structural", 4, 2), spec_of("low-rank", 4, 2),
-      spec_of("two-streams", 4, 2)};
-  bases[1].encoding = Encoding::learned;  // of any size
-  // What routed models alone have, and what the processor alone has.
-  EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),
-            (std::set<std::string>{"route_places", "time_steps"}));
+  ModelSpec placed = spec_of("standard", 4, 2);
+  placed.encoding = Encoding::sinusoidal;
+  placed.encoding_size = 0;
+  placed.position_range = 9;
+  std::vector<ModelSpec> bases = {spec_of("positional", 4, 2),
+                                  spec_of("standard", 4, 2),
+                                  token_spec(),
+                                  spec_of("kernel", 4, 2),
+                                  spec_of("structural", 4, 2),
+                                  spec_of("low-rank", 4, 2),
+                                  spec_of("spiking", 4, 2),
+                                  spec_of("two-streams", 4, 2),
+                                  resolve(placed)};
+  bases[1].encoding = Encoding::learned;                    // of any size
+  EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),  // which routed models alone have
+            std::set<std::string>{"route_places"});
   check_around(bases, {"general"});
 }
 
