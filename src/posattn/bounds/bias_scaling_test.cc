@@ -150,7 +150,8 @@ TEST(BiasScaling, KindsAreHomogeneousAsTheirRowsSay) {
 
 TEST(BiasScaling, SaysWhichDegreeWeightsOfScoresHave) {
   EXPECT_THAT(*scaling_broken_by(small_spec("relu")), ::testing::HasSubstr("degree 3"));
-  EXPECT_THAT(*scaling_broken_by(small_spec("spiking")), ::testing::HasSubstr("neurons that fire at a threshold"));
+  EXPECT_THAT(*scaling_broken_by(small_spec("spiking")),
+              ::testing::HasSubstr("neurons that fire at a threshold"));
   ModelSpec spec = small_spec("positional");
   spec.kinds = "data scores=tropical weighting=relu";
   EXPECT_THAT(*scaling_broken_by(resolve(spec)), ::testing::HasSubstr("L layers 2^L"));

@@ -87,15 +87,10 @@ TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
   placed.encoding = Encoding::sinusoidal;
   placed.encoding_size = 0;
   placed.position_range = 9;
-  std::vector<ModelSpec> bases = {spec_of("positional", 4, 2),
-                                  spec_of("standard", 4, 2),
-                                  token_spec(),
-                                  spec_of("kernel", 4, 2),
-                                  spec_of("structural", 4, 2),
-                                  spec_of("low-rank", 4, 2),
-                                  spec_of("spiking", 4, 2),
-                                  spec_of("two-streams", 4, 2),
-                                  resolve(placed)};
+  std::vector<ModelSpec> bases = {
+      spec_of("positional", 4, 2), spec_of("standard", 4, 2),    token_spec(),
+      spec_of("kernel", 4, 2),     spec_of("structural", 4, 2),  spec_of("low-rank", 4, 2),
+      spec_of("spiking", 4, 2),    spec_of("two-streams", 4, 2), resolve(placed)};
   bases[1].encoding = Encoding::learned;                    // of any size
   EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),  // which routed models alone have
             std::set<std::string>{"route_places"});
