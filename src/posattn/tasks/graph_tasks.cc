@@ -189,7 +189,7 @@ class GraphTask final : public Task {
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
     const auto n = static_cast<uint32_t>(length);
-    const Graph graph = draw(random, sampling, length);
+    const Graph graph = graph_of(random, sampling, length);
     const auto a = static_cast<int>(random.below(n));
     auto b = static_cast<int>(random.below(n - 1));
     if (b >= a) ++b;
@@ -219,7 +219,7 @@ class GraphTask final : public Task {
   }
 
  private:
-  Graph draw(RandomStream& random, const Sampling& sampling, int length) const {
+  Graph graph_of(RandomStream& random, const Sampling& sampling, int length) const {
     if (!question_.cycles) {
       const float share = static_cast<float>(percent_) / 100;
       return draw_graph(random, sampling, length, share, percent_ == 0 ? 1 : share, *this);
