@@ -852,7 +852,8 @@ class Transformer(nn.Module):
         if spec.vocabulary > 0:
             held = torch.nn.functional.pad(tokens, (0, spec.scratch_nodes), value=-1)
             rows = self.tokens(held.clamp(min=0))
-            x = torch.where((held >= 0)[..., None], rows + x if spec.tokens_and_values else rows, x)
+            added = spec.tokens_and_values or self.streams
+            x = torch.where((held >= 0)[..., None], rows + x if added else rows, x)
         return x + positions if spec.positions_added else x
 
     def forward(self, inputs, tokens=None, pairs=None, pair_classes=None):

@@ -9,7 +9,7 @@ SAMPLE = "a 0.5, b -1, c 2, ? b"
 
 class Matrix(CliCase):
     def train(self, architecture):
-        self.run_ok("train", *tiny(task="recall", length=3, architecture=architecture), "--out", "runs", "--seeds", 0)
+        self.run_ok("train", *tiny(task="recall", length=3, warmup_steps=2, architecture=architecture), "--out", "runs", "--seeds", 0)
         return f"runs/{architecture}-seed0"
 
     def test_a_sample(self):

@@ -123,7 +123,7 @@ class PlanBuilder {
       block.stream =
           value_map(std::string(names::value_encoding), spec_.value_width, spec_.data_columns);
     }
-    block.tokens_added = spec_.tokens_and_values;
+    block.tokens_added = spec_.tokens_and_values || spec_.two_streams();
     block.positions_joined = spec_.positions_in_input;
     block.positions_added = spec_.positions_added;
     return block;

@@ -177,8 +177,8 @@ void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int 
     generic::embed(rows, d, tape.tokens.data(), tensor(block.tokens), block.tokens_added, x.data());
   }
   if (block.stream) {
-    const bool either = block.tokens != no_tensor && !block.tokens_added;
-    for (int64_t r = 0; either && r < rows; ++r) {
+    const bool either = block.tokens != no_tensor && !spec_.tokens_and_values;
+    for (int64_t r = 0; either && r < rows; ++r) {  // a node of a token has no value
       if (tape.tokens[r] >= 0) std::fill_n(&values[r * columns], columns, T(0));
     }
     tape.stream_input = std::move(values);
@@ -213,7 +213,7 @@ void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, const std
   if (!block.values) return;
   std::vector<T>& dvalues = tape.scratch.dy;
   dvalues = dx;
-  const bool either = block.tokens != no_tensor && !block.tokens_added && !block.stream;
+  const bool either = block.tokens != no_tensor && !block.tokens_added;
   for (int64_t r = 0; either && r < rows; ++r) {
     // rows of tokens have not seen the values
     if (tape.tokens[r] >= 0) std::fill_n(dvalues.data() + r * d, d, T(0));
