@@ -77,6 +77,7 @@ class Commands(CliCase):
                 "sort": [*narrow, "--architecture", "positional,standard,homogeneous"],
                 "cumulative-sum": [*narrow, "--architecture", "positional,standard"],
                 "cumulative-min": [*narrow, "--architecture", "positional,homogeneous"],
+                "recall": [*narrow, "--architecture", "two-streams,two-streams-linear"],
                 "k-hop": ["--architecture", "standard", "--length", 12],
                 "mixed-min": ["--architecture", "standard", "--seeds", "0..1"]}.items():
             self.run_ok("train", "--task", task, *few, *flags, "--out", f"runs/{task}")
@@ -95,6 +96,7 @@ class Commands(CliCase):
                             ignore=shutil.ignore_patterns("*.svg", "*.png", "*.csv", "*.db*", "k-hop*", "sample*"))
         (self.folder / "examples").symlink_to(ROOT / "examples")
         (self.folder / "rows.csv").write_text("1,2,-1,0,1,2,-2,1\n")
+        (self.folder / "sample.csv").write_text("0,0,0,0.5,1,1,2,2,3,0,4,1,5,-1,6,-2,7,1.5\n")
         self.run_ok("predict", "model.safetensors", "--input", "rows.csv", "-o", "x.npy")
         (self.folder / "words.txt").write_text("2 abcabcabcab\n")
         (self.folder / "mine.par").write_text(MINE)

@@ -55,8 +55,7 @@ std::vector<std::pair<std::string, std::string>> lettered_settings() {
           {"epochs", "30"},
           {"batch", "48"},
           {"lr", "3e-3"},
-          {"schedule", "warmup-linear"},
-          {"warmup-steps", "50"}};
+          {"schedule", "warmup-linear"}};
 }
 
 int32_t LetteredText::token_of(std::string_view word) {
