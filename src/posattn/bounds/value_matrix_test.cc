@@ -142,7 +142,7 @@ TEST(ValueMatrix, OtherModelsAreRefused) {
 // The law of scale knows them, though they have tokens, positions, LayerNorm and biases.
 TEST(ValueMatrix, ModelsOfTwoStreamsAreHomogeneous) {
   Model model = asking_model(1);
-  model.parameters = testing::random_parameters(model.spec, 1);
+  model.parameters = random_parameters(model.spec, 1);
   const ScaleLaw law = scale_law(model);
   EXPECT_EQ(law.broken_by, "");
   EXPECT_EQ(law.layers.at(0).scores, 0);

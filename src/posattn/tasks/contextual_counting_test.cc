@@ -9,7 +9,7 @@
 namespace posattn {
 namespace {
 
-struct Asked {
+struct AskedTexts {
   const char* task = "contextual-counting";
   const char* set = "";
   const char* axis = "c";
@@ -17,7 +17,7 @@ struct Asked {
   int samples = 300;
 };
 
-Dataset texts(int length, const Asked& asked) {
+Dataset texts(int length, const AskedTexts& asked) {
   return make_dataset({.task = &find_task(asked.task, asked.set),
                        .length = length,
                        .samples = asked.samples,
@@ -62,7 +62,7 @@ std::vector<double> by_cutting(const std::string& text, const float* values, siz
 
 TEST(ContextualCounting, AnswersAreSumsOfTheRegions) {
   const struct {
-    Asked asked;
+    AskedTexts asked;
     int length, regions;
   } rows[] = {{{}, 32, 4},
               {{.set = "regions=1"}, 2, 1},

@@ -14,7 +14,7 @@ namespace {
 using Bits = std::vector<int>;  // -1 and 1
 using Function = std::function<int(const Bits&)>;
 
-struct Asked {
+struct AskedFunctions {
   std::string type = "conjunction";
   int d = 3, length = 12;
   int samples = 100;
@@ -23,12 +23,12 @@ struct Asked {
   bool teaching = false;
 };
 
-const Task& task_for(const Asked& asked) {
+const Task& task_for(const AskedFunctions& asked) {
   return find_task("in-context-" + asked.type,
                    "d=" + std::to_string(asked.d) + (asked.teaching ? ",teaching=1" : ""));
 }
 
-Dataset samples_of(const Asked& asked) {
+Dataset function_samples(const AskedFunctions& asked) {
   return make_dataset({.task = &task_for(asked),
                        .length = asked.length,
                        .samples = asked.samples,
@@ -39,15 +39,15 @@ Dataset samples_of(const Asked& asked) {
                        .axis = asked.axis});
 }
 
-struct Sample {
+struct FunctionSample {
   std::vector<Bits> xs;
   Bits ys, asked;  // asked: the label where it counts, else 0
 };
 
-Sample sample_at(const Dataset& set, int64_t index, double scale = 1) {
+FunctionSample function_sample(const Dataset& set, int64_t index, double scale = 1) {
   const int d = set.shape.data_columns, m = set.length;
   const float* values = set.inputs.data() + index * 2 * m * d;
-  Sample sample;
+  FunctionSample sample;
   for (int i = 0; i < m; ++i) {
     Bits x;
     for (int k = 0; k < d; ++k) {
@@ -153,7 +153,7 @@ std::vector<Function> functions(const std::string& type, int d) {
   return threes;
 }
 
-bool agrees(const Function& function, const Sample& sample) {
+bool agrees(const Function& function, const FunctionSample& sample) {
   for (size_t i = 0; i < sample.xs.size(); ++i) {
     if (function(sample.xs[i]) != sample.ys[i]) return false;
   }
@@ -167,9 +167,9 @@ TEST(InContextFunction, LabelsAreThoseOfOneFunctionOfTheClass) {
     const std::vector<Function> all = functions(type, d);
     for (const bool teaching : {false, true}) {
       if (teaching && task_for({.type = type}).parameters().size() == 1) continue;
-      const Dataset set = samples_of({.type = type, .d = d, .teaching = teaching});
+      const Dataset set = function_samples({.type = type, .d = d, .teaching = teaching});
       for (int64_t s = 0; s < set.samples; ++s) {
-        const Sample sample = sample_at(set, s);
+        const FunctionSample sample = function_sample(set, s);
         EXPECT_TRUE(std::ranges::any_of(all, [&](const Function& function) {
           return agrees(function, sample);
         })) << type;
@@ -180,9 +180,9 @@ TEST(InContextFunction, LabelsAreThoseOfOneFunctionOfTheClass) {
 }
 
 TEST(InContextFunction, NearestTakesTheLabelOfTheMostSimilar) {
-  const Dataset set = samples_of({.type = "nearest", .d = 4, .length = 14});
+  const Dataset set = function_samples({.type = "nearest", .d = 4, .length = 14});
   for (int64_t s = 0; s < set.samples; ++s) {
-    const Sample sample = sample_at(set, s);
+    const FunctionSample sample = function_sample(set, s);
     for (size_t i = 0; i < 14; ++i) {
       if (i < 4) {  // a quarter, rounded up
         EXPECT_EQ(sample.asked[i], 0);
@@ -226,9 +226,9 @@ TEST(InContextFunction, LearnersAreThoseByEnumeration) {
     const bool of_all = type == "parity";
     const std::vector<Function> all = functions(type, 3);
     const std::vector<Baseline> baselines = task_for({.type = type}).baselines();
-    const Dataset set = samples_of({.type = type});
+    const Dataset set = function_samples({.type = type});
     for (int64_t s = 0; s < set.samples; ++s) {
-      const Sample sample = sample_at(set, s);
+      const FunctionSample sample = function_sample(set, s);
       const Bits found = guesses(named(baselines, "learner"), set, s);
       std::vector<Function> left = all;
       bool yes = false;
@@ -260,11 +260,11 @@ TEST(InContextFunction, LearnersAreAsGoodAsKnown) {
               {"parity", "learner", 0.872},
               {"disjunction", "learner", 0.878}};
   for (const auto& row : rows) {
-    const Dataset set = samples_of({.type = row.type, .d = 8, .length = 32, .samples = 1000});
+    const Dataset set = function_samples({.type = row.type, .d = 8, .length = 32, .samples = 1000});
     const std::vector<Baseline> baselines = task_for({.type = row.type, .d = 8}).baselines();
     double right = 0;
     for (int64_t s = 0; s < set.samples; ++s) {
-      const Sample sample = sample_at(set, s);
+      const FunctionSample sample = function_sample(set, s);
       const Bits found = guesses(named(baselines, row.learner), set, s);
       for (size_t i = 0; i < 32; ++i) right += found[i] == sample.ys[i];
     }
@@ -273,45 +273,46 @@ TEST(InContextFunction, LearnersAreAsGoodAsKnown) {
 }
 
 TEST(InContextFunction, NearestNeighbourLearnsItsOwnClass) {
-  const Asked asked{.type = "nearest", .d = 5, .length = 20};
-  const Dataset set = samples_of(asked);
+  const AskedFunctions asked{.type = "nearest", .d = 5, .length = 20};
+  const Dataset set = function_samples(asked);
   for (int64_t s = 0; s < set.samples; ++s) {
-    const Sample sample = sample_at(set, s);
+    const FunctionSample sample = function_sample(set, s);
     const Bits found = guesses(named(task_for(asked).baselines(), "nearest-neighbour"), set, s);
     for (size_t i = 5; i < 20; ++i) EXPECT_EQ(found[i], sample.ys[i]);
   }
 }
 
 TEST(InContextFunction, AxesDecideWhatTheyName) {
-  sample_at(samples_of({.axis = "c", .x = 10}), 3, 10);
-  const Dataset one = samples_of({.axis = "examples", .x = 5});
+  function_sample(function_samples({.axis = "c", .x = 10}), 3, 10);
+  const Dataset one = function_samples({.axis = "examples", .x = 5});
   for (int64_t s = 0; s < one.samples; ++s) {
-    const Sample sample = sample_at(one, s);
+    const FunctionSample sample = function_sample(one, s);
     for (size_t i = 0; i < 12; ++i) EXPECT_EQ(sample.asked[i], i == 5 ? sample.ys[i] : 0);
   }
   // Without literals an and is always true, an or never, a parity even.
   for (const auto& [type, label] :
        {std::pair{"conjunction", 1}, {"disjunction", -1}, {"parity", -1}, {"majority", -1}}) {
-    const Dataset set = samples_of({.type = type, .axis = "literals", .x = 0});
+    const Dataset set = function_samples({.type = type, .axis = "literals", .x = 0});
     for (int64_t s = 0; s < set.samples; ++s) {
-      EXPECT_THAT(sample_at(set, s).ys, testing::Each(label)) << type;
+      EXPECT_THAT(function_sample(set, s).ys, testing::Each(label)) << type;
     }
   }
   // With all literals a conjunction is true at one point, and a parity is of all coordinates.
-  const Dataset all = samples_of({.type = "parity", .axis = "literals", .x = 3});
+  const Dataset all = function_samples({.type = "parity", .axis = "literals", .x = 3});
   for (int64_t s = 0; s < all.samples; ++s) {
-    EXPECT_TRUE(agrees(parity({1, 1, 1}), sample_at(all, s)));
+    EXPECT_TRUE(agrees(parity({1, 1, 1}), function_sample(all, s)));
   }
 }
 
 // After its teaching sequence elimination knows a conjunction.
 TEST(InContextFunction, TeachingTeaches) {
-  for (const Asked& asked : {Asked{.axis = "teaching"}, Asked{.teaching = true},
-                             Asked{.type = "disjunction", .axis = "teaching"}}) {
-    const Dataset set = samples_of(asked);
+  for (const AskedFunctions& asked :
+       {AskedFunctions{.axis = "teaching"}, AskedFunctions{.teaching = true},
+        AskedFunctions{.type = "disjunction", .axis = "teaching"}}) {
+    const Dataset set = function_samples(asked);
     const std::vector<Baseline> baselines = task_for(asked).baselines();
     for (int64_t s = 0; s < set.samples; ++s) {
-      const Sample sample = sample_at(set, s);
+      const FunctionSample sample = function_sample(set, s);
       const Bits found = guesses(named(baselines, "learner"), set, s);
       EXPECT_EQ(sample.ys[0], sample.ys[1]);
       for (size_t i = 2; i < 12; ++i) EXPECT_EQ(found[i], sample.ys[i]);
@@ -332,7 +333,7 @@ TEST(InContextFunction, GoldenSamples) {
       {"parity", "+--0 +--0 ---0 -+-1 +-+0 +--0 "},
       {"nearest", "--+1 ---1 ---1 +-+1 -++1 ---1 "}};
   for (const auto& [type, expected] : rows) {
-    const Sample sample = sample_at(samples_of({.type = type, .length = 6}), 0);
+    const FunctionSample sample = function_sample(function_samples({.type = type, .length = 6}), 0);
     std::string text;
     for (size_t i = 0; i < 6; ++i) {
       for (const int value : sample.xs[i]) text += value > 0 ? '+' : '-';
@@ -343,10 +344,11 @@ TEST(InContextFunction, GoldenSamples) {
 }
 
 TEST(InContextFunction, RefusesPlacesOffItsAxes) {
-  for (const Asked& asked : {Asked{.axis = "examples", .x = 12}, Asked{.axis = "literals", .x = 4},
-                             Asked{.axis = "literals", .x = 1.5}, Asked{.axis = "teaching", .x = 2},
-                             Asked{.type = "nearest", .axis = "examples", .x = 2}}) {
-    EXPECT_THROW(samples_of(asked), Error) << asked.axis;
+  for (const AskedFunctions& asked :
+       {AskedFunctions{.axis = "examples", .x = 12}, AskedFunctions{.axis = "literals", .x = 4},
+        AskedFunctions{.axis = "literals", .x = 1.5}, AskedFunctions{.axis = "teaching", .x = 2},
+        AskedFunctions{.type = "nearest", .axis = "examples", .x = 2}}) {
+    EXPECT_THROW(function_samples(asked), Error) << asked.axis;
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-struct Asked {
+struct AskedRegression {
   std::string set = {};
   int d = 5, nodes = 11;
   int samples = 60;
@@ -21,7 +21,7 @@ struct Asked {
   double x = 1;
 };
 
-Dataset samples_of(const Asked& asked) {
+Dataset regression_samples(const AskedRegression& asked) {
   return make_dataset({.task = &find_task("in-context-regression", asked.set),
                        .length = asked.nodes,
                        .samples = asked.samples,
@@ -32,7 +32,7 @@ Dataset samples_of(const Asked& asked) {
                        .axis = asked.axis});
 }
 
-struct Sample {
+struct RegressionSample {
   std::vector<float> row;  // [nodes, d + 1]
   int d;
   float target;
@@ -47,7 +47,7 @@ struct Sample {
   }
 };
 
-Sample sample_at(const Dataset& set, int64_t index) {
+RegressionSample regression_sample(const Dataset& set, int64_t index) {
   const int64_t inputs = set.shape.input_count();
   const auto first = set.inputs.begin() + index * inputs;
   return {.row = {first, first + inputs},
@@ -55,7 +55,7 @@ Sample sample_at(const Dataset& set, int64_t index) {
           .target = set.targets[index * set.shape.real_nodes]};
 }
 
-double answered(const char* name, Sample sample) {
+double answered(const char* name, RegressionSample sample) {
   const std::vector<Baseline> all =
       find_task("in-context-regression", "d=" + std::to_string(sample.d)).baselines();
   std::vector<float> outputs(sample.examples() + 1);
@@ -65,7 +65,7 @@ double answered(const char* name, Sample sample) {
 }
 
 // A linear learner's weights: its answers to the unit vectors.
-Numbers weights_of(const char* name, Sample sample) {
+Numbers weights_of(const char* name, RegressionSample sample) {
   Numbers weights;
   for (int k = 0; k < sample.d; ++k) {
     for (int j = 0; j < sample.d; ++j) sample.row[j] = j == k ? 1 : 0;
@@ -74,11 +74,11 @@ Numbers weights_of(const char* name, Sample sample) {
   return weights;
 }
 
-double mean_square_target(const Asked& asked) {
-  const Dataset set = samples_of(asked);
+double mean_square_target(const AskedRegression& asked) {
+  const Dataset set = regression_samples(asked);
   double sum = 0;
   for (int64_t s = 0; s < set.samples; ++s) {
-    const double target = sample_at(set, s).target;
+    const double target = regression_sample(set, s).target;
     sum += target * target / static_cast<double>(set.samples);
   }
   return sum;
@@ -87,7 +87,7 @@ double mean_square_target(const Asked& asked) {
 // E y^2 = E |w|^2 + sigma^2, and E |w|^2 = 1.
 TEST(InContextRegression, TargetsHaveTheSizeOfTheirModel) {
   const struct {
-    Asked asked;
+    AskedRegression asked;
     double square, tolerance;
   } rows[] = {{{}, 1, 0.1},
               {{.set = "model=noisy"}, 1.25, 0.1},
@@ -106,9 +106,9 @@ TEST(InContextRegression, TargetsHaveTheSizeOfTheirModel) {
 
 TEST(InContextRegression, TheQueryFollowsFromTheExamples) {
   for (const char* set : {"", "model=sparse,d=8", "d=2"}) {
-    const Dataset data = samples_of({.set = set});
+    const Dataset data = regression_samples({.set = set});
     for (int64_t s = 0; s < data.samples; ++s) {
-      const Sample sample = sample_at(data, s);
+      const RegressionSample sample = regression_sample(data, s);
       EXPECT_EQ(sample.row[sample.d], 0);  // no y at the query
       if (sample.examples() < sample.d) continue;
       EXPECT_NEAR(answered("least-squares", sample), sample.target, 2e-3);
@@ -120,9 +120,9 @@ TEST(InContextRegression, TheQueryFollowsFromTheExamples) {
 }
 
 TEST(InContextRegression, LogisticAnswersAreSigns) {
-  const Dataset data = samples_of({.set = "model=logistic"});
+  const Dataset data = regression_samples({.set = "model=logistic"});
   for (int64_t s = 0; s < data.samples; ++s) {
-    const Sample sample = sample_at(data, s);
+    const RegressionSample sample = regression_sample(data, s);
     for (int i = 0; i < sample.examples(); ++i) EXPECT_EQ(std::abs(sample.y(i)), 1);
     EXPECT_EQ(std::abs(sample.target), 1);
   }
@@ -130,9 +130,9 @@ TEST(InContextRegression, LogisticAnswersAreSigns) {
 
 TEST(InContextRegression, FewerExamplesLeaveNodesEmpty) {
   for (const int examples : {0, 3, 10}) {
-    const Dataset data = samples_of({.axis = "examples", .x = 1.0 * examples});
+    const Dataset data = regression_samples({.axis = "examples", .x = 1.0 * examples});
     for (int64_t s = 0; s < data.samples; ++s) {
-      const Sample sample = sample_at(data, s);
+      const RegressionSample sample = regression_sample(data, s);
       for (int i = 0; i < 10; ++i) EXPECT_EQ(sample.x(i, 0) != 0, i < examples);
       for (const char* name :
            {"least-squares", "ridge", "bayes-mixture", "lasso", "averaging", "zero"}) {
@@ -151,9 +151,9 @@ TEST(InContextRegression, FewerExamplesLeaveNodesEmpty) {
 // most lambda, and lambda against the sign of a weight that is not 0.
 TEST(InContextRegression, LearnersSolveTheirEquations) {
   for (const int nodes : {4, 11, 31}) {
-    const Dataset data = samples_of({.set = "model=noisy", .nodes = nodes, .samples = 20});
+    const Dataset data = regression_samples({.set = "model=noisy", .nodes = nodes, .samples = 20});
     for (int64_t s = 0; s < data.samples; ++s) {
-      const Sample sample = sample_at(data, s);
+      const RegressionSample sample = regression_sample(data, s);
       const int n = sample.examples();
       const Numbers ridge = weights_of("ridge", sample),
                     least = weights_of("least-squares", sample),
@@ -199,9 +199,10 @@ TEST(InContextRegression, LearnersSolveTheirEquations) {
 
 // With one dimension: the mean over w and sigma by a sum over a fine grid.
 TEST(InContextRegression, TheMixtureIsTheMeanOfThePosterior) {
-  const Dataset data = samples_of({.set = "model=mixed,d=1", .d = 1, .nodes = 6, .samples = 30});
+  const Dataset data =
+      regression_samples({.set = "model=mixed,d=1", .d = 1, .nodes = 6, .samples = 30});
   for (int64_t s = 0; s < data.samples; ++s) {
-    const Sample sample = sample_at(data, s);
+    const RegressionSample sample = regression_sample(data, s);
     double total = 0, mean = 0;
     for (const double sigma : {0.1, 0.5}) {
       for (double w = -6; w <= 6; w += 0.0005) {
@@ -232,8 +233,8 @@ TEST(InContextRegression, TheBestLearnerOfTheModelComesFirst) {
 }
 
 TEST(InContextRegression, AnswersToGivenNumbersAreThoseOfTheBestLearner) {
-  const Dataset data = samples_of({});
-  const Sample sample = sample_at(data, 0);
+  const Dataset data = regression_samples({});
+  const RegressionSample sample = regression_sample(data, 0);
   std::vector<float> target(11, 7);
   find_task("in-context-regression").solve(11, sample.row, target);
   EXPECT_EQ(target[0], static_cast<float>(answered("least-squares", sample)));
@@ -247,13 +248,13 @@ TEST(InContextRegression, GoldenSamples) {
                                     {"model=mixed", 0.135547},
                                     {"model=sparse", 1.432271},
                                     {"model=logistic", 1.0}}) {
-    EXPECT_NEAR(samples_of({.set = set}).targets[0], target, 1e-6) << set;
+    EXPECT_NEAR(regression_samples({.set = set}).targets[0], target, 1e-6) << set;
   }
 }
 
 TEST(InContextRegression, RefusesPlacesOffItsAxes) {
   for (const double x : {-1.0, 11.0, 2.5}) {
-    EXPECT_THROW(samples_of({.axis = "examples", .x = x}), Error);
+    EXPECT_THROW(regression_samples({.axis = "examples", .x = x}), Error);
   }
 }
 

@@ -31,12 +31,12 @@ Dataset made(const Task& task, int length, int samples, double c = 1, const char
                        .axis = axis});
 }
 
-struct Sample {
+struct LetteredSample {
   std::vector<float> numbers, targets;
   std::vector<int32_t> tokens;
 };
 
-Sample sample_of(const Dataset& set, int64_t i) {
+LetteredSample sample_of(const Dataset& set, int64_t i) {
   const auto n = static_cast<int64_t>(set.shape.real_nodes);
   const auto part = [&](const auto& values) {
     return std::vector(values.begin() + i * n, values.begin() + (i + 1) * n);
@@ -44,11 +44,11 @@ Sample sample_of(const Dataset& set, int64_t i) {
   return {part(set.inputs), part(set.targets), part(set.tokens)};
 }
 
-struct Asked {
+struct AskedLetters {
   const char *task, *set;
   int asked, length;
 };
-constexpr Asked asked_tasks[] = {
+constexpr AskedLetters asked_tasks[] = {
     {"recall", "", 1, 1},          {"recall", "", 1, 8},
     {"asked-min", "", 4, 8},       {"asked-min", "asked=2", 2, 4},
     {"asked-sum", "", 4, 26},      {"asked-sum", "asked=8", 8, 9},
@@ -61,14 +61,14 @@ double answer_by_word(int32_t question, const std::vector<double>& numbers) {
 }
 
 TEST(AskedTasks, AnswerWhatTheyAskAboutLetters) {
-  for (const Asked& row : asked_tasks) {
+  for (const AskedLetters& row : asked_tasks) {
     const Task& task = find_task(row.task, row.set);
     const int first = row.task == std::string("recall") ? 0 : 1, before = first + row.asked;
     std::set<int32_t> questions;
     const Dataset set = made(task, row.length, 200);
     ASSERT_EQ(set.shape.real_nodes, before + row.length);
     for (int s = 0; s < 200; ++s) {
-      const Sample sample = sample_of(set, s);
+      const LetteredSample sample = sample_of(set, s);
       std::map<int32_t, double> numbers;
       for (int i = before; i < set.shape.real_nodes; ++i) {
         EXPECT_TRUE(sample.tokens[i] >= 0 && sample.tokens[i] < 26);
@@ -97,12 +97,12 @@ TEST(AskedTasks, AnswerWhatTheyAskAboutLetters) {
 
 // The mean over all subsets, weighted by whether they have the right size.
 TEST(AskedTasks, BlindBaselineIsTheMeanOverAllQuestions) {
-  for (const Asked& row : asked_tasks) {
+  for (const AskedLetters& row : asked_tasks) {
     if (row.length > 9) continue;
     const Task& task = find_task(row.task, row.set);
     const Dataset set = made(task, row.length, 10);
     for (int s = 0; s < 10; ++s) {
-      const Sample sample = sample_of(set, s);
+      const LetteredSample sample = sample_of(set, s);
       const auto items = std::span(sample.numbers).last(row.length);
       double sum = 0, choices = 0;
       for (uint32_t mask = 0; mask < 1u << row.length; ++mask) {
@@ -127,7 +127,7 @@ TEST(SortByKey, NumbersStandInTheOrderOfLetters) {
   for (const int n : {1, 8, 26}) {
     const Dataset set = made(task, n, 100);
     for (int s = 0; s < 100; ++s) {
-      const Sample sample = sample_of(set, s);
+      const LetteredSample sample = sample_of(set, s);
       std::map<int32_t, float> numbers;  // in the order of letters
       for (int i = 0; i < n; ++i) numbers[sample.tokens[i]] = sample.numbers[i];
       ASSERT_EQ(std::ssize(numbers), n);
@@ -148,7 +148,7 @@ TEST(Pointer, LettersNamePlaces) {
     std::set<int32_t> places;
     const Dataset set = made(task, 8, 100);
     for (int s = 0; s < 100; ++s) {
-      const Sample sample = sample_of(set, s);
+      const LetteredSample sample = sample_of(set, s);
       // The matrix of one hop, applied to the numbers from the right.
       std::vector<float> y = sample.numbers;
       for (int hop = 0; hop < hops; ++hop) {
@@ -202,7 +202,7 @@ TEST(LetteredTasks, BlindErrorGrowsByTheRuleOfTheRange) {
       const auto mask = loss_mask(task, 8);
       double sum = 0;
       for (int s = 0; s < 4000; ++s) {
-        const Sample sample = sample_of(set, s);
+        const LetteredSample sample = sample_of(set, s);
         std::vector<float> found(sample.targets.size());
         task.baselines().at(0).predict(8, {sample.numbers, sample.tokens}, found);
         for (size_t i = 0; i < found.size(); ++i) {

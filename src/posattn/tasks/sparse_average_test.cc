@@ -11,14 +11,14 @@
 namespace posattn {
 namespace {
 
-struct Asked {
+struct AskedAverages {
   std::string set = {};
   std::string axis = "c";
   double x = 1;
   int samples = 200;
 };
 
-Dataset samples_of(int n, const Asked& asked) {
+Dataset samples_of(int n, const AskedAverages& asked) {
   return make_dataset({.task = &find_task("sparse-average", asked.set),
                        .length = n,
                        .samples = asked.samples,
@@ -31,7 +31,7 @@ Dataset samples_of(int n, const Asked& asked) {
 
 TEST(SparseAverage, AnswersAreMeansOfTheNamedNumbers) {
   const struct {
-    Asked asked;
+    AskedAverages asked;
     int n, q;
   } rows[] = {{{}, 3, 3},
               {{}, 8, 3},

@@ -67,11 +67,12 @@ TEST(Run, DoesNotSeeTheUnitWithoutAbsoluteNumbers) {
                 {"two-streams", "recall"},
                 {"two-streams-gated", "recall"},
                 {"two-streams-linear", "pointer"}};
-  for (const auto& [architecture, task] : models) {
+  for (const auto& model : models) {
+    const auto& architecture = model.architecture;
     const auto trained = [&](double range, double epsilon, double clip, double clip_relative) {
       RunConfig config = small_run();
-      config.architecture = architecture;
-      config.task = task;
+      config.architecture = model.architecture;
+      config.task = model.task;
       config.range = range;
       config.epsilon = epsilon;
       config.clip = clip;
