@@ -98,8 +98,10 @@ class DegreeWalk {
     const WeightingRow& weighting = row_of(block.weighting);
     const auto& data = block.data;
     if (spikes(block)) {
+      const std::string reason = "neurons that fire at a threshold, which does not scale";
       found_.layers.emplace_back();
-      return "neurons that fire at a threshold, which does not scale";
+      fault(reason);  // whatever attention does
+      return reason;
     }
     const bool alone = !block.positions && !block.convolution;
     const int source = data ? source_degree(*data) : 0;

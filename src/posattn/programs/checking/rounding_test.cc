@@ -52,9 +52,11 @@ Largest expect_within_bounds(const StaticProgram& program, double range, double 
                              uint32_t variant) {
   constexpr int64_t count = 20;
   const int n = program.processors;
+  const auto inputs = n * static_cast<int64_t>(program.inputs.size());
+  const auto results = n * static_cast<int64_t>(program.outputs.size());
   const WordType& type = program.words[program.inputs[0]].type;
   RandomStream random(5, Purpose::test_data, variant, static_cast<uint32_t>(n));
-  std::vector<T> rows(count * n), outputs(rows.size());
+  std::vector<T> rows(count * inputs), outputs(count * results);
   for (T& x : rows) {
     x = type.is_real() ? static_cast<float>(random.uniform(-range, range))
                        : static_cast<T>(random.below(19)) - 9;
@@ -64,13 +66,13 @@ Largest expect_within_bounds(const StaticProgram& program, double range, double 
   RoutedNetwork<T>(model.spec, model.parameters).forward(rows.data(), count, outputs.data());
   Largest largest;
   for (int64_t s = 0; s < count; ++s) {
-    const Values input(rows.begin() + s * n, rows.begin() + (s + 1) * n);
+    const Values input(rows.begin() + s * inputs, rows.begin() + (s + 1) * inputs);
     const Values exact = run_static<double>(program, input, 1);
     const BoundedOutputs bounded = bounded_run(plan, input.data(), roundoff);
-    for (int i = 0; i < n; ++i) {
-      const double error = std::abs(static_cast<double>(outputs[s * n + i]) - exact[i]);
+    for (int64_t i = 0; i < results; ++i) {
+      const double error = std::abs(static_cast<double>(outputs[s * results + i]) - exact[i]);
       EXPECT_LE(error, bounded.bounds[i] + bounded.slack[i])
-          << program.name << " n = " << n << ", processor " << i;
+          << program.name << " n = " << n << ", output " << i;
       EXPECT_NEAR(bounded.values[i], exact[i], 1e-12 * (std::abs(exact[i]) + range));
       largest.error = std::max(largest.error, error);
       largest.bound = std::max(largest.bound, bounded.bounds[i]);
