@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include "posattn/base/error.h"
+#include "posattn/base/pool.h"
 #include "posattn/tasks/task.h"
 
 namespace posattn {
@@ -87,9 +87,9 @@ std::unique_ptr<const Task> Task::variant(std::span<const int> /*values*/) const
 const Task& variant_of(const Task& task, std::string_view set) {
   if (set.empty()) return task;
   std::vector<int> values = values_from(task, set);
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::map<std::pair<const Task*, std::vector<int>>, std::unique_ptr<const Task>> made;
-  const std::lock_guard lock(mutex);
+  const Lock lock(mutex);
   std::unique_ptr<const Task>& variant = made[{&task, values}];
   if (variant == nullptr) variant = task.variant(values);
   return *variant;
