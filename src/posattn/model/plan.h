@@ -42,7 +42,7 @@ struct InputBlock {
   bool positions_joined = false;
   std::optional<LinearBlock> stream;  // v = W x of two streams; the first map has P alone then
   TensorId tokens = no_tensor;
-  bool tokens_added = false;  // to the map of values
+  bool tokens_added = false;  // to the first map; else in its place
   bool positions_added = false;
   NeuronBlock neurons = {};
 };
