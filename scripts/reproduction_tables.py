@@ -30,7 +30,9 @@ SIZES = [5000, 10000, 20000, 30000, 40000, 50000]
 
 
 def number(value):
-    """Two digits, as short as they can be written: 7.8e-6, 0.0063, 0.20, 93, 1518."""
+    """Two digits, as short as they can be written: 7.8e-6, 0.0063, 0.20, 93, 1518, 6.0e39."""
+    if value >= 1e6:
+        return f"{value:.1e}".replace("e+0", "e").replace("e+", "e")
     if value >= 10 or value == 0:
         return f"{value:.0f}"
     return f"{value:#.2g}" if value >= 1e-3 else f"{value:.1e}".replace("e-0", "e-")
@@ -151,6 +153,15 @@ def kinds():
                      f"{growth:,.0f}" if growth < 1e6 else f"{growth:.0e}".replace("e+0", "e") if math.isfinite(growth) else "overflow",
                      str(min(counts))])
     return table(["c = 1, c = 10", *[SHORT[task] for task in tasks], "f(c x) = c f(x)", "growth", "runs"], rows)
+
+
+def lines_by_task(name, places, head):
+    """A row for each line, in a cell the medians of a task at the places."""
+    own = ours(name)
+    lines = list(dict.fromkeys(line for _, line, _ in own.points))
+    tasks = [task for task in TASKS if own.has(task, lines[0])]
+    rows = [[f"`{line}`", *[", ".join(own.cells(task, line, places)) for task in tasks]] for line in lines]
+    return table([head, *[SHORT[task] for task in tasks]], rows)
 
 
 def kinds_k_hop():
@@ -352,6 +363,8 @@ def brief_status():
 TABLES = {
     "status": status,
     "kinds": kinds,
+    "mixed-scales": lambda: lines_by_task("mixed-scales", [0.5, 1, 2], "x = 0.5, 1, 2"),
+    "kinds-length": lambda: lines_by_task("kinds-length", [4, 8, 16, 64], "n = 4, 8, 16, 64"),
     "kinds-k-hop": kinds_k_hop,
     "brief-status": brief_status,
     "value-range": value_range,
@@ -429,8 +442,9 @@ def filled(page, names):
 
 def main():
     short = ["status", "value-range", "k-hop-small"]
-    for page, names in [(PAGE, short), (NOTEBOOK, TABLES.keys() - {*short, "brief-status", "kinds", "kinds-k-hop"}), (README, ["brief-status"]),
-                        (NEIGHBOURS, ["kinds", "kinds-k-hop"])]:
+    of_kinds = ["kinds", "mixed-scales", "kinds-length", "kinds-k-hop"]
+    for page, names in [(PAGE, short), (NOTEBOOK, TABLES.keys() - {*short, "brief-status", *of_kinds}), (README, ["brief-status"]),
+                        (NEIGHBOURS, of_kinds)]:
         text = filled(page, names)
         if "--check" not in sys.argv[1:]:
             page.write_text(text)

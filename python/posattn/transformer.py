@@ -940,7 +940,7 @@ class Transformer(nn.Module):
             x, v = x[..., :0], self.values["encoder"](x)
         x = self.encoded(x, tokens, positions)
         if spec.time_steps > 0:
-            x = fired(spec, self.encoding, x.repeat_interleave(spec.time_steps, 0))
+            x = fired(spec, self.encoding, x[:, None].expand(-1, spec.time_steps, -1, -1).flatten(0, 1))
         self.applied = []  # weights of attention
         for _ in range(spec.loops_at(length)):
             for layer in self.transformer_layers:

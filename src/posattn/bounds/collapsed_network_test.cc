@@ -36,7 +36,7 @@ TEST(CollapsedNetwork, IsTheSameFunction) {
     spec.reach = 0;
     spec = resolve(spec);
     if (spec.weighting != Weighting::softmax) continue;
-    if (spec.reads_pairs()) continue;
+    if (spec.reads_pairs() || spec.two_streams()) continue;
     const bool from_positions = spec.attention == AttentionSource::positions;
     if (from_positions ? spec.positions_in_input
                        : spec.rotation == Rotation::rope || !spec.positions_in_input) {

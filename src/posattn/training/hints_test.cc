@@ -149,7 +149,8 @@ TEST(Hints, AreNoPartOfTheModel) {
   EXPECT_EQ(model_from_bytes(model_bytes(model), "the model").spec, model.spec);
   std::vector<double> tested;
   for (int epoch = 0; epoch < 3; ++epoch) {
-    for (const Measurement& row : run.advance_epoch()->tests) {
+    const auto epoch_tests = run.advance_epoch()->tests;
+    for (const Measurement& row : epoch_tests) {
       if (row.metric == "hint_mse") tested.push_back(row.value);
     }
   }

@@ -99,19 +99,31 @@ void sum_parts(int64_t count, int parts, int64_t stride, const float* x, float* 
   }
 }
 
-void adam(const AdamNumbers<float>& n, int64_t count, const float* gradient, float* first,
-          float* second, float* weights) {
+// Without an epsilon m / 0 is 0. With one the loop stays as it is, to the bit.
+template <bool with_epsilon>
+void adam_loop(const AdamNumbers<float>& n, int64_t count, const float* gradient, float* first,
+               float* second, float* weights) {
   for (int64_t i = 0; i < count; ++i) {
     const float g = gradient[i] + n.decay_to_gradient * weights[i];
     const float m = n.beta1 * first[i] + n.rest1 * g;
     const float v = n.beta2 * second[i] + n.rest2 * g * g;
     first[i] = m;
     second[i] = v;
-    const float root = __builtin_sqrtf(v) / n.root_correction2 + n.epsilon;
-    const bool moves =
-        root != 0;  // without an epsilon 0 / 0 is 0; choices keep the loop in vectors
-    weights[i] = n.keep * weights[i] - n.step_size * ((moves ? m : 0.0f) / (moves ? root : 1.0f));
+    if constexpr (with_epsilon) {
+      weights[i] = n.keep * weights[i] -
+                   n.step_size * (m / (__builtin_sqrtf(v) / n.root_correction2 + n.epsilon));
+    } else {
+      const float root = __builtin_sqrtf(v) / n.root_correction2;
+      const bool moves = root != 0;  // choices keep the loop in vectors
+      weights[i] = n.keep * weights[i] - n.step_size * ((moves ? m : 0.0f) / (moves ? root : 1.0f));
+    }
   }
+}
+
+void adam(const AdamNumbers<float>& n, int64_t count, const float* gradient, float* first,
+          float* second, float* weights) {
+  const auto loop = n.epsilon > 0 ? adam_loop<true> : adam_loop<false>;
+  loop(n, count, gradient, first, second, weights);
 }
 
 #ifdef __aarch64__

@@ -34,8 +34,12 @@ TEST(NetworkPlan, OnlyProgramsWithConstantsSeePositions) {
     const StaticProgram program = library_program(entry.name, 8);
     if (program.sends()) continue;  // its messages are routed first
     const NetworkPlan plan = plan_network(program);
-    const std::set<std::string> with_constants = {"automaton", "breadth-first", "components",
-                                                  "distances"};
+    const std::set<std::string> with_constants = {
+        "automaton",           "bellman-ford",      "bfs-tree",
+        "breadth-first",       "components",        "connectivity",
+        "contextual-counting", "distances",         "in-context-conjunction",
+        "in-context-majority", "in-context-parity", "match-three",
+        "match-two",           "one-two-cycle",     "sparse-average"};
     EXPECT_EQ(plan.constants, with_constants.contains(entry.name)) << entry.name;
     EXPECT_EQ(compile(plan).spec.positions_in_input, plan.constants);
     if (plan.constants) continue;
