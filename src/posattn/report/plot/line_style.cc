@@ -91,7 +91,9 @@ int style_of(std::string_view architecture, Shade shade) {
   if (architecture == "m0") architecture = "standard";
   if (architecture == "m5") architecture = "positional";
   const auto* hue = std::ranges::find(hues, architecture, &Hue::architecture);
-  if (hue == std::end(hues)) hue = std::prev(std::end(hues));
+  if (hue == std::end(hues)) {
+    hue = std::ranges::find(hues, std::string_view("baseline"), &Hue::architecture);
+  }
   return static_cast<int>(std::distance(std::begin(hues), hue)) * shade_count +
          static_cast<int>(shade);
 }
