@@ -14,10 +14,21 @@ namespace {
 
 constexpr int64_t iterations = 6, kept = 5;  // by iteration: Z, P, T1, T2, T3
 
-// C = A B, row by row.
-template <int64_t constant_size>
-void multiply_rows(int64_t any_size, const double* a, const double* b, double* c) {
-  const int64_t m = constant_size > 0 ? constant_size : any_size;
+// C = A B. A size that the compiler knows keeps a row of C in registers.
+template <int64_t m>
+void multiply_rows(int64_t, const double* a, const double* b, double* c) {
+  for (int64_t i = 0; i < m; ++i) {
+    double row[m] = {};
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < m; ++k) {
+#pragma GCC unroll 8
+      for (int64_t j = 0; j < m; ++j) row[j] += a[i * m + k] * b[k * m + j];
+    }
+    std::copy_n(row, m, c + i * m);
+  }
+}
+template <>
+void multiply_rows<0>(int64_t m, const double* a, const double* b, double* c) {
   std::fill_n(c, m * m, 0.0);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t k = 0; k < m; ++k) {
