@@ -59,12 +59,12 @@ Model compile(const LearningProgram& program) {
   Model model{spec, weights_of<float>(network), {}};
   ModelOrigin& origin = model.origin;
   origin.length = program.nodes();
-  const auto task = std::ranges::find(tasks(), "in-context-regression", &Task::name);
-  if (task != tasks().end()) {
-    const TaskShape shape = (*task)->shape(program.nodes());
-    if (shape.real_nodes == program.nodes() && shape.data_columns == program.columns()) {
-      origin.task = (*task)->name();
-    }
+  const Task& task = find_task("in-context-regression");
+  const int dimensions = program.columns() - 1;
+  for (const TaskParameter& parameter : task.parameters()) {
+    if (parameter.name != "d" || dimensions > parameter.most) continue;
+    origin.task = task.name();
+    if (dimensions != parameter.standard) origin.task_set = fmt::format("d={}", dimensions);
   }
   Settings settings;
   for (const ProgramParameter& parameter : program.parameters()) {

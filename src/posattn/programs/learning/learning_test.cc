@@ -199,6 +199,8 @@ TEST(Learning, AModelIsVerifiedAgainstItsAlgorithm) {
   for (const LearningAlgorithm& algorithm : learning_algorithms()) {
     SCOPED_TRACE(algorithm.name);
     const Model written = compile(LearningProgram(algorithm, 13, {{"d", 3}, {"steps", 8}}));
+    EXPECT_EQ(written.origin.task, "in-context-regression");
+    EXPECT_EQ(written.origin.task_set, "d=3");
     const Model model = model_from_bytes(model_bytes(written), "model.safetensors");
     EXPECT_EQ(model.spec.data_columns, 4);
     EXPECT_EQ(model.spec.real_nodes, 13);
