@@ -68,8 +68,8 @@ TEST(ReferenceNetwork, GradientIsTheDerivativeOfTheLoss) {
 
 TEST(Network, AgreesWithTheReferenceForEverySpecOnBothPaths) {
   for (int trial = 0; trial < trials(); ++trial) {
-    // Not variant 0: there a ReLU of one draw lies at its corner, and the gradient in double jumps by
-    // 0.4 % of its size when weights move by 1e-6 of theirs.
+    // Not variant 0: there a ReLU of one draw lies at its corner, and the gradient in double jumps
+    // by 0.4 % of its size when weights move by 1e-6 of theirs.
     RandomStream random(2, Purpose::test_data, 1, trial);
     const ModelSpec spec = trial % 2 == 0 ? random_spec(random) : random_open_spec(random);
     SCOPED_TRACE(to_json(spec));
