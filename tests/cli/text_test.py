@@ -206,5 +206,28 @@ class Evaluate(TextCase):
         self.assertEqual(len(ids), len(set(ids)))
 
 
+class Points(CliCase):
+    """Functions in context: points of ones and zeros, each with its label."""
+
+    def test_points_in_and_labels_out(self):
+        self.run_ok("train", "--task", "in-context-conjunction", "--task-set", "d=3", "--length", 4,
+                    "--width", 8, "--mlp-width", 8, "--depth", 1, "--samples", 64, "--batch", 32,
+                    "--validation-samples", 32, "--test-samples", 32, "--epochs", 1, "--out", "runs")
+        model = "runs/positional-seed0"
+        line = "101 1, 011 0, 001 0, 110 ?"
+        self.assertRegex(self.run_ok("predict", model, stdin=line.encode()),
+                         r"^101 1, 011 0, 001 0, 110 \? -> [01]{4}\n$")
+        row = "1,-1,1,1,0,0,-1,1,1,-1,0,0,-1,-1,1,-1,0,0,1,1,-1,0,0,0"
+        self.assertEqual(self.run_ok("predict", model, "--format", "csv", stdin=line.encode()),
+                         self.run_ok("predict", model, stdin=row.encode()))
+        names = self.run_json("inspect", model, "--input", line)["attention"]["names"]
+        self.assertEqual(names, ["101", "1", "011", "0", "001", "0", "110", "?"])
+        for wrong, parts in [
+                ("101 1, 011 0, 110 ?", ["3 points", "4, as in training"]),
+                ("101 1, 011 0, 001 0, 11 ?", ["the point ' 11 ?'", "points of 3 digits"]),
+                ("101 1, 011 ?, 001 0, 110 ?", ["the point ' 011 ?'", "? for the last"])]:
+            self.run_error(4, "predict", model, stdin=wrong.encode(), message=parts)
+
+
 if __name__ == "__main__":
     unittest.main()

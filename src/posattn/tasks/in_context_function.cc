@@ -17,11 +17,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
 
 #include "posattn/base/error.h"
+#include "posattn/base/text.h"
 #include "posattn/tasks/subset.h"
 #include "posattn/tasks/task.h"
 
@@ -171,11 +173,68 @@ Point solve_parity(const Seen& seen) {
   return guesses;
 }
 
+// "101 1, 011 0, 110 ?": points of ones and zeros for 1 and -1, each with its label. The last one
+// is asked for: its label, which no x sees, is 0 in the sample.
+class PointsText final : public TaskText {
+ public:
+  explicit PointsText(int d)
+      : d_(static_cast<size_t>(d)),
+        form_(fmt::format(
+            "points of {} digit{} and their labels, ? for the last, as {} 1, {} 0, {} ?", d,
+            d == 1 ? "" : "s", std::string(d_, '1'), std::string(d_, '0'), std::string(d_, '1'))) {}
+  std::string_view form() const override { return form_; }
+  int length_of(std::string_view line) const override {
+    return static_cast<int>(split_at_commas(line).size());
+  }
+  void read(std::string_view line, int length, const SampleRoom& room) const override {
+    const std::vector<std::string_view> points = split_at_commas(line);
+    if (std::ssize(points) != length) {
+      throw Error(ExitCode::data, fmt::format("{} points", points.size()),
+                  fmt::format("{}, as in training", length), form_);
+    }
+    std::ranges::fill(room.values, 0.0F);
+    for (size_t i = 0; i < points.size(); ++i) {
+      std::string digits;
+      std::ranges::copy_if(points[i], std::back_inserter(digits),
+                           [](char c) { return c != ' ' && c != '\t'; });
+      const bool asked = i + 1 == points.size();
+      if (digits.size() != d_ + 1 || digits.find_first_not_of("01") != (asked ? d_ : digits.npos) ||
+          (asked && digits[d_] != '?')) {
+        throw Error(ExitCode::data, fmt::format("the point '{}'", printable(points[i])), form_);
+      }
+      for (size_t k = 0; k < d_ + (asked ? 0 : 1); ++k) {
+        room.values[2 * i * d_ + k] = digits[k] == '1' ? 1 : -1;
+      }
+    }
+  }
+  // Only the first number of a label is not 0.
+  std::string node(int32_t /*token*/, std::span<const float> values) const override {
+    std::string digits;
+    for (const float value : values) {
+      if (value != 0) digits += value > 0 ? '1' : '0';
+    }
+    return digits.empty() ? "?" : digits;
+  }
+  std::string answer(int32_t label) const override {
+    return label < 0 ? "?" : label == 1 ? "1" : "0";
+  }
+  // A digit for each point.
+  std::string answers(std::span<const int32_t> labels) const override {
+    std::string word;
+    for (size_t i = 0; i < labels.size(); i += 2) word += answer(labels[i]);
+    return word;
+  }
+
+ private:
+  size_t d_;
+  std::string form_;
+};
+
 class InContextFunction final : public Task {
  public:
   InContextFunction(FunctionClass type, std::string_view name, std::string_view description, int d,
                     bool teaching)
-      : type_(type), name_(name), description_(description), d_(d), teaching_(teaching) {}
+      : type_(type), name_(name), description_(description), d_(d), teaching_(teaching), text_(d) {}
 
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return description_; }
@@ -196,6 +255,7 @@ class InContextFunction final : public Task {
   }
   int shortest_length() const override { return 2; }
   Loss loss() const override { return Loss::cross_entropy; }
+  const TaskText* text() const override { return &text_; }
   std::vector<std::pair<std::string, std::string>> settings() const override {
     return {{"length", "16"}, {"range", "1"}, {"causal", "true"}, {"test-scales", "1..10"}};
   }
@@ -379,6 +439,7 @@ class InContextFunction final : public Task {
   std::string_view name_, description_;
   int d_;
   bool teaching_;
+  PointsText text_;
 };
 
 }  // namespace

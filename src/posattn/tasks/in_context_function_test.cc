@@ -352,5 +352,51 @@ TEST(InContextFunction, RefusesPlacesOffItsAxes) {
   }
 }
 
+// What a person writes is the sample that the task draws.
+TEST(InContextFunction, SamplesAreWrittenAsDigits) {
+  for (const int d : {1, 3, 5}) {
+    const AskedFunctions asked{.d = d, .length = 6, .samples = 20};
+    const Dataset set = function_samples(asked);
+    const TaskText& text = *task_for(asked).text();
+    for (int64_t index = 0; index < set.samples; ++index) {
+      const std::span<const float> drawn(set.inputs.data() + index * 12 * d, size_t{12} * d);
+      std::string line, labels;
+      for (int i = 0; i < 6; ++i) {
+        const std::string label = i == 5 ? "?" : text.node(-1, drawn.subspan((2 * i + 1) * d, d));
+        line += (i > 0 ? ", " : "") + text.node(-1, drawn.subspan(2 * i * d, d)) + " " + label;
+        if (i < 5) EXPECT_EQ(label, set.labels[index * 12 + 2 * i] == 1 ? "1" : "0");
+      }
+      EXPECT_EQ(text.length_of(line), 6);
+      std::vector<float> read(drawn.size(), 7);
+      text.read(line, 6, {.values = read, .tokens = {}, .targets = {}, .labels = {}});
+      EXPECT_EQ(text.node(-1, std::span(read).last(d)), "?");
+      read[11 * d] = drawn[11 * d];
+      EXPECT_EQ(read, std::vector<float>(drawn.begin(), drawn.end())) << line;
+    }
+  }
+  const TaskText& text = *task_for({.d = 3}).text();
+  EXPECT_EQ(text.answers(std::vector<int32_t>{1, 0, 0, 1, -1, 1}), "10?");
+  EXPECT_EQ(text.form(),
+            "points of 3 digits and their labels, ? for the last, as 111 1, 000 0, 111 ?");
+}
+
+TEST(InContextFunction, RefusesTextsOfOtherForms) {
+  const TaskText& text = *task_for({.d = 3}).text();
+  std::vector<float> values(18);
+  const SampleRoom room{.values = values, .tokens = {}, .targets = {}, .labels = {}};
+  for (const char* right : {"101 1, 011 0, 110 ?", "1011,0110,110?", " 1 0 1 1 ,\t011 0,110? "}) {
+    text.read(right, 3, room);
+    EXPECT_EQ(values,
+              (std::vector<float>{1, -1, 1, 1, 0, 0, -1, 1, 1, -1, 0, 0, 1, 1, -1, 0, 0, 0}))
+        << right;
+  }
+  for (const char* wrong :
+       {"", "101 1, 110 ?", "101 1, 011 0, 110 ?,", "101 1, 011 0, 110 1", "101 ?, 011 0, 110 ?",
+        "101 1, 011 2, 110 ?", "101 1, 01 0, 110 ?", "101 1, 0110 0, 110 ?", "1?1 1, 011 0, 110 ?",
+        "101 1, 011 0, 1?0 ?", "101 1, 011, 110 ?", "101 1, 011 0, 110", "101 1; 011 0; 110 ?"}) {
+    EXPECT_THROW(text.read(wrong, 3, room), Error) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace posattn

@@ -135,7 +135,7 @@ TEST(InContextRegression, FewerExamplesLeaveNodesEmpty) {
       const RegressionSample sample = regression_sample(data, s);
       for (int i = 0; i < 10; ++i) EXPECT_EQ(sample.x(i, 0) != 0, i < examples);
       for (const char* name :
-           {"least-squares", "ridge", "bayes-mixture", "lasso", "averaging", "zero"}) {
+           {"least-squares", "ridge", "bayes-mixture", "lasso", "logistic", "averaging", "zero"}) {
         const double found = answered(name, sample);
         EXPECT_TRUE(std::isfinite(found)) << name;
         if (examples == 0) {
@@ -219,15 +219,77 @@ TEST(InContextRegression, TheMixtureIsTheMeanOfThePosterior) {
   }
 }
 
+// The same weights by plain gradient descent, whose steps are 1 over a bound on the Hessian.
+TEST(InContextRegression, LogisticRegressionIsThatOfGradientDescent) {
+  constexpr double lambda = 0.1;
+  for (const int nodes : {3, 11, 21}) {
+    const Dataset data =
+        regression_samples({.set = "model=logistic", .nodes = nodes, .samples = 20});
+    for (int64_t s = 0; s < data.samples; ++s) {
+      RegressionSample sample = regression_sample(data, s);
+      const int n = sample.examples();
+      double bound = lambda;
+      for (int i = 0; i < n; ++i) {
+        for (int k = 0; k < 5; ++k) bound += sample.x(i, k) * sample.x(i, k) / 4;
+      }
+      Numbers w(5);
+      for (int step = 0; step < 6000; ++step) {
+        Numbers slope(5);
+        for (int k = 0; k < 5; ++k) slope[k] = lambda * w[k];
+        for (int i = 0; i < n; ++i) {
+          const double share = 1 / (1 + std::exp(sample.y(i) * sample.answer(w, i)));
+          for (int k = 0; k < 5; ++k) slope[k] -= share * sample.y(i) * sample.x(i, k);
+        }
+        for (int k = 0; k < 5; ++k) w[k] -= slope[k] / bound;
+      }
+      const double chance = 1 / (1 + std::exp(-sample.answer(w, -1)));
+      EXPECT_NEAR(answered("logistic", sample), chance - (1 - chance), 1e-6);
+      for (int i = 0; i < n; ++i) sample.row[(i + 1) * 6 + 5] *= 10;  // y in {-10, 10}
+      EXPECT_NEAR(answered("logistic", sample), 10 * (chance - (1 - chance)), 1e-5);
+    }
+  }
+}
+
+// With one dimension and examples on one side: the weight where lambda w = n x / (1 + exp(w x)).
+TEST(InContextRegression, LogisticRegressionOfEqualExamples) {
+  RegressionSample sample{.row = {1, 0}, .d = 1, .target = 1};
+  for (int i = 0; i < 4; ++i) sample.row.insert(sample.row.end(), {2, -1});
+  double low = 0, high = 50;  // of -w
+  for (int halving = 0; halving < 60; ++halving) {
+    const double w = (low + high) / 2;
+    (0.1 * w < 4 * 2 / (1 + std::exp(2 * w)) ? low : high) = w;
+  }
+  EXPECT_NEAR(answered("logistic", sample), -std::tanh(low / 2), 1e-6);
+}
+
+// Of the learners it has the smallest mean squared error on signs.
+TEST(InContextRegression, LogisticRegressionIsTheBestOnSigns) {
+  for (const int nodes : {6, 11, 21}) {
+    const Dataset data =
+        regression_samples({.set = "model=logistic", .nodes = nodes, .samples = 1000});
+    const auto error = [&](const char* name) {
+      double sum = 0;
+      for (int64_t s = 0; s < data.samples; ++s) {
+        const RegressionSample sample = regression_sample(data, s);
+        sum += std::pow(answered(name, sample) - sample.target, 2) / 1000;
+      }
+      return sum;
+    };
+    for (const char* other : {"least-squares", "ridge", "lasso", "averaging", "zero"}) {
+      EXPECT_LT(error("logistic"), error(other)) << other << ' ' << nodes;
+    }
+  }
+}
+
 TEST(InContextRegression, TheBestLearnerOfTheModelComesFirst) {
   for (const auto& [model, name] : {std::pair{"linear", "least-squares"},
                                     {"noisy", "ridge"},
                                     {"mixed", "bayes-mixture"},
                                     {"sparse", "lasso"},
-                                    {"logistic", "least-squares"}}) {
+                                    {"logistic", "logistic"}}) {
     const std::vector<Baseline> all =
         find_task("in-context-regression", std::string("model=") + model).baselines();
-    EXPECT_EQ(all.size(), 6u);
+    EXPECT_EQ(all.size(), 7u);
     EXPECT_EQ(all[0].name, name);
   }
 }

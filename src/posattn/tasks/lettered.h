@@ -49,4 +49,22 @@ class LetteredText : public TaskText {
   int letters_;
 };
 
+// Tasks in which every node is an item and answers with a number.
+class ItemsTask : public Task {
+ public:
+  explicit ItemsTask(LetteredText text) : text_(std::move(text)) {}
+
+  TaskShape shape(int length) const override {
+    check_items(length);
+    return {.real_nodes = length, .vocabulary = letter_count, .tokens_and_values = true};
+  }
+  std::vector<std::pair<std::string, std::string>> settings() const override {
+    return lettered_settings();
+  }
+  const TaskText* text() const override { return &text_; }
+
+ private:
+  LetteredText text_;
+};
+
 }  // namespace posattn

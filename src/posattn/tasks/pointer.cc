@@ -22,9 +22,11 @@ double chance_of_return(int n, int k) {
   return chance;
 }
 
-class Pointer final : public Task {
+class Pointer final : public ItemsTask {
  public:
-  explicit Pointer(int hops) : hops_(hops) {}
+  explicit Pointer(int hops)
+      : ItemsTask({"items whose letters name places, a the first, as b 0.5, a -1", 0}),
+        hops_(hops) {}
 
   std::string_view name() const override { return "pointer"; }
   std::string_view description() const override {
@@ -36,14 +38,6 @@ class Pointer final : public Task {
   std::unique_ptr<const Task> variant(std::span<const int> values) const override {
     return std::make_unique<Pointer>(values[0]);
   }
-  TaskShape shape(int length) const override {
-    check_items(length);
-    return {.real_nodes = length, .vocabulary = letter_count, .tokens_and_values = true};
-  }
-  std::vector<std::pair<std::string, std::string>> settings() const override {
-    return lettered_settings();
-  }
-  const TaskText* text() const override { return &text_; }
 
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
@@ -74,7 +68,6 @@ class Pointer final : public Task {
 
  private:
   int hops_;
-  LetteredText text_{"items whose letters name places, a the first, as b 0.5, a -1", 0};
 };
 
 }  // namespace

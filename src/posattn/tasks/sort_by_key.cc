@@ -8,20 +8,14 @@
 namespace posattn {
 namespace {
 
-class SortByKey final : public Task {
+class SortByKey final : public ItemsTask {
  public:
+  SortByKey() : ItemsTask({"items, as a 0.5, b -1, c 2", letter_count}) {}
+
   std::string_view name() const override { return "sort-by-key"; }
   std::string_view description() const override {
     return "numbers in the order of the letters that stand with them";
   }
-  TaskShape shape(int length) const override {
-    check_items(length);
-    return {.real_nodes = length, .vocabulary = letter_count, .tokens_and_values = true};
-  }
-  std::vector<std::pair<std::string, std::string>> settings() const override {
-    return lettered_settings();
-  }
-  const TaskText* text() const override { return &text_; }
 
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
@@ -42,9 +36,6 @@ class SortByKey final : public Task {
                                  static_cast<float>(sum / static_cast<double>(outputs.size())));
              }}};
   }
-
- private:
-  LetteredText text_{"items, as a 0.5, b -1, c 2", letter_count};
 };
 
 }  // namespace
