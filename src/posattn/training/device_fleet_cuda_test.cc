@@ -143,6 +143,26 @@ TEST(DeviceFleet, TokensTrainLikeOnTheCpu) {
   }
 }
 
+TEST(DeviceFleet, LettersAndNumbersTrainLikeOnTheCpu) {
+  for (const char* architecture : {"two-streams-gated", "two-streams-linear", "standard"}) {
+    SCOPED_TRACE(architecture);
+    RunConfig config = tiny_run(2);
+    config.task = "recall";
+    config.architecture = architecture;
+    config.length = 4;
+    config.depth = 2;
+    config.epsilon = 0;
+    config.clip_relative = 2;
+    const Trained trained = train({config});
+    posattn::Run run(config, 1);
+    for (const EpochRecord& record : trained.records[0]) {
+      const double expected = run.advance_epoch()->train_loss;
+      EXPECT_NEAR(record.train_loss, expected, 1e-3 * expected);
+    }
+    EXPECT_TRUE(run.finished());
+  }
+}
+
 TEST(DeviceFleet, FreshSamplesAndDecayOfMapsAreThoseOfTheCpu) {
   std::vector<RunConfig> configs = {tiny_run(5), tiny_run(6)};
   configs[0].fresh = true;

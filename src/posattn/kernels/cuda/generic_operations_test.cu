@@ -81,7 +81,7 @@ void embed(Precision, const Sizes& s, const Operands<float>& in, Buffer<float>& 
   const auto tokens = classes(in[0], s[2]);
   const auto table = to_device(in[1]);
   DeviceBuffer<float> y(s[0] * s[1]);
-  enqueue_embed(1, s[0], narrow(s[1]), tokens.data(), {table.data(), 0, s[1]}, false,
+  enqueue_embed(1, s[0], narrow(s[1]), tokens.data(), {table.data(), 0, s[1]}, Embedding::alone,
                 {y.data(), 0, s[1]}, nullptr, nullptr);
   to_host(y, output);
 }

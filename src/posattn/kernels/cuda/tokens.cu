@@ -12,20 +12,25 @@ constexpr int warps = block_threads / 32;
 template <int width>
 __global__ void __launch_bounds__(block_threads)
     embed_kernel(int32_t rows, int32_t groups, const int32_t* tokens, Rows<const float> table,
-                 bool keep, Rows<float> y, const SlotStep* steps) {
+                 Embedding how, Rows<float> y, const SlotStep* steps) {
   using Columns = std::conditional_t<width == 4, float4, float>;
   const int slot = blockIdx.y;
   const unsigned i = blockIdx.x * block_threads + threadIdx.x;
   if (rests(steps, slot) || i >= static_cast<unsigned>(rows) * groups) return;
   const int row = static_cast<int>(i / groups), column = static_cast<int>(i % groups) * width;
   const int32_t token = tokens[static_cast<int64_t>(slot) * rows + row];
-  if (token < 0 && keep) return;
+  if (token < 0 && how != Embedding::alone) return;
   Columns values = {};
   if (token >= 0 && table.data) {
     values = *reinterpret_cast<const Columns*>(table.data + slot * table.slot_stride +
                                                token * table.stride + column);
   }
-  *reinterpret_cast<Columns*>(y.data + slot * y.slot_stride + row * y.stride + column) = values;
+  float* const to = y.data + slot * y.slot_stride + row * y.stride + column;
+  if (how == Embedding::added) {
+#pragma unroll
+    for (int c = 0; c < width; ++c) reinterpret_cast<float*>(&values)[c] += to[c];
+  }
+  *reinterpret_cast<Columns*>(to) = values;
 }
 
 // The gradient of a small table: a block sums up 64 columns of a run of rows, thread (part, column)
@@ -159,12 +164,12 @@ __global__ void __launch_bounds__(block_threads)
 }  // namespace
 
 void enqueue_embed(int slots, int64_t rows, int32_t columns, const int32_t* tokens,
-                   Rows<const float> table, bool keep, Rows<float> y, const SlotStep* steps,
+                   Rows<const float> table, Embedding how, Rows<float> y, const SlotStep* steps,
                    cudaStream_t stream) {
   const bool fours = columns % 4 == 0 && in_fours(table) && in_fours(y);
   const int32_t groups = fours ? columns / 4 : columns;
   launch(fours ? embed_kernel<4> : embed_kernel<1>, blocks(rows * groups, block_threads, slots),
-         dim3(block_threads), 0, stream, static_cast<int32_t>(rows), groups, tokens, table, keep, y,
+         dim3(block_threads), 0, stream, static_cast<int32_t>(rows), groups, tokens, table, how, y,
          steps);
 }
 
@@ -208,7 +213,7 @@ void enqueue_embed_gradient(int slots, int64_t rows, int32_t columns, int32_t vo
 
 void enqueue_clear_embedded(int slots, int64_t rows, int32_t columns, const int32_t* tokens,
                             Rows<float> y, const SlotStep* steps, cudaStream_t stream) {
-  enqueue_embed(slots, rows, columns, tokens, {}, true, y, steps, stream);
+  enqueue_embed(slots, rows, columns, tokens, {}, Embedding::replacing, y, steps, stream);
 }
 
 }  // namespace posattn::cuda

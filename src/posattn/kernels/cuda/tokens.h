@@ -6,10 +6,13 @@
 
 namespace posattn::cuda {
 
-// y: row r is row tokens[r] of the table. A row without a token stays with `keep`, else it becomes
-// zero.
+// What the rows of tokens do to y. A row without a token becomes zero where there is nothing else
+// in y, and stays otherwise.
+enum class Embedding : int32_t { alone, replacing, added };
+
+// y: row r is, or has added, row tokens[r] of the table.
 void enqueue_embed(int slots, int64_t rows, int32_t columns, const int32_t* tokens,
-                   Rows<const float> table, bool keep, Rows<float> y, const SlotStep* steps,
+                   Rows<const float> table, Embedding how, Rows<float> y, const SlotStep* steps,
                    cudaStream_t stream);
 
 // dtable [vocabulary, columns] = or += the sums of the rows of dy with each token, in one order.

@@ -56,6 +56,30 @@ TEST_P(DeviceNetworkOnRandomSpecs, AgreesWithTheReferenceAtAnyLengthAndInParts) 
 INSTANTIATE_TEST_SUITE_P(Seeds, DeviceNetworkOnRandomSpecs,
                          ::testing::Range(0, std::getenv("POSATTN_LONG_TESTS") ? 200 : 24));
 
+// f(s, c x) = c f(s, x) for powers of two, at lengths of which some nodes are absent, and f(s, 0) =
+// 0.
+TEST(DeviceNetwork, TwoStreamsScaleToTheBit) {
+  for (const char* preset : {"two-streams", "two-streams-gated", "two-streams-linear"}) {
+    ModelSpec spec;
+    spec.vocabulary = 4;
+    spec.tokens_and_values = true;
+    spec.width = 12;
+    apply_preset(preset, spec);
+    spec.symbols_read_values = true;
+    spec = resolve(spec);
+    const Parameters<float> parameters = testing::random_parameters(spec, 3);
+    RandomStream random(19, Purpose::test_data, 2, 0);
+    RandomBatch batch(spec, 6, spec.real_nodes - 2, random);
+    DeviceNetwork network(spec, 6);
+    std::vector<float> expected = outputs_of(network, spec, parameters, batch);
+    for (float& x : batch.inputs) x *= 256;
+    for (float& y : expected) y *= 256;
+    EXPECT_EQ(outputs_of(network, spec, parameters, batch), expected);
+    std::ranges::fill(batch.inputs, 0.0f);
+    for (const float y : outputs_of(network, spec, parameters, batch)) EXPECT_EQ(y, 0);
+  }
+}
+
 TEST(DeviceNetwork, ThreadsTakeTurns) {
   const ModelSpec spec = resolve(ModelSpec());
   RandomStream random(19, Purpose::test_data, 1, 0);

@@ -19,11 +19,27 @@ Matrix<float> GeneralStep::head_columns(int64_t offset) const {
   return m;
 }
 
-// Reads activations [R, d] as a matrix [nodes, column of the head] for each sample and head.
-Matrix<float> GeneralStep::head_of_sample(int64_t offset, int64_t first) const {
-  const int64_t width = spec_.width;
+// Reads activations [R, heads head_size] as a matrix [nodes, column of the head] for each sample
+// and head.
+Matrix<float> GeneralStep::head_of_sample(int64_t offset, int64_t first, int32_t head_size) const {
+  const int64_t width = int64_t{1} * spec_.heads * head_size;
   return row_major(at(offset) + first * width, layout_.samples * width, layout_.floats, width,
-                   spec_.head_size());
+                   head_size);
+}
+
+std::vector<GeneralStep::MixedPart> GeneralStep::mixed_parts(int layer) const {
+  const LayerBlock& block = plan_.layers[layer];
+  const GeneralLayout::Layer& l = layout_.layers[layer];
+  const GeneralLayout::LayerGradients& d = layout_.gradients(layer);
+  std::vector<MixedPart> parts;
+  if (block.attention.mixes()) {
+    parts.push_back({l.value.offset, l.mixed, d.value.offset, d.mixed, block.attention.head_size});
+  }
+  if (block.values) {
+    parts.push_back(
+        {l.values.value, l.values.mixed, d.values.value, d.values.mixed, block.values->head_size});
+  }
+  return parts;
 }
 
 // Makes a product for each sample (outer) and head (inner) of a chunk; the caller sets outer.

@@ -13,13 +13,28 @@ KeyPlace GeneralStep::data_keys(int layer) const {
           term.key_size, static_cast<float>(term.factor),    term.rope};
 }
 
-PartShape GeneralStep::scaled_parts(int layer) const {
+PartShape GeneralStep::parts(int32_t width, bool by_sample) const {
   return {shape_.slots,
           static_cast<int32_t>(layout_.nodes),
           static_cast<int32_t>(layout_.samples),
-          spec_.width,
+          width,
           spec_.real_nodes,
-          attention(layer).data->scale == SourceScale::sample};
+          by_sample};
+}
+
+PartShape GeneralStep::scaled_parts(int layer) const {
+  return parts(spec_.width, attention(layer).data->scale == SourceScale::sample);
+}
+
+void GeneralStep::divide_by_size(View v, View unit, int64_t inverse) {
+  enqueue_scale_parts(parts(spec_.value_width, true), rows_of(v), rows_of(unit),
+                      rows_at(inverse, 1), data_.slots, lane_.stream);
+}
+
+void GeneralStep::divide_by_size_gradient(View unit, int64_t inverse, View dunit, View dv,
+                                          bool accumulate) {
+  enqueue_scale_parts_gradient(parts(spec_.value_width, true), rows_of(unit), rows_at(inverse, 1),
+                               rows_of(dunit), rows_of(dv), accumulate, data_.slots, lane_.stream);
 }
 
 // What queries and keys of samples first .. first + count - 1 are made of, as rows (node, sample).
@@ -37,7 +52,7 @@ void GeneralStep::attend_chunk(int layer, int64_t first, int64_t count) {
   const DataTerm& term = *block.data;
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const Rows<float> query_key = rows_at(l.query_key, l.query_key_columns);
-  linear(part(term.query_key, 0, spec_.width), layout_.nodes * count,
+  linear(part(term.query_key, 0, spec_.width + term.values_joined), layout_.nodes * count,
          source_rows(layer, first, count), matrix(query_key),
          term.positions_joined ? Bias::node_table : Bias::parameter);
   if (term.rope) rotate(query_key, count, 1);
@@ -59,18 +74,22 @@ void GeneralStep::attend_chunk_backward(int layer, Rows<float> dsource, const Pr
   const DataTerm& term = *block.data;
   const GeneralLayout::Layer& l = layout_.layers[layer];
   const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
-  Product dvalue = mixing(layout_.nodes, spec_.head_size(), layout_.nodes);
-  dvalue.outer = static_cast<int32_t>(count);
-  dvalue.a = transpose(attention_matrices(l.attention));
-  dvalue.b = head_of_sample(gradients.mixed, first);
-  dvalue.c = head_of_sample(gradients.value.offset, first);
-  enqueue(dvalue);
-  Product dattention = mixing(layout_.nodes, layout_.nodes, spec_.head_size());
-  dattention.outer = static_cast<int32_t>(count);
-  dattention.a = head_of_sample(gradients.mixed, first);
-  dattention.b = transpose(head_of_sample(l.value.offset, first));
-  dattention.c = attention_matrices(layout_.dattention);
-  enqueue(dattention);
+  bool adds = false;
+  for (const MixedPart& part : mixed_parts(layer)) {
+    Product dvalue = mixing(layout_.nodes, part.head_size, layout_.nodes);
+    dvalue.outer = static_cast<int32_t>(count);
+    dvalue.a = transpose(attention_matrices(l.attention));
+    dvalue.b = head_of_sample(part.dmixed, first, part.head_size);
+    dvalue.c = head_of_sample(part.dvalue, first, part.head_size);
+    enqueue(dvalue);
+    Product dattention = mixing(layout_.nodes, layout_.nodes, part.head_size);
+    dattention.outer = static_cast<int32_t>(count);
+    dattention.a = head_of_sample(part.dmixed, first, part.head_size);
+    dattention.b = transpose(head_of_sample(part.value, first, part.head_size));
+    dattention.c = attention_matrices(layout_.dattention);
+    dattention.accumulate = std::exchange(adds, true);  // one attention mixes both
+    enqueue(dattention);
+  }
   softmax_backward(layer, count, attention_rows(layout_.dattention));
   if (block.positions) {
     const int64_t size = spec_.heads * layout_.nodes * layout_.attention_stride;
@@ -80,7 +99,7 @@ void GeneralStep::attend_chunk_backward(int layer, Rows<float> dsource, const Pr
   }
   query_key_scores_backward(data_keys(layer), count, layout_.dattention);
   if (const DataRow* row = row_of(term.scores)) row->gradient(*this, layer, first, count);
-  const LinearPart map = part(term.query_key, 0, spec_.width);
+  const LinearPart map = part(term.query_key, 0, spec_.width + term.values_joined);
   const Rows<float> dquery_key = rows_at(gradients.query_key, map.out);
   if (term.rope) rotate(dquery_key, count, -1);
   enqueue(weight_gradient(map, layout_.nodes * count, source_rows(layer, first, count),
@@ -101,17 +120,21 @@ void GeneralStep::attend_from_data(int layer) {
                         rows_at(l.source_inverse, 1), data_.slots, lane_.stream);
   }
   if (term.positions_joined) {
-    map_positions(part(term.query_key, spec_.width, spec_.encoding_size));
+    map_positions(part(term.query_key, spec_.width + term.values_joined, spec_.encoding_size));
   }
+  if (term.values_joined > 0)
+    divide_by_size(layout_.v[layer], l.values.unit, l.values.unit_inverse);
   for (int64_t first = 0; first < layout_.samples; first += layout_.chunk) {
     const int64_t count = std::min(layout_.chunk, layout_.samples - first);
     attend_chunk(layer, first, count);
-    Product p = mixing(layout_.nodes, spec_.head_size(), layout_.nodes);
-    p.outer = static_cast<int32_t>(count);
-    p.a = attention_matrices(l.attention);
-    p.b = head_of_sample(l.value.offset, first);
-    p.c = head_of_sample(l.mixed, first);
-    enqueue(p);
+    for (const MixedPart& part : mixed_parts(layer)) {
+      Product p = mixing(layout_.nodes, part.head_size, layout_.nodes);
+      p.outer = static_cast<int32_t>(count);
+      p.a = attention_matrices(l.attention);
+      p.b = head_of_sample(part.value, first, part.head_size);
+      p.c = head_of_sample(part.mixed, first, part.head_size);
+      enqueue(p);
+    }
   }
 }
 
@@ -128,7 +151,8 @@ void GeneralStep::attend_from_data_backward(int layer, Rows<float> dinput, const
   }
   const bool scaled = term.scale != SourceScale::none;
   const Rows<float> dsource = scaled ? rows_at(layout_.dsource, spec_.width) : dinput;
-  const LinearPart of_positions = part(term.query_key, spec_.width, spec_.encoding_size);
+  const LinearPart of_positions =
+      part(term.query_key, spec_.width + term.values_joined, spec_.encoding_size);
   if (term.positions_joined && !layout_.kept) map_positions(of_positions);
   for (int64_t first = 0; first < layout_.samples; first += layout_.chunk) {
     const int64_t count = std::min(layout_.chunk, layout_.samples - first);

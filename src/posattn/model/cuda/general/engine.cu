@@ -105,7 +105,9 @@ bool general_supports(const ModelSpec& spec) {
                     &S::kinds, &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth,
                     &S::biases, &S::reach, &S::causal, &S::split_heads, &S::join, &S::normalisation,
                     &S::activation, &S::vocabulary, &S::positions_added, &S::tied_output,
-                    &S::fixed_tokens, &S::read_nodes, &S::loss) &&
+                    &S::fixed_tokens, &S::read_nodes, &S::loss, &S::tokens_and_values,
+                    &S::value_width, &S::value_mlp_width, &S::value_gates, &S::scores_read_values,
+                    &S::symbols_read_values) &&
          !spec.routed() && rotates_alike(spec) &&
          !spec.any_layer([](const AttentionChoices& kind) { return !has_rows(kind); });
 }

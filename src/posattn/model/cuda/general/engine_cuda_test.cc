@@ -1,4 +1,5 @@
 // The general engine against the reference network over random specs.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +73,131 @@ TEST_P(GeneralEngineOnRandomSpecs, AgreesForAnyBlocks) {
   check_random(spec, seed, random);
 }
 
+// Of random blocks those of two streams that the engine knows.
+TEST_P(GeneralEngineOnRandomSpecs, AgreesForTwoStreams) {
+  const int seed = GetParam();
+  RandomStream random(7, Purpose::test_data, 2, seed);
+  ModelSpec spec;
+  do {
+    spec = posattn::testing::random_open_spec(random);
+    spec.wrap = Wrap::none;
+    spec.loops = "1";
+  } while (!spec.two_streams() || !general_supports(resolve(spec)));
+  check_random(spec, seed, random);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, GeneralEngineOnRandomSpecs, ::testing::Range(0, seeds()));
+
+// Letters and numbers, as recall has them.
+ModelSpec stream_spec(const char* preset) {
+  ModelSpec spec;
+  spec.real_nodes = 6;
+  spec.data_columns = spec.output_columns = 2;
+  spec.vocabulary = 4;
+  spec.tokens_and_values = true;
+  spec.width = 12;
+  spec.mlp_width = 10;
+  spec.depth = 3;
+  apply_preset(preset, spec);
+  if (spec.two_streams()) spec.value_width = 6;
+  return resolve(spec);
+}
+
+const char* const stream_presets[] = {"two-streams", "two-streams-gated", "two-streams-linear"};
+
+// Three layers, so that places of gradients and of a forward pass are taken again.
+TEST(GeneralEngine, TakesTwoStreamsByName) {
+  FleetShape shape;
+  shape.batch = 7;
+  shape.slots = 2;
+  for (const char* preset : stream_presets) {
+    for (const Loss loss : {Loss::squared_error, Loss::cross_entropy}) {
+      for (const bool symbols_read : {false, true}) {
+        for (const bool causal : {false, true}) {
+          shape.spec = stream_spec(preset);
+          shape.spec.loss = loss;
+          shape.spec.causal = causal;
+          shape.spec.symbols_read_values = symbols_read;
+          if (loss == Loss::cross_entropy && !symbols_read) shape.spec.scores_read_values = true;
+          shape.spec = resolve(shape.spec);
+          SCOPED_TRACE(to_json(shape.spec));
+          ASSERT_TRUE(general_supports(shape.spec));
+          testing::check_engine(shape,
+                                {testing::random_slot(shape.spec, 5, 7, 6),
+                                 testing::random_slot(shape.spec, 6, 4, 5)},
+                                tolerance(shape),
+                                [](const FleetShape& s) { return make_general(s); });
+        }
+      }
+    }
+  }
+}
+
+// f(s, c x) = c f(s, x), so with targets times c the loss and its gradient are c^2 times as large.
+// A power of two costs no rounding.
+TEST(GeneralEngine, TwoStreamsScaleToTheBit) {
+  FleetShape shape;
+  shape.batch = 5;
+  for (const char* preset : stream_presets) {
+    for (const bool symbols_read : {false, true}) {
+      shape.spec = stream_spec(preset);
+      shape.spec.symbols_read_values = symbols_read;
+      EngineSlot slot = testing::random_slot(shape.spec, 5, 5, 6);
+      std::ranges::fill(slot.batch.mask, uint8_t{1});
+      for (const Precision precision : {Precision::fp32, Precision::tf32}) {
+        shape.precision = precision;
+        SCOPED_TRACE(to_json(shape.spec) + (precision == Precision::tf32 ? " tf32" : ""));
+        const auto engine = make_general(shape);
+        auto expected = testing::run_engine(*engine, shape, {slot})[0];
+        for (const float c : {0.25f, 1024.0f}) {
+          EngineSlot scaled = slot;
+          for (float& x : scaled.batch.inputs) x *= c;
+          for (float& x : scaled.batch.targets) x *= c;
+          auto result = testing::run_engine(*engine, shape, {scaled})[0];
+          result.loss /= c * c;
+          for (float& g : result.gradient.values()) g /= c * c;
+          testing::expect_same_bits(result, expected);
+        }
+      }
+    }
+  }
+}
+
+TEST(GeneralEngine, TwoStreamsOfZerosAreZeros) {
+  FleetShape shape;
+  shape.batch = 5;
+  for (const char* preset : stream_presets) {
+    shape.spec = stream_spec(preset);
+    shape.spec.symbols_read_values = true;
+    SCOPED_TRACE(to_json(shape.spec));
+    EngineSlot slot = testing::random_slot(shape.spec, 5, 5, 6);
+    std::ranges::fill(slot.batch.mask, uint8_t{1});
+    std::ranges::fill(slot.batch.inputs, 0.0f);
+    double squares = 0;
+    for (const float y : slot.batch.targets) squares += double{y} * y;
+    const auto result = testing::run_engine(*make_general(shape), shape, {slot})[0];
+    const auto outputs = static_cast<double>(slot.batch.targets.size());
+    EXPECT_NEAR(result.loss, squares / outputs, 1e-6 * result.loss);
+    // No answer but 0 can be given to zeros: nothing moves.
+    for (const TensorInfo& tensor : result.gradient.layout().tensors()) {
+      if (!tensor.trained) continue;
+      EXPECT_THAT(result.gradient.slice(tensor), ::testing::Each(0.0f)) << tensor.name;
+    }
+  }
+}
+
+// One stream where a node holds a letter and a number.
+TEST(GeneralEngine, TakesNodesOfATokenAndNumbers) {
+  FleetShape shape;
+  shape.batch = 7;
+  for (const char* preset : {"standard", "positional", "standard-rope"}) {
+    shape.spec = stream_spec(preset);
+    SCOPED_TRACE(to_json(shape.spec));
+    ASSERT_TRUE(general_supports(shape.spec));
+    testing::check_engine(shape, {testing::random_slot(shape.spec, 5, 7, 6)}, tolerance(shape),
+                          [](const FleetShape& s) { return make_general(s); });
+  }
+}
 
 TEST(GeneralEngine, TakesManyNodesAndCutsDeepProducts) {
   FleetShape shape;

@@ -1,5 +1,6 @@
 // One layer of the general engine: attention, MLP and normalisation, forward and backward. What a
-// layer does not have reads and writes the same place (general/layout.h).
+// layer does not have reads and writes the same place (general/layout.h); what a layer of two
+// streams leaves out, nobody reads.
 #include "posattn/kernels/cuda/normalisation.h"
 #include "posattn/model/cuda/general/step.h"
 
@@ -81,20 +82,31 @@ void GeneralStep::forward_layer(int layer) {
   const bool before = block.when == Normalisation::before,
              after = block.when == Normalisation::after, added = block.join == Join::add;
   if (before) normalise(*block.attention_norm, layout_.x[layer], l.attention_input);
-  if (!layout_.fused) {
+  const bool mixes = block.attention.mixes();
+  if (!layout_.fused && mixes) {
     linear(whole(block.attention.value), layout_.rows, matrix_of(l.attention_input),
            matrix_of(l.value));
   }
+  if (block.values) {
+    linear(whole(block.values->value), layout_.rows, matrix_of(layout_.v[layer]),
+           matrix_at(l.values.value, spec_.value_width));
+  }
   attend(layer);
-  Product end;
-  if (added) end.added = rows_of(layout_.x[layer]);
-  linear(whole(block.attention.output), layout_.rows, matrix_at(l.mixed, spec_.width),
-         matrix_of(l.attended), Bias::parameter, end);
+  if (mixes) {
+    Product end;
+    if (added) end.added = rows_of(layout_.x[layer]);
+    linear(whole(block.attention.output), layout_.rows, matrix_at(l.mixed, spec_.width),
+           matrix_of(l.attended), Bias::parameter, end);
+  }
   if (added) {
     if (after) normalise(*block.attention_norm, l.attended, l.joined);
-    if (before) normalise(*block.mlp_norm, l.joined, l.mlp_input);
+    if (block.mlp_norm && before) normalise(*block.mlp_norm, l.joined, l.mlp_input);
   }
-  forward_mlp(layer);
+  if (block.values) forward_values(layer);
+  if (block.symbols_read_values) {
+    divide_by_size(layout_.v[layer + 1], l.values.next_unit, l.values.next_unit_inverse);
+  }
+  if (!block.mlp.maps.empty()) forward_mlp(layer);
   if (after) {
     normalise(added ? *block.mlp_norm : *block.attention_norm, l.output, layout_.x[layer + 1]);
   }
@@ -109,31 +121,52 @@ void GeneralStep::backward_layer(int layer) {
   const Rows<float> dmlp = rows_of(layout_.dmlp_input(layer));
   if (after) normalise_backward(added ? *block.mlp_norm : *block.attention_norm, l.output, dout);
   const bool straight = added && !before;  // the gradient past a block is added where it arises
-  backward_mlp(layer, dout, dmlp, straight ? plus(dout) : Product());
+  const bool mixes = block.attention.mixes(), read = !block.mlp.maps.empty();
+  if (read) backward_mlp(layer, dout, dmlp, straight ? plus(dout) : Product());
+  if (block.symbols_read_values) {
+    const View dnext = layout_.dmlp_input(layer);
+    divide_by_size_gradient(l.values.next_unit, l.values.next_unit_inverse,
+                            {dnext.offset + spec_.width, dnext.stride}, layout_.dv(layer + 1),
+                            layer + 1 < spec_.depth || plan_.head.reads_values);
+  }
+  if (block.values) backward_values(layer);
   Rows<float> dattended = dmlp;
   const Rows<float> dinput = rows_of(layout_.dx(layer));
   if (added) {  // dout goes past the MLP and past attention: dmlp, then dinput, are with it
-    if (before) {
+    if (block.mlp_norm && before) {
       normalise_backward(*block.mlp_norm, l.joined, dmlp);
-      add(dout, dmlp);
+      if (read) add(dout, dmlp);
     }
     if (after) normalise_backward(*block.attention_norm, l.attended, dmlp);
   } else {
     dattended.data += spec_.width;
   }
   const GeneralLayout::LayerGradients& gradients = layout_.gradients(layer);
-  linear_gradient(whole(block.attention.output), matrix_at(l.mixed, spec_.width), dattended,
-                  rows_at(gradients.mixed, spec_.width));
+  if (mixes) {
+    linear_gradient(whole(block.attention.output), matrix_at(l.mixed, spec_.width), dattended,
+                    rows_at(gradients.mixed, spec_.width));
+  }
   const Product end = attend_backward(layer, dinput,
                                       straight ? plus(dmlp)
                                       : added  ? Product()
                                                : added_to());
-  if (!layout_.fused) {
+  if (!layout_.fused && mixes) {
     linear_gradient(whole(block.attention.value), matrix_of(l.attention_input),
                     rows_of(gradients.value), dinput, end);
   }
+  if (block.values) {  // past attention goes du, or what gates make of it, which is there
+    linear_gradient(whole(block.values->value), matrix_of(layout_.v[layer]),
+                    rows_at(gradients.values.value, spec_.value_width), rows_of(layout_.dv(layer)),
+                    block.values->mix_gate ? added_to() : plus(rows_of(layout_.dsum(layer))));
+  }
+  if (spec_.scores_read_values) {
+    const View dsource = layout_.dx(layer);
+    divide_by_size_gradient(l.values.unit, l.values.unit_inverse,
+                            {dsource.offset + spec_.width, dsource.stride}, layout_.dv(layer),
+                            block.values.has_value());
+  }
   if (before) normalise_backward(*block.attention_norm, layout_.x[layer], dinput);
-  if (added && before) add(dmlp, dinput);
+  if (added && before && mixes) add(dmlp, dinput);
 }
 
 }  // namespace posattn::cuda

@@ -41,6 +41,19 @@ struct GeneralLayout {
   bool kept;
   int64_t attention_stride;  // of a row of scores
 
+  // Places of the stream of values in a layer of two streams, or of their gradients: [R,
+  // value_width] where nothing else is said.
+  struct Values {
+    int64_t value, mixed;
+    View output, sum;       // o and u of ValueStreamBlock; without gates one place
+    int64_t mix_gates;      // [R, 2 value_width] before the sigmoid
+    int64_t hidden, gated;  // [R, value_mlp_width] before and after gates
+    int64_t hidden_gates;   // [R, value_mlp_width] before the sigmoid
+    // v / r and v' / r', behind attention_input and mlp_input in their rows; 1 / |v|, [samples].
+    View unit, next_unit;
+    int64_t unit_inverse, next_unit_inverse;
+  };
+
   struct Layer {
     View attention_input;         // [R, d]: what attention reads, x or x normalised
     View attended;                // [R, d]: o behind attention_input, in joined; or x + o
@@ -57,6 +70,7 @@ struct GeneralLayout {
     int64_t key_inverse;        // [nodes, chunk, 2 heads], of unit vectors
     View source;                // [R, d]: attention_input, or that divided by its size
     int64_t source_inverse;     // 1 / size of each part
+    Values values;              // of two streams
     int64_t totals;             // [R, heads], of fused attention
     // Of positions; its scores are made in place of the attention where there is no other term.
     int64_t position_columns;
@@ -67,17 +81,20 @@ struct GeneralLayout {
   };
   std::vector<Layer> layers;
   std::vector<View> x;  // [R, d]: the input of each layer, then the last one's output
+  std::vector<View> v;  // likewise [R, value_width], of two streams
   View head_input;
   int64_t output;  // [R, output_columns], then its gradient
 
   // Gradients. Concurrent work (general/concurrent_streams.h) may read those of a layer while the
   // next one is under way, so each has its place until two layers later: dx is read by two layers.
   int64_t djoined[3];
-  int64_t joined_columns;
+  int64_t joined_columns;  // of two streams with those of v / r, behind dx
   bool added;
   View dx(int layer) const { return {djoined[layer % 3], joined_columns}; }
+  View dvalues[3];
+  View dv(int layer) const { return dvalues[layer % 3]; }
   struct LayerGradients {
-    View mlp_input;               // added: of what the MLP reads, then of x + o
+    View mlp_input;               // added: of what the MLP reads, then of x + o (and v' / r')
     std::vector<int64_t> hidden;  // [R, mlp_width], of each map but the first
     int64_t mixed;                // [R, d]
     View value;                   // [R, d]
@@ -85,11 +102,16 @@ struct GeneralLayout {
     int64_t position_query_key = 0;
     int64_t position_scores = 0;  // [heads, nodes, attention_stride]
     int64_t along = 0;            // [nodes, chunk, heads], of unit queries
+    Values values = {};
   };
   LayerGradients of_layer[2];
   const LayerGradients& gradients(int layer) const { return of_layer[layer % 2]; }
   // Concatenated: the gradient of [x | o], whose first half becomes that of x.
   View dmlp_input(int layer) const { return added ? gradients(layer).mlp_input : dx(layer); }
+  // Of u and o; what has no place of its own is that of v' and u.
+  View dsum(int layer) const { return value_mlp ? gradients(layer).values.sum : dv(layer + 1); }
+  View doutput(int layer) const { return gates ? gradients(layer).values.output : dsum(layer); }
+  bool value_mlp, gates;
   int64_t dattention;    // of one chunk
   int64_t dsource;       // [R, d], of a source divided by its size
   int64_t along_sums;    // [nodes, heads]
@@ -103,8 +125,10 @@ struct GeneralLayout {
  private:
   int64_t take(int64_t count);  // room for so many floats
   View take_rows(int64_t columns) { return {take(rows * columns), columns}; }
+  Values take_values(const ModelSpec& spec);
   void place_layers(const ModelSpec& spec, const Plan& plan);
-  void place_attention(const Plan& plan, int64_t attention_budget);
+  void place_values(const ModelSpec& spec);
+  void place_attention(const ModelSpec& spec, const Plan& plan, int64_t attention_budget);
   void place_fused_attention(const AttentionBlock& block);
   void place_gradients(const ModelSpec& spec, int64_t node_columns);
 

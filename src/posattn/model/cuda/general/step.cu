@@ -60,7 +60,8 @@ void GeneralStep::loss(double* losses) {
 
 void GeneralStep::backward() {
   const HeadBlock& head = plan_.head;
-  const Rows<float> dx = rows_of(layout_.dx(spec_.depth));
+  const Rows<float> dx =
+      rows_of(head.reads_values ? layout_.dv(spec_.depth) : layout_.dx(spec_.depth));
   linear_gradient(whole(head.map), matrix_of(layout_.head_input),
                   rows_at(layout_.output, head.map.out), dx);
   if (head.norm) normalise_backward(*head.norm, layout_.x.back(), dx);

@@ -72,17 +72,35 @@ class GeneralStep {
   // general/input.cu: x of the first layer; and gradients from dx, which is written over.
   void encode();
   void encode_backward(Rows<float> dx);
+  bool tokens_have_no_values() const;
+  void clear_embedded(Rows<float> rows, int32_t columns);
 
   // general/layer.cu
   void forward_layer(int layer);
   void backward_layer(int layer);
   void forward_mlp(int layer);
+  void forward_values(int layer);  // general/value_stream.cu; from mixed values and symbols, v'
   // din = the gradient by the input, with this epilogue.
   void backward_mlp(int layer, Rows<float> dout, Rows<float> din, const Product& end);
+  // From dv'; that of the symbols that gates read is added, or made where the MLP made none.
+  void backward_values(int layer);
+  void gate_backward(const LinearBlock& gate, int layer, int64_t dgates, bool accumulate);
+  Rows<float> mix_gate_rows(int64_t gates, int which) const;
+  // unit = v / r, r the root mean square of the sample's values, 0 where v = 0; and back, dv = or
+  // +=.
+  void divide_by_size(View v, View unit, int64_t inverse);
+  void divide_by_size_gradient(View unit, int64_t inverse, View dunit, View dv, bool accumulate);
   void normalise(const NormalisationBlock& block, View x, View y);
   // dy becomes dx.
   void normalise_backward(const NormalisationBlock& block, View x, Rows<float> dy);
   void add(Rows<const float> x, Rows<float> y);  // y += x, [R, d]
+
+  // What one attention mixes: values of x, or the stream of values; and their gradients.
+  struct MixedPart {
+    int64_t value, mixed, dvalue, dmixed;
+    int32_t head_size;
+  };
+  std::vector<MixedPart> mixed_parts(int layer) const;
 
   // general/attention.cu: mixed = concat_h A_h V_h of a layer; and from dmixed the gradients of
   // values, of the attention's parameters, and of what attention read: `end` is the epilogue of the
@@ -108,7 +126,7 @@ class GeneralStep {
   KeyPlace data_keys(int layer) const;
   Matrix<float> attention_matrices(int64_t offset) const;
   Matrix<float> head_columns(int64_t offset) const;  // of all samples, for one shared attention
-  Matrix<float> head_of_sample(int64_t offset, int64_t first) const;
+  Matrix<float> head_of_sample(int64_t offset, int64_t first, int32_t head_size) const;
 
   // general/data_scores.cu
   void attend_from_data(int layer);
@@ -117,6 +135,7 @@ class GeneralStep {
   void attend_chunk_backward(int layer, Rows<float> dsource, const Product& end, int64_t first,
                              int64_t count);
   Matrix<const float> source_rows(int layer, int64_t first, int64_t count) const;
+  PartShape parts(int32_t width, bool by_sample) const;
   PartShape scaled_parts(int layer) const;
 
   // general/fused_attention.cu
@@ -164,6 +183,9 @@ class GeneralStep {
   void map_positions(const LinearPart& map);
   void map_positions_gradient(const LinearPart& map);
   Matrix<const float> positions() const;
+  Matrix<const float> inputs() const {
+    return row_major(data_.inputs, spec_.data_columns, layout_.rows * spec_.data_columns);
+  }
   bool positions_are_learned() const;
   void enqueue(Product product);
 

@@ -28,14 +28,6 @@ const EngineRow& choose(const ModelSpec& spec, Precision precision, Path path,
       throw Error(ExitCode::configuration, "a wrapped model on the GPU", "wrap none",
                   "use the CPU");
     }
-    if (spec.two_streams()) {
-      throw Error(ExitCode::configuration, "a model of two streams on the GPU", "one stream",
-                  "use the CPU");
-    }
-    if (spec.tokens_and_values) {
-      throw Error(ExitCode::configuration, "nodes with a token and numbers at once on the GPU",
-                  "nodes that hold one of the two", "use the CPU");
-    }
     if (spec.has_pairs()) {
       throw Error(ExitCode::configuration, "attention by pairs of nodes on the GPU",
                   "attention that reads no pairs", "use the CPU");

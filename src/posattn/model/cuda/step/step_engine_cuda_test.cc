@@ -42,6 +42,21 @@ ModelSpec spec_of(const char* preset, int width, int heads, int real_nodes = 0) 
   return resolve(spec);
 }
 
+// Letters and numbers; gates and classes, by which more of it changes.
+ModelSpec stream_spec(const char* preset, Loss loss) {
+  ModelSpec spec;
+  apply_preset(preset, spec);
+  spec.real_nodes = 3;
+  spec.vocabulary = spec.output_columns = 3;
+  spec.tokens_and_values = true;
+  spec.width = spec.mlp_width = 8;
+  spec.value_width = 4;
+  spec.value_mlp_width = spec.value_mlp_width > 0 ? 5 : 0;
+  spec.depth = 2;
+  spec.loss = loss;
+  return resolve(spec);
+}
+
 // Tokens and classes, by which some fields may first change.
 ModelSpec token_spec() {
   ModelSpec spec = spec_of("relative", 4, 2);
@@ -87,10 +102,18 @@ TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
   placed.encoding = Encoding::sinusoidal;
   placed.encoding_size = 0;
   placed.position_range = 9;
-  std::vector<ModelSpec> bases = {
-      spec_of("positional", 4, 2), spec_of("standard", 4, 2),    token_spec(),
-      spec_of("kernel", 4, 2),     spec_of("structural", 4, 2),  spec_of("low-rank", 4, 2),
-      spec_of("spiking", 4, 2),    spec_of("two-streams", 4, 2), resolve(placed)};
+  std::vector<ModelSpec> bases = {spec_of("positional", 4, 2),
+                                  spec_of("standard", 4, 2),
+                                  token_spec(),
+                                  spec_of("kernel", 4, 2),
+                                  spec_of("structural", 4, 2),
+                                  spec_of("low-rank", 4, 2),
+                                  spec_of("spiking", 4, 2),
+                                  spec_of("two-streams", 4, 2),
+                                  resolve(placed),
+                                  stream_spec("two-streams-gated", Loss::squared_error),
+                                  stream_spec("two-streams-gated", Loss::cross_entropy),
+                                  stream_spec("two-streams-linear", Loss::squared_error)};
   bases[1].encoding = Encoding::learned;                    // of any size
   EXPECT_EQ(posattn::testing::fields_not_perturbed(bases),  // which routed models alone have
             std::set<std::string>{"route_places"});
@@ -98,13 +121,13 @@ TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
 }
 
 TEST(StepEngines, ModelsOfTheProcessorAloneAreRefusedInWords) {
-  ModelSpec both = spec_of("positional", 64, 2);
-  both.vocabulary = 3;
-  both.tokens_and_values = true;
+  ModelSpec wrapped = spec_of("positional", 64, 2), linear = spec_of("two-streams", 64, 2);
+  wrapped.wrap = Wrap::scale;
+  linear.kinds = "linear";
   const std::pair<ModelSpec, const char*> rows[] = {
       {spec_of("structural", 64, 2), "attention by pairs of nodes on the GPU"},
-      {spec_of("two-streams", 64, 2), "a model of two streams on the GPU"},
-      {resolve(both), "nodes with a token and numbers at once on the GPU"}};
+      {resolve(wrapped), "a wrapped model on the GPU"},
+      {resolve(linear), "this combination of attention on the GPU"}};
   for (const auto& [spec, problem] : rows) {
     try {
       choose_engine(spec, Precision::fp32, Path::automatic, {});
